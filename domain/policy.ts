@@ -1,0 +1,76 @@
+/**
+ * A policy after loading: a fully populated, frozen record (design: "Policies, version 1"). `language/` makes it from
+ * YAML; the plan is compiled from it. Every default is already filled in; null means "the policy does not ask for this".
+ */
+import type { SettlementWindow } from './records.ts';
+
+/** How many units of `currency` one unit of `per` costs: `16.90 MXN per USD` is `{ value: '16.90', currency: 'MXN', per: 'USD' }`. */
+export type Rate = { readonly value: string; readonly currency: string; readonly per: string };
+
+/** An amount with its currency: `400000.00 USD`. */
+export type Money = { readonly value: string; readonly currency: string };
+
+/** The common head of every kind of policy. */
+export type PolicyHead = {
+  readonly name: string;
+  readonly environment: 'sandbox' | 'live';
+  /** IANA zone in which business dates are counted. */
+  readonly zone: string;
+  readonly quote: QuoteSettings;
+  /** Null: no price guard (refused by `check` in live). */
+  readonly guard: Guard | null;
+  readonly settle: SettleSettings;
+  /** What a lack of money does to an item: `skip` ends it, `hold` waits for money. */
+  readonly shortfall: 'skip' | 'hold';
+  readonly limits: Limits | null;
+};
+
+export type QuoteSettings = {
+  readonly validForSeconds: 3 | 15 | 30 | 45 | 60;
+  readonly settlement: SettlementWindow;
+  readonly maxQuotes: number;
+};
+
+/** The price guard: equal passes. */
+export type Guard =
+  /** A literal bound; either direction may have been written. */
+  | { readonly kind: 'worst-rate'; readonly rate: Rate }
+  /** A cost bound in basis points against reference rates from a file. */
+  | { readonly kind: 'reference'; readonly file: string; readonly maxAgeMs: number; readonly worstCostBps: string };
+
+export type SettleSettings = {
+  readonly until: 'funds' | 'status';
+  /** After this long it says so and goes on waiting; null: never says so. */
+  readonly lateAfterMs: number | null;
+};
+
+/** Size limits; null where the policy states none. */
+export type Limits = { readonly perTrade: Money | null; readonly perRun: Money | null };
+
+/** What the conversion is counted in. */
+export type ConvertAmount =
+  | { readonly kind: 'sell'; readonly value: string }
+  | { readonly kind: 'buy'; readonly value: string }
+  /** Everything withdrawable above `keep`. */
+  | { readonly kind: 'sell-all'; readonly keep: string };
+
+/** One withdrawal that the policy asks for, in the bought currency. */
+export type WithdrawSpec = {
+  readonly id: string;
+  readonly account: string;
+  readonly amount:
+    | { readonly kind: 'fixed'; readonly value: string }
+    | { readonly kind: 'proceeds'; readonly rounding: 'down' | 'half-even' };
+};
+
+export type ConvertPolicy = PolicyHead & {
+  readonly kind: 'convert';
+  readonly convert: { readonly sell: string; readonly buy: string; readonly amount: ConvertAmount };
+  readonly withdraw: readonly WithdrawSpec[];
+};
+
+/** Every kind that can be loaded. */
+export type Policy = ConvertPolicy;
+
+/** Reference rates with the moment they were fixed. */
+export type ReferenceRates = { readonly asOf: string; readonly rates: readonly Rate[] };

@@ -1,0 +1,46 @@
+/**
+ * What one wire attempt came to. The client (`service/`) makes these; the decision table and the stepper
+ * (`domain/`) read them. Nothing in a reply is secret: no token, no signature, no beneficiary.
+ */
+
+/** Facts that every answer carries, whatever it says (headings "Common request headers", "Errors"). */
+export type ReplyFacts = {
+  /** HTTP status; null when no response head arrived. Never decides anything by itself. */
+  readonly status: number | null;
+  /** `X-Trace-Id`; null when missing. */
+  readonly traceId: string | null;
+  /** `Idempotency-Replayed`: true, false, or null when the header is missing or unreadable. */
+  readonly replayed: boolean | null;
+  /** `Retry-After` in milliseconds as sent (not clamped); null when missing or unreadable. */
+  readonly retryAfterMs: number | null;
+  /** The service's clock by its `Date` header, epoch milliseconds; null when missing. */
+  readonly serviceTimeMs: number | null;
+};
+
+/** A whole, valid error envelope (heading "Envelope"). */
+export type ServiceError = {
+  readonly code: string;
+  readonly type: string;
+  readonly message: string;
+  readonly retryStrategy: string;
+  readonly details: Readonly<Record<string, unknown>>;
+};
+
+/**
+ * The four ends of a wire attempt.
+ * `DONE`: a whole, valid success; the caller compares it with its intent.
+ * `REFUSED`: a whole, valid error envelope whose code is definitive (see `decisions.ts`); nothing was executed by *this* send.
+ * `NOT_SENT`: no byte of the request left this machine; the same again is safe.
+ * `UNKNOWN`: all else; `error` is present when a valid envelope came with a code that proves nothing.
+ */
+export type Reply<T> =
+  | { readonly kind: 'DONE'; readonly value: T; readonly facts: ReplyFacts }
+  | { readonly kind: 'REFUSED'; readonly error: ServiceError; readonly facts: ReplyFacts }
+  | { readonly kind: 'NOT_SENT'; readonly reason: string }
+  | {
+      readonly kind: 'UNKNOWN';
+      /** Plain words: what was odd (timeout, HTML, cut body, redirect, unknown code). */
+      readonly reason: string;
+      readonly error: ServiceError | null;
+      readonly facts: ReplyFacts;
+    };
