@@ -1,0 +1,76 @@
+/**
+ * Business identity as text (design: "Identity"). Everything that names money is a pure function of policy, run, item
+ * and generation: no run id of Temporal, no uuid, attempt, activity id, clock or random value is ever part of it (M1).
+ */
+import type { Mode } from './records.ts';
+
+const PART = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+/** True for a name that may stand between the dots of a reference. */
+export function isPart(text: string): boolean {
+  return PART.test(text);
+}
+
+/** A run: policy and id, `daily-treasury.2026-11-21`. */
+export type RunName = { readonly policy: string; readonly id: string };
+
+/** `policy.id`: the name of a run. Refuses parts that could be read in two ways. */
+export function runName(run: RunName): string {
+  return `${part(run.policy)}.${part(run.id)}`;
+}
+
+/** The text before the first dot is the policy, the rest the id; null when it is not a run's name. */
+export function parseRunName(text: string): RunName | null {
+  const [policy, id, ...rest] = text.split('.');
+  if (policy === undefined || id === undefined || rest.length > 0 || !isPart(policy) || !isPart(id)) return null;
+  return { policy, id };
+}
+
+/** The text with which every reference of a run begins, last dot included. */
+export function runPrefix(run: RunName): string {
+  return `${runName(run)}.`;
+}
+
+/** Reference of an item: `policy.id.item`, from the second generation on `policy.id.item~2`. */
+export function reference(run: RunName, item: string, generation = 1): string {
+  if (!Number.isSafeInteger(generation) || generation < 1) throw new RangeError(`"${generation}" is no generation.`);
+  const base = `${runPrefix(run)}${part(item)}`;
+  return generation === 1 ? base : `${base}~${generation}`;
+}
+
+/** The generation in which `text` names the item whose first reference is `base`; null when it names something else. */
+export function generationOf(base: string, text: string): number | null {
+  if (text === base) return 1;
+  if (!text.startsWith(`${base}~`)) return null;
+  const digits = text.slice(base.length + 1);
+  return /^[1-9][0-9]{0,5}$/.test(digits) && digits !== '1' ? Number(digits) : null;
+}
+
+/** Workflow id of a run: the mode and the run's name. */
+export function workflowIdOf(mode: Mode, run: RunName): string {
+  return `${mode.toLowerCase()}/${runName(run)}`;
+}
+
+/** The write endpoints, as they go into keys. */
+export type WriteEndpoint = 'trades' | 'withdrawals';
+
+/**
+ * What an idempotency key is the SHA-256 of: length-prefixed parts, so that no two different lists of parts make the
+ * same text. `quoteId` belongs to trades only: a trade's key changes with its quote, its reference never does.
+ */
+export function keyMaterial(identity: {
+  readonly mode: Mode;
+  readonly organisation: string;
+  readonly endpoint: WriteEndpoint;
+  readonly reference: string;
+  readonly quoteId: string | null;
+}): string {
+  const parts = ['cambist-1', identity.mode, identity.organisation, identity.endpoint, identity.reference];
+  if (identity.quoteId !== null) parts.push(identity.quoteId);
+  return parts.map((text) => `${text.length}:${text}`).join('');
+}
+
+function part(text: string): string {
+  if (!isPart(text)) throw new RangeError(`"${text}" cannot be part of a reference.`);
+  return text;
+}
