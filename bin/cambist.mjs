@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+// The command `cambist`: builds first when the build is missing or stale, then hands over to cli/main.ts.
+// Decides nothing, and prints nothing on stdout.
+
+import { runMain } from '../scripts/lib/main.mjs';
+import { setup } from '../scripts/setup.mjs';
+
+/** The exit code of the command line for trouble below it. */
+const INFRASTRUCTURE = 7;
+
+async function main() {
+  await setup({ temporal: 'none' });
+  const cli = await import('../dist/cli/main.js');
+  return cli.main(process.argv.slice(2));
+}
+
+await runMain(main, { failureCode: INFRASTRUCTURE });

@@ -1,0 +1,141 @@
+// `npm run build`: compiles the sources to dist/ and bundles the workflows, when anything has changed since.
+// Built beside dist/ and swapped in at the end, so that no command ever starts from half a build.
+// Only Node's own modules at the top: `bin/cambist.mjs` asks `isBuilt()` at every start.
+
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { withLock } from './lib/lock.mjs';
+import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { CommandFailed, run, say, step } from './lib/steps.mjs';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const DIST = join(ROOT, 'dist');
+const NEXT = join(ROOT, 'dist.next');
+const OLD = join(ROOT, 'dist.old');
+const SETTINGS = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', 'scripts/build.mjs'];
+const STAMP = '.built-from';
+const BUNDLE = 'workflow-bundle.js';
+const BUNDLE_STAMP = '.bundled-from';
+
+/** Whether dist/ was built from the sources as they are now. Some ten milliseconds, no writes. */
+export function isBuilt() {
+  return readIfThere(join(DIST, STAMP)) === hashSources();
+}
+
+/** Builds dist/ if it is not there or stale. Waits for a build that another process has begun. */
+export async function build() {
+  if (isBuilt()) return;
+  const onWait = (/** @type {number} */ pid) => say(`Another process (${pid}) is building; waiting for it …`);
+  await withLock(join(ROOT, '.cambist', 'build.lock'), { onWait }, async () => {
+    if (isBuilt()) return;
+    const stamp = hashSources();
+    await step('Building', async (phase) => {
+      rmSync(NEXT, { recursive: true, force: true });
+      try {
+        phase('compiling');
+        await compile();
+        phase('bundling the workflows');
+        await bundleWorkflows();
+        writeFileSync(join(NEXT, STAMP), stamp);
+        swapIn();
+      } finally {
+        rmSync(NEXT, { recursive: true, force: true });
+      }
+    });
+  });
+}
+
+async function compile() {
+  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  try {
+    await run(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', NEXT], { cwd: ROOT });
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error;
+    throw new ScriptFailed(`The sources do not compile.\n${error.output || error.message}`);
+  }
+}
+
+/** Bundling takes longer than compiling, so a bundle whose sources did not change is kept. */
+async function bundleWorkflows() {
+  const entry = join(NEXT, 'workflows', 'index.js');
+  if (!existsSync(entry)) return say('There is no workflows/index.ts yet; nothing to bundle.');
+  const stamp = hashFiles([
+    ...listFiles(join(NEXT, 'domain')),
+    ...listFiles(join(NEXT, 'workflows')),
+    join(ROOT, 'package-lock.json'),
+    join(ROOT, 'scripts', 'build.mjs'),
+  ]);
+  const kept = readIfThere(join(DIST, BUNDLE_STAMP)) === stamp ? readIfThere(join(DIST, BUNDLE)) : null;
+  writeFileSync(join(NEXT, BUNDLE), kept ?? (await bundle(entry)));
+  writeFileSync(join(NEXT, BUNDLE_STAMP), stamp);
+}
+
+/** @param {string} workflowsPath */
+async function bundle(workflowsPath) {
+  const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
+  /** @type {string[]} */
+  const complaints = [];
+  const logger = new DefaultLogger('WARN', ({ message }) => complaints.push(message));
+  try {
+    const { code } = await bundleWorkflowCode({ workflowsPath, logger });
+    return code;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ScriptFailed(['The workflows do not bundle.', reason, ...complaints].join('\n'));
+  }
+}
+
+function swapIn() {
+  rmSync(OLD, { recursive: true, force: true });
+  if (existsSync(DIST)) renameSync(DIST, OLD);
+  renameSync(NEXT, DIST);
+  rmSync(OLD, { recursive: true, force: true });
+}
+
+/** The folders are those that tsconfig.build.json compiles: one list, in one place. */
+function hashSources() {
+  const settings = JSON.parse(readFileSync(join(ROOT, 'tsconfig.build.json'), 'utf8'));
+  /** @type {string[]} */
+  const folders = settings.include;
+  return hashFiles([...folders, ...SETTINGS].flatMap((name) => listFiles(join(ROOT, name))));
+}
+
+/** @param {string[]} files */
+function hashFiles(files) {
+  const hash = createHash('sha256');
+  for (const file of files.toSorted()) {
+    const content = readFileSync(file);
+    hash.update(`${relative(ROOT, file)}\n${content.length}\n`).update(content);
+  }
+  return hash.digest('hex');
+}
+
+/**
+ * @param {string} path a file, a folder, or nothing
+ * @returns {string[]}
+ */
+function listFiles(path) {
+  try {
+    const entries = readdirSync(path, { withFileTypes: true });
+    return entries.flatMap((entry) => (entry.isDirectory() ? listFiles(join(path, entry.name)) : [join(path, entry.name)]));
+  } catch {
+    return existsSync(path) ? [path] : [];
+  }
+}
+
+/** @param {string} path */
+function readIfThere(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+await runIfMain(import.meta.url, async () => {
+  if (isBuilt()) say('Up to date.');
+  await build();
+  return 0;
+});

@@ -1,0 +1,91 @@
+// `npm run setup`: everything a fresh checkout needs, each only when it is missing: dependencies, build, dev server.
+// `npm run demo`, `npm test` and `npm run bench` call `setup()` first. The second time it returns at once, offline.
+// Only Node's own modules at the top: node_modules may not exist yet.
+
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from './build.mjs';
+import { withLock } from './lib/lock.mjs';
+import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { CommandFailed, run, say, step } from './lib/steps.mjs';
+import { ensureTemporal } from './temporal-binary.mjs';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/**
+ * Brings the checkout to a state in which everything runs.
+ *
+ * @param {{ temporal?: 'ours' | 'unless-given' | 'none' }} [options] which dev server has to be there:
+ *   `unless-given` (the default) is content with one that TEMPORAL_ADDRESS names; `ours` wants the executable all
+ *   the same, because tests start their own; `none` leaves it for later
+ */
+export async function setup({ temporal = 'unless-given' } = {}) {
+  checkNode();
+  await install();
+  await build();
+  if (temporal === 'none' || (temporal === 'unless-given' && process.env['TEMPORAL_ADDRESS'])) return;
+  await ensureTemporal();
+}
+
+function checkNode() {
+  const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const [wantMajor = 0, wantMinor = 0] = engines.node.replace('>=', '').split('.').map(Number);
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > wantMajor || (major === wantMajor && minor >= wantMinor)) return;
+  throw new ScriptFailed(`Cambist needs Node ${engines.node}; this is Node ${process.versions.node}. Install a newer one.`);
+}
+
+/** Installs exactly what package-lock.json names, if that is not what node_modules holds. */
+async function install() {
+  if (isInstalled()) return;
+  const onWait = (/** @type {number} */ pid) => say(`Another process (${pid}) is installing; waiting for it …`);
+  await withLock(join(ROOT, '.cambist', 'install.lock'), { onWait }, async () => {
+    if (isInstalled()) return;
+    try {
+      // No package needs its install script: native parts come as packages of their own.
+      await step('Installing the dependencies (npm ci)', () => npm(['ci', '--ignore-scripts', '--no-audit', '--no-fund']));
+    } catch (error) {
+      if (!(error instanceof CommandFailed)) throw error;
+      throw new ScriptFailed(`The dependencies could not be installed.\n${error.output}\n${error.message}`);
+    }
+  });
+}
+
+/**
+ * npm writes node_modules/.package-lock.json when an install is complete: it tells what is there.
+ * Half an install has none, or one that differs; packages for other platforms are optional and may be absent.
+ */
+function isInstalled() {
+  const wanted = readLock(join(ROOT, 'package-lock.json'));
+  const present = readLock(join(ROOT, 'node_modules', '.package-lock.json'));
+  return Object.entries(wanted).every(([path, { version, optional }]) => {
+    const there = present[path];
+    return path === '' || (there ? there.version === version : optional === true);
+  });
+}
+
+/**
+ * @param {string} path
+ * @returns {Record<string, { version: string, optional?: boolean }>}
+ */
+function readLock(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')).packages;
+  } catch {
+    return {};
+  }
+}
+
+/** @param {string[]} args */
+function npm(args) {
+  const cli = process.env['npm_execpath'];
+  if (cli?.endsWith('npm-cli.js')) return run(process.execPath, [cli, ...args], { cwd: ROOT });
+  return run('npm', args, { cwd: ROOT, shell: process.platform === 'win32' });
+}
+
+await runIfMain(import.meta.url, async () => {
+  await setup();
+  say('Everything is in place.');
+  return 0;
+});

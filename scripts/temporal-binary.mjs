@@ -1,0 +1,196 @@
+// Finds the `temporal` executable that runs the dev server, or makes one and keeps it in the user's cache.
+// Called by the set-up and by `worker/dev-server.ts` (as `#temporal-binary`). It never starts a server.
+
+import { chmodSync, createWriteStream, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { withLock } from './lib/lock.mjs';
+import { ScriptFailed } from './lib/main.mjs';
+import { CommandFailed, run, say, step } from './lib/steps.mjs';
+
+/** The release of Temporal's command line tool that Cambist is tested with; it holds server 1.29.1. */
+export const TEMPORAL_VERSION = '1.5.1';
+
+/** Older servers lack what the worker relies on (updates, eager dispatch, workflow metadata). */
+const OLDEST_SERVER = [1, 29];
+
+const DOWNLOAD_BASE = 'https://temporal.download/cli/archive';
+const CONNECT_TIMEOUT_MS = 8_000;
+const STALL_TIMEOUT_MS = 30_000;
+
+/** Neither found nor made; the message names each way that was tried and the three ways to mend it. */
+export class TemporalUnavailable extends ScriptFailed {
+  /** @param {string[]} tried */
+  constructor(tried) {
+    super(
+      [
+        'A Temporal dev server could neither be found nor made.',
+        ...tried.map((line) => `  - ${line}`),
+        'Any one of these mends it:',
+        '  1. Start a Temporal server yourself and name it: TEMPORAL_ADDRESS=127.0.0.1:7233 (not for npm test).',
+        `  2. Put Temporal's command line tool, version ${TEMPORAL_VERSION} or later, on the PATH as 'temporal'.`,
+        `  3. Let this machine reach ${new URL(DOWNLOAD_BASE).host}, or install Go 1.24 or later; then run 'npm run setup' again.`,
+      ].join('\n'),
+    );
+    this.name = 'TemporalUnavailable';
+    this.code = 'TEMPORAL_UNAVAILABLE';
+  }
+}
+
+/**
+ * The executable that is already here: on the PATH if it is recent enough, else in the cache. No network, no writes.
+ *
+ * @returns {Promise<string | null>} its path; null: none is here
+ */
+export async function findTemporal() {
+  return (await findOnPath()).path ?? (existsSync(cachedPath()) ? cachedPath() : null);
+}
+
+/**
+ * Finds the executable or makes it: by the official download, else by a build with the Go toolchain.
+ *
+ * @param {{ downloadBase?: string }} [options]
+ * @returns {Promise<string>} the path of the executable
+ */
+export async function ensureTemporal({ downloadBase = DOWNLOAD_BASE } = {}) {
+  const found = await findTemporal();
+  if (found) return found;
+  const onWait = (/** @type {number} */ pid) =>
+    say(`Another process (${pid}) is getting the Temporal dev server; waiting for it …`);
+  return withLock(join(cacheFolder(), 'lock'), { onWait }, async () => {
+    if (existsSync(cachedPath())) return cachedPath();
+    const tried = [`'temporal' on the PATH: ${(await findOnPath()).problem}`];
+    const ways = [
+      { name: 'official download', get: (/** @type {string} */ into) => download(downloadBase, into) },
+      { name: "build by 'go install'", get: buildWithGo },
+    ];
+    for (const { name, get } of ways) {
+      const into = join(cacheFolder(), 'unfinished');
+      rmSync(into, { recursive: true, force: true });
+      mkdirSync(into);
+      try {
+        await get(into);
+        const made = join(into, executableName());
+        chmodSync(made, 0o755);
+        await readServerVersion(made);
+        renameSync(made, cachedPath());
+        return cachedPath();
+      } catch (error) {
+        tried.push(`${name}: ${reasonOf(error)}`);
+      } finally {
+        rmSync(into, { recursive: true, force: true });
+      }
+    }
+    throw new TemporalUnavailable(tried);
+  });
+}
+
+/** @returns {Promise<{ path: string, problem: null } | { path: null, problem: string }>} */
+async function findOnPath() {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  const path = folders.map((folder) => join(folder, executableName())).find((file) => existsSync(file));
+  if (!path) return { path: null, problem: 'not there' };
+  try {
+    const [major = 0, minor = 0] = await readServerVersion(path);
+    const [oldestMajor = 0, oldestMinor = 0] = OLDEST_SERVER;
+    if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return { path, problem: null };
+    return { path: null, problem: `'${path}' holds server ${major}.${minor}, older than ${OLDEST_SERVER.join('.')}` };
+  } catch (error) {
+    return { path: null, problem: reasonOf(error) };
+  }
+}
+
+/**
+ * The tool's own version says nothing when it was built from source; the server's version is always there.
+ *
+ * @param {string} path
+ * @returns {Promise<number[]>} major, minor, patch
+ */
+async function readServerVersion(path) {
+  const printed = await run(path, ['--version']);
+  const version = /Server (\d+)\.(\d+)\.(\d+)/.exec(printed);
+  if (!version) throw new Error(`'${path} --version' names no server: ${printed.slice(0, 200)}`);
+  return version.slice(1).map(Number);
+}
+
+/**
+ * @param {string} base
+ * @param {string} into
+ */
+async function download(base, into) {
+  const platform = { linux: 'linux', darwin: 'darwin', win32: 'windows' }[String(process.platform)];
+  const arch = { x64: 'amd64', arm64: 'arm64' }[String(process.arch)];
+  if (!platform || !arch) throw new Error(`there is none for ${process.platform} on ${process.arch}`);
+  await step(`Downloading the Temporal dev server ${TEMPORAL_VERSION}`, async (phase) => {
+    const url = `${base}/v${TEMPORAL_VERSION}?platform=${platform}&arch=${arch}`;
+    const stop = new AbortController();
+    let timer = setTimeout(() => stop.abort(new Error('no answer within 8 s')), CONNECT_TIMEOUT_MS);
+    try {
+      const response = await fetch(url, { signal: stop.signal });
+      if (!response.ok || !response.body) throw new Error(`the answer was HTTP ${response.status}`);
+      const archive = join(into, 'archive');
+      let bytes = 0;
+      const counted = async function* (/** @type {AsyncIterable<Uint8Array>} */ chunks) {
+        for await (const chunk of chunks) {
+          clearTimeout(timer);
+          timer = setTimeout(() => stop.abort(new Error('the download stalled for 30 s')), STALL_TIMEOUT_MS);
+          bytes += chunk.length;
+          phase(`${Math.round(bytes / 1_000_000)} MB`);
+          yield chunk;
+        }
+      };
+      await pipeline(response.body, counted, createWriteStream(archive));
+      // Reads .tar.gz everywhere, and on Windows, where the archive is one, also .zip.
+      await run('tar', ['-xf', archive, '-C', into, executableName()]);
+    } finally {
+      clearTimeout(timer);
+    }
+  });
+}
+
+/** @param {string} into */
+async function buildWithGo(into) {
+  const go = await run('go', ['version']).catch(() => null);
+  if (!go) throw new Error('no Go toolchain on the PATH');
+  say('Building the Temporal dev server from source, once: about 6 minutes, and 3.5 GB in the caches of Go.');
+  await step(`Building the Temporal dev server ${TEMPORAL_VERSION}`, async (phase) => {
+    let modules = 0;
+    let packages = 0;
+    const onLine = (/** @type {string} */ line) => {
+      if (line.startsWith('go: downloading')) modules += 1;
+      else if (!line.startsWith('go:')) packages += 1;
+      phase(`${modules} modules downloaded, ${packages} packages compiled`);
+    };
+    const env = { ...process.env, GOBIN: into, GOWORK: 'off', CGO_ENABLED: '0' };
+    const target = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_VERSION}`;
+    await run('go', ['install', '-v', '-ldflags=-s -w', target], { cwd: into, env, onLine });
+  });
+}
+
+function cachedPath() {
+  return join(cacheFolder(), executableName());
+}
+
+function cacheFolder() {
+  return join(userCacheFolder(), 'cambist', `temporal-${TEMPORAL_VERSION}`);
+}
+
+function userCacheFolder() {
+  const { XDG_CACHE_HOME: xdg, LOCALAPPDATA: local } = process.env;
+  if (xdg) return xdg;
+  if (process.platform === 'win32') return local ?? join(homedir(), 'AppData', 'Local');
+  return process.platform === 'darwin' ? join(homedir(), 'Library', 'Caches') : join(homedir(), '.cache');
+}
+
+function executableName() {
+  return process.platform === 'win32' ? 'temporal.exe' : 'temporal';
+}
+
+/** @param {unknown} error */
+function reasonOf(error) {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  const output = error instanceof CommandFailed && error.output ? `\n${error.output.replaceAll(/^/gm, '      ')}` : '';
+  return `${error.message}${cause}${output}`;
+}

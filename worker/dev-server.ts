@@ -1,0 +1,210 @@
+// Starts and stops Temporal's dev server for `cambist up`, `cambist temporal` and the tests.
+// For one machine only: it binds loopback, and nothing in it is meant for production.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { ensureTemporal } from '#temporal-binary';
+import { Connection } from '@temporalio/client';
+
+/** The names are Cambist's own; `workflows/` sets them, `list --attention` searches by them. */
+export const SEARCH_ATTRIBUTES: Readonly<Record<string, SearchAttributeKind>> = {
+  CambistPolicy: 'Keyword',
+  CambistMode: 'Keyword',
+  CambistState: 'Keyword',
+};
+
+export type SearchAttributeKind = 'Keyword' | 'Text' | 'Int' | 'Double' | 'Bool' | 'Datetime' | 'KeywordList';
+
+export type DevServerOptions = {
+  /** Port of gRPC. Default: 7233, or any free one when that is taken. 0: any free one. A given port must be free. */
+  readonly port?: number;
+  /** Port of the web UI. Default: 8233, or any free one when that is taken. 0: any free one. */
+  readonly uiPort?: number;
+  /** Without the web UI. Default: false. */
+  readonly headless?: boolean;
+  /** Keeps everything in this SQLite file, across restarts and kills. Default: in memory, and two times faster. */
+  readonly dbFile?: string;
+  /** For tests: timers of the server are due after 50 ms instead of a second. Default: false. */
+  readonly shortTimers?: boolean;
+  /** Created besides `default`, which is always there. */
+  readonly namespace?: string;
+  /** Registered before the first run. Default: `SEARCH_ATTRIBUTES`. */
+  readonly searchAttributes?: Readonly<Record<string, SearchAttributeKind>>;
+  /** Default: error. */
+  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'never';
+};
+
+export type DevServer = {
+  /** host:port of gRPC. */
+  readonly address: string;
+  /** null: headless. */
+  readonly uiUrl: string | null;
+  readonly pid: number;
+  /** Resolves when the server is gone, for whatever reason. */
+  readonly exited: Promise<void>;
+  /** Ends it in order. Safe to call twice. */
+  stop(): Promise<void>;
+  /** Ends it as a power cut would (SIGKILL). */
+  kill(): Promise<void>;
+};
+
+/** The server could not be started; `output` is the end of what it printed. */
+export class DevServerFailed extends Error {
+  readonly code = 'DEV_SERVER_FAILED';
+  readonly output: string;
+
+  constructor(reason: string, output: string) {
+    super(`The Temporal dev server did not start: ${reason}${output && `\n${output}`}`);
+    this.name = 'DevServerFailed';
+    this.output = output;
+  }
+}
+
+const HOST = '127.0.0.1';
+const USUAL_PORT = 7233;
+const USUAL_UI_PORT = 8233;
+/** A cold start with a new database file takes about a second; a busy machine several times that. */
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 10_000;
+const KEPT_OUTPUT = 4_000;
+
+/**
+ * Starts a dev server and resolves once it serves requests. It ends with this process at the latest.
+ *
+ * @throws DevServerFailed when it does not come up; ScriptFailed when there is no executable and none can be made
+ */
+export async function startDevServer(options: DevServerOptions = {}): Promise<DevServer> {
+  const executable = await ensureTemporal();
+  const port = await choosePort(options.port, USUAL_PORT);
+  const uiPort = options.headless ? null : await choosePort(options.uiPort, USUAL_UI_PORT);
+  // In a group of its own: Ctrl-C ends the worker first, and the server after it.
+  const child = spawn(executable, serverArguments(options, port, uiPort), {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  endWithThisProcess(child);
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await exited;
+    clearTimeout(timer);
+  };
+  const address = `${HOST}:${port}`;
+  try {
+    await untilServing(child, address, options.namespace ?? 'default');
+  } catch (error) {
+    await end('SIGKILL');
+    throw error;
+  }
+  return {
+    address,
+    uiUrl: uiPort === null ? null : `http://${HOST}:${uiPort}`,
+    pid: child.pid ?? 0,
+    exited,
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+  };
+}
+
+function serverArguments(options: DevServerOptions, port: number, uiPort: number | null): string[] {
+  const settings = [
+    // Off by default in server 1.29: without it each activity waits for a poll of its own (quotes live seconds).
+    'system.enableActivityEagerExecution=true',
+    ...(options.shortTimers ? ['history.timerProcessorMaxTimeShift="50ms"'] : []),
+  ];
+  const attributes = Object.entries(options.searchAttributes ?? SEARCH_ATTRIBUTES);
+  return [
+    ...['server', 'start-dev', '--ip', HOST, '--port', String(port)],
+    ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
+    ...['--log-level', options.logLevel ?? 'error'],
+    ...(options.dbFile === undefined ? [] : ['--db-filename', options.dbFile]),
+    ...(options.namespace === undefined ? [] : ['--namespace', options.namespace]),
+    ...settings.flatMap((setting) => ['--dynamic-config-value', setting]),
+    ...attributes.flatMap(([name, kind]) => ['--search-attribute', `${name}=${kind}`]),
+  ];
+}
+
+/** Resolves when the namespace answers; rejects when the process ends before, or after the time limit. */
+async function untilServing(child: ChildProcess, address: string, namespace: string): Promise<void> {
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-KEPT_OUTPUT);
+    });
+  }
+  const died = new Promise<never>((_resolve, reject) => {
+    child.once('error', (error) => reject(new DevServerFailed(error.message, output)));
+    child.once('exit', (code, signal) =>
+      reject(new DevServerFailed(`it ended with ${signal ?? `exit code ${code}`}`, output)),
+    );
+  });
+  died.catch(() => {});
+  // gRPC itself reconnects until the port is open: its first pause is a second unless told otherwise.
+  const connecting = Connection.connect({
+    address,
+    connectTimeout: START_TIMEOUT_MS,
+    channelArgs: { 'grpc.initial_reconnect_backoff_ms': 25, 'grpc.max_reconnect_backoff_ms': 100 },
+  });
+  const connection = await Promise.race([connecting, died]).catch((error: unknown) => {
+    if (error instanceof DevServerFailed) throw error;
+    throw new DevServerFailed(`it did not answer within ${START_TIMEOUT_MS / 1_000} s`, output);
+  });
+  try {
+    await Promise.race([connection.workflowService.describeNamespace({ namespace }), died]);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** A port that was asked for is taken as it is; a usual one gives way to any free one when it is taken. */
+async function choosePort(asked: number | undefined, usual: number): Promise<number> {
+  if (asked !== undefined && asked !== 0) return asked;
+  if (asked === undefined && (await probe(usual)) !== null) return usual;
+  const free = await probe(0);
+  if (free === null) throw new DevServerFailed(`no free port on ${HOST}`, '');
+  return free;
+}
+
+/** The port, if this machine lets us listen on it (0: any); null if it is taken. */
+async function probe(port: number): Promise<number | null> {
+  const server = createServer();
+  try {
+    server.listen(port, HOST);
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  } catch {
+    return null;
+  } finally {
+    server.close();
+  }
+}
+
+const children = new Set<ChildProcess>();
+
+/** No server outlives this process, however it ends, SIGKILL excepted. Those who handle signals decide themselves. */
+function endWithThisProcess(child: ChildProcess): void {
+  if (children.size === 0) {
+    process.on('exit', killAll);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, endUnlessHandled);
+  }
+  children.add(child);
+  child.once('exit', () => {
+    children.delete(child);
+    if (children.size > 0) return;
+    process.removeListener('exit', killAll);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.removeListener(signal, endUnlessHandled);
+  });
+}
+
+function endUnlessHandled(signal: NodeJS.Signals): void {
+  if (process.listenerCount(signal) > 1) return;
+  killAll();
+  process.removeListener(signal, endUnlessHandled);
+  process.kill(process.pid, signal);
+}
+
+function killAll(): void {
+  for (const child of children) child.kill('SIGKILL');
+}
