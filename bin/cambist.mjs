@@ -10,7 +10,9 @@ const INFRASTRUCTURE = 7;
 
 async function main() {
   await setup({ temporal: 'none' });
-  const cli = await import('../dist/cli/main.js');
+  const built = new URL('../dist/cli/main.js', import.meta.url);
+  /** @type {{ main: (argv: string[]) => Promise<number> }} */
+  const cli = await import(built.href);
   return cli.main(process.argv.slice(2));
 }
 

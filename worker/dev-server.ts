@@ -3,7 +3,7 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, Socket, type AddressInfo } from 'node:net';
 import { ensureTemporal } from '#temporal-binary';
 import { Connection } from '@temporalio/client';
 
@@ -43,6 +43,8 @@ export type DevServer = {
   readonly pid: number;
   /** Resolves when the server is gone, for whatever reason. */
   readonly exited: Promise<void>;
+  /** Lets this process end while the server runs (and ends the server then). */
+  unref(): void;
   /** Ends it in order. Safe to call twice. */
   stop(): Promise<void>;
   /** Ends it as a power cut would (SIGKILL). */
@@ -103,6 +105,10 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
     uiUrl: uiPort === null ? null : `http://${HOST}:${uiPort}`,
     pid: child.pid ?? 0,
     exited,
+    unref: () => {
+      child.unref();
+      for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
+    },
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
   };
@@ -129,32 +135,35 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
 /** Resolves when the namespace answers; rejects when the process ends before, or after the time limit. */
 async function untilServing(child: ChildProcess, address: string, namespace: string): Promise<void> {
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-KEPT_OUTPUT);
-    });
-  }
-  const died = new Promise<never>((_resolve, reject) => {
-    child.once('error', (error) => reject(new DevServerFailed(error.message, output)));
-    child.once('exit', (code, signal) =>
-      reject(new DevServerFailed(`it ended with ${signal ?? `exit code ${code}`}`, output)),
-    );
+  let timer: NodeJS.Timeout | undefined;
+  const failed = new Promise<never>((_resolve, reject) => {
+    const fail = (reason: string) => reject(new DevServerFailed(reason, output));
+    child.once('error', (error) => fail(error.message));
+    // By then the last of the output has been read.
+    child.once('close', (code, signal) => fail(`it ended with ${signal ?? `exit code ${code}`}`));
+    timer = setTimeout(() => fail(`it did not answer within ${START_TIMEOUT_MS / 1_000} s`), START_TIMEOUT_MS);
   });
-  died.catch(() => {});
-  // gRPC itself reconnects until the port is open: its first pause is a second unless told otherwise.
-  const connecting = Connection.connect({
-    address,
-    connectTimeout: START_TIMEOUT_MS,
-    channelArgs: { 'grpc.initial_reconnect_backoff_ms': 25, 'grpc.max_reconnect_backoff_ms': 100 },
-  });
-  const connection = await Promise.race([connecting, died]).catch((error: unknown) => {
-    if (error instanceof DevServerFailed) throw error;
-    throw new DevServerFailed(`it did not answer within ${START_TIMEOUT_MS / 1_000} s`, output);
+  failed.catch(() => {});
+  // Its own word that it listens comes first: on a port that is taken, another server would answer.
+  const port = address.slice(address.lastIndexOf(':'));
+  const listening = new Promise<void>((resolve) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        output = (output + text).slice(-KEPT_OUTPUT);
+        if (stream === child.stdout && output.includes(port)) resolve();
+      });
+    }
   });
   try {
-    await Promise.race([connection.workflowService.describeNamespace({ namespace }), died]);
+    await Promise.race([listening, failed]);
+    const connection = await Promise.race([Connection.connect({ address }), failed]);
+    try {
+      await Promise.race([connection.workflowService.describeNamespace({ namespace }), failed]);
+    } finally {
+      await connection.close();
+    }
   } finally {
-    await connection.close();
+    clearTimeout(timer);
   }
 }
 

@@ -1,0 +1,123 @@
+// `npm test`: set-up, the checks (types, lint, format, dead code), then every test/*.test.ts.
+// `npm test -- money sandbox` runs only the files whose name contains one of the words, without the checks.
+// `npm test -- --only-verify` runs only the checks.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { CommandFailed, run, say } from './lib/steps.mjs';
+import { setup } from './setup.mjs';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** Two cores are enough for two files with a worker each; more of them only make each other late. */
+const FILES_AT_ONCE = 2;
+const TIMEOUT_PER_FILE_MS = 10 * 60_000;
+
+/** What `npm run verify` runs, one after the other; here at most two at a time. */
+const CHECKS = [
+  { name: 'types', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.json'] },
+  { name: 'types of the workflows', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.workflow.json'] },
+  { name: 'types of the scripts', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.scripts.json'] },
+  { name: 'lint', script: 'oxlint/bin/oxlint', args: ['--type-aware', '--deny-warnings'] },
+  { name: 'format', script: 'prettier/bin/prettier.cjs', args: ['--check', '--log-level=warn', '.'] },
+  { name: 'dead code', script: 'knip/bin/knip.js', args: [] },
+];
+
+await runIfMain(import.meta.url, async () => {
+  const asked = process.argv.slice(2);
+  const words = asked.filter((word) => !word.startsWith('--'));
+  const unknown = asked.find((word) => word.startsWith('--') && word !== '--only-verify');
+  if (unknown) throw new ScriptFailed(`'${unknown}' is not known. There is '--only-verify'; words choose test files.`);
+  return words.length > 0 ? testSome(words) : testAll({ onlyVerify: asked.includes('--only-verify') });
+});
+
+/** @param {{ onlyVerify: boolean }} options */
+async function testAll({ onlyVerify }) {
+  await setup({ temporal: onlyVerify ? 'none' : 'ours' });
+  await verify();
+  if (onlyVerify) return 0;
+  // One server in memory for all files; a test that needs one of its own starts it.
+  const { tsImport } = await import('tsx/esm/api');
+  const { startDevServer } = await tsImport('../worker/dev-server.ts', import.meta.url);
+  const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
+  try {
+    return await runTests(listTestFiles(), { CAMBIST_TEST_TEMPORAL: server.address });
+  } finally {
+    await server.kill();
+  }
+}
+
+/** For work in progress: a build that fails elsewhere in the tree is told, and only the chosen files count. */
+async function testSome(/** @type {string[]} */ words) {
+  const files = listTestFiles().filter((file) => words.some((word) => file.includes(word)));
+  if (files.length === 0) throw new ScriptFailed(`No file in test/ has ${words.join(' or ')} in its name.`);
+  await setup({ temporal: 'none' }).catch((/** @type {unknown} */ error) => {
+    if (!(error instanceof ScriptFailed)) throw error;
+    say(`${error.message}\nGoing on without a fresh build: tests that start a built command may fail.`);
+  });
+  return runTests(files, {});
+}
+
+async function verify() {
+  const waiting = [...CHECKS];
+  /** @type {string[]} */
+  const failed = [];
+  const checkInTurn = async () => {
+    for (let check = waiting.shift(); check; check = waiting.shift()) {
+      const { name, script, args } = check;
+      const startedAt = performance.now();
+      try {
+        await run(process.execPath, [join(ROOT, 'node_modules', script), ...args], { cwd: ROOT });
+        say(`${name}: ok (${((performance.now() - startedAt) / 1_000).toFixed(1)} s)`);
+      } catch (error) {
+        if (!(error instanceof CommandFailed)) throw error;
+        say(`${name}: FAILED\n${error.output || error.message}`);
+        failed.push(name);
+      }
+    }
+  };
+  await Promise.all([checkInTurn(), checkInTurn()]);
+  if (failed.length > 0) throw new ScriptFailed(`Failed: ${failed.join(', ')}. No test was run.`);
+}
+
+function listTestFiles() {
+  const names = readdirSync(join(ROOT, 'test')).filter((name) => name.endsWith('.test.ts'));
+  return names.toSorted();
+}
+
+/**
+ * @param {string[]} names of files in test/
+ * @param {Record<string, string>} extraEnvironment
+ */
+async function runTests(names, extraEnvironment) {
+  const paths = names.map((name) => join('test', name));
+  const child = spawn(process.execPath, ['--import', 'tsx', ...testRunnerOptions(), ...paths], {
+    cwd: ROOT,
+    env: { ...withoutOurSettings(process.env), TZ: 'UTC', ...extraEnvironment },
+    stdio: 'inherit',
+  });
+  /** @type {NodeJS.Signals[]} */
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  const pass = (/** @type {NodeJS.Signals} */ signal) => child.kill(signal);
+  for (const signal of signals) process.on(signal, pass);
+  const [exitCode] = await once(child, 'exit');
+  for (const signal of signals) process.removeListener(signal, pass);
+  return exitCode ?? 130;
+}
+
+function testRunnerOptions() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const hasLimits = major > 20 || minor >= 11;
+  const limits = [`--test-concurrency=${FILES_AT_ONCE}`, `--test-timeout=${TIMEOUT_PER_FILE_MS}`];
+  return ['--test', '--test-reporter=spec', ...(hasLimits ? limits : [])];
+}
+
+/** Tests state what they need: the addresses, keys and profiles of whoever runs them are none of their business. */
+function withoutOurSettings(/** @type {NodeJS.ProcessEnv} */ environment) {
+  const kept = Object.entries(environment).filter(([name]) => !/^(CAMBIST|TEMPORAL)_/.test(name));
+  return { ...Object.fromEntries(kept), TEMPORAL_CONFIG_FILE: join(ROOT, '.cambist', 'no-profile.toml') };
+}

@@ -1,0 +1,74 @@
+// The dev server as `cambist up` and the tests use it: started, reached, killed, and started again on its file.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Client, Connection } from '@temporalio/client';
+import { DevServerFailed, startDevServer, type DevServer } from '../worker/dev-server.ts';
+import { testServerAddress, uniqueName } from './support/dev-server.ts';
+
+test('the shared server knows the search attributes of Cambist', async () => {
+  await withClient(await testServerAddress(), async (client) => {
+    const policy = uniqueName('policy');
+    await client.workflow.start('none', {
+      taskQueue: uniqueName('queue'),
+      workflowId: uniqueName('run'),
+      searchAttributes: { CambistPolicy: [policy], CambistMode: ['sandbox'], CambistState: ['held'] },
+    });
+  });
+});
+
+test('a run survives the kill of a server that keeps a file', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cambist-dev-server-'));
+  const dbFile = join(folder, 'temporal.db');
+  const workflowId = uniqueName('run');
+  let server = await startDevServer({ port: 0, headless: true, dbFile });
+  try {
+    await withClient(server.address, async (client) => {
+      await client.workflow.start('none', { taskQueue: 'nobody', workflowId });
+    });
+    await server.kill();
+    server = await startDevServer({ port: portOf(server), headless: true, dbFile });
+    await withClient(server.address, async (client) => {
+      const { status } = await client.workflow.getHandle(workflowId).describe();
+      assert.equal(status.name, 'RUNNING');
+    });
+  } finally {
+    await server.kill();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('the web page answers, and stopping twice is no mistake', async () => {
+  const server = await startDevServer({ port: 0, uiPort: 0 });
+  assert.ok(server.uiUrl);
+  const page = await fetch(server.uiUrl);
+  assert.equal(page.status, 200);
+  await server.stop();
+  await server.stop();
+  await server.exited;
+});
+
+test('a port that was asked for and is taken is named in the error', async () => {
+  const port = Number((await testServerAddress()).split(':')[1]);
+  await assert.rejects(startDevServer({ port, headless: true }), (error) => {
+    assert.ok(error instanceof DevServerFailed);
+    assert.match(error.output, new RegExp(`${port}.*address already in use`));
+    return true;
+  });
+});
+
+async function withClient(address: string, use: (client: Client) => Promise<void>): Promise<void> {
+  const connection = await Connection.connect({ address });
+  try {
+    await use(new Client({ connection }));
+  } finally {
+    await connection.close();
+  }
+}
+
+function portOf(server: DevServer): number {
+  return Number(server.address.split(':')[1]);
+}
