@@ -96,10 +96,7 @@ export const FOLLOW_UPS: Readonly<Record<ReplyClass, FollowUp>> = {
 
 /** The service's advice, as the interface assigns it (heading "Envelope", "Retry strategy assignment"). */
 export type RetryStrategy =
-  | 'WAIT_THEN_RETRY_SAME_KEY'
-  | 'FIX_AND_RESUBMIT'
-  | 'CHECK_STATE_THEN_RETRY'
-  | 'TERMINAL';
+  'WAIT_THEN_RETRY_SAME_KEY' | 'FIX_AND_RESUBMIT' | 'CHECK_STATE_THEN_RETRY' | 'TERMINAL';
 
 type Row = {
   readonly class: ReplyClass;
@@ -123,7 +120,8 @@ const money: Row = {
 };
 const wrong: Row = {
   class: 'the item is wrong',
-  departs: 'the item ends with the reason; a new key is opened only past a replayed refusal or by a person (M1)',
+  departs:
+    'the item ends with the reason; a new key is opened only past a replayed refusal or by a person (M1)',
 };
 const ours = (why: string): Row => ({ class: 'ours, probably', departs: why });
 const deadQuote: Row = {
@@ -179,7 +177,9 @@ export const DECISIONS = {
   TRADE_NOT_MANUAL: unexpected,
   TRADE_ALREADY_SETTLED: unexpected,
   TRADE_EXECUTION_FAILED: checkState,
-  TRADE_DUPLICATE_CLIENT_REFERENCE: ours('a trade under our reference exists: another reference would trade twice'),
+  TRADE_DUPLICATE_CLIENT_REFERENCE: ours(
+    'a trade under our reference exists: another reference would trade twice',
+  ),
   TRADE_DISABLED: pausePolicy,
   TRADE_AMOUNT_ABOVE_LIMIT: wrong,
   TRADE_AMOUNT_BELOW_MINIMUM: wrong,
@@ -258,7 +258,9 @@ export function isDefinitive(error: Pick<ServiceError, 'code' | 'details'>): boo
 }
 
 /** The class of an error: by its code; `nonce_replay` may be the echo of an accepted copy; unknown codes prove nothing. */
-export function classOf(error: Pick<ServiceError, 'code' | 'details'> & { retryStrategy?: string }): ReplyClass {
+export function classOf(
+  error: Pick<ServiceError, 'code' | 'details'> & { retryStrategy?: string },
+): ReplyClass {
   if (error.code === 'AUTH_TOKEN_INVALID' && error.details['reason'] === 'nonce_replay') {
     return 'check state, then retry';
   }

@@ -36,7 +36,12 @@ export type Guard =
   /** A literal bound; either direction may have been written. */
   | { readonly kind: 'worst-rate'; readonly rate: Rate }
   /** A cost bound in basis points against reference rates from a file. */
-  | { readonly kind: 'reference'; readonly file: string; readonly maxAgeMs: number; readonly worstCostBps: string };
+  | {
+      readonly kind: 'reference';
+      readonly file: string;
+      readonly maxAgeMs: number;
+      readonly worstCostBps: string;
+    };
 
 export type SettleSettings = {
   readonly until: 'funds' | 'status';

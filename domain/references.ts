@@ -22,7 +22,8 @@ export function runName(run: RunName): string {
 /** The text before the first dot is the policy, the rest the id; null when it is not a run's name. */
 export function parseRunName(text: string): RunName | null {
   const [policy, id, ...rest] = text.split('.');
-  if (policy === undefined || id === undefined || rest.length > 0 || !isPart(policy) || !isPart(id)) return null;
+  if (policy === undefined || id === undefined || rest.length > 0 || !isPart(policy) || !isPart(id))
+    return null;
   return { policy, id };
 }
 
@@ -33,7 +34,8 @@ export function runPrefix(run: RunName): string {
 
 /** Reference of an item: `policy.id.item`, from the second generation on `policy.id.item~2`. */
 export function reference(run: RunName, item: string, generation = 1): string {
-  if (!Number.isSafeInteger(generation) || generation < 1) throw new RangeError(`"${generation}" is no generation.`);
+  if (!Number.isSafeInteger(generation) || generation < 1)
+    throw new RangeError(`"${generation}" is no generation.`);
   const base = `${runPrefix(run)}${part(item)}`;
   return generation === 1 ? base : `${base}~${generation}`;
 }

@@ -1,0 +1,40 @@
+/**
+ * The one table of decimals per currency: ISO 4217 for money, 6 for stablecoins, 2 for what is in no table. An operator
+ * overrides it in the service file (`decimals`). Also the currencies that the interface lets one withdraw.
+ */
+
+/** Decimals of a currency that is in no table: too few refuses an amount, too many would lose a part of it. */
+const UNKNOWN_DECIMALS = 2;
+
+const DECIMALS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+    2:
+      'AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC CUP ' +
+      'CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES ' +
+      'KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK ' +
+      'NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB ' +
+      'TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG',
+    3: 'BHD IQD JOD KWD LYD OMR TND',
+    4: 'CLF UYW',
+    6: 'EURC EUROP FDUSD PYUSD RLUSD USDC USDG USDT',
+  }).flatMap(([decimals, codes]) => codes.split(' ').map((code) => [code, Number(decimals)] as const)),
+);
+
+/**
+ * How many digits an amount in `currency` may have after its point.
+ * `overrides` is `ServiceFacts.decimals`: what the operator knows better.
+ */
+export function decimalsOf(currency: string, overrides: Readonly<Record<string, number>>): number {
+  const override = Object.hasOwn(overrides, currency) ? overrides[currency] : undefined;
+  return override ?? DECIMALS.get(currency) ?? UNKNOWN_DECIMALS;
+}
+
+/** Every currency of the table, for "did you mean": a currency that is not here may still be one. */
+export const KNOWN_CURRENCIES: readonly string[] = [...DECIMALS.keys()];
+
+/** The currencies that heading "POST /fx/withdrawals" lists; its pattern would allow more, so this warns and never blocks. */
+export const WITHDRAWAL_CURRENCIES: readonly string[] =
+  'USDT USDC EURC EUROP USD AED GBP EUR AUD MXN BRL PHP ARS COP INR CHF IDR NOK PLN SGD ZAR DKK HKD SEK'.split(
+    ' ',
+  );

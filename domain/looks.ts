@@ -1,0 +1,138 @@
+/**
+ * What a look at the service's lists proves (design: "Doubt, absence, generations"). Pure: the driver reads the pages,
+ * this file judges the records. Found and equal: done. Found and different: a person. Absent: no record even could be it.
+ */
+import { equal } from './money.ts';
+import type { Leg } from './plan.ts';
+import type { Trade, Withdrawal } from './records.ts';
+import { generationOf } from './references.ts';
+
+/** Records that a sweep kept, and whether it read every page back to where it had to. */
+export type Sweep<T> = {
+  readonly records: readonly T[];
+  readonly complete: boolean;
+  readonly reason: string | null;
+};
+
+export type Look<T> =
+  | { readonly kind: 'found'; readonly record: T }
+  /** A record is ours by reference, tag or id, and contradicts what was fixed: never overwritten, a person decides. */
+  | { readonly kind: 'differs'; readonly record: T; readonly difference: string }
+  | { readonly kind: 'absent' }
+  /** Nothing found, but this proves nothing. */
+  | { readonly kind: 'unproven'; readonly reason: string };
+
+/** How far back a look must read: a day before the run's date. */
+export const LOOK_BACK_MS = 86_400_000;
+/** How much earlier than the run's date a record may seem to have been created. */
+const CREATED_SLACK_MS = 600_000;
+
+/** True when a trade is this leg's by reference (any generation) or by the quote that we hold. */
+export function isTradeOf(leg: Leg, quoteId: string | null, trade: Trade): boolean {
+  return (
+    generationOf(leg.reference, trade.clientReferenceId ?? '') !== null ||
+    (quoteId !== null && trade.quoteId === quoteId)
+  );
+}
+
+/** Judges a sweep for a leg's trade. */
+export function lookForTrade(leg: Leg, quoteId: string | null, sweep: Sweep<Trade>): Look<Trade> {
+  const ours = sweep.records.filter((trade) => isTradeOf(leg, quoteId, trade));
+  const [record, second] = ours;
+  if (record !== undefined && second !== undefined && record.id !== second.id) {
+    return {
+      kind: 'differs',
+      record,
+      difference: `trades ${record.id} and ${second.id} both carry ${leg.reference}`,
+    };
+  }
+  if (record === undefined) return nothingFound(sweep);
+  const difference = tradeDifference(leg, record);
+  return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
+}
+
+/** What a trade contradicts of its leg; null when it agrees. Amounts are compared as numbers. */
+export function tradeDifference(leg: Leg, trade: Trade): string | null {
+  if (trade.sellCurrency !== leg.sell || trade.buyCurrency !== leg.buy) {
+    return `it sells ${trade.sellCurrency} for ${trade.buyCurrency}, planned was ${leg.sell} for ${leg.buy}`;
+  }
+  // An amount that came from live balances is taken from the record.
+  if (leg.amount === null || !leg.amount.fixed) return null;
+  const { side, value } = leg.amount;
+  const recorded = side === 'sell' ? trade.sellAmount : trade.buyAmount;
+  if (recorded !== null && equal(recorded, value)) return null;
+  return `its ${side} amount is ${recorded ?? 'not given'}, planned was ${value}`;
+}
+
+/** What identifies one payment at the service. */
+export type PaymentIdentity = {
+  readonly reference: string;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string;
+  /** Begin of the run's date, epoch milliseconds. */
+  readonly opensAtMs: number;
+  /** Ids that the service gave us for this payment. */
+  readonly ownIds: readonly string[];
+  /** Ids that the service gave us for other payments. */
+  readonly otherIds: readonly string[];
+};
+
+/** True when a withdrawal is this payment's by tag (any generation) or by the id that the service gave us. */
+export function isWithdrawalOf(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
+  return (
+    generationOf(payment.reference, withdrawal.tag ?? '') !== null || payment.ownIds.includes(withdrawal.id)
+  );
+}
+
+/** True when an untagged withdrawal could be this payment: enough to forbid "absent", never enough to adopt. */
+export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
+  return (
+    withdrawal.tag === null &&
+    withdrawal.currency === payment.currency &&
+    equal(withdrawal.withdrawalAmount, payment.amount) &&
+    (withdrawal.withdrawalAccountId === null || withdrawal.withdrawalAccountId === payment.account) &&
+    Date.parse(withdrawal.createdAt) >= payment.opensAtMs - CREATED_SLACK_MS &&
+    !payment.otherIds.includes(withdrawal.id)
+  );
+}
+
+/** Judges a sweep for a payment's withdrawal. */
+export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): Look<Withdrawal> {
+  const ours = sweep.records.filter((record) => isWithdrawalOf(payment, record));
+  const [record, second] = ours;
+  if (record !== undefined && second !== undefined && record.id !== second.id) {
+    return {
+      kind: 'differs',
+      record,
+      difference: `withdrawals ${record.id} and ${second.id} both carry ${payment.reference}`,
+    };
+  }
+  if (record !== undefined) {
+    const difference = withdrawalDifference(payment, record);
+    return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
+  }
+  const twin = sweep.records.find((candidate) => couldBe(payment, candidate));
+  if (twin !== undefined)
+    return { kind: 'unproven', reason: `withdrawal ${twin.id} carries no tag and could be it` };
+  return nothingFound(sweep);
+}
+
+/** What a withdrawal contradicts of its payment; null when it agrees. A null account is no difference. */
+export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawal): string | null {
+  if (record.currency !== payment.currency)
+    return `its currency is ${record.currency}, planned was ${payment.currency}`;
+  if (!equal(record.withdrawalAmount, payment.amount)) {
+    return `its amount is ${record.withdrawalAmount}, planned was ${payment.amount}`;
+  }
+  if (record.withdrawalAccountId !== null && record.withdrawalAccountId !== payment.account) {
+    return `its account is ${record.withdrawalAccountId}, planned was ${payment.account}`;
+  }
+  return null;
+}
+
+function nothingFound(sweep: Sweep<unknown>): { kind: 'absent' } | { kind: 'unproven'; reason: string } {
+  return sweep.complete
+    ? { kind: 'absent' }
+    : { kind: 'unproven', reason: sweep.reason ?? 'not every page could be read' };
+}

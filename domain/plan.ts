@@ -1,0 +1,348 @@
+/**
+ * The plan of a run: what will be sent, fixed once (design: "The plan is pinned once"). Types and the pure compile step
+ * from a policy and one observation of the service. Nothing here talks to anyone; a plan is frozen plain data.
+ */
+import { boundFromCost, boundFromRate, type PriceBound } from './guard.ts';
+import { compare, isPositive, round, subtract } from './money.ts';
+import type {
+  ConvertAmount,
+  Limits,
+  Policy,
+  QuoteSettings,
+  ReferenceRates,
+  SettleSettings,
+} from './policy.ts';
+import type { Balances, LenientRecord, Mode, Trade, Withdrawal } from './records.ts';
+import { generationOf, reference, runName, runPrefix, type RunName } from './references.ts';
+
+/** Moments between which writes may be sent, epoch milliseconds (design: "Inside the fence?"). */
+export type Fences = {
+  readonly opensAtMs: number;
+  readonly tradesUntilMs: number;
+  readonly withdrawalsUntilMs: number;
+};
+
+/** Which credentials the plan was made with: items leave under no other organisation, mode or (unproven) key. */
+export type Credentials = { readonly mode: Mode; readonly organisation: string; readonly keyName: string };
+
+/** Amount of a leg: the side that is asked for. `fixed` is false for an amount computed from live balances. */
+export type LegAmount = { readonly side: 'buy' | 'sell'; readonly value: string; readonly fixed: boolean };
+
+/** One conversion. */
+export type Leg = {
+  readonly id: string;
+  readonly reference: string;
+  readonly sell: string;
+  readonly buy: string;
+  /** Null: computed from balances once, forgotten since, and not computed again; a person decides. */
+  readonly amount: LegAmount | null;
+};
+
+/** One planned withdrawal. */
+export type Payment = {
+  readonly id: string;
+  /** Reference of the first generation. */
+  readonly reference: string;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount:
+    | { readonly kind: 'fixed'; readonly value: string }
+    /** What the leg brought, cut to the currency's decimals by the named rounding. */
+    | {
+        readonly kind: 'proceeds';
+        readonly leg: string;
+        readonly rounding: 'down' | 'half-even';
+        readonly decimals: number;
+      };
+  /** The leg that must be traded before; null when the payment stands alone. */
+  readonly dependsOn: string | null;
+};
+
+export type Plan = {
+  readonly version: 1;
+  /** Layout of the bodies' bytes; another layout would be another key's bytes. */
+  readonly bodyLayout: 1;
+  readonly run: RunName;
+  readonly credentials: Credentials;
+  readonly policy: { readonly name: string; readonly text: string; readonly hash: string };
+  readonly zone: string;
+  readonly date: string;
+  readonly fences: Fences;
+  readonly quote: QuoteSettings;
+  readonly guard: PlanGuard | null;
+  readonly settle: SettleSettings;
+  readonly shortfall: 'skip' | 'hold';
+  readonly limits: Limits | null;
+  readonly legs: readonly Leg[];
+  readonly payments: readonly Payment[];
+  /** Epoch milliseconds at which the service was observed. */
+  readonly pinnedAtMs: number;
+  /** `originalExecutionRunId` of the run that made the pin: tells "freshly made by me" from all else, identifies no money. */
+  readonly pinnedFor: string;
+};
+
+/** The price guard in words and as a bound; `staleAtMs` is when its reference rates are too old, null without any. */
+export type PlanGuard = {
+  readonly bound: PriceBound;
+  readonly text: string;
+  readonly staleAtMs: number | null;
+};
+
+/** What one look at the service found before the plan is made. */
+export type Observation = {
+  readonly credentials: Credentials;
+  readonly observedAtMs: number;
+  readonly balances: Balances;
+  /** Withdrawal accounts, and whether every page was read. */
+  readonly accounts: readonly LenientRecord[];
+  readonly accountsComplete: boolean;
+  /** Trades and withdrawals found under this run's prefix. */
+  readonly trades: readonly Trade[];
+  readonly withdrawals: readonly Withdrawal[];
+};
+
+/** Why no plan can be made; the run ends before any quote. */
+export type PlanProblem = {
+  readonly code:
+    | 'PLAN_ACCOUNT_MISSING'
+    | 'PLAN_ACCOUNT_CURRENCY'
+    | 'PLAN_ENVIRONMENT'
+    | 'PLAN_REFERENCE_MISSING'
+    | 'PLAN_REFERENCE_TOO_OLD'
+    | 'PLAN_OVER_LIMIT'
+    | 'PLAN_FENCE_PASSED';
+  readonly item: string | null;
+  readonly message: string;
+  readonly fix: string;
+};
+
+export type CompileInput = {
+  readonly run: RunName;
+  readonly policy: Policy;
+  readonly policyText: string;
+  readonly policyHash: string;
+  readonly date: string;
+  readonly fences: Fences;
+  readonly referenceRates: ReferenceRates | null;
+  readonly observation: Observation;
+  /** Decimals of a currency, by the table and the operator's service file. */
+  readonly decimalsOf: (currency: string) => number;
+  readonly pinnedFor: string;
+};
+
+export type CompileResult =
+  | { readonly ok: true; readonly plan: Plan }
+  | { readonly ok: false; readonly problems: readonly PlanProblem[] };
+
+/** Makes the plan, or says everything that stands against it. Upholds M4 (what is executed is what was planned). */
+export function compilePlan(input: CompileInput): CompileResult {
+  const { policy, observation, run, fences } = input;
+  const problems: PlanProblem[] = [];
+  const environment = observation.credentials.mode === 'LIVE' ? 'live' : 'sandbox';
+  if (policy.environment !== environment) {
+    problems.push({
+      code: 'PLAN_ENVIRONMENT',
+      item: null,
+      message: `The policy says environment "${policy.environment}", the worker runs in "${environment}".`,
+      fix: 'Run it with a worker of that environment (CAMBIST_APP_MODE), or change `environment:` in the policy.',
+    });
+  }
+  const found = observation.trades.length > 0 || observation.withdrawals.length > 0;
+  if (observation.observedAtMs > fences.tradesUntilMs && !found) {
+    problems.push({
+      code: 'PLAN_FENCE_PASSED',
+      item: null,
+      message: `The business date ${input.date} is over in ${policy.zone}: yesterday's reasons do not trade today.`,
+      fix: 'Start a run with today’s date as its id.',
+    });
+  }
+  const legs = compileLegs(input, found);
+  const payments = compilePayments(input, legs);
+  problems.push(...accountProblems(payments, observation), ...limitProblems(legs, policy.limits));
+  const guard = compileGuard(input, problems);
+  if (problems.length > 0) return { ok: false, problems };
+  return {
+    ok: true,
+    plan: Object.freeze({
+      version: 1,
+      bodyLayout: 1,
+      run,
+      credentials: observation.credentials,
+      policy: { name: policy.name, text: input.policyText, hash: input.policyHash },
+      zone: policy.zone,
+      date: input.date,
+      fences,
+      quote: policy.quote,
+      guard,
+      settle: policy.settle,
+      shortfall: policy.shortfall,
+      limits: policy.limits,
+      legs,
+      payments,
+      pinnedAtMs: observation.observedAtMs,
+      pinnedFor: input.pinnedFor,
+    }),
+  };
+}
+
+/** The leg of a convert policy. Nothing left to sell makes no leg at all. */
+function compileLegs(input: CompileInput, found: boolean): Leg[] {
+  const { sell, buy, amount } = input.policy.convert;
+  const id = `${sell}-${buy}-1`.toLowerCase();
+  const leg = { id, reference: reference(input.run, id), sell, buy };
+  const fixed = legAmount(amount, sell, input);
+  if (amount.kind !== 'sell-all') return [{ ...leg, amount: fixed }];
+  // Amounts from live balances: taken from the record where one is found, never computed twice.
+  const record = input.observation.trades.find(
+    (trade) => generationOf(leg.reference, trade.clientReferenceId ?? '') === 1,
+  );
+  if (record !== undefined) return [{ ...leg, amount: amountOfTrade(record) }];
+  if (found) return [{ ...leg, amount: null }];
+  return isPositive(fixed.value) ? [{ ...leg, amount: fixed }] : [];
+}
+
+function legAmount(amount: ConvertAmount, sell: string, input: CompileInput): LegAmount {
+  if (amount.kind !== 'sell-all') return { side: amount.kind, value: amount.value, fixed: true };
+  const row = input.observation.balances.balances.find((balance) => balance.currency === sell);
+  const above = subtract(row?.withdrawable ?? '0', amount.keep);
+  return { side: 'sell', value: round(above, input.decimalsOf(sell), 'down'), fixed: false };
+}
+
+function amountOfTrade(trade: Trade): LegAmount | null {
+  if (trade.sellAmount !== null) return { side: 'sell', value: trade.sellAmount, fixed: false };
+  if (trade.buyAmount !== null) return { side: 'buy', value: trade.buyAmount, fixed: false };
+  return null;
+}
+
+function compilePayments(input: CompileInput, legs: readonly Leg[]): Payment[] {
+  const leg = legs[0];
+  const currency = input.policy.convert.buy;
+  return input.policy.withdraw.flatMap((spec): Payment[] => {
+    const payment = {
+      id: spec.id,
+      reference: reference(input.run, spec.id),
+      account: spec.account,
+      currency,
+    };
+    if (spec.amount.kind === 'fixed')
+      return [{ ...payment, amount: spec.amount, dependsOn: leg?.id ?? null }];
+    // Without a leg there are no proceeds, and so nothing to pay.
+    if (leg === undefined) return [];
+    const decimals = input.decimalsOf(currency);
+    return [{ ...payment, amount: { ...spec.amount, leg: leg.id, decimals }, dependsOn: leg.id }];
+  });
+}
+
+/** One that is missing from a *complete* list ends the run before any quote; what cannot be read proves nothing. */
+function accountProblems(payments: readonly Payment[], observation: Observation): PlanProblem[] {
+  return payments.flatMap((payment): PlanProblem[] => {
+    const account = observation.accounts.find((record) => record.id === payment.account);
+    if (account === undefined) {
+      if (!observation.accountsComplete) return [];
+      return [
+        {
+          code: 'PLAN_ACCOUNT_MISSING',
+          item: payment.id,
+          message: `Withdrawal account "${payment.account}" of payment "${payment.id}" is not registered at the service.`,
+          fix: 'Register the account at the service, or correct `account:` in the policy.',
+        },
+      ];
+    }
+    if (account.currency === null || account.currency === payment.currency) return [];
+    return [
+      {
+        code: 'PLAN_ACCOUNT_CURRENCY',
+        item: payment.id,
+        message: `Withdrawal account "${payment.account}" takes ${account.currency}, payment "${payment.id}" is in ${payment.currency}.`,
+        fix: `Name an account that takes ${payment.currency}.`,
+      },
+    ];
+  });
+}
+
+/** The limits on amounts that are known before a quote; the other side is checked against the quote. */
+function limitProblems(legs: readonly Leg[], limits: Limits | null): PlanProblem[] {
+  return legs.flatMap((leg): PlanProblem[] => {
+    if (leg.amount === null) return [];
+    const currency = leg.amount.side === 'sell' ? leg.sell : leg.buy;
+    const broken = brokenLimit(limits, currency, leg.amount.value);
+    if (broken === null) return [];
+    return [
+      {
+        code: 'PLAN_OVER_LIMIT',
+        item: leg.id,
+        message: broken,
+        fix: 'Lower the amount, or raise the limit on purpose.',
+      },
+    ];
+  });
+}
+
+/** The sentence that names the limit which `value` exceeds; null when it keeps them all. Equal passes. */
+export function brokenLimit(limits: Limits | null, currency: string, value: string): string | null {
+  for (const [name, limit] of [
+    ['per_trade', limits?.perTrade],
+    ['per_run', limits?.perRun],
+  ] as const) {
+    if (
+      limit !== null &&
+      limit !== undefined &&
+      limit.currency === currency &&
+      compare(value, limit.value) > 0
+    ) {
+      return `${value} ${currency} is more than the limit ${name} of ${limit.value} ${limit.currency}.`;
+    }
+  }
+  return null;
+}
+
+function compileGuard(input: CompileInput, problems: PlanProblem[]): PlanGuard | null {
+  const { guard, convert } = input.policy;
+  if (guard === null) return null;
+  if (guard.kind === 'worst-rate') {
+    const text = `not worse than ${guard.rate.value} ${guard.rate.currency} per ${guard.rate.per}`;
+    return { bound: boundFromRate(guard.rate, convert), text, staleAtMs: null };
+  }
+  const rates = input.referenceRates;
+  const bound = rates === null ? null : boundFromCost(rates.rates, guard.worstCostBps, convert);
+  if (rates === null || bound === null) {
+    problems.push({
+      code: 'PLAN_REFERENCE_MISSING',
+      item: null,
+      message: `Reference file "${guard.file}" gives no rate between ${convert.sell} and ${convert.buy}.`,
+      fix: `Add a line such as "1.0832 ${convert.buy} per ${convert.sell}" to it.`,
+    });
+    return null;
+  }
+  const staleAtMs = Date.parse(rates.asOf) + guard.maxAgeMs;
+  if (input.observation.observedAtMs > staleAtMs) {
+    problems.push({
+      code: 'PLAN_REFERENCE_TOO_OLD',
+      item: null,
+      message: `Reference file "${guard.file}" is of ${rates.asOf}: older than max_age allows.`,
+      fix: 'Bring the file up to date, then run again.',
+    });
+    return null;
+  }
+  const text = `at most ${guard.worstCostBps} bps worse than ${guard.file} of ${rates.asOf}`;
+  return { bound, text, staleAtMs };
+}
+
+/** Finds an item of the plan by its id or throws: a caller that names another item is a bug. */
+export function legOf(plan: Plan, id: string): Leg {
+  const leg = plan.legs.find((candidate) => candidate.id === id);
+  if (leg === undefined) throw new RangeError(`Run ${runName(plan.run)} has no leg "${id}".`);
+  return leg;
+}
+
+/** As `legOf`, for payments. */
+export function paymentOf(plan: Plan, id: string): Payment {
+  const payment = plan.payments.find((candidate) => candidate.id === id);
+  if (payment === undefined) throw new RangeError(`Run ${runName(plan.run)} has no payment "${id}".`);
+  return payment;
+}
+
+/** True when a trade or withdrawal record names something of this run. */
+export function isOfRun(run: RunName, text: string | null): boolean {
+  return text !== null && text.startsWith(runPrefix(run));
+}

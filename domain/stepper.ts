@@ -1,0 +1,371 @@
+/**
+ * The core that decides (look, sign, send, what next), as pure generators: each `yield` asks the driver for one thing
+ * of the world (an *effect*) and gets its answer. Activities drive it with the client, tests with a model. The six
+ * steps before every write (design: "Before every write") are here and in the two files that go on from it:
+ * `trade-steps.ts` and `withdrawal-steps.ts`. No clock but the one given, no randomness, no I/O.
+ */
+import { FOLLOW_UPS, backoffMs, classOfReply, type ReplyClass } from './decisions.ts';
+import type { Sweep } from './looks.ts';
+import type { LegAmount, Plan } from './plan.ts';
+import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from './records.ts';
+import type { Reply } from './reply.ts';
+import type { ServiceFacts } from './service-facts.ts';
+import { isCancelled, type Word } from './words.ts';
+
+/** One thing that the stepper asks the driver to do. Only the last three are sent to the service as writes. */
+export type Effect =
+  | { readonly kind: 'read words' }
+  | { readonly kind: 'read balances' }
+  | { readonly kind: 'fetch trade'; readonly id: string }
+  | { readonly kind: 'fetch withdrawal'; readonly id: string }
+  /** Sweep the list, newest first, back to `sinceMs`; keep what is `wanted`. */
+  | { readonly kind: 'sweep trades'; readonly sinceMs: number; readonly wanted: (trade: Trade) => boolean }
+  | {
+      readonly kind: 'sweep withdrawals';
+      readonly sinceMs: number;
+      readonly wanted: (record: Withdrawal) => boolean;
+    }
+  | { readonly kind: 'send quote'; readonly request: QuoteRequest }
+  | { readonly kind: 'send trade'; readonly quoteId: string; readonly reference: string }
+  | { readonly kind: 'send withdrawal'; readonly request: WithdrawalRequest };
+
+export type QuoteRequest = {
+  readonly sell: string;
+  readonly buy: string;
+  readonly amount: LegAmount;
+  readonly validForSeconds: number;
+  readonly settlement: SettlementWindow;
+};
+
+export type WithdrawalRequest = {
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string;
+  /** Reference with its generation: tag and key material. */
+  readonly reference: string;
+};
+
+/** What the driver answers to each effect. */
+type Answers = {
+  'read words': readonly Word[];
+  'read balances': Reply<Balances>;
+  'fetch trade': Reply<Trade>;
+  'fetch withdrawal': Reply<Withdrawal>;
+  'sweep trades': Sweep<Trade>;
+  'sweep withdrawals': Sweep<Withdrawal>;
+  'send quote': Reply<Quote>;
+  'send trade': Reply<Trade>;
+  'send withdrawal': Reply<Withdrawal>;
+};
+
+/** The answer to any effect. */
+export type Answer = Answers[Effect['kind']];
+
+/** A computation that asks for effects and ends with `Result`. */
+export type Steps<Result> = Generator<Effect, Result, Answer>;
+
+/** Asks for one effect. The driver's answer is of the effect's kind; this is the one place that says so. */
+export function* ask<Kind extends Effect['kind']>(
+  effect: Extract<Effect, { kind: Kind }>,
+): Steps<Answers[Kind]> {
+  return (yield effect) as Answers[Kind];
+}
+
+/** Runs the steps with `perform`, which may be asynchronous. */
+export async function drive<Result>(
+  steps: Steps<Result>,
+  perform: (effect: Effect) => Promise<Answer>,
+): Promise<Result> {
+  let next = steps.next();
+  while (next.done !== true) next = steps.next(await perform(next.value));
+  return next.value;
+}
+
+/**
+ * One call of an activity, as far as it tells what this call may have forgotten. Run ids serve only to tell a reset or
+ * a repeat; they are part of nothing that identifies money.
+ */
+export type Attempt = {
+  /** Temporal run in which the activity runs. */
+  readonly runId: string;
+  readonly number: number;
+  readonly startedAtMs: number;
+  /** Start of the Temporal run; of no use after a reset, which keeps the old one. */
+  readonly runStartedAtMs: number;
+  /** No write leaves later than this after `startedAtMs` (start-to-close less the HTTP limit). */
+  readonly sendWithinMs: number;
+};
+
+/** What the steps may know besides the item. */
+export type Context = {
+  readonly plan: Plan;
+  /** `originalExecutionRunId` of the workflow: equal to the attempt's run id unless the run was reset. */
+  readonly originalRunId: string;
+  readonly attempt: Attempt;
+  readonly facts: ServiceFacts;
+  /** Organisation, mode and key of the worker that runs this call. */
+  readonly credentials: Plan['credentials'];
+  /** Whether another item of this run was accepted: tells a wrong item from a bug of ours. */
+  readonly othersAccepted: boolean;
+  /** Ids of withdrawals that the service gave us for the other payments of this run. */
+  readonly otherWithdrawalIds: readonly string[];
+  readonly nowMs: () => number;
+  /** Service clock less ours by the last reply that told, milliseconds; null when none did yet. */
+  readonly skewMs: () => number | null;
+};
+
+/** A problem in words: what, where, and what to do. */
+export type Problem = {
+  readonly code: string;
+  readonly item: string | null;
+  readonly message: string;
+  readonly fix: string;
+};
+
+/** What an item waits for. `person` alone needs somebody. */
+export type Hold = 'service' | 'money' | 'doubt' | 'configuration' | 'opening' | 'settlement' | 'person';
+
+/** An item that cannot go on now. */
+export type Wait = { readonly afterMs: number; readonly hold: Hold; readonly problem: Problem };
+
+/**
+ * Doubt: an earlier send may still be, or become, a record. `lastSendMs` is the last moment at which such a send could
+ * have been accepted; `absentAtMs` is the first look after half of `settle_doubt` that found nothing.
+ */
+export type Doubt = { readonly lastSendMs: number; readonly absentAtMs: number | null; readonly why: string };
+
+/** What is known of one item's writes; lives in history as argument and result of the activities. */
+export type SendState = {
+  /** Temporal run in which all of this was learned; null when nothing was. */
+  readonly knownIn: string | null;
+  /** Some write of this item has left, or may have. */
+  readonly sent: boolean;
+  readonly doubt: Doubt | null;
+  /** Sends in a row that ended in a wait: drives the backoff. */
+  readonly tries: number;
+  /** The refusal for lack of money that is being waited out; null when none is. */
+  readonly shortOf: Problem | null;
+  /** A reply after which this item is never sent again by itself (mismatch, duplicate, stored failure). */
+  readonly spent: Problem | null;
+  /** A definitive refusal that ends the item as soon as no earlier send is in doubt. */
+  readonly verdict: Problem | null;
+};
+
+export const NOTHING_SENT: SendState = Object.freeze({
+  knownIn: null,
+  sent: false,
+  doubt: null,
+  tries: 0,
+  shortOf: null,
+  spent: null,
+  verdict: null,
+});
+
+/** A token lives at most this long after its send left (heading "JWT"). */
+export const TOKEN_LIFE_MS = 60_000;
+/** A pin older than this may have been restored from a backup behind our back. */
+const FRESH_PIN_MS = 30_000;
+/** Clocks further apart than this make every life and fence unreliable. */
+const MAX_SKEW_MS = 10_000;
+/** How often a held item looks again when nothing but a look or a person can help. */
+export const SLOW_LOOK_MS = 600_000;
+
+/**
+ * Steps 2 and 4 of the six: may this item have been sent by someone whom this history does not show? Fresh means no:
+ * this very run made the pin, has not sent the item, this is the first attempt, and for a trade the pin is young.
+ * Otherwise, unless this run's own history is complete as to the item, a forgotten send is assumed (doubt).
+ */
+export function recall<State extends SendState>(
+  context: Context,
+  state: State,
+  call: 'quote' | 'trade' | 'withdrawal',
+): { readonly fresh: boolean; readonly state: State } {
+  const { attempt, plan } = context;
+  const wasReset = attempt.runId !== context.originalRunId;
+  const madePin = plan.pinnedFor === attempt.runId;
+  // A quote moves no money: a repeated attempt of asking for one has sent nothing.
+  const firstAttempt = attempt.number === 1 || call === 'quote';
+  const young = call === 'withdrawal' || context.nowMs() - plan.pinnedAtMs < FRESH_PIN_MS;
+  const known = { ...state, knownIn: attempt.runId };
+  if (madePin && !wasReset && firstAttempt && !state.sent && young) return { fresh: true, state: known };
+  if (state.knownIn === attempt.runId && firstAttempt) return { fresh: false, state: known };
+  // Whoever sent it, in the run before a reset or in the attempt before this one, started before this moment.
+  const from = wasReset || !firstAttempt ? attempt.startedAtMs : attempt.runStartedAtMs;
+  const lastSendMs = from + attempt.sendWithinMs + TOKEN_LIFE_MS;
+  return {
+    fresh: false,
+    state: {
+      ...known,
+      sent: true,
+      doubt: deepen(state.doubt, lastSendMs, 'an earlier attempt may have sent it'),
+    },
+  };
+}
+
+/** Doubt that lasts at least until `lastSendMs`. Looks made before that prove nothing about the later send. */
+export function deepen(doubt: Doubt | null, lastSendMs: number, why: string): Doubt {
+  if (doubt !== null && doubt.lastSendMs >= lastSendMs) return doubt;
+  return { lastSendMs, absentAtMs: null, why: doubt?.why ?? why };
+}
+
+/** State after a send whose fate is unknown: it can be accepted until its token has expired. */
+export function unknownSend<State extends SendState>(context: Context, state: State, why: string): State {
+  const lastSendMs = context.nowMs() + TOKEN_LIFE_MS;
+  return { ...state, sent: true, tries: state.tries + 1, doubt: deepen(state.doubt, lastSendMs, why) };
+}
+
+/**
+ * Doubt ended by time: a look after half of `settleDoubtMs` and one at its end, both absent. `absent` is what the look
+ * that was just made said. Returns the state with the doubt moved on, over, or the moment of the next look.
+ */
+export function settleByTime<State extends SendState>(
+  context: Context,
+  state: State,
+  settleDoubtMs: number,
+): { readonly over: boolean; readonly state: State; readonly nextLookMs: number } {
+  const { doubt } = state;
+  if (doubt === null) return { over: true, state, nextLookMs: 0 };
+  const now = context.nowMs();
+  const halfMs = doubt.lastSendMs + settleDoubtMs / 2;
+  const endMs = doubt.lastSendMs + settleDoubtMs;
+  if (now >= endMs && doubt.absentAtMs !== null && doubt.absentAtMs < now) {
+    return { over: true, state: { ...state, doubt: null }, nextLookMs: 0 };
+  }
+  if (now < halfMs) return { over: false, state, nextLookMs: halfMs - now };
+  const absentAtMs = doubt.absentAtMs ?? now;
+  return {
+    over: false,
+    state: { ...state, doubt: { ...doubt, absentAtMs } },
+    nextLookMs: Math.max(endMs - now, 1_000),
+  };
+}
+
+/** Step 2: a worker with another organisation or mode than the plan's sends nothing for it; null when all is well. */
+export function foreignCredentials(context: Context): Problem | null {
+  const { credentials, plan } = context;
+  const same =
+    credentials.mode === plan.credentials.mode && credentials.organisation === plan.credentials.organisation;
+  if (same) return null;
+  return {
+    code: 'CREDENTIALS_DIFFER',
+    item: null,
+    message: `The worker runs for ${credentials.organisation} in ${credentials.mode}, the plan was made for ${plan.credentials.organisation} in ${plan.credentials.mode}.`,
+    fix: 'Start a worker with the key file and mode of the plan; the run then goes on by itself.',
+  };
+}
+
+/** True when the worker holds another API key of the right organisation than the plan was made with. */
+export function isOtherKey(context: Context): boolean {
+  return context.credentials.keyName !== context.plan.credentials.keyName;
+}
+
+/** Clocks too far apart: lives and fences cannot be trusted, so nothing is written. */
+export function skewedClock(context: Context): Problem | null {
+  const skewMs = context.skewMs();
+  if (skewMs === null || Math.abs(skewMs) <= MAX_SKEW_MS) return null;
+  return {
+    code: 'CLOCK_SKEW',
+    item: null,
+    message: `This machine's clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the service's.`,
+    fix: 'Set the clock (NTP); the run goes on by itself.',
+  };
+}
+
+/** Step 1: is it still wanted? */
+export function* readCancelled(): Steps<boolean> {
+  return isCancelled(yield* ask<'read words'>({ kind: 'read words' }));
+}
+
+/** What a reply is called in messages: its code, or what was odd about it. */
+export function nameOf(reply: Reply<unknown>): string {
+  switch (reply.kind) {
+    case 'DONE':
+      return 'success';
+    case 'REFUSED':
+      return reply.error.code;
+    case 'NOT_SENT':
+      return 'NOT_SENT';
+    case 'UNKNOWN':
+      return reply.error?.code ?? 'NO_ANSWER';
+  }
+}
+
+/** The service's words about a reply, for a person. */
+export function explain(reply: Reply<unknown>): string {
+  switch (reply.kind) {
+    case 'DONE':
+      return 'The service accepted it.';
+    case 'REFUSED':
+      return `The service answered ${reply.error.code}: ${reply.error.message}`;
+    case 'NOT_SENT':
+      return `The service could not be reached: ${reply.reason}`;
+    case 'UNKNOWN':
+      return reply.error === null
+        ? `No usable answer: ${reply.reason}`
+        : `The service answered ${reply.error.code}: ${reply.error.message}`;
+  }
+}
+
+/** A reply as a problem of an item. */
+export function problemOf(reply: Reply<unknown>, item: string, fix: string): Problem {
+  return { code: nameOf(reply), item, message: explain(reply), fix };
+}
+
+/** A wait on configuration: slow retries with the cause in plain words. */
+export function configurationWait(problem: Problem, tries: number): Wait {
+  return { afterMs: Math.max(5_000, backoffMs(tries + 2)), hold: 'configuration', problem };
+}
+
+/** True for replies that prove that this send executed nothing although its class waits: rate limits, never left. */
+export function executedNothing(reply: Reply<unknown>): boolean {
+  if (reply.kind === 'NOT_SENT' || reply.kind === 'REFUSED') return true;
+  return reply.kind === 'UNKNOWN' && reply.error?.code === 'RATE_LIMIT_EXCEEDED';
+}
+
+/** `timeoutMs` of a failed write: not before this is it sent again; 10 s where the service does not say. */
+export function settleTimeMs(reply: Reply<unknown>): number {
+  const asked = reply.kind === 'UNKNOWN' ? reply.error?.details['timeoutMs'] : undefined;
+  return typeof asked === 'number' && Number.isFinite(asked)
+    ? Math.min(Math.max(asked, 1_000), 600_000)
+    : 10_000;
+}
+
+/** `resourceId` of a failed write; null when it names none. */
+export function resourceIdOf(reply: Reply<unknown>): string | null {
+  const id = reply.kind === 'UNKNOWN' ? reply.error?.details['resourceId'] : undefined;
+  return typeof id === 'string' && id !== '' ? id : null;
+}
+
+/** What to do about a read that did not come back, in words. */
+export function unreadable(item: string, reason: string): Problem {
+  return {
+    code: 'LOOK_INCOMPLETE',
+    item,
+    message: `The service's records could not be read whole: ${reason}.`,
+    fix: 'Nothing to do: it looks again by itself, and sends nothing before it has seen everything.',
+  };
+}
+
+/** The fix sentence of each class, for problems that end or hold an item. */
+export const ADVICE: Readonly<Record<ReplyClass, string>> = {
+  done: 'Nothing to do.',
+  'wait, same key': 'Nothing to do: it is sent again by itself under the same key.',
+  'check state, then retry': 'Nothing to do: it looks, and sends again by itself under the same key.',
+  'look, then a new quote': 'Nothing to do: it asks for a new quote by itself.',
+  'ours, probably': 'Find the record at the service; nothing is sent again before a person has decided.',
+  'wait for money':
+    'Bring money into the currency; with `shortfall: hold` the run goes on by itself, else start it with --go-on.',
+  'the item is wrong':
+    'Correct the account, amount or pair at the service, then reset the run or start it with --go-on.',
+  'pause the policy': 'Have it switched on for the account at the service; the run goes on by itself.',
+  'pause everything': 'Mend the configuration (key, mode, address, clock); the run goes on by itself.',
+  unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
+};
+
+/** What follows from a reply to a trade or a withdrawal. */
+export function followUp(
+  reply: Reply<unknown>,
+): { readonly class: ReplyClass } & (typeof FOLLOW_UPS)[ReplyClass] {
+  const replyClass = classOfReply(reply);
+  return { class: replyClass, ...FOLLOW_UPS[replyClass] };
+}

@@ -1,0 +1,571 @@
+/**
+ * The steps of one leg: ask for a quote, trade it, and whatever a reply or a crash makes of that (M1, M2, M4). Two
+ * entries, one per activity: `requestQuoteSteps` and `executeTradeSteps`. The reference stays the same across quotes;
+ * the key changes with the quote, which is single-use.
+ */
+import { backoffMs, waitMs } from './decisions.ts';
+import { keepsGuard } from './guard.ts';
+import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look } from './looks.ts';
+import { compare, equal } from './money.ts';
+import { brokenLimit, type Leg } from './plan.ts';
+import type { Quote, Trade } from './records.ts';
+import type { Reply } from './reply.ts';
+import {
+  ADVICE,
+  NOTHING_SENT,
+  SLOW_LOOK_MS,
+  ask,
+  configurationWait,
+  executedNothing,
+  followUp,
+  foreignCredentials,
+  isOtherKey,
+  problemOf,
+  readCancelled,
+  recall,
+  resourceIdOf,
+  settleByTime,
+  settleTimeMs,
+  skewedClock,
+  unknownSend,
+  unreadable,
+  type Context,
+  type Hold,
+  type Problem,
+  type SendState,
+  type Steps,
+  type Wait,
+} from './stepper.ts';
+
+/** A quote that passed the guard, as it is kept in history between the two activities. */
+export type QuoteInHand = {
+  readonly id: string;
+  readonly sellAmount: string;
+  readonly buyAmount: string;
+  /** Counted on our clock from just before the request left, so that the service's clock does not matter. */
+  readonly usableUntilMs: number;
+};
+
+/** What is known of a leg's writes. */
+export type LegState = SendState & {
+  readonly quote: QuoteInHand | null;
+  /** Quotes asked for, those after a hold not counted. */
+  readonly quotes: number;
+};
+
+export const NEW_LEG: LegState = Object.freeze({ ...NOTHING_SENT, quote: null, quotes: 0 });
+
+/** A trade as the plan needs it: both sides filled in, whichever was asked for. */
+export type Traded = {
+  readonly tradeId: string;
+  readonly quoteId: string;
+  readonly sellAmount: string;
+  readonly buyAmount: string;
+  /** The service's word when the record was read. */
+  readonly status: string;
+};
+
+/** What one call came to, and so what the workflow does next. */
+export type LegStep =
+  /** A quote inside the guard: execute it. */
+  | { readonly kind: 'quoted'; readonly state: LegState }
+  /** The quote is dead and nothing is in doubt: ask for a new one. */
+  | { readonly kind: 'requote'; readonly state: LegState }
+  | { readonly kind: 'traded'; readonly state: LegState; readonly traded: Traded }
+  /** An end, with the proof: no trade exists under this reference. */
+  | { readonly kind: 'not traded'; readonly state: LegState; readonly problem: Problem }
+  | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait };
+
+/** A quote with less life than this is not worth sending. */
+const MIN_QUOTE_LIFE_MS = 500;
+/** How often money is looked for while a leg waits for it. */
+const MONEY_POLL_MS = 15_000;
+/** How often a shortage that no read can show is tried again. */
+const BLIND_RETRY_MS = 900_000;
+
+/** Asks for a quote, unless the leg is done, unwanted, outside its fence, or in doubt. */
+export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
+  const opened = yield* open(context, leg, before, 'quote');
+  if ('step' in opened) return opened.step;
+  const { state } = opened;
+
+  if (state.doubt !== null) return yield* stayInDoubt(context, leg, state);
+  if (state.spent !== null) return waitForPerson(state, state.spent);
+  if (state.verdict !== null) return yield* endAfterLook(context, leg, state, state.verdict);
+  if (leg.amount === null) return waitForPerson(state, forgottenAmount(leg));
+  const stale = staleReference(context, leg);
+  if (stale !== null) return yield* endAfterLook(context, leg, state, stale);
+  if (state.quotes >= context.plan.quote.maxQuotes)
+    return yield* endAfterLook(context, leg, state, tooManyQuotes(context, leg));
+
+  const short = yield* lookForMoney(context, leg, state);
+  if (short !== null)
+    return short.kind === 'wait' ? short : yield* endAfterLook(context, leg, state, short.problem);
+
+  const sentAtMs = context.nowMs();
+  const reply = yield* ask<'send quote'>({
+    kind: 'send quote',
+    request: {
+      sell: leg.sell,
+      buy: leg.buy,
+      amount: leg.amount,
+      validForSeconds: context.plan.quote.validForSeconds,
+      settlement: context.plan.quote.settlement,
+    },
+  });
+  const after: LegState = state.shortOf === null ? { ...state, quotes: state.quotes + 1 } : state;
+  if (reply.kind !== 'DONE') return yield* refusedQuote(context, leg, after, reply);
+
+  const odd = oddQuote(context, leg, reply.value, reply.facts.replayed);
+  if (odd !== null) return yield* endAfterLook(context, leg, after, odd);
+  const quote = inHand(context, reply.value, sentAtMs);
+  const bad = outsideBounds(context, leg, quote);
+  if (bad !== null) return yield* endAfterLook(context, leg, after, bad);
+  return { kind: 'quoted', state: { ...after, quote, tries: 0 } };
+}
+
+/** Trades the quote in hand, unless the leg is done, unwanted, outside its fence, or the quote is dead. */
+export function* executeTradeSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
+  const opened = yield* open(context, leg, before, 'trade');
+  if ('step' in opened) return opened.step;
+  const { state } = opened;
+  const { quote } = state;
+
+  // Keys may belong to the API key: under another one the same again is no longer the same.
+  const foreignKey = state.doubt !== null && isOtherKey(context);
+  if (
+    state.spent !== null ||
+    foreignKey ||
+    quote === null ||
+    context.nowMs() + MIN_QUOTE_LIFE_MS > quote.usableUntilMs
+  ) {
+    return yield* deadQuote(context, leg, state);
+  }
+  const skewed = skewedClock(context);
+  if (skewed !== null) return wait(state, configurationWait(skewed, state.tries));
+
+  const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
+  return yield* afterTrade(context, leg, state, quote, reply);
+}
+
+/** Steps 1 to 4 of the six: ours, looked for unless fresh, still wanted, inside the fence. */
+function* open(
+  context: Context,
+  leg: Leg,
+  before: LegState,
+  call: 'quote' | 'trade',
+): Steps<{ readonly state: LegState } | { readonly step: LegStep }> {
+  const foreign = foreignCredentials(context);
+  if (foreign !== null)
+    return { step: wait(before, configurationWait({ ...foreign, item: leg.id }, before.tries)) };
+
+  const { fresh, state } = recall(context, before, call);
+  if (!fresh) {
+    const look = yield* lookForLeg(context, leg, state);
+    const seen = conclude(leg, state, look);
+    if (seen !== null) return { step: seen };
+  }
+  if (yield* readCancelled()) return { step: yield* endUnsent(context, leg, state, cancelled(leg)) };
+
+  const { fences, zone, date } = context.plan;
+  const now = context.nowMs();
+  if (now < fences.opensAtMs) {
+    const problem = {
+      code: 'NOT_YET_OPEN',
+      item: leg.id,
+      message: `${date} has not begun in ${zone}.`,
+      fix: 'Nothing to do: it goes on then.',
+    };
+    return { step: wait(state, { afterMs: fences.opensAtMs - now, hold: 'opening', problem }) };
+  }
+  if (now > fences.tradesUntilMs)
+    return { step: yield* endUnsent(context, leg, state, fencePassed(context, leg)) };
+  return { state };
+}
+
+/** What follows from the reply to a trade: the table's word, carried out. */
+function* afterTrade(
+  context: Context,
+  leg: Leg,
+  state: LegState,
+  quote: QuoteInHand,
+  reply: Reply<Trade>,
+): Steps<LegStep> {
+  const follow = followUp(reply);
+  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  const sent: LegState = { ...state, sent: state.sent || reply.kind !== 'NOT_SENT', tries: state.tries + 1 };
+  switch (follow.trade) {
+    case 'adopt': {
+      if (reply.kind !== 'DONE') break;
+      if (
+        reply.value.quoteId === quote.id &&
+        isOwnEcho(leg, reply.value) &&
+        tradeDifference(leg, reply.value) === null
+      ) {
+        return traded(sent, reply.value);
+      }
+      // A success that is not our trade proves nothing: look, and until then it is in doubt.
+      return yield* lookThen(
+        context,
+        leg,
+        unknownSend(context, state, 'the answer was not about our trade'),
+        problem,
+        10_000,
+      );
+    }
+    case 'same key again': {
+      const known = executedNothing(reply)
+        ? sent
+        : unknownSend(context, state, 'an answer said that it is in work');
+      return wait(known, { afterMs: waitMs(reply, state.tries), hold: 'service', problem });
+    }
+    case 'look, then same key again': {
+      const unknown = unknownSend(context, state, `the answer was ${problem.code}`);
+      // The failure replayed: the same key will never say more.
+      const replayed = reply.kind === 'UNKNOWN' && reply.error !== null && reply.facts.replayed === true;
+      const id = resourceIdOf(reply);
+      if (id !== null) {
+        const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
+        if (fetched.kind === 'DONE' && fetched.value.quoteId === quote.id) {
+          const seen = conclude(leg, unknown, judge(leg, fetched.value));
+          if (seen !== null) return seen;
+        }
+      }
+      const after: LegState = replayed ? { ...unknown, quote: null } : unknown;
+      return yield* lookThen(
+        context,
+        leg,
+        after,
+        problem,
+        Math.max(settleTimeMs(reply), backoffMs(state.tries)),
+      );
+    }
+    case 'look, then new quote': {
+      const look = yield* lookForLeg(context, leg, sent);
+      return conclude(leg, sent, look) ?? (yield* deadQuote(context, leg, sent));
+    }
+    case 'look, then doubt': {
+      const unknown = unknownSend(context, { ...state, spent: problem }, `the answer was ${problem.code}`);
+      return yield* lookThen(context, leg, unknown, problem, 1_000);
+    }
+    case 'shortfall rule': {
+      const dead: LegState = { ...sent, quote: null };
+      if (context.plan.shortfall === 'skip') return yield* endUnsent(context, leg, dead, problem);
+      const afterMs = problem.code === 'TRADE_INSUFFICIENT_BALANCE' ? MONEY_POLL_MS : BLIND_RETRY_MS;
+      return wait({ ...dead, shortOf: problem }, { afterMs, hold: 'money', problem });
+    }
+    case 'look, then end': {
+      const dead: LegState = { ...sent, quote: null };
+      if (problem.code.startsWith('VALIDATION_') && !context.othersAccepted)
+        return wait(dead, bugOfOurs(problem, state.tries));
+      return yield* endUnsent(context, leg, dead, problem);
+    }
+    case 'hold':
+      return wait(sent, configurationWait(problem, state.tries));
+  }
+  throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.trade}".`);
+}
+
+/** A quote that cannot be traded: settle what is in doubt, then a person or a new quote. */
+function* deadQuote(context: Context, leg: Leg, state: LegState): Steps<LegStep> {
+  const dead: LegState = { ...state, quote: null };
+  if (dead.doubt !== null) return yield* stayInDoubt(context, leg, dead);
+  if (dead.spent !== null) return waitForPerson(dead, dead.spent);
+  const look = yield* lookForLeg(context, leg, state);
+  return conclude(leg, dead, look) ?? { kind: 'requote', state: dead };
+}
+
+/** A look that has just found nothing, in doubt: over by time, or wait for the next look. */
+function* stayInDoubt(context: Context, leg: Leg, state: LegState): Steps<LegStep> {
+  const settled = settleByTime(context, state, context.facts.settleDoubtMs.trade);
+  if (!settled.over)
+    return wait(settled.state, { afterMs: settled.nextLookMs, hold: 'doubt', problem: inDoubt(leg, state) });
+  if (settled.state.spent !== null) return waitForPerson(settled.state, settled.state.spent);
+  if (settled.state.verdict !== null)
+    return yield* endAfterLook(context, leg, settled.state, settled.state.verdict);
+  return { kind: 'requote', state: settled.state };
+}
+
+/** An end that nothing sent may stand against: in doubt it waits as a verdict, else one look more. */
+function* endUnsent(context: Context, leg: Leg, state: LegState, problem: Problem): Steps<LegStep> {
+  if (state.doubt === null) return yield* endAfterLook(context, leg, state, problem);
+  const settled = settleByTime(
+    context,
+    { ...state, quote: null, verdict: problem },
+    context.facts.settleDoubtMs.trade,
+  );
+  if (settled.over) return yield* endAfterLook(context, leg, settled.state, problem);
+  return wait(settled.state, { afterMs: settled.nextLookMs, hold: 'doubt', problem: inDoubt(leg, state) });
+}
+
+/** An end needs one look more (step 6). */
+function* endAfterLook(context: Context, leg: Leg, state: LegState, problem: Problem): Steps<LegStep> {
+  const look = yield* lookForLeg(context, leg, state);
+  return conclude(leg, { ...state, verdict: problem }, look) ?? { kind: 'not traded', state, problem };
+}
+
+/** Looks after an unknown send; nothing found: wait, and the next call sends the same again while the quote lives. */
+function* lookThen(
+  context: Context,
+  leg: Leg,
+  state: LegState,
+  problem: Problem,
+  afterMs: number,
+): Steps<LegStep> {
+  const look = yield* lookForLeg(context, leg, state);
+  return conclude(leg, state, look) ?? wait(state, { afterMs, hold: 'doubt', problem });
+}
+
+function* lookForLeg(context: Context, leg: Leg, state: LegState): Steps<Look<Trade>> {
+  const quoteId = state.quote?.id ?? null;
+  const sweep = yield* ask<'sweep trades'>({
+    kind: 'sweep trades',
+    sinceMs: context.plan.fences.opensAtMs - LOOK_BACK_MS,
+    wanted: (trade) => isTradeOf(leg, quoteId, trade),
+  });
+  return lookForTrade(leg, quoteId, sweep);
+}
+
+/** What a look settles; null when it found the leg absent. */
+function conclude(leg: Leg, state: LegState, look: Look<Trade>): LegStep | null {
+  switch (look.kind) {
+    case 'found':
+      return traded(state, look.record);
+    case 'differs':
+      return waitForPerson(state, {
+        code: 'RECORD_DIFFERS',
+        item: leg.id,
+        message: `Trade ${look.record.id} carries ${leg.reference}, but ${look.difference}.`,
+        fix: 'A person compares the record with the plan; nothing is sent for this leg.',
+      });
+    case 'unproven':
+      return wait(
+        { ...state, tries: state.tries + 1 },
+        {
+          afterMs: backoffMs(state.tries),
+          hold: state.doubt === null ? 'service' : 'doubt',
+          problem: unreadable(leg.id, look.reason),
+        },
+      );
+    case 'absent':
+      return null;
+  }
+}
+
+function judge(leg: Leg, trade: Trade): Look<Trade> {
+  const difference = tradeDifference(leg, trade);
+  return difference === null
+    ? { kind: 'found', record: trade }
+    : { kind: 'differs', record: trade, difference };
+}
+
+/** A missing echo of the reference is no difference; another one is. */
+function isOwnEcho(leg: Leg, trade: Trade): boolean {
+  return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
+}
+
+function traded(state: LegState, trade: Trade): LegStep {
+  const bySell = trade.sellAmount !== null;
+  const sellAmount = bySell ? trade.sellAmount : trade.executedAmount;
+  const buyAmount = bySell ? trade.executedAmount : (trade.buyAmount ?? trade.executedAmount);
+  return {
+    kind: 'traded',
+    state: { ...state, doubt: null, quote: null, shortOf: null, verdict: null },
+    traded: { tradeId: trade.id, quoteId: trade.quoteId, sellAmount, buyAmount, status: trade.status },
+  };
+}
+
+function* refusedQuote(context: Context, leg: Leg, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
+  const follow = followUp(reply);
+  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  const tried: LegState = { ...state, tries: state.tries + 1 };
+  switch (follow.quote) {
+    case 'use it':
+    case 'ask again':
+      return wait(
+        // A reply that never came, or said "later", is no quote: it does not count.
+        { ...tried, quotes: Math.max(0, tried.quotes - 1) },
+        { afterMs: waitMs(reply, state.tries), hold: 'service', problem },
+      );
+    case 'shortfall rule': {
+      if (context.plan.shortfall === 'skip') return yield* endAfterLook(context, leg, tried, problem);
+      return wait({ ...tried, shortOf: problem }, { afterMs: BLIND_RETRY_MS, hold: 'money', problem });
+    }
+    case 'end the leg':
+      if (problem.code.startsWith('VALIDATION_') && !context.othersAccepted)
+        return wait(tried, bugOfOurs(problem, state.tries));
+      return yield* endAfterLook(context, leg, tried, problem);
+    case 'hold':
+      return wait(
+        { ...tried, quotes: Math.max(0, tried.quotes - 1) },
+        configurationWait(problem, state.tries),
+      );
+  }
+}
+
+/** Before a quote: is the money there that the leg sells? Null when it is, or when only the quote can tell. */
+function* lookForMoney(
+  context: Context,
+  leg: Leg,
+  state: LegState,
+): Steps<{ kind: 'wait'; state: LegState; wait: Wait } | { kind: 'end'; problem: Problem } | null> {
+  const needed = leg.amount?.side === 'sell' ? leg.amount.value : null;
+  if (needed === null) return null;
+  const reply = yield* ask<'read balances'>({ kind: 'read balances' });
+  if (reply.kind !== 'DONE') {
+    const follow = followUp(reply);
+    const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+    const slow = follow.read === 'ask again slowly' || follow.read === 'give up';
+    const pause: Wait = slow
+      ? configurationWait(problem, state.tries)
+      : { afterMs: waitMs(reply, state.tries), hold: 'service', problem };
+    return { kind: 'wait', state: { ...state, tries: state.tries + 1 }, wait: pause };
+  }
+  const available = reply.value.balances.find((row) => row.currency === leg.sell)?.withdrawable ?? '0';
+  if (compare(available, needed) >= 0) return null;
+  const problem: Problem = {
+    code: 'SHORTFALL',
+    item: leg.id,
+    message: `The leg sells ${needed} ${leg.sell}, but ${available} ${leg.sell} are there.`,
+    fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else start it with --go-on.`,
+  };
+  if (context.plan.shortfall === 'skip') return { kind: 'end', problem };
+  return {
+    kind: 'wait',
+    state: { ...state, shortOf: problem },
+    wait: { afterMs: MONEY_POLL_MS, hold: 'money', problem },
+  };
+}
+
+/** What is wrong with a quote as an answer to ours; null when nothing is. */
+function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boolean | null): Problem | null {
+  const { amount } = leg;
+  const echoed = amount?.side === 'sell' ? quote.sellAmount : quote.buyAmount;
+  const difference =
+    replayed === true
+      ? 'it was replayed, though its key was never used before'
+      : quote.sellCurrency !== leg.sell || quote.buyCurrency !== leg.buy
+        ? `it is for ${quote.sellCurrency} to ${quote.buyCurrency}`
+        : amount === null || echoed === null || !equal(echoed, amount.value)
+          ? `its ${amount?.side ?? ''} amount is ${echoed ?? 'not given'}`
+          : quote.settlementWindow !== null && quote.settlementWindow !== context.plan.quote.settlement
+            ? `it settles ${quote.settlementWindow}, asked was ${context.plan.quote.settlement}`
+            : null;
+  if (difference === null) return null;
+  return {
+    code: 'QUOTE_DIFFERS',
+    item: leg.id,
+    message: `Quote ${quote.id} is not what was asked for: ${difference}.`,
+    fix: 'Ask the operator of the service; nothing was traded.',
+  };
+}
+
+/** Price guard and limits against the quote (M4); null when it keeps all of them. */
+function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem | null {
+  const { guard, limits } = context.plan;
+  const broken =
+    brokenLimit(limits, leg.sell, quote.sellAmount) ?? brokenLimit(limits, leg.buy, quote.buyAmount);
+  if (broken !== null) {
+    return {
+      code: 'OVER_LIMIT',
+      item: leg.id,
+      message: broken,
+      fix: 'Lower the amount, or raise the limit on purpose.',
+    };
+  }
+  if (guard === null || keepsGuard(guard.bound, quote.sellAmount, quote.buyAmount)) return null;
+  return {
+    code: 'OUTSIDE_GUARD',
+    item: leg.id,
+    message: `The quote gives ${quote.buyAmount} ${leg.buy} for ${quote.sellAmount} ${leg.sell}; the guard asks for a price ${guard.text}.`,
+    fix: 'Wait for a better price, or widen the guard on purpose and start a new run.',
+  };
+}
+
+/** The life of a quote on our clock: what the service grants, counted from just before the request left. */
+function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
+  const asked = context.plan.quote.validForSeconds * 1000;
+  const granted =
+    quote.expiresAt === null ? asked : Date.parse(quote.expiresAt) - Date.parse(quote.createdAt);
+  const lifeMs = Number.isFinite(granted) ? Math.min(granted, asked) : asked;
+  return {
+    id: quote.id,
+    sellAmount: quote.sellAmount ?? quote.quoteAmount,
+    buyAmount: quote.buyAmount ?? quote.quoteAmount,
+    usableUntilMs: sentAtMs + lifeMs,
+  };
+}
+
+function staleReference(context: Context, leg: Leg): Problem | null {
+  const staleAtMs = context.plan.guard?.staleAtMs ?? null;
+  if (staleAtMs === null || context.nowMs() <= staleAtMs) return null;
+  return {
+    code: 'REFERENCE_TOO_OLD',
+    item: leg.id,
+    message: `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
+    fix: 'Bring the reference file up to date and start a new run.',
+  };
+}
+
+function tooManyQuotes(context: Context, leg: Leg): Problem {
+  return {
+    code: 'QUOTES_USED_UP',
+    item: leg.id,
+    message: `${context.plan.quote.maxQuotes} quotes came and none could be traded.`,
+    fix: 'See the evidence of the report; start the run with --go-on, or raise `quote.max_quotes`.',
+  };
+}
+
+function forgottenAmount(leg: Leg): Problem {
+  return {
+    code: 'AMOUNT_FORGOTTEN',
+    item: leg.id,
+    message: `The amount of leg "${leg.id}" came from balances that have changed since, and its trade is not among the records found.`,
+    fix: 'A person decides: the amount is not computed a second time.',
+  };
+}
+
+function cancelled(leg: Leg): Problem {
+  return {
+    code: 'CANCELLED',
+    item: leg.id,
+    message: 'The run was cancelled before this leg was traded.',
+    fix: 'Start the run with --go-on to trade it after all.',
+  };
+}
+
+function fencePassed(context: Context, leg: Leg): Problem {
+  return {
+    code: 'FENCE_PASSED',
+    item: leg.id,
+    message: `The business date ${context.plan.date} is over in ${context.plan.zone}: yesterday's reasons do not trade today.`,
+    fix: 'Start a new run with today’s date.',
+  };
+}
+
+function inDoubt(leg: Leg, state: LegState): Problem {
+  return {
+    code: 'IN_DOUBT',
+    item: leg.id,
+    message: `Whether leg "${leg.id}" was traded is not known yet (${state.doubt?.why ?? 'unknown'}); no new quote before that.`,
+    fix: 'Nothing to do: it looks again by itself and goes on when the service’s records have settled it.',
+  };
+}
+
+function bugOfOurs(problem: Problem, tries: number): Wait {
+  return configurationWait(
+    {
+      ...problem,
+      fix: 'The request was malformed: most likely a fault of this program. Report it; nothing was executed.',
+    },
+    tries,
+  );
+}
+
+function waitForPerson(state: LegState, problem: Problem): LegStep {
+  return wait(state, { afterMs: SLOW_LOOK_MS, hold: 'person' satisfies Hold, problem });
+}
+
+function wait(state: LegState, pause: Wait): LegStep {
+  return { kind: 'wait', state, wait: pause };
+}
