@@ -1,0 +1,108 @@
+/**
+ * Business dates, fences and durations (design: "Identity", "Inside the fence?"). A date is counted in the policy's
+ * zone; the moments that bound its writes are epoch milliseconds, fit for a workflow.
+ */
+import { DateTime, IANAZone } from 'luxon';
+
+/** The moments between which a run of one date may write, all epoch milliseconds. */
+export type Fences = {
+  /** No write before it: the date begins in the zone. */
+  readonly opensAtMs: number;
+  /** No trade from here on: the date ended in the zone 2 h ago. */
+  readonly tradesUntilMs: number;
+  /** No withdrawal from here on: 00:00 UTC of the date plus 5 days 12 h, inside the 7 days for which its key is kept. */
+  readonly withdrawalsUntilMs: number;
+};
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** No zone is further than this from UTC (Pacific/Kiritimati has 14 h). */
+const WIDEST_OFFSET_MS = 15 * HOUR_MS;
+
+/** The calendar date in `zone` (IANA) at `nowMs`, as `2026-11-21`. */
+export function todayIn(zone: string, nowMs: number): string {
+  const moment = DateTime.fromMillis(nowMs, { zone });
+  if (!moment.isValid) throw new RangeError(`no date for zone "${zone}" at ${nowMs}`);
+  return moment.toFormat('yyyy-MM-dd');
+}
+
+/** The fences of a run of `date` (`2026-11-21`) in `zone`; exact over clock changes, also where midnight is skipped. */
+export function fencesOf(date: string, zone: string): Fences {
+  if (!isCalendarDate(date)) throw new RangeError(`"${date}" is not a calendar date`);
+  const utcMs = utcStartMs(date);
+  return {
+    opensAtMs: startMs(date, zone),
+    tradesUntilMs: startMs(todayIn('UTC', utcMs + DAY_MS), zone) + 2 * HOUR_MS,
+    withdrawalsUntilMs: utcMs + 5 * DAY_MS + 12 * HOUR_MS,
+  };
+}
+
+/** The business date with which a run id begins (`2026-11-21`, `2026-11-21-weekly`); null when it has none. */
+export function dateOfRunId(id: string): string | null {
+  const match = /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[A-Za-z0-9_-]{1,53})?$/.exec(id);
+  const date = match?.[1];
+  return date !== undefined && isCalendarDate(date) ? date : null;
+}
+
+/** True for a zone of the IANA database, by its exact name. */
+export function isZone(zone: string): boolean {
+  return zoneName(zone) === zone;
+}
+
+/** The exact name of a zone that was written in other capitals; null when there is no such zone. */
+export function zoneName(zone: string): string | null {
+  if (!/^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/.test(zone) || !IANAZone.isValidZone(zone))
+    return null;
+  const resolved = new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone;
+  return resolved.toLowerCase() === zone.toLowerCase() ? resolved : zone;
+}
+
+/** True for a moment that exists, written with its offset: `2026-11-20T16:00:00+01:00`. */
+export function isInstant(text: string): boolean {
+  return DateTime.fromISO(text, { setZone: true }).isValid;
+}
+
+/** Milliseconds of `45s`, `30m`, `6h`, `2d`; null when the text is no duration between 1 s and 366 days. */
+export function parseDuration(text: string): number | null {
+  const match = /^([1-9][0-9]{0,7})([smhd])$/.exec(text);
+  const unit = UNITS.find(({ letter }) => letter === match?.[2]);
+  if (match === null || unit === undefined) return null;
+  const durationMs = Number(match[1]) * unit.ms;
+  return durationMs <= 366 * DAY_MS ? durationMs : null;
+}
+
+/** The shortest exact text of a duration, which `parseDuration` reads back: `6h`, `90m`; `1500ms` below whole seconds. */
+export function formatDuration(durationMs: number): string {
+  const unit = UNITS.find(({ ms }) => durationMs >= ms && durationMs % ms === 0);
+  return unit === undefined ? `${durationMs}ms` : `${durationMs / unit.ms}${unit.letter}`;
+}
+
+const UNITS: readonly { readonly letter: string; readonly ms: number }[] = [
+  { letter: 'd', ms: DAY_MS },
+  { letter: 'h', ms: HOUR_MS },
+  { letter: 'm', ms: 60_000 },
+  { letter: 's', ms: 1_000 },
+];
+
+function isCalendarDate(date: string): boolean {
+  return /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(date) && DateTime.fromISO(date, { zone: 'utc' }).isValid;
+}
+
+function utcStartMs(date: string): number {
+  return DateTime.fromISO(date, { zone: 'utc' }).toMillis();
+}
+
+/**
+ * The first millisecond whose date in `zone` is `date`, found by halving. Asking for the local midnight would be wrong
+ * where clocks skip it (the day begins at 01:00) and ambiguous where they pass it twice.
+ */
+function startMs(date: string, zone: string): number {
+  let before = utcStartMs(date) - WIDEST_OFFSET_MS;
+  let reached = utcStartMs(date) + WIDEST_OFFSET_MS;
+  while (reached - before > 1) {
+    const middle = Math.floor((before + reached) / 2);
+    if (todayIn(zone, middle) >= date) reached = middle;
+    else before = middle;
+  }
+  return reached;
+}
