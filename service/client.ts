@@ -1,0 +1,280 @@
+/**
+ * The signed client of the FX and payments service v3. Every method is one signed request and one `Reply`; activities call it.
+ * It must never retry, sleep, follow a redirect or reuse a token, and no secret may be reachable from it or its replies.
+ */
+import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
+import type {
+  Balances,
+  Exposure,
+  LenientRecord,
+  Mode,
+  Page,
+  Pair,
+  Quote,
+  Trade,
+  Withdrawal,
+} from '../domain/records.ts';
+import type { Reply } from '../domain/reply.ts';
+import type { ServiceAddress } from './address.ts';
+import { readAnswer } from './answer.ts';
+import {
+  checkId,
+  quoteBody,
+  type QuoteRequest,
+  tradeBody,
+  type TradeRequest,
+  withdrawalBody,
+  type WithdrawalRequest,
+} from './bodies.ts';
+import { canonicalPath, canonicalQuery, type QueryParameter } from './canonical.ts';
+import { ServiceInputError } from './errors.ts';
+import { checkIdempotencyKey } from './idempotency-key.ts';
+import { type ApiKey, signingKeys } from './key.ts';
+import type { PageRequest } from './pages.ts';
+import {
+  balancesReply,
+  exposureReply,
+  type Fetched,
+  fetchedTradeReply,
+  fetchedWithdrawalReply,
+  lenientPage,
+  pairsReply,
+  quoteReply,
+  tradePage,
+  tradeReply,
+  withdrawalPage,
+  withdrawalReply,
+} from './schemas.ts';
+import { type Credentials, signRequest } from './signature.ts';
+import { TOKEN_LIFE_SECONDS } from './token.ts';
+import { createTransport, type Deadline } from './transport.ts';
+
+/** How to reach the service, and as whom. */
+export type ServiceClientConfig = {
+  readonly baseUrl: ServiceAddress;
+  readonly key: ApiKey;
+  readonly mode: Mode;
+  /** The service operator's name in lower case; not empty. */
+  readonly issuer: string;
+  /** Limit for one request from signing to the last byte of its reply, 20 s when absent; below the token's 45 s. */
+  readonly timeoutMs?: number;
+  /** Most connections at a time, 16 when absent; further requests queue. */
+  readonly connections?: number;
+  /** True when an error with this code proves that the send which it answers executed nothing. */
+  readonly isDefinitive: (code: string) => boolean;
+  /** Wall clock, epoch milliseconds; the machine's when absent. */
+  readonly clock?: { now(): number };
+};
+
+/** A write's idempotency key, `^[a-zA-Z0-9_-]{1,255}$`: the same for every resend of the same body. */
+export type Keyed = { readonly idempotencyKey: string };
+
+/**
+ * One method per operation. All reject only with `ServiceInputError`, for a mistake of the caller, before anything is signed;
+ * whatever happens afterwards is a `Reply`.
+ */
+export type ServiceClient = {
+  /** Organisation id of the API key. */
+  readonly organisation: string;
+  /** Name of the API key. */
+  readonly keyName: string;
+  readonly mode: Mode;
+
+  /** Heading "GET /fx/balances". */
+  balances(): Promise<Reply<Balances>>;
+  /** Heading "GET /fx/exposures"; code `EXPOSURE_NOT_ENABLED`: no credit line is known. */
+  exposure(): Promise<Reply<Exposure>>;
+  /** Heading "GET /fx/pairs". */
+  pairs(): Promise<Reply<readonly Pair[]>>;
+
+  /** Heading "POST /fx/quotes". Moves no money; read scope is enough. */
+  createQuote(request: QuoteRequest & Keyed): Promise<Reply<Quote>>;
+  /** Heading "POST /fx/trades". */
+  createTrade(request: TradeRequest & Keyed): Promise<Reply<Trade>>;
+  /** Heading "POST /fx/withdrawals". */
+  createWithdrawal(request: WithdrawalRequest & Keyed): Promise<Reply<Withdrawal>>;
+
+  /** GET /fx/trades/{id}; its shape is not shown. @param id `tde_…` */
+  trade(id: string): Promise<Reply<Fetched<Trade>>>;
+  /** GET /fx/withdrawals/{id}; its shape is not shown. @param id `wtd_…` */
+  withdrawal(id: string): Promise<Reply<Fetched<Withdrawal>>>;
+
+  /** Heading "GET /fx/trades". */
+  listTrades(page?: PageRequest): Promise<Reply<Page<Trade>>>;
+  /** Heading "GET /fx/withdrawals". */
+  listWithdrawals(page?: PageRequest): Promise<Reply<Page<Withdrawal>>>;
+  listDeposits(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
+  listWithdrawalAccounts(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
+  listAccounts(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
+  listPayoutAddresses(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
+  listPayouts(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
+
+  /** Waits for requests under way; later ones are `NOT_SENT`. */
+  close(): Promise<void>;
+};
+
+/**
+ * @throws ServiceInputError `BAD_TIME_LIMIT` when a token could outlive its request's limit, `BAD_KEY` for a key that was not
+ * read by `readKeyFile` or `parseKey` or an empty issuer
+ */
+export function createServiceClient(config: ServiceClientConfig): ServiceClient {
+  const { baseUrl, key, mode, issuer, isDefinitive } = config;
+  const timeoutMs = config.timeoutMs ?? 20_000;
+  const clock = config.clock ?? { now: () => Date.now() };
+  if (!(timeoutMs >= 1 && timeoutMs < TOKEN_LIFE_SECONDS * 1000))
+    throw new ServiceInputError(
+      'BAD_TIME_LIMIT',
+      `a time limit of ${timeoutMs} ms is not between 1 ms and the ${TOKEN_LIFE_SECONDS} s that a token lives.`,
+    );
+  if (issuer === '')
+    throw new ServiceInputError('BAD_KEY', 'the issuer is empty; name the service operator.');
+  signingKeys(key);
+  const transport = createTransport({
+    address: baseUrl,
+    connections: config.connections ?? 16,
+    connectTimeoutMs: timeoutMs,
+    clock,
+  });
+
+  /** One wire attempt: signed once, sent at most once, read once. */
+  async function call<T>(request: Call<T>): Promise<Reply<T>> {
+    const nowMs = clock.now();
+    // From before signing: a machine that sleeps at any point after this sends nothing when it wakes.
+    const deadline: Deadline = { monotonicMs: performance.now() + timeoutMs, wallMs: nowMs + timeoutMs };
+    const method = request.body === undefined ? 'GET' : 'POST';
+    const path = canonicalPath(`${baseUrl.basePath}${request.path}`);
+    const query = canonicalQuery(request.query ?? []);
+    const body = request.body ?? null;
+    const requestId = randomUUID();
+    let credentials: Credentials;
+    try {
+      credentials = await signRequest({ key, issuer, method, path, query, body, nowMs });
+    } catch {
+      // Its error is not shown: it comes from code that holds the key.
+      return { kind: 'NOT_SENT', reason: 'the request could not be signed' };
+    }
+    const { token, signature } = credentials;
+    const result = await transport.send({
+      method,
+      target: query === '' ? path : `${path}?${query}`,
+      headers: {
+        accept: 'application/json',
+        authorization: `Bearer ${token}`,
+        'x-request-signature': signature,
+        'x-app-mode': mode,
+        'x-request-id': requestId,
+        ...(body === null ? {} : { 'content-type': 'application/json' }),
+        ...(request.idempotencyKey === undefined ? {} : { 'idempotency-key': request.idempotencyKey }),
+      },
+      body,
+      deadline,
+    });
+    return readAnswer(result, {
+      schema: request.schema,
+      requestId,
+      secrets: [token, ...token.split('.'), signature],
+      isDefinitive,
+      nowMs: clock.now(),
+    });
+  }
+
+  /** A record by its id; a reply with another id is not the record that was asked for. */
+  async function fetchById<T extends { readonly id: string }>(
+    path: string,
+    id: string,
+    schema: z.ZodType<Fetched<T>>,
+  ): Promise<Reply<Fetched<T>>> {
+    const reply = await call({ path: `${path}/${id}`, schema });
+    if (reply.kind !== 'DONE' || reply.value.record.id === id) return reply;
+    return {
+      kind: 'UNKNOWN',
+      reason: 'the reply is a record with another id',
+      error: null,
+      facts: reply.facts,
+    };
+  }
+
+  const list =
+    <T>(path: string, schema: z.ZodType<Page<T>>) =>
+    async (page: PageRequest = {}): Promise<Reply<Page<T>>> =>
+      call({ path, query: pageQuery(page), schema });
+
+  return Object.freeze<ServiceClient>({
+    organisation: key.organisation,
+    keyName: key.name,
+    mode,
+    balances: () => call({ path: '/fx/balances', schema: balancesReply }),
+    exposure: () => call({ path: '/fx/exposures', schema: exposureReply }),
+    pairs: () => call({ path: '/fx/pairs', schema: pairsReply }),
+    createQuote: async (request) =>
+      call({
+        path: '/fx/quotes',
+        body: quoteBody(request),
+        idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
+        schema: quoteReply,
+      }),
+    createTrade: async (request) =>
+      call({
+        path: '/fx/trades',
+        body: tradeBody(request),
+        idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
+        schema: tradeReply,
+      }),
+    createWithdrawal: async (request) =>
+      call({
+        path: '/fx/withdrawals',
+        body: withdrawalBody(request),
+        idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
+        schema: withdrawalReply,
+      }),
+    trade: async (id) =>
+      fetchById(
+        '/fx/trades',
+        checkId(id, /^tde_[A-Za-z0-9]{1,22}$/, 'a trade id like "tde_…"'),
+        fetchedTradeReply,
+      ),
+    withdrawal: async (id) =>
+      fetchById(
+        '/fx/withdrawals',
+        checkId(id, /^wtd_[A-Za-z0-9]{1,22}$/, 'a withdrawal id like "wtd_…"'),
+        fetchedWithdrawalReply,
+      ),
+    listTrades: list('/fx/trades', tradePage),
+    listWithdrawals: list('/fx/withdrawals', withdrawalPage),
+    listDeposits: list('/fx/deposits', lenientPage),
+    listWithdrawalAccounts: list('/fx/withdrawal-accounts', lenientPage),
+    listAccounts: list('/common/accounts', lenientPage),
+    listPayoutAddresses: list('/payments/payout-addresses', lenientPage),
+    listPayouts: list('/payments/payouts', lenientPage),
+    close: () => transport.close(),
+  });
+}
+
+/** One operation; with a body it is a POST. */
+type Call<T> = {
+  readonly path: string;
+  readonly query?: readonly QueryParameter[];
+  readonly body?: Uint8Array;
+  readonly idempotencyKey?: string;
+  readonly schema: z.ZodType<T>;
+};
+
+/** @throws ServiceInputError `BAD_PAGE` */
+function pageQuery({ limit, startingAfter, endingBefore }: PageRequest): readonly QueryParameter[] {
+  if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= 100))
+    throw new ServiceInputError('BAD_PAGE', `a page of ${limit} records is not between 1 and 100.`);
+  if (startingAfter !== undefined && endingBefore !== undefined)
+    throw new ServiceInputError('BAD_PAGE', 'a page has one cursor: startingAfter or endingBefore.');
+  const cursor = startingAfter ?? endingBefore;
+  if (cursor === '' || /\p{Surrogate}/u.test(cursor ?? ''))
+    throw new ServiceInputError(
+      'BAD_PAGE',
+      'a cursor is empty or not well-formed text; pass it on as it came.',
+    );
+  const query: QueryParameter[] = [];
+  if (limit !== undefined) query.push(['limit', String(limit)]);
+  if (startingAfter !== undefined) query.push(['startingAfter', startingAfter]);
+  if (endingBefore !== undefined) query.push(['endingBefore', endingBefore]);
+  return query;
+}
