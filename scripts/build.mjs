@@ -27,8 +27,7 @@ export function isBuilt() {
 /** Builds dist/ if it is not there or stale. Waits for a build that another process has begun. */
 export async function build() {
   if (isBuilt()) return;
-  const onWait = (/** @type {number} */ pid) => say(`Another process (${pid}) is building; waiting for it …`);
-  await withLock(join(ROOT, '.cambist', 'build.lock'), { onWait }, async () => {
+  await withLock(join(ROOT, '.cambist', 'build.lock'), 'building', async () => {
     if (isBuilt()) return;
     const stamp = hashSources();
     await step('Building', async (phase) => {
@@ -55,6 +54,8 @@ async function compile() {
     if (!(error instanceof CommandFailed)) throw error;
     throw new ScriptFailed(`The sources do not compile.\n${error.output || error.message}`);
   }
+  // Compiled along because `worker/` imports it as `#temporal-binary`, which always means the file in scripts/.
+  rmSync(join(NEXT, 'scripts'), { recursive: true, force: true });
 }
 
 /** Bundling takes longer than compiling, so a bundle whose sources did not change is kept. */
@@ -119,7 +120,9 @@ function hashFiles(files) {
 function listFiles(path) {
   try {
     const entries = readdirSync(path, { withFileTypes: true });
-    return entries.flatMap((entry) => (entry.isDirectory() ? listFiles(join(path, entry.name)) : [join(path, entry.name)]));
+    return entries.flatMap((entry) =>
+      entry.isDirectory() ? listFiles(join(path, entry.name)) : [join(path, entry.name)],
+    );
   } catch {
     return existsSync(path) ? [path] : [];
   }

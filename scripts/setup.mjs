@@ -33,18 +33,21 @@ function checkNode() {
   const [wantMajor = 0, wantMinor = 0] = engines.node.replace('>=', '').split('.').map(Number);
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   if (major > wantMajor || (major === wantMajor && minor >= wantMinor)) return;
-  throw new ScriptFailed(`Cambist needs Node ${engines.node}; this is Node ${process.versions.node}. Install a newer one.`);
+  throw new ScriptFailed(
+    `Cambist needs Node ${engines.node}; this is Node ${process.versions.node}. Install a newer one.`,
+  );
 }
 
 /** Installs exactly what package-lock.json names, if that is not what node_modules holds. */
 async function install() {
   if (isInstalled()) return;
-  const onWait = (/** @type {number} */ pid) => say(`Another process (${pid}) is installing; waiting for it …`);
-  await withLock(join(ROOT, '.cambist', 'install.lock'), { onWait }, async () => {
+  await withLock(join(ROOT, '.cambist', 'install.lock'), 'installing the dependencies', async () => {
     if (isInstalled()) return;
     try {
       // No package needs its install script: native parts come as packages of their own.
-      await step('Installing the dependencies (npm ci)', () => npm(['ci', '--ignore-scripts', '--no-audit', '--no-fund']));
+      await step('Installing the dependencies (npm ci)', () =>
+        npm(['ci', '--ignore-scripts', '--no-audit', '--no-fund']),
+      );
     } catch (error) {
       if (!(error instanceof CommandFailed)) throw error;
       throw new ScriptFailed(`The dependencies could not be installed.\n${error.output}\n${error.message}`);

@@ -16,6 +16,10 @@ export const TEMPORAL_VERSION = '1.5.1';
 const OLDEST_SERVER = [1, 29];
 
 const DOWNLOAD_BASE = 'https://temporal.download/cli/archive';
+/** @type {Partial<Record<NodeJS.Platform, string>>} */
+const PLATFORMS = { linux: 'linux', darwin: 'darwin', win32: 'windows' };
+/** @type {Partial<Record<NodeJS.Architecture, string>>} */
+const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
 const CONNECT_TIMEOUT_MS = 8_000;
 const STALL_TIMEOUT_MS = 30_000;
 
@@ -56,9 +60,7 @@ export async function findTemporal() {
 export async function ensureTemporal({ downloadBase = DOWNLOAD_BASE } = {}) {
   const found = await findTemporal();
   if (found) return found;
-  const onWait = (/** @type {number} */ pid) =>
-    say(`Another process (${pid}) is getting the Temporal dev server; waiting for it …`);
-  return withLock(join(cacheFolder(), 'lock'), { onWait }, async () => {
+  return withLock(join(cacheFolder(), 'lock'), 'getting the Temporal dev server', async () => {
     if (existsSync(cachedPath())) return cachedPath();
     const tried = [`'temporal' on the PATH: ${(await findOnPath()).problem}`];
     const ways = [
@@ -94,8 +96,12 @@ async function findOnPath() {
   try {
     const [major = 0, minor = 0] = await readServerVersion(path);
     const [oldestMajor = 0, oldestMinor = 0] = OLDEST_SERVER;
-    if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return { path, problem: null };
-    return { path: null, problem: `'${path}' holds server ${major}.${minor}, older than ${OLDEST_SERVER.join('.')}` };
+    if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor))
+      return { path, problem: null };
+    return {
+      path: null,
+      problem: `'${path}' holds server ${major}.${minor}, older than ${OLDEST_SERVER.join('.')}`,
+    };
   } catch (error) {
     return { path: null, problem: reasonOf(error) };
   }
@@ -119,8 +125,8 @@ async function readServerVersion(path) {
  * @param {string} into
  */
 async function download(base, into) {
-  const platform = { linux: 'linux', darwin: 'darwin', win32: 'windows' }[String(process.platform)];
-  const arch = { x64: 'amd64', arm64: 'arm64' }[String(process.arch)];
+  const platform = PLATFORMS[process.platform];
+  const arch = ARCHITECTURES[process.arch];
   if (!platform || !arch) throw new Error(`there is none for ${process.platform} on ${process.arch}`);
   await step(`Downloading the Temporal dev server ${TEMPORAL_VERSION}`, async (phase) => {
     const url = `${base}/v${TEMPORAL_VERSION}?platform=${platform}&arch=${arch}`;
@@ -191,6 +197,7 @@ function executableName() {
 function reasonOf(error) {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-  const output = error instanceof CommandFailed && error.output ? `\n${error.output.replaceAll(/^/gm, '      ')}` : '';
+  const output =
+    error instanceof CommandFailed && error.output ? `\n${error.output.replaceAll(/^/gm, '      ')}` : '';
   return `${error.message}${cause}${output}`;
 }

@@ -21,7 +21,6 @@ const TIMEOUT_PER_FILE_MS = 10 * 60_000;
 const CHECKS = [
   { name: 'types', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.json'] },
   { name: 'types of the workflows', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.workflow.json'] },
-  { name: 'types of the scripts', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.scripts.json'] },
   { name: 'lint', script: 'oxlint/bin/oxlint', args: ['--type-aware', '--deny-warnings'] },
   { name: 'format', script: 'prettier/bin/prettier.cjs', args: ['--check', '--log-level=warn', '.'] },
   { name: 'dead code', script: 'knip/bin/knip.js', args: [] },
@@ -31,7 +30,8 @@ await runIfMain(import.meta.url, async () => {
   const asked = process.argv.slice(2);
   const words = asked.filter((word) => !word.startsWith('--'));
   const unknown = asked.find((word) => word.startsWith('--') && word !== '--only-verify');
-  if (unknown) throw new ScriptFailed(`'${unknown}' is not known. There is '--only-verify'; words choose test files.`);
+  if (unknown)
+    throw new ScriptFailed(`'${unknown}' is not known. There is '--only-verify'; words choose test files.`);
   return words.length > 0 ? testSome(words) : testAll({ onlyVerify: asked.includes('--only-verify') });
 });
 

@@ -3,7 +3,7 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, Socket, type AddressInfo } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { ensureTemporal } from '#temporal-binary';
 import { Connection } from '@temporalio/client';
 
@@ -122,13 +122,16 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
   ];
   const attributes = Object.entries(options.searchAttributes ?? SEARCH_ATTRIBUTES);
   return [
-    ...['server', 'start-dev', '--ip', HOST, '--port', String(port)],
-    ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
-    ...['--log-level', options.logLevel ?? 'error'],
-    ...(options.dbFile === undefined ? [] : ['--db-filename', options.dbFile]),
-    ...(options.namespace === undefined ? [] : ['--namespace', options.namespace]),
-    ...settings.flatMap((setting) => ['--dynamic-config-value', setting]),
-    ...attributes.flatMap(([name, kind]) => ['--search-attribute', `${name}=${kind}`]),
+    'server',
+    'start-dev',
+    `--ip=${HOST}`,
+    `--port=${port}`,
+    `--log-level=${options.logLevel ?? 'error'}`,
+    uiPort === null ? '--headless' : `--ui-port=${uiPort}`,
+    ...(options.dbFile === undefined ? [] : [`--db-filename=${options.dbFile}`]),
+    ...(options.namespace === undefined ? [] : [`--namespace=${options.namespace}`]),
+    ...settings.map((setting) => `--dynamic-config-value=${setting}`),
+    ...attributes.map(([name, kind]) => `--search-attribute=${name}=${kind}`),
   ];
 }
 
@@ -141,7 +144,10 @@ async function untilServing(child: ChildProcess, address: string, namespace: str
     child.once('error', (error) => fail(error.message));
     // By then the last of the output has been read.
     child.once('close', (code, signal) => fail(`it ended with ${signal ?? `exit code ${code}`}`));
-    timer = setTimeout(() => fail(`it did not answer within ${START_TIMEOUT_MS / 1_000} s`), START_TIMEOUT_MS);
+    timer = setTimeout(
+      () => fail(`it did not answer within ${START_TIMEOUT_MS / 1_000} s`),
+      START_TIMEOUT_MS,
+    );
   });
   failed.catch(() => {});
   // Its own word that it listens comes first: on a port that is taken, another server would answer.
@@ -182,7 +188,8 @@ async function probe(port: number): Promise<number | null> {
   try {
     server.listen(port, HOST);
     await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
+    const bound = server.address();
+    return typeof bound === 'object' && bound !== null ? bound.port : null;
   } catch {
     return null;
   } finally {
@@ -203,7 +210,8 @@ function endWithThisProcess(child: ChildProcess): void {
     children.delete(child);
     if (children.size > 0) return;
     process.removeListener('exit', killAll);
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.removeListener(signal, endUnlessHandled);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.removeListener(signal, endUnlessHandled);
   });
 }
 

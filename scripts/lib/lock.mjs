@@ -4,6 +4,7 @@
 import { mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { say } from './steps.mjs';
 
 const POLL_MS = 200;
 const HEARTBEAT_MS = 2_000;
@@ -14,19 +15,19 @@ const STALE_AFTER_MS = 30_000;
  *
  * @template T
  * @param {string} path
- * @param {{ onWait: (holderPid: number) => void }} options `onWait` is called once, when another process has it
+ * @param {string} doing what is done under the lock, for those who wait: 'building'
  * @param {() => Promise<T>} work
  * @returns {Promise<T>}
  */
-export async function withLock(path, { onWait }, work) {
+export async function withLock(path, doing, work) {
   mkdirSync(dirname(path), { recursive: true });
-  for (let told = false; !tryTake(path); ) {
+  for (let told = false; !tryTake(path);) {
     const holder = readHolder(path);
     if (holder === 'stale') {
       rmSync(path, { force: true });
       continue;
     }
-    if (!told) onWait(holder);
+    if (!told) say(`Another process (${holder}) is ${doing}; waiting for it …`);
     told = true;
     await sleep(POLL_MS);
   }

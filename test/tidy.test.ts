@@ -1,0 +1,227 @@
+// What every file of this repository keeps to. The allowed edges between folders are data, here and nowhere else;
+// `.oxlintrc.json` repeats them for editors, and a test below compares the two.
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { dirname, join, posix, relative, sep } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+type Edges = {
+  /** Other folders of ours. */
+  readonly folders: readonly string[];
+  /** Of these, those from which only types may come. */
+  readonly typesOnly?: readonly string[];
+  readonly packages: readonly string[] | 'any';
+  readonly node: readonly string[] | 'any';
+};
+
+const EVERYTHING_BUT_ACTIVITIES = [
+  'domain',
+  'language',
+  'service',
+  'workflows',
+  'worker',
+  'schedules',
+  'operations',
+  'sandbox',
+];
+
+const EDGES: Readonly<Record<string, Edges>> = {
+  domain: { folders: [], packages: ['decimal.js'], node: [] },
+  language: { folders: ['domain'], packages: ['yaml', 'zod', 'luxon'], node: ['node:crypto'] },
+  service: { folders: ['domain'], packages: ['jose', 'undici', 'zod', 'lossless-json'], node: 'any' },
+  workflows: { folders: ['domain'], packages: ['@temporalio/workflow', '@temporalio/common'], node: [] },
+  activities: {
+    folders: ['domain', 'language', 'service', 'workflows'],
+    typesOnly: ['workflows'],
+    packages: ['@temporalio/activity'],
+    node: 'any',
+  },
+  worker: {
+    folders: ['domain', 'language', 'service', 'workflows', 'activities'],
+    packages: ['@temporalio/worker', '@temporalio/client', '@temporalio/envconfig', '#temporal-binary'],
+    node: 'any',
+  },
+  schedules: {
+    folders: ['domain', 'language', 'service', 'workflows'],
+    packages: ['@temporalio/client'],
+    node: 'any',
+  },
+  operations: {
+    folders: ['domain', 'language', 'service', 'workflows'],
+    packages: ['@temporalio/client'],
+    node: 'any',
+  },
+  cli: { folders: EVERYTHING_BUT_ACTIVITIES, packages: 'any', node: 'any' },
+  // Independent, so that a mistake of ours in signing or rounding meets another reading of the interface.
+  sandbox: { folders: [], packages: ['decimal.js', 'jose'], node: 'any' },
+};
+
+/** The only places that read the environment; everything else is handed what it needs. */
+const READS_ENVIRONMENT = ['worker/config.ts', 'cli/', 'scripts/', 'test/', 'bench/'];
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const NOT_OURS = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
+const TEXT = /\.(ts|mts|mjs|js|json|yaml|yml|md|csv|html|css|sh)$|^\.ci\/run$|^\.npmrc$/;
+
+const files = listFiles(ROOT).filter((file) => TEXT.test(file));
+const sources = files.filter((file) => /\.(ts|mts|mjs|js)$/.test(file));
+const typescript = sources.filter((file) => file.endsWith('.ts'));
+
+test('each folder imports only what it may', () => {
+  const wrong = typescript.flatMap((file) => {
+    const edges = EDGES[topOf(file)];
+    return edges ? importsOf(file).flatMap((found) => describeWrong(file, found, edges)) : [];
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('each folder with sources has its edges stated, or is free to import anything', () => {
+  const free = new Set(['test', 'bench']);
+  const unknown = typescript.map(topOf).filter((folder) => !free.has(folder) && !EDGES[folder]);
+  assert.deepEqual([...new Set(unknown)], []);
+});
+
+test('the linter forbids the same edges', () => {
+  const config: { overrides: { files: string[]; rules: Record<string, unknown> }[] } = JSON.parse(
+    read('.oxlintrc.json'),
+  );
+  for (const [folder, edges] of Object.entries(EDGES)) {
+    const override = config.overrides.find(({ files: globs }) => globs.includes(`${folder}/**`));
+    assert.deepEqual(
+      override?.rules['no-restricted-imports'],
+      linterRule(folder, edges),
+      `in .oxlintrc.json for ${folder}/**`,
+    );
+  }
+});
+
+test('relative imports end in the name of the file', () => {
+  const wrong = typescript.flatMap((file) =>
+    importsOf(file)
+      .filter(({ specifier }) => specifier.startsWith('.') && !/\.(ts|mjs|json)$/.test(specifier))
+      .map(({ specifier }) => `${file}: '${specifier}'`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('exports have names', () => {
+  assert.deepEqual(matching(sources, /^export default\b|^export \{[^}]*\bas default\b/m), []);
+});
+
+test('every source opens with a comment on what it is', () => {
+  const wrong = sources.filter((file) => !/^(#![^\n]*\n)?\s*(\/\/|\/\*)/.test(read(file)));
+  assert.deepEqual(wrong, []);
+});
+
+test('nothing is left for later in a comment', () => {
+  const others = sources.filter((file) => file !== 'test/tidy.test.ts');
+  assert.deepEqual(matching(others, /\b(TODO|FIXME|XXX)\b/), []);
+});
+
+test('no path of one machine is written down', () => {
+  assert.deepEqual(matching(files, new RegExp('/(work|root|Users)/[a-z.]|/home/[a-z]')), []);
+});
+
+test('the environment is read in one place', () => {
+  const others = sources.filter((file) => !READS_ENVIRONMENT.some((place) => file.startsWith(place)));
+  assert.deepEqual(matching(others, /\bprocess\s*(\.\s*env\b|\[\s*['"]env['"]\s*\])/), []);
+});
+
+test('policies hold no code', () => {
+  const allowed = /\.(yaml|yml|json|csv|md)$/;
+  const wrong = listFiles(join(ROOT, 'policies')).filter((file) => !allowed.test(file));
+  assert.deepEqual(wrong, []);
+});
+
+test('the lock file names no address, and one protobufjs of version 8 at the top', () => {
+  const lock: { packages: Record<string, { version?: string; resolved?: string }> } = JSON.parse(
+    read('package-lock.json'),
+  );
+  const addresses = Object.values(lock.packages).filter(({ resolved }) => resolved !== undefined);
+  assert.deepEqual(addresses, []);
+  assert.match(lock.packages['node_modules/protobufjs']?.version ?? '', /^8\./);
+});
+
+type Import = { readonly specifier: string; readonly isType: boolean };
+
+/** Prettier keeps each import at the start of a line, so text in a template string is not taken for one. */
+function importsOf(file: string): Import[] {
+  const text = read(file);
+  const from =
+    /^(?:import|export)\s+(type\s+)?(?:\*(?:\s+as\s+\w+)?|\{[^}]*\}|\w+(?:\s*,\s*\{[^}]*\})?)\s*from\s*['"]([^'"]+)['"]/gm;
+  const bare = /^import\s*['"]([^'"]+)['"]/gm;
+  const dynamic = /\bimport\(\s*['"]([^'"]+)['"]/g;
+  return [
+    ...[...text.matchAll(from)].map(([, type, specifier = '']) => ({
+      specifier,
+      isType: type !== undefined,
+    })),
+    ...[...text.matchAll(bare), ...text.matchAll(dynamic)].map(([, specifier = '']) => ({
+      specifier,
+      isType: false,
+    })),
+  ];
+}
+
+/** One line if the import is not allowed, none if it is. */
+function describeWrong(file: string, { specifier, isType }: Import, edges: Edges): string[] {
+  const line = `${file}: '${specifier}'`;
+  if (specifier.startsWith('.')) {
+    const target = topOf(posix.join(posix.dirname(file), specifier));
+    if (target === topOf(file)) return [];
+    if (!edges.folders.includes(target)) return [line];
+    return edges.typesOnly?.includes(target) && !isType ? [`${line} (only types)`] : [];
+  }
+  const allowed = isBuiltin(specifier) ? edges.node : edges.packages;
+  if (allowed === 'any') return [];
+  const name = isBuiltin(specifier) ? specifier : packageOf(specifier);
+  return allowed.includes(name) ? [] : [line];
+}
+
+/** The rule of the linter that says the same as the edges of a folder, as far as the linter can. */
+function linterRule(folder: string, { folders, packages, node }: Edges): unknown {
+  const allowed = [
+    './**',
+    '../*.ts',
+    ...[folder, ...folders].map((name) => `**/${name}/**`),
+    ...(node === 'any' ? ['node:**', 'node:*/*'] : node),
+    ...(packages === 'any' ? [] : packages),
+  ];
+  const others = Object.keys(EDGES).filter((name) => name !== folder && !folders.includes(name));
+  const group =
+    packages === 'any'
+      ? others.map((name) => `**/${name}/**`)
+      : ['*', ...allowed.map((pattern) => `!${pattern}`)];
+  return ['error', { patterns: [{ group, message: `test/tidy.test.ts says what ${folder}/ may import.` }] }];
+}
+
+function matching(among: readonly string[], pattern: RegExp): string[] {
+  return among.filter((file) => pattern.test(read(file)));
+}
+
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+function topOf(file: string): string {
+  return file.split('/')[0] ?? '';
+}
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
+
+/** Relative to the root, with forward slashes. */
+function listFiles(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (NOT_OURS.has(entry.name)) return [];
+    return entry.isDirectory() ? listFiles(path) : [relative(ROOT, path).split(sep).join('/')];
+  });
+}
