@@ -98,7 +98,7 @@ export type Attempt = {
 
 /** What the steps may know besides the item. */
 export type Context = {
-  readonly plan: Plan;
+  readonly plan: Omit<Plan, 'legs' | 'payments' | 'policy'>;
   /** `originalExecutionRunId` of the workflow: equal to the attempt's run id unless the run was reset. */
   readonly originalRunId: string;
   readonly attempt: Attempt;

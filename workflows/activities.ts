@@ -1,0 +1,149 @@
+/**
+ * What the workflows ask of the activities, and how long each may take. Activities are thin: one step each, safe to
+ * repeat. Only types and options here; the activities themselves are in `activities/`.
+ */
+import { proxyActivities } from '@temporalio/workflow';
+import type { Leg, Observation, Payment, Plan, Fences } from '../domain/plan.ts';
+import type { Policy, ReferenceRates } from '../domain/policy.ts';
+import type { Evidence, Waiting } from '../domain/report.ts';
+import type { Problem, Wait } from '../domain/stepper.ts';
+import type { LegState, LegStep } from '../domain/trade-steps.ts';
+import type { Word } from '../domain/words.ts';
+import type { PaymentState, PaymentStep } from '../domain/withdrawal-steps.ts';
+import type { PinInput } from './names.ts';
+
+/** The plan without its items, as every call needs it. */
+export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy'>;
+
+export function headOf(plan: Plan): PlanHead {
+  const { legs: _legs, payments: _payments, policy: _policy, ...head } = plan;
+  return head;
+}
+
+/** What every call that may write says about the run: tells a reset or a repeat, identifies no money. */
+export type Call = {
+  readonly plan: PlanHead;
+  readonly originalRunId: string;
+  readonly runStartedAtMs: number;
+};
+
+export type LegCall = Call & {
+  readonly leg: Leg;
+  readonly state: LegState;
+  readonly othersAccepted: boolean;
+};
+export type LegAnswer = { readonly step: LegStep; readonly evidence: readonly Evidence[] };
+
+export type PaymentsCall = Call & {
+  readonly items: readonly {
+    readonly payment: Payment;
+    readonly amount: string;
+    readonly state: PaymentState;
+  }[];
+  /** Ids that the service gave us for the run's other payments. */
+  readonly acceptedIds: readonly string[];
+};
+export type PaymentsAnswer = {
+  readonly items: readonly { readonly id: string; readonly step: PaymentStep }[];
+  readonly evidence: readonly Evidence[];
+};
+
+/** What the service must show before payments go out. */
+export type SettlementCall = {
+  readonly plan: PlanHead;
+  readonly leg: string;
+  readonly tradeId: string;
+  readonly until: 'funds' | 'status';
+  readonly currency: string;
+  /** What this run still has to pay in `currency`. */
+  readonly needed: string;
+};
+export type Settlement =
+  | { readonly kind: 'settled'; readonly status: string | null }
+  /** The service's word says that it will never settle. */
+  | { readonly kind: 'failed'; readonly status: string };
+
+export type WithdrawalsCall = {
+  readonly plan: PlanHead;
+  readonly items: readonly { readonly id: string; readonly withdrawalId: string }[];
+};
+/** The payments of the call that reached a last word; the others are asked for again. */
+export type WithdrawalsAnswer = {
+  readonly ended: readonly { readonly id: string; readonly status: string; readonly paid: boolean }[];
+};
+
+/** What the service and the policy say before there is a plan; `compilePlan` makes the plan from it. */
+export type Observed =
+  | {
+      readonly kind: 'observed';
+      readonly policy: Policy;
+      readonly date: string;
+      readonly fences: Fences;
+      readonly referenceRates: ReferenceRates | null;
+      readonly decimals: Readonly<Record<string, number>>;
+      readonly observation: Observation;
+    }
+  /** An earlier completed pin of the same id: its plan counts for ever. */
+  | { readonly kind: 'pinned'; readonly plan: Plan }
+  | { readonly kind: 'wait'; readonly wait: Wait }
+  /** The policy or its files cannot be read: no plan, nothing sent. */
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
+export type PinAnswer =
+  | { readonly kind: 'plan'; readonly plan: Plan }
+  | { readonly kind: 'wait'; readonly waiting: Waiting }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
+export interface Activities {
+  /** For `run`: starts or finds the run's pin and reads its plan. */
+  readPlan(input: PinInput): Promise<PinAnswer>;
+  /** For `pin`: reads policy and service. */
+  observe(input: PinInput): Promise<Observed>;
+  requestQuote(call: LegCall): Promise<LegAnswer>;
+  executeTrade(call: LegCall): Promise<LegAnswer>;
+  awaitSettlement(call: SettlementCall): Promise<Settlement>;
+  createWithdrawals(call: PaymentsCall): Promise<PaymentsAnswer>;
+  awaitWithdrawals(call: WithdrawalsCall): Promise<WithdrawalsAnswer>;
+  /** Keeps a word outside the run's history, as the command line does. */
+  recordWord(call: { readonly plan: PlanHead; readonly word: Word }): Promise<void>;
+}
+
+/** A read is repeated until it comes back; the backoff is short, because reads are cheap and people wait for them. */
+const patient = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' } as const;
+
+/**
+ * Start-to-close of a call that may write, milliseconds. A write leaves in the first 25 s of it (`SEND_WITHIN_MS`), so
+ * that with the client's limit of 15 s per request it has ended before the attempt has.
+ */
+export const WRITE_START_TO_CLOSE_MS = 40_000;
+export const SEND_WITHIN_MS = 25_000;
+/** A killed worker is noticed after this long, in milliseconds; activities beat several times within it. */
+export const HEARTBEAT_TIMEOUT_MS = 5_000;
+
+/** Reads: long enough for a list of many pages. */
+export const reads = proxyActivities<Pick<Activities, 'readPlan' | 'observe' | 'recordWord'>>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+  retry: patient,
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+});
+
+/** Pollers: each attempt is one poll; the wait between two is the retry's `nextRetryDelay`, which costs no event. */
+export const polls = proxyActivities<Pick<Activities, 'awaitSettlement' | 'awaitWithdrawals'>>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+  retry: patient,
+  // A poll is a read: giving it up at once loses nothing.
+  cancellationType: 'TRY_CANCEL',
+});
+
+/** Calls that move money: they end by themselves or by their attempt's deadline, never by a cancel. */
+export const writes = proxyActivities<
+  Pick<Activities, 'requestQuote' | 'executeTrade' | 'createWithdrawals'>
+>({
+  startToCloseTimeout: WRITE_START_TO_CLOSE_MS,
+  heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+  // Only a crash or a lost worker makes an attempt fail; outcomes come back as results.
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+});

@@ -1,0 +1,72 @@
+/**
+ * Names that clients and workflows share: ids, the task queue, queries, signals, updates, search attributes, and the
+ * inputs. Nothing here runs.
+ */
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
+import type { Mode } from '../domain/records.ts';
+import { workflowIdOf, type RunName } from '../domain/references.ts';
+import type { Report, Waiting } from '../domain/report.ts';
+import type { Word } from '../domain/words.ts';
+
+export const DEFAULT_TASK_QUEUE = 'cambist';
+
+/** Workflow types as they stand in the Temporal UI. */
+export const RUN_TYPE = 'run';
+export const PIN_TYPE = 'pin';
+export const WORDS_TYPE = 'words';
+
+/** Id of the small workflow that fixes the plan of a run. */
+export function pinIdOf(mode: Mode, run: RunName): string {
+  return `${workflowIdOf(mode, run)}/pin`;
+}
+
+/** Id of the workflow that keeps people's words about a run, outside the run's own history. */
+export function wordsIdOf(mode: Mode, run: RunName): string {
+  return `${workflowIdOf(mode, run)}/words`;
+}
+
+export const policyAttribute = defineSearchAttributeKey('CambistPolicy', SearchAttributeType.KEYWORD);
+export const modeAttribute = defineSearchAttributeKey('CambistMode', SearchAttributeType.KEYWORD);
+/** `RUNNING`, `HELD`, or how the run ended. */
+export const stateAttribute = defineSearchAttributeKey('CambistState', SearchAttributeType.KEYWORD);
+/** What must be registered in the namespace before a run starts. */
+export const SEARCH_ATTRIBUTES = ['CambistPolicy', 'CambistMode', 'CambistState'] as const;
+
+/** What a run is started with. The policy's text, not its reading: the worker reads it again with its own eyes. */
+export type RunInput = {
+  readonly run: RunName;
+  readonly mode: Mode;
+  readonly policyText: string;
+  /** SHA-256 of the text, hex. */
+  readonly policyHash: string;
+  /** Name that messages call the policy by. */
+  readonly policyFile: string;
+  /** Texts of the files that the policy names (reference rates), by the name in the policy. */
+  readonly files: Readonly<Record<string, string>>;
+};
+
+/** What `pin` is started with. `forRun` is the `originalExecutionRunId` of the run that asks; it identifies no money. */
+export type PinInput = RunInput & { readonly forRun: string };
+
+/** Where a run stands, for a terminal: one line per step. */
+export type Progress = {
+  readonly status: Report['status'];
+  /** What happens now, or was last done, item by item, in plan order. */
+  readonly items: readonly {
+    readonly id: string;
+    readonly kind: 'plan' | 'leg' | 'payment';
+    readonly step: string;
+    readonly waiting: Waiting | null;
+  }[];
+};
+
+export const reportQuery = defineQuery<Report>('report');
+export const progressQuery = defineQuery<Progress>('progress');
+/** Wakes a run that waits: it looks at once. Carries nothing, decides nothing. */
+export const wakeSignal = defineSignal('wake');
+
+export const waitingQuery = defineQuery<Waiting | null>('waiting');
+
+export const wordsQuery = defineQuery<readonly Word[]>('words');
+export const recordWordUpdate = defineUpdate<void, [Word]>('recordWord');

@@ -1,0 +1,22 @@
+/**
+ * The one place where a broken invariant becomes a failure of the run. A plain `Error` in workflow code would fail the
+ * workflow *task*, which Temporal repeats for ever; here it ends the run with its message instead.
+ */
+import { ApplicationFailure, TemporalFailure } from '@temporalio/workflow';
+
+export async function neverFailTheTask<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof TemporalFailure) throw error;
+    // The SDK signals replay trouble by errors of its own: those must stay task failures.
+    if (error instanceof Error && error.name === 'DeterminismViolationError') throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw ApplicationFailure.create({
+      type: 'BROKEN_INVARIANT',
+      message: `A fault of this program stopped the run: ${message}`,
+      nonRetryable: true,
+      ...(error instanceof Error && { cause: error }),
+    });
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * `pin`: fixes the plan of a run once (design: "The plan is pinned once"). Its first completed result counts for ever;
+ * when it is reset or started again, `observe` finds that result and it is returned unchanged.
+ */
+import { ApplicationFailure, condition, setHandler } from '@temporalio/workflow';
+import { decimalsOf } from '../domain/currencies.ts';
+import { compilePlan, type Plan } from '../domain/plan.ts';
+import type { Waiting } from '../domain/report.ts';
+import { reads, type Observed } from './activities.ts';
+import { waitingQuery, wakeSignal, type PinInput } from './names.ts';
+import { neverFailTheTask } from './never-fail-the-task.ts';
+
+export async function pin(input: PinInput): Promise<Plan> {
+  let waiting: Waiting | null = null;
+  let wakes = 0;
+  setHandler(waitingQuery, () => waiting);
+  setHandler(wakeSignal, () => {
+    wakes += 1;
+  });
+  return neverFailTheTask(async () => {
+    for (;;) {
+      const observed: Observed = await reads.observe(input);
+      switch (observed.kind) {
+        case 'pinned':
+          return observed.plan;
+        case 'observed':
+          return compiled(input, observed);
+        case 'refused':
+          throw ApplicationFailure.create({
+            type: 'PLAN_REFUSED',
+            message: 'No plan can be made; nothing was sent.',
+            nonRetryable: true,
+            details: [{ problems: observed.problems }],
+          });
+        case 'wait': {
+          const { wait } = observed;
+          waiting = { hold: wait.hold, problem: wait.problem, wakeAtMs: Date.now() + wait.afterMs };
+          const before = wakes;
+          await condition(() => wakes !== before, wait.afterMs);
+        }
+      }
+    }
+  });
+}
+
+function compiled(input: PinInput, observed: Extract<Observed, { kind: 'observed' }>): Plan {
+  const result = compilePlan({
+    run: input.run,
+    policy: observed.policy,
+    policyText: input.policyText,
+    policyHash: input.policyHash,
+    date: observed.date,
+    fences: observed.fences,
+    referenceRates: observed.referenceRates,
+    observation: observed.observation,
+    decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
+    pinnedFor: input.forRun,
+  });
+  if (result.ok) return result.plan;
+  throw ApplicationFailure.create({
+    type: 'PLAN_REFUSED',
+    message: 'No plan can be made; nothing was sent.',
+    nonRetryable: true,
+    details: [{ problems: result.problems }],
+  });
+}
