@@ -5,9 +5,11 @@ import { spawn } from 'node:child_process';
 
 const TICK_MS = 1_000;
 const QUIET_TICK_MS = 15_000;
-const TAIL_LINES = 60;
+/** Of a long output the beginning tells the reason, the end how it went. */
+const HEAD_LINES = 30;
+const TAIL_LINES = 30;
 
-/** A command that did not end well; `output` is the end of what it printed. */
+/** A command that did not end well; `output` is what it printed, without its middle when that is long. */
 export class CommandFailed extends Error {
   /**
    * @param {string} message
@@ -104,9 +106,16 @@ export function run(command, args, { cwd, env, onLine, shell = false } = {}) {
       if (exitCode === 0) return resolve(printed.join('\n'));
       const how = signal ? `was ended by ${signal}` : `ended with exit code ${exitCode}`;
       const name = [command, ...args].join(' ');
-      reject(new CommandFailed(`'${name}' ${how}`, printed.slice(-TAIL_LINES).join('\n'), exitCode));
+      reject(new CommandFailed(`'${name}' ${how}`, shorten(printed), exitCode));
     });
   });
+}
+
+/** @param {string[]} lines */
+function shorten(lines) {
+  if (lines.length <= HEAD_LINES + TAIL_LINES) return lines.join('\n');
+  const left = lines.length - HEAD_LINES - TAIL_LINES;
+  return [...lines.slice(0, HEAD_LINES), `… (${left} lines)`, ...lines.slice(-TAIL_LINES)].join('\n');
 }
 
 /** @type {Set<import('node:child_process').ChildProcess>} */
