@@ -30,11 +30,13 @@ export function decimalsOf(currency: string, overrides: Readonly<Record<string, 
   return override ?? DECIMALS.get(currency) ?? UNKNOWN_DECIMALS;
 }
 
-/** Every currency of the table, for "did you mean": a currency that is not here may still be one. */
-export const KNOWN_CURRENCIES: readonly string[] = [...DECIMALS.keys()];
-
 /** The currencies that heading "POST /fx/withdrawals" lists; its pattern would allow more, so this warns and never blocks. */
 export const WITHDRAWAL_CURRENCIES: readonly string[] =
   'USDT USDC EURC EUROP USD AED GBP EUR AUD MXN BRL PHP ARS COP INR CHF IDR NOK PLN SGD ZAR DKK HKD SEK'.split(
     ' ',
   );
+
+/** Every currency that is known, for "did you mean", the likely ones first: one that is not here may still exist. */
+export const KNOWN_CURRENCIES: readonly string[] = [
+  ...new Set([...WITHDRAWAL_CURRENCIES, ...DECIMALS.keys()]),
+];

@@ -1,5 +1,5 @@
 /**
- * Amounts as texts: the pattern, what to write instead of a near miss, and exact sums and cuts without any `number` (M5).
+ * Amounts as texts: the pattern, what to write instead of a near miss (M5).
  * Interface headings "POST /fx/quotes" and "POST /fx/withdrawals": digits, at most one point, greater than zero.
  */
 import { quoted } from './problem.ts';
@@ -29,8 +29,8 @@ export function amountComplaint(written: Written, zeroAllowed: boolean): Complai
 }
 
 function reason(text: string): string {
-  if (/^-/.test(text)) return 'it has a sign, and an amount is greater than zero';
-  if (/^\+/.test(text)) return 'it has a sign';
+  if (text.startsWith('-')) return 'it has a sign, and an amount is greater than zero';
+  if (text.startsWith('+')) return 'it has a sign';
   if (/^0[0-9]/.test(text)) return 'it begins with a zero too many';
   if (PLAIN.test(text) && isZero(text)) return 'it must be greater than zero';
   if (/^[0-9.]+[eE][-+]?[0-9]+$/.test(text)) return 'it has an exponent';
@@ -93,14 +93,7 @@ export function isZero(amount: string): boolean {
   return !/[1-9]/.test(amount);
 }
 
-/** An amount as a whole number of 10⁻¹⁸: sums and comparisons of these are exact. */
-export function atomsOf(amount: string): bigint {
-  const [whole = '0', fraction = ''] = amount.split('.');
-  return BigInt(`${whole}${fraction.padEnd(18, '0')}`);
-}
-
-/** The text of a number of 10⁻¹⁸, with `decimals` digits after the point. */
-export function textOfAtoms(atoms: bigint, decimals: number): string {
-  const digits = atoms.toString().padStart(19, '0');
-  return cutTo(`${digits.slice(0, -18)}.${digits.slice(-18)}`, decimals);
+/** The smallest amount that is not zero: `0.01` for 2 decimals. */
+export function smallest(decimals: number): string {
+  return decimals === 0 ? '1' : `0.${'1'.padStart(decimals, '0')}`;
 }

@@ -61,7 +61,8 @@ function isInside(issues: readonly Issue[]): boolean {
 
 function unknownField(context: Context, path: Path, key: string): Complaint {
   const known = fieldsOf(schemaAt(context.schema, path));
-  const reserved = context.reserved[[...path, key].filter((step) => typeof step === 'string').join('.')];
+  const name = [...path, key].filter((step) => typeof step === 'string').join('.');
+  const reserved = Object.hasOwn(context.reserved, name) ? context.reserved[name] : undefined;
   if (reserved !== undefined) return { mistake: 'NOT_AVAILABLE', ...reserved };
   const near = nearest(key, known);
   const all = `${where(path)} has ${known.join(', ')}`;
@@ -78,7 +79,7 @@ function missingField(context: Context, path: Path): Complaint {
   return {
     mistake: 'MISSING_FIELD',
     message: `\`${name}\` is missing in ${where(path.slice(0, -1))}`,
-    fix: `write \`${name}: ${example}\``,
+    fix: `add it, for example \`${name}: ${example}\``,
   };
 }
 
@@ -103,8 +104,8 @@ function wrongValue(context: Context, path: Path): Complaint {
   const schema = hintedSchema === null ? null : unwrapped(hintedSchema);
   const example = exampleAt(context.schema, path);
   const shape = source.shapeAt(path);
-  const fix =
-    typeof path.at(-1) === 'string' ? `write \`${String(path.at(-1))}: ${example}\`` : `write ${example}`;
+  const field = typeof path.at(-1) === 'string' ? `${String(path.at(-1))}: ` : '';
+  const fix = `write for example \`${field}${example}\``;
   if (shape === 'empty') return { mistake: 'EMPTY_FIELD', message: `${name} has no value`, fix };
   if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord) {
     return { mistake: 'WRONG_TYPE', message: `${name} must hold fields`, fix };
@@ -144,6 +145,7 @@ function exampleAt(schema: z.ZodType, path: Path): string {
 
 function choicesOf(schema: z.ZodType | null): readonly string[] {
   if (schema instanceof z.ZodEnum) return schema.options.map(String);
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => choicesOf(option as z.ZodType));
   return schema instanceof z.ZodLiteral ? [...schema.values].map(String) : [];
 }
 

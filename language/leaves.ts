@@ -154,7 +154,7 @@ function durationComplaint({ text: found }: Written): Complaint {
 
 /** A policy's name, part of every reference. */
 export function policyName(words: Words): z.ZodString {
-  return text('[a-z0-9-]{1,40}', { example: 'mxn-supplier', ...words }, ({ text: found }) => {
+  return text('[a-z0-9][a-z0-9-]{0,39}', { example: 'mxn-supplier', ...words }, ({ text: found }) => {
     const near = found
       .trim()
       .toLowerCase()
@@ -163,7 +163,7 @@ export function policyName(words: Words): z.ZodString {
       .slice(0, 40);
     return {
       mistake: 'NAME',
-      message: `${quoted(found)} is not a policy name: 1 to 40 of a-z, 0-9 and "-"`,
+      message: `${quoted(found)} is not a policy name: 1 to 40 of a-z, 0-9 and "-", a letter or digit first`,
       fix: near === '' ? 'write a name such as mxn-supplier' : `write ${near}`,
     };
   });
@@ -265,7 +265,10 @@ export function wholeNumber(from: number, to: number, words: Words & { readonly 
     complain: ({ text: found }) => ({
       mistake: 'NUMBER',
       message: `${quoted(found)} is not a whole number from ${from} to ${to}`,
-      fix: `write ${words.example} or another whole number, without quotes`,
+      fix:
+        from === to
+          ? `write ${from}, without quotes`
+          : `write a whole number from ${from} to ${to}, without quotes`,
     }),
   });
   return schema;

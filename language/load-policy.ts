@@ -5,8 +5,9 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { decimalsOf, KNOWN_CURRENCIES, WITHDRAWAL_CURRENCIES } from '../domain/currencies.ts';
+import { compare, sum } from '../domain/money.ts';
 import type { ConvertAmount, ConvertPolicy, Guard, Money, Policy, WithdrawSpec } from '../domain/policy.ts';
-import { atomsOf, cutTo, fractionDigits, isZero, textOfAtoms } from './amount-text.ts';
+import { cutTo, fractionDigits, isZero, smallest } from './amount-text.ts';
 import { parseDuration } from './business-date.ts';
 import { checkStructure } from './check-structure.ts';
 import type { Reserved } from './check-structure.ts';
@@ -53,16 +54,16 @@ export function loadPolicy(
 }
 
 function readPolicy(source: YamlSource, decimals: Readonly<Record<string, number>>): Policy | null {
-  const version = source.written(['policy']);
-  if (version !== null && version.text !== '1') {
+  const version = source.clean(['policy']);
+  if (version !== null && version !== '1') {
     source.report(source.placeAt(['policy']), {
       mistake: 'VERSION',
-      message: `${quoted(version.text)} is not a version of the policy language that this Cambist reads`,
+      message: `${quoted(version)} is not a version of the policy language that this Cambist reads`,
       fix: 'write `policy: 1`, or use the Cambist that the policy was written for',
     });
     return null;
   }
-  const kind = source.written(['kind'])?.text ?? null;
+  const kind = source.clean(['kind']);
   if (kind !== null && !KINDS.some((known) => known === kind)) {
     reportKind(source, kind);
     checkStructure(HeadSchema, source, {});
@@ -107,7 +108,7 @@ function checkConvert(source: YamlSource, decimals: Readonly<Record<string, numb
   checkLimits(source, decimals);
   checkWithdrawals(source);
   checkDecimals(source, decimals);
-  checkSums(source, decimals);
+  checkSums(source);
   checkLive(source);
 }
 
@@ -271,7 +272,7 @@ function warnAboveLimit(source: YamlSource, limit: Money): void {
     const path: Path = [...AMOUNT, side];
     const fixed = source.clean(path);
     if (fixed === null || fixed === 'all' || currency !== limit.currency) continue;
-    if (atomsOf(fixed) <= atomsOf(limit.value)) continue;
+    if (compare(fixed, limit.value) <= 0) continue;
     source.warn(source.placeAt(path), {
       mistake: 'AMOUNT_ABOVE_LIMIT',
       message: `${fixed} ${currency} is above the limit of ${limit.value} ${limit.currency}: every run will be refused`,
@@ -373,7 +374,7 @@ function checkDecimalsAt(
     message: `${quoted(value)} has ${fractionDigits(value)} decimals; ${currency} has ${decimals}`,
     fix:
       isZero(cut) && !isZero(value)
-        ? `write at least "${textOfAtoms(10n ** BigInt(18 - decimals), decimals)}"`
+        ? `write at least "${smallest(decimals)}"`
         : `write "${cut}" (cut off), or set \`decimals\` in the service file if the service takes more`,
   });
 }
@@ -383,16 +384,16 @@ function fixedPaths(source: YamlSource): readonly Path[] {
   return Array.from({ length: count }, (_, index): Path => ['withdraw', index, 'amount', 'fixed']);
 }
 
-function checkSums(source: YamlSource, overrides: Readonly<Record<string, number>>): void {
+function checkSums(source: YamlSource): void {
   const bought = source.clean([...AMOUNT, 'buy']);
   const currency = source.clean(BUY);
   if (bought === null || currency === null) return;
   const fixed = fixedPaths(source).flatMap((path) => source.clean(path) ?? []);
-  const sum = fixed.reduce((total, value) => total + atomsOf(value), 0n);
-  if (sum <= atomsOf(bought)) return;
+  const total = sum(fixed);
+  if (compare(total, bought) <= 0) return;
   source.warn(source.placeAt(['withdraw']), {
     mistake: 'WITHDRAWALS_EXCEED_AMOUNT',
-    message: `the withdrawals add up to ${textOfAtoms(sum, decimalsOf(currency, overrides))} ${currency}; only ${bought} is bought`,
+    message: `the withdrawals add up to ${total} ${currency}; only ${bought} is bought`,
     fix: 'buy more, or see that the balance covers the rest',
   });
 }

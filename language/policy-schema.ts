@@ -96,8 +96,9 @@ const limitsHint = {
   example: '{ per_trade: "1000.00 USD" }',
 };
 
+const version = wholeNumber(1, 1, { description: 'The version of this language: 1.', example: '1' });
+
 const head = {
-  policy: wholeNumber(1, 1, { description: 'The version of this language: 1.', example: '1' }),
   name: policyName({ description: 'Part of every reference at the service: 1 to 40 of a-z, 0-9 and "-".' }),
   environment: hinted(z.enum(['sandbox', 'live']), {
     description: 'Where it runs; must equal the mode of the worker.',
@@ -118,6 +119,7 @@ const head = {
 
 /** The head of a kind that this version does not run: its mistakes are worth telling all the same. */
 export const HeadSchema = z.looseObject({
+  policy: version,
   ...head,
   limits: hinted(
     z.strictObject({
@@ -163,11 +165,12 @@ const withdrawal = hinted(
 /** `kind: convert`: one conversion, then withdrawals of what was bought. */
 export const ConvertSchema = z
   .strictObject({
-    ...head,
+    policy: version,
     kind: hinted(z.enum(KINDS), {
       description: 'What the policy does. This version runs: convert.',
       example: 'convert',
     }),
+    ...head,
     convert: hinted(
       z.strictObject({
         sell: currency({ description: 'The currency that is sold.', example: 'USD' }),

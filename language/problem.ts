@@ -20,6 +20,7 @@ export type Mistake =
   | 'MERGE_KEY'
   | 'DUPLICATE_KEY'
   | 'KEY'
+  | 'TEXT'
   | 'TOO_DEEP'
   | 'TOO_MANY_PROBLEMS'
   // Fields.
@@ -113,9 +114,11 @@ export function quoted(text: string): string {
  * A tab counts as one blank, a wide character as two columns; a long line is cut around the place.
  */
 export function excerptOf(line: string, range: { readonly start: number; readonly end: number }): string {
-  let before = characters(line.slice(0, range.start));
-  let inside = characters(line.slice(range.start, Math.max(range.end, range.start)));
-  let after = characters(line.slice(Math.max(range.end, range.start)));
+  // Only so much of a line that may have the size of the whole file.
+  const end = Math.max(range.end, range.start);
+  let before = charactersOf(line.slice(Math.max(0, range.start - NEARBY), range.start));
+  let inside = charactersOf(line.slice(range.start, Math.min(end, range.start + NEARBY)));
+  let after = charactersOf(line.slice(end, end + NEARBY));
   if (widthOf([...before, ...inside, ...after]) > EXCERPT_COLUMNS) {
     inside = cutEnd(inside, EXCERPT_COLUMNS / 2);
     before = cutStart(before, EXCERPT_COLUMNS / 4);
@@ -126,6 +129,7 @@ export function excerptOf(line: string, range: { readonly start: number; readonl
 }
 
 const EXCERPT_COLUMNS = 96;
+const NEARBY = 400;
 
 function cutStart(from: readonly string[], columns: number): string[] {
   if (widthOf(from) <= columns) return [...from];
@@ -147,7 +151,7 @@ function cutEnd(from: readonly string[], columns: number): string[] {
   return [...kept, '…'];
 }
 
-function characters(text: string): string[] {
+function charactersOf(text: string): string[] {
   return Array.from(printable(text));
 }
 
@@ -164,8 +168,9 @@ function widthOf(text: readonly string[]): number {
 
 /** Columns of one character on a terminal: marks that combine take none, East Asian wide ones and emoji take two. */
 function columnsOf(character: string): number {
-  if (/^[\p{Mn}\p{Me}\u200D\uFE0F]$/u.test(character)) return 0;
+  if (/^(?:\p{Mn}|\p{Me}|\u200D)$/u.test(character)) return 0;
   const wide =
     /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303E\uFF01-\uFF60\uFFE0-\uFFE6]$/u;
-  return wide.test(character) && !/^[\uFF61-\uFFDC]$/u.test(character) ? 2 : 1;
+  const halfWidth = /^[\uFF61-\uFFDC]$/u;
+  return wide.test(character) && !halfWidth.test(character) ? 2 : 1;
 }

@@ -1,5 +1,4 @@
-/** Writes `policies/policy.schema.json` anew: `node --import tsx language/write-schema.ts`. */
-import { writeFileSync } from 'node:fs';
+/** Prints `policies/policy.schema.json`: `node --import tsx language/write-schema.ts > policies/policy.schema.json`. */
 import { policyJsonSchemaText } from './policy-schema.ts';
 
-writeFileSync(new URL('../policies/policy.schema.json', import.meta.url), policyJsonSchemaText());
+process.stdout.write(policyJsonSchemaText());

@@ -169,7 +169,7 @@ export class YamlSource {
   #checkCharacters(): void {
     // What YAML itself forbids, and what would hide or reorder the text that a person reviews.
     const forbidden =
-      /[\0-\x08\x0B\x0C\x0E-\x1F\x7F-\x84\x86-\x9F\u2028\u2029\uFFFE\uFFFF\p{Cs}\p{Bidi_Control}]|\r(?!\n)/gu;
+      /(?:[\0-\x08\x0B\x0C\x0E-\x1F\x7F-\x84\x86-\x9F\u2028\u2029\uFFFE\uFFFF\p{Cs}\p{Bidi_Control}]|\r(?!\n))+/gu;
     for (const match of this.#text.matchAll(forbidden)) {
       const code = (match[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
       this.report(
@@ -223,8 +223,10 @@ export class YamlSource {
       this.spoil(path);
       return null;
     }
-    if (isScalar(node))
+    if (isScalar(node)) {
+      if (!this.#isAsWritten(node)) this.spoil(path);
       return node.type === Scalar.PLAIN ? plainValue(String(node.value)) : String(node.value);
+    }
     if (path.length >= MAX_DEPTH) {
       this.report(this.#placeOf(node), TOO_DEEP);
       this.spoil(path);
@@ -248,6 +250,7 @@ export class YamlSource {
   #convertField(pair: Pair<Node | null, Node | null>, path: Path, fields: Record<string, unknown>): void {
     const { key, value } = pair;
     if (key !== null) this.#refuseProperties(key);
+    if (isScalar(key)) this.#isAsWritten(key);
     const place = key === null ? this.placeAt(path) : this.#placeOf(key);
     const name = isScalar(key) ? String(key.value) : '';
     if (name === '' || name === '__proto__') {
@@ -273,6 +276,18 @@ export class YamlSource {
     fields[name] = this.#convert(value, child);
   }
 
+  /** What a reviewer sees is what is read: an escape, a fold or a block text could hide another amount or account. */
+  #isAsWritten(scalar: Scalar): boolean {
+    const place = this.#placeOf(scalar);
+    const source = this.#text.slice(place.start, place.end);
+    const value = String(scalar.value);
+    if (source === value || (isQuoted(scalar) && source === `${source[0] ?? ''}${value}${source[0] ?? ''}`))
+      return true;
+    const fix = printable(value) === value ? `write "${value.slice(0, 60)}"` : 'write the text itself';
+    this.report(place, { mistake: 'TEXT', message: TEXT_MESSAGE, fix: `${fix}, on one line` });
+    return false;
+  }
+
   /** Reports what a node carries besides its value: an alias, an anchor, a tag. */
   #refuseProperties(node: Node): void {
     const place = this.#placeOf(node);
@@ -282,14 +297,17 @@ export class YamlSource {
     }
     if (typeof node.tag === 'string') this.report(this.#before(place, '!'), TAG);
     if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {
-      this.report(this.#before(place, `&${node.anchor}`), ANCHOR);
+      this.report(this.#before(place, '&'), ANCHOR);
     }
   }
 
-  /** The place of `mark`, which stands somewhere before `place`. */
-  #before(place: Place, mark: string): Place {
-    const start = this.#text.lastIndexOf(mark, place.start);
-    return start < 0 ? place : { start, end: start + mark.length };
+  /** The place of a tag or anchor, the last word before `place` that begins with `sign`. */
+  #before(place: Place, sign: '!' | '&'): Place {
+    const from = Math.max(0, place.start - 500);
+    const words = this.#text.slice(from, place.start).matchAll(/(?<![^\s,[{:?-])[!&][^\s,\]}]*/g);
+    const word = [...words].findLast((match) => match[0].startsWith(sign));
+    if (word === undefined) return place;
+    return { start: from + word.index, end: from + word.index + word[0].length };
   }
 
   #placeOf(node: Node): Place {
@@ -351,7 +369,7 @@ const SYNTAX_FIX: Readonly<Record<ErrorCode, string>> = {
   BAD_COLLECTION_TYPE: 'delete the tag',
   BAD_DIRECTIVE: 'delete the line that begins with `%`',
   BAD_DQ_ESCAPE: 'write the text in single quotes, or without the backslash',
-  BAD_INDENT: 'indent with two blanks per level, the same for all fields of a group',
+  BAD_INDENT: 'close every bracket, brace and quote, and indent with two blanks per level',
   BAD_PROP_ORDER: 'delete the tag or anchor',
   BAD_SCALAR_START: 'put the text in double quotes',
   BLOCK_AS_IMPLICIT_KEY: 'put nested fields on lines of their own, indented by two blanks',
@@ -418,6 +436,7 @@ const MERGE_KEY: Complaint = {
   message: 'merge keys are not allowed',
   fix: 'write the fields out',
 };
+const TEXT_MESSAGE = 'a text must read as it is written: no escapes, no line breaks, no block texts';
 const BAD_KEY: Complaint = {
   mistake: 'KEY',
   message: 'a plain name must stand before the colon',
