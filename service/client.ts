@@ -82,36 +82,36 @@ export type ServiceClient = {
   readonly mode: Mode;
 
   /** Heading "GET /fx/balances". */
-  balances(): Promise<Reply<Balances>>;
+  readonly balances: () => Promise<Reply<Balances>>;
   /** Heading "GET /fx/exposures"; code `EXPOSURE_NOT_ENABLED`: no credit line is known. */
-  exposure(): Promise<Reply<Exposure>>;
+  readonly exposure: () => Promise<Reply<Exposure>>;
   /** Heading "GET /fx/pairs". */
-  pairs(): Promise<Reply<readonly Pair[]>>;
+  readonly pairs: () => Promise<Reply<readonly Pair[]>>;
 
   /** Heading "POST /fx/quotes". Moves no money; read scope is enough. */
-  createQuote(request: QuoteRequest & Keyed): Promise<Reply<Quote>>;
+  readonly createQuote: (request: QuoteRequest & Keyed) => Promise<Reply<Quote>>;
   /** Heading "POST /fx/trades". */
-  createTrade(request: TradeRequest & Keyed): Promise<Reply<Trade>>;
+  readonly createTrade: (request: TradeRequest & Keyed) => Promise<Reply<Trade>>;
   /** Heading "POST /fx/withdrawals". */
-  createWithdrawal(request: WithdrawalRequest & Keyed): Promise<Reply<Withdrawal>>;
+  readonly createWithdrawal: (request: WithdrawalRequest & Keyed) => Promise<Reply<Withdrawal>>;
 
   /** GET /fx/trades/{id}; its shape is not shown. @param id `tde_…` */
-  trade(id: string): Promise<Reply<Fetched<Trade>>>;
+  readonly trade: (id: string) => Promise<Reply<Fetched<Trade>>>;
   /** GET /fx/withdrawals/{id}; its shape is not shown. @param id `wtd_…` */
-  withdrawal(id: string): Promise<Reply<Fetched<Withdrawal>>>;
+  readonly withdrawal: (id: string) => Promise<Reply<Fetched<Withdrawal>>>;
 
   /** Heading "GET /fx/trades". */
-  listTrades(page?: PageRequest): Promise<Reply<Page<Trade>>>;
+  readonly listTrades: (page?: PageRequest) => Promise<Reply<Page<Trade>>>;
   /** Heading "GET /fx/withdrawals". */
-  listWithdrawals(page?: PageRequest): Promise<Reply<Page<Withdrawal>>>;
-  listDeposits(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
-  listWithdrawalAccounts(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
-  listAccounts(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
-  listPayoutAddresses(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
-  listPayouts(page?: PageRequest): Promise<Reply<Page<LenientRecord>>>;
+  readonly listWithdrawals: (page?: PageRequest) => Promise<Reply<Page<Withdrawal>>>;
+  readonly listDeposits: (page?: PageRequest) => Promise<Reply<Page<LenientRecord>>>;
+  readonly listWithdrawalAccounts: (page?: PageRequest) => Promise<Reply<Page<LenientRecord>>>;
+  readonly listAccounts: (page?: PageRequest) => Promise<Reply<Page<LenientRecord>>>;
+  readonly listPayoutAddresses: (page?: PageRequest) => Promise<Reply<Page<LenientRecord>>>;
+  readonly listPayouts: (page?: PageRequest) => Promise<Reply<Page<LenientRecord>>>;
 
   /** Waits for requests under way; later ones are `NOT_SENT`. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 };
 
 /**

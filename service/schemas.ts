@@ -122,7 +122,7 @@ const listedWithdrawal = withdrawalCommon
 const fetchedWithdrawal = withdrawalCore.transform(toWithdrawal);
 
 const lenient = z
-  .object({ id: word, status: z.unknown(), currency: z.unknown() })
+  .object({ id: word, status: z.unknown().optional(), currency: z.unknown().optional() })
   .transform((wire): LenientRecord => ({
     id: wire.id,
     status: word.safeParse(wire.status).data ?? null,
@@ -132,7 +132,12 @@ const lenient = z
 /** What a by-id reply must have at least; `object`, where shown, must not name another type. */
 const partial = (object: 'trade' | 'withdrawal') =>
   z
-    .object({ object: z.literal(object).optional(), id: word, status: word, currency: z.unknown() })
+    .object({
+      object: z.literal(object).optional(),
+      id: word,
+      status: word,
+      currency: z.unknown().optional(),
+    })
     .transform((wire): Fetched<never> => ({
       kind: 'PARTIAL',
       record: {

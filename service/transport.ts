@@ -72,7 +72,9 @@ export function createTransport(options: {
   });
   return {
     send: (request) => exchange(pool, request, options.clock),
-    close: () => pool.close(),
+    close: async () => {
+      if (!pool.closed) await pool.close();
+    },
   };
 }
 
@@ -142,7 +144,7 @@ function begin(
     onResponseError(_controller, error) {
       const code = errorCode(error);
       if (!started && isLate()) fail('the time limit passed before it could be sent');
-      else if (!started) fail(`no connection (${code})`);
+      else if (!started) fail(pool.closed ? 'the client is closed' : `no connection (${code})`);
       else if (head === null) fail(`the connection broke before a reply (${code})`);
       else fail(`the connection broke within the reply (${code})`);
     },
