@@ -80,7 +80,12 @@ async function bundle(workflowsPath) {
   const complaints = [];
   const logger = new DefaultLogger('WARN', ({ message }) => complaints.push(message));
   try {
-    const { code } = await bundleWorkflowCode({ workflowsPath, logger });
+    // Names inside the bundle are relative to this folder, wherever the build was started from.
+    const { code } = await bundleWorkflowCode({
+      workflowsPath,
+      logger,
+      webpackConfigHook: (config) => ({ ...config, context: ROOT }),
+    });
     return code;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

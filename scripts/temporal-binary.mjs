@@ -157,8 +157,11 @@ async function download(base, into) {
 
 /** @param {string} into */
 async function buildWithGo(into) {
-  const go = await run('go', ['version']).catch(() => null);
-  if (!go) throw new Error('no Go toolchain on the PATH');
+  const hasGo = await run('go', ['version']).then(
+    () => true,
+    () => false,
+  );
+  if (!hasGo) throw new Error('no Go toolchain on the PATH');
   say('Building the Temporal dev server from source, once: about 6 minutes, and 3.5 GB in the caches of Go.');
   await step(`Building the Temporal dev server ${TEMPORAL_VERSION}`, async (phase) => {
     let modules = 0;

@@ -36,22 +36,28 @@ const EDGES: Readonly<Record<string, Edges>> = {
   activities: {
     folders: ['domain', 'language', 'service', 'workflows'],
     typesOnly: ['workflows'],
-    packages: ['@temporalio/activity'],
+    packages: ['@temporalio/activity', '@temporalio/common'],
     node: 'any',
   },
   worker: {
     folders: ['domain', 'language', 'service', 'workflows', 'activities'],
-    packages: ['@temporalio/worker', '@temporalio/client', '@temporalio/envconfig', '#temporal-binary'],
+    packages: [
+      '@temporalio/worker',
+      '@temporalio/client',
+      '@temporalio/common',
+      '@temporalio/envconfig',
+      '#temporal-binary',
+    ],
     node: 'any',
   },
   schedules: {
     folders: ['domain', 'language', 'service', 'workflows'],
-    packages: ['@temporalio/client'],
+    packages: ['@temporalio/client', '@temporalio/common'],
     node: 'any',
   },
   operations: {
     folders: ['domain', 'language', 'service', 'workflows'],
-    packages: ['@temporalio/client'],
+    packages: ['@temporalio/client', '@temporalio/common'],
     node: 'any',
   },
   cli: { folders: EVERYTHING_BUT_ACTIVITIES, packages: 'any', node: 'any' },
