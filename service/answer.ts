@@ -27,7 +27,7 @@ export function readAnswer<T>(result: WireResult, expected: Expected<T>): Reply<
   const facts = factsOf(result.head, expected.nowMs);
   const unknown = (reason: string, error: ServiceError | null = null): Reply<T> => ({
     kind: 'UNKNOWN',
-    reason,
+    reason: facts.status === 410 ? `${reason}; ${sunsetOf(result.head)}` : reason,
     error,
     facts,
   });
@@ -71,10 +71,7 @@ export function readAnswer<T>(result: WireResult, expected: Expected<T>): Reply<
 
 /** Header facts; a header that came twice says nothing. */
 function factsOf(head: ResponseHead | null, nowMs: number): ReplyFacts {
-  const header = (name: string): string | null => {
-    const value = head?.headers[name];
-    return typeof value === 'string' ? value.trim() : null;
-  };
+  const header = (name: string): string | null => headerOf(head, name);
   const serviceTimeMs = httpDateMs(header('date'));
   const traceId = header('x-trace-id');
   const replayed = header('idempotency-replayed')?.toLowerCase();
@@ -85,6 +82,17 @@ function factsOf(head: ResponseHead | null, nowMs: number): ReplyFacts {
     retryAfterMs: retryAfterMs(header('retry-after'), serviceTimeMs ?? nowMs),
     serviceTimeMs,
   };
+}
+
+function headerOf(head: ResponseHead | null, name: string): string | null {
+  const value = head?.headers[name];
+  return typeof value === 'string' ? value.trim() : null;
+}
+
+/** Heading "Status mapping", 410: `Sunset` and `Link` say since when, and where to go. */
+function sunsetOf(head: ResponseHead | null): string {
+  const [sunset, link] = ['sunset', 'link'].map((name) => headerOf(head, name)?.slice(0, 300));
+  return `this version of the service has ended (Sunset: ${sunset ?? 'not said'}, Link: ${link ?? 'not said'})`;
 }
 
 /** Seconds or an HTTP date, the latter counted from the service's own clock. */

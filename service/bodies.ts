@@ -1,13 +1,10 @@
 /**
  * The request bodies, one pure function per write (interface headings "POST /fx/quotes", "POST /fx/trades", "POST
  * /fx/withdrawals"). A resend must be the same bytes, or the service answers with a mismatch: the order of fields here is
- * body layout 1 and must never change; another order is another layout.
+ * body layout 1, which plans pin, and must never change; another order is another layout.
  */
 import type { SettlementWindow } from '../domain/records.ts';
 import { ServiceInputError } from './errors.ts';
-
-/** Which layout these functions write; pinned with a plan. */
-export const BODY_LAYOUT = 1;
 
 /** What a quote is asked for. `amount.value` is a decimal string in the currency of its side. */
 export type QuoteRequest = {

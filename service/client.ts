@@ -160,6 +160,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
       target: query === '' ? path : `${path}?${query}`,
       headers: {
         accept: 'application/json',
+        'user-agent': 'cambist',
         authorization: `Bearer ${token}`,
         'x-request-signature': signature,
         'x-app-mode': mode,

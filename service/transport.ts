@@ -43,7 +43,7 @@ export type Transport = {
 };
 
 /** A reply may weigh this much; the largest real ones are pages of 100 records, far below. */
-export const REPLY_MAX_BYTES = 1_048_576;
+const REPLY_MAX_BYTES = 1_048_576;
 
 /**
  * @param connections most connections at a time; further requests queue

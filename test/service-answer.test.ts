@@ -1,6 +1,7 @@
 /** From the end of an exchange to a reply: tables of what proves something, and of all that proves nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as fc from 'fast-check';
 import type { Reply, ServiceError } from '../domain/reply.ts';
 import { readAnswer } from '../service/answer.ts';
 import { decodeUtf8, parseJson } from '../service/json.ts';
@@ -111,6 +112,20 @@ test('whatever is not exactly a success or a whole error is unknown', () => {
     assert.match(reply.reason, reason, name);
     assert.equal(reply.error, null, name);
   }
+});
+
+test('the end of an API version says since when and where to go', () => {
+  const reply = read({
+    status: 410,
+    body: { error: error({ code: 'ENDPOINT_SUNSET', type: 'NOT_FOUND', details: {} }) },
+    headers: {
+      sunset: 'Thu, 31 Dec 2026 23:59:59 GMT',
+      link: '<https://example.com/v3>; rel="successor-version"',
+    },
+  });
+  assert.ok(reply.kind === 'UNKNOWN');
+  assert.equal(reply.error?.code, 'ENDPOINT_SUNSET');
+  assert.match(reply.reason, /has ended \(Sunset: Thu, 31 Dec 2026 23:59:59 GMT, Link: <https:/);
 });
 
 test('an envelope counts only with all five fields', () => {
@@ -261,6 +276,15 @@ test('a repeated JSON key is found wherever it stands and however it is written'
     ' [1,true,null,-0.5e3] ',
   ])
     assert.deepEqual(parseJson(text), { ok: true, value: JSON.parse(text) as unknown }, text);
+});
+
+test('any JSON value comes through as it is', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value);
+      assert.deepEqual(parseJson(text), { ok: true, value: JSON.parse(text) as unknown });
+    }),
+  );
 });
 
 test('a text of 1 MiB is parsed without trouble', () => {

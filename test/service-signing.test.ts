@@ -15,6 +15,7 @@ import { KEY_NAME, makeKey } from './service-fixture.ts';
 
 const NOW_MS = Date.parse('2026-11-21T09:00:00.999Z');
 const NOW = 1_795_251_600;
+const OPENSSL = 'openssl';
 
 test('a token has exactly the claims and header of the interface', async () => {
   const { key } = await makeKey();
@@ -79,7 +80,7 @@ test('openssl and WebCrypto verify a request signature, over many keys', async (
     writeFileSync(path('public.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
     writeFileSync(path('signature.der'), derOf(Buffer.from(signature, 'base64url')));
     const said = execFileSync(
-      'openssl',
+      OPENSSL,
       ['dgst', '-sha256', '-verify', path('public.pem'), '-signature', path('signature.der'), path('text')],
       { encoding: 'utf8' },
     );

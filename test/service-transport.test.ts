@@ -381,3 +381,60 @@ test('a second answer on a connection is never taken for the next request', asyn
     if (reply.kind === 'DONE') assert.equal(reply.value.aggregateUsd, '0');
   }
 });
+
+test('a process that stood still past the limit sends nothing when it goes on', async (t) => {
+  let requests = 0;
+  const port = await serveTcp(t, (socket) => onRequest(socket, () => requests++));
+  const client = await makeClient(t, port, { timeoutMs: 100 });
+  const pending = client.createTrade(TRADE);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250);
+  assert.equal((await pending).kind, 'NOT_SENT');
+  await sleep(100);
+  assert.equal(requests, 0);
+});
+
+test('under every kind of fault, what is called not sent never arrived, and nothing arrived twice', async (t) => {
+  const arrived = new Map<string, number>();
+  let turn = 0;
+  const port = await serveTcp(t, (socket, index) => {
+    if (index % 7 === 3) return socket.destroy();
+    onRequest(socket, (text) => {
+      const key = /idempotency-key: (\S+)/i.exec(text)?.[1] ?? '';
+      arrived.set(key, (arrived.get(key) ?? 0) + 1);
+      const body = JSON.stringify({ data: WIRE_TRADE });
+      const acts: readonly (() => void)[] = [
+        () => socket.write(http('200 OK', body)),
+        () => socket.write(http('200 OK', body)),
+        () => socket.end(http('200 OK', body)),
+        () => socket.resetAndDestroy(),
+        () => socket.write(http('200 OK', body) + http('200 OK', body)),
+        () => socket.write(http('200 OK', body.slice(9), undefined, body.length)),
+        () => setTimeout(() => socket.write(http('200 OK', body)), 120),
+        () => socket.write(http('307 Temporary Redirect', '', 'location: /v3/fx/trades\r\n')),
+        () => undefined,
+      ];
+      acts[turn++ % acts.length]?.();
+    });
+  });
+  const { key } = await makeKey();
+  const client = await makeClient(t, port, { key, connections: 5, timeoutMs: 400 });
+  const outcomes = await Promise.all(
+    Array.from({ length: 300 }, async (_, i) => {
+      const idempotencyKey = `k-${i}`;
+      // Two waves: the second one meets the connections that the first one left behind.
+      if (i >= 150) await sleep(500);
+      return { idempotencyKey, kind: (await client.createTrade({ ...TRADE, idempotencyKey })).kind };
+    }),
+  );
+  await sleep(100);
+  const count: Record<string, number> = {};
+  for (const { idempotencyKey, kind } of outcomes) {
+    count[kind] = (count[kind] ?? 0) + 1;
+    const times = arrived.get(idempotencyKey) ?? 0;
+    assert.ok(times <= 1, `${idempotencyKey} arrived ${times} times`);
+    if (kind === 'NOT_SENT') assert.equal(times, 0, `${idempotencyKey} was called not sent`);
+    if (kind === 'DONE') assert.equal(times, 1, `${idempotencyKey} was called done`);
+  }
+  for (const kind of ['DONE', 'UNKNOWN', 'NOT_SENT'])
+    assert.ok((count[kind] ?? 0) > 0, `no ${kind} among ${JSON.stringify(count)}`);
+});
