@@ -252,9 +252,9 @@ const DEFINITIVE: Readonly<Record<ReplyClass, boolean>> = {
   unknown: false,
 };
 
-/** True when an error envelope proves that this very send executed nothing. */
-export function isDefinitive(error: Pick<ServiceError, 'code' | 'details'>): boolean {
-  return DEFINITIVE[classOf(error)];
+/** True when an error with this code proves that the very send it answers executed nothing. */
+export function isDefinitive(code: string): boolean {
+  return DEFINITIVE[classOf({ code, details: {} })];
 }
 
 /** The class of an error: by its code; `nonce_replay` may be the echo of an accepted copy; unknown codes prove nothing. */

@@ -161,8 +161,8 @@ export const NOTHING_SENT: SendState = Object.freeze({
   verdict: null,
 });
 
-/** A token lives at most this long after its send left (heading "JWT"). */
-export const TOKEN_LIFE_MS = 60_000;
+/** A send can be accepted until its token has expired; the client's tokens live this long (heading "JWT"). */
+export const TOKEN_LIFE_MS = 45_000;
 /** A pin older than this may have been restored from a backup behind our back. */
 const FRESH_PIN_MS = 30_000;
 /** Clocks further apart than this make every life and fence unreliable. */
@@ -261,7 +261,11 @@ export function isOtherKey(context: Context): boolean {
 
 /** Clocks too far apart: lives and fences cannot be trusted, so nothing is written. */
 export function skewedClock(context: Context): Problem | null {
-  const skewMs = context.skewMs();
+  return skewOf(context.skewMs());
+}
+
+/** As `skewedClock`, for a skew in milliseconds; null is no problem: nothing told yet. */
+export function skewOf(skewMs: number | null): Problem | null {
   if (skewMs === null || Math.abs(skewMs) <= MAX_SKEW_MS) return null;
   return {
     code: 'CLOCK_SKEW',

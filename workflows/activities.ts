@@ -5,12 +5,13 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Leg, Observation, Payment, Plan, Fences } from '../domain/plan.ts';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
-import type { Evidence, Waiting } from '../domain/report.ts';
+import type { Evidence } from '../domain/report.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
 import type { LegState, LegStep } from '../domain/trade-steps.ts';
 import type { Word } from '../domain/words.ts';
 import type { PaymentState, PaymentStep } from '../domain/withdrawal-steps.ts';
-import type { PinInput } from './names.ts';
+import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from './limits.ts';
+import type { ObserveInput, PinInput, PinState } from './names.ts';
 
 /** The plan without its items, as every call needs it. */
 export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy'>;
@@ -89,16 +90,11 @@ export type Observed =
   /** The policy or its files cannot be read: no plan, nothing sent. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
-export type PinAnswer =
-  | { readonly kind: 'plan'; readonly plan: Plan }
-  | { readonly kind: 'wait'; readonly waiting: Waiting }
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
-
 export interface Activities {
   /** For `run`: starts or finds the run's pin and reads its plan. */
-  readPlan(input: PinInput): Promise<PinAnswer>;
+  readPlan(input: PinInput): Promise<PinState>;
   /** For `pin`: reads policy and service. */
-  observe(input: PinInput): Promise<Observed>;
+  observe(input: ObserveInput): Promise<Observed>;
   requestQuote(call: LegCall): Promise<LegAnswer>;
   executeTrade(call: LegCall): Promise<LegAnswer>;
   awaitSettlement(call: SettlementCall): Promise<Settlement>;
@@ -110,15 +106,6 @@ export interface Activities {
 
 /** A read is repeated until it comes back; the backoff is short, because reads are cheap and people wait for them. */
 const patient = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' } as const;
-
-/**
- * Start-to-close of a call that may write, milliseconds. A write leaves in the first 25 s of it (`SEND_WITHIN_MS`), so
- * that with the client's limit of 15 s per request it has ended before the attempt has.
- */
-export const WRITE_START_TO_CLOSE_MS = 40_000;
-export const SEND_WITHIN_MS = 25_000;
-/** A killed worker is noticed after this long, in milliseconds; activities beat several times within it. */
-export const HEARTBEAT_TIMEOUT_MS = 5_000;
 
 /** Reads: long enough for a list of many pages. */
 export const reads = proxyActivities<Pick<Activities, 'readPlan' | 'observe' | 'recordWord'>>({
@@ -141,7 +128,7 @@ export const polls = proxyActivities<Pick<Activities, 'awaitSettlement' | 'await
 export const writes = proxyActivities<
   Pick<Activities, 'requestQuote' | 'executeTrade' | 'createWithdrawals'>
 >({
-  startToCloseTimeout: WRITE_START_TO_CLOSE_MS,
+  startToCloseTimeout: WRITE_LIMITS.startToCloseMs,
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   // Only a crash or a lost worker makes an attempt fail; outcomes come back as results.
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },

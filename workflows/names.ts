@@ -6,7 +6,9 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
 import type { Mode } from '../domain/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
+import type { Plan } from '../domain/plan.ts';
 import type { Report, Waiting } from '../domain/report.ts';
+import type { Problem } from '../domain/stepper.ts';
 import type { Word } from '../domain/words.ts';
 
 export const DEFAULT_TASK_QUEUE = 'cambist';
@@ -48,6 +50,15 @@ export type RunInput = {
 
 /** What `pin` is started with. `forRun` is the `originalExecutionRunId` of the run that asks; it identifies no money. */
 export type PinInput = RunInput & { readonly forRun: string };
+
+/** What `observe` is called with: the pin's input and its own `originalExecutionRunId`, which finds the first result after a reset. */
+export type ObserveInput = PinInput & { readonly originalPinRunId: string };
+
+/** Where a pin stands: the plan, a refusal, or what it waits for (null: it is at work). */
+export type PinState =
+  | { readonly kind: 'plan'; readonly plan: Plan }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+  | { readonly kind: 'waiting'; readonly waiting: Waiting | null };
 
 /** Where a run stands, for a terminal: one line per step. */
 export type Progress = {

@@ -2,7 +2,7 @@
  * `pin`: fixes the plan of a run once (design: "The plan is pinned once"). Its first completed result counts for ever;
  * when it is reset or started again, `observe` finds that result and it is returned unchanged.
  */
-import { ApplicationFailure, condition, setHandler } from '@temporalio/workflow';
+import { ApplicationFailure, condition, setHandler, workflowInfo } from '@temporalio/workflow';
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan, type Plan } from '../domain/plan.ts';
 import type { Waiting } from '../domain/report.ts';
@@ -19,7 +19,10 @@ export async function pin(input: PinInput): Promise<Plan> {
   });
   return neverFailTheTask(async () => {
     for (;;) {
-      const observed: Observed = await reads.observe(input);
+      const observed: Observed = await reads.observe({
+        ...input,
+        originalPinRunId: workflowInfo().originalExecutionRunId,
+      });
       switch (observed.kind) {
         case 'pinned':
           return observed.plan;

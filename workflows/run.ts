@@ -32,12 +32,13 @@ import {
 } from '../domain/report.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
 import type { PaymentStep } from '../domain/withdrawal-steps.ts';
-import { headOf, polls, reads, writes, type Call, type PinAnswer } from './activities.ts';
+import { headOf, polls, reads, writes, type Call } from './activities.ts';
 import {
   progressQuery,
   reportQuery,
   stateAttribute,
   wakeSignal,
+  type PinState,
   type Progress,
   type RunInput,
 } from './names.ts';
@@ -113,16 +114,16 @@ class Course {
   async readPlan(): Promise<Plan> {
     const forRun = workflowInfo().originalExecutionRunId;
     for (;;) {
-      const answer: PinAnswer = await reads.readPlan({ ...this.input, forRun });
+      const answer: PinState = await reads.readPlan({ ...this.input, forRun });
       switch (answer.kind) {
         case 'plan':
           return samePolicy(this.input, answer.plan);
         case 'refused':
           throw failureOf('PLAN_REFUSED', 'No plan can be made; nothing was sent.', answer.problems);
-        case 'wait':
+        case 'waiting':
           if (this.state.cancelled)
             throw new CancelledFailure('Cancelled before there was a plan; nothing was sent.');
-          await this.pause(this.state, { ...answer.waiting, afterMs: 2_000 });
+          await this.pause(this.state, { ...(answer.waiting ?? PLANNING), afterMs: PLAN_POLL_MS });
       }
     }
   }
@@ -412,6 +413,13 @@ function failureOf(type: string, message: string, problems: readonly Problem[]):
     details: [{ problems: shown }],
   });
 }
+
+/** How often a run asks again for a plan that is still being made. */
+const PLAN_POLL_MS = 2_000;
+const PLANNING = {
+  hold: 'service',
+  problem: { code: 'PLANNING', item: null, message: 'The plan is being made.', fix: 'Nothing to do.' },
+} as const;
 
 /** The plan counts only for the policy that it was made from (M4). */
 function samePolicy(input: RunInput, plan: Plan): Plan {

@@ -1,0 +1,39 @@
+/**
+ * `awaitWithdrawals`: one poller for all accepted payments of a run, reading list pages instead of one GET per item.
+ * One poll an attempt. Ends as soon as some payment has reached a last word; a word in neither list waits and says so.
+ */
+import { LOOK_BACK_MS } from '../domain/looks.ts';
+import type { Withdrawal } from '../domain/records.ts';
+import { sweep } from '../service/observe.ts';
+import type { Activities, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/activities.ts';
+import { clockSkew } from './clock-skew.ts';
+import type { Deps } from './deps.ts';
+import { beating } from './heartbeats.ts';
+import { notYet } from './not-yet.ts';
+
+export const awaitWithdrawals =
+  (deps: Deps): Activities['awaitWithdrawals'] =>
+  (call) =>
+    beating(() => poll(deps, call));
+
+async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswer> {
+  const ids = new Set(call.items.map((item) => item.withdrawalId));
+  const { records, stopped } = await sweep(deps.reader.listWithdrawals, {
+    sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
+    wanted: (record: Withdrawal) => ids.has(record.id),
+    onReply: (reply) => clockSkew.note(deps.clock, reply),
+  });
+  const { paid, failed } = deps.facts.withdrawalWords;
+  const statusById = new Map(records.map((record) => [record.id, record.status]));
+  const ended = call.items.flatMap(({ id, withdrawalId }) => {
+    const status = statusById.get(withdrawalId);
+    if (status === undefined || !(paid.includes(status) || failed.includes(status))) return [];
+    return [{ id, status, paid: paid.includes(status) }];
+  });
+  if (ended.length > 0) return { ended };
+  const words = [...new Set(statusById.values())].join(', ');
+  throw notYet(
+    stopped,
+    `${call.items.length} payment(s) wait for their last word; the service says: ${words || 'nothing yet'}`,
+  );
+}

@@ -1,0 +1,253 @@
+/**
+ * Carries out what the stepper asks for: signs, sends, reads words and lists, and notes what came back as evidence.
+ * One driver per activity call. It decides nothing about replies; it only never sends after the attempt's deadline.
+ */
+import { randomUUID } from 'node:crypto';
+import { Context as ActivityContext } from '@temporalio/activity';
+import type { Sweep } from '../domain/looks.ts';
+import type { Trade, Withdrawal } from '../domain/records.ts';
+import { keyMaterial, type WriteEndpoint } from '../domain/references.ts';
+import type { Reply } from '../domain/reply.ts';
+import type { Evidence } from '../domain/report.ts';
+import {
+  drive,
+  nameOf,
+  type Answer,
+  type Attempt,
+  type Context,
+  type Effect,
+  type Steps,
+} from '../domain/stepper.ts';
+import { hashKey } from '../service/idempotency-key.ts';
+import { sweep } from '../service/observe.ts';
+import type { Fetched } from '../service/schemas.ts';
+import type { Call } from '../workflows/activities.ts';
+import { WRITE_LIMITS } from '../workflows/limits.ts';
+import { clockSkew } from './clock-skew.ts';
+import type { Deps } from './deps.ts';
+
+/** Everything that one activity call needs to drive steps. */
+export class Driver {
+  readonly #deps: Deps;
+  readonly #call: Call;
+  readonly #attempt: Attempt;
+  /** Latest monotonic moment at which a write may leave: a frozen worker that wakes up sends nothing. */
+  readonly #sendUntilMonotonicMs: number;
+  readonly #withdrawalSweeps: SharedSweep;
+  readonly evidence: Evidence[] = [];
+
+  constructor(deps: Deps, call: Call) {
+    const { info } = ActivityContext.current();
+    this.#deps = deps;
+    this.#call = call;
+    this.#attempt = {
+      runId: info.workflowExecution?.runId ?? '',
+      number: info.attempt,
+      // The attempt began at the server; a delay on the way here must not lengthen it.
+      startedAtMs: Math.min(
+        deps.clock.wallMs(),
+        Math.max(info.currentAttemptScheduledTimestampMs, 0) + 5_000,
+      ),
+      runStartedAtMs: call.runStartedAtMs,
+      sendWithinMs: WRITE_LIMITS.sendWithinMs,
+    };
+    this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
+    this.#withdrawalSweeps = new SharedSweep(deps, (reply) => clockSkew.note(deps.clock, reply));
+  }
+
+  /** What the steps of one item may know. */
+  context(item: {
+    readonly othersAccepted: boolean;
+    readonly otherWithdrawalIds: readonly string[];
+  }): Context {
+    const { service, facts, clock } = this.#deps;
+    return {
+      plan: this.#call.plan,
+      originalRunId: this.#call.originalRunId,
+      attempt: this.#attempt,
+      facts,
+      credentials: { mode: service.mode, organisation: service.organisation, keyName: service.keyName },
+      ...item,
+      nowMs: clock.wallMs,
+      skewMs: clockSkew.latestMs,
+    };
+  }
+
+  /** Runs the steps of one item to their end. */
+  run<Result>(item: string, steps: Steps<Result>): Promise<Result> {
+    return drive(steps, async (effect) => {
+      this.#deps.reached(`before ${effect.kind}`);
+      const answer = await this.#perform(effect);
+      this.#note(item, effect, answer);
+      this.#deps.reached(`after ${effect.kind}`);
+      return answer;
+    });
+  }
+
+  async #perform(effect: Effect): Promise<Answer> {
+    const { service, reader, words } = this.#deps;
+    const { run, credentials } = this.#call.plan;
+    switch (effect.kind) {
+      case 'read words':
+        return words.read(credentials.mode, run);
+      case 'read balances':
+        return this.#told(await reader.balances());
+      case 'fetch trade':
+        return wholeRecord(this.#told(await fetchOr(() => reader.trade(effect.id))));
+      case 'fetch withdrawal':
+        return wholeRecord(this.#told(await fetchOr(() => reader.withdrawal(effect.id))));
+      case 'sweep trades': {
+        const { records, stopped } = await sweep(reader.listTrades, {
+          ...effect,
+          onReply: (reply) => this.#told(reply),
+        });
+        return swept(records, stopped);
+      }
+      case 'sweep withdrawals':
+        return this.#withdrawalSweeps.sweep(effect);
+      case 'send quote': {
+        const { sell, buy, amount, validForSeconds, settlement } = effect.request;
+        return this.#told(
+          await service.createQuote({
+            sellCurrency: sell,
+            buyCurrency: buy,
+            amount: { side: amount.side, value: amount.value },
+            validForSeconds: validForSeconds as 3 | 15 | 30 | 45 | 60,
+            settlement,
+            // A quote moves no money: a fresh key each time, so that no dead quote is replayed.
+            idempotencyKey: hashKey(randomUUID()),
+          }),
+        );
+      }
+      case 'send trade': {
+        const late = this.#tooLate();
+        if (late !== null) return late;
+        const { quoteId, reference } = effect;
+        const idempotencyKey = this.#key('trades', reference, quoteId);
+        return this.#told(await service.createTrade({ quoteId, reference, idempotencyKey }));
+      }
+      case 'send withdrawal': {
+        const late = this.#tooLate();
+        if (late !== null) return late;
+        const { account, currency, amount, reference } = effect.request;
+        const idempotencyKey = this.#key('withdrawals', reference, null);
+        return this.#told(
+          await service.createWithdrawal({ account, currency, amount, tag: reference, idempotencyKey }),
+        );
+      }
+    }
+  }
+
+  /** The same item always has the same key: from the plan's credentials, never from this worker's. */
+  #key(endpoint: WriteEndpoint, reference: string, quoteId: string | null): string {
+    const { mode, organisation } = this.#call.plan.credentials;
+    return hashKey(keyMaterial({ mode, organisation, endpoint, reference, quoteId }));
+  }
+
+  /** No write leaves after the attempt's own deadline, on either clock, nor once Temporal has given the attempt up. */
+  #tooLate(): { readonly kind: 'NOT_SENT'; readonly reason: string } | null {
+    const { clock } = this.#deps;
+    const wallOver = clock.wallMs() > this.#attempt.startedAtMs + WRITE_LIMITS.sendWithinMs;
+    if (
+      !wallOver &&
+      clock.monotonicMs() <= this.#sendUntilMonotonicMs &&
+      !ActivityContext.current().cancellationSignal.aborted
+    ) {
+      return null;
+    }
+    return { kind: 'NOT_SENT', reason: 'this attempt took too long; it is left to the next one' };
+  }
+
+  #told<T>(reply: Reply<T>): Reply<T> {
+    clockSkew.note(this.#deps.clock, reply);
+    return reply;
+  }
+
+  #note(item: string, effect: Effect, answer: Answer): void {
+    if (effect.kind === 'read words') return;
+    const at = new Date(this.#deps.clock.wallMs()).toISOString();
+    if (!('kind' in answer)) {
+      const found =
+        'complete' in answer
+          ? `${answer.records.length} record(s)${answer.complete ? '' : `, incomplete: ${answer.reason ?? ''}`}`
+          : '';
+      this.evidence.push({ at, item, call: effect.kind, result: found, traceId: null, replayed: null });
+      return;
+    }
+    const facts = answer.kind === 'NOT_SENT' ? null : answer.facts;
+    this.evidence.push({
+      at,
+      item,
+      call: effect.kind,
+      result: nameOf(answer),
+      traceId: facts?.traceId ?? null,
+      replayed: facts?.replayed ?? null,
+    });
+  }
+}
+
+/** A sweep that is about to begin: whoever asks before it does is served by it. */
+type PendingSweep = {
+  readonly wanted: ((record: Withdrawal) => boolean)[];
+  readonly result: Promise<Sweep<Withdrawal>>;
+};
+
+/** Items of one call that look at the same moment share one sweep of the list. */
+class SharedSweep {
+  readonly #deps: Deps;
+  readonly #onReply: (reply: Reply<unknown>) => void;
+  #next: PendingSweep | null = null;
+
+  constructor(deps: Deps, onReply: (reply: Reply<unknown>) => void) {
+    this.#deps = deps;
+    this.#onReply = onReply;
+  }
+
+  async sweep(request: {
+    readonly sinceMs: number;
+    readonly wanted: (record: Withdrawal) => boolean;
+  }): Promise<Sweep<Withdrawal>> {
+    this.#next ??= this.#start(request.sinceMs);
+    this.#next.wanted.push(request.wanted);
+    const { records, complete, reason } = await this.#next.result;
+    return { records: records.filter(request.wanted), complete, reason };
+  }
+
+  #start(sinceMs: number): PendingSweep {
+    const wanted: ((record: Withdrawal) => boolean)[] = [];
+    const result = new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    }).then(async () => {
+      // From here on the list is being read: whoever looks later wants a later look.
+      this.#next = null;
+      const options = {
+        sinceMs,
+        wanted: (record: Withdrawal) => wanted.some((of) => of(record)),
+        onReply: this.#onReply,
+      };
+      const { records, stopped } = await sweep(this.#deps.reader.listWithdrawals, options);
+      return swept(records, stopped);
+    });
+    return { wanted, result };
+  }
+}
+
+function swept<T>(records: readonly T[], stopped: Reply<unknown> | null): Sweep<T> {
+  return { records, complete: stopped === null, reason: stopped === null ? null : nameOf(stopped) };
+}
+
+/** A record read by its id is used only when it is whole; the shape of that answer is not shown by the interface. */
+function wholeRecord<T extends Trade | Withdrawal>(reply: Reply<Fetched<T>>): Reply<T> {
+  if (reply.kind !== 'DONE') return reply;
+  if (reply.value.kind === 'WHOLE') return { ...reply, value: reply.value.record };
+  return { kind: 'UNKNOWN', reason: 'the record by its id lacks fields', error: null, facts: reply.facts };
+}
+
+/** An id that came from the service and does not look like one cannot be fetched: the lists tell instead. */
+async function fetchOr<T>(fetch: () => Promise<Reply<T>>): Promise<Reply<T>> {
+  try {
+    return await fetch();
+  } catch (error) {
+    return { kind: 'NOT_SENT', reason: error instanceof Error ? error.message : String(error) };
+  }
+}

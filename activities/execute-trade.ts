@@ -1,0 +1,17 @@
+/** `executeTrade`: trades the quote in hand of one leg, or says what follows from the reply. */
+import { executeTradeSteps } from '../domain/trade-steps.ts';
+import type { LegAnswer, LegCall } from '../workflows/activities.ts';
+import type { Deps } from './deps.ts';
+import { Driver } from './driver.ts';
+import { beating } from './heartbeats.ts';
+
+export const executeTrade =
+  (deps: Deps) =>
+  (call: LegCall): Promise<LegAnswer> =>
+    beating(async () => {
+      const driver = new Driver(deps, call);
+      const context = driver.context({ othersAccepted: call.othersAccepted, otherWithdrawalIds: [] });
+      const step = await driver.run(call.leg.id, executeTradeSteps(context, call.leg, call.state));
+      deps.reached('before result');
+      return { step, evidence: driver.evidence };
+    });

@@ -1,0 +1,24 @@
+/** The activities of a worker, made from what the composition root gives. */
+import type { Activities } from '../workflows/activities.ts';
+import { awaitSettlement } from './await-settlement.ts';
+import { awaitWithdrawals } from './await-withdrawals.ts';
+import { createWithdrawals } from './create-withdrawals.ts';
+import type { Deps } from './deps.ts';
+import { executeTrade } from './execute-trade.ts';
+import { observe } from './observe.ts';
+import { readPlan } from './read-plan.ts';
+import { recordWord } from './record-word.ts';
+import { requestQuote } from './request-quote.ts';
+
+export function createActivities(deps: Deps): Activities {
+  return {
+    readPlan: readPlan(deps),
+    observe: observe(deps),
+    requestQuote: requestQuote(deps),
+    executeTrade: executeTrade(deps),
+    awaitSettlement: awaitSettlement(deps),
+    createWithdrawals: createWithdrawals(deps),
+    awaitWithdrawals: awaitWithdrawals(deps),
+    recordWord: recordWord(deps),
+  };
+}

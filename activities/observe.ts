@@ -1,0 +1,150 @@
+/**
+ * `observe`: what a plan is made from, or the plan that was made before. Reads the policy again with the worker's own
+ * eyes, and the service once. Moves nothing.
+ */
+import { waitMs } from '../domain/decisions.ts';
+import { LOOK_BACK_MS } from '../domain/looks.ts';
+import type { Policy, ReferenceRates } from '../domain/policy.ts';
+import type { Reply } from '../domain/reply.ts';
+import {
+  ADVICE,
+  configurationWait,
+  followUp,
+  problemOf,
+  skewOf,
+  type Problem,
+  type Wait,
+} from '../domain/stepper.ts';
+import { dateOfRunId, fencesOf } from '../language/business-date.ts';
+import { loadPolicy } from '../language/load-policy.ts';
+import { loadReferenceRates } from '../language/load-reference-rates.ts';
+import { formatProblem, type PolicyProblem } from '../language/problem.ts';
+import { observeService } from '../service/observe.ts';
+import type { Activities, Observed } from '../workflows/activities.ts';
+import type { ObserveInput, PinInput } from '../workflows/names.ts';
+import { clockSkew } from './clock-skew.ts';
+import type { Deps } from './deps.ts';
+import { beating } from './heartbeats.ts';
+
+export const observe =
+  (deps: Deps): Activities['observe'] =>
+  (input) =>
+    beating(() => observed(deps, input));
+
+async function observed(deps: Deps, input: ObserveInput): Promise<Observed> {
+  // A pin that is reset or started again returns the first result.
+  const earlier = await deps.pins.readEarlier(input.mode, input.run, input.originalPinRunId);
+  if (earlier !== null) return { kind: 'pinned', plan: earlier };
+
+  const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
+  if (!loaded.ok) return refused(loaded.problems);
+  const { policy } = loaded;
+  const date = dateOfRunId(input.run.id);
+  if (date === null) return { kind: 'refused', problems: [noDate(input.run.id)] };
+  if (policy.name !== input.run.policy)
+    return { kind: 'refused', problems: [otherName(policy.name, input.run.policy)] };
+  const rates = readRates(policy, input.files);
+  if (!rates.ok) return refused(rates.problems);
+
+  const fences = fencesOf(date, policy.zone);
+  const nowMs = deps.clock.wallMs();
+  const result = await observeService(deps.reader, {
+    run: input.run,
+    accounts: policy.withdraw.map((spec) => spec.account),
+    sinceMs: fences.opensAtMs - LOOK_BACK_MS,
+    nowMs,
+    onReply: (reply) => clockSkew.note(deps.clock, reply),
+  });
+  if (!result.ok) return { kind: 'wait', wait: unreadableService(result.reply) };
+  const skewed = skewOf(clockSkew.latestMs());
+  if (skewed !== null) return { kind: 'wait', wait: configurationWait(skewed, 0) };
+  const observation = {
+    ...result.observation,
+    // The plan belongs to the key that will write, whichever key read.
+    credentials: {
+      mode: deps.service.mode,
+      organisation: deps.service.organisation,
+      keyName: deps.service.keyName,
+    },
+  };
+  if (result.observation.credentials.organisation !== deps.service.organisation) {
+    return { kind: 'refused', problems: [foreignReadKey()] };
+  }
+  return {
+    kind: 'observed',
+    policy,
+    date,
+    fences,
+    referenceRates: rates.rates,
+    decimals: deps.facts.decimals,
+    observation,
+  };
+}
+
+type Rates =
+  | { readonly ok: true; readonly rates: ReferenceRates | null }
+  | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
+
+/** The reference rates that the guard names; a file that was not given is "no rate", which the plan refuses. */
+function readRates(policy: Policy, files: PinInput['files']): Rates {
+  if (policy.guard?.kind !== 'reference') return { ok: true, rates: null };
+  const text = Object.hasOwn(files, policy.guard.file) ? files[policy.guard.file] : undefined;
+  if (text === undefined) return { ok: true, rates: null };
+  return loadReferenceRates(text, policy.guard.file);
+}
+
+/** A read that did not come back: faults of configuration wait slowly, all else at the service's pace. */
+function unreadableService(reply: Reply<unknown>): Wait {
+  const follow = followUp(reply);
+  const problem = problemOf(reply, 'plan', ADVICE[follow.class]);
+  if (follow.read === 'ask again')
+    return { afterMs: waitMs(reply, 2), hold: 'configuration', problem: unreachable(problem) };
+  return configurationWait(problem, 0);
+}
+
+function unreachable(problem: Problem): Problem {
+  return {
+    ...problem,
+    item: null,
+    fix: 'Check the address (CAMBIST_BASE_URL) and that the service is up; it asks again by itself.',
+  };
+}
+
+function refused(problems: readonly PolicyProblem[]): Observed {
+  return {
+    kind: 'refused',
+    problems: problems.map((problem) => ({
+      code: problem.code,
+      item: null,
+      message: formatProblem(problem),
+      fix: problem.fix,
+    })),
+  };
+}
+
+function noDate(id: string): Problem {
+  return {
+    code: 'RUN_ID_WITHOUT_DATE',
+    item: null,
+    message: `The run id "${id}" does not begin with a business date.`,
+    fix: 'Use an id such as 2026-11-21 or 2026-11-21-weekly.',
+  };
+}
+
+function otherName(found: string, expected: string): Problem {
+  return {
+    code: 'POLICY_NAME_DIFFERS',
+    item: null,
+    message: `The policy calls itself "${found}", the run is of "${expected}".`,
+    fix: 'Start the run by `cambist run` with the policy’s own name.',
+  };
+}
+
+function foreignReadKey(): Problem {
+  return {
+    code: 'READ_KEY_FOREIGN',
+    item: null,
+    message: 'The read key (CAMBIST_READ_KEY_FILE) belongs to another organisation than the key that writes.',
+    fix: 'Use a read key of the same organisation.',
+  };
+}

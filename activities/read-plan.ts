@@ -1,0 +1,15 @@
+/** `readPlan`: starts or finds the pin of a run and reads its plan. */
+import type { Activities } from '../workflows/activities.ts';
+import type { Deps } from './deps.ts';
+import { beating } from './heartbeats.ts';
+
+/** Long enough for a plan in the good case; a pin that waits for something says so after it. */
+const PATIENCE_MS = 4_000;
+
+export const readPlan =
+  (deps: Deps): Activities['readPlan'] =>
+  (input) =>
+    beating(async () => {
+      await deps.pins.start(input);
+      return deps.pins.read(input.mode, input.run, PATIENCE_MS);
+    });

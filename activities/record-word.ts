@@ -1,0 +1,8 @@
+/** `recordWord`: keeps a word that came by way of Temporal (its Cancel button) as if a person had typed it. */
+import type { Activities } from '../workflows/activities.ts';
+import type { Deps } from './deps.ts';
+
+export const recordWord =
+  (deps: Deps): Activities['recordWord'] =>
+  ({ plan, word }) =>
+    deps.words.record(plan.credentials.mode, plan.run, word);

@@ -1,0 +1,17 @@
+/** `requestQuote`: a quote inside the guard for one leg, or what stands in its way. */
+import { requestQuoteSteps } from '../domain/trade-steps.ts';
+import type { LegAnswer, LegCall } from '../workflows/activities.ts';
+import type { Deps } from './deps.ts';
+import { Driver } from './driver.ts';
+import { beating } from './heartbeats.ts';
+
+export const requestQuote =
+  (deps: Deps) =>
+  (call: LegCall): Promise<LegAnswer> =>
+    beating(async () => {
+      const driver = new Driver(deps, call);
+      const context = driver.context({ othersAccepted: call.othersAccepted, otherWithdrawalIds: [] });
+      const step = await driver.run(call.leg.id, requestQuoteSteps(context, call.leg, call.state));
+      deps.reached('before result');
+      return { step, evidence: driver.evidence };
+    });

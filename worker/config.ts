@@ -1,0 +1,179 @@
+/**
+ * Configuration from the environment (design: "Command line and configuration"): read once, checked whole, never logged.
+ * Keys stay in the client; what is here may be shown.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDefinitive } from '../domain/decisions.ts';
+import type { Mode } from '../domain/records.ts';
+import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../domain/service-facts.ts';
+import type { Problem } from '../domain/stepper.ts';
+import { loadServiceFacts } from '../language/load-service-facts.ts';
+import { formatProblem } from '../language/problem.ts';
+import { parseAddress, type ServiceAddress } from '../service/address.ts';
+import { createServiceClient, type ServiceClient } from '../service/client.ts';
+import { ServiceConfigurationError } from '../service/errors.ts';
+import { readKeyFile, type ApiKey } from '../service/key.ts';
+import { DEFAULT_TASK_QUEUE } from '../workflows/names.ts';
+
+/** Everything that a worker or a command needs to reach the service. */
+export type Settings = {
+  readonly address: ServiceAddress;
+  readonly key: ApiKey;
+  /** Null: looks are signed with `key`. */
+  readonly readKey: ApiKey | null;
+  readonly mode: Mode;
+  readonly issuer: string;
+  readonly facts: ServiceFacts;
+  /** Folder of reference files for scheduled policies; null when none is named. */
+  readonly filesFolder: string | null;
+  readonly taskQueue: string;
+  readonly warnings: readonly string[];
+};
+
+/** Everything that is wrong with the configuration, at once. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map((problem) => `${problem.code}: ${problem.message} ${problem.fix}`).join('\n'));
+    this.problems = problems;
+  }
+}
+
+/** The environment that `cambist up` left for the other commands, relative to the working folder. */
+export const DEV_ENVIRONMENT_FILE = '.cambist/dev.json';
+
+/** One request must end before its attempt does: start-to-close less the time in which it may leave, less some slack. */
+const REQUEST_LIMIT_MS = 15_000;
+
+/** Overlays what `cambist up` left, when no address is configured by hand. */
+export async function withDevEnvironment(env: NodeJS.ProcessEnv, cwd: string): Promise<NodeJS.ProcessEnv> {
+  if (env['CAMBIST_BASE_URL'] !== undefined) return env;
+  const text = await readFile(join(cwd, DEV_ENVIRONMENT_FILE), 'utf8').catch(() => null);
+  if (text === null) return env;
+  const variables = Object.entries(JSON.parse(text) as Record<string, unknown>);
+  return {
+    ...Object.fromEntries(
+      variables.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    ),
+    ...env,
+  };
+}
+
+/** @throws ConfigurationError with every problem that was found */
+export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string): Promise<Settings> {
+  const env = await withDevEnvironment(environment, cwd);
+  const problems: Problem[] = [];
+  const warnings: string[] = [];
+  const note = (error: unknown): null => {
+    problems.push(asProblem(error));
+    return null;
+  };
+  const mode = readMode(env['CAMBIST_APP_MODE'], problems);
+  const address = await attempt(() => parseAddress(env['CAMBIST_BASE_URL'] ?? ''), note);
+  const key = await attempt(() => readKey(env['CAMBIST_KEY_FILE'], mode, 'CAMBIST_KEY_FILE', warnings), note);
+  const readKeyFile_ = env['CAMBIST_READ_KEY_FILE'];
+  const readOnly = readKeyFile_
+    ? await attempt(() => readKey(readKeyFile_, mode, 'CAMBIST_READ_KEY_FILE', warnings), note)
+    : null;
+  const facts = await readFacts(env['CAMBIST_SERVICE_FILE'], problems);
+  if (mode === null || address === null || key === null || problems.length > 0)
+    throw new ConfigurationError(problems);
+  return {
+    address,
+    key,
+    readKey: readOnly,
+    mode,
+    issuer: env['CAMBIST_ISSUER'] || 'service',
+    facts,
+    filesFolder: env['CAMBIST_FILES'] || null,
+    taskQueue: env['CAMBIST_TASK_QUEUE'] || DEFAULT_TASK_QUEUE,
+    warnings,
+  };
+}
+
+/** The one client of a process for writes, or for looks. */
+export function createClient(settings: Settings, use: 'write' | 'read'): ServiceClient {
+  return createServiceClient({
+    baseUrl: settings.address,
+    key: use === 'read' ? (settings.readKey ?? settings.key) : settings.key,
+    mode: settings.mode,
+    issuer: settings.issuer,
+    timeoutMs: REQUEST_LIMIT_MS,
+    isDefinitive,
+  });
+}
+
+function readMode(text: string | undefined, problems: Problem[]): Mode | null {
+  const mode = text?.toUpperCase();
+  if (mode === 'SANDBOX' || mode === 'LIVE') return mode;
+  problems.push({
+    code: 'MODE_MISSING',
+    item: null,
+    message:
+      text === undefined || text === '' ? 'CAMBIST_APP_MODE is not set.' : `CAMBIST_APP_MODE is "${text}".`,
+    fix: 'Set it to SANDBOX or LIVE; there is no default, so that live money is never touched by accident.',
+  });
+  return null;
+}
+
+async function readKey(
+  path: string | undefined,
+  mode: Mode | null,
+  place: string,
+  warnings: string[],
+): Promise<ApiKey> {
+  if (path === undefined || path === '') {
+    throw new ServiceConfigurationError({
+      code: 'KEY_FILE_NOT_FOUND',
+      place,
+      problem: 'no key file is named.',
+      fix: 'Set it to the path of the API key record (JSON with `name` and `privateKey`).',
+    });
+  }
+  const read = await readKeyFile({ path, mode: mode ?? 'LIVE', place });
+  warnings.push(
+    ...read.warnings.map((warning) => `${warning.code}: ${warning.place}: ${warning.problem} ${warning.fix}`),
+  );
+  return read.key;
+}
+
+async function readFacts(path: string | undefined, problems: Problem[]): Promise<ServiceFacts> {
+  if (path === undefined || path === '') return DEFAULT_SERVICE_FACTS;
+  const text = await readFile(path, 'utf8').catch(() => null);
+  if (text === null) {
+    problems.push({
+      code: 'SERVICE_FILE_NOT_FOUND',
+      item: null,
+      message: `CAMBIST_SERVICE_FILE "${path}" cannot be read.`,
+      fix: 'Name a readable YAML file, or unset the variable.',
+    });
+    return DEFAULT_SERVICE_FACTS;
+  }
+  const loaded = loadServiceFacts(text, path);
+  if (loaded.ok) return loaded.facts;
+  problems.push(
+    ...loaded.problems.map((problem) => ({
+      code: problem.code,
+      item: null,
+      message: formatProblem(problem),
+      fix: problem.fix,
+    })),
+  );
+  return DEFAULT_SERVICE_FACTS;
+}
+
+async function attempt<T>(read: () => T | Promise<T>, note: (error: unknown) => null): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    return note(error);
+  }
+}
+
+function asProblem(error: unknown): Problem {
+  if (!(error instanceof ServiceConfigurationError)) throw error;
+  return { code: error.code, item: null, message: `${error.place}: ${error.problem}`, fix: error.fix };
+}

@@ -1,0 +1,143 @@
+/** Connections to Temporal, by its own variables and profile files, and the search attributes that runs need. */
+import { Client, Connection } from '@temporalio/client';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { NativeConnection } from '@temporalio/worker';
+import { modeAttribute, policyAttribute, stateAttribute } from '../workflows/names.ts';
+import { ConfigurationError } from './config.ts';
+
+/** Something that is not ours to mend is away: Temporal, or a worker. */
+export class InfrastructureError extends Error {
+  override readonly name = 'InfrastructureError';
+  readonly code: string;
+  readonly fix: string;
+
+  constructor(problem: {
+    readonly code: string;
+    readonly message: string;
+    readonly fix: string;
+    readonly cause?: unknown;
+  }) {
+    super(problem.message, { cause: problem.cause });
+    this.code = problem.code;
+    this.fix = problem.fix;
+  }
+}
+
+export type Temporal = {
+  readonly client: Client;
+  readonly connection: Connection;
+  readonly namespace: string;
+  readonly address: string;
+};
+
+const CONNECT_LIMIT_MS = 5_000;
+/** `KEYWORD` of the server's enumeration of indexed value types. */
+const KEYWORD = 2;
+
+/** @throws ConfigurationError for a profile that cannot be used, InfrastructureError when Temporal does not answer */
+export async function connectTemporal(env: NodeJS.ProcessEnv): Promise<Temporal> {
+  const { options, namespace, address } = readProfile(env);
+  try {
+    const connection = await Connection.connect({ ...options, connectTimeout: CONNECT_LIMIT_MS });
+    return { client: new Client({ connection, namespace }), connection, namespace, address };
+  } catch (error) {
+    throw unreachable(address, error);
+  }
+}
+
+/** The worker's own connection. */
+export async function connectWorker(
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly connection: NativeConnection; readonly namespace: string }> {
+  const { options, namespace, address } = readProfile(env);
+  try {
+    return { connection: await NativeConnection.connect(options), namespace };
+  } catch (error) {
+    throw unreachable(address, error);
+  }
+}
+
+/**
+ * Adds the search attributes that are missing. One that exists with another type would leave every run stuck: that is an
+ * error, as is a namespace where we may not add any.
+ */
+export async function registerSearchAttributes(connection: Connection, namespace: string): Promise<void> {
+  const names = [policyAttribute, modeAttribute, stateAttribute].map((attribute) => attribute.name);
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  const wrong = names.filter(
+    (name) => customAttributes?.[name] !== undefined && customAttributes[name] !== KEYWORD,
+  );
+  const missing = names.filter((name) => customAttributes?.[name] === undefined);
+  const commands = missing.map(
+    (name) =>
+      `temporal operator search-attribute create --namespace ${namespace} --name ${name} --type Keyword`,
+  );
+  if (wrong.length > 0) {
+    throw new ConfigurationError([
+      {
+        code: 'SEARCH_ATTRIBUTE_TYPE',
+        item: null,
+        message: `Search attribute(s) ${wrong.join(', ')} of namespace "${namespace}" are not of type Keyword.`,
+        fix: 'Use a namespace where they are, or where they do not exist yet.',
+      },
+    ]);
+  }
+  if (missing.length === 0) return;
+  try {
+    await connection.operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
+    });
+  } catch (error) {
+    throw new ConfigurationError([
+      {
+        code: 'SEARCH_ATTRIBUTE_MISSING',
+        item: null,
+        message: `Namespace "${namespace}" lacks the search attribute(s) ${missing.join(', ')}, and they cannot be added: ${error instanceof Error ? error.message : String(error)}.`,
+        fix: `Have an administrator run: ${commands.join(' && ')}`,
+      },
+    ]);
+  }
+}
+
+function readProfile(env: NodeJS.ProcessEnv): {
+  options: ReturnType<typeof loadClientConnectConfig>['connectionOptions'];
+  namespace: string;
+  address: string;
+} {
+  try {
+    const config = loadClientConnectConfig({ configFileStrict: true, overrideEnvVars: definedOf(env) });
+    const address = config.connectionOptions.address || '127.0.0.1:7233';
+    return {
+      options: { ...config.connectionOptions, address },
+      namespace: config.namespace ?? 'default',
+      address,
+    };
+  } catch (error) {
+    throw new ConfigurationError([
+      {
+        code: 'TEMPORAL_PROFILE',
+        item: null,
+        message: `The Temporal configuration cannot be used: ${error instanceof Error ? error.message : String(error)}.`,
+        fix: 'Check the TEMPORAL_* variables and the profile file.',
+      },
+    ]);
+  }
+}
+
+function definedOf(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
+    ),
+  );
+}
+
+function unreachable(address: string, cause: unknown): InfrastructureError {
+  return new InfrastructureError({
+    code: 'TEMPORAL_UNREACHABLE',
+    message: `Temporal does not answer at ${address}.`,
+    fix: 'Start it (`cambist up`, `cambist temporal`), or set TEMPORAL_ADDRESS.',
+    cause,
+  });
+}

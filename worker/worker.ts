@@ -1,0 +1,99 @@
+/**
+ * The composition root of a worker: settings, the service client, Temporal, the prebuilt workflow bundle, the
+ * activities. Nothing else in the program puts these together.
+ */
+import { fileURLToPath } from 'node:url';
+import { Worker } from '@temporalio/worker';
+import { createActivities } from '../activities/index.ts';
+import { machineClock, type Clock } from '../activities/deps.ts';
+import { readFirstPlan, readPin, readResult, startPin } from '../operations/pins.ts';
+import { readWords, recordWord } from '../operations/words.ts';
+import { WRITE_LIMITS } from '../workflows/limits.ts';
+import { pinIdOf } from '../workflows/names.ts';
+import { createClient, type Settings } from './config.ts';
+import { connectTemporal, connectWorker, registerSearchAttributes } from './temporal.ts';
+
+export type WorkerOptions = {
+  readonly settings: Settings;
+  readonly env: NodeJS.ProcessEnv;
+  /** Shown in the Temporal UI; default: process id and host. */
+  readonly identity?: string;
+  /** For tests. */
+  readonly clock?: Clock;
+  /** For tests that end the process at a named moment. */
+  readonly reached?: (point: string) => void;
+};
+
+export type RunningWorker = {
+  /** Serves until `shutdown`; rejects when the worker breaks. */
+  readonly run: () => Promise<void>;
+  /** Ends in order: activities under way are finished first. */
+  readonly shutdown: () => void;
+  readonly taskQueue: string;
+  readonly namespace: string;
+};
+
+/** Built by `npm run build`; no worker runs webpack when it starts. */
+const BUNDLE = fileURLToPath(
+  new URL(
+    import.meta.url.includes('/dist/') ? '../workflow-bundle.js' : '../dist/workflow-bundle.js',
+    import.meta.url,
+  ),
+);
+
+export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
+  const { settings, env } = options;
+  const temporal = await connectTemporal(env);
+  await registerSearchAttributes(temporal.connection, temporal.namespace);
+  const { connection, namespace } = await connectWorker(env);
+  const service = createClient(settings, 'write');
+  const reader = settings.readKey === null ? service : createClient(settings, 'read');
+  const { client } = temporal;
+  const { taskQueue } = settings;
+  const worker = await Worker.create({
+    connection,
+    namespace,
+    taskQueue,
+    workflowBundle: { codePath: BUNDLE },
+    activities: createActivities({
+      service,
+      reader,
+      facts: settings.facts,
+      clock: options.clock ?? machineClock,
+      reached: options.reached ?? (() => {}),
+      words: {
+        read: (mode, run) => readWords({ client, mode, run }),
+        record: (mode, run, word) => recordWord({ client, taskQueue, mode, run }, word),
+      },
+      pins: {
+        start: (input) => startPin(client, taskQueue, input),
+        read: (mode, run, patienceMs) => readPin(client, mode, run, patienceMs),
+        readEarlier: async (mode, run, runId) =>
+          (await readResult(client, pinIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
+      },
+    }),
+    ...(options.identity !== undefined && { identity: options.identity }),
+    // Longer than any call that writes, so that a deploy interrupts none.
+    shutdownGraceTime: WRITE_LIMITS.startToCloseMs,
+    // Runs cached in a worker that dies wait this long before another one takes them.
+    stickyQueueScheduleToStartTimeout: '2s',
+    maxCachedWorkflows: 500,
+  });
+  return {
+    taskQueue,
+    namespace,
+    shutdown: () => worker.shutdown(),
+    run: async () => {
+      try {
+        await worker.run();
+      } finally {
+        await Promise.allSettled([
+          service.close(),
+          reader.close(),
+          connection.close(),
+          temporal.connection.close(),
+        ]);
+      }
+    },
+  };
+}
