@@ -9,7 +9,7 @@ import { setup } from '../scripts/setup.mjs';
 const INFRASTRUCTURE = 7;
 
 async function main() {
-  await setup({ temporal: 'none' });
+  await setup({ upTo: 'build' });
   const built = new URL('../dist/cli/main.js', import.meta.url);
   /** @type {{ main: (argv: string[]) => Promise<number> }} */
   const cli = await import(built.href);

@@ -16,15 +16,17 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 /**
  * Brings the checkout to a state in which everything runs.
  *
- * @param {{ temporal?: 'ours' | 'unless-given' | 'none' }} [options] which dev server has to be there:
- *   `unless-given` (the default) is content with one that TEMPORAL_ADDRESS names; `ours` wants the executable all
- *   the same, because tests start their own; `none` leaves it for later
+ * @param {object} [options]
+ * @param {'dependencies' | 'build' | 'server'} [options.upTo] how much of it is needed; default: all
+ * @param {boolean} [options.ownServer] default: false, a server that TEMPORAL_ADDRESS names is enough; true: the
+ *   executable is needed all the same, because tests start servers of their own
  */
-export async function setup({ temporal = 'unless-given' } = {}) {
+export async function setup({ upTo = 'server', ownServer = false } = {}) {
   checkNode();
   await install();
+  if (upTo === 'dependencies') return;
   await build();
-  if (temporal === 'none' || (temporal === 'unless-given' && process.env['TEMPORAL_ADDRESS'])) return;
+  if (upTo === 'build' || (process.env['TEMPORAL_ADDRESS'] && !ownServer)) return;
   await ensureTemporal();
 }
 

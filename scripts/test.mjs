@@ -1,6 +1,6 @@
-// `npm test`: set-up, the checks (types, lint, format, dead code), then every test/*.test.ts.
+// `npm test`: the checks (types, lint, format, dead code), then every test/*.test.ts; sets up what each needs.
 // `npm test -- money sandbox` runs only the files whose name contains one of the words, without the checks.
-// `npm test -- --only-verify` runs only the checks.
+// `npm run verify` runs only the checks.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,11 +17,11 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const FILES_AT_ONCE = 2;
 const TIMEOUT_PER_FILE_MS = 10 * 60_000;
 
-/** What `npm run verify` runs, one after the other; here at most two at a time. */
+/** At most two of them at a time. */
 const CHECKS = [
   { name: 'types', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.json'] },
   { name: 'types of the workflows', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.workflow.json'] },
-  { name: 'lint', script: 'oxlint/bin/oxlint', args: ['--type-aware', '--deny-warnings'] },
+  { name: 'lint', script: 'oxlint/bin/oxlint', args: ['--type-aware', '--deny-warnings', '--format=unix'] },
   { name: 'format', script: 'prettier/bin/prettier.cjs', args: ['--check', '--log-level=warn', '.'] },
   { name: 'dead code', script: 'knip/bin/knip.js', args: [] },
 ];
@@ -37,9 +37,10 @@ await runIfMain(import.meta.url, async () => {
 
 /** @param {{ onlyVerify: boolean }} options */
 async function testAll({ onlyVerify }) {
-  await setup({ temporal: onlyVerify ? 'none' : 'ours' });
+  await setup({ upTo: 'dependencies' });
   await verify();
   if (onlyVerify) return 0;
+  await setup({ ownServer: true });
   // One server in memory for all files; a test that needs one of its own starts it.
   const { tsImport } = await import('tsx/esm/api');
   const { startDevServer } = await tsImport('../worker/dev-server.ts', import.meta.url);
@@ -53,9 +54,12 @@ async function testAll({ onlyVerify }) {
 
 /** For work in progress: a build that fails elsewhere in the tree is told, and only the chosen files count. */
 async function testSome(/** @type {string[]} */ words) {
-  const files = listTestFiles().filter((file) => words.some((word) => file.includes(word)));
-  if (files.length === 0) throw new ScriptFailed(`No file in test/ has ${words.join(' or ')} in its name.`);
-  await setup({ temporal: 'none' }).catch((/** @type {unknown} */ error) => {
+  const all = listTestFiles();
+  const idle = words.find((word) => !all.some((file) => file.includes(word)));
+  if (idle !== undefined)
+    throw new ScriptFailed(`No test file has '${idle}' in its name. There are: ${all.join(', ')}.`);
+  const files = all.filter((file) => words.some((word) => file.includes(word)));
+  await setup({ upTo: 'build' }).catch((/** @type {unknown} */ error) => {
     if (!(error instanceof ScriptFailed)) throw error;
     say(`${error.message}\nGoing on without a fresh build: tests that start a built command may fail.`);
   });

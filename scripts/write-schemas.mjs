@@ -6,7 +6,7 @@ import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
 await runIfMain(import.meta.url, async () => {
-  await setup({ temporal: 'none' });
+  await setup({ upTo: 'build' });
   const built = new URL('../dist/language/policy-schema.js', import.meta.url);
   /** @type {{ policyJsonSchemaText: () => string }} */
   const { policyJsonSchemaText } = await import(built.href);
