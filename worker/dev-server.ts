@@ -6,15 +6,7 @@ import { once } from 'node:events';
 import { createServer, Socket } from 'node:net';
 import { ensureTemporal } from '#temporal-binary';
 import { Connection } from '@temporalio/client';
-
-/** The names are Cambist's own; `workflows/` sets them, `list --attention` searches by them. */
-export const SEARCH_ATTRIBUTES: Readonly<Record<string, SearchAttributeKind>> = {
-  CambistPolicy: 'Keyword',
-  CambistMode: 'Keyword',
-  CambistState: 'Keyword',
-};
-
-export type SearchAttributeKind = 'Keyword' | 'Text' | 'Int' | 'Double' | 'Bool' | 'Datetime' | 'KeywordList';
+import { SEARCH_ATTRIBUTES } from '../workflows/names.ts';
 
 export type DevServerOptions = {
   /** Port of gRPC. Default: 7233, or any free one when that is taken. 0: any free one. A given port must be free. */
@@ -29,8 +21,8 @@ export type DevServerOptions = {
   readonly shortTimers?: boolean;
   /** Created besides `default`, which is always there. */
   readonly namespace?: string;
-  /** Registered before the first run. Default: `SEARCH_ATTRIBUTES`. */
-  readonly searchAttributes?: Readonly<Record<string, SearchAttributeKind>>;
+  /** Registered as keywords before the first run. Default: those that runs set. */
+  readonly searchAttributes?: readonly string[];
   /** Default: error. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'never';
 };
@@ -120,7 +112,7 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
     'system.enableActivityEagerExecution=true',
     ...(options.shortTimers ? ['history.timerProcessorMaxTimeShift="50ms"'] : []),
   ];
-  const attributes = Object.entries(options.searchAttributes ?? SEARCH_ATTRIBUTES);
+  const attributes = options.searchAttributes ?? SEARCH_ATTRIBUTES;
   return [
     'server',
     'start-dev',
@@ -131,7 +123,7 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
     ...(options.dbFile === undefined ? [] : [`--db-filename=${options.dbFile}`]),
     ...(options.namespace === undefined ? [] : [`--namespace=${options.namespace}`]),
     ...settings.map((setting) => `--dynamic-config-value=${setting}`),
-    ...attributes.map(([name, kind]) => `--search-attribute=${name}=${kind}`),
+    ...attributes.map((name) => `--search-attribute=${name}=Keyword`),
   ];
 }
 
