@@ -74,9 +74,9 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
   const mode = readMode(env['CAMBIST_APP_MODE'], problems);
   const address = await attempt(() => parseAddress(env['CAMBIST_BASE_URL'] ?? ''), note);
   const key = await attempt(() => readKey(env['CAMBIST_KEY_FILE'], mode, 'CAMBIST_KEY_FILE', warnings), note);
-  const readKeyFile_ = env['CAMBIST_READ_KEY_FILE'];
-  const readOnly = readKeyFile_
-    ? await attempt(() => readKey(readKeyFile_, mode, 'CAMBIST_READ_KEY_FILE', warnings), note)
+  const readKeyPath = env['CAMBIST_READ_KEY_FILE'];
+  const readOnly = readKeyPath
+    ? await attempt(() => readKey(readKeyPath, mode, 'CAMBIST_READ_KEY_FILE', warnings), note)
     : null;
   const facts = await readFacts(env['CAMBIST_SERVICE_FILE'], problems);
   if (mode === null || address === null || key === null || problems.length > 0)

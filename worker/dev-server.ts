@@ -72,9 +72,9 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
   const executable = await ensureTemporal();
   const port = await choosePort(options.port, USUAL_PORT);
   const uiPort = options.headless ? null : await choosePort(options.uiPort, USUAL_UI_PORT);
-  // In a group of its own: Ctrl-C ends the worker first, and the server after it.
+  // On a terminal in a group of its own: Ctrl-C reaches the worker first, and we end the server after it.
   const child = spawn(executable, serverArguments(options, port, uiPort), {
-    detached: true,
+    detached: process.stdin.isTTY,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   endWithThisProcess(child);
