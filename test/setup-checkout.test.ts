@@ -77,8 +77,11 @@ test('half an install, and a changed lock file, are installed again', (t) => {
 
 test('of two set-ups at the same time one works and the other waits for it', async (t) => {
   const checkout = freshCheckout(t);
-  const both = [checkout.start(), checkout.start()];
-  for (const child of both) assert.deepEqual(await once(child, 'exit'), [4, null]);
+  const ends = await Promise.all([once(checkout.start(), 'exit'), once(checkout.start(), 'exit')]);
+  assert.deepEqual(ends, [
+    [4, null],
+    [4, null],
+  ]);
   assert.deepEqual(checkout.calls(), ['npm ci --ignore-scripts --no-audit --no-fund', 'tsc']);
 });
 
