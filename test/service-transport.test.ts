@@ -398,7 +398,10 @@ test('under every kind of fault, what is called not sent never arrived, and noth
   const arrived = new Map<string, number>();
   let turn = 0;
   const port = await serveTcp(t, (socket, index) => {
-    if (index % 7 === 3) return socket.destroy();
+    if (index % 7 === 3) {
+      socket.destroy();
+      return;
+    }
     onRequest(socket, (text) => {
       const key = /idempotency-key: (\S+)/i.exec(text)?.[1] ?? '';
       arrived.set(key, (arrived.get(key) ?? 0) + 1);
