@@ -34,7 +34,7 @@ export class TemporalUnavailable extends ScriptFailed {
         'Any one of these mends it:',
         '  1. Start a Temporal server yourself and name it: TEMPORAL_ADDRESS=127.0.0.1:7233 (not for npm test).',
         `  2. Put Temporal's command line tool, version ${TEMPORAL_VERSION} or later, on the PATH as 'temporal'.`,
-        `  3. Let this machine reach ${new URL(DOWNLOAD_BASE).host}, or install Go 1.24 or later; then run 'npm run setup' again.`,
+        `  3. Let this machine reach ${new URL(DOWNLOAD_BASE).host}, or install Go 1.25 or later; then run 'npm run setup' again.`,
       ].join('\n'),
     );
     this.name = 'TemporalUnavailable';
@@ -169,7 +169,7 @@ async function buildWithGo(into) {
     const onLine = (/** @type {string} */ line) => {
       if (line.startsWith('go: downloading')) modules += 1;
       else if (!line.startsWith('go:')) packages += 1;
-      phase(`${modules} modules downloaded, ${packages} packages compiled`);
+      phase(`${modules} modules downloaded, ${packages} of about 1,300 packages compiled`);
     };
     const env = { ...process.env, GOBIN: into, GOWORK: 'off', CGO_ENABLED: '0' };
     const target = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_VERSION}`;
