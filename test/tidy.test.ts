@@ -70,7 +70,7 @@ const READS_ENVIRONMENT = ['worker/config.ts', 'cli/', 'scripts/', 'test/', 'ben
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const NOT_OURS = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
-const TEXT = /\.(ts|mts|mjs|js|json|yaml|yml|md|csv|html|css|sh)$|^\.ci\/run$|^\.npmrc$/;
+const TEXT = /\.(ts|mts|mjs|js|json|jsonc|yaml|yml|md|csv|html|css|sh)$|^\.ci\/run$|^\.npmrc$/;
 
 const files = listFiles(ROOT).filter((file) => TEXT.test(file));
 const sources = files.filter((file) => /\.(ts|mts|mjs|js)$/.test(file));
