@@ -3,7 +3,7 @@
  * scalars; no aliases, anchors, tags, merge keys, directives or duplicate keys. Files are untrusted: size and depth are
  * capped, and no key ever reaches a prototype. A scalar's own text stays at hand, so that no amount passes a `number` (M5).
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, Scalar } from 'yaml';
+import { Composer, CST, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, Scalar } from 'yaml';
 import type { Document, ErrorCode, Node, Pair, YAMLError } from 'yaml';
 import { excerptOf, printable, quoted } from './problem.ts';
 import type { Mistake, PolicyProblem, Subject } from './problem.ts';
@@ -46,6 +46,7 @@ export class YamlSource {
   readonly #subject: Subject;
   readonly #lines = new LineCounter();
   readonly #nodes = new Map<string, { readonly key: Place | null; readonly node: Node | null }>();
+  #hasSyntaxError = false;
   readonly #spoiled = new Set<string>();
   readonly #problems: Located[] = [];
   readonly #warnings: Located[] = [];
@@ -185,15 +186,16 @@ export class YamlSource {
 
   #parse(): Node | null {
     // The failsafe schema keeps every scalar as text; duplicate keys are found below, in linear time.
-    const options = {
-      schema: 'failsafe',
-      uniqueKeys: false,
-      prettyErrors: false,
-      lineCounter: this.#lines,
-    } as const;
+    const options = { schema: 'failsafe', uniqueKeys: false, prettyErrors: false } as const;
     let documents: readonly Document.Parsed[];
     try {
-      documents = [...parseAllDocuments(this.#text, options)];
+      const tokens = [...new Parser(this.#lines.addNewLine).parse(this.#text)];
+      const deep = tooDeepToken(tokens);
+      if (deep !== null) {
+        this.report({ start: deep.offset, end: deep.offset }, TOO_DEEP);
+        return null;
+      }
+      documents = [...new Composer(options).compose(tokens)];
     } catch {
       this.report({ start: 0, end: 0 }, SYNTAX_UNREADABLE);
       return null;
@@ -204,6 +206,7 @@ export class YamlSource {
       const line = this.#lines.linePos(error.pos[0]).line;
       if (OWN_REPORT.has(error.code) || lines.has(line)) continue;
       lines.add(line);
+      this.#hasSyntaxError = true;
       this.report({ start: error.pos[0], end: error.pos[1] }, syntaxComplaint(error));
     }
     const [first, second] = documents;
@@ -226,11 +229,6 @@ export class YamlSource {
     if (isScalar(node)) {
       if (!this.#isAsWritten(node)) this.spoil(path);
       return node.type === Scalar.PLAIN ? plainValue(String(node.value)) : String(node.value);
-    }
-    if (path.length >= MAX_DEPTH) {
-      this.report(this.#placeOf(node), TOO_DEEP);
-      this.spoil(path);
-      return null;
     }
     if (isSeq(node)) {
       return node.items.map((item, index) => {
@@ -278,6 +276,8 @@ export class YamlSource {
 
   /** What a reviewer sees is what is read: an escape, a fold or a block text could hide another amount or account. */
   #isAsWritten(scalar: Scalar): boolean {
+    // After an error of syntax the parser's idea of a text proves nothing.
+    if (this.#hasSyntaxError) return true;
     const place = this.#placeOf(scalar);
     const source = this.#text.slice(place.start, place.end);
     const value = String(scalar.value);
@@ -452,6 +452,23 @@ const TOO_DEEP: Complaint = {
   message: `more than ${MAX_DEPTH} levels of nesting`,
   fix: 'write it with less nesting',
 };
+
+/**
+ * The first token that is nested too deeply. Asked before composing, which recurses: at the end of the stack the engine
+ * can abort the whole process, which no `catch` sees.
+ */
+function tooDeepToken(tokens: readonly CST.Token[]): CST.Token | null {
+  let level: readonly CST.Token[] = tokens.flatMap((token) =>
+    token.type === 'document' ? (token.value ?? []) : [],
+  );
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) return level[0] ?? null;
+    level = level.flatMap((token) =>
+      CST.isCollection(token) ? token.items.flatMap((item) => [item.key ?? [], item.value ?? []].flat()) : [],
+    );
+  }
+  return null;
+}
 
 function idOf(path: Path): string {
   return JSON.stringify(path);

@@ -34,16 +34,16 @@ function samples(): readonly string[] {
 
 /** What `check` would print. */
 function printed(text: string): string {
-  const loaded = loadPolicy(text, 'p.yaml');
+  const result = loadPolicy(text, 'p.yaml');
   return (
-    loaded.ok ? ['loads', ...loaded.warnings.map(formatProblem)] : loaded.problems.map(formatProblem)
+    result.ok ? ['loads', ...result.warnings.map(formatProblem)] : result.problems.map(formatProblem)
   ).join('\n');
 }
 
 /** `code line:column fix` of every problem, without the picture. */
 function listed(text: string): readonly string[] {
-  const loaded = loadPolicy(text, 'p.yaml');
-  const problems = loaded.ok ? loaded.warnings : loaded.problems;
+  const result = loadPolicy(text, 'p.yaml');
+  const problems = result.ok ? result.warnings : result.problems;
   return problems.map(({ code, line, column, fix }) => `${code} ${line}:${column} ${fix}`);
 }
 
