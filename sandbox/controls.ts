@@ -57,45 +57,48 @@ export interface LedgerView {
 
 export interface ClockControl {
   /** Milliseconds since the epoch. */
-  now(): number;
-  advance(ms: number): number;
-  setOffset(ms: number): number;
-  freeze(at?: number): number;
-  resume(): number;
+  readonly now: () => number;
+  readonly advance: (ms: number) => number;
+  readonly setOffset: (ms: number) => number;
+  readonly freeze: (at?: number) => number;
+  readonly resume: () => number;
 }
 
 export interface SandboxControls {
   readonly clock: ClockControl;
-  state(): Readonly<Record<string, unknown>>;
-  ledger(of?: BookSelector): LedgerView;
+  readonly state: () => Readonly<Record<string, unknown>>;
+  readonly ledger: (of?: BookSelector) => LedgerView;
   /** The requests after the entry numbered `after`, oldest first. */
-  requests(after?: number): RequestLogEntry[];
+  readonly requests: (after?: number) => RequestLogEntry[];
   /** The next request, from now on, that fits; resolves once its reply is decided. */
-  nextRequest(wanted?: (entry: RequestLogEntry) => boolean): Promise<RequestLogEntry>;
-  settings(): SandboxSettings;
-  setSettings(patch: SettingsPatch): void;
+  readonly nextRequest: (wanted?: (entry: RequestLogEntry) => boolean) => Promise<RequestLogEntry>;
+  readonly settings: () => SandboxSettings;
+  readonly setSettings: (patch: SettingsPatch) => void;
   /** What is withdrawable, per currency; others stay. */
-  setBalances(balances: Readonly<Record<string, string>>, of?: BookSelector): void;
+  readonly setBalances: (balances: Readonly<Record<string, string>>, of?: BookSelector) => void;
   /** Money that comes in from outside, listed as a deposit. Returns its id. */
-  deposit(deposit: { readonly currency: string; readonly amount: string }, of?: BookSelector): string;
+  readonly deposit: (
+    deposit: { readonly currency: string; readonly amount: string },
+    of?: BookSelector,
+  ) => string;
   /** `A/B`: how many B one A is worth. */
-  setRates(rates: Readonly<Record<string, string>>): void;
+  readonly setRates: (rates: Readonly<Record<string, string>>) => void;
   /** Adds withdrawal accounts, or replaces those of the same id. */
-  putAccounts(accounts: readonly SandboxAccount[], of?: BookSelector): void;
-  putKey(key: SandboxKey): void;
-  addFault(fault: SandboxFault): string;
-  faults(): readonly StoredFault[];
+  readonly putAccounts: (accounts: readonly SandboxAccount[], of?: BookSelector) => void;
+  readonly putKey: (key: SandboxKey) => void;
+  readonly addFault: (fault: SandboxFault) => string;
+  readonly faults: () => readonly StoredFault[];
   /** Resolves when the fault has struck so often; a held request is then being held. */
-  faultHit(id: string, hits?: number): Promise<void>;
+  readonly faultHit: (id: string, hits?: number) => Promise<void>;
   /** Lets held and delayed requests go on. Returns how many. */
-  releaseFaults(id?: string): number;
-  clearFaults(id?: string): void;
+  readonly releaseFaults: (id?: string) => number;
+  readonly clearFaults: (id?: string) => void;
   /** Gives a trade or withdrawal another status for good; `returned` also gives its money back. */
-  setStatus(change: {
+  readonly setStatus: (change: {
     readonly id: string;
     readonly status: string;
     readonly money?: 'kept' | 'returned';
-  }): void;
+  }) => void;
 }
 
 export function controlsOf(core: Core): SandboxControls {

@@ -27,7 +27,7 @@ export interface RunSandboxOptions extends Omit<SandboxOptions, 'keys'> {
 export interface RunningSandbox {
   readonly sandbox: Sandbox;
   /** Closes the sandbox; `stopped` then resolves. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
   /** Resolves when it has stopped, by a signal or by `stop`. */
   readonly stopped: Promise<void>;
 }

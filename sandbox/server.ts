@@ -54,7 +54,7 @@ export interface Sandbox extends SandboxControls {
   /** `http://127.0.0.1:<port>`. */
   readonly adminUrl: string;
   /** Stops listening, drops open connections and writes the state. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Starts a sandbox. Throws `BadInput` for a wrong option and what `listen` throws for a taken port. */

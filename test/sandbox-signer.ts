@@ -30,18 +30,22 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The parsed body; `{}` when it is not JSON. */
-  readonly json: Json;
+  /** What stands at a dotted path of the body, `data.0.id`; undefined where nothing does. */
+  readonly at: (path: string) => unknown;
+  /** The string at a path; throws when there is none. */
+  readonly textAt: (path: string) => string;
 }
-
-/** Parsed JSON, walked by tests. */
-export type Json = { readonly [name: string]: Json } & string & Json[];
 
 export interface Signer {
   readonly key: GeneratedKey;
-  call(call: Call): Promise<Answer>;
-  get(path: string, more?: Partial<Call>): Promise<Answer>;
-  post(path: string, body: unknown, idempotencyKey?: string, more?: Partial<Call>): Promise<Answer>;
+  readonly call: (call: Call) => Promise<Answer>;
+  readonly get: (path: string, more?: Partial<Call>) => Promise<Answer>;
+  readonly post: (
+    path: string,
+    body: unknown,
+    idempotencyKey?: string,
+    more?: Partial<Call>,
+  ) => Promise<Answer>;
 }
 
 /** A client of `baseUrl` with one key; a reply that does not arrive whole rejects. */
@@ -125,7 +129,7 @@ export function send(
         response.on('error', reject);
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json: parsed(text) });
+          resolve(answerOf(response.statusCode ?? 0, response.headers, text));
         });
       },
     );
@@ -142,10 +146,32 @@ function segment(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-function parsed(text: string): Json {
+function answerOf(status: number, headers: IncomingHttpHeaders, text: string): Answer {
+  const at = (path: string): unknown => {
+    let here: unknown = parsed(text);
+    for (const step of path.split('.')) {
+      if (typeof here !== 'object' || here === null) return undefined;
+      here = (here as Readonly<Record<string, unknown>>)[step];
+    }
+    return here;
+  };
+  return {
+    status,
+    headers,
+    text,
+    at,
+    textAt: (path) => {
+      const found = at(path);
+      if (typeof found !== 'string') throw new Error(`No text at "${path}" in ${status} ${text}`);
+      return found;
+    },
+  };
+}
+
+function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as Json;
+    return JSON.parse(text) as unknown;
   } catch {
-    return {} as Json;
+    return undefined;
   }
 }
