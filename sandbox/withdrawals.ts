@@ -253,7 +253,7 @@ export function withdrawalView(
   withdrawal: WithdrawalRecord,
   metadata: 'always' | 'never' | 'mixed',
 ): Record<string, unknown> {
-  const shows = metadata === 'always' || (metadata === 'mixed' && withdrawal.seq % 2 === 0);
+  const shows = metadata === 'always' || (metadata === 'mixed' && digestOf(withdrawal.id) > '8');
   return {
     ...commonView(withdrawal),
     ...(withdrawal.assetType === 'FIAT' ? { paymentDetails: withdrawal.paymentDetails } : {}),
