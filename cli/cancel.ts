@@ -1,0 +1,109 @@
+/** `cambist cancel RUN`: what is not sent stays unsent. The word is kept first, so that no reset brings the rest back. */
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { runName } from '../domain/references.ts';
+import { recordWord } from '../operations/words.ts';
+import { act, teach, type JsonOption, type Session } from './command.ts';
+import { EXIT_CODES, type Ending } from './exit-codes.ts';
+import type { Output } from './output.ts';
+import { atPlace, type Place } from './place.ts';
+import { requireRun } from './report.ts';
+import { parseRun } from './run-names.ts';
+import { ANSWER_LIMIT_MS, describeRun, readRun, type RunFacts, type RunView } from './runs.ts';
+
+type CancelOptions = JsonOption & { readonly by?: string };
+
+export function addCancel(program: Command, session: Session): void {
+  const command = program
+    .command('cancel')
+    .description(
+      'Cancels a run: what is not sent stays unsent, what was sent stays and is followed to its end. Only\n' +
+        '`cambist run … --go-on` takes it back; a reset does not.',
+    )
+    .argument('<run>', 'the run as `policy.id`, or its workflow id')
+    .option('--by <name>', 'who says so; default: the name of the user')
+    .action((name: string, options: CancelOptions) =>
+      act(session, options, (output) => cancel(output, name, options)),
+    );
+  teach(command, {
+    examples: ['cambist cancel mxn-supplier.2026-11-21 --by ana'],
+    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+  });
+}
+
+async function cancel(output: Output, name: string, options: CancelOptions): Promise<Ending> {
+  const { run, mode } = parseRun(name);
+  return atPlace(output.io, mode, async (place) => {
+    const facts = await requireRun(place, run);
+    if (!facts.isOpen) {
+      const text = `${runName(run)} has ended already (${facts.state}); there is nothing to cancel.`;
+      output.document({
+        run: runName(run),
+        cancelled: false,
+        sent: [],
+        message: text,
+        exitCode: EXIT_CODES.done,
+      });
+      output.say(text);
+      return 'done';
+    }
+    const isKept = await keepWord(place, facts, options.by ?? userName());
+    await place.client.workflow.getHandle(facts.workflowId).cancel();
+    const ending: Ending = isKept ? 'done' : 'infrastructure';
+    const sent = isKept ? await readSent(place, facts) : null;
+    const message = isKept
+      ? `${runName(run)} is cancelled: what is not sent stays unsent.`
+      : `Temporal has the cancel of ${runName(run)}, but no worker answers: it takes effect, and is kept for good, when one is back. Start one with \`cambist worker\`.`;
+    output.document({ run: runName(run), cancelled: true, sent, message, exitCode: EXIT_CODES[ending] });
+    output.say(message);
+    if (sent === null) output.say('What was sent stays; see `cambist report` when a worker is there.');
+    else if (sent.length === 0) output.say('Nothing had been sent.');
+    else output.say(['What was sent stays:', ...sent.map((line) => `  ${line}`)].join('\n'));
+    return ending;
+  });
+}
+
+/** Keeps the word outside the run's history. False when no worker took it in time; the run then keeps it by itself. */
+async function keepWord(place: Place, facts: RunFacts, by: string): Promise<boolean> {
+  const { client, taskQueue, mode } = place;
+  try {
+    await client.withDeadline(Date.now() + ANSWER_LIMIT_MS, () =>
+      recordWord({ client, taskQueue, mode, run: facts.run }, { kind: 'cancel', by, atMs: Date.now() }),
+    );
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What was sent by now, in words; null when no worker answers. */
+async function readSent(place: Place, facts: RunFacts): Promise<readonly string[] | null> {
+  let view: RunView;
+  try {
+    const newest = await describeRun(place.client, place.mode, facts.run);
+    view = await readRun(place.client, newest ?? facts);
+  } catch {
+    return null;
+  }
+  const legs = view.report.legs.flatMap((leg) =>
+    leg.tradeId === null
+      ? []
+      : [`trade ${leg.tradeId}: ${leg.sellAmount ?? '?'} ${leg.sell} for ${leg.buyAmount ?? '?'} ${leg.buy}`],
+  );
+  const payments = view.report.payments.flatMap((payment) =>
+    payment.withdrawalId === null
+      ? []
+      : [
+          `withdrawal ${payment.withdrawalId}: ${payment.amount ?? '?'} ${payment.currency} to ${payment.account}`,
+        ],
+  );
+  return [...legs, ...payments];
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown';
+  }
+}

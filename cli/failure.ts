@@ -1,0 +1,93 @@
+/**
+ * A command that cannot do what it was asked: what is wrong, where, what to do, and how the command ends. Every error
+ * becomes one of these in one place, `failureOf`; none may ever show a secret.
+ */
+import { ServiceError as TemporalServiceError } from '@temporalio/client';
+import type { Problem } from '../domain/stepper.ts';
+import { printable, type PolicyProblem } from '../language/problem.ts';
+import { ServiceConfigurationError } from '../service/errors.ts';
+import { ConfigurationError } from '../worker/config.ts';
+import { InfrastructureError } from '../worker/temporal.ts';
+import type { Ending } from './exit-codes.ts';
+
+/** One thing that is wrong. `excerpt`: the line at fault with carets, where there is one. */
+export type Trouble = {
+  readonly code: string;
+  readonly place: string | null;
+  readonly message: string;
+  readonly fix: string;
+  readonly excerpt?: string;
+};
+
+/** Ends a command. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+  readonly ending: Ending;
+  readonly problems: readonly Trouble[];
+  /** Shown below the problems on a terminal, as it is: a difference, say. */
+  readonly attachment: string | null;
+
+  constructor(ending: Ending, problems: readonly Trouble[], attachment: string | null = null) {
+    super(problems.map((problem) => `${problem.code}: ${problem.message}`).join('\n'));
+    this.ending = ending;
+    this.problems = problems;
+    this.attachment = attachment;
+  }
+}
+
+/** One mistake of a file. */
+export function troubleOfPolicy(problem: PolicyProblem): Trouble {
+  const { code, message, fix, excerpt } = problem;
+  return { code, place: `${problem.file}:${problem.line}:${problem.column}`, message, fix, excerpt };
+}
+
+/** One problem of an item. */
+export function troubleOfItem(problem: Problem): Trouble {
+  return { code: problem.code, place: problem.item, message: problem.message, fix: problem.fix };
+}
+
+/** Any error as a failure of the command. */
+export function failureOf(error: unknown): CommandFailure {
+  if (error instanceof CommandFailure) return error;
+  if (error instanceof ServiceConfigurationError) {
+    const { code, place, problem, fix } = error;
+    return new CommandFailure('configuration', [{ code, place, message: problem, fix }]);
+  }
+  if (error instanceof TemporalServiceError) {
+    return new CommandFailure('infrastructure', [
+      {
+        code: 'TEMPORAL_ERROR',
+        place: 'Temporal',
+        message: `${error.message}${causeOf(error)}`,
+        fix: 'See that the Temporal server and its namespace are there (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE), then try again; what was started goes on.',
+      },
+    ]);
+  }
+  if (error instanceof ConfigurationError)
+    return new CommandFailure('configuration', error.problems.map(troubleOfItem));
+  if (error instanceof InfrastructureError) {
+    const { code, message, fix } = error;
+    return new CommandFailure('infrastructure', [{ code, place: null, message, fix }]);
+  }
+  const message = printable(error instanceof Error ? error.message : String(error));
+  const code = codeOf(error);
+  // Errors of the dev server say in their message what to do.
+  const known = code === 'DEV_SERVER_FAILED' || code === 'TEMPORAL_UNAVAILABLE';
+  return new CommandFailure('infrastructure', [
+    {
+      code: code ?? 'UNEXPECTED',
+      place: null,
+      message: known && error instanceof Error ? error.message : message,
+      fix: known ? '' : 'This is most likely a fault of this program: report it with what you typed.',
+    },
+  ]);
+}
+
+function causeOf(error: Error): string {
+  const { cause } = error;
+  return cause instanceof Error && cause.message !== '' ? ` (${printable(cause.message)})` : '';
+}
+
+function codeOf(error: unknown): string | null {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
+}

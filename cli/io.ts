@@ -1,0 +1,55 @@
+/**
+ * What a command may touch of the world outside: streams, environment, folder, clock, signals. Tests give their own.
+ * Nothing else in `cli/` reads `process`.
+ */
+import { createInterface } from 'node:readline/promises';
+
+/** A stream to write to; `columns` only on a terminal. */
+export type Sink = {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+};
+
+export type Io = {
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Asks a person at a terminal; null when nobody can be asked. */
+  readonly ask: ((question: string) => Promise<string>) | null;
+  /** Calls `handler` on Ctrl-C and its like instead of ending; returns how to stop that. */
+  readonly onInterrupt: (handler: () => void) => () => void;
+};
+
+const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** The process's own. */
+export function processIo(): Io {
+  const { stdin, stdout, stderr } = process;
+  return {
+    stdout,
+    stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    now: () => Date.now(),
+    ask: stdin.isTTY && stderr.isTTY ? askAtTerminal : null,
+    onInterrupt: (handler) => {
+      for (const signal of INTERRUPTS) process.on(signal, handler);
+      return () => {
+        for (const signal of INTERRUPTS) process.removeListener(signal, handler);
+      };
+    },
+  };
+}
+
+async function askAtTerminal(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}

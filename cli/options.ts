@@ -1,0 +1,14 @@
+/** Values of options that commander hands over as text. */
+import { InvalidArgumentError } from 'commander';
+
+/** A port; 0 means any free one. */
+export function port(text: string): number {
+  const value = Number(text);
+  if (/^[0-9]{1,5}$/.test(text) && value <= 65_535) return value;
+  throw new InvalidArgumentError('A port is a number from 0 (any free one) to 65535.');
+}
+
+export function nonEmpty(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It is empty.');
+}

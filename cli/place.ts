@@ -1,0 +1,54 @@
+/**
+ * What commands about runs need: Temporal, the mode and the task queue. The key of the service is not among it: whoever
+ * only looks at runs needs none.
+ */
+import type { Mode } from '../domain/records.ts';
+import { withDevEnvironment } from '../worker/config.ts';
+import { connectTemporal, type Temporal } from '../worker/temporal.ts';
+import { DEFAULT_TASK_QUEUE } from '../workflows/names.ts';
+import { CommandFailure } from './failure.ts';
+import type { Io } from './io.ts';
+import type { RunFacts } from './runs.ts';
+
+export type Place = Temporal & {
+  readonly mode: Mode;
+  readonly taskQueue: string;
+  readonly uiUrl: string | null;
+};
+
+/** Connects, runs `work`, and closes the connection. `mode`: the one that a workflow id names, null for the configured. */
+export async function atPlace<T>(io: Io, mode: Mode | null, work: (place: Place) => Promise<T>): Promise<T> {
+  const env = await withDevEnvironment(io.env, io.cwd);
+  const known = mode ?? modeOf(env['CAMBIST_APP_MODE']);
+  const temporal = await connectTemporal(env);
+  try {
+    return await work({
+      ...temporal,
+      mode: known,
+      taskQueue: env['CAMBIST_TASK_QUEUE'] || DEFAULT_TASK_QUEUE,
+      uiUrl: env['CAMBIST_UI_URL'] || null,
+    });
+  } finally {
+    await temporal.connection.close();
+  }
+}
+
+function modeOf(text: string | undefined): Mode {
+  const mode = text?.toUpperCase();
+  if (mode === 'SANDBOX' || mode === 'LIVE') return mode;
+  throw new CommandFailure('configuration', [
+    {
+      code: 'MODE_MISSING',
+      place: 'CAMBIST_APP_MODE',
+      message: text === undefined || text === '' ? 'it is not set' : `it is "${text}"`,
+      fix: 'Set it to SANDBOX or LIVE, name the run as `sandbox/policy.id`, or start `cambist up` in this folder.',
+    },
+  ]);
+}
+
+/** The run in the Temporal UI; null when the UI's address is not known. */
+export function uiAddress(place: Place, facts: RunFacts): string | null {
+  if (place.uiUrl === null) return null;
+  const id = encodeURIComponent(facts.workflowId);
+  return `${place.uiUrl.replace(/\/$/, '')}/namespaces/${place.namespace}/workflows/${id}/${facts.temporalRunId}`;
+}

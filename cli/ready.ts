@@ -1,0 +1,26 @@
+/** The one line that tells that something serves, and where; and how long it goes on. */
+import type { Io } from './io.ts';
+import type { Output } from './output.ts';
+
+/** `ready sandbox baseUrl=http://…`, or the same as one line of JSON. */
+export function sayReady(
+  output: Output,
+  what: string,
+  facts: Readonly<Record<string, string | number | null>>,
+): void {
+  const known = Object.entries(facts).filter(([, value]) => value !== null);
+  const text = output.isJson
+    ? JSON.stringify({ ready: what, ...facts })
+    : ['ready', what, ...known.map(([name, value]) => `${name}=${value}`)].join(' ');
+  output.io.stdout.write(`${text}\n`);
+}
+
+/** Resolves at the first Ctrl-C or its like; the next one ends the process as usual. */
+export function untilInterrupted(io: Io): Promise<void> {
+  return new Promise((resolve) => {
+    const stopListening = io.onInterrupt(() => {
+      stopListening();
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,426 @@
+/**
+ * `cambist run POLICY`: starts the run of a policy, or finds it there and attaches; shows how it goes; says how it ended
+ * or what it waits for. It decides nothing about money: leaving it changes nothing.
+ */
+import { createLogUpdate } from 'log-update';
+import type { Command } from 'commander';
+import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import { makeReport, newRunState, type Report } from '../domain/report.ts';
+import { isCancelled } from '../domain/words.ts';
+import { todayIn } from '../language/business-date.ts';
+import { readFirstPlan } from '../operations/pins.ts';
+import { readWords, recordWord } from '../operations/words.ts';
+import { createClient, loadSettings, type Settings } from '../worker/config.ts';
+import type { Progress } from '../workflows/names.ts';
+import { batchOption, refuseBatch, type BatchOption } from './batch.ts';
+import { act, teach, type JsonOption, type Session } from './command.ts';
+import { difference } from './difference.ts';
+import { endingOf, type Ending } from './exit-codes.ts';
+import { CommandFailure } from './failure.ts';
+import { UNTAKEN_MS, followRun, type Followed } from './follow-run.ts';
+import { nonEmpty } from './options.ts';
+import type { Output } from './output.ts';
+import { atPlace, uiAddress, type Place } from './place.ts';
+import { requirePolicyFile, type PolicyFile } from './policy-file.ts';
+import { checkService } from './preflight.ts';
+import { drawProgress, stepLines } from './progress-text.ts';
+import { reportText, statusSentence } from './report-text.ts';
+import { showReport } from './report.ts';
+import { idOfRun, refusedFor, runInTheWay } from './run-names.ts';
+import {
+  describeRun,
+  holdsOf,
+  isEndedFromOutside,
+  listRuns,
+  readInput,
+  readRun,
+  type RunFacts,
+} from './runs.ts';
+import { startRun, summaryOf } from './start-run.ts';
+
+type RunOptions = JsonOption &
+  BatchOption & {
+    readonly id?: string;
+    readonly detach?: true;
+    readonly wait?: true;
+    readonly goOn?: true;
+    readonly yes?: true;
+  };
+
+export function addRun(program: Command, session: Session): void {
+  const command = program
+    .command('run')
+    .description(
+      'Runs a policy. The run is named by policy and date: started once, however often this is typed. Open: attaches.\n' +
+        'Terminated or timed out: starts it again, and it adopts what the service has. Ended: shows its report, sends\n' +
+        'nothing. Ctrl-C only leaves; the run goes on. Returns when the run ends or has been held for 15 s.',
+    )
+    .argument('<policy>', 'policy file')
+    .option(
+      '--id <id>',
+      'id of the run, beginning with its date; default: today in the policy’s zone',
+      nonEmpty,
+    )
+    .option('--detach', 'start it and return at once')
+    .option('--wait', 'stay while the run is held, until it ends')
+    .option('--go-on', 'start an ended run again with what is not paid or traded; takes a cancel back')
+    .option('--yes', 'do not ask before live money moves')
+    .addOption(batchOption())
+    .action((file: string, options: RunOptions) =>
+      act(session, options, async (output) => {
+        refuseBatch(options);
+        return run(output, file, options);
+      }),
+    );
+  teach(command, {
+    examples: [
+      'cambist run policies/mxn-supplier.yaml',
+      'cambist run policies/mxn-supplier.yaml --id 2026-11-21-second',
+      'cambist run policies/mxn-supplier.yaml --json | jq .totals',
+    ],
+    endings: [
+      'done',
+      'bad input',
+      'configuration',
+      'refused by us',
+      'refused by the service',
+      'needs a human',
+      'infrastructure',
+      'waiting',
+      'detached',
+    ],
+  });
+}
+
+/** One use of the command: everything that its steps share. */
+type Course = {
+  readonly output: Output;
+  readonly options: RunOptions;
+  readonly place: Place;
+  readonly settings: Settings;
+  readonly policyFile: PolicyFile;
+  readonly run: RunName;
+  readonly today: string;
+};
+
+async function run(output: Output, file: string, options: RunOptions): Promise<Ending> {
+  const { io } = output;
+  const policyFile = await requirePolicyFile(output, file);
+  const settings = await loadSettings(io.env, io.cwd);
+  for (const warning of settings.warnings) output.note(warning);
+  requireEnvironment(policyFile, settings);
+  const today = todayIn(policyFile.policy.zone, io.now());
+  const name = { policy: policyFile.policy.name, id: idOfRun(options.id, today) };
+  return atPlace(io, settings.mode, (place) =>
+    bringAbout({ output, options, place, settings, policyFile, run: name, today }),
+  );
+}
+
+/** @throws CommandFailure when the policy is for another environment than the configured one */
+export function requireEnvironment(policyFile: PolicyFile, settings: Settings): void {
+  const { environment } = policyFile.policy;
+  if (environment === settings.mode.toLowerCase()) return;
+  throw new CommandFailure('configuration', [
+    {
+      code: 'PLAN_ENVIRONMENT',
+      place: `${policyFile.file}, environment`,
+      message: `the policy says "${environment}", CAMBIST_APP_MODE is ${settings.mode}; nothing was sent`,
+      fix: 'Use the mode that the policy is for, or change `environment:` in it on purpose.',
+    },
+  ]);
+}
+
+/** Finds the run or starts it, and shows what comes of it. Again when somebody else was quicker. */
+async function bringAbout(course: Course): Promise<Ending> {
+  const { place, run: name, options, output } = course;
+  for (;;) {
+    const facts = await describeRun(place.client, place.mode, name);
+    await requireSamePolicy(course, facts);
+    if (facts !== null && facts.isOpen) {
+      output.note(`${runName(name)} is open already; attaching.`);
+      return options.detach === true ? shownAsStarted(course) : follow(course, facts.startedAtMs);
+    }
+    if (facts !== null && !isEndedFromOutside(facts) && options.goOn !== true)
+      return showEnded(course, facts);
+    if (facts !== null && facts.temporalStatus === 'COMPLETED') {
+      output.note(`${runName(name)} is completed; there is nothing to do.`);
+      return showReport(output, place, await readRun(place.client, facts));
+    }
+    if (await start(course, facts))
+      return options.detach === true ? shownAsStarted(course) : follow(course, output.io.now());
+  }
+}
+
+/** The plan counts, else what the run was started with. @throws CommandFailure with the difference */
+async function requireSamePolicy(course: Course, facts: RunFacts | null): Promise<void> {
+  const { place, run: name, policyFile } = course;
+  const plan = await readFirstPlan(place.client, place.mode, name);
+  const input = plan === null && facts?.isOpen === true ? await readInput(place.client, facts) : null;
+  const planned = plan?.policy.text ?? input?.policyText ?? null;
+  if (planned === null || planned === policyFile.text) return;
+  throw new CommandFailure(
+    'refused by us',
+    [
+      {
+        code: 'POLICY_CHANGED',
+        place: runName(name),
+        message: `run ${runName(name)} was planned with another text of the policy than ${policyFile.file} has now; nothing was sent`,
+        fix: `Run it with the text that it was planned with, or start another run with --id ${course.today}-second.`,
+      },
+    ],
+    difference(
+      { label: `the plan of ${runName(name)}`, text: planned },
+      { label: policyFile.file, text: policyFile.text },
+    ),
+  );
+}
+
+/** A run that ended with a report: shown, and nothing is sent. */
+async function showEnded(course: Course, facts: RunFacts): Promise<Ending> {
+  const { output, place, run: name } = course;
+  const view = await readRun(place.client, facts);
+  const ending = showReport(output, place, view);
+  if (view.report.status === 'COMPLETED') {
+    output.note(`\n${runName(name)} is completed; there is nothing to do.`);
+    return ending;
+  }
+  const rest = [...view.report.legs, ...view.report.payments].filter(
+    (item) => item.outcome !== 'TRADED' && item.outcome !== 'PAID',
+  );
+  const what = rest.length === 0 ? 'the plan' : rest.map((item) => item.id).join(', ');
+  output.note(`\n${runName(name)} has ended; nothing was sent. With --go-on this would go on: ${what}.`);
+  return ending;
+}
+
+/** Starts the run, or starts it again. False when somebody else did in the meantime. */
+async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
+  const { output, options, place, settings, policyFile, run: name, today } = course;
+  const { client, mode } = place;
+  if (options.id === undefined) {
+    const others = await listRuns(client, mode, { policy: name.policy, limit: null });
+    const inTheWay = runInTheWay(
+      others.map((other) => ({ ...other, isCompleted: other.temporalStatus === 'COMPLETED' })),
+      today,
+      output.io.now(),
+    );
+    if (inTheWay !== null) throw refusedFor(inTheWay, today);
+  }
+  await lookAtService(output, settings);
+  if (mode === 'LIVE') await confirm(course);
+  if (facts !== null && options.goOn === true) await takeCancelBack(course);
+  return startRun({
+    client,
+    taskQueue: place.taskQueue,
+    mode,
+    run: name,
+    policyFile,
+    again: facts !== null,
+  });
+}
+
+async function lookAtService(output: Output, settings: Settings): Promise<void> {
+  const service = createClient(settings, 'read');
+  try {
+    const { origin, basePath } = settings.address;
+    const remark = await checkService(service, { address: `${origin}${basePath}`, now: output.io.now });
+    if (remark !== null) output.note(remark);
+  } finally {
+    await service.close();
+  }
+}
+
+/** Live money moves only when a person or `--yes` says so. @throws CommandFailure */
+async function confirm({ output, options, policyFile, run: name }: Course): Promise<void> {
+  if (options.yes === true) return;
+  const refuse = (message: string): never => {
+    throw new CommandFailure('refused by us', [
+      {
+        code: 'NOT_CONFIRMED',
+        place: runName(name),
+        message: `${message}; nothing was sent`,
+        fix: 'Answer `yes`, or start it with --yes.',
+      },
+    ]);
+  };
+  const { policy } = policyFile;
+  const { ask } = output.io;
+  if (ask === null) return refuse('this moves live money, and there is no terminal to ask at');
+  output.note(`${runName(name)}, LIVE: ${summaryOf(policy)}.`);
+  for (const { id, account, amount } of policy.withdraw) {
+    const what = amount.kind === 'fixed' ? amount.value : 'the proceeds, in';
+    output.note(`  pay ${what} ${policy.convert.buy} to ${account} (${id})`);
+  }
+  const answer = await ask('Go ahead with live money? Type yes: ');
+  if (answer.trim().toLowerCase() !== 'yes') refuse('the answer was not `yes`');
+}
+
+/** `--go-on` after a cancel: the word is kept first, so that the new start finds it. */
+async function takeCancelBack(course: Course): Promise<void> {
+  const { client, mode, taskQueue } = course.place;
+  const of = { client, mode, taskQueue, run: course.run };
+  const words = await withWorker(course, () => readWords(of));
+  if (!isCancelled(words)) return;
+  await withWorker(course, () => recordWord(of, { kind: 'go-on', by: 'run --go-on', atMs: Date.now() }));
+}
+
+async function withWorker<T>({ place, run: name }: Course, work: () => Promise<T>): Promise<T> {
+  try {
+    return await place.client.withDeadline(Date.now() + UNTAKEN_MS, work);
+  } catch (error) {
+    throw new CommandFailure('infrastructure', [
+      {
+        code: 'NO_WORKER',
+        place: runName(name),
+        message: `no worker answered within ${UNTAKEN_MS / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
+        fix: 'Start one with `cambist worker`, then try again.',
+      },
+    ]);
+  }
+}
+
+/** `--detach`: the run as far as this command knows it. */
+function shownAsStarted(course: Course): Ending {
+  const { output, run: name } = course;
+  output.document(startedReport(course, []));
+  output.say(`${runName(name)} goes on; see \`cambist status ${runName(name)}\`.`);
+  return 'waiting';
+}
+
+/** The report of a run that nobody has answered for yet. */
+function startedReport(course: Course, problems: Report['problems']): Report {
+  const { place, policyFile, run: name } = course;
+  const policy = { name: name.policy, hash: policyFile.hash };
+  const report = makeReport(newRunState(name, workflowIdOf(place.mode, name), policy));
+  return { ...report, problems };
+}
+
+/** Shows the run until it ends, is held, or the person leaves. */
+async function follow(course: Course, startedAtMs: number): Promise<Ending> {
+  const { output, place, run: name, options } = course;
+  const left = new AbortController();
+  const stopListening = output.io.onInterrupt(() => left.abort());
+  const view = options.detach === true ? null : new ProgressView(output, runName(name), startedAtMs);
+  let followed: Followed;
+  try {
+    followed = await followRun({
+      client: place.client,
+      workflowId: workflowIdOf(place.mode, name),
+      stay: options.wait === true,
+      left: left.signal,
+      isUntaken: async () => (await describeRun(place.client, place.mode, name))?.isUntaken === true,
+      onProgress: (progress) => view?.take(progress),
+      onSilence: (reason) => view?.fallSilent(reason),
+    });
+  } finally {
+    view?.close();
+    stopListening();
+  }
+  return showFollowed(course, followed);
+}
+
+async function showFollowed(course: Course, followed: Followed): Promise<Ending> {
+  const { output, place, run: name } = course;
+  switch (followed.kind) {
+    case 'detached':
+      output.document(startedReport(course, []));
+      output.note(`Left; ${runName(name)} goes on. See \`cambist status ${runName(name)}\`.`);
+      return 'detached';
+    case 'untaken':
+    case 'silent': {
+      const problem = awayProblem(name, followed.kind);
+      output.document(startedReport(course, [problem]));
+      output.note(`${problem.code}: ${problem.message} ${problem.fix}`);
+      return 'infrastructure';
+    }
+    case 'ended':
+    case 'held': {
+      const facts = await describeRun(place.client, place.mode, name);
+      if (facts === null) throw new Error(`Temporal no longer knows ${runName(name)}.`);
+      const view = await readRun(place.client, facts);
+      if (!facts.isOpen) return showReport(output, place, view);
+      output.document(view.report);
+      output.show(
+        reportText({
+          report: view.report,
+          uiUrl: uiAddress(place, facts),
+          width: output.width,
+          paint: output.paint,
+        }),
+      );
+      output.note(`\n${statusSentence(view.report, view.progress, output.io.now())}`);
+      output.note('It goes on without this command; --wait would stay.');
+      return endingOf(view.report, holdsOf(view.progress));
+    }
+  }
+}
+
+function awayProblem(name: RunName, kind: 'untaken' | 'silent'): Report['problems'][number] {
+  return kind === 'untaken'
+    ? {
+        code: 'NO_WORKER',
+        item: null,
+        message: `${runName(name)} is started, but no worker took it within ${UNTAKEN_MS / 1_000} s.`,
+        fix: 'Start one with `cambist worker`; the run then goes on by itself.',
+      }
+    : {
+        code: 'NO_WORKER',
+        item: null,
+        message: `No worker answers for ${runName(name)} any more.`,
+        fix: 'See that Temporal and a worker are there (`cambist worker`); the run then goes on by itself.',
+      };
+}
+
+/** Live on a terminal, one line per step elsewhere. */
+class ProgressView {
+  readonly #output: Output;
+  readonly #name: string;
+  readonly #startedAtMs: number;
+  readonly #seen = new Map<string, string>();
+  readonly #draw: ReturnType<typeof createLogUpdate> | null;
+  readonly #timer: NodeJS.Timeout | null;
+  #progress: Progress | null = null;
+  #silence: string | null = null;
+
+  constructor(output: Output, name: string, startedAtMs: number) {
+    this.#output = output;
+    this.#name = name;
+    this.#startedAtMs = startedAtMs;
+    const stream = output.isJson ? process.stderr : process.stdout;
+    this.#draw = output.isLive ? createLogUpdate(stream) : null;
+    this.#timer = this.#draw === null ? null : setInterval(() => this.#redraw(), 300);
+  }
+
+  take(progress: Progress): void {
+    this.#progress = progress;
+    if (this.#draw !== null) return this.#redraw();
+    for (const line of stepLines(progress, this.#seen, this.#output.io.now())) this.#output.step(line);
+  }
+
+  fallSilent(reason: string | null): void {
+    if (reason === this.#silence) return;
+    this.#silence = reason;
+    if (this.#draw !== null) return this.#redraw();
+    if (reason !== null) this.#output.note(`${this.#name}: ${reason}; the run is not lost.`);
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#draw?.clear();
+    this.#draw?.done();
+  }
+
+  #redraw(): void {
+    const { width, paint, io } = this.#output;
+    this.#draw?.(
+      drawProgress({
+        name: this.#name,
+        progress: this.#progress,
+        startedAtMs: this.#startedAtMs,
+        nowMs: io.now(),
+        silence: this.#silence,
+        width,
+        paint,
+      }),
+    );
+  }
+}
