@@ -2,12 +2,14 @@
  * `awaitSettlement`: one poll an attempt; the wait between two is the retry's `nextRetryDelay`, which costs no event.
  * Ends when the money is there (or the trade says it is settled), or when the service's word says it never will be.
  */
-import { compare } from '../domain/money.ts';
+import { Context as ActivityContext } from '@temporalio/activity';
+import { compare, sum } from '../domain/money.ts';
+import { isOfRun } from '../domain/plan.ts';
+import { generationOf } from '../domain/references.ts';
 import type { Reply } from '../domain/reply.ts';
-import type { Balances } from '../domain/records.ts';
 import { LOOK_BACK_MS } from '../domain/looks.ts';
 import { sweep } from '../service/observe.ts';
-import type { Activities, Settlement, SettlementCall } from '../workflows/activities.ts';
+import type { Activities, Settlement, SettlementCall } from '../workflows/calls.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
@@ -19,26 +21,37 @@ export const awaitSettlement =
     beating(() => poll(deps, call));
 
 async function poll(deps: Deps, call: SettlementCall): Promise<Settlement> {
-  if (call.until === 'funds') {
-    const balances = told(deps, await deps.reader.balances());
-    if (balances.kind !== 'DONE') throw notYet(balances, 'The balances could not be read');
-    if (compare(withdrawable(balances.value, call.currency), call.needed) >= 0)
-      return { kind: 'settled', status: null };
-  }
+  const missing = call.until === 'funds' ? await missingFunds(deps, call) : null;
+  if (missing === 'none') return { kind: 'settled', status: null };
   const status = await tradeStatus(deps, call);
   const { settled, failed } = deps.facts.tradeWords;
   if (failed.includes(status)) return { kind: 'failed', status };
-  if (call.until === 'status' && settled.includes(status)) return { kind: 'settled', status };
-  const goal =
-    call.until === 'funds' ? `${call.needed} ${call.currency} to be withdrawable` : 'a settled word';
+  // In a run that did not begin by itself, payments may have gone out already and taken the money: the word counts too.
+  const maybePaid = call.plan.pinnedFor !== ActivityContext.current().info.workflowExecution?.runId;
+  if ((call.until === 'status' || maybePaid) && settled.includes(status)) return { kind: 'settled', status };
   throw notYet(
     null,
-    `Leg "${call.leg}" waits for ${goal}; the service says "${status}" of its trade ${call.tradeId}`,
+    `Leg "${call.leg}" waits for ${missing ?? 'a settled word'}; the service says "${status}" of its trade ${call.tradeId}`,
   );
 }
 
-function withdrawable(balances: Balances, currency: string): string {
-  return balances.balances.find((row) => row.currency === currency)?.withdrawable ?? '0';
+/** `none` when what is withdrawable covers what this run still has to pay, else what is missing, in words. */
+async function missingFunds(deps: Deps, call: SettlementCall): Promise<string> {
+  const balances = told(deps, await deps.reader.balances());
+  if (balances.kind !== 'DONE') throw notYet(balances, 'The balances could not be read');
+  const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
+  const needed = sum(call.unpaid.map((payment) => payment.amount));
+  if (compare(there, needed) >= 0) return 'none';
+  // What was paid before a reset is no longer to be paid.
+  const { records } = await sweep(deps.reader.listWithdrawals, {
+    sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
+    wanted: (record) => isOfRun(call.plan.run, record.tag),
+  });
+  const unsent = call.unpaid.filter(
+    ({ reference }) => !records.some((record) => generationOf(reference, record.tag ?? '') !== null),
+  );
+  const left = sum(unsent.map((payment) => payment.amount));
+  return compare(there, left) >= 0 ? 'none' : `${left} ${call.currency} to be withdrawable (${there} are)`;
 }
 
 /** The service's word for a trade: by its id, or by the list where that answer cannot be read. */

@@ -5,7 +5,7 @@
 import { LOOK_BACK_MS } from '../domain/looks.ts';
 import type { Withdrawal } from '../domain/records.ts';
 import { sweep } from '../service/observe.ts';
-import type { Activities, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/activities.ts';
+import type { Activities, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/calls.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
@@ -25,10 +25,12 @@ async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswe
   });
   const { paid, failed } = deps.facts.withdrawalWords;
   const statusById = new Map(records.map((record) => [record.id, record.status]));
-  const ended = call.items.flatMap(({ id, withdrawalId }) => {
-    const status = statusById.get(withdrawalId);
-    if (status === undefined || !(paid.includes(status) || failed.includes(status))) return [];
-    return [{ id, status, paid: paid.includes(status) }];
+  const ended = call.items.flatMap((item) => {
+    const status = statusById.get(item.withdrawalId);
+    if (status === undefined) return [];
+    const isPaid = paid.includes(status);
+    const news = isPaid ? !item.paid : failed.includes(status);
+    return news ? [{ id: item.id, status, paid: isPaid }] : [];
   });
   if (ended.length > 0) return { ended };
   const words = [...new Set(statusById.values())].join(', ');

@@ -1,6 +1,6 @@
 /** `createWithdrawals`: sends a slice of payments side by side and returns an outcome for each. */
 import { createWithdrawalSteps } from '../domain/withdrawal-steps.ts';
-import type { PaymentsAnswer, PaymentsCall } from '../workflows/activities.ts';
+import type { PaymentsAnswer, PaymentsCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { Driver } from './driver.ts';
 import { beating } from './heartbeats.ts';

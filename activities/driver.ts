@@ -21,7 +21,7 @@ import {
 import { hashKey } from '../service/idempotency-key.ts';
 import { sweep } from '../service/observe.ts';
 import type { Fetched } from '../service/schemas.ts';
-import type { Call } from '../workflows/activities.ts';
+import type { Call } from '../workflows/calls.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';

@@ -1,5 +1,5 @@
 /** The activities of a worker, made from what the composition root gives. */
-import type { Activities } from '../workflows/activities.ts';
+import type { Activities } from '../workflows/calls.ts';
 import { awaitSettlement } from './await-settlement.ts';
 import { awaitWithdrawals } from './await-withdrawals.ts';
 import { createWithdrawals } from './create-withdrawals.ts';

@@ -20,7 +20,7 @@ import { loadPolicy } from '../language/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { formatProblem, type PolicyProblem } from '../language/problem.ts';
 import { observeService } from '../service/observe.ts';
-import type { Activities, Observed } from '../workflows/activities.ts';
+import type { Activities, Observed } from '../workflows/calls.ts';
 import type { ObserveInput, PinInput } from '../workflows/names.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';

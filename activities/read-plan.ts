@@ -1,5 +1,5 @@
 /** `readPlan`: starts or finds the pin of a run and reads its plan. */
-import type { Activities } from '../workflows/activities.ts';
+import type { Activities } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 

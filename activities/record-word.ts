@@ -1,5 +1,5 @@
 /** `recordWord`: keeps a word that came by way of Temporal (its Cancel button) as if a person had typed it. */
-import type { Activities } from '../workflows/activities.ts';
+import type { Activities } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 
 export const recordWord =

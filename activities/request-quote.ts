@@ -1,6 +1,6 @@
 /** `requestQuote`: a quote inside the guard for one leg, or what stands in its way. */
 import { requestQuoteSteps } from '../domain/trade-steps.ts';
-import type { LegAnswer, LegCall } from '../workflows/activities.ts';
+import type { LegAnswer, LegCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { Driver } from './driver.ts';
 import { beating } from './heartbeats.ts';

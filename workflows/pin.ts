@@ -6,7 +6,8 @@ import { ApplicationFailure, condition, setHandler, workflowInfo } from '@tempor
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan, type Plan } from '../domain/plan.ts';
 import type { Waiting } from '../domain/report.ts';
-import { reads, type Observed } from './activities.ts';
+import { reads } from './activities.ts';
+import type { Observed } from './calls.ts';
 import { waitingQuery, wakeSignal, type PinInput } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 

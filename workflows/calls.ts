@@ -1,0 +1,104 @@
+/**
+ * What the workflows ask of the activities: one step each, safe to repeat. Only types here; how long each may take is
+ * in `activities.ts`, the activities themselves are in `activities/`.
+ */
+import type { Leg, Observation, Payment, Plan, Fences } from '../domain/plan.ts';
+import type { Policy, ReferenceRates } from '../domain/policy.ts';
+import type { Evidence } from '../domain/report.ts';
+import type { Problem, Wait } from '../domain/stepper.ts';
+import type { LegState, LegStep } from '../domain/trade-steps.ts';
+import type { Word } from '../domain/words.ts';
+import type { PaymentState, PaymentStep } from '../domain/withdrawal-steps.ts';
+import type { ObserveInput, PinInput, PinState } from './names.ts';
+
+/** The plan without its items, as every call needs it. */
+export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy'>;
+
+export function headOf(plan: Plan): PlanHead {
+  const { legs: _legs, payments: _payments, policy: _policy, ...head } = plan;
+  return head;
+}
+
+/** What every call that may write says about the run: tells a reset or a repeat, identifies no money. */
+export type Call = {
+  readonly plan: PlanHead;
+  readonly originalRunId: string;
+  readonly runStartedAtMs: number;
+};
+
+export type LegCall = Call & {
+  readonly leg: Leg;
+  readonly state: LegState;
+  readonly othersAccepted: boolean;
+};
+export type LegAnswer = { readonly step: LegStep; readonly evidence: readonly Evidence[] };
+
+export type PaymentsCall = Call & {
+  readonly items: readonly {
+    readonly payment: Payment;
+    readonly amount: string;
+    readonly state: PaymentState;
+  }[];
+  /** Ids that the service gave us for the run's other payments. */
+  readonly acceptedIds: readonly string[];
+};
+export type PaymentsAnswer = {
+  readonly items: readonly { readonly id: string; readonly step: PaymentStep }[];
+  readonly evidence: readonly Evidence[];
+};
+
+/** What the service must show before payments go out. */
+export type SettlementCall = {
+  readonly plan: PlanHead;
+  readonly leg: string;
+  readonly tradeId: string;
+  readonly until: 'funds' | 'status';
+  readonly currency: string;
+  /** What this run still has to pay in `currency`, as far as it knows. */
+  readonly unpaid: readonly { readonly reference: string; readonly amount: string }[];
+};
+export type Settlement =
+  | { readonly kind: 'settled'; readonly status: string | null }
+  /** The service's word says that it will never settle. */
+  | { readonly kind: 'failed'; readonly status: string };
+
+export type WithdrawalsCall = {
+  readonly plan: PlanHead;
+  /** `paid`: what is known of it; a paid one may still be returned. */
+  readonly items: readonly { readonly id: string; readonly withdrawalId: string; readonly paid: boolean }[];
+};
+/** The payments of the call whose last word is news; the others are asked for again. */
+export type WithdrawalsAnswer = {
+  readonly ended: readonly { readonly id: string; readonly status: string; readonly paid: boolean }[];
+};
+
+/** What the service and the policy say before there is a plan; `compilePlan` makes the plan from it. */
+export type Observed =
+  | {
+      readonly kind: 'observed';
+      readonly policy: Policy;
+      readonly date: string;
+      readonly fences: Fences;
+      readonly referenceRates: ReferenceRates | null;
+      readonly decimals: Readonly<Record<string, number>>;
+      readonly observation: Observation;
+    }
+  /** An earlier completed pin of the same id: its plan counts for ever. */
+  | { readonly kind: 'pinned'; readonly plan: Plan }
+  | { readonly kind: 'wait'; readonly wait: Wait }
+  /** The policy or its files cannot be read: no plan, nothing sent. */
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
+export interface Activities {
+  /** For `run`: starts or finds the run's pin and reads its plan. */
+  readPlan(input: PinInput): Promise<PinState>;
+  /** For `pin`: reads policy and service. */
+  observe(input: ObserveInput): Promise<Observed>;
+  requestQuote(call: LegCall): Promise<LegAnswer>;
+  executeTrade(call: LegCall): Promise<LegAnswer>;
+  awaitSettlement(call: SettlementCall): Promise<Settlement>;
+  createWithdrawals(call: PaymentsCall): Promise<PaymentsAnswer>;
+  awaitWithdrawals(call: WithdrawalsCall): Promise<WithdrawalsAnswer>;
+  /** Keeps a word outside the run's history, as the command line does. */
+  recordWord(call: { readonly plan: PlanHead; readonly word: Word }): Promise<void>;
+}

@@ -1,0 +1,450 @@
+/**
+ * The course of a run through its plan, readable from top to bottom as the business reads: plan, convert, wait for
+ * settlement, pay. It decides nothing about replies (the stepper in `domain/` does) and knows no Temporal: everything
+ * that it awaits comes through `Ports`, so that a model can drive the same code. Ends when no item is open; never
+ * while something is in doubt (M3, M8).
+ */
+import { round } from '../domain/money.ts';
+import type { Plan } from '../domain/plan.ts';
+import { runName } from '../domain/references.ts';
+import {
+  addEvidence,
+  adoptPlan,
+  statusOf,
+  type LegRecord,
+  type PaymentRecord,
+  type RunState,
+  type Waiting,
+} from '../domain/report.ts';
+import type { Problem, Wait } from '../domain/stepper.ts';
+import type { PaymentStep } from '../domain/withdrawal-steps.ts';
+import { headOf, type Activities, type Call, type Settlement, type SettlementCall } from './calls.ts';
+import type { PinInput, PinState, Progress, RunInput } from './names.ts';
+
+/** Everything that a course awaits or asks of the world: the activities, durable waits, the run's own facts. */
+export type Ports = Pick<
+  Activities,
+  'readPlan' | 'requestQuote' | 'executeTrade' | 'createWithdrawals' | 'awaitWithdrawals' | 'recordWord'
+> & {
+  /** A poll that may be given up. */
+  awaitSettlement(call: SettlementCall): {
+    readonly settled: Promise<Settlement>;
+    readonly giveUp: () => void;
+  };
+  /** Waits until `condition` holds, at most `timeoutMs`; false when the time was up. */
+  waitUntil(condition: () => boolean, timeoutMs?: number): Promise<boolean>;
+  nowMs(): number;
+  /** `originalExecutionRunId` and start of the Temporal run. */
+  readonly originalRunId: string;
+  readonly runStartedAtMs: number;
+  /** Called whenever the state has changed: shows it to people. */
+  show(): void;
+};
+
+/** The run cannot go on: no plan, another policy, a broken invariant. Carries what a person must know. */
+export class RunRefused extends Error {
+  override readonly name = 'RunRefused';
+  readonly code: string;
+  readonly problems: readonly Problem[];
+
+  constructor(code: string, message: string, problems: readonly Problem[]) {
+    super(message);
+    this.code = code;
+    this.problems = problems;
+  }
+}
+
+/** Payments of one call of `createWithdrawals`: one each in small runs, so that each is seen in the UI. */
+const SMALL_RUN = 50;
+const SLICE = 25;
+
+/** One course of a run. `complete` ends with every item decided, or throws `RunRefused`. */
+export class Course {
+  readonly input: RunInput;
+  readonly state: RunState;
+  readonly ports: Ports;
+  #cancelRecorded = false;
+  /** Counts whatever ends waits early: a person's signal, a cancel, an outcome. */
+  #wakes = 0;
+
+  constructor(input: RunInput, state: RunState, ports: Ports) {
+    this.input = input;
+    this.state = state;
+    this.ports = ports;
+  }
+
+  /** Ends every wait: something has changed. */
+  wake(): void {
+    this.#wakes += 1;
+  }
+
+  /** What is not sent stays unsent; takes effect between steps. */
+  cancel(): void {
+    this.state.cancelled = true;
+    this.wake();
+  }
+
+  async complete(): Promise<void> {
+    const plan = await this.readPlan();
+    adoptPlan(this.state, plan);
+    this.show();
+    for (const leg of this.state.legs) await this.convert(plan, leg);
+    await this.waitForSettlement(plan);
+    this.dropDependants();
+    await Promise.all([this.pay(plan), this.track(plan)]);
+    this.state.ended = true;
+    this.show();
+  }
+
+  /** The plan that counts: the first completed result of this run's pin. */
+  async readPlan(): Promise<Plan> {
+    const pinInput: PinInput = { ...this.input, forRun: this.ports.originalRunId };
+    for (;;) {
+      const answer: PinState = await this.ports.readPlan(pinInput);
+      switch (answer.kind) {
+        case 'plan':
+          return samePolicy(this.input, answer.plan);
+        case 'refused':
+          throw new RunRefused('PLAN_REFUSED', 'No plan can be made; nothing was sent.', answer.problems);
+        case 'waiting':
+          if (this.state.cancelled)
+            throw new RunRefused('CANCELLED', 'Cancelled before there was a plan; nothing was sent.', []);
+          await this.pause(this.state, { ...(answer.waiting ?? PLANNING), afterMs: PLAN_POLL_MS });
+      }
+    }
+  }
+
+  /** Quote and trade until the leg is traded, ended or in a person's hands. */
+  async convert(plan: Plan, record: LegRecord): Promise<void> {
+    while (record.outcome === 'PENDING' || record.outcome === 'NEEDS_HUMAN') {
+      await this.recordCancel(plan);
+      const call = {
+        ...this.call(plan),
+        leg: record.leg,
+        state: record.state,
+        othersAccepted: this.othersAccepted(),
+      };
+      const { step, evidence } = await (record.state.quote === null
+        ? this.ports.requestQuote(call)
+        : this.ports.executeTrade(call));
+      addEvidence(this.state, evidence);
+      record.state = step.state;
+      switch (step.kind) {
+        case 'quoted':
+        case 'requote':
+          record.outcome = 'PENDING';
+          break;
+        case 'traded':
+          record.outcome = 'TRADED';
+          record.traded = step.traded;
+          break;
+        case 'not traded':
+          record.outcome = 'NOT_TRADED';
+          record.problem = step.problem;
+          break;
+        case 'wait':
+          record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
+          await this.pause(record, step.wait);
+      }
+    }
+  }
+
+  /** Money that a leg bought must be there before it is paid on. Late: it says so, and goes on waiting. */
+  async waitForSettlement(plan: Plan): Promise<void> {
+    this.fixProceeds();
+    for (const record of this.state.legs) {
+      const unpaid = this.stillToPay(record);
+      if (record.traded === null || (plan.settle.until === 'funds' && unpaid.length === 0)) continue;
+      const { tradeId } = record.traded;
+      const { settled, giveUp } = this.ports.awaitSettlement({
+        plan: headOf(plan),
+        leg: record.leg.id,
+        tradeId,
+        until: plan.settle.until,
+        currency: record.leg.buy,
+        unpaid,
+      });
+      const poll = { open: true };
+      const close = () => {
+        poll.open = false;
+      };
+      settled.then(close, close);
+      const over = () => !poll.open || this.state.cancelled;
+      this.showWaiting(record, settlementWait(record, plan, false));
+      if (plan.settle.lateAfterMs !== null && !(await this.ports.waitUntil(over, plan.settle.lateAfterMs))) {
+        this.showWaiting(record, settlementWait(record, plan, true));
+      }
+      await this.ports.waitUntil(over);
+      record.waiting = null;
+      if (poll.open) {
+        giveUp();
+        await settled.catch(() => undefined);
+        continue;
+      }
+      const result = await settled;
+      record.settled = result.kind === 'settled';
+      record.traded = { ...record.traded, status: result.status ?? record.traded.status };
+      if (result.kind === 'failed') record.problem = settlementFailed(record, result.status);
+    }
+  }
+
+  /** A payment whose leg was not traded, or will never settle, is not sent. */
+  dropDependants(): void {
+    for (const record of this.state.payments) {
+      const leg = this.state.legs.find((candidate) => candidate.leg.id === record.payment.dependsOn);
+      if (leg === undefined || (leg.outcome === 'TRADED' && leg.settled !== false)) continue;
+      record.outcome = 'NOT_PAID';
+      record.problem = {
+        code: leg.problem?.code === 'CANCELLED' ? 'CANCELLED' : 'LEG_NOT_TRADED',
+        item: record.payment.id,
+        message: `Leg "${leg.leg.id}" brought no ${record.payment.currency}: ${leg.problem?.message ?? leg.outcome}`,
+        fix: leg.problem?.fix ?? 'See the leg.',
+      };
+    }
+  }
+
+  /** Sends every payment that is due, a slice a call, until none is unsent. */
+  async pay(plan: Plan): Promise<void> {
+    const size = this.state.payments.length <= SMALL_RUN ? 1 : SLICE;
+    const wakeAtMs = new Map<PaymentRecord, number>();
+    for (;;) {
+      const unsent = this.state.payments.filter((record) => isOpen(record) && record.accepted === null);
+      if (unsent.length === 0) return;
+      await this.recordCancel(plan);
+      const due = unsent.filter((record) => (wakeAtMs.get(record) ?? 0) <= this.ports.nowMs()).slice(0, size);
+      if (due.length === 0) {
+        await this.sleep(Math.min(...unsent.map((record) => wakeAtMs.get(record) ?? 0)) - this.ports.nowMs());
+        if (this.state.cancelled) wakeAtMs.clear();
+        continue;
+      }
+      const answer = await this.ports.createWithdrawals({
+        ...this.call(plan),
+        items: due.map((record) => ({
+          payment: record.payment,
+          amount: record.amount ?? '0',
+          state: record.state,
+        })),
+        acceptedIds: this.state.payments.flatMap((record) => record.accepted?.withdrawalId ?? []),
+      });
+      addEvidence(this.state, answer.evidence);
+      for (const record of due) {
+        const item = answer.items.find((candidate) => candidate.id === record.payment.id);
+        if (item === undefined)
+          throw new RunRefused('ANSWER_INCOMPLETE', `No outcome for payment "${record.payment.id}".`, []);
+        this.takeStep(record, item.step, wakeAtMs);
+      }
+      this.show();
+    }
+  }
+
+  takeStep(record: PaymentRecord, step: PaymentStep, wakeAtMs: Map<PaymentRecord, number>): void {
+    record.state = step.state;
+    record.waiting = null;
+    switch (step.kind) {
+      case 'accepted':
+        record.outcome = 'PENDING';
+        record.accepted = step.accepted;
+        record.status = step.accepted.status;
+        this.wake();
+        break;
+      case 'not paid':
+        record.outcome = 'NOT_PAID';
+        record.problem = step.problem;
+        this.wake();
+        break;
+      case 'wait': {
+        const until = this.ports.nowMs() + step.wait.afterMs;
+        wakeAtMs.set(record, until);
+        record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
+        record.waiting = { hold: step.wait.hold, problem: step.wait.problem, wakeAtMs: until };
+      }
+    }
+  }
+
+  /**
+   * Follows accepted payments to their last word: `PAID` at the paid word, not before. A paid one is watched as long as
+   * the run is open: it may still be returned.
+   */
+  async track(plan: Plan): Promise<void> {
+    const { payments } = this.state;
+    const isAwaited = (record: PaymentRecord) => isOpen(record) && record.accepted !== null;
+    for (;;) {
+      await this.ports.waitUntil(() => payments.some(isAwaited) || !payments.some(isOpen));
+      if (!payments.some(isOpen)) return;
+      const { ended } = await this.ports.awaitWithdrawals({
+        plan: headOf(plan),
+        items: payments.flatMap(({ payment, accepted, outcome }) =>
+          accepted === null || outcome === 'NOT_PAID'
+            ? []
+            : [{ id: payment.id, withdrawalId: accepted.withdrawalId, paid: outcome === 'PAID' }],
+        ),
+      });
+      for (const { id, status, paid } of ended) {
+        const record = payments.find((candidate) => candidate.payment.id === id);
+        if (record === undefined) continue;
+        record.status = status;
+        record.outcome = paid ? 'PAID' : 'NOT_PAID';
+        if (!paid) record.problem = paymentFailed(record, status);
+      }
+      this.show();
+    }
+  }
+
+  /** The amount of a payment of proceeds, once its leg has brought them; cut by the rounding that the policy names. */
+  fixProceeds(): void {
+    for (const record of this.state.payments) {
+      const { amount } = record.payment;
+      if (amount.kind !== 'proceeds') continue;
+      const leg = this.state.legs.find((candidate) => candidate.leg.id === amount.leg);
+      if (leg?.traded) record.amount = round(leg.traded.buyAmount, amount.decimals, amount.rounding);
+    }
+  }
+
+  /** What this run still has to pay in the currency that a leg buys. */
+  stillToPay(record: LegRecord): SettlementCall['unpaid'] {
+    return this.state.payments.flatMap(({ payment, amount, outcome }) =>
+      amount === null || payment.currency !== record.leg.buy || outcome === 'PAID' || outcome === 'NOT_PAID'
+        ? []
+        : [{ reference: payment.reference, amount }],
+    );
+  }
+
+  call(plan: Plan): Call {
+    const { originalRunId, runStartedAtMs } = this.ports;
+    return { plan: headOf(plan), originalRunId, runStartedAtMs };
+  }
+
+  othersAccepted(): boolean {
+    return (
+      this.state.legs.some((leg) => leg.traded !== null) ||
+      this.state.payments.some((payment) => payment.accepted !== null)
+    );
+  }
+
+  /** A cancel by Temporal's own button is kept as a word too, so that no reset loses it. */
+  async recordCancel(plan: Plan): Promise<void> {
+    if (!this.state.cancelled || this.#cancelRecorded) return;
+    this.#cancelRecorded = true;
+    await this.ports.recordWord({
+      plan: headOf(plan),
+      word: { kind: 'cancel', by: 'Temporal', atMs: this.ports.nowMs() },
+    });
+  }
+
+  /** A durable wait, shown with its reason; a wake-up ends it early. */
+  async pause(item: { waiting: Waiting | null }, wait: Wait): Promise<void> {
+    this.showWaiting(item, wait);
+    await this.sleep(wait.afterMs);
+    item.waiting = null;
+    this.show();
+  }
+
+  showWaiting(item: { waiting: Waiting | null }, wait: Wait): void {
+    item.waiting = { hold: wait.hold, problem: wait.problem, wakeAtMs: this.ports.nowMs() + wait.afterMs };
+    this.show();
+  }
+
+  /** A durable wait that a wake-up ends early. */
+  async sleep(ms: number): Promise<void> {
+    const before = this.#wakes;
+    await this.ports.waitUntil(() => this.#wakes !== before, Math.max(ms, 1));
+  }
+
+  show(): void {
+    this.ports.show();
+  }
+}
+
+/** How often a run asks again for a plan that is still being made. */
+const PLAN_POLL_MS = 2_000;
+const PLANNING = {
+  hold: 'service',
+  problem: { code: 'PLANNING', item: null, message: 'The plan is being made.', fix: 'Nothing to do.' },
+} as const;
+
+/** The plan counts only for the policy that it was made from (M4). */
+function samePolicy(input: RunInput, plan: Plan): Plan {
+  if (plan.policy.text === input.policyText) return plan;
+  throw new RunRefused(
+    'POLICY_CHANGED',
+    `Run ${runName(input.run)} was planned with another text of the policy.`,
+    [
+      {
+        code: 'POLICY_CHANGED',
+        item: null,
+        message: `The plan has the policy with SHA-256 ${plan.policy.hash}, this start has ${input.policyHash}.`,
+        fix: 'Start it with the policy that the plan was made from, or use another --id.',
+      },
+    ],
+  );
+}
+
+function isOpen(record: PaymentRecord): boolean {
+  return record.outcome === 'PENDING' || record.outcome === 'NEEDS_HUMAN';
+}
+
+function settlementWait(record: LegRecord, plan: Plan, late: boolean): Wait {
+  const message = `Leg "${record.leg.id}" is traded; its ${record.leg.buy} ${plan.settle.until === 'funds' ? 'is not withdrawable' : 'is not settled'} yet${late ? ', later than expected' : ''}.`;
+  return {
+    // The poller looks by itself every few seconds; there is no timer of ours to show.
+    afterMs: 0,
+    hold: 'settlement',
+    problem: {
+      code: late ? 'SETTLEMENT_LATE' : 'AWAITING_SETTLEMENT',
+      item: record.leg.id,
+      message,
+      fix: 'Nothing to do: it looks again by itself.',
+    },
+  };
+}
+
+function settlementFailed(record: LegRecord, word: string): Problem {
+  return {
+    code: 'SETTLEMENT_FAILED',
+    item: record.leg.id,
+    message: `The service says "${word}" of trade ${record.traded?.tradeId ?? ''}: it will not settle.`,
+    fix: 'Ask the operator of the service; no payment of its money was sent.',
+  };
+}
+
+function paymentFailed(record: PaymentRecord, word: string): Problem {
+  return {
+    code: 'WITHDRAWAL_FAILED',
+    item: record.payment.id,
+    message: `The service accepted withdrawal ${record.accepted?.withdrawalId ?? ''} and then said "${word}".`,
+    fix: 'Find out why at the service; it is never paid again by itself.',
+  };
+}
+
+/** Item by item, in words, for a terminal. */
+export function progressOf(state: RunState): Progress {
+  const plan = {
+    id: 'plan',
+    kind: 'plan',
+    step: state.plan === null ? 'reading' : 'pinned',
+    waiting: state.waiting,
+  } as const;
+  const legs = state.legs.map((record) => ({
+    id: record.leg.id,
+    kind: 'leg' as const,
+    step:
+      record.outcome === 'PENDING'
+        ? record.state.quote === null
+          ? 'quoting'
+          : 'trading'
+        : `${record.outcome}${record.settled === true ? ', settled' : ''}`,
+    waiting: record.waiting,
+  }));
+  const payments = state.payments.map((record) => ({
+    id: record.payment.id,
+    kind: 'payment' as const,
+    step:
+      record.outcome === 'PENDING'
+        ? record.accepted === null
+          ? 'to be sent'
+          : `accepted, ${record.status ?? ''}`
+        : record.outcome,
+    waiting: record.waiting,
+  }));
+  return { status: statusOf(state), items: [plan, ...legs, ...payments] };
+}
