@@ -16,8 +16,9 @@ type CancelOptions = JsonOption & { readonly by?: string };
 export function addCancel(program: Command, session: Session): void {
   const command = program
     .command('cancel')
+    .summary('cancels a run: what is not sent stays unsent')
     .description(
-      'Cancels a run: what is not sent stays unsent, what was sent stays and is followed to its end. Only\n' +
+      'Cancels a run: what is not sent stays unsent, what was sent stays and is followed to its end. Only ' +
         '`cambist run … --go-on` takes it back; a reset does not.',
     )
     .argument('<run>', 'the run as `policy.id`, or its workflow id')

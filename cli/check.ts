@@ -11,6 +11,7 @@ import { count, paragraphOf } from './text.ts';
 export function addCheck(program: Command, session: Session): void {
   const command = program
     .command('check')
+    .summary('finds every mistake in policy files, offline')
     .description(
       'Checks policy files, offline: every mistake at once, with its place, and what to write instead.',
     )

@@ -2,6 +2,7 @@
  * Follows a run from outside: asks for its progress, ever less often while nothing changes, and waits for its end. It
  * changes nothing, and outlives a worker or a Temporal server that is away for a while.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ServiceError,
@@ -50,6 +51,8 @@ const SILENT_MS = 60_000;
 /** Resolves as soon as there is nothing more to show, or nobody to show it to. */
 export async function followRun(options: FollowOptions): Promise<Followed> {
   const over = new AbortController();
+  // Each poll for the end listens to it.
+  setMaxListeners(0, over.signal);
   const end = untilEnd(options.client, options.workflowId, over.signal);
   try {
     return await Promise.race([
@@ -72,7 +75,7 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
   let pollMs = FIRST_POLL_MS;
   let last = '';
   for (;;) {
-    const answer = await ask(client, workflowId, over);
+    const answer = await ask(client, workflowId);
     const nowMs = performance.now();
     if (over.aborted) return { kind: 'detached' };
     if (answer.ok) {
@@ -100,12 +103,10 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
 type Answer =
   { readonly ok: true; readonly progress: Progress } | { readonly ok: false; readonly reason: string };
 
-async function ask(client: Client, workflowId: string, over: AbortSignal): Promise<Answer> {
+async function ask(client: Client, workflowId: string): Promise<Answer> {
   try {
-    const progress = await client.withAbortSignal(over, () =>
-      client.withDeadline(Date.now() + QUERY_LIMIT_MS, () =>
-        client.workflow.getHandle(workflowId).query(progressQuery),
-      ),
+    const progress = await client.withDeadline(Date.now() + QUERY_LIMIT_MS, () =>
+      client.workflow.getHandle(workflowId).query(progressQuery),
     );
     return { ok: true, progress };
   } catch (error) {
@@ -156,5 +157,7 @@ const UNAVAILABLE = 14;
 
 function isTemporalAway(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : error;
-  return isGrpcServiceError(cause) && Number(cause.code) === UNAVAILABLE;
+  if (!isGrpcServiceError(cause)) return false;
+  const code: number = cause.code;
+  return code === UNAVAILABLE;
 }

@@ -16,6 +16,7 @@ const SHOWN = 50;
 export function addList(program: Command, session: Session): void {
   const command = program
     .command('list')
+    .summary('lists runs, or those that need attention')
     .description(
       'Lists runs, newest first: the newest 50, or with --attention all that somebody should look at.',
     )

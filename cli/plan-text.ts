@@ -5,7 +5,7 @@ import type { CompileInput, Leg, Observation, Payment, Plan } from '../domain/pl
 import { runName, workflowIdOf } from '../domain/references.ts';
 import type { Problem } from '../domain/stepper.ts';
 import { formatDuration } from '../language/business-date.ts';
-import { sentence, wrap, zonedTime, type Paint } from './text.ts';
+import { capital, sentence, wrap, zonedTime, type Paint } from './text.ts';
 
 /** What `plan --json` prints, but for the exit code. */
 export type PlanDocument = {
@@ -173,7 +173,7 @@ function explainLeg(leg: Leg, plan: Plan, input: CompileInput, paint: Paint): st
   const { validForSeconds, settlement, maxQuotes } = plan.quote;
   return [
     `${paint.strong(`Leg ${leg.id}`)}: ${amount}`,
-    sentence(whyLeg(leg, input)),
+    capital(sentence(whyLeg(leg, input))),
     `Reference: ${leg.reference}`,
     `Withdrawable now: ${availableIn(observation, leg.sell)} ${leg.sell}. Short of it: \`shortfall: ${plan.shortfall}\`, ${plan.shortfall === 'skip' ? 'the leg is not traded' : 'it waits for money'}.`,
     `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`,
@@ -239,7 +239,7 @@ function explainPayment(payment: Payment, observation: Observation, paint: Paint
       : `The account is registered${account.status === null ? '' : `, ${account.status}`}${account.currency === null ? '' : `, takes ${account.currency}`}.`;
   return [
     `${paint.strong(`Payment ${payment.id}`)}: ${amount} to ${payment.account}`,
-    sentence(whyPayment(payment)),
+    capital(sentence(whyPayment(payment))),
     `Reference: ${payment.reference}`,
     accountText,
     payment.dependsOn === null

@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import { decimalsOf } from '../domain/currencies.ts';
 import { LOOK_BACK_MS } from '../domain/looks.ts';
 import { compilePlan, type CompileInput, type CompileResult } from '../domain/plan.ts';
-import { runName } from '../domain/references.ts';
 import { fencesOf, todayIn } from '../language/business-date.ts';
 import { observeService } from '../service/observe.ts';
 import { createClient, loadSettings } from '../worker/config.ts';
@@ -20,8 +19,9 @@ import { requireEnvironment } from './run.ts';
 export function addPlan(program: Command, session: Session): void {
   const command = program
     .command('plan')
+    .summary('shows what a run would do, and why; moves nothing')
     .description(
-      'Shows what a run of today would do and why each number is what it is. Moves nothing and asks no quote; needs the\n' +
+      'Shows what a run of today would do and why each number is what it is. Moves nothing and asks no quote; needs the ' +
         'service and a key (read scope is enough), not Temporal.',
     )
     .argument('<policy>', 'policy file')
@@ -77,10 +77,10 @@ async function plan(output: Output, file: string): Promise<Ending> {
   } finally {
     await client.close();
   }
-  return show(output, input, compilePlan(input));
+  return show(output, file, input, compilePlan(input));
 }
 
-function show(output: Output, input: CompileInput, result: CompileResult): Ending {
+function show(output: Output, file: string, input: CompileInput, result: CompileResult): Ending {
   if (!result.ok) {
     throw new CommandFailure(
       firstOf(result.problems.map((problem) => endingOfCode(problem.code))),
@@ -92,6 +92,6 @@ function show(output: Output, input: CompileInput, result: CompileResult): Endin
     shortfall === null ? 'done' : result.plan.shortfall === 'skip' ? 'refused by us' : 'waiting';
   output.document({ ...planDocument(result.plan, input), exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(result.plan, input, output.width, output.paint));
-  output.say(`\nNothing was moved. Run it: cambist run, as ${runName(input.run)}.`);
+  output.say(`\nNothing was moved. To run it: cambist run ${file}`);
   return ending;
 }

@@ -54,7 +54,7 @@ export function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): 
  */
 export function stepLines(progress: Progress, seen: Map<string, string>, nowMs: number): string[] {
   return progress.items.flatMap((item) => {
-    const key = `${item.kind} ${item.id}`;
+    const key = item.kind === 'plan' ? 'plan' : `${item.kind} ${item.id}`;
     const state = `${item.step} ${item.waiting?.problem.code ?? ''}`;
     if (seen.get(key) === state) return [];
     seen.set(key, state);

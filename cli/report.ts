@@ -13,8 +13,9 @@ import { describeRun, holdsOf, readRun, type RunFacts, type RunView } from './ru
 export function addReport(program: Command, session: Session): void {
   const command = program
     .command('report')
+    .summary('shows what a run did')
     .description(
-      'Shows the report of a run: legs, payments, totals, problems. Works on closed runs too, as long as Temporal keeps\n' +
+      'Shows the report of a run: legs, payments, totals, problems. Works on closed runs too, as long as Temporal keeps ' +
         'them and a worker is there to answer. With --json it is the shape of policies/report.schema.json.',
     )
     .argument('<run>', 'the run as `policy.id`, or its workflow id')

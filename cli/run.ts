@@ -50,9 +50,10 @@ type RunOptions = JsonOption &
 export function addRun(program: Command, session: Session): void {
   const command = program
     .command('run')
+    .summary('runs a policy, or attaches to its run')
     .description(
-      'Runs a policy. The run is named by policy and date: started once, however often this is typed. Open: attaches.\n' +
-        'Terminated or timed out: starts it again, and it adopts what the service has. Ended: shows its report, sends\n' +
+      'Runs a policy. The run is named by policy and date: started once, however often this is typed. Open: attaches. ' +
+        'Terminated or timed out: starts it again, and it adopts what the service has. Ended: shows its report, sends ' +
         'nothing. Ctrl-C only leaves; the run goes on. Returns when the run ends or has been held for 15 s.',
     )
     .argument('<policy>', 'policy file')
@@ -299,7 +300,7 @@ async function follow(course: Course, startedAtMs: number): Promise<Ending> {
   const { output, place, run: name, options } = course;
   const left = new AbortController();
   const stopListening = output.io.onInterrupt(() => left.abort());
-  const view = options.detach === true ? null : new ProgressView(output, runName(name), startedAtMs);
+  const view = new ProgressView(output, runName(name), startedAtMs);
   let followed: Followed;
   try {
     followed = await followRun({
@@ -308,17 +309,17 @@ async function follow(course: Course, startedAtMs: number): Promise<Ending> {
       stay: options.wait === true,
       left: left.signal,
       isUntaken: async () => (await describeRun(place.client, place.mode, name))?.isUntaken === true,
-      onProgress: (progress) => view?.take(progress),
-      onSilence: (reason) => view?.fallSilent(reason),
+      onProgress: (progress) => view.take(progress),
+      onSilence: (reason) => view.fallSilent(reason),
     });
   } finally {
-    view?.close();
+    view.close();
     stopListening();
   }
-  return showFollowed(course, followed);
+  return showFollowed(course, followed, view);
 }
 
-async function showFollowed(course: Course, followed: Followed): Promise<Ending> {
+async function showFollowed(course: Course, followed: Followed, shown: ProgressView): Promise<Ending> {
   const { output, place, run: name } = course;
   switch (followed.kind) {
     case 'detached':
@@ -337,6 +338,7 @@ async function showFollowed(course: Course, followed: Followed): Promise<Ending>
       const facts = await describeRun(place.client, place.mode, name);
       if (facts === null) throw new Error(`Temporal no longer knows ${runName(name)}.`);
       const view = await readRun(place.client, facts);
+      shown.finish(view.progress);
       if (!facts.isOpen) return showReport(output, place, view);
       output.document(view.report);
       output.show(
@@ -394,6 +396,11 @@ class ProgressView {
     this.#progress = progress;
     if (this.#draw !== null) return this.#redraw();
     for (const line of stepLines(progress, this.#seen, this.#output.io.now())) this.#output.step(line);
+  }
+
+  /** The last lines, of a run that ended between two questions. */
+  finish(progress: Progress): void {
+    if (this.#draw === null) this.take(progress);
   }
 
   fallSilent(reason: string | null): void {

@@ -2,6 +2,7 @@
  * Runs as Temporal shows them: one by its name, many by a search. Reads only; a closed run is read as long as Temporal
  * keeps it and a worker answers.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   WorkflowFailedError,
   WorkflowNotFoundError,
@@ -48,6 +49,23 @@ export type RunView = {
   readonly report: Report;
   readonly progress: Progress;
 };
+
+/** The progress of a run that has ended, as its report tells it. */
+export function progressOfEnded(report: Report): Progress {
+  const legs = report.legs.map(({ id, outcome, settled }) => ({
+    id,
+    kind: 'leg' as const,
+    step: settled === true ? `${outcome}, settled` : outcome,
+    waiting: null,
+  }));
+  const payments = report.payments.map(({ id, outcome }) => ({
+    id,
+    kind: 'payment' as const,
+    step: outcome,
+    waiting: null,
+  }));
+  return { status: report.status, items: [...legs, ...payments] };
+}
 
 /** How long a worker may take to answer a question about a run. */
 export const ANSWER_LIMIT_MS = 10_000;
@@ -139,19 +157,39 @@ export function isEndedFromOutside(facts: RunFacts): boolean {
   return !facts.isOpen && (facts.temporalStatus === 'TERMINATED' || facts.temporalStatus === 'TIMED_OUT');
 }
 
-/** The report and the progress of a run, from its worker. @throws CommandFailure when no worker answers */
+/**
+ * The report and the progress of a run: of a completed one from its result, of others from a worker.
+ * @throws CommandFailure when no worker answers
+ */
 export async function readRun(client: Client, facts: RunFacts): Promise<RunView> {
   const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
-  const deadlineMs = Date.now() + ANSWER_LIMIT_MS;
-  try {
-    const [report, progress] = await client.withDeadline(deadlineMs, () =>
-      Promise.all([handle.query(reportQuery), handle.query(progressQuery)]),
-    );
-    const problems = facts.isOpen ? [] : await readEnd(client, facts);
-    return { facts, report: endedReport(report, facts, problems), progress };
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) throw error;
-    throw new CommandFailure('infrastructure', [noAnswer(facts, error)]);
+  if (facts.temporalStatus === 'COMPLETED') {
+    const report = (await handle.result()) as Report;
+    return { facts, report, progress: progressOfEnded(report) };
+  }
+  const told = await answerOf(client, facts, () => handle.query(reportQuery));
+  if (facts.isOpen) {
+    const progress = await answerOf(client, facts, () => handle.query(progressQuery));
+    return { facts, report: told, progress };
+  }
+  const report = endedReport(told, facts, await readEnd(client, facts));
+  return { facts, report, progress: progressOfEnded(report) };
+}
+
+/** A question that a worker lost (it may just have let go of the run) is asked again. */
+const QUESTION_LIMIT_MS = 2_500;
+
+async function answerOf<T>(client: Client, facts: RunFacts, ask: () => Promise<T>): Promise<T> {
+  const untilMs = Date.now() + ANSWER_LIMIT_MS;
+  for (;;) {
+    try {
+      return await client.withDeadline(Math.min(Date.now() + QUESTION_LIMIT_MS, untilMs), ask);
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) throw error;
+      if (Date.now() + QUESTION_LIMIT_MS / 2 > untilMs)
+        throw new CommandFailure('infrastructure', [noAnswer(facts, error)]);
+      await sleep(250);
+    }
   }
 }
 

@@ -17,8 +17,9 @@ type SandboxOptions = JsonOption & {
 export function addSandbox(program: Command, session: Session): void {
   const command = program
     .command('sandbox')
+    .summary('runs the sandbox')
     .description(
-      'Runs the sandbox until Ctrl-C: a service with a ledger of its own, on this machine only. Prints one line `ready`\n' +
+      'Runs the sandbox until Ctrl-C: a service with a ledger of its own, on this machine only. Prints one line `ready` ' +
         'with its address and that of its admin interface (balances, rates, accounts, faults, clock, ledger).',
     )
     .option('--port <port>', 'port of the service; default: 7300, or a free one', port)

@@ -14,6 +14,7 @@ import { holdsOf, listRuns, readRun, type RunFacts } from './runs.ts';
 export function addStatus(program: Command, session: Session): void {
   const command = program
     .command('status')
+    .summary('says in one sentence where runs stand')
     .description(
       'Says in one sentence each where runs stand: the state, the next wake-up, what would unblock it.',
     )

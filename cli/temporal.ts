@@ -18,8 +18,9 @@ type TemporalOptions = JsonOption & {
 export function addTemporal(program: Command, session: Session): void {
   const command = program
     .command('temporal')
+    .summary('runs a Temporal dev server')
     .description(
-      'Runs a Temporal dev server with its UI until Ctrl-C, for one machine. Prints one line `ready` with its addresses.\n' +
+      'Runs a Temporal dev server with its UI until Ctrl-C, for one machine. Prints one line `ready` with its addresses. ' +
         'Gets the server first where there is none.',
     )
     .option('--port <port>', 'port of gRPC; default: 7233, or a free one', port)

@@ -24,9 +24,10 @@ export function wrap(text: string, width: number, indent = ''): string {
 
 function wrapLine(line: string, width: number, indent: string): string {
   const lines: string[] = [];
-  let current = '';
-  for (const word of line.split(' ')) {
-    const longer = current === '' ? word : `${current} ${word}`;
+  const text = line.trimStart();
+  let current = line.slice(0, line.length - text.length);
+  for (const word of text.split(' ')) {
+    const longer = current.trim() === '' ? `${current}${word}` : `${current} ${word}`;
     if (longer.length > width && current.trim() !== '') {
       lines.push(current);
       current = `${indent}${word}`;
@@ -121,6 +122,11 @@ export function span(ms: number): string {
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
   return `${Math.floor(hours / 24)} d`;
+}
+
+/** The text with a capital letter in front. */
+export function capital(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 /** `1 payment`, `2 payments`. */

@@ -22,9 +22,10 @@ import { openSandbox } from './sandbox.ts';
 export function addUp(program: Command, session: Session): void {
   const command = program
     .command('up')
+    .summary('Temporal, sandbox and worker in one go, to look round')
     .description(
-      'Starts everything for a look round and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox\n' +
-        'and a worker, on the usual ports or free ones. Makes a key in .cambist/key.json, and .cambist/dev.json, which\n' +
+      'Starts everything for a look round and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
+        'and a worker, on the usual ports or free ones. Makes a key in .cambist/key.json, and .cambist/dev.json, which ' +
         'the other commands in this folder read when CAMBIST_BASE_URL is not set. With TEMPORAL_ADDRESS that server is used.',
     )
     .action((options: JsonOption) => act(session, options, up));

@@ -11,8 +11,9 @@ import { sayReady } from './ready.ts';
 export function addWorker(program: Command, session: Session): void {
   const command = program
     .command('worker')
+    .summary('runs a worker')
     .description(
-      'Runs a worker until Ctrl-C. Prints one line `ready` when it takes work. It finishes the calls under way before\n' +
+      'Runs a worker until Ctrl-C. Prints one line `ready` when it takes work. It finishes the calls under way before ' +
         'it ends; killing it is safe too.',
     )
     .action((options: JsonOption) => act(session, options, work));
