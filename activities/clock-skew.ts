@@ -14,6 +14,10 @@ export const clockSkew = {
   note(clock: Clock, reply: Reply<unknown>): void {
     if (reply.kind === 'NOT_SENT' || reply.facts.serviceTimeMs === null) return;
     // `Date` is cut to the second: half a second is what it lacks on average.
-    latest = reply.facts.serviceTimeMs + 500 - clock.wallMs();
+    clockSkew.tell(reply.facts.serviceTimeMs + 500 - clock.wallMs());
+  },
+
+  tell(skewMs: number): void {
+    latest = skewMs;
   },
 };

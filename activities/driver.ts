@@ -107,7 +107,7 @@ export class Driver {
         return this.#withdrawalSweeps.sweep(effect);
       case 'send quote': {
         const { sell, buy, amount, validForSeconds, settlement } = effect.request;
-        return this.#told(
+        const reply = this.#told(
           await service.createQuote({
             sellCurrency: sell,
             buyCurrency: buy,
@@ -118,6 +118,10 @@ export class Driver {
             idempotencyKey: hashKey(randomUUID()),
           }),
         );
+        // A service that sends no `Date` tells its clock by the quote's creation.
+        if (reply.kind === 'DONE' && reply.facts.serviceTimeMs === null)
+          clockSkew.tell(Date.parse(reply.value.createdAt) - this.#deps.clock.wallMs());
+        return reply;
       }
       case 'send trade': {
         const late = this.#tooLate();

@@ -19,8 +19,8 @@ export type Look<T> =
   /** A record is ours by reference, tag or id, and contradicts what was fixed: never overwritten, a person decides. */
   | { readonly kind: 'differs'; readonly record: T; readonly difference: string }
   | { readonly kind: 'absent' }
-  /** Nothing found, but this proves nothing. */
-  | { readonly kind: 'unproven'; readonly reason: string };
+  /** Nothing found, but this proves nothing. `complete`: every page was read, and something untagged could be it. */
+  | { readonly kind: 'unproven'; readonly reason: string; readonly complete: boolean };
 
 /** How far back a look must read: a day before the run's date. */
 export const LOOK_BACK_MS = 86_400_000;
@@ -76,6 +76,10 @@ export type PaymentIdentity = {
   readonly ownIds: readonly string[];
   /** Ids that the service gave us for other payments. */
   readonly otherIds: readonly string[];
+  /** Earlier generations are closed by a person: their records count only while they may still pay. */
+  readonly fromGeneration: number;
+  /** The service's words for "will never be paid". */
+  readonly failedWords: readonly string[];
 };
 
 /** True when a withdrawal is this payment's by tag (any generation) or by the id that the service gave us. */
@@ -99,7 +103,9 @@ export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boole
 
 /** Judges a sweep for a payment's withdrawal. */
 export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): Look<Withdrawal> {
-  const ours = sweep.records.filter((record) => isWithdrawalOf(payment, record));
+  const ours = sweep.records.filter(
+    (record) => isWithdrawalOf(payment, record) && !isClosedGeneration(payment, record),
+  );
   const [record, second] = ours;
   if (record !== undefined && second !== undefined && record.id !== second.id) {
     return {
@@ -114,8 +120,22 @@ export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdra
   }
   const twin = sweep.records.find((candidate) => couldBe(payment, candidate));
   if (twin !== undefined)
-    return { kind: 'unproven', reason: `withdrawal ${twin.id} carries no tag and could be it` };
+    return {
+      kind: 'unproven',
+      reason: `withdrawal ${twin.id} carries no tag and could be it`,
+      complete: sweep.complete,
+    };
   return nothingFound(sweep);
+}
+
+/** A failed withdrawal of a generation that a person has closed by opening a later one. */
+function isClosedGeneration(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
+  const generation = generationOf(payment.reference, withdrawal.tag ?? '');
+  return (
+    generation !== null &&
+    generation < payment.fromGeneration &&
+    payment.failedWords.includes(withdrawal.status)
+  );
 }
 
 /** What a withdrawal contradicts of its payment; null when it agrees. A null account is no difference. */
@@ -131,8 +151,7 @@ export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawa
   return null;
 }
 
-function nothingFound(sweep: Sweep<unknown>): { kind: 'absent' } | { kind: 'unproven'; reason: string } {
-  return sweep.complete
-    ? { kind: 'absent' }
-    : { kind: 'unproven', reason: sweep.reason ?? 'not every page could be read' };
+function nothingFound(sweep: Sweep<unknown>): Extract<Look<never>, { kind: 'absent' | 'unproven' }> {
+  if (sweep.complete) return { kind: 'absent' };
+  return { kind: 'unproven', reason: sweep.reason ?? 'not every page could be read', complete: false };
 }

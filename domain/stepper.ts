@@ -10,7 +10,7 @@ import type { LegAmount, Plan } from './plan.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from './records.ts';
 import type { Reply } from './reply.ts';
 import type { ServiceFacts } from './service-facts.ts';
-import { isCancelled, type Word } from './words.ts';
+import { wordsAbout, type Word, type WordsAbout } from './words.ts';
 
 /** One thing that the stepper asks the driver to do. Only the last three are sent to the service as writes. */
 export type Effect =
@@ -275,9 +275,9 @@ export function skewOf(skewMs: number | null): Problem | null {
   };
 }
 
-/** Step 1: is it still wanted? */
-export function* readCancelled(): Steps<boolean> {
-  return isCancelled(yield* ask<'read words'>({ kind: 'read words' }));
+/** Step 1: what people have said about an item. */
+export function* readWordsAbout(item: string): Steps<WordsAbout> {
+  return wordsAbout(yield* ask<'read words'>({ kind: 'read words' }), item);
 }
 
 /** What a reply is called in messages: its code, or what was odd about it. */
@@ -365,6 +365,10 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
   'pause everything': 'Mend the configuration (key, mode, address, clock); the run goes on by itself.',
   unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
 };
+
+/** The fix sentence for a request that the service calls malformed while it has accepted nothing else. */
+export const BUG_OF_OURS =
+  'The request was malformed: most likely a fault of this program. Report it; nothing was executed.';
 
 /** What follows from a reply to a trade or a withdrawal. */
 export function followUp(

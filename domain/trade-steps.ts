@@ -12,6 +12,7 @@ import type { Quote, Trade } from './records.ts';
 import type { Reply } from './reply.ts';
 import {
   ADVICE,
+  BUG_OF_OURS,
   NOTHING_SENT,
   SLOW_LOOK_MS,
   ask,
@@ -21,7 +22,7 @@ import {
   foreignCredentials,
   isOtherKey,
   problemOf,
-  readCancelled,
+  readWordsAbout,
   recall,
   resourceIdOf,
   settleByTime,
@@ -36,6 +37,7 @@ import {
   type Steps,
   type Wait,
 } from './stepper.ts';
+import type { Decision } from './words.ts';
 
 /** A quote that passed the guard, as it is kept in history between the two activities. */
 export type QuoteInHand = {
@@ -165,7 +167,9 @@ function* open(
     const seen = conclude(leg, state, look);
     if (seen !== null) return { step: seen };
   }
-  if (yield* readCancelled()) return { step: yield* endUnsent(context, leg, state, cancelled(leg)) };
+  const { cancelled, decision } = yield* readWordsAbout(leg.id);
+  if (decision !== null) return { step: yield* carryOutDecision(context, leg, state, decision) };
+  if (cancelled) return { step: yield* endUnsent(context, leg, state, cancelledLeg(leg)) };
 
   const { fences, zone, date } = context.plan;
   const now = context.nowMs();
@@ -181,6 +185,25 @@ function* open(
   if (now > fences.tradesUntilMs)
     return { step: yield* endUnsent(context, leg, state, fencePassed(context, leg)) };
   return { state };
+}
+
+/** A person's decision about a leg of which no record was found: checked against the service, then carried out. */
+function* carryOutDecision(context: Context, leg: Leg, state: LegState, decision: Decision): Steps<LegStep> {
+  if (decision.kind === 'not executed')
+    return yield* endAfterLook(context, leg, state, decidedAgainst(leg, decision));
+  const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id: decision.recordId });
+  if (
+    fetched.kind === 'DONE' &&
+    isOwnEcho(leg, fetched.value) &&
+    tradeDifference(leg, fetched.value) === null
+  )
+    return traded(state, fetched.value);
+  return waitForPerson(state, {
+    code: 'DECISION_UNPROVEN',
+    item: leg.id,
+    message: `A person named trade ${decision.recordId} for leg "${leg.id}", but the service shows no such trade that agrees with the plan.`,
+    fix: 'Name the right record, or decide again.',
+  });
 }
 
 /** What follows from the reply to a trade: the table's word, carried out. */
@@ -525,12 +548,21 @@ function forgottenAmount(leg: Leg): Problem {
   };
 }
 
-function cancelled(leg: Leg): Problem {
+function cancelledLeg(leg: Leg): Problem {
   return {
     code: 'CANCELLED',
     item: leg.id,
     message: 'The run was cancelled before this leg was traded.',
     fix: 'Start the run with --go-on to trade it after all.',
+  };
+}
+
+function decidedAgainst(leg: Leg, decision: Extract<Decision, { kind: 'not executed' }>): Problem {
+  return {
+    code: 'DECIDED_NOT_EXECUTED',
+    item: leg.id,
+    message: `${decision.by} decided that leg "${leg.id}" was not traded: ${decision.evidence}`,
+    fix: 'Trade it in a new run, if it is still wanted.',
   };
 }
 
@@ -556,7 +588,7 @@ function bugOfOurs(problem: Problem, tries: number): Wait {
   return configurationWait(
     {
       ...problem,
-      fix: 'The request was malformed: most likely a fault of this program. Report it; nothing was executed.',
+      fix: BUG_OF_OURS,
     },
     tries,
   );

@@ -16,10 +16,11 @@ import {
 import { compare } from './money.ts';
 import type { Payment } from './plan.ts';
 import type { Withdrawal } from './records.ts';
-import { reference } from './references.ts';
+import { generationOf, reference } from './references.ts';
 import type { Reply } from './reply.ts';
 import {
   ADVICE,
+  BUG_OF_OURS,
   NOTHING_SENT,
   SLOW_LOOK_MS,
   ask,
@@ -29,7 +30,7 @@ import {
   foreignCredentials,
   isOtherKey,
   problemOf,
-  readCancelled,
+  readWordsAbout,
   recall,
   resourceIdOf,
   settleByTime,
@@ -43,6 +44,7 @@ import {
   type Steps,
   type Wait,
 } from './stepper.ts';
+import type { WordsAbout } from './words.ts';
 
 /** What is known of a payment's writes. */
 export type PaymentState = SendState & {
@@ -77,6 +79,17 @@ const MAX_GENERATIONS = 8;
 const MONEY_POLL_MS = 15_000;
 /** How often a shortage that no read can show is tried again. */
 const BLIND_RETRY_MS = 900_000;
+/** The one shortage that the balances show. */
+const SHOWN_BY_BALANCES = 'WITHDRAWAL_INSUFFICIENT_BALANCE';
+
+/** The item of one call, as every step of it needs it. */
+type Item = {
+  readonly context: Context;
+  readonly payment: Payment;
+  readonly amount: string;
+  /** What people have said about it. */
+  readonly words: WordsAbout;
+};
 
 /** Sends one payment of `amount`, unless it is done, unwanted, outside its fence, or must wait. */
 export function* createWithdrawalSteps(
@@ -89,14 +102,19 @@ export function* createWithdrawalSteps(
   if (foreign !== null)
     return wait(before, configurationWait({ ...foreign, item: payment.id }, before.tries));
 
-  const recalled = recall(context, forgetGenerations(context, before), 'withdrawal');
+  const words = yield* readWordsAbout(payment.id);
+  const item: Item = { context, payment, amount, words };
+  const recalled = recall(context, walkFromFirst(item, before), 'withdrawal');
   let { state } = recalled;
   if (!recalled.fresh) {
-    const seen = conclude(payment, state, yield* lookForPayment(context, payment, amount));
-    // "Could be it" forbids an end, not the same key again, which is itself a look.
-    if (seen !== null && !(seen.kind === 'wait' && seen.wait.hold === 'doubt')) return seen;
+    const look = yield* lookForPayment(item);
+    // "Could be it", and lists that cannot be read, forbid an end, not the same key again, which is itself a look.
+    const seen = look.kind === 'unproven' ? null : conclude(item, state, look);
+    if (seen !== null) return seen;
+    const decided = yield* carryOutDecision(item, state, look);
+    if (decided !== null) return decided;
   }
-  if (yield* readCancelled()) return yield* endUnsent(context, payment, amount, state, cancelled(payment));
+  if (words.cancelled) return yield* endUnsent(item, state, cancelled(payment));
 
   const { fences, zone, date } = context.plan;
   const now = context.nowMs();
@@ -109,21 +127,23 @@ export function* createWithdrawalSteps(
     };
     return wait(state, { afterMs: fences.opensAtMs - now, hold: 'opening', problem });
   }
-  if (now > fences.withdrawalsUntilMs)
-    return yield* endUnsent(context, payment, amount, state, fencePassed(context, payment));
-  if (state.spent !== null) return yield* stayInDoubt(context, payment, amount, state, state.spent);
-  // Keys may belong to the API key: under another one the same again is no look, so what is in doubt does not leave.
-  if (state.doubt !== null && isOtherKey(context))
-    return yield* stayInDoubt(context, payment, amount, state, otherKey(context, payment));
+  const fenceUntilMs = words.payAgain?.fenceUntilMs ?? fences.withdrawalsUntilMs;
+  if (now > fenceUntilMs) return yield* endUnsent(item, state, fencePassed(payment, fenceUntilMs));
+  if (state.spent !== null) return yield* waitOutDoubt(item, state, state.spent);
+  if (state.doubt !== null && isOtherKey(context)) {
+    // Keys may belong to the API key: under another one the same again is no look, so time must settle it first.
+    const settled = yield* settleDoubt(item, state, otherKey(item));
+    if ('step' in settled) return settled.step;
+    state = settled.state;
+  }
   const skewed = skewedClock(context);
   if (skewed !== null) return wait(state, configurationWait({ ...skewed, item: payment.id }, state.tries));
 
   let causeGone = false;
   if (state.shortOf !== null) {
-    const short = yield* stillShort(payment, amount, state, state.shortOf);
-    if (short === 'unseen') causeGone = false;
-    else if (short === null) causeGone = true;
-    else return short;
+    const short = yield* stillShort(item, state, state.shortOf);
+    if (short !== 'there' && short !== 'unseen') return short;
+    causeGone = short === 'there';
   }
 
   for (;;) {
@@ -132,7 +152,7 @@ export function* createWithdrawalSteps(
       kind: 'send withdrawal',
       request: { account: payment.account, currency: payment.currency, amount, reference: tag },
     });
-    const step = yield* afterWithdrawal(context, payment, amount, state, tag, reply, causeGone);
+    const step = yield* afterWithdrawal(item, state, { tag, reply, causeGone });
     if (step.kind !== 'next generation') return step;
     state = step.state;
     causeGone = false;
@@ -142,19 +162,21 @@ export function* createWithdrawalSteps(
 /** A refusal that is replayed may be passed: the next generation is sent at once. */
 type Passed = { readonly kind: 'next generation'; readonly state: PaymentState };
 
+type Sent = {
+  /** Reference with its generation, as it was sent. */
+  readonly tag: string;
+  readonly reply: Reply<Withdrawal>;
+  /** A read has just shown that what the last refusal was for is over. */
+  readonly causeGone: boolean;
+};
+
 /** What follows from the reply to a withdrawal: the table's word, carried out. */
-function* afterWithdrawal(
-  context: Context,
-  payment: Payment,
-  amount: string,
-  state: PaymentState,
-  tag: string,
-  reply: Reply<Withdrawal>,
-  causeGone: boolean,
-): Steps<PaymentStep | Passed> {
+function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<PaymentStep | Passed> {
+  const { context, payment } = item;
+  const { reply, tag } = sent;
   const follow = followUp(reply);
   const problem = problemOf(reply, payment.id, ADVICE[follow.class]);
-  const sent: PaymentState = {
+  const after: PaymentState = {
     ...state,
     sent: state.sent || reply.kind !== 'NOT_SENT',
     tries: state.tries + 1,
@@ -162,199 +184,190 @@ function* afterWithdrawal(
   switch (follow.withdrawal) {
     case 'adopt': {
       if (reply.kind !== 'DONE') break;
-      const identity = identityOf(context, payment, amount);
       const ownTag = reply.value.tag === null || reply.value.tag === tag;
-      if (ownTag && withdrawalDifference(identity, reply.value) === null)
-        return accepted(sent, reply.value, tag);
+      if (ownTag && withdrawalDifference(identityOf(item), reply.value) === null)
+        return accepted(after, reply.value, tag);
       const unknown = unknownSend(context, state, 'the answer was not about our withdrawal');
-      return yield* lookThen(context, payment, amount, unknown, problem, 10_000);
+      return yield* lookThen(item, unknown, problem, 10_000);
     }
     case 'same key again': {
       const known = executedNothing(reply)
-        ? sent
+        ? after
         : unknownSend(context, state, 'an answer said that it is in work');
       return wait(known, { afterMs: waitMs(reply, state.tries), hold: 'service', problem });
     }
     case 'look, then same key again': {
-      let unknown = unknownSend(context, state, `the answer was ${problem.code}`);
       // The failure replayed: the same key will never say more.
-      if (reply.kind === 'UNKNOWN' && reply.error !== null && reply.facts.replayed === true)
-        unknown = { ...unknown, spent: problem };
-      const id = resourceIdOf(reply);
-      if (id !== null) {
-        const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id });
-        if (fetched.kind === 'DONE') {
-          const identity = { ...identityOf(context, payment, amount), ownIds: [id] };
-          const seen = conclude(
-            payment,
-            unknown,
-            lookForWithdrawal(identity, { records: [fetched.value], complete: false, reason: null }),
-          );
-          if (seen !== null && seen.kind === 'accepted') return seen;
-        }
-      }
-      return yield* lookThen(
+      const stored = reply.kind === 'UNKNOWN' && reply.error !== null && reply.facts.replayed === true;
+      const unknown = unknownSend(
         context,
-        payment,
-        amount,
-        unknown,
-        problem,
-        Math.max(settleTimeMs(reply), backoffMs(state.tries)),
+        stored ? { ...state, spent: problem } : state,
+        `the answer was ${problem.code}`,
       );
+      const fetched = yield* fetchNamed(item, reply);
+      if (fetched !== null) return accepted(unknown, fetched, fetched.tag ?? tag);
+      return yield* lookThen(item, unknown, problem, Math.max(settleTimeMs(reply), backoffMs(state.tries)));
     }
     case 'look, then doubt': {
       const unknown = unknownSend(context, { ...state, spent: problem }, `the answer was ${problem.code}`);
-      return yield* lookThen(context, payment, amount, unknown, problem, 1_000);
+      return yield* lookThen(item, unknown, problem, 1_000);
     }
     case 'shortfall rule':
     case 'look, then end':
     case 'hold':
-      return yield* afterRefusal(context, payment, amount, sent, problem, reply, {
-        follow: follow.withdrawal,
-        causeGone,
-      });
+      return yield* afterRefusal(item, after, problem, { follow: follow.withdrawal, ...sent });
   }
   throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.withdrawal}".`);
 }
 
 /** A definitive refusal: settles an earlier unknown send only when it comes after that could last be accepted. */
 function* afterRefusal(
-  context: Context,
-  payment: Payment,
-  amount: string,
-  sent: PaymentState,
+  item: Item,
+  state: PaymentState,
   problem: Problem,
-  reply: Reply<Withdrawal>,
-  how: { readonly follow: 'shortfall rule' | 'look, then end' | 'hold'; readonly causeGone: boolean },
+  how: Sent & { readonly follow: 'shortfall rule' | 'look, then end' | 'hold' },
 ): Steps<PaymentStep | Passed> {
+  const { context, payment } = item;
   const now = context.nowMs();
-  if (sent.doubt !== null && now <= sent.doubt.lastSendMs) {
-    return wait(sent, {
-      afterMs: sent.doubt.lastSendMs - now + 1_000,
-      hold: 'doubt',
-      problem: inDoubt(payment, sent.doubt.why),
-    });
+  if (state.doubt !== null && now <= state.doubt.lastSendMs) {
+    const afterMs = state.doubt.lastSendMs - now + 1_000;
+    return wait(state, { afterMs, hold: 'doubt', problem: inDoubt(payment, state.doubt.why) });
   }
-  const replayed = reply.kind === 'REFUSED' && reply.facts.replayed === true;
+  const replayed = how.reply.kind === 'REFUSED' && how.reply.facts.replayed === true;
   const clear: PaymentState = {
-    ...sent,
+    ...state,
     doubt: null,
-    openedHere: sent.openedHere || (sent.generation > 1 && !replayed),
+    openedHere: state.openedHere || (state.generation > 1 && !replayed),
   };
   // The chain rule: the service keeps this refusal under the key, so the key can never succeed any more.
   if (replayed && clear.generation < MAX_GENERATIONS && (!clear.openedHere || how.causeGone)) {
-    return { kind: 'next generation', state: { ...clear, generation: clear.generation + 1, tries: 0 } };
+    return {
+      kind: 'next generation',
+      state: { ...clear, generation: clear.generation + 1, tries: 0 },
+    };
   }
-  if (how.follow === 'hold') return wait(clear, configurationWait(problem, sent.tries));
+  if (how.follow === 'hold') return wait(clear, configurationWait(problem, state.tries));
   if (how.follow === 'shortfall rule' && context.plan.shortfall === 'hold') {
-    const afterMs = problem.code === 'WITHDRAWAL_INSUFFICIENT_BALANCE' ? MONEY_POLL_MS : BLIND_RETRY_MS;
+    const afterMs = problem.code === SHOWN_BY_BALANCES ? MONEY_POLL_MS : BLIND_RETRY_MS;
     return wait({ ...clear, shortOf: problem }, { afterMs, hold: 'money', problem });
   }
-  if (problem.code.startsWith('VALIDATION_') && !context.othersAccepted) {
-    const fix =
-      'The request was malformed: most likely a fault of this program. Report it; nothing was executed.';
-    return wait(clear, configurationWait({ ...problem, fix }, sent.tries));
-  }
-  return yield* endAfterLook(context, payment, amount, clear, problem);
+  if (problem.code.startsWith('VALIDATION_') && !context.othersAccepted)
+    return wait(clear, configurationWait({ ...problem, fix: BUG_OF_OURS }, state.tries));
+  return yield* endAfterLook(item, clear, problem);
 }
 
-/** In doubt and not to be sent again: over by time, and then a person decides. */
-function* stayInDoubt(
-  context: Context,
-  payment: Payment,
-  amount: string,
+/** A person's decision about an item of which no record was found: checked against the service, then carried out. */
+function* carryOutDecision(
+  item: Item,
+  state: PaymentState,
+  look: Look<Withdrawal>,
+): Steps<PaymentStep | null> {
+  const { decision } = item.words;
+  if (decision === null) return null;
+  if (decision.kind === 'not executed') {
+    // One complete look: what merely could be it has been judged by the person.
+    if (look.kind === 'unproven' && !look.complete) return conclude(item, state, look);
+    return { kind: 'not paid', state, problem: decidedAgainst(item.payment, decision) };
+  }
+  const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id: decision.recordId });
+  if (fetched.kind === 'DONE' && isOurs(item, fetched.value))
+    return accepted(state, fetched.value, fetched.value.tag ?? item.payment.reference);
+  return wait(state, {
+    afterMs: SLOW_LOOK_MS,
+    hold: 'person',
+    problem: decisionUnproven(item.payment, decision.recordId),
+  });
+}
+
+/** The withdrawal that a failed write names by its id, when it is there and is ours. */
+function* fetchNamed(item: Item, reply: Reply<Withdrawal>): Steps<Withdrawal | null> {
+  const id = resourceIdOf(reply);
+  if (id === null) return null;
+  const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id });
+  return fetched.kind === 'DONE' && isOurs(item, fetched.value) ? fetched.value : null;
+}
+
+/** A record that was named by its id: it must agree with the plan, and be no other payment's by tag or id. */
+function isOurs(item: Item, record: Withdrawal): boolean {
+  const { context, payment } = item;
+  const ownTag = record.tag === null || generationOf(payment.reference, record.tag) !== null;
+  return (
+    ownTag &&
+    !context.otherWithdrawalIds.includes(record.id) &&
+    withdrawalDifference(identityOf(item), record) === null
+  );
+}
+
+/** Doubt that the same key cannot end: settled by a record or by time, else the wait for either. */
+function* settleDoubt(
+  item: Item,
   state: PaymentState,
   problem: Problem,
-): Steps<PaymentStep> {
-  const seen = conclude(payment, state, yield* lookForPayment(context, payment, amount));
-  if (seen !== null) return seen;
-  const settled = settleByTime(context, state, context.facts.settleDoubtMs.withdrawal);
-  if (!settled.over)
-    return wait(settled.state, {
-      afterMs: Math.min(settled.nextLookMs, SLOW_LOOK_MS),
-      hold: 'doubt',
-      problem,
-    });
+): Steps<{ readonly state: PaymentState } | { readonly step: PaymentStep }> {
+  const seen = conclude(item, state, yield* lookForPayment(item));
+  if (seen !== null) return { step: seen };
+  const settled = settleByTime(item.context, state, item.context.facts.settleDoubtMs.withdrawal);
+  if (settled.over) return { state: settled.state };
+  const afterMs = Math.min(settled.nextLookMs, SLOW_LOOK_MS);
+  return { step: wait(settled.state, { afterMs, hold: 'doubt', problem }) };
+}
+
+/** Never sent again by itself: when time has settled the doubt, a person decides. */
+function* waitOutDoubt(item: Item, state: PaymentState, problem: Problem): Steps<PaymentStep> {
+  const settled = yield* settleDoubt(item, state, problem);
+  if ('step' in settled) return settled.step;
   return wait(settled.state, { afterMs: SLOW_LOOK_MS, hold: 'person', problem });
 }
 
 /** An end that nothing sent may stand against: in doubt it waits until time has settled it. */
-function* endUnsent(
-  context: Context,
-  payment: Payment,
-  amount: string,
-  state: PaymentState,
-  problem: Problem,
-): Steps<PaymentStep> {
-  if (state.doubt === null) return yield* endAfterLook(context, payment, amount, state, problem);
-  const seen = conclude(payment, state, yield* lookForPayment(context, payment, amount));
-  if (seen !== null) return seen;
-  const settled = settleByTime(context, state, context.facts.settleDoubtMs.withdrawal);
-  if (settled.over) return yield* endAfterLook(context, payment, amount, settled.state, problem);
-  const doubtful = inDoubt(payment, `${state.doubt.why}; meanwhile: ${problem.message}`);
-  return wait(settled.state, {
-    afterMs: Math.min(settled.nextLookMs, SLOW_LOOK_MS),
-    hold: 'doubt',
-    problem: doubtful,
-  });
+function* endUnsent(item: Item, state: PaymentState, problem: Problem): Steps<PaymentStep> {
+  if (state.doubt === null) return yield* endAfterLook(item, state, problem);
+  const doubtful = inDoubt(item.payment, `${state.doubt.why}; meanwhile: ${problem.message}`);
+  const settled = yield* settleDoubt(item, state, doubtful);
+  return 'step' in settled ? settled.step : yield* endAfterLook(item, settled.state, problem);
 }
 
 /** An end needs one look more (step 6). */
-function* endAfterLook(
-  context: Context,
-  payment: Payment,
-  amount: string,
-  state: PaymentState,
-  problem: Problem,
-): Steps<PaymentStep> {
-  const look = yield* lookForPayment(context, payment, amount);
-  return conclude(payment, state, look) ?? { kind: 'not paid', state, problem };
+function* endAfterLook(item: Item, state: PaymentState, problem: Problem): Steps<PaymentStep> {
+  const seen = conclude(item, state, yield* lookForPayment(item));
+  return seen ?? { kind: 'not paid', state, problem };
 }
 
 /** Looks after an unknown send; nothing found: wait, and the next call sends the same again. */
-function* lookThen(
-  context: Context,
-  payment: Payment,
-  amount: string,
-  state: PaymentState,
-  problem: Problem,
-  afterMs: number,
-): Steps<PaymentStep> {
-  const seen = conclude(payment, state, yield* lookForPayment(context, payment, amount));
-  if (seen !== null && !(seen.kind === 'wait' && seen.wait.hold === 'doubt')) return seen;
-  return wait(state, { afterMs, hold: 'doubt', problem });
+function* lookThen(item: Item, state: PaymentState, problem: Problem, afterMs: number): Steps<PaymentStep> {
+  const look = yield* lookForPayment(item);
+  const seen = look.kind === 'unproven' ? null : conclude(item, state, look);
+  return seen ?? wait(state, { afterMs, hold: 'doubt', problem });
 }
 
-/** Is the money there that a held payment waits for? `unseen`: no read can show it. Null: it is there. */
+/** Is the money there that a held payment waits for? `unseen`: no read can show it. */
 function* stillShort(
-  payment: Payment,
-  amount: string,
+  item: Item,
   state: PaymentState,
   problem: Problem,
-): Steps<PaymentStep | 'unseen' | null> {
-  if (problem.code !== 'WITHDRAWAL_INSUFFICIENT_BALANCE') return 'unseen';
+): Steps<PaymentStep | 'there' | 'unseen'> {
+  if (problem.code !== SHOWN_BY_BALANCES) return 'unseen';
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE')
     return wait(state, { afterMs: waitMs(reply, state.tries), hold: 'money', problem });
-  const available =
-    reply.value.balances.find((row) => row.currency === payment.currency)?.withdrawable ?? '0';
-  return compare(available, amount) >= 0
-    ? null
-    : wait(state, { afterMs: MONEY_POLL_MS, hold: 'money', problem });
+  const row = reply.value.balances.find(({ currency }) => currency === item.payment.currency);
+  if (compare(row?.withdrawable ?? '0', item.amount) >= 0) return 'there';
+  return wait(state, { afterMs: MONEY_POLL_MS, hold: 'money', problem });
 }
 
-function* lookForPayment(context: Context, payment: Payment, amount: string): Steps<Look<Withdrawal>> {
-  const identity = identityOf(context, payment, amount);
+function* lookForPayment(item: Item): Steps<Look<Withdrawal>> {
+  const identity = identityOf(item);
   const sweep = yield* ask<'sweep withdrawals'>({
     kind: 'sweep withdrawals',
-    sinceMs: context.plan.fences.opensAtMs - LOOK_BACK_MS,
+    sinceMs: item.context.plan.fences.opensAtMs - LOOK_BACK_MS,
     wanted: (record) => isWithdrawalOf(identity, record) || couldBe(identity, record),
   });
   return lookForWithdrawal(identity, sweep);
 }
 
 /** What a look settles; null when it found the payment absent. */
-function conclude(payment: Payment, state: PaymentState, look: Look<Withdrawal>): PaymentStep | null {
+function conclude(item: Item, state: PaymentState, look: Look<Withdrawal>): PaymentStep | null {
+  const { payment } = item;
   switch (look.kind) {
     case 'found':
       return accepted(state, look.record, look.record.tag ?? payment.reference);
@@ -362,18 +375,13 @@ function conclude(payment: Payment, state: PaymentState, look: Look<Withdrawal>)
       return wait(state, {
         afterMs: SLOW_LOOK_MS,
         hold: 'person',
-        problem: {
-          code: 'RECORD_DIFFERS',
-          item: payment.id,
-          message: `Withdrawal ${look.record.id} carries ${payment.reference}, but ${look.difference}.`,
-          fix: 'A person compares the record with the plan; nothing is sent for this payment.',
-        },
+        problem: recordDiffers(payment, look.record.id, look.difference),
       });
     case 'unproven':
       return wait(
         { ...state, tries: state.tries + 1 },
         {
-          afterMs: Math.max(1_000, backoffMs(state.tries)),
+          afterMs: backoffMs(state.tries),
           hold: 'doubt',
           problem: unreadable(payment.id, look.reason),
         },
@@ -383,22 +391,26 @@ function conclude(payment: Payment, state: PaymentState, look: Look<Withdrawal>)
   }
 }
 
-function identityOf(context: Context, payment: Payment, amount: string): PaymentIdentity {
+function identityOf({ context, payment, amount, words }: Item): PaymentIdentity {
   return {
     reference: payment.reference,
     account: payment.account,
     currency: payment.currency,
     amount,
     opensAtMs: context.plan.fences.opensAtMs,
-    ownIds: [],
+    ownIds: words.decision?.kind === 'executed' ? [words.decision.recordId] : [],
     otherIds: context.otherWithdrawalIds,
+    fromGeneration: words.payAgain?.generation ?? 1,
+    failedWords: context.facts.withdrawalWords.failed,
   };
 }
 
-/** Another Temporal run walks the generations from the first. */
-function forgetGenerations(context: Context, state: PaymentState): PaymentState {
+/** Another Temporal run walks the generations again from the first that no person has closed. */
+function walkFromFirst({ context, words }: Item, state: PaymentState): PaymentState {
   const { runId } = context.attempt;
-  return state.openedIn === runId ? state : { ...state, generation: 1, openedHere: false, openedIn: runId };
+  const first = words.payAgain?.generation ?? 1;
+  if (state.openedIn === runId && state.generation >= first) return state;
+  return { ...state, generation: first, openedHere: false, openedIn: runId };
 }
 
 function accepted(state: PaymentState, record: Withdrawal, tag: string): PaymentStep {
@@ -418,16 +430,46 @@ function cancelled(payment: Payment): Problem {
   };
 }
 
-function fencePassed(context: Context, payment: Payment): Problem {
+function fencePassed(payment: Payment, fenceUntilMs: number): Problem {
   return {
     code: 'FENCE_PASSED',
     item: payment.id,
-    message: `Payment "${payment.id}" was not sent by ${new Date(context.plan.fences.withdrawalsUntilMs).toISOString()}; after that its key is too old to be safe.`,
+    message: `Payment "${payment.id}" was not sent by ${new Date(fenceUntilMs).toISOString()}; after that its key is too old to be safe.`,
     fix: 'Pay it in a new run.',
   };
 }
 
-function otherKey(context: Context, payment: Payment): Problem {
+function recordDiffers(payment: Payment, id: string, difference: string): Problem {
+  return {
+    code: 'RECORD_DIFFERS',
+    item: payment.id,
+    message: `Withdrawal ${id} carries ${payment.reference}, but ${difference}.`,
+    fix: 'A person compares the record with the plan; nothing is sent for this payment.',
+  };
+}
+
+function decidedAgainst(
+  payment: Payment,
+  decision: { readonly by: string; readonly evidence: string },
+): Problem {
+  return {
+    code: 'DECIDED_NOT_EXECUTED',
+    item: payment.id,
+    message: `${decision.by} decided that payment "${payment.id}" was not executed: ${decision.evidence}`,
+    fix: 'Pay it by a new generation, if it is still owed.',
+  };
+}
+
+function decisionUnproven(payment: Payment, recordId: string): Problem {
+  return {
+    code: 'DECISION_UNPROVEN',
+    item: payment.id,
+    message: `A person named withdrawal ${recordId} for payment "${payment.id}", but the service shows no such withdrawal that agrees with the plan.`,
+    fix: 'Name the right record, or decide again.',
+  };
+}
+
+function otherKey({ context, payment }: Item): Problem {
   return {
     code: 'API_KEY_CHANGED',
     item: payment.id,

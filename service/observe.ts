@@ -80,8 +80,9 @@ export async function sweep<T extends { readonly id: string; readonly createdAt:
     options.onReply?.(reply);
     if (reply.kind !== 'DONE') return { records: [...kept.values()], stopped: reply };
     for (const record of reply.value.items) if (options.wanted(record)) kept.set(record.id, record);
-    const oldest = reply.value.items.at(-1);
-    if (oldest !== undefined && Date.parse(oldest.createdAt) < options.sinceMs) break;
+    // Every record of the page is older, so that a list out of order cannot end the sweep early.
+    const { items } = reply.value;
+    if (items.length > 0 && items.every((record) => Date.parse(record.createdAt) < options.sinceMs)) break;
   }
   return { records: [...kept.values()], stopped: null };
 }

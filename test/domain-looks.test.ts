@@ -37,6 +37,8 @@ const PAYMENT: PaymentIdentity = {
   opensAtMs: Date.parse(OPENS_AT),
   ownIds: [],
   otherIds: [],
+  fromGeneration: 1,
+  failedWords: ['FAILED'],
 };
 
 const WITHDRAWAL: Withdrawal = {
