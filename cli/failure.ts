@@ -24,14 +24,14 @@ export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly ending: Ending;
   readonly problems: readonly Trouble[];
-  /** Shown below the problems on a terminal, as it is: a difference, say. */
-  readonly attachment: string | null;
+  /** Two texts that should have been the same, as lines with - and +; null for other failures. */
+  readonly difference: string | null;
 
-  constructor(ending: Ending, problems: readonly Trouble[], attachment: string | null = null) {
+  constructor(ending: Ending, problems: readonly Trouble[], difference: string | null = null) {
     super(problems.map((problem) => `${problem.code}: ${problem.message}`).join('\n'));
     this.ending = ending;
     this.problems = problems;
-    this.attachment = attachment;
+    this.difference = difference;
   }
 }
 

@@ -64,15 +64,16 @@ export class Output {
   /** What went wrong. */
   fail(failure: CommandFailure): void {
     const exitCode = EXIT_CODES[failure.ending];
-    if (this.isJson) return this.document({ problems: failure.problems, exitCode });
+    const { problems, difference } = failure;
+    if (this.isJson) return this.document({ problems, ...(difference !== null && { difference }), exitCode });
     const width = Math.max(FEWEST_COLUMNS, this.io.stderr.columns ?? USUAL_COLUMNS);
     const paint = paintFor(this.io.stderr, this.io.env);
-    const paragraphs = failure.problems.map((problem) => {
+    const paragraphs = problems.map((problem) => {
       const text = paragraphOf(problem, width);
       return text.replace(problem.code, paint.bad(problem.code));
     });
     this.io.stderr.write(`${paragraphs.join('\n\n')}\n`);
-    if (failure.attachment !== null) this.io.stderr.write(`\n${failure.attachment}\n`);
+    if (difference !== null) this.io.stderr.write(`\n${difference}\n`);
   }
 }
 

@@ -45,7 +45,7 @@ function summarise(report: Report): string[] {
     }
   });
   const payments = report.payments.map((payment) => {
-    const what = `${payment.amount ?? 'an amount not known yet in'} ${payment.currency} to ${payment.account}`;
+    const what = `${payment.amount ?? 'the proceeds in'} ${payment.currency} to ${payment.account}`;
     switch (payment.outcome) {
       case 'PAID':
         return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'}).`;
@@ -61,10 +61,18 @@ function summarise(report: Report): string[] {
   });
   const all = [...legs, ...payments];
   if (all.length > 0) return all;
-  return [
-    report.status === 'COMPLETED' ? 'Nothing was to be done.' : 'There is no plan yet; nothing was sent.',
-  ];
+  return [NO_ITEMS[report.status]];
 }
+
+/** What to say of a run without legs and payments. */
+const NO_ITEMS: Readonly<Record<Report['status'], string>> = {
+  COMPLETED: 'There was nothing to do.',
+  PARTIAL: 'Nothing was planned.',
+  FAILED: 'No plan was made; nothing was sent.',
+  CANCELLED: 'It was cancelled before there was a plan; nothing was sent.',
+  HELD: 'There is no plan yet; nothing was sent.',
+  RUNNING: 'There is no plan yet; nothing was sent.',
+};
 
 function settledText(settled: boolean | null): string {
   return settled === true ? ', settled' : settled === false ? ', will not settle' : '';

@@ -6,7 +6,6 @@ import { createLogUpdate } from 'log-update';
 import type { Command } from 'commander';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import { makeReport, newRunState, type Report } from '../domain/report.ts';
-import { isCancelled } from '../domain/words.ts';
 import { todayIn } from '../language/business-date.ts';
 import { readFirstPlan } from '../operations/pins.ts';
 import { readWords, recordWord } from '../operations/words.ts';
@@ -260,7 +259,8 @@ async function takeCancelBack(course: Course): Promise<void> {
   const { client, mode, taskQueue } = course.place;
   const of = { client, mode, taskQueue, run: course.run };
   const words = await withWorker(course, () => readWords(of));
-  if (!isCancelled(words)) return;
+  const last = words.findLast(({ kind }) => kind === 'cancel' || kind === 'go-on');
+  if (last?.kind !== 'cancel') return;
   await withWorker(course, () => recordWord(of, { kind: 'go-on', by: 'run --go-on', atMs: Date.now() }));
 }
 

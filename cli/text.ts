@@ -50,7 +50,7 @@ export function paragraphOf(trouble: Trouble, width: number): string {
 
 /** The text with a full stop, unless it ends a sentence already. */
 export function sentence(text: string): string {
-  return /[.?!:`"]$/.test(text.trimEnd()) && !/[`"]$/.test(text) ? text : `${text}.`;
+  return /[.?!:]$/.test(text.trimEnd()) ? text : `${text}.`;
 }
 
 export type Column = { readonly title: string; readonly right?: boolean };

@@ -1,5 +1,5 @@
 /** `cambist worker`: one worker, until a signal. Calls that move money are finished before it ends. */
-import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { DefaultLogger, Runtime, type LogEntry } from '@temporalio/worker';
 import type { Command } from 'commander';
 import { loadSettings, withDevEnvironment } from '../worker/config.ts';
 import { startWorker } from '../worker/worker.ts';
@@ -32,7 +32,7 @@ async function work(output: Output): Promise<Ending> {
   const settings = await loadSettings(env, io.cwd);
   for (const warning of settings.warnings) output.note(warning);
   // It also listens to signals, and shuts the worker down on the first one.
-  Runtime.install({ logger: new DefaultLogger('WARN') });
+  Runtime.install({ logger: new DefaultLogger('WARN', (entry) => output.note(logLine(entry))) });
   const worker = await startWorker({ settings, env });
   const ended = worker.run();
   sayReady(output, 'worker', {
@@ -44,4 +44,12 @@ async function work(output: Output): Promise<Ending> {
   });
   await ended;
   return 'done';
+}
+
+/** One line per message; how a run failed is in its report, not in a stack trace here. */
+function logLine({ level, message, meta }: LogEntry): string {
+  const facts: Record<string, unknown> = { ...meta };
+  const error = facts['error'] instanceof Error ? `: ${facts['error'].message.split('\n')[0] ?? ''}` : '';
+  const workflowId = typeof facts['workflowId'] === 'string' ? ` ${facts['workflowId']}` : '';
+  return `${level.toLowerCase()}${workflowId} ${message}${error}`;
 }
