@@ -24,6 +24,7 @@ import {
 } from '../domain/report.ts';
 import type { Problem } from '../domain/stepper.ts';
 import { polls, reads, writes } from './activities.ts';
+import type { PaymentsCall } from './calls.ts';
 import { Course, RunRefused, progressOf, type Ports } from './course.ts';
 import { progressQuery, reportQuery, stateAttribute, wakeSignal, type RunInput } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
@@ -49,9 +50,11 @@ function temporalPorts(state: RunState): Ports {
   let shown: string | null = null;
   return {
     readPlan: reads.readPlan,
-    requestQuote: writes.requestQuote,
-    executeTrade: writes.executeTrade,
-    createWithdrawals: writes.createWithdrawals,
+    // Summaries are what a person reads beside the activity's name in the Temporal UI.
+    requestQuote: (call) => writes.requestQuote.executeWithOptions({ summary: call.leg.id }, [call]),
+    executeTrade: (call) => writes.executeTrade.executeWithOptions({ summary: call.leg.id }, [call]),
+    createWithdrawals: (call) =>
+      writes.createWithdrawals.executeWithOptions({ summary: summaryOfPayments(call) }, [call]),
     awaitWithdrawals: polls.awaitWithdrawals,
     recordWord: reads.recordWord,
     awaitSettlement: (call) => {
@@ -78,6 +81,11 @@ function temporalPorts(state: RunState): Ports {
       upsertSearchAttributes([{ key: stateAttribute, value: status }]);
     },
   };
+}
+
+function summaryOfPayments({ items }: PaymentsCall): string {
+  const [first] = items;
+  return items.length === 1 && first !== undefined ? first.payment.id : `${items.length} payments`;
 }
 
 async function complete(course: Course): Promise<void> {
