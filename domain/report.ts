@@ -184,8 +184,8 @@ export function makeReport(state: RunState): Report {
 /** `HELD` while anything waits for longer than the service's own pace; the end states once no item is open. */
 export function statusOf(state: RunState): ReportStatus {
   if (!state.ended) return holdsOf(state).length > 0 ? 'HELD' : 'RUNNING';
-  if (state.cancelled && problemsOf(state).some((problem) => problem.code === 'CANCELLED'))
-    return 'CANCELLED';
+  // By what it did to the items: after a reset the cancel is known by the words alone.
+  if (problemsOf(state).some((problem) => problem.code === 'CANCELLED')) return 'CANCELLED';
   const items = [...state.legs, ...state.payments];
   const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID');
   if (done.length === items.length) return 'COMPLETED';
