@@ -1,0 +1,193 @@
+/**
+ * Plays the steps of a leg or a payment against scripted answers: what the service, the clock and people say is data,
+ * what the steps asked for and came to is the result.
+ */
+import { isDefinitive } from '../../domain/decisions.ts';
+import type { Sweep } from '../../domain/looks.ts';
+import type { Leg, Payment } from '../../domain/plan.ts';
+import type { Quote, Trade, Withdrawal } from '../../domain/records.ts';
+import type { Reply, ReplyFacts } from '../../domain/reply.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service-facts.ts';
+import type { Answer, Context, Effect, Steps } from '../../domain/stepper.ts';
+import { fencesOf } from '../../language/business-date.ts';
+
+export const NOW = Date.parse('2026-11-21T15:00:00.000Z');
+export const RUN = { policy: 'p', id: '2026-11-21' };
+
+export const LEG: Leg = {
+  id: 'usd-mxn-1',
+  reference: 'p.2026-11-21.usd-mxn-1',
+  sell: 'USD',
+  buy: 'MXN',
+  amount: { side: 'sell', value: '1000.00', fixed: true },
+};
+
+export const PAYMENT: Payment = {
+  id: 'supplier',
+  reference: 'p.2026-11-21.supplier',
+  account: 'wac_7Hk2mQ9vT4xR',
+  currency: 'MXN',
+  amount: { kind: 'fixed', value: '17250.00' },
+  dependsOn: null,
+};
+
+export const QUOTE: Quote = {
+  id: 'qte_1',
+  sellCurrency: 'USD',
+  buyCurrency: 'MXN',
+  sellAmount: '1000.00',
+  buyAmount: null,
+  quoteAmount: '17250.00',
+  createdAt: '2026-11-21T15:00:00.000Z',
+  expiresAt: '2026-11-21T15:00:30.000Z',
+  settlementWindow: 'T0',
+};
+
+export const TRADE: Trade = {
+  id: 'tde_1',
+  quoteId: QUOTE.id,
+  sellCurrency: 'USD',
+  buyCurrency: 'MXN',
+  sellAmount: '1000.00',
+  buyAmount: null,
+  executedAmount: '17250.00',
+  status: 'EXECUTED',
+  clientReferenceId: LEG.reference,
+  createdAt: '2026-11-21T15:00:01.000Z',
+  settlementWindow: 'T0',
+};
+
+export const WITHDRAWAL: Withdrawal = {
+  id: 'wtd_1',
+  currency: 'MXN',
+  withdrawalAmount: '17250.00',
+  status: 'PENDING',
+  withdrawalAccountId: PAYMENT.account,
+  createdAt: '2026-11-21T15:00:01.000Z',
+  tag: PAYMENT.reference,
+};
+
+const FACTS: ReplyFacts = {
+  status: 200,
+  traceId: 'trace',
+  replayed: false,
+  retryAfterMs: null,
+  serviceTimeMs: NOW,
+};
+
+export function done<T>(value: T, facts: Partial<ReplyFacts> = {}): Reply<T> {
+  return { kind: 'DONE', value, facts: { ...FACTS, ...facts } };
+}
+
+/** A whole error envelope, as the client gives it: refused where the code is definitive, else unknown. */
+export function failed(
+  code: string,
+  { facts = {}, details = {} }: { facts?: Partial<ReplyFacts>; details?: Record<string, unknown> } = {},
+): Reply<never> {
+  const error = { code, type: 'CONFLICT', message: 'because', retryStrategy: 'TERMINAL', details };
+  const definitive = isDefinitive(code) && details['reason'] !== 'nonce_replay';
+  return definitive
+    ? { kind: 'REFUSED', error, facts: { ...FACTS, ...facts } }
+    : { kind: 'UNKNOWN', reason: code, error, facts: { ...FACTS, ...facts } };
+}
+
+export const NO_ANSWER: Reply<never> = {
+  kind: 'UNKNOWN',
+  reason: 'no whole reply within the time limit',
+  error: null,
+  facts: { ...FACTS, status: null },
+};
+export const NOT_SENT: Reply<never> = { kind: 'NOT_SENT', reason: 'no connection (ECONNREFUSED)' };
+
+/** A whole look that found these. */
+export function seen<T>(...records: readonly T[]): Sweep<T> {
+  return { records, complete: true, reason: null };
+}
+export const UNREADABLE: Sweep<never> = { records: [], complete: false, reason: 'NO_ANSWER' };
+
+/** A run that this very Temporal run planned a second ago, on its business date, with the plan's own key. */
+export function context(
+  more: Partial<Omit<Context, 'plan' | 'attempt'>> & {
+    readonly plan?: Partial<Context['plan']>;
+    readonly attempt?: Partial<Context['attempt']>;
+  } = {},
+): Context {
+  const credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'org/org-1/apiKey/1' } as const;
+  return {
+    originalRunId: 'run-1',
+    facts: DEFAULT_SERVICE_FACTS,
+    credentials,
+    othersAccepted: true,
+    otherWithdrawalIds: [],
+    nowMs: () => NOW,
+    skewMs: () => 0,
+    ...more,
+    plan: {
+      version: 1,
+      bodyLayout: 1,
+      run: RUN,
+      credentials,
+      zone: 'UTC',
+      date: '2026-11-21',
+      fences: fencesOf('2026-11-21', 'UTC'),
+      quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 3 },
+      guard: null,
+      settle: { until: 'funds', lateAfterMs: null },
+      shortfall: 'skip',
+      limits: null,
+      pinnedAtMs: NOW - 1_000,
+      pinnedFor: 'run-1',
+      ...more.plan,
+    },
+    attempt: {
+      runId: 'run-1',
+      number: 1,
+      startedAtMs: NOW,
+      runStartedAtMs: NOW - 2_000,
+      sendWithinMs: 20_000,
+      ...more.attempt,
+    },
+  };
+}
+
+/** Answers per kind of effect, in order; the last one counts from then on. What is not scripted is plain sailing. */
+export type Script = { readonly [Kind in Effect['kind']]?: readonly Answer[] };
+
+const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
+  'read words': [[]],
+  'read balances': [
+    done({
+      aggregateUsd: '1000000',
+      balances: ['USD', 'MXN'].map((currency) => ({ currency, withdrawable: '1000000', total: '1000000' })),
+    }),
+  ],
+  'fetch trade': [failed('TRADE_NOT_FOUND')],
+  'fetch withdrawal': [failed('WITHDRAWAL_NOT_FOUND')],
+  'sweep trades': [seen<Trade>()],
+  'sweep withdrawals': [seen<Withdrawal>()],
+  'send quote': [done(QUOTE)],
+  'send trade': [done(TRADE)],
+  'send withdrawal': [done(WITHDRAWAL)],
+};
+
+/** What the steps came to, and what they asked for on the way. */
+export function play<Result>(
+  steps: Steps<Result>,
+  script: Script = {},
+): { readonly result: Result; readonly effects: readonly Effect[] } {
+  const effects: Effect[] = [];
+  let next = steps.next();
+  while (next.done !== true) {
+    const { kind } = next.value;
+    const answers = script[kind] ?? PLAIN[kind];
+    const asked = effects.filter((effect) => effect.kind === kind).length;
+    effects.push(next.value);
+    next = steps.next(answers[Math.min(asked, answers.length - 1)] as Answer);
+  }
+  return { result: next.value, effects };
+}
+
+/** The kinds of what was asked for, in order. */
+export function kindsOf(effects: readonly Effect[]): readonly Effect['kind'][] {
+  return effects.map((effect) => effect.kind);
+}
