@@ -295,6 +295,22 @@ function startedReport(course: Course, problems: Report['problems']): Report {
   return { ...report, problems };
 }
 
+/** How long the one who leaves is kept waiting for a document. */
+const LEAVING_MS = 2_000;
+
+/** The report when a person leaves; what is known without a worker, if none answers at once. */
+async function reportSoFar(course: Course): Promise<Report> {
+  const { output, place, run: name } = course;
+  if (!output.isJson) return startedReport(course, []);
+  try {
+    const facts = await describeRun(place.client, place.mode, name);
+    if (facts === null) return startedReport(course, []);
+    return (await readRun(place.client, facts, LEAVING_MS)).report;
+  } catch {
+    return startedReport(course, []);
+  }
+}
+
 /** Shows the run until it ends, is held, or the person leaves. */
 async function follow(course: Course, startedAtMs: number): Promise<Ending> {
   const { output, place, run: name, options } = course;
@@ -323,7 +339,7 @@ async function showFollowed(course: Course, followed: Followed, shown: ProgressV
   const { output, place, run: name } = course;
   switch (followed.kind) {
     case 'detached':
-      output.document(startedReport(course, []));
+      output.document(await reportSoFar(course));
       output.note(`Left; ${runName(name)} goes on. See \`cambist status ${runName(name)}\`.`);
       return 'detached';
     case 'untaken':

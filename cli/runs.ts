@@ -24,7 +24,7 @@ import {
   type Progress,
   type RunInput,
 } from '../workflows/names.ts';
-import { CommandFailure } from './failure.ts';
+import { CommandFailure, type Trouble } from './failure.ts';
 import { runOfWorkflowId } from './run-names.ts';
 
 /** A run by its outside. */
@@ -161,15 +161,15 @@ export function isEndedFromOutside(facts: RunFacts): boolean {
  * The report and the progress of a run: of a completed one from its result, of others from a worker.
  * @throws CommandFailure when no worker answers
  */
-export async function readRun(client: Client, facts: RunFacts): Promise<RunView> {
+export async function readRun(client: Client, facts: RunFacts, limitMs = ANSWER_LIMIT_MS): Promise<RunView> {
   const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   if (facts.temporalStatus === 'COMPLETED') {
     const report = (await handle.result()) as Report;
     return { facts, report, progress: progressOfEnded(report) };
   }
-  const told = await answerOf(client, facts, () => handle.query(reportQuery));
+  const told = await answerOf(client, facts, limitMs, () => handle.query(reportQuery));
   if (facts.isOpen) {
-    const progress = await answerOf(client, facts, () => handle.query(progressQuery));
+    const progress = await answerOf(client, facts, limitMs, () => handle.query(progressQuery));
     return { facts, report: told, progress };
   }
   const report = endedReport(told, facts, await readEnd(client, facts));
@@ -179,26 +179,30 @@ export async function readRun(client: Client, facts: RunFacts): Promise<RunView>
 /** A question that a worker lost (it may just have let go of the run) is asked again. */
 const QUESTION_LIMIT_MS = 2_500;
 
-async function answerOf<T>(client: Client, facts: RunFacts, ask: () => Promise<T>): Promise<T> {
-  const untilMs = Date.now() + ANSWER_LIMIT_MS;
+async function answerOf<T>(
+  client: Client,
+  facts: RunFacts,
+  limitMs: number,
+  ask: () => Promise<T>,
+): Promise<T> {
+  const untilMs = Date.now() + limitMs;
   for (;;) {
     try {
       return await client.withDeadline(Math.min(Date.now() + QUESTION_LIMIT_MS, untilMs), ask);
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) throw error;
       if (Date.now() + QUESTION_LIMIT_MS / 2 > untilMs)
-        throw new CommandFailure('infrastructure', [noAnswer(facts, error)]);
+        throw new CommandFailure('infrastructure', [noAnswer(facts, limitMs)]);
       await sleep(250);
     }
   }
 }
 
-function noAnswer(facts: RunFacts, error: unknown): CommandFailure['problems'][number] {
-  const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
+function noAnswer(facts: RunFacts, limitMs: number): Trouble {
   return {
     code: 'NO_WORKER',
     place: runName(facts.run),
-    message: `no worker answered within ${ANSWER_LIMIT_MS / 1_000} s${cause}; Temporal has the run as ${facts.state}`,
+    message: `no worker answered within ${limitMs / 1_000} s; Temporal has the run as ${facts.state}`,
     fix: 'Start one with `cambist worker`; a report is read from a worker.',
   };
 }
