@@ -9,7 +9,7 @@ export const createWithdrawals =
   (deps: Deps) =>
   (call: PaymentsCall): Promise<PaymentsAnswer> =>
     beating(async () => {
-      const driver = new Driver(deps, call);
+      const driver = await Driver.open(deps, call);
       const context = driver.context({
         othersAccepted: call.acceptedIds.length > 0,
         otherWithdrawalIds: call.acceptedIds,

@@ -2,6 +2,7 @@
  * What the activities are given by the composition root. Tests give their own clock and kill points; product code has
  * no switch for either.
  */
+import type { Info } from '@temporalio/activity';
 import type { Plan } from '../domain/plan.ts';
 import type { Mode } from '../domain/records.ts';
 import type { RunName } from '../domain/references.ts';
@@ -29,6 +30,8 @@ export type Deps = {
     readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
   };
   readonly clock: Clock;
+  /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
+  readonly isCurrentAttempt: (info: Info) => Promise<boolean>;
   /** Named moments before and after every effect; a no-op but in tests that kill the process there. */
   readonly reached: (point: string) => void;
 };

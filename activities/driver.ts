@@ -3,7 +3,7 @@
  * One driver per activity call. It decides nothing about replies; it only never sends after the attempt's deadline.
  */
 import { randomUUID } from 'node:crypto';
-import { Context as ActivityContext } from '@temporalio/activity';
+import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
 import type { Sweep } from '../domain/looks.ts';
 import type { Trade, Withdrawal } from '../domain/records.ts';
 import { keyMaterial, type WriteEndpoint } from '../domain/references.ts';
@@ -26,6 +26,9 @@ import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 
+/** An attempt that reached us later than this after it was scheduled is asked for before it may send. */
+const PROMPT_MS = 5_000;
+
 /** Everything that one activity call needs to drive steps. */
 export class Driver {
   readonly #deps: Deps;
@@ -36,18 +39,28 @@ export class Driver {
   readonly #withdrawalSweeps: SharedSweep;
   readonly evidence: Evidence[] = [];
 
-  constructor(deps: Deps, call: Call) {
+  /**
+   * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
+   * would otherwise count its deadline from when it woke.
+   */
+  static async open(deps: Deps, call: Call): Promise<Driver> {
     const { info } = ActivityContext.current();
+    const waitedMs = deps.clock.wallMs() - info.currentAttemptScheduledTimestampMs;
+    if (Math.abs(waitedMs) > PROMPT_MS && !(await deps.isCurrentAttempt(info)))
+      throw ApplicationFailure.retryable(
+        'This attempt has been given up; another one goes on.',
+        'SUPERSEDED',
+      );
+    return new Driver(deps, call, info);
+  }
+
+  private constructor(deps: Deps, call: Call, info: Info) {
     this.#deps = deps;
     this.#call = call;
     this.#attempt = {
       runId: info.workflowExecution?.runId ?? '',
       number: info.attempt,
-      // The attempt began at the server; a delay on the way here must not lengthen it.
-      startedAtMs: Math.min(
-        deps.clock.wallMs(),
-        Math.max(info.currentAttemptScheduledTimestampMs, 0) + 5_000,
-      ),
+      startedAtMs: deps.clock.wallMs(),
       runStartedAtMs: call.runStartedAtMs,
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
     };

@@ -9,7 +9,7 @@ export const executeTrade =
   (deps: Deps) =>
   (call: LegCall): Promise<LegAnswer> =>
     beating(async () => {
-      const driver = new Driver(deps, call);
+      const driver = await Driver.open(deps, call);
       const context = driver.context({ othersAccepted: call.othersAccepted, otherWithdrawalIds: [] });
       const step = await driver.run(call.leg.id, executeTradeSteps(context, call.leg, call.state));
       deps.reached('before result');

@@ -77,6 +77,8 @@ export type Plan = {
   readonly payments: readonly Payment[];
   /** Epoch milliseconds at which the service was observed. */
   readonly pinnedAtMs: number;
+  /** The service had records under this run's name already: somebody has sent for it, though Temporal forgot. */
+  readonly foundRecords: boolean;
   /** `originalExecutionRunId` of the run that made the pin: tells "freshly made by me" from all else, identifies no money. */
   readonly pinnedFor: string;
 };
@@ -180,6 +182,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       legs,
       payments,
       pinnedAtMs: observation.observedAtMs,
+      foundRecords: found,
       pinnedFor: input.pinnedFor,
     }),
   };

@@ -172,7 +172,7 @@ export const SLOW_LOOK_MS = 600_000;
 
 /**
  * Steps 2 and 4 of the six: may this item have been sent by someone whom this history does not show? Fresh means no:
- * this very run made the pin, has not sent the item, this is the first attempt, and for a trade the pin is young.
+ * this very run made the pin and found nothing then, has not sent the item, this is the first attempt, and for a trade the pin is young.
  * Otherwise, unless this run's own history is complete as to the item, a forgotten send is assumed (doubt).
  */
 export function recall<State extends SendState>(
@@ -182,7 +182,7 @@ export function recall<State extends SendState>(
 ): { readonly fresh: boolean; readonly state: State } {
   const { attempt, plan } = context;
   const wasReset = attempt.runId !== context.originalRunId;
-  const madePin = plan.pinnedFor === attempt.runId;
+  const madePin = plan.pinnedFor === attempt.runId && !plan.foundRecords;
   // A quote moves no money: a repeated attempt of asking for one has sent nothing.
   const firstAttempt = attempt.number === 1 || call === 'quote';
   const young = call === 'withdrawal' || context.nowMs() - plan.pinnedAtMs < FRESH_PIN_MS;

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { machineClock, type Clock } from '../activities/deps.ts';
+import { isCurrentAttempt } from '../operations/attempts.ts';
 import { readFirstPlan, readPin, readResult, startPin } from '../operations/pins.ts';
 import { readWords, recordWord } from '../operations/words.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
@@ -60,6 +61,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       reader,
       facts: settings.facts,
       clock: options.clock ?? machineClock,
+      isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       reached: options.reached ?? (() => {}),
       words: {
         read: (mode, run) => readWords({ client, mode, run }),
