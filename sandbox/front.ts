@@ -111,6 +111,7 @@ async function answer(core: Core, exchange: Exchange): Promise<Delivery> {
   exchange.facts = factsOf(core, route.operation, exchange.body);
   const plan = core.faults.plan(exchange.facts);
   exchange.faults = plan.ids;
+  core.flush(); // so that a fault that has struck is not new again after a kill
   const early = earlyDelivery(plan, isWrite(route.operation));
   if (early !== null) return early;
 

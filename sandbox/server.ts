@@ -44,7 +44,10 @@ export interface SandboxOptions {
   /** Withdrawal accounts of every organisation; replaces the default ones. */
   readonly accounts?: readonly SandboxAccount[];
   readonly faults?: readonly SandboxFault[];
-  /** A file in which the state outlives the process; made when missing. */
+  /**
+   * A file in which the state outlives the process; made when missing. What it holds stands above these options:
+   * settings and rates changed since, and the faults as they were left; `faults` is for a new file.
+   */
   readonly statePath?: string;
 }
 
@@ -68,7 +71,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     accounts: listOf(accountCheck)(options.accounts ?? defaultAccounts, 'accounts'),
   });
   for (const key of options.keys ?? []) putKey(core.store, key);
-  for (const fault of options.faults ?? []) core.faults.add(fault);
+  if (!core.store.restored) for (const fault of options.faults ?? []) core.faults.add(fault);
   for (const { organization, mode } of core.store.tables.keys.values())
     core.openBook(`${organization}/${mode}`);
   core.flush();
