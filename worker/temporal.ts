@@ -65,7 +65,7 @@ export async function registerSearchAttributes(connection: Connection, namespace
   const names = [policyAttribute, modeAttribute, stateAttribute].map((attribute) => attribute.name);
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
   const wrong = names.filter(
-    (name) => customAttributes?.[name] !== undefined && customAttributes[name] !== KEYWORD,
+    (name) => customAttributes?.[name] !== undefined && Number(customAttributes[name]) !== KEYWORD,
   );
   const missing = names.filter((name) => customAttributes?.[name] === undefined);
   const commands = missing.map(
