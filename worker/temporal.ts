@@ -33,6 +33,7 @@ export type Temporal = {
 const CONNECT_LIMIT_MS = 5_000;
 /** `KEYWORD` of the server's enumeration of indexed value types. */
 const KEYWORD = 2;
+const isKeyword = (type: number): boolean => type === KEYWORD;
 
 /** @throws ConfigurationError for a profile that cannot be used, InfrastructureError when Temporal does not answer */
 export async function connectTemporal(env: NodeJS.ProcessEnv): Promise<Temporal> {
@@ -64,9 +65,7 @@ export async function connectWorker(
 export async function registerSearchAttributes(connection: Connection, namespace: string): Promise<void> {
   const names = [policyAttribute, modeAttribute, stateAttribute].map((attribute) => attribute.name);
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-  const wrong = names.filter(
-    (name) => customAttributes?.[name] !== undefined && Number(customAttributes[name]) !== KEYWORD,
-  );
+  const wrong = names.filter((name) => !isKeyword(customAttributes?.[name] ?? KEYWORD));
   const missing = names.filter((name) => customAttributes?.[name] === undefined);
   const commands = missing.map(
     (name) =>
