@@ -73,6 +73,8 @@ const OWN_CODES = {
   PLAN_OVER_LIMIT: 'refused by us',
   PLAN_FENCE_PASSED: 'refused by us',
   POLICY_CHANGED: 'refused by us',
+  POLICY_NAME_DIFFERS: 'bad input',
+  RUN_ID_WITHOUT_DATE: 'bad input',
   // Rules of ours.
   CANCELLED: 'refused by us',
   FENCE_PASSED: 'refused by us',
@@ -83,14 +85,19 @@ const OWN_CODES = {
   REFERENCE_TOO_OLD: 'refused by us',
   QUOTE_DIFFERS: 'refused by us',
   QUOTES_USED_UP: 'refused by us',
+  NOTHING_TO_PAY: 'refused by us',
   // Says no more than its leg does, which has a code of its own.
   LEG_NOT_TRADED: 'refused by us',
+  // A person's own word.
+  DECIDED_NOT_EXECUTED: 'refused by us',
   // The service said no after it had said yes.
   SETTLEMENT_FAILED: 'refused by the service',
   WITHDRAWAL_FAILED: 'refused by the service',
   // A person.
   RECORD_DIFFERS: 'needs a human',
   AMOUNT_FORGOTTEN: 'needs a human',
+  DECISION_UNPROVEN: 'needs a human',
+  EXECUTED_OUTSIDE_GUARD: 'needs a human',
   BROKEN_INVARIANT: 'needs a human',
   ANSWER_INCOMPLETE: 'needs a human',
   ENDED_FROM_OUTSIDE: 'needs a human',
@@ -98,7 +105,9 @@ const OWN_CODES = {
   CREDENTIALS_DIFFER: 'configuration',
   API_KEY_CHANGED: 'configuration',
   CLOCK_SKEW: 'configuration',
+  READ_KEY_FOREIGN: 'configuration',
   // Goes on by itself.
+  PLANNING: 'waiting',
   IN_DOUBT: 'waiting',
   LOOK_INCOMPLETE: 'waiting',
   AWAITING_SETTLEMENT: 'waiting',
@@ -124,6 +133,7 @@ const CLASSES: Readonly<Record<ReplyClass, Ending>> = {
 /** What a hold means while it lasts. */
 const HOLDS: Readonly<Record<Hold, Ending>> = {
   service: 'waiting',
+  outage: 'infrastructure',
   money: 'waiting',
   doubt: 'waiting',
   configuration: 'configuration',
@@ -139,9 +149,10 @@ export function isKnownCode(code: string): boolean {
 
 /** What it means that something ended with this code. */
 export function endingOfCode(code: string): Ending {
-  return Object.hasOwn(OWN_CODES, code)
-    ? OWN_CODES[code as keyof typeof OWN_CODES]
-    : CLASSES[classOf({ code, details: {} })];
+  if (Object.hasOwn(OWN_CODES, code)) return OWN_CODES[code as keyof typeof OWN_CODES];
+  // A worker may find mistakes in a policy that an older command did not.
+  if (/^(POLICY|RATES)_/.test(code)) return 'bad input';
+  return CLASSES[classOf({ code, details: {} })];
 }
 
 /** What a report and the holds of its run mean. `holds` is empty for a run that has ended. */

@@ -84,8 +84,7 @@ type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 type Mutable<T> = T extends object ? { -readonly [K in keyof T]: Mutable<T[K]> } : T;
 true satisfies Same<z.output<typeof ReportSchema>, Mutable<Report>>;
 
-/** The text of `policies/report.schema.json`. */
-export function reportJsonSchemaText(): string {
-  const schema = { ...z.toJSONSchema(ReportSchema, { target: 'draft-7' }), title: 'Cambist report' };
-  return `${JSON.stringify(schema, null, 2)}\n`;
+/** The JSON Schema that is committed as `policies/report.schema.json`. */
+export function reportJsonSchema(): Readonly<Record<string, unknown>> {
+  return { ...z.toJSONSchema(ReportSchema, { target: 'draft-7' }), title: 'Cambist report' };
 }

@@ -153,6 +153,7 @@ function problemsText(report: Report, width: number): string {
 const HOLD_ORDER: readonly Hold[] = [
   'person',
   'configuration',
+  'outage',
   'money',
   'doubt',
   'settlement',

@@ -1,0 +1,67 @@
+/** Reports and other records for the tests of the command line. */
+import type { LegOutcome, PaymentOutcome, Report, ReportStatus } from '../../domain/report.ts';
+import type { Problem } from '../../domain/stepper.ts';
+
+export const ABANDONED: Problem = {
+  code: 'ENDED_FROM_OUTSIDE',
+  item: null,
+  message: 'The run was terminated.',
+  fix: 'Start it again.',
+};
+
+/** A report of one leg and one payment. */
+export function makeReportOf(options: {
+  readonly status: ReportStatus;
+  readonly leg?: LegOutcome;
+  readonly payment?: PaymentOutcome;
+  readonly problems?: readonly Problem[];
+  /** False: there never was a plan. */
+  readonly items?: boolean;
+}): Report {
+  const { status, leg = 'TRADED', payment = 'PAID', problems = [], items = true } = options;
+  const isTraded = leg === 'TRADED';
+  return {
+    run: 'mxn-supplier.2026-11-21',
+    workflowId: 'sandbox/mxn-supplier.2026-11-21',
+    policy: {
+      name: 'mxn-supplier',
+      hash: 'a1fc2689cc04ea576674c1d4cb7d48285df55f125fe65aab807e5ac24dc6341e',
+    },
+    status,
+    legs: items
+      ? [
+          {
+            id: 'usd-mxn-1',
+            reference: 'mxn-supplier.2026-11-21.usd-mxn-1',
+            sell: 'USD',
+            buy: 'MXN',
+            sellAmount: '1000.00',
+            buyAmount: isTraded ? '18500' : null,
+            rate: isTraded ? '18.5' : null,
+            quoteId: isTraded ? 'qte_3exTB7oUQ4GZo7ka4rrqKZ' : null,
+            tradeId: isTraded ? 'tde_BhQh2Nqoq3ZLr1vFGEXEey' : null,
+            outcome: leg,
+            settled: isTraded ? true : null,
+          },
+        ]
+      : [],
+    payments: items
+      ? [
+          {
+            id: 'supplier',
+            reference: 'mxn-supplier.2026-11-21.supplier',
+            account: 'wac_7Hk2mQ9vT4xR',
+            currency: 'MXN',
+            amount: isTraded ? '18500' : null,
+            withdrawalId: payment === 'PAID' ? 'wtd_3GVKK9mcGadvqjq8TViDA5' : null,
+            status: payment === 'PAID' ? 'COMPLETED' : null,
+            outcome: payment,
+            reason: null,
+          },
+        ]
+      : [],
+    totals: items ? [{ currency: 'MXN', planned: '18500', paid: '0', notPaid: '0', needsHuman: '0' }] : [],
+    problems,
+    evidence: [],
+  };
+}
