@@ -18,6 +18,7 @@ import {
   type Effect,
   type Steps,
 } from '../domain/stepper.ts';
+import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';
 import { sweep } from '../service/observe.ts';
 import type { Fetched } from '../service/schemas.ts';
@@ -106,9 +107,9 @@ export class Driver {
       case 'read balances':
         return this.#told(await reader.balances());
       case 'fetch trade':
-        return wholeRecord(this.#told(await fetchOr(() => reader.trade(effect.id))));
+        return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));
       case 'fetch withdrawal':
-        return wholeRecord(this.#told(await fetchOr(() => reader.withdrawal(effect.id))));
+        return wholeRecord(this.#told(await wellFormed(() => reader.withdrawal(effect.id))));
       case 'sweep trades': {
         const { records, stopped } = await sweep(reader.listTrades, {
           ...effect,
@@ -141,7 +142,9 @@ export class Driver {
         if (late !== null) return late;
         const { quoteId, reference } = effect;
         const idempotencyKey = this.#key('trades', reference, quoteId);
-        return this.#told(await service.createTrade({ quoteId, reference, idempotencyKey }));
+        return this.#told(
+          await wellFormed(() => service.createTrade({ quoteId, reference, idempotencyKey })),
+        );
       }
       case 'send withdrawal': {
         const late = this.#tooLate();
@@ -260,11 +263,15 @@ function wholeRecord<T extends Trade | Withdrawal>(reply: Reply<Fetched<T>>): Re
   return { kind: 'UNKNOWN', reason: 'the record by its id lacks fields', error: null, facts: reply.facts };
 }
 
-/** An id that came from the service and does not look like one cannot be fetched: the lists tell instead. */
-async function fetchOr<T>(fetch: () => Promise<Reply<T>>): Promise<Reply<T>> {
+/**
+ * What the client refuses to build (an id of the service that does not look like one) was never sent; it is shown as
+ * such instead of failing the call for ever.
+ */
+async function wellFormed<T>(request: () => Promise<Reply<T>>): Promise<Reply<T>> {
   try {
-    return await fetch();
+    return await request();
   } catch (error) {
-    return { kind: 'NOT_SENT', reason: error instanceof Error ? error.message : String(error) };
+    if (!(error instanceof ServiceInputError)) throw error;
+    return { kind: 'NOT_SENT', reason: error.message };
   }
 }

@@ -98,7 +98,7 @@ function unreadableService(reply: Reply<unknown>): Wait {
   const follow = followUp(reply);
   const problem = problemOf(reply, 'plan', ADVICE[follow.class]);
   if (follow.read === 'ask again')
-    return { afterMs: waitMs(reply, 2), hold: 'configuration', problem: unreachable(problem) };
+    return { afterMs: waitMs(reply, 2), hold: 'outage', problem: unreachable(problem) };
   return configurationWait(problem, 0);
 }
 

@@ -122,8 +122,12 @@ export type Problem = {
   readonly fix: string;
 };
 
-/** What an item waits for. `person` alone needs somebody. */
-export type Hold = 'service' | 'money' | 'doubt' | 'configuration' | 'opening' | 'settlement' | 'person';
+/**
+ * What an item waits for. `service` is the service's own pace, seconds; `outage` is the service away or asking for
+ * longer; `person` alone needs somebody.
+ */
+export type Hold =
+  'service' | 'outage' | 'money' | 'doubt' | 'configuration' | 'opening' | 'settlement' | 'person';
 
 /** An item that cannot go on now. */
 export type Wait = { readonly afterMs: number; readonly hold: Hold; readonly problem: Problem };
@@ -167,6 +171,8 @@ export const TOKEN_LIFE_MS = 45_000;
 const FRESH_PIN_MS = 30_000;
 /** Clocks further apart than this make every life and fence unreliable. */
 const MAX_SKEW_MS = 10_000;
+/** A wait for the service that is longer than this is shown as an outage. */
+const OUTAGE_MS = 15_000;
 /** How often a held item looks again when nothing but a look or a person can help. */
 export const SLOW_LOOK_MS = 600_000;
 
@@ -313,6 +319,11 @@ export function explain(reply: Reply<unknown>): string {
 /** A reply as a problem of an item. */
 export function problemOf(reply: Reply<unknown>, item: string, fix: string): Problem {
   return { code: nameOf(reply), item, message: explain(reply), fix };
+}
+
+/** The service's own pace, until it asks for so long that people should know. */
+export function serviceWait(problem: Problem, afterMs: number): Wait {
+  return { afterMs, hold: afterMs < OUTAGE_MS ? 'service' : 'outage', problem };
 }
 
 /** A wait on configuration: slow retries with the cause in plain words. */

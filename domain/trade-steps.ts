@@ -24,6 +24,7 @@ import {
   problemOf,
   readWordsAbout,
   recall,
+  serviceWait,
   resourceIdOf,
   settleByTime,
   settleTimeMs,
@@ -240,7 +241,7 @@ function* afterTrade(
       const known = executedNothing(reply)
         ? sent
         : unknownSend(context, state, 'an answer said that it is in work');
-      return wait(known, { afterMs: waitMs(reply, state.tries), hold: 'service', problem });
+      return wait(known, serviceWait(problem, waitMs(reply, state.tries)));
     }
     case 'look, then same key again': {
       const unknown = unknownSend(context, state, `the answer was ${problem.code}`);
@@ -263,10 +264,8 @@ function* afterTrade(
         Math.max(settleTimeMs(reply), backoffMs(state.tries)),
       );
     }
-    case 'look, then new quote': {
-      const look = yield* lookForLeg(context, leg, sent);
-      return conclude(leg, sent, look) ?? (yield* deadQuote(context, leg, sent));
-    }
+    case 'look, then new quote':
+      return yield* deadQuote(context, leg, sent);
     case 'look, then doubt': {
       const unknown = unknownSend(context, { ...state, spent: problem }, `the answer was ${problem.code}`);
       return yield* lookThen(context, leg, unknown, problem, 1_000);
@@ -289,13 +288,14 @@ function* afterTrade(
   throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.trade}".`);
 }
 
-/** A quote that cannot be traded: settle what is in doubt, then a person or a new quote. */
+/** A quote that cannot be traded: one look, then what is in doubt, then a person or a new quote. */
 function* deadQuote(context: Context, leg: Leg, state: LegState): Steps<LegStep> {
   const dead: LegState = { ...state, quote: null };
+  const seen = conclude(leg, dead, yield* lookForLeg(context, leg, state));
+  if (seen !== null) return seen;
   if (dead.doubt !== null) return yield* stayInDoubt(context, leg, dead);
   if (dead.spent !== null) return waitForPerson(dead, dead.spent);
-  const look = yield* lookForLeg(context, leg, state);
-  return conclude(leg, dead, look) ?? { kind: 'requote', state: dead };
+  return { kind: 'requote', state: dead };
 }
 
 /** A look that has just found nothing, in doubt: over by time, or wait for the next look. */
@@ -361,15 +361,14 @@ function conclude(leg: Leg, state: LegState, look: Look<Trade>): LegStep | null 
         message: `Trade ${look.record.id} carries ${leg.reference}, but ${look.difference}.`,
         fix: 'A person compares the record with the plan; nothing is sent for this leg.',
       });
-    case 'unproven':
+    case 'unproven': {
+      const problem = unreadable(leg.id, look.reason);
+      const pause = serviceWait(problem, backoffMs(state.tries));
       return wait(
         { ...state, tries: state.tries + 1 },
-        {
-          afterMs: backoffMs(state.tries),
-          hold: state.doubt === null ? 'service' : 'doubt',
-          problem: unreadable(leg.id, look.reason),
-        },
+        state.doubt === null ? pause : { ...pause, hold: 'doubt' },
       );
+    }
     case 'absent':
       return null;
   }
@@ -408,7 +407,7 @@ function* refusedQuote(context: Context, leg: Leg, state: LegState, reply: Reply
       return wait(
         // A reply that never came, or said "later", is no quote: it does not count.
         { ...tried, quotes: Math.max(0, tried.quotes - 1) },
-        { afterMs: waitMs(reply, state.tries), hold: 'service', problem },
+        serviceWait(problem, waitMs(reply, state.tries)),
       );
     case 'shortfall rule': {
       if (context.plan.shortfall === 'skip') return yield* endAfterLook(context, leg, tried, problem);
@@ -441,7 +440,7 @@ function* lookForMoney(
     const slow = follow.read === 'ask again slowly' || follow.read === 'give up';
     const pause: Wait = slow
       ? configurationWait(problem, state.tries)
-      : { afterMs: waitMs(reply, state.tries), hold: 'service', problem };
+      : serviceWait(problem, waitMs(reply, state.tries));
     return { kind: 'wait', state: { ...state, tries: state.tries + 1 }, wait: pause };
   }
   const available = reply.value.balances.find((row) => row.currency === leg.sell)?.withdrawable ?? '0';

@@ -13,7 +13,7 @@ import {
   type Look,
   type PaymentIdentity,
 } from './looks.ts';
-import { compare } from './money.ts';
+import { compare, isPositive } from './money.ts';
 import type { Payment } from './plan.ts';
 import type { Withdrawal } from './records.ts';
 import { generationOf, reference } from './references.ts';
@@ -32,6 +32,7 @@ import {
   problemOf,
   readWordsAbout,
   recall,
+  serviceWait,
   resourceIdOf,
   settleByTime,
   settleTimeMs,
@@ -101,6 +102,8 @@ export function* createWithdrawalSteps(
   const foreign = foreignCredentials(context);
   if (foreign !== null)
     return wait(before, configurationWait({ ...foreign, item: payment.id }, before.tries));
+
+  if (!isPositive(amount)) return { kind: 'not paid', state: before, problem: nothingToPay(payment, amount) };
 
   const words = yield* readWordsAbout(payment.id);
   const item: Item = { context, payment, amount, words };
@@ -194,7 +197,7 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
       const known = executedNothing(reply)
         ? after
         : unknownSend(context, state, 'an answer said that it is in work');
-      return wait(known, { afterMs: waitMs(reply, state.tries), hold: 'service', problem });
+      return wait(known, serviceWait(problem, waitMs(reply, state.tries)));
     }
     case 'look, then same key again': {
       // The failure replayed: the same key will never say more.
@@ -427,6 +430,16 @@ function cancelled(payment: Payment): Problem {
     item: payment.id,
     message: 'The run was cancelled before this payment was sent.',
     fix: 'Start the run with --go-on to pay it after all.',
+  };
+}
+
+/** Proceeds can round down to nothing; there is no such withdrawal, so none can have been sent. */
+function nothingToPay(payment: Payment, amount: string): Problem {
+  return {
+    code: 'NOTHING_TO_PAY',
+    item: payment.id,
+    message: `The amount of payment "${payment.id}" comes to ${amount} ${payment.currency}.`,
+    fix: 'Convert more, so that something is left after rounding.',
   };
 }
 

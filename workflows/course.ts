@@ -4,6 +4,7 @@
  * that it awaits comes through `Ports`, so that a model can drive the same code. Ends when no item is open; never
  * while something is in doubt (M3, M8).
  */
+import { keepsGuard } from '../domain/guard.ts';
 import { round } from '../domain/money.ts';
 import type { Plan } from '../domain/plan.ts';
 import { runName } from '../domain/references.ts';
@@ -17,6 +18,7 @@ import {
   type Waiting,
 } from '../domain/report.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
+import type { Traded } from '../domain/trade-steps.ts';
 import type { PaymentStep } from '../domain/withdrawal-steps.ts';
 import { headOf, type Activities, type Call, type Settlement, type SettlementCall } from './calls.ts';
 import type { PinInput, PinState, Progress, RunInput } from './names.ts';
@@ -137,6 +139,7 @@ export class Course {
         case 'traded':
           record.outcome = 'TRADED';
           record.traded = step.traded;
+          record.problem = executedOutsideGuard(plan, record.leg.id, step.traded);
           break;
         case 'not traded':
           record.outcome = 'NOT_TRADED';
@@ -395,6 +398,18 @@ function settlementWait(record: LegRecord, plan: Plan, late: boolean): Wait {
       message,
       fix: 'Nothing to do: it looks again by itself.',
     },
+  };
+}
+
+/** Nobody can undo a trade; that it came out worse than the guard allows must not go unsaid (M4). */
+function executedOutsideGuard(plan: Plan, leg: string, traded: Traded): Problem | null {
+  const { guard } = plan;
+  if (guard === null || keepsGuard(guard.bound, traded.sellAmount, traded.buyAmount)) return null;
+  return {
+    code: 'EXECUTED_OUTSIDE_GUARD',
+    item: leg,
+    message: `Trade ${traded.tradeId} gave ${traded.buyAmount} for ${traded.sellAmount}; the guard asks for a price ${guard.text}.`,
+    fix: 'Ask the operator of the service why the trade differs from its quote.',
   };
 }
 
