@@ -2,7 +2,7 @@
 import type { Report, Waiting } from '../domain/report.ts';
 import type { Hold } from '../domain/stepper.ts';
 import type { Progress } from '../workflows/names.ts';
-import { paragraphOf, clockTime, count, sentence, table, wrap, type Paint } from './text.ts';
+import { paragraphOf, clockTime, count, sentence, table, visible, wrap, type Paint } from './text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
 export function reportText(options: {
@@ -14,7 +14,7 @@ export function reportText(options: {
   const { report, width, paint, uiUrl } = options;
   const sections = [
     `${paint.strong(report.run)}: ${paintStatus(report.status, paint)}`,
-    wrap(summarise(report).join('\n'), width),
+    wrap(visible(summarise(report).join('\n')), width),
     legsTable(report, width),
     paymentsTable(report, width),
     totalsTable(report, width),
@@ -171,6 +171,10 @@ export function mainWait(progress: Progress): Waiting | null {
 
 /** One sentence of truth: the state, the next wake-up, and what would unblock it. */
 export function statusSentence(report: Report, progress: Progress, nowMs: number): string {
+  return visible(tellStatus(report, progress, nowMs));
+}
+
+function tellStatus(report: Report, progress: Progress, nowMs: number): string {
   const items = [...report.legs, ...report.payments];
   const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID').length;
   const counted = items.length === 0 ? 'no item' : `${done} of ${count(items.length, 'item')} done`;
