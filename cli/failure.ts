@@ -2,9 +2,10 @@
  * A command that cannot do what it was asked: what is wrong, where, what to do, and how the command ends. Every error
  * becomes one of these in one place, `failureOf`; none may ever show a secret.
  */
-import { ServiceError as TemporalServiceError } from '@temporalio/client';
+import { ServiceError as TemporalServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import type { Problem } from '../domain/stepper.ts';
 import { printable, type PolicyProblem } from '../language/problem.ts';
+import { BadInput } from '../sandbox/checks.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { ConfigurationError } from '../worker/config.ts';
 import { InfrastructureError } from '../worker/temporal.ts';
@@ -68,6 +69,22 @@ export function failureOf(error: unknown): CommandFailure {
   if (error instanceof InfrastructureError) {
     const { code, message, fix } = error;
     return new CommandFailure('infrastructure', [{ code, place: null, message, fix }]);
+  }
+  if (error instanceof BadInput) {
+    const { message } = error;
+    return new CommandFailure('bad input', [
+      { code: 'SANDBOX_INPUT', place: 'sandbox', message, fix: 'Correct it, then start again.' },
+    ]);
+  }
+  if (error instanceof WorkflowNotFoundError) {
+    return new CommandFailure('bad input', [
+      {
+        code: 'RUN_NOT_FOUND',
+        place: error.workflowId,
+        message: 'Temporal does not know it any more',
+        fix: 'See `cambist list`.',
+      },
+    ]);
   }
   const message = printable(error instanceof Error ? error.message : String(error));
   const code = codeOf(error);

@@ -1,6 +1,5 @@
 /**
  * What a command may touch of the world outside: streams, environment, folder, clock, signals. Tests give their own.
- * Nothing else in `cli/` reads `process`.
  */
 import { createInterface } from 'node:readline/promises';
 

@@ -43,7 +43,7 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
   return atPlace(output.io, null, async (place) => {
     const attention = options.attention === true;
     const limit = attention ? null : SHOWN;
-    const found = await listRuns(place.client, place.mode, { policy: null, limit });
+    const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
     const matching = attention ? found.filter(needsAttention) : found;
     const runs = matching.slice(0, limit ?? matching.length);
     const ending: Ending = attention && runs.length > 0 ? 'needs a human' : 'done';

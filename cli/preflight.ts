@@ -10,7 +10,7 @@ import { CommandFailure, troubleOfItem } from './failure.ts';
 
 /** @returns a remark about what may pass, null when all is well. @throws CommandFailure */
 export async function checkService(
-  client: ServiceClient,
+  client: Pick<ServiceClient, 'balances'>,
   options: { readonly address: string; readonly now: () => number },
 ): Promise<string | null> {
   const before = options.now();

@@ -1,6 +1,6 @@
 /** The progress of a run for a terminal: drawn over and over, or one line per step. Pure. */
 import type { Progress } from '../workflows/names.ts';
-import { clockTime, sentence, span, wrap, type Paint } from './text.ts';
+import { clockTime, sentence, span, visible, wrap, type Paint } from './text.ts';
 
 type Item = Progress['items'][number];
 
@@ -24,7 +24,7 @@ export function drawProgress(options: {
   const idWidth = Math.max(0, ...items.map(({ id }) => id.length));
   const lines = items.flatMap((item) => {
     const mark = markOf(item, nowMs, paint);
-    const line = `  ${mark} ${item.id.padEnd(idWidth)}  ${item.step}`;
+    const line = `  ${mark} ${item.id.padEnd(idWidth)}  ${visible(item.step)}`;
     if (item.waiting === null) return [line];
     const wait = wrap(`      ${waitText(item.waiting, nowMs)}`, width, '      ');
     return [line, item.waiting.hold === 'service' ? paint.faint(wait) : paint.warn(wait)];
@@ -45,7 +45,7 @@ function markOf(item: Item, nowMs: number, paint: Paint): string {
 export function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string {
   const { problem, wakeAtMs } = waiting;
   const until = wakeAtMs > nowMs ? ` Looks again at ${clockTime(wakeAtMs, nowMs)}.` : '';
-  return `${problem.code}: ${sentence(problem.message)}${until}`;
+  return `${problem.code}: ${sentence(visible(problem.message))}${until}`;
 }
 
 /**
@@ -59,6 +59,6 @@ export function stepLines(progress: Progress, seen: Map<string, string>, nowMs: 
     if (seen.get(key) === state) return [];
     seen.set(key, state);
     const wait = item.waiting === null ? '' : `, waits: ${waitText(item.waiting, nowMs)}`;
-    return [`${clockTime(nowMs, nowMs)} ${key}: ${item.step}${wait}`];
+    return [`${clockTime(nowMs, nowMs)} ${key}: ${visible(item.step)}${wait}`];
   });
 }

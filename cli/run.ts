@@ -197,7 +197,7 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
   const { output, options, place, settings, policyFile, run: name, today } = course;
   const { client, mode } = place;
   if (options.id === undefined) {
-    const others = await listRuns(client, mode, { policy: name.policy, limit: null });
+    const others = await listRuns(client, mode, { policy: name.policy, onlyOpen: false, limit: null });
     const inTheWay = runInTheWay(
       others.map((other) => ({ ...other, isCompleted: other.temporalStatus === 'COMPLETED' })),
       today,

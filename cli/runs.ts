@@ -85,18 +85,19 @@ export async function describeRun(client: Client, mode: Mode, run: RunName): Pro
 }
 
 /** Most runs that a search reads: a list for people. */
-const MAX_LISTED = 2_000;
+const MAX_LISTED = 10_000;
 
 /** Runs of a mode, newest first, each once: what was reset or started again counts as its newest Temporal run. */
 export async function listRuns(
   client: Client,
   mode: Mode,
-  options: { readonly policy: string | null; readonly limit: number | null },
+  options: { readonly policy: string | null; readonly onlyOpen: boolean; readonly limit: number | null },
 ): Promise<readonly RunFacts[]> {
   const query = [
     `WorkflowType = '${RUN_TYPE}'`,
     `${modeAttribute.name} = '${mode}'`,
     // Names of policies have no quotes in them.
+    ...(options.onlyOpen ? ["ExecutionStatus = 'Running'"] : []),
     ...(options.policy === null ? [] : [`${policyAttribute.name} = '${options.policy}'`]),
   ].join(' AND ');
   const newest = new Map<string, RunFacts>();

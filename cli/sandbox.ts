@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { runSandbox, type RunSandboxOptions, type RunningSandbox } from '../sandbox/main.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
 import type { Ending } from './exit-codes.ts';
+import { CommandFailure } from './failure.ts';
 import { nonEmpty, port } from './options.ts';
 import type { Output } from './output.ts';
 import { sayReady } from './ready.ts';
@@ -58,6 +59,15 @@ export async function openSandbox(options: RunSandboxOptions): Promise<RunningSa
     return await runSandbox({ port: USUAL_PORT, adminPort: USUAL_ADMIN_PORT, ...quiet });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    return runSandbox({ port: 0, adminPort: 0, ...quiet });
+    const isAsked = options.port !== undefined || options.adminPort !== undefined;
+    if (!isAsked) return runSandbox({ port: 0, adminPort: 0, ...quiet });
+    throw new CommandFailure('infrastructure', [
+      {
+        code: 'PORT_TAKEN',
+        place: 'sandbox',
+        message: `a port is taken: ${error.message}`,
+        fix: 'Name another one, or 0 for any free one.',
+      },
+    ]);
   }
 }

@@ -59,9 +59,8 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       output.say(standing.sentence);
       return ending;
     }
-    const runs = await listRuns(place.client, place.mode, { policy: null, limit: null });
-    const open = runs.filter((facts) => facts.isOpen);
-    const standings = await Promise.all(open.map((facts) => standingOf(output, place, facts)));
+    const runs = await listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null });
+    const standings = await Promise.all(runs.map((facts) => standingOf(output, place, facts)));
     const ending = firstOf(standings.map((each) => each.ending));
     output.document({ runs: standings.map((each) => each.standing), exitCode: EXIT_CODES[ending] });
     for (const { standing } of standings) output.say(standing.sentence);

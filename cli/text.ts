@@ -3,6 +3,7 @@
  * Everything fits the width or says so on lines of its own: nothing is cut off.
  */
 import { DateTime } from 'luxon';
+import { printable } from '../language/problem.ts';
 import type { Trouble } from './failure.ts';
 
 /** Colours by meaning; each returns its text unchanged when there are none. */
@@ -38,9 +39,15 @@ function wrapLine(line: string, width: number, indent: string): string {
   return [...lines, current].join('\n');
 }
 
+/** Text from elsewhere, safe to print: what a terminal would obey becomes a visible mark; lines stay lines. */
+export function visible(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}
+
 /** One problem as a paragraph: code, place, what is wrong, what to do; the line at fault with carets below. */
 export function paragraphOf(trouble: Trouble, width: number): string {
-  const { code, place, message, fix, excerpt } = trouble;
+  const { code, excerpt } = trouble;
+  const [place, message, fix] = [trouble.place, visible(trouble.message), visible(trouble.fix)];
   const where = place === null ? code : `${code} ${place}`;
   const text = wrap(`${where}: ${sentence(message)}${fix === '' ? '' : ` ${sentence(fix)}`}`, width);
   if (excerpt === undefined) return text;
@@ -61,9 +68,10 @@ export type Column = { readonly title: string; readonly right?: boolean };
  */
 export function table(
   columns: readonly Column[],
-  rows: readonly (readonly string[])[],
+  texts: readonly (readonly string[])[],
   width: number,
 ): string {
+  const rows = texts.map((row) => row.map(printable));
   const widths = columns.map((column, index) =>
     Math.max(column.title.length, ...rows.map((row) => (row[index] ?? '').length)),
   );

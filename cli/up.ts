@@ -68,11 +68,12 @@ async function up(output: Output): Promise<Ending> {
       output.note('The worker ended. Start another one with `cambist worker`; runs wait for it.'),
     );
     const temporalEnded = temporal === null ? new Promise<never>(() => {}) : temporal.exited;
-    await Promise.race([interrupted, temporalEnded]);
+    const isOver = await Promise.race([interrupted.then(() => true), temporalEnded.then(() => false)]);
     worker.removeAllListeners('exit');
-    return 'done';
+    if (!isOver) output.note('The Temporal dev server ended by itself.');
+    return isOver ? 'done' : 'infrastructure';
   } finally {
-    output.note('Ending …');
+    if (closing.length > 0) output.note('Ending …');
     for (const close of closing) await close().catch(() => undefined);
   }
 }
