@@ -58,7 +58,7 @@ export class NonceRegister {
 }
 
 /** "`SANDBOX` or `LIVE`, case-insensitive; default `SANDBOX` when omitted". */
-export function modeOf(header: string | undefined): Mode {
+function modeOf(header: string | undefined): Mode {
   if (header === undefined) return 'SANDBOX';
   const mode = header.toUpperCase();
   if (mode === 'SANDBOX' || mode === 'LIVE') return mode;

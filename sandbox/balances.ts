@@ -35,7 +35,7 @@ export function balancesView(core: Core, book: BookId): Record<string, unknown> 
   return {
     aggregate: {
       currency: 'USD',
-      withdrawableBalance: textOf(netEquityUsd(core, book).toDecimalPlaces(2, 1)),
+      withdrawableBalance: textOf(netEquityUsd(core, book).toDecimalPlaces(2, Decimal.ROUND_DOWN)),
     },
     balances: rows,
   };

@@ -1,6 +1,8 @@
 // Faults as data: which requests they hit, what they do, and how often they did. Only authentic requests are
 // counted and hit; what an effect means for a reply or a booking is carried out by whoever serves the request.
 
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+
 import type { Check } from './checks.ts';
 import {
   BadInput,
@@ -306,6 +308,19 @@ const status: Check<number> = (value, at) => {
   return given;
 };
 
+const headers: Check<Readonly<Record<string, string>>> = (value, at) => {
+  const given = mapOf(text)(value, at);
+  for (const [name, content] of Object.entries(given)) {
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, content);
+    } catch (cause) {
+      throw new BadInput(`${at}.${name} cannot be a header.`, { cause });
+    }
+  }
+  return given;
+};
+
 const effectChecks: { readonly [K in FaultEffect['kind']]: Check<unknown> } = {
   'lose-reply': shape({ kind: text }, {}),
   'close-before': shape({ kind: text }, {}),
@@ -320,7 +335,7 @@ const effectChecks: { readonly [K in FaultEffect['kind']]: Check<unknown> } = {
         status,
         details: mapOf(anything),
         body: anything,
-        headers: mapOf(text),
+        headers,
         stored: flag,
         committed: flag,
       },
@@ -349,10 +364,12 @@ const effectChecks: { readonly [K in FaultEffect['kind']]: Check<unknown> } = {
   'list-lag': shape({ kind: text, ms: count }, { byId: flag }),
 };
 
+export const effectKinds: readonly string[] = Object.keys(effectChecks);
+
 const effectCheck: Check<unknown> = (value, at) => {
   const kind = filledText(objectOf(value, at)['kind'], `${at}.kind`);
   if (!Object.hasOwn(effectChecks, kind)) {
-    throw new BadInput(`${at}.kind is "${kind}"; it must be one of ${Object.keys(effectChecks).join(', ')}.`);
+    throw new BadInput(`${at}.kind is "${kind}"; it must be one of ${effectKinds.join(', ')}.`);
   }
   return effectChecks[kind as FaultEffect['kind']](value, at);
 };

@@ -22,12 +22,11 @@ import { defaultRates } from './rates.ts';
 import type { SettingsPatch } from './settings.ts';
 import { defaultSettings, withPatch } from './settings.ts';
 
-export type { BookSelector, ClockControl, LedgerView, SandboxControls } from './controls.ts';
+export type { LedgerView } from './controls.ts';
 export type { SandboxAccount } from './default-accounts.ts';
-export type { FaultEffect, SandboxFault, StoredFault } from './faults.ts';
+export type { FaultEffect, SandboxFault } from './faults.ts';
 export type { SandboxKey } from './keys.ts';
-export type { RequestLogEntry } from './request-log.ts';
-export type { SandboxSettings, SettingsPatch } from './settings.ts';
+export type { SettingsPatch } from './settings.ts';
 
 export interface SandboxOptions {
   /** 0, the default: any free port. Always on 127.0.0.1. */

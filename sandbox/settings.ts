@@ -3,6 +3,7 @@
 
 import type { Check } from './checks.ts';
 import {
+  BadInput,
   amount,
   basisPoints,
   count,
@@ -17,6 +18,7 @@ import {
   positiveCount,
   shape,
 } from './checks.ts';
+import { isOperation } from './operations.ts';
 
 export type SettlementWindow = 'IMMEDIATE' | 'T0' | 'T1' | 'T2';
 
@@ -201,6 +203,13 @@ const pairName: Check<string> = (value, at) => {
   return more.length === 0 ? name : filledText(undefined, at);
 };
 
+const operationName: Check<string> = (value, at) => {
+  const name = filledText(value, at);
+  if (!isOperation(name))
+    throw new BadInput(`${at} is "${name}"; it must be an operation like "createTrade".`);
+  return name;
+};
+
 const settingChecks: { readonly [K in keyof SandboxSettings]: Check<unknown> } = {
   issuer: filledText,
   tokenClock: oneOf('system', 'sandbox'),
@@ -229,7 +238,7 @@ const settingChecks: { readonly [K in keyof SandboxSettings]: Check<unknown> } =
   pairsNotEnabled: listOf(pairName),
   pairsNotSupported: listOf(pairName),
   pairsAtVolumeLimit: listOf(pairName),
-  operationsNotEnabled: listOf(filledText),
+  operationsNotEnabled: listOf(operationName),
   pendingDeposit: orNull(shape({ currency, amount: positive }, {})),
   creditLimitUsd: orNull(amount),
   duplicateReferenceRefused: flag,

@@ -13,7 +13,7 @@ import type { Booking } from './booking.ts';
 import { sha256Hex } from './canonical.ts';
 import { isoOf } from './clock.ts';
 import type { Core } from './core.ts';
-import { runDue } from './due.ts';
+import { bookTradeReply, bookWithdrawalReply, runDue } from './due.ts';
 import type { FaultPlan } from './faults.ts';
 import type { Reply } from './idempotency.ts';
 import { keyPattern } from './idempotency.ts';
@@ -32,7 +32,6 @@ import {
   successReply,
 } from './replies.ts';
 import type { SandboxSettings } from './settings.ts';
-import { bookTradeReply, bookWithdrawalReply } from './due.ts';
 import type { WithdrawalInput } from './withdrawals.ts';
 import { checkWithdrawal, readWithdrawalInput } from './withdrawals.ts';
 
@@ -110,7 +109,10 @@ export async function serveWrite(core: Core, request: WriteRequest, plan: FaultP
     }
     const reply = refusalReply(error);
     settleKey(core, replyId, keepsError(core.settings, error.code, error.status) ? reply : null);
-    return { ...deliver(plan, reply, ''), replayed: false, resourceId: null };
+    // A refusal stands above an error that a fault had in store: nothing came of the write.
+    const delivered =
+      plan.reply?.kind === 'error' ? { reply, manner: 'whole' as const } : deliver(plan, reply, '');
+    return { ...delivered, replayed: false, resourceId: null };
   }
 }
 

@@ -1,11 +1,16 @@
 // The error catalogue as data, and the rules that hold over all of it.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
+import { adminRoutes } from '../sandbox/admin.ts';
 import { catalogue } from '../sandbox/catalogue.ts';
 import type { CatalogueEntry } from '../sandbox/catalogue.ts';
+import { defaultAccounts } from '../sandbox/default-accounts.ts';
+import { effectKinds } from '../sandbox/faults.ts';
 import { Refusal, envelopeOf } from '../sandbox/refusal.ts';
+import { defaultSettings } from '../sandbox/settings.ts';
 
 const entries = Object.entries(catalogue) as [string, CatalogueEntry][];
 
@@ -68,4 +73,16 @@ test('an envelope has five fields, and details are a closed object', () => {
   });
   assert.throws(() => new Refusal('QUOTE_NOT_FOUND'), /lack "quoteId"/);
   assert.throws(() => new Refusal('TRADE_DISABLED', { more: 1 }), /no field "more"/);
+});
+
+test('the tables of the README are those of the code', () => {
+  const readme = readFileSync(new URL('../sandbox/README.md', import.meta.url), 'utf8');
+  const namesUnder = (heading: string): string[] => {
+    const section = readme.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? '';
+    return [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name ?? '');
+  };
+  assert.deepEqual(namesUnder('Faults'), effectKinds);
+  assert.deepEqual(namesUnder('Admin interface'), Object.keys(adminRoutes));
+  assert.deepEqual(namesUnder('Settings'), Object.keys(defaultSettings));
+  for (const { id } of defaultAccounts) assert.ok(readme.includes(`\`${id}\``), id);
 });

@@ -353,6 +353,10 @@ test('a fault that makes no sense is refused with the reason', async (t) => {
     [{ operation: '*', effect: { kind: 'error', code: 'NOPE' } }, /not in the catalogue/],
     [{ operation: '*', effect: { kind: 'html', status: 42 } }, /from 200 to 599/],
     [{ operation: 'listPairs', effect: { kind: 'late-commit', ms: 1 } }, /means nothing for "listPairs"/],
+    [
+      { operation: '*', effect: { kind: 'error', status: 500, headers: { 'a b': 'c' } } },
+      /cannot be a header/,
+    ],
     [{ operation: '*', nth: 0, effect: { kind: 'html' } }, /nth/],
     [{ operation: '*', probability: 2, effect: { kind: 'html' } }, /from 0 to 1/],
   ];

@@ -27,6 +27,7 @@ test('a write needs a key of the right form', async (t) => {
 
 test('the same key with the same bytes replays, with other bytes it is a mismatch', async (t) => {
   const { client, sandbox } = await stage(t);
+  sandbox.clock.freeze();
   const first = await client.post('/fx/quotes', quoteBody, 'key-1');
   assert.equal(first.headers['idempotency-replayed'], 'false');
   const second = await client.post('/fx/quotes', quoteBody, 'key-1');

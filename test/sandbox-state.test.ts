@@ -147,7 +147,7 @@ test('without a key file the key is said, once', async (t) => {
   assertDone(await signer.get('/fx/withdrawal-accounts'));
 });
 
-test('options are checked, a taken port is said, and closing ends held requests', async (t) => {
+test('options are checked, a taken port is said, and closing ends held requests', async () => {
   await assert.rejects(startSandbox({ settings: { storeErrors: 'some' as 'all' } }), /storeErrors/);
   await assert.rejects(startSandbox({ port: 70_000 }), /port/);
   const sandbox: Sandbox = await startSandbox({ keys: [keyOf(acmeKey)] });

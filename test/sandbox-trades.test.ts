@@ -67,7 +67,7 @@ test('what is wrong with a quote request is said', async (t) => {
     [{ sellAmount: null }, 400, 'VALIDATION_BODY_FAILED'],
     [{ buyCurrency: 'mxn' }, 400, 'VALIDATION_BODY_FAILED'],
     [{ buyCurrency: '' }, 400, 'VALIDATION_BODY_FAILED'],
-    [{ buyCurrency: 'XXX' }, 400, 'TRADE_CURRENCY_NOT_SUPPORTED'],
+    [{ buyCurrency: 'ZZZ' }, 400, 'TRADE_CURRENCY_NOT_SUPPORTED'],
     [{ buyCurrency: 'USD' }, 400, 'TRADE_PAIR_NOT_SUPPORTED'],
     [{ buyCurrency: 'JPY' }, 400, 'TRADE_PAIR_NOT_SUPPORTED'],
     [{ sellCurrency: 'EUR' }, 403, 'TRADE_PAIR_NOT_ENABLED_FOR_ACCOUNT'],
