@@ -15,6 +15,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** Two cores are enough for two files with a worker each; more of them only make each other late. */
 const FILES_AT_ONCE = 2;
+/** scripts/test-limit.mjs enforces it on those who do not listen. */
 const TIMEOUT_PER_FILE_MS = 10 * 60_000;
 
 /** At most two of them at a time. */
@@ -57,7 +58,7 @@ async function testSome(/** @type {string[]} */ words) {
   const all = listTestFiles();
   const idle = words.find((word) => !all.some((file) => file.includes(word)));
   if (idle !== undefined)
-    throw new ScriptFailed(`No test file has '${idle}' in its name. There are: ${all.join(', ')}.`);
+    throw new ScriptFailed(`No file of test/ has '${idle}' in its name.`);
   const files = all.filter((file) => words.some((word) => file.includes(word)));
   await setup({ upTo: 'build' }).catch((/** @type {unknown} */ error) => {
     if (!(error instanceof ScriptFailed)) throw error;
@@ -99,10 +100,13 @@ function listTestFiles() {
  */
 async function runTests(names, extraEnvironment) {
   const paths = names.map((name) => join('test', name));
-  const child = spawn(process.execPath, ['--import', 'tsx', ...testRunnerOptions(), ...paths], {
+  const preloaded = ['--import', 'tsx', '--import', './scripts/test-limit.mjs'];
+  const child = spawn(process.execPath, [...preloaded, ...testRunnerOptions(), ...paths], {
     cwd: ROOT,
     env: { ...withoutOurSettings(process.env), TZ: 'UTC', ...extraEnvironment },
-    stdio: 'inherit',
+    stdio: ['ignore', 'inherit', 'inherit'],
+    // A group of its own, so that nothing that a test started outlives the run.
+    detached: process.platform !== 'win32',
   });
   /** @type {NodeJS.Signals[]} */
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -110,7 +114,18 @@ async function runTests(names, extraEnvironment) {
   for (const signal of signals) process.on(signal, pass);
   const [exitCode] = await once(child, 'exit');
   for (const signal of signals) process.removeListener(signal, pass);
+  killGroup(child.pid);
   return exitCode ?? 130;
+}
+
+/** Whatever a test started and left behind, most of all when the run was interrupted. */
+function killGroup(/** @type {number | undefined} */ leader) {
+  if (leader === undefined || process.platform === 'win32') return;
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // Nothing is left of it.
+  }
 }
 
 function testRunnerOptions() {
