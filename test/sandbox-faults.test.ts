@@ -44,7 +44,11 @@ test('close-before does nothing at all; the same key is fresh', async (t) => {
 test('cut-body books the write and breaks off in the middle of the reply', async (t) => {
   const on = await stage(t);
   on.sandbox.addFault(once({ kind: 'cut-body' }));
-  await assert.rejects(on.withdraw({}, 'k'), { code: 'ECONNRESET' });
+  await assert.rejects(on.withdraw({}, 'k'), (error: { code?: string; partial?: string }) => {
+    assert.equal(error.code, 'ECONNRESET');
+    assert.match(error.partial ?? '', /^\{"data":\{"object":"withdrawal",.*[^}]$/);
+    return true;
+  });
   assert.equal(on.sandbox.requests().at(-1)?.outcome, 'cut');
   assert.equal((await on.withdraw({}, 'k')).headers['idempotency-replayed'], 'true');
   assert.equal(booked(on), 1);

@@ -100,7 +100,7 @@ export function signerFor(baseUrl: string, key: GeneratedKey): Signer {
   };
 }
 
-/** Sends a request as it is given and resolves with a whole reply. */
+/** Sends a request as it is given and resolves with a whole reply; a cut one rejects with what came, `partial`. */
 export function send(
   base: URL,
   method: string,
@@ -126,7 +126,9 @@ export function send(
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
+        response.on('error', (error) => {
+          reject(Object.assign(error, { partial: Buffer.concat(chunks).toString('utf8') }));
+        });
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
           resolve(answerOf(response.statusCode ?? 0, response.headers, text));
