@@ -57,8 +57,7 @@ async function testAll({ onlyVerify }) {
 async function testSome(/** @type {string[]} */ words) {
   const all = listTestFiles();
   const idle = words.find((word) => !all.some((file) => file.includes(word)));
-  if (idle !== undefined)
-    throw new ScriptFailed(`No file of test/ has '${idle}' in its name.`);
+  if (idle !== undefined) throw new ScriptFailed(`No file of test/ has '${idle}' in its name.`);
   const files = all.filter((file) => words.some((word) => file.includes(word)));
   await setup({ upTo: 'build' }).catch((/** @type {unknown} */ error) => {
     if (!(error instanceof ScriptFailed)) throw error;
