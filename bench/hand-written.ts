@@ -1,0 +1,82 @@
+/**
+ * What a person would write for one convert policy without an interpreter: the same activities in the same order, with
+ * the same options, straight down. The bench compares it with `run`; nothing else uses it.
+ *
+ * It knows its policy by heart (one leg, one payment of the proceeds), keeps no state, answers no query, holds nothing
+ * and cannot be cancelled. Whatever is not the happy way is a failure.
+ */
+import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
+import { polls, reads, writes } from '../workflows/activities.ts';
+import { headOf } from '../workflows/calls.ts';
+import type { RunInput } from '../workflows/names.ts';
+import type { LegState } from '../domain/trade-steps.ts';
+import type { PaymentState } from '../domain/withdrawal-steps.ts';
+
+/** Written out here, so that nothing of the interpreter comes along with it. */
+const NOTHING = {
+  knownIn: null,
+  sent: false,
+  doubt: null,
+  tries: 0,
+  shortOf: null,
+  spent: null,
+  verdict: null,
+};
+const NEW_LEG: LegState = { ...NOTHING, quote: null, quotes: 0 };
+const NEW_PAYMENT: PaymentState = { ...NOTHING, generation: 1, openedHere: false, openedIn: null };
+
+export async function handWritten(input: RunInput): Promise<string> {
+  const { originalExecutionRunId, runStartTime } = workflowInfo();
+  const pinned = await reads.readPlan({ ...input, forRun: originalExecutionRunId });
+  if (pinned.kind !== 'plan') throw unexpected('plan', pinned.kind);
+  const { plan } = pinned;
+  const [leg] = plan.legs;
+  const [payment] = plan.payments;
+  if (leg === undefined || payment === undefined) throw unexpected('plan', 'nothing to do');
+  const call = {
+    plan: headOf(plan),
+    originalRunId: originalExecutionRunId,
+    runStartedAtMs: runStartTime.getTime(),
+  };
+
+  const quoted = await writes.requestQuote({ ...call, leg, state: NEW_LEG, othersAccepted: false });
+  if (quoted.step.kind !== 'quoted') throw unexpected('quote', quoted.step.kind);
+  const traded = await writes.executeTrade({
+    ...call,
+    leg,
+    state: quoted.step.state,
+    othersAccepted: false,
+  });
+  if (traded.step.kind !== 'traded') throw unexpected('trade', traded.step.kind);
+  const { tradeId, buyAmount } = traded.step.traded;
+
+  const settled = await polls.awaitSettlement({
+    plan: call.plan,
+    leg: leg.id,
+    tradeId,
+    until: plan.settle.until,
+    currency: leg.buy,
+    unpaid: [{ reference: payment.reference, amount: buyAmount }],
+  });
+  if (settled.kind !== 'settled') throw unexpected('settlement', settled.kind);
+
+  const sent = await writes.createWithdrawals({
+    ...call,
+    items: [{ payment, amount: buyAmount, state: NEW_PAYMENT }],
+    acceptedIds: [],
+  });
+  const [item] = sent.items;
+  if (item?.step.kind !== 'accepted') throw unexpected('withdrawal', item?.step.kind ?? 'no outcome');
+  const { withdrawalId } = item.step.accepted;
+
+  const { ended } = await polls.awaitWithdrawals({
+    plan: call.plan,
+    items: [{ id: payment.id, withdrawalId, paid: false }],
+  });
+  if (ended[0]?.paid !== true) throw unexpected('payment', ended[0]?.status ?? 'no word');
+  return withdrawalId;
+}
+
+function unexpected(step: string, what: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(`The ${step} came to "${what}".`);
+}
