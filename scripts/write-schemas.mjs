@@ -1,17 +1,32 @@
-// `npm run schemas`: writes policies/policy.schema.json anew from the schema in language/. A test tells when it is due.
+// `npm run schemas`: writes policies/*.schema.json anew from the schemas in language/ and cli/. Tests tell when it is due.
 
 import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { runIfMain } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
 await runIfMain(import.meta.url, async () => {
   await setup({ upTo: 'build' });
-  const built = new URL('../dist/language/policy-schema.js', import.meta.url);
-  /** @type {{ policyJsonSchemaText: () => string }} */
-  const { policyJsonSchemaText } = await import(built.href);
-  const file = new URL('../policies/policy.schema.json', import.meta.url);
-  writeFileSync(file, policyJsonSchemaText());
-  say(`Wrote policies/policy.schema.json.`);
+  const { policyJsonSchemaText } = await importBuilt('language/policy-schema.js');
+  await write('policy.schema.json', policyJsonSchemaText());
+  const { reportJsonSchema } = await importBuilt('cli/report-schema.js');
+  await write('report.schema.json', JSON.stringify(reportJsonSchema(), null, 2));
   return 0;
 });
+
+/** @param {string} file below dist/ */
+async function importBuilt(file) {
+  return import(new URL(`../dist/${file}`, import.meta.url).href);
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ */
+async function write(name, text) {
+  const { format, resolveConfig } = await import('prettier');
+  const file = fileURLToPath(new URL(`../policies/${name}`, import.meta.url));
+  writeFileSync(file, await format(text, { ...(await resolveConfig(file)), filepath: file }));
+  say(`Wrote policies/${name}.`);
+}
