@@ -7,7 +7,9 @@ import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const CAN_PIN = process.platform === 'linux' && spawnSync('taskset', ['-c', '0', 'true']).error === undefined;
+/** Of util-linux. */
+const PIN = 'taskset';
+const CAN_PIN = process.platform === 'linux' && spawnSync(PIN, ['-c', '0', 'true']).error === undefined;
 
 /** The core for what is measured, and another one for what answers it. */
 export const MEASURED_CORE = 0;
