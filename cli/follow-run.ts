@@ -43,7 +43,7 @@ const FIRST_POLL_MS = 300;
 const SLOWEST_POLL_MS = 2_000;
 const QUERY_LIMIT_MS = 3_000;
 /** A run that is held for so long will be for longer. */
-export const HELD_MS = 15_000;
+const HELD_MS = 15_000;
 /** So long may a worker take for its first task. */
 export const UNTAKEN_MS = 10_000;
 const SILENT_MS = 60_000;

@@ -44,10 +44,16 @@ export function processIo(): Io {
   };
 }
 
+/** Ctrl-C and Ctrl-D answer nothing. */
 async function askAtTerminal(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return await lines.question(question);
+    return await new Promise((resolve) => {
+      lines.once('close', () => resolve(''));
+      lines.on('SIGINT', () => lines.close());
+      // Closing rejects it; then the answer above counts.
+      lines.question(question).then(resolve, () => resolve(''));
+    });
   } finally {
     lines.close();
   }

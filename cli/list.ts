@@ -35,7 +35,7 @@ export function addList(program: Command, session: Session): void {
 const QUIET: readonly string[] = ['RUNNING', 'COMPLETED'];
 
 /** True for a run that somebody should look at. Late runs are held; a cancel that left nothing undone is completed. */
-export function needsAttention(facts: RunFacts): boolean {
+function needsAttention(facts: RunFacts): boolean {
   return !QUIET.includes(facts.state);
 }
 

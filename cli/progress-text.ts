@@ -42,7 +42,7 @@ function markOf(item: Item, nowMs: number, paint: Paint): string {
 }
 
 /** What an item waits for, until when, and what would help. */
-export function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string {
+function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string {
   const { problem, wakeAtMs } = waiting;
   const until = wakeAtMs > nowMs ? ` Looks again at ${clockTime(wakeAtMs, nowMs)}.` : '';
   return `${problem.code}: ${sentence(visible(problem.message))}${until}`;
