@@ -6,7 +6,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { afterEach, beforeEach, test } from 'node:test';
+import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ensureTemporal, findTemporal, TemporalUnavailable } from '../scripts/temporal-binary.mjs';
 
 const RECENT = 'temporal version 0.0.0-DEV (Server 1.29.1, UI 2.42.1)';
@@ -20,6 +20,8 @@ let bin = '';
 let cached = '';
 
 beforeEach(() => {
+  // What it says it does would read as if it were done here.
+  mock.method(process.stderr, 'write', () => true);
   folder = mkdtempSync(join(tmpdir(), 'cambist-setup-'));
   bin = join(folder, 'bin');
   mkdirSync(bin);
@@ -32,6 +34,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  mock.restoreAll();
   process.env['PATH'] = environment['PATH'];
   if (environment['XDG_CACHE_HOME'] === undefined) delete process.env['XDG_CACHE_HOME'];
   else process.env['XDG_CACHE_HOME'] = environment['XDG_CACHE_HOME'];
