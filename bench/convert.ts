@@ -11,6 +11,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { machineClock } from '../activities/deps.ts';
 import { createActivities } from '../activities/index.ts';
 import { todayIn } from '../language/business-date.ts';
+import { isCurrentAttempt } from '../operations/attempts.ts';
 import { readFirstPlan, readPin, readResult, startPin } from '../operations/pins.ts';
 import { readWords, recordWord } from '../operations/words.ts';
 import { createClient, loadSettings } from '../worker/config.ts';
@@ -146,6 +147,7 @@ async function startHandWritten(
       reader: service,
       facts: settings.facts,
       clock: machineClock,
+      isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       reached: () => {},
       words: {
         read: (mode, run) => readWords({ client, mode, run }),

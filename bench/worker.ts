@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, bundleWorkflowCode } from '@temporalio/worker';
-import type { RequestLogEntry } from '../sandbox/server.ts';
+import type { RequestLogEntry } from '../sandbox/request-log.ts';
 import { openStage, type Run, type Stage } from '../test/support/stage.ts';
 import { counted, median, number, plain, timed, type Section } from './figures.ts';
 import { endWithUs, firstLine } from './pinned.ts';
