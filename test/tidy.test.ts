@@ -29,7 +29,7 @@ const EVERYTHING_BUT_ACTIVITIES = [
 const EDGES: Readonly<Record<string, Edges>> = {
   domain: { folders: [], packages: ['decimal.js'], node: [] },
   language: { folders: ['domain'], packages: ['yaml', 'zod', 'luxon'], node: ['node:crypto'] },
-  service: { folders: ['domain'], packages: ['jose', 'undici', 'zod', 'lossless-json'], node: 'any' },
+  service: { folders: ['domain'], packages: ['jose', 'undici', 'zod'], node: 'any' },
   workflows: { folders: ['domain'], packages: ['@temporalio/workflow', '@temporalio/common'], node: [] },
   activities: {
     folders: ['domain', 'language', 'service', 'workflows'],
