@@ -4,5 +4,5 @@ import type { Deps } from './deps.ts';
 
 export const recordWord =
   (deps: Deps): Activities['recordWord'] =>
-  ({ plan, word }) =>
-    deps.words.record(plan.credentials.mode, plan.run, word);
+  ({ mode, run, word }) =>
+    deps.words.record(mode, run, word);

@@ -148,7 +148,7 @@ export function stateOf(
   told: string | null,
 ): string {
   if (isOpen) return told === 'HELD' ? 'HELD' : 'RUNNING';
-  const ended = told === null || told === 'RUNNING' || told === 'HELD' ? null : told;
+  const ended = told === null || ['RUNNING', 'SETTLING', 'HELD'].includes(told) ? null : told;
   const byTemporal = temporalStatus === 'TERMINATED' || temporalStatus === 'TIMED_OUT';
   return byTemporal ? temporalStatus : (ended ?? temporalStatus);
 }

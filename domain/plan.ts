@@ -13,7 +13,7 @@ import type {
   SettleSettings,
 } from './policy.ts';
 import type { Balances, LenientRecord, Mode, Trade, Withdrawal } from './records.ts';
-import { generationOf, reference, runName, runPrefix, type RunName } from './references.ts';
+import { generationOf, reference, runPrefix, type RunName } from './references.ts';
 
 /** Moments between which writes may be sent, epoch milliseconds (design: "Inside the fence?"). */
 export type Fences = {
@@ -329,20 +329,6 @@ function compileGuard(input: CompileInput, problems: PlanProblem[]): PlanGuard |
   }
   const text = `at most ${guard.worstCostBps} bps worse than ${guard.file} of ${rates.asOf}`;
   return { bound, text, staleAtMs };
-}
-
-/** Finds an item of the plan by its id or throws: a caller that names another item is a bug. */
-export function legOf(plan: Plan, id: string): Leg {
-  const leg = plan.legs.find((candidate) => candidate.id === id);
-  if (leg === undefined) throw new RangeError(`Run ${runName(plan.run)} has no leg "${id}".`);
-  return leg;
-}
-
-/** As `legOf`, for payments. */
-export function paymentOf(plan: Plan, id: string): Payment {
-  const payment = plan.payments.find((candidate) => candidate.id === id);
-  if (payment === undefined) throw new RangeError(`Run ${runName(plan.run)} has no payment "${id}".`);
-  return payment;
 }
 
 /** True when a trade or withdrawal record names something of this run. */

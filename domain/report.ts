@@ -62,6 +62,8 @@ export type RunState = {
   payments: PaymentRecord[];
   /** What the run as a whole waits for (the plan, say); items have their own. */
   waiting: Waiting | null;
+  /** Why there is no plan to carry out; empty otherwise. */
+  refusals: readonly Problem[];
   cancelled: boolean;
   ended: boolean;
   evidence: Evidence[];
@@ -81,6 +83,7 @@ export function newRunState(run: RunName, workflowId: string, policy: RunState['
     legs: [],
     payments: [],
     waiting: null,
+    refusals: [],
     cancelled: false,
     ended: false,
     evidence: [],
@@ -188,7 +191,7 @@ export function statusOf(state: RunState): ReportStatus {
   if (problemsOf(state).some((problem) => problem.code === 'CANCELLED')) return 'CANCELLED';
   const items = [...state.legs, ...state.payments];
   const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID');
-  if (done.length === items.length) return 'COMPLETED';
+  if (done.length === items.length && state.refusals.length === 0) return 'COMPLETED';
   return done.length === 0 ? 'FAILED' : 'PARTIAL';
 }
 
@@ -202,7 +205,7 @@ function problemsOf(state: RunState): readonly Problem[] {
   const ended = [...state.legs, ...state.payments].flatMap((item) =>
     item.problem === null ? [] : [item.problem],
   );
-  return [...ended, ...holdsOf(state).map((waiting) => waiting.problem)];
+  return [...state.refusals, ...ended, ...holdsOf(state).map((waiting) => waiting.problem)];
 }
 
 function reportLeg(record: LegRecord): ReportLeg {

@@ -166,7 +166,7 @@ export const NOTHING_SENT: SendState = Object.freeze({
 });
 
 /** A send can be accepted until its token has expired; the client's tokens live this long (heading "JWT"). */
-export const TOKEN_LIFE_MS = 45_000;
+const TOKEN_LIFE_MS = 45_000;
 /** A pin older than this may have been restored from a backup behind our back. */
 const FRESH_PIN_MS = 30_000;
 /** Clocks further apart than this make every life and fence unreliable. */
@@ -209,7 +209,7 @@ export function recall<State extends SendState>(
 }
 
 /** Doubt that lasts at least until `lastSendMs`. Looks made before that prove nothing about the later send. */
-export function deepen(doubt: Doubt | null, lastSendMs: number, why: string): Doubt {
+function deepen(doubt: Doubt | null, lastSendMs: number, why: string): Doubt {
   if (doubt !== null && doubt.lastSendMs >= lastSendMs) return doubt;
   return { lastSendMs, absentAtMs: null, why: doubt?.why ?? why };
 }

@@ -17,7 +17,7 @@ test('the committed schema is the generated one', () => {
   assert.equal(
     sample('policy.schema.json'),
     policyJsonSchemaText(),
-    'renew it: node --import tsx language/write-schema.ts > policies/policy.schema.json',
+    'renew it: npm run schemas',
   );
 });
 

@@ -53,13 +53,30 @@ export async function withDevEnvironment(env: NodeJS.ProcessEnv, cwd: string): P
   if (env['CAMBIST_BASE_URL'] !== undefined) return env;
   const text = await readFile(join(cwd, DEV_ENVIRONMENT_FILE), 'utf8').catch(() => null);
   if (text === null) return env;
-  const variables = Object.entries(JSON.parse(text) as Record<string, unknown>);
+  const variables = Object.entries(parseDevEnvironment(text));
   return {
     ...Object.fromEntries(
       variables.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
     ),
     ...env,
   };
+}
+
+function parseDevEnvironment(text: string): object {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === 'object' && parsed !== null) return parsed;
+  } catch {
+    // Told below, as any other content that is no object.
+  }
+  throw new ConfigurationError([
+    {
+      code: 'DEV_ENVIRONMENT_UNREADABLE',
+      item: null,
+      message: `"${DEV_ENVIRONMENT_FILE}" is not what \`cambist up\` writes.`,
+      fix: 'Delete it and run `cambist up` again, or set the CAMBIST_* variables.',
+    },
+  ]);
 }
 
 /** @throws ConfigurationError with every problem that was found */

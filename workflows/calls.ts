@@ -4,6 +4,8 @@
  */
 import type { Leg, Observation, Payment, Plan, Fences } from '../domain/plan.ts';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
+import type { Mode } from '../domain/records.ts';
+import type { RunName } from '../domain/references.ts';
 import type { Evidence } from '../domain/report.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
 import type { LegState, LegStep } from '../domain/trade-steps.ts';
@@ -100,5 +102,5 @@ export interface Activities {
   createWithdrawals(call: PaymentsCall): Promise<PaymentsAnswer>;
   awaitWithdrawals(call: WithdrawalsCall): Promise<WithdrawalsAnswer>;
   /** Keeps a word outside the run's history, as the command line does. */
-  recordWord(call: { readonly plan: PlanHead; readonly word: Word }): Promise<void>;
+  recordWord(call: { readonly mode: Mode; readonly run: RunName; readonly word: Word }): Promise<void>;
 }

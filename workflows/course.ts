@@ -87,15 +87,24 @@ export class Course {
   }
 
   async complete(): Promise<void> {
-    const plan = await this.readPlan();
+    try {
+      await this.carryOut(await this.readPlan());
+    } catch (error) {
+      if (error instanceof RunRefused) this.state.refusals = error.problems;
+      throw error;
+    } finally {
+      this.state.ended = true;
+      this.show();
+    }
+  }
+
+  async carryOut(plan: Plan): Promise<void> {
     adoptPlan(this.state, plan);
     this.show();
     for (const leg of this.state.legs) await this.convert(plan, leg);
     await this.waitForSettlement(plan);
     this.dropDependants();
     await Promise.all([this.pay(plan), this.track(plan)]);
-    this.state.ended = true;
-    this.show();
   }
 
   /** The plan that counts: the first completed result of this run's pin. */
@@ -109,8 +118,8 @@ export class Course {
         case 'refused':
           throw new RunRefused('PLAN_REFUSED', 'No plan can be made; nothing was sent.', answer.problems);
         case 'waiting':
-          if (this.state.cancelled)
-            throw new RunRefused('CANCELLED', 'Cancelled before there was a plan; nothing was sent.', []);
+          await this.recordCancel();
+          if (this.state.cancelled) throw new RunRefused('CANCELLED', CANCELLED.message, [CANCELLED]);
           await this.pause(this.state, { ...(answer.waiting ?? PLANNING), afterMs: PLAN_POLL_MS });
       }
     }
@@ -119,7 +128,7 @@ export class Course {
   /** Quote and trade until the leg is traded, ended or in a person's hands. */
   async convert(plan: Plan, record: LegRecord): Promise<void> {
     while (record.outcome === 'PENDING' || record.outcome === 'NEEDS_HUMAN') {
-      await this.recordCancel(plan);
+      await this.recordCancel();
       const call = {
         ...this.call(plan),
         leg: record.leg,
@@ -213,7 +222,7 @@ export class Course {
     for (;;) {
       const unsent = this.state.payments.filter((record) => isOpen(record) && record.accepted === null);
       if (unsent.length === 0) return;
-      await this.recordCancel(plan);
+      await this.recordCancel();
       const due = unsent.filter((record) => (wakeAtMs.get(record) ?? 0) <= this.ports.nowMs()).slice(0, size);
       if (due.length === 0) {
         await this.sleep(Math.min(...unsent.map((record) => wakeAtMs.get(record) ?? 0)) - this.ports.nowMs());
@@ -325,11 +334,13 @@ export class Course {
   }
 
   /** A cancel by Temporal's own button is kept as a word too, so that no reset loses it. */
-  async recordCancel(plan: Plan): Promise<void> {
+  async recordCancel(): Promise<void> {
     if (!this.state.cancelled || this.#cancelRecorded) return;
     this.#cancelRecorded = true;
+    const { mode, run } = this.input;
     await this.ports.recordWord({
-      plan: headOf(plan),
+      mode,
+      run,
       word: { kind: 'cancel', by: 'Temporal', atMs: this.ports.nowMs() },
     });
   }
@@ -360,6 +371,12 @@ export class Course {
 
 /** How often a run asks again for a plan that is still being made. */
 const PLAN_POLL_MS = 2_000;
+const CANCELLED: Problem = {
+  code: 'CANCELLED',
+  item: null,
+  message: 'The run was cancelled before there was a plan; nothing was sent.',
+  fix: 'Start the run with --go-on to carry it out after all.',
+};
 const PLANNING = {
   hold: 'service',
   problem: { code: 'PLANNING', item: null, message: 'The plan is being made.', fix: 'Nothing to do.' },

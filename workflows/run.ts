@@ -71,7 +71,7 @@ function temporalPorts(state: RunState): Ports {
     runStartedAtMs: info.runStartTime.getTime(),
     // One search attribute, only when it changes, and the current details.
     show: () => {
-      const status = statusOf(state);
+      const status = attributeOf(state);
       const holds = holdsOf(state).map(
         ({ problem }) => `- \`${problem.code}\` ${problem.message} ${problem.fix}`,
       );
@@ -81,6 +81,13 @@ function temporalPorts(state: RunState): Ports {
       upsertSearchAttributes([{ key: stateAttribute, value: status }]);
     },
   };
+}
+
+/** The report's status, but for runs that wait for nothing else than settlement in good time: nobody need attend to them. */
+function attributeOf(state: RunState): string {
+  const holds = holdsOf(state);
+  const settling = holds.length > 0 && holds.every(({ problem }) => problem.code === 'AWAITING_SETTLEMENT');
+  return settling ? 'SETTLING' : statusOf(state);
 }
 
 function summaryOfPayments({ items }: PaymentsCall): string {

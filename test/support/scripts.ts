@@ -136,6 +136,7 @@ export function context(
       shortfall: 'skip',
       limits: null,
       pinnedAtMs: NOW - 1_000,
+      foundRecords: false,
       pinnedFor: 'run-1',
       ...more.plan,
     },
