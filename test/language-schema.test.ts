@@ -14,11 +14,7 @@ function sample(name: string): string {
 }
 
 test('the committed schema is the generated one', () => {
-  assert.equal(
-    sample('policy.schema.json'),
-    policyJsonSchemaText(),
-    'renew it: npm run schemas',
-  );
+  assert.equal(sample('policy.schema.json'), policyJsonSchemaText(), 'renew it: npm run schemas');
 });
 
 test('every sample satisfies the schema', () => {
