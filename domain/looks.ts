@@ -25,7 +25,7 @@ export type Look<T> =
 /** How far back a look must read: a day before the run's date. */
 export const LOOK_BACK_MS = 86_400_000;
 /** How much earlier than the run's date a record may seem to have been created. */
-const CREATED_SLACK_MS = 600_000;
+export const CREATED_SLACK_MS = 600_000;
 
 /** True when a trade is this leg's by reference (any generation) or by the quote that we hold. */
 export function isTradeOf(leg: Leg, quoteId: string | null, trade: Trade): boolean {

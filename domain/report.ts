@@ -114,6 +114,37 @@ export function adoptPlan(state: RunState, plan: Plan): void {
   }));
 }
 
+/** What one history of a run hands on to the next: what is known of its items, by their ids. */
+export type Carried = {
+  readonly legs: readonly (Omit<LegRecord, 'leg'> & { readonly id: string })[];
+  readonly payments: readonly (Omit<PaymentRecord, 'payment'> & { readonly id: string })[];
+  readonly cancelled: boolean;
+  readonly evidence: readonly Evidence[];
+};
+
+export function carry(state: RunState): Carried {
+  return {
+    legs: state.legs.map(({ leg, ...record }) => ({ ...record, id: leg.id })),
+    payments: state.payments.map(({ payment, ...record }) => ({ ...record, id: payment.id })),
+    cancelled: state.cancelled,
+    evidence: state.evidence,
+  };
+}
+
+/** Takes over what an earlier history knew of the items of the same plan. */
+export function takeOver(state: RunState, carried: Carried): void {
+  for (const record of state.legs) {
+    const { id: _, ...known } = carried.legs.find(({ id }) => id === record.leg.id) ?? { id: null };
+    Object.assign(record, known, { waiting: null });
+  }
+  for (const record of state.payments) {
+    const { id: _, ...known } = carried.payments.find(({ id }) => id === record.payment.id) ?? { id: null };
+    Object.assign(record, known, { waiting: null });
+  }
+  state.cancelled = carried.cancelled;
+  state.evidence = [...carried.evidence];
+}
+
 export function addEvidence(state: RunState, evidence: readonly Evidence[]): void {
   state.evidence = [...state.evidence, ...evidence].slice(-MAX_EVIDENCE);
 }

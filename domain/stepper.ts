@@ -166,7 +166,7 @@ export const NOTHING_SENT: SendState = Object.freeze({
 });
 
 /** A send can be accepted until its token has expired; the client's tokens live this long (heading "JWT"). */
-const TOKEN_LIFE_MS = 45_000;
+export const TOKEN_LIFE_MS = 45_000;
 /** A pin older than this may have been restored from a backup behind our back. */
 const FRESH_PIN_MS = 30_000;
 /** Clocks further apart than this make every life and fence unreliable. */

@@ -12,6 +12,8 @@ import {
   addEvidence,
   adoptPlan,
   statusOf,
+  takeOver,
+  type Carried,
   type LegRecord,
   type PaymentRecord,
   type RunState,
@@ -36,6 +38,8 @@ export type Ports = Pick<
   /** Waits until `condition` holds, at most `timeoutMs`; false when the time was up. */
   waitUntil(condition: () => boolean, timeoutMs?: number): Promise<boolean>;
   nowMs(): number;
+  /** The history has grown so long that the run should go on in a new one. */
+  historyIsLong(): boolean;
   /** `originalExecutionRunId` and start of the Temporal run. */
   readonly originalRunId: string;
   readonly runStartedAtMs: number;
@@ -56,6 +60,11 @@ export class RunRefused extends Error {
   }
 }
 
+/** Not a failure: the run must go on in a new history, with what it knows carried over. */
+export class HistoryIsLong extends Error {
+  override readonly name = 'HistoryIsLong';
+}
+
 /** Payments of one call of `createWithdrawals`: one each in small runs, so that each is seen in the UI. */
 const SMALL_RUN = 50;
 const SLICE = 25;
@@ -69,10 +78,14 @@ export class Course {
   /** Counts whatever ends waits early: a person's signal, a cancel, an outcome. */
   #wakes = 0;
 
-  constructor(input: RunInput, state: RunState, ports: Ports) {
+  readonly #carried: Carried | null;
+
+  /** @param carried what an earlier history of the same run knew; null at its start */
+  constructor(input: RunInput, state: RunState, ports: Ports, carried: Carried | null = null) {
     this.input = input;
     this.state = state;
     this.ports = ports;
+    this.#carried = carried;
   }
 
   /** Ends every wait: something has changed. */
@@ -90,16 +103,20 @@ export class Course {
     try {
       await this.carryOut(await this.readPlan());
     } catch (error) {
-      if (error instanceof RunRefused) this.state.refusals = error.problems;
+      if (error instanceof RunRefused) {
+        this.state.refusals = error.problems;
+        this.state.ended = true;
+        this.show();
+      }
       throw error;
-    } finally {
-      this.state.ended = true;
-      this.show();
     }
+    this.state.ended = true;
+    this.show();
   }
 
   async carryOut(plan: Plan): Promise<void> {
     adoptPlan(this.state, plan);
+    if (this.#carried !== null) takeOver(this.state, this.#carried);
     this.show();
     for (const leg of this.state.legs) await this.convert(plan, leg);
     await this.waitForSettlement(plan);
@@ -128,6 +145,7 @@ export class Course {
   /** Quote and trade until the leg is traded, ended or in a person's hands. */
   async convert(plan: Plan, record: LegRecord): Promise<void> {
     while (record.outcome === 'PENDING' || record.outcome === 'NEEDS_HUMAN') {
+      this.leaveLongHistory();
       await this.recordCancel();
       const call = {
         ...this.call(plan),
@@ -166,7 +184,8 @@ export class Course {
     this.fixProceeds();
     for (const record of this.state.legs) {
       const unpaid = this.stillToPay(record);
-      if (record.traded === null || (plan.settle.until === 'funds' && unpaid.length === 0)) continue;
+      if (record.traded === null || record.settled !== null) continue;
+      if (plan.settle.until === 'funds' && unpaid.length === 0) continue;
       const { tradeId } = record.traded;
       const { settled, giveUp } = this.ports.awaitSettlement({
         plan: headOf(plan),
@@ -222,6 +241,7 @@ export class Course {
     for (;;) {
       const unsent = this.state.payments.filter((record) => isOpen(record) && record.accepted === null);
       if (unsent.length === 0) return;
+      this.leaveLongHistory();
       await this.recordCancel();
       const due = unsent.filter((record) => (wakeAtMs.get(record) ?? 0) <= this.ports.nowMs()).slice(0, size);
       if (due.length === 0) {
@@ -362,6 +382,11 @@ export class Course {
   async sleep(ms: number): Promise<void> {
     const before = this.#wakes;
     await this.ports.waitUntil(() => this.#wakes !== before, Math.max(ms, 1));
+  }
+
+  /** Between two calls that write, and only there, a long history can be left. */
+  leaveLongHistory(): void {
+    if (this.ports.historyIsLong()) throw new HistoryIsLong();
   }
 
   show(): void {

@@ -7,6 +7,7 @@ import {
   CancellationScope,
   CancelledFailure,
   condition,
+  continueAsNew,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
@@ -15,33 +16,37 @@ import {
 import { workflowIdOf } from '../domain/references.ts';
 import {
   MAX_PROBLEMS_IN_FAILURE,
+  carry,
   holdsOf,
   makeReport,
   newRunState,
   statusOf,
+  type Carried,
   type Report,
   type RunState,
 } from '../domain/report.ts';
 import type { Problem } from '../domain/stepper.ts';
 import { polls, reads, writes } from './activities.ts';
 import type { PaymentsCall } from './calls.ts';
-import { Course, RunRefused, progressOf, type Ports } from './course.ts';
+import { Course, HistoryIsLong, RunRefused, progressOf, type Ports } from './course.ts';
 import { progressQuery, reportQuery, stateAttribute, wakeSignal, type RunInput } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 
-export async function run(input: RunInput): Promise<Report> {
+/** @param carried what an earlier history of this run hands on; a run is started without it */
+export async function run(input: RunInput, carried: Carried | null = null): Promise<Report> {
   const state = newRunState(input.run, workflowIdOf(input.mode, input.run), {
     name: input.run.policy,
     hash: input.policyHash,
   });
-  const course = new Course(input, state, temporalPorts(state));
+  const course = new Course(input, state, temporalPorts(state), carried);
   setHandler(reportQuery, () => makeReport(state));
   setHandler(progressQuery, () => progressOf(state));
   setHandler(wakeSignal, () => course.wake());
   // Never settles unless somebody cancels: a listener, not something to wait for.
   void CancellationScope.current().cancelRequested.catch(() => course.cancel());
   // A cancel takes effect between steps, never in the middle of a write.
-  await CancellationScope.nonCancellable(() => neverFailTheTask(() => complete(course)));
+  const end = await CancellationScope.nonCancellable(() => neverFailTheTask(() => complete(course)));
+  if (end === 'history is long') return continueAsNew<typeof run>(input, carry(state));
   return conclude(makeReport(state));
 }
 
@@ -67,6 +72,7 @@ function temporalPorts(state: RunState): Ports {
       return true;
     },
     nowMs: () => Date.now(),
+    historyIsLong: () => workflowInfo().continueAsNewSuggested,
     originalRunId: info.originalExecutionRunId,
     runStartedAtMs: info.runStartTime.getTime(),
     // One search attribute, only when it changes, and the current details.
@@ -95,10 +101,12 @@ function summaryOfPayments({ items }: PaymentsCall): string {
   return items.length === 1 && first !== undefined ? first.payment.id : `${items.length} payments`;
 }
 
-async function complete(course: Course): Promise<void> {
+async function complete(course: Course): Promise<'ended' | 'history is long'> {
   try {
     await course.complete();
+    return 'ended';
   } catch (error) {
+    if (error instanceof HistoryIsLong) return 'history is long';
     if (!(error instanceof RunRefused)) throw error;
     if (error.code === 'CANCELLED') throw new CancelledFailure(error.message);
     throw failureOf(error.code, error.message, error.problems);
