@@ -1,0 +1,468 @@
+// `npm run demo`: the main job before your eyes, with two accidents on purpose, in about half a minute after the set-up.
+// Everything runs on this machine, on free ports and in a temporary folder; nothing stays behind.
+// `npm run demo -- convert` runs only the part of that name; `-- --keep` leaves everything up until Ctrl-C.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { setup } from './setup.mjs';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const CAMBIST = join('bin', 'cambist.mjs');
+
+/** What can be shown, in order; each is a function of the stage. */
+const PARTS = { convert: showConvert };
+
+/** Nothing in the demo takes longer, on a slow machine neither. */
+const STEP_LIMIT_MS = 90_000;
+
+/**
+ * @typedef {import('node:child_process').ChildProcess} ChildProcess
+ * @typedef {{ env: NodeJS.ProcessEnv, adminUrl: string, uiUrl: string, worker: ChildProcess }} Stage
+ * @typedef {{ id: string, clientReferenceId: string, sellCurrency: string, buyCurrency: string, sellAmount?: string,
+ *   buyAmount?: string, executedAmount: string }} Trade
+ * @typedef {{ id: string, currency: string, withdrawalAmount: string, withdrawalAccountId: string, status: string,
+ *   metadata: { cambist?: string } | null }} Withdrawal
+ * @typedef {{ trades: Trade[], withdrawals: Withdrawal[] }} Ledger
+ * @typedef {{ seq: number, operation: string, idempotencyKey: string | null, faults: string[] }} LoggedRequest
+ */
+
+/** @type {Set<ChildProcess>} */
+const children = new Set();
+let isEnding = false;
+
+await runIfMain(import.meta.url, async () => {
+  const { parts, keep } = readArguments(process.argv.slice(2));
+  await setup({ ownServer: true });
+  const stopped = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stopped.abort());
+  const folder = mkdtempSync(join(tmpdir(), 'cambist-demo-'));
+  process.once('exit', () => {
+    for (const child of children) killGroup(child);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  try {
+    const stage = await untilStopped(stopped.signal, play(folder, parts));
+    if (keep) await linger(stage, stopped.signal);
+    return 0;
+  } catch (error) {
+    if (!stopped.signal.aborted) throw error;
+    return 130;
+  } finally {
+    await endAll();
+  }
+});
+
+/** @param {string[]} given */
+function readArguments(given) {
+  const known = Object.keys(PARTS);
+  const unknown = given.find((word) => word !== '--keep' && !known.includes(word));
+  if (unknown !== undefined)
+    throw new ScriptFailed(
+      `'${unknown}' is not known. There is '--keep', and the parts: ${known.join(', ')}.`,
+    );
+  const named = given.filter((word) => word !== '--keep');
+  return { parts: named.length > 0 ? named : known, keep: given.includes('--keep') };
+}
+
+/**
+ * @param {string} folder
+ * @param {string[]} parts
+ */
+async function play(folder, parts) {
+  const startedAt = performance.now();
+  const stage = await raise(folder);
+  for (const [name, show] of Object.entries(PARTS)) if (parts.includes(name)) await show(stage);
+  tell(`Done in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s.`);
+  return stage;
+}
+
+/**
+ * Temporal with its UI, the sandbox and a worker, each a process of its own.
+ *
+ * @param {string} folder
+ * @returns {Promise<Stage>}
+ */
+async function raise(folder) {
+  title('The stage');
+  tell(
+    'A Temporal dev server, a sandbox that stands for the service, and a worker: three processes, free ports.',
+  );
+  const keyFile = join(folder, 'key.json');
+  const bare = withoutConfiguration();
+  const [temporal, sandbox] = await Promise.all([
+    startService(['temporal', '--port', '0', '--ui-port', '0'], bare),
+    startService(['sandbox', '--port', '0', '--admin-port', '0', '--key-file', keyFile], bare),
+  ]);
+  const env = {
+    ...bare,
+    TEMPORAL_ADDRESS: text(temporal.ready['address']),
+    CAMBIST_BASE_URL: text(sandbox.ready['baseUrl']),
+    CAMBIST_KEY_FILE: keyFile,
+    CAMBIST_APP_MODE: 'SANDBOX',
+    CAMBIST_UI_URL: text(temporal.ready['uiUrl']),
+  };
+  const { child: worker } = await startService(['worker'], env);
+  const adminUrl = text(sandbox.ready['adminUrl']);
+  const uiUrl = text(temporal.ready['uiUrl']);
+  list([
+    `Temporal UI  ${uiUrl}`,
+    `sandbox      ${env.CAMBIST_BASE_URL}`,
+    `worker       process ${worker.pid}`,
+  ]);
+  return { env, adminUrl, uiUrl, worker };
+}
+
+/** @param {Stage} stage */
+async function showConvert(stage) {
+  title('First run: the reply to a trade is lost');
+  tell('The policy sells 1,000 dollars for pesos, waits until they are there, and pays a supplier.');
+  tell(
+    'The sandbox will book the trade and drop the connection without a word. Trading again would trade twice.',
+  );
+  await admin(stage, 'POST', '/faults', {
+    id: 'lost',
+    operation: 'createTrade',
+    times: 1,
+    effect: { kind: 'lose-reply' },
+  });
+  await cambist(stage, ['run', 'policies/mxn-supplier.yaml']);
+  await tellAccident(stage, { fault: 'lost', what: 'booked; connection dropped', look: 'listTrades' });
+  tell('Sent once: the trade was found in the list of trades, by its reference, and taken as done.');
+
+  title('Second run: the worker is killed while a payment is under way');
+  tell(
+    'The policy buys 12,500 euros and pays an invoice. The sandbox books the withdrawal and holds its reply back;',
+  );
+  tell('at that moment the worker gets SIGKILL. Nobody on our side knows that the money has left.');
+  await admin(stage, 'POST', '/faults', {
+    id: 'held',
+    operation: 'createWithdrawal',
+    times: 1,
+    effect: { kind: 'hold', when: 'after' },
+  });
+  const run = cambist(stage, ['run', 'policies/eur-invoice.yaml']);
+  run.catch(() => {});
+  await untilHeld(stage, run);
+  const { worker } = stage;
+  worker.kill('SIGKILL');
+  await once(worker, 'exit');
+  tell(`Killed process ${worker.pid}. A new worker takes over; Temporal gives it the run within seconds.`);
+  await admin(stage, 'DELETE', '/faults');
+  ({ child: stage.worker } = await startService(['worker'], stage.env));
+  await run;
+  await tellAccident(stage, {
+    fault: 'held',
+    what: 'booked; reply held back, worker killed',
+    look: 'listWithdrawals',
+  });
+  tell('Sent once: before it sent anything, the new worker looked, and found the withdrawal by its tag.');
+
+  title("The sandbox's own ledger");
+  await checkLedger(stage, ['mxn-supplier', 'eur-invoice']);
+  tell('One trade and one withdrawal for each run, the same as in the reports. Nothing twice: checked.');
+  tell(`The runs, event by event: ${stage.uiUrl}/namespaces/default/workflows`);
+}
+
+/**
+ * Waits until the sandbox holds the reply back. The run is watched too: it must not end before.
+ *
+ * @param {Stage} stage
+ * @param {Promise<void>} run
+ */
+async function untilHeld(stage, run) {
+  const isHeld = async () => {
+    const { faults } = /** @type {{ faults: { id: string, hits: number }[] }} */ (
+      await admin(stage, 'GET', '/faults')
+    );
+    return faults.some(({ id, hits }) => id === 'held' && hits > 0);
+  };
+  let ended = false;
+  const over = run.finally(() => {
+    ended = true;
+  });
+  over.catch(() => {});
+  await within('The payment of the second run', async () => {
+    while (!(await isHeld())) {
+      if (ended) throw new ScriptFailed('The second run ended before its payment was held.');
+      await sleep(20);
+    }
+  });
+}
+
+/**
+ * What the ledger says must be one trade and one withdrawal for each policy, and the same as in the reports.
+ *
+ * @param {Stage} stage
+ * @param {string[]} policies
+ */
+async function checkLedger(stage, policies) {
+  const ledger = /** @type {Ledger} */ (await admin(stage, 'GET', '/ledger'));
+  const { runs } = JSON.parse(await ask(stage, ['list', '--json']));
+  const wrong = [];
+  for (const policy of policies) {
+    const trades = ledger.trades.filter((trade) => trade.clientReferenceId.startsWith(`${policy}.`));
+    const withdrawals = ledger.withdrawals.filter(({ metadata }) =>
+      metadata?.cambist?.startsWith(`${policy}.`),
+    );
+    for (const trade of trades) {
+      const [sold, bought] =
+        trade.sellAmount === undefined
+          ? [trade.executedAmount, trade.buyAmount]
+          : [trade.sellAmount, trade.executedAmount];
+      const amounts = `${sold} ${trade.sellCurrency} for ${bought} ${trade.buyCurrency}`;
+      list([`trade       ${amounts.padEnd(34)}  ${trade.clientReferenceId}`]);
+    }
+    for (const withdrawal of withdrawals) {
+      const amount = `${withdrawal.withdrawalAmount} ${withdrawal.currency} to ${withdrawal.withdrawalAccountId}`;
+      list([`withdrawal  ${amount.padEnd(34)}  ${withdrawal.metadata?.cambist}`]);
+    }
+    const { run } = runs.find((/** @type {{ run: string }} */ known) => known.run.startsWith(`${policy}.`));
+    const report = JSON.parse(await ask(stage, ['report', run, '--json']));
+    const booked = [trades, withdrawals].map((records) => records.map(({ id }) => id).join(' and '));
+    const reported = [report.legs[0]?.tradeId, report.payments[0]?.withdrawalId];
+    if (booked[0] !== reported[0] || booked[1] !== reported[1] || report.status !== 'COMPLETED')
+      wrong.push(
+        `${run}: booked ${booked.join(', ') || 'nothing'}; reported ${reported.join(', ')}, ${report.status}`,
+      );
+  }
+  const records = ledger.trades.length + ledger.withdrawals.length;
+  if (records !== 2 * policies.length) wrong.push(`${records} records where ${2 * policies.length} are due`);
+  if (wrong.length > 0) throw new ScriptFailed(`The ledger is not what it has to be.\n${wrong.join('\n')}`);
+}
+
+/**
+ * The write that the fault hit, and how we learned of its fate, from the sandbox's request log.
+ *
+ * @param {Stage} stage
+ * @param {{ fault: string, what: string, look: string }} accident the fault's id, what it did, and the list that told
+ */
+async function tellAccident(stage, { fault, what, look }) {
+  const { requests } = /** @type {{ requests: LoggedRequest[] }} */ (await admin(stage, 'GET', '/requests'));
+  const hit = requests.find(({ faults }) => faults.includes(fault));
+  if (hit === undefined) throw new ScriptFailed(`The fault '${fault}' has hit no request.`);
+  const sends = requests.filter(({ idempotencyKey }) => idempotencyKey === hit.idempotencyKey);
+  const next = requests.find(({ seq, operation }) => seq > hit.seq && operation === look);
+  if (sends.length !== 1 || next === undefined)
+    throw new ScriptFailed(
+      `${hit.operation} was sent ${sends.length} times, ${look} asked ${next ? 'after it' : 'never'}.`,
+    );
+  tell("From the sandbox's request log:");
+  list([`${hit.operation.padEnd(16)}  ${what}`, `${next.operation.padEnd(16)}  it is there`]);
+}
+
+/**
+ * A process that serves until it is ended, once it has printed that it is ready.
+ *
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<{ child: ChildProcess, ready: Record<string, unknown> }>}
+ */
+async function startService(args, env) {
+  const child = start([...args, '--json'], env);
+  const output = readAll(child.stderr);
+  const line = new Promise((/** @type {(line: string | null) => void} */ resolve) => {
+    createInterface({ input: orThrow(child.stdout) }).once('line', resolve);
+    child.once('close', () => resolve(null));
+  });
+  const ready = await within(`'cambist ${args[0]}'`, () => line);
+  if (ready === null) throw new ScriptFailed(`'cambist ${args[0]}' did not start.\n${await output}`);
+  return { child, ready: JSON.parse(ready) };
+}
+
+/**
+ * Runs a command to its end and shows what it prints, as a person would see it.
+ *
+ * @param {Stage} stage
+ * @param {string[]} args
+ */
+async function cambist(stage, args) {
+  process.stdout.write(`\n  $ npx cambist ${args.join(' ')}\n`);
+  const child = start(args, stage.env);
+  const output = readAll(child.stderr);
+  createInterface({ input: orThrow(child.stdout) }).on('line', (line) =>
+    process.stdout.write(`${`  │ ${line}`.trimEnd()}\n`),
+  );
+  const [code] = await within(`'cambist ${args.join(' ')}'`, () => once(child, 'close'));
+  if (code !== 0) throw new ScriptFailed(`'cambist ${args.join(' ')}' ended with ${code}.\n${await output}`);
+  process.stdout.write('\n');
+}
+
+/**
+ * The standard output of a command.
+ *
+ * @param {Stage} stage
+ * @param {string[]} args
+ */
+async function ask(stage, args) {
+  const child = start(args, stage.env);
+  const [printed, output] = [readAll(child.stdout), readAll(child.stderr)];
+  const [code] = await within(`'cambist ${args.join(' ')}'`, () => once(child, 'close'));
+  if (code !== 0) throw new ScriptFailed(`'cambist ${args.join(' ')}' ended with ${code}.\n${await output}`);
+  return printed;
+}
+
+/**
+ * In a group of its own: Ctrl-C reaches this process only, which then ends the others in order.
+ *
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} env
+ */
+function start(args, env) {
+  if (isEnding) throw new ScriptFailed('Stopped.');
+  const child = spawn(process.execPath, [CAMBIST, ...args], {
+    cwd: ROOT,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+  return child;
+}
+
+/** Ends what is still running, the youngest first: the worker before what it works with. */
+async function endAll() {
+  isEnding = true;
+  for (const child of [...children].toReversed()) {
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    const late = setTimeout(() => killGroup(child), 5_000);
+    await ended;
+    clearTimeout(late);
+  }
+}
+
+/**
+ * With what it has started itself, such as the server behind `cambist temporal`.
+ *
+ * @param {ChildProcess} child
+ */
+function killGroup(child) {
+  try {
+    process.kill(-(child.pid ?? Number.NaN), 'SIGKILL');
+  } catch {
+    // There are no groups on Windows, or it has just ended.
+    child.kill('SIGKILL');
+  }
+}
+
+/**
+ * @param {Stage} stage
+ * @param {AbortSignal} stopped
+ */
+async function linger(stage, stopped) {
+  title('Everything stays up until Ctrl-C');
+  tell('In another terminal, in this folder:');
+  const names = [
+    'CAMBIST_BASE_URL',
+    'CAMBIST_KEY_FILE',
+    'CAMBIST_APP_MODE',
+    'CAMBIST_UI_URL',
+    'TEMPORAL_ADDRESS',
+  ];
+  list(names.map((name) => `export ${name}=${stage.env[name]}`));
+  list(['npx cambist list', 'npx cambist run policies/mxn-supplier.yaml', `curl ${stage.adminUrl}/ledger`]);
+  if (!stopped.aborted)
+    await new Promise((resolve) => stopped.addEventListener('abort', resolve, { once: true }));
+}
+
+/**
+ * The admin interface of the sandbox.
+ *
+ * @param {Stage} stage
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @returns {Promise<unknown>}
+ */
+async function admin({ adminUrl }, method, path, body) {
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  const response = await fetch(`${adminUrl}${path}`, { method, ...sent });
+  if (!response.ok) throw new ScriptFailed(`The sandbox refused ${method} ${path}: ${await response.text()}`);
+  return response.json();
+}
+
+/** The environment without what configures Cambist or Temporal: the demo must not touch what these name. */
+function withoutConfiguration() {
+  const others = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith('CAMBIST_') && !name.startsWith('TEMPORAL_'),
+  );
+  return Object.fromEntries(others);
+}
+
+/**
+ * @template T
+ * @param {string} what
+ * @param {() => Promise<T>} work
+ */
+async function within(what, work) {
+  const over = new AbortController();
+  const late = sleep(STEP_LIMIT_MS, undefined, { signal: over.signal }).then(() => {
+    throw new ScriptFailed(`${what} took longer than ${STEP_LIMIT_MS / 1_000} s.`);
+  });
+  late.catch(() => {});
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    over.abort();
+  }
+}
+
+/**
+ * @template T
+ * @param {AbortSignal} stopped
+ * @param {Promise<T>} work
+ * @returns {Promise<T>}
+ */
+async function untilStopped(stopped, work) {
+  /** @type {Promise<never>} */
+  const end = new Promise((_resolve, reject) => {
+    stopped.addEventListener('abort', () => reject(new ScriptFailed('Stopped.')), { once: true });
+  });
+  end.catch(() => {});
+  work.catch(() => {});
+  return Promise.race([work, end]);
+}
+
+/** @param {import('node:stream').Readable | null} stream */
+async function readAll(stream) {
+  let all = '';
+  for await (const chunk of orThrow(stream).setEncoding('utf8')) all += chunk;
+  return all;
+}
+
+/**
+ * @template T
+ * @param {T | null} value
+ */
+function orThrow(value) {
+  if (value === null) throw new TypeError('A pipe is missing.');
+  return value;
+}
+
+/** @param {unknown} value */
+function text(value) {
+  return typeof value === 'string' ? value : '';
+}
+
+/** @param {string} line */
+function title(line) {
+  process.stdout.write(`\n${line}\n${'-'.repeat(line.length)}\n`);
+}
+
+/** @param {string} line */
+function tell(line) {
+  process.stdout.write(`${line}\n`);
+}
+
+/** @param {string[]} lines */
+function list(lines) {
+  for (const line of lines) process.stdout.write(`  ${line}\n`);
+}
