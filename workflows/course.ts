@@ -245,8 +245,9 @@ export class Course {
       await this.recordCancel();
       const due = unsent.filter((record) => (wakeAtMs.get(record) ?? 0) <= this.ports.nowMs()).slice(0, size);
       if (due.length === 0) {
-        await this.sleep(Math.min(...unsent.map((record) => wakeAtMs.get(record) ?? 0)) - this.ports.nowMs());
-        if (this.state.cancelled) wakeAtMs.clear();
+        const nextAtMs = Math.min(...unsent.map((record) => wakeAtMs.get(record) ?? 0));
+        // Whoever wakes the run wants every payment looked at now.
+        if (await this.sleep(nextAtMs - this.ports.nowMs())) wakeAtMs.clear();
         continue;
       }
       const answer = await this.ports.createWithdrawals({
@@ -378,10 +379,10 @@ export class Course {
     this.show();
   }
 
-  /** A durable wait that a wake-up ends early. */
-  async sleep(ms: number): Promise<void> {
+  /** A durable wait that a wake-up ends early; true when one did. */
+  async sleep(ms: number): Promise<boolean> {
     const before = this.#wakes;
-    await this.ports.waitUntil(() => this.#wakes !== before, Math.max(ms, 1));
+    return this.ports.waitUntil(() => this.#wakes !== before, Math.max(ms, 1));
   }
 
   /** Between two calls that write, and only there, a long history can be left. */
