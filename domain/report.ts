@@ -131,15 +131,20 @@ export function carry(state: RunState): Carried {
   };
 }
 
-/** Takes over what an earlier history knew of the items of the same plan. */
-export function takeOver(state: RunState, carried: Carried): void {
+/**
+ * Takes over what an earlier history knew of the items of the same plan. It was handed on between two writes, so that
+ * it is whole: the Temporal run that goes on, `runId`, knows it as its own. A reset of it does not.
+ */
+export function takeOver(state: RunState, carried: Carried, runId: string): void {
   for (const record of state.legs) {
     const { id: _, ...known } = carried.legs.find(({ id }) => id === record.leg.id) ?? { id: null };
     Object.assign(record, known, { waiting: null });
+    record.state = { ...record.state, knownIn: runId };
   }
   for (const record of state.payments) {
     const { id: _, ...known } = carried.payments.find(({ id }) => id === record.payment.id) ?? { id: null };
     Object.assign(record, known, { waiting: null });
+    record.state = { ...record.state, knownIn: runId, openedIn: runId };
   }
   state.cancelled = carried.cancelled;
   state.evidence = [...carried.evidence];

@@ -326,6 +326,11 @@ export function serviceWait(problem: Problem, afterMs: number): Wait {
   return { afterMs, hold: afterMs < OUTAGE_MS ? 'service' : 'outage', problem };
 }
 
+/** One wait more in a row: the next one is longer. */
+export function triedAgain<State extends SendState>(state: State): State {
+  return { ...state, tries: state.tries + 1 };
+}
+
 /** A wait on configuration: slow retries with the cause in plain words. */
 export function configurationWait(problem: Problem, tries: number): Wait {
   return { afterMs: Math.max(5_000, backoffMs(tries + 2)), hold: 'configuration', problem };

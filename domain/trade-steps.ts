@@ -29,6 +29,7 @@ import {
   settleByTime,
   settleTimeMs,
   skewedClock,
+  triedAgain,
   unknownSend,
   unreadable,
   type Context,
@@ -145,7 +146,7 @@ export function* executeTradeSteps(context: Context, leg: Leg, before: LegState)
     return yield* deadQuote(context, leg, state);
   }
   const skewed = skewedClock(context);
-  if (skewed !== null) return wait(state, configurationWait(skewed, state.tries));
+  if (skewed !== null) return wait(triedAgain(state), configurationWait(skewed, state.tries));
 
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
   return yield* afterTrade(context, leg, state, quote, reply);
@@ -160,7 +161,7 @@ function* open(
 ): Steps<{ readonly state: LegState } | { readonly step: LegStep }> {
   const foreign = foreignCredentials(context);
   if (foreign !== null)
-    return { step: wait(before, configurationWait({ ...foreign, item: leg.id }, before.tries)) };
+    return { step: wait(triedAgain(before), configurationWait({ ...foreign, item: leg.id }, before.tries)) };
 
   const { fresh, state } = recall(context, before, call);
   if (!fresh) {
@@ -365,7 +366,7 @@ function conclude(leg: Leg, state: LegState, look: Look<Trade>): LegStep | null 
       const problem = unreadable(leg.id, look.reason);
       const pause = serviceWait(problem, backoffMs(state.tries));
       return wait(
-        { ...state, tries: state.tries + 1 },
+        triedAgain(state),
         state.doubt === null ? pause : { ...pause, hold: 'doubt' },
       );
     }
@@ -400,7 +401,7 @@ function traded(state: LegState, trade: Trade): LegStep {
 function* refusedQuote(context: Context, leg: Leg, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
   const follow = followUp(reply);
   const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
-  const tried: LegState = { ...state, tries: state.tries + 1 };
+  const tried = triedAgain(state);
   switch (follow.quote) {
     case 'use it':
     case 'ask again':
@@ -441,7 +442,7 @@ function* lookForMoney(
     const pause: Wait = slow
       ? configurationWait(problem, state.tries)
       : serviceWait(problem, waitMs(reply, state.tries));
-    return { kind: 'wait', state: { ...state, tries: state.tries + 1 }, wait: pause };
+    return { kind: 'wait', state: triedAgain(state), wait: pause };
   }
   const available = reply.value.balances.find((row) => row.currency === leg.sell)?.withdrawable ?? '0';
   if (compare(available, needed) >= 0) return null;

@@ -37,6 +37,7 @@ import {
   settleByTime,
   settleTimeMs,
   skewedClock,
+  triedAgain,
   unknownSend,
   unreadable,
   type Context,
@@ -101,7 +102,7 @@ export function* createWithdrawalSteps(
 ): Steps<PaymentStep> {
   const foreign = foreignCredentials(context);
   if (foreign !== null)
-    return wait(before, configurationWait({ ...foreign, item: payment.id }, before.tries));
+    return wait(triedAgain(before), configurationWait({ ...foreign, item: payment.id }, before.tries));
 
   if (!isPositive(amount)) return { kind: 'not paid', state: before, problem: nothingToPay(payment, amount) };
 
@@ -140,7 +141,8 @@ export function* createWithdrawalSteps(
     state = settled.state;
   }
   const skewed = skewedClock(context);
-  if (skewed !== null) return wait(state, configurationWait({ ...skewed, item: payment.id }, state.tries));
+  if (skewed !== null)
+    return wait(triedAgain(state), configurationWait({ ...skewed, item: payment.id }, state.tries));
 
   let causeGone = false;
   if (state.shortOf !== null) {
@@ -352,7 +354,7 @@ function* stillShort(
   if (problem.code !== SHOWN_BY_BALANCES) return 'unseen';
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE')
-    return wait(state, { afterMs: waitMs(reply, state.tries), hold: 'money', problem });
+    return wait(triedAgain(state), { afterMs: waitMs(reply, state.tries), hold: 'money', problem });
   const row = reply.value.balances.find(({ currency }) => currency === item.payment.currency);
   if (compare(row?.withdrawable ?? '0', item.amount) >= 0) return 'there';
   return wait(state, { afterMs: MONEY_POLL_MS, hold: 'money', problem });
@@ -382,7 +384,7 @@ function conclude(item: Item, state: PaymentState, look: Look<Withdrawal>): Paym
       });
     case 'unproven':
       return wait(
-        { ...state, tries: state.tries + 1 },
+        triedAgain(state),
         {
           afterMs: backoffMs(state.tries),
           hold: 'doubt',

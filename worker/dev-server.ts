@@ -19,6 +19,8 @@ export type DevServerOptions = {
   readonly dbFile?: string;
   /** For tests: timers of the server are due after 50 ms instead of a second. Default: false. */
   readonly shortTimers?: boolean;
+  /** For tests: further settings of the server, `name=value`. */
+  readonly dynamicConfig?: readonly string[];
   /** Created besides `default`, which is always there. */
   readonly namespace?: string;
   /** Registered as keywords before the first run. Default: those that runs set. */
@@ -111,6 +113,7 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
     // Off by default in server 1.29: without it each activity waits for a poll of its own (quotes live seconds).
     'system.enableActivityEagerExecution=true',
     ...(options.shortTimers ? ['history.timerProcessorMaxTimeShift="50ms"'] : []),
+    ...(options.dynamicConfig ?? []),
   ];
   const attributes = options.searchAttributes ?? SEARCH_ATTRIBUTES;
   return [

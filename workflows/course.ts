@@ -116,7 +116,7 @@ export class Course {
 
   async carryOut(plan: Plan): Promise<void> {
     adoptPlan(this.state, plan);
-    if (this.#carried !== null) takeOver(this.state, this.#carried);
+    if (this.#carried !== null) takeOver(this.state, this.#carried, this.ports.originalRunId);
     this.show();
     for (const leg of this.state.legs) await this.convert(plan, leg);
     await this.waitForSettlement(plan);

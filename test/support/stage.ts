@@ -63,9 +63,9 @@ const QUICK: NonNullable<SandboxOptions['settings']> = {
 const SERVICE_FILE = 'settle_doubt: { trade: 2s, withdrawal: 4s }\n';
 
 export async function openStage(
-  options: SandboxOptions & { readonly serviceFile?: string } = {},
+  options: SandboxOptions & { readonly serviceFile?: string; readonly temporalAddress?: string } = {},
 ): Promise<Stage> {
-  const { serviceFile = SERVICE_FILE, ...sandboxOptions } = options;
+  const { serviceFile = SERVICE_FILE, temporalAddress, ...sandboxOptions } = options;
   const folder = await mkdtemp(join(tmpdir(), 'cambist-test-'));
   const key = generateKey();
   const sandbox = await startSandbox({
@@ -87,7 +87,7 @@ export async function openStage(
     CAMBIST_APP_MODE: 'SANDBOX',
     CAMBIST_SERVICE_FILE: facts,
     CAMBIST_TASK_QUEUE: uniqueName('queue'),
-    TEMPORAL_ADDRESS: await testServerAddress(),
+    TEMPORAL_ADDRESS: temporalAddress ?? (await testServerAddress()),
   };
   const temporal = await connectTemporal(env);
   const workers: StageWorker[] = [];
