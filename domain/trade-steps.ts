@@ -365,10 +365,7 @@ function conclude(leg: Leg, state: LegState, look: Look<Trade>): LegStep | null 
     case 'unproven': {
       const problem = unreadable(leg.id, look.reason);
       const pause = serviceWait(problem, backoffMs(state.tries));
-      return wait(
-        triedAgain(state),
-        state.doubt === null ? pause : { ...pause, hold: 'doubt' },
-      );
+      return wait(triedAgain(state), state.doubt === null ? pause : { ...pause, hold: 'doubt' });
     }
     case 'absent':
       return null;

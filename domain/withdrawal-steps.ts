@@ -383,14 +383,11 @@ function conclude(item: Item, state: PaymentState, look: Look<Withdrawal>): Paym
         problem: recordDiffers(payment, look.record.id, look.difference),
       });
     case 'unproven':
-      return wait(
-        triedAgain(state),
-        {
-          afterMs: backoffMs(state.tries),
-          hold: 'doubt',
-          problem: unreadable(payment.id, look.reason),
-        },
-      );
+      return wait(triedAgain(state), {
+        afterMs: backoffMs(state.tries),
+        hold: 'doubt',
+        problem: unreadable(payment.id, look.reason),
+      });
     case 'absent':
       return null;
   }

@@ -1,0 +1,27 @@
+/** What the model-based test has found: each course of events, as short as it could be told, and what must come of it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NEW_LEG, requestQuoteSteps } from '../domain/trade-steps.ts';
+import { NEW_PAYMENT, createWithdrawalSteps } from '../domain/withdrawal-steps.ts';
+import { LEG, PAYMENT, context, play } from './support/scripts.ts';
+
+const AMOUNT = '17250.00';
+
+test('waits for the right credentials or the right clock grow longer and longer', () => {
+  const foreign = context({
+    credentials: { mode: 'SANDBOX', organisation: 'org-2', keyName: 'org/org-2/apiKey/1' },
+  });
+  const skewed = context({ skewMs: () => 60_000 });
+  for (const ctx of [foreign, skewed]) {
+    let state = NEW_PAYMENT;
+    const waits = [1, 2, 3, 4].map(() => {
+      const { result } = play(createWithdrawalSteps(ctx, PAYMENT, AMOUNT, state));
+      assert.ok(result.kind === 'wait' && result.wait.hold === 'configuration');
+      state = result.state;
+      return result.wait.afterMs;
+    });
+    assert.deepEqual(waits, [5_000, 8_000, 16_000, 32_000]);
+  }
+  const leg = play(requestQuoteSteps(foreign, LEG, NEW_LEG)).result;
+  assert.equal(leg.state.tries, 1);
+});
