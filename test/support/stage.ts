@@ -1,16 +1,18 @@
 /**
  * A whole stage for end-to-end tests: the sandbox over real HTTP with real signatures, a real Temporal dev server, and
  * a worker in this process. Each stage has its own organisation, task queue and policies, so that files can run side
- * by side on one server.
+ * by side on one server, and many runs side by side on one stage.
  */
+import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Runtime, DefaultLogger } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Report } from '../../domain/report.ts';
-import { workflowIdOf, type RunName } from '../../domain/references.ts';
+import { runPrefix, workflowIdOf, type RunName } from '../../domain/references.ts';
 import { todayIn } from '../../language/business-date.ts';
 import { loadPolicy } from '../../language/load-policy.ts';
 import { generateKey } from '../../sandbox/keys.ts';
@@ -23,6 +25,7 @@ import {
   modeAttribute,
   policyAttribute,
   reportQuery,
+  wakeSignal,
   type RunInput,
 } from '../../workflows/names.ts';
 import { testServerAddress, uniqueName } from './dev-server.ts';
@@ -30,29 +33,69 @@ import { testServerAddress, uniqueName } from './dev-server.ts';
 try {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
 } catch {
-  // Another stage of this file has installed it.
+  // This file's own test, or another stage of it, has installed one.
 }
 
+export type StageOptions = SandboxOptions & {
+  /** Text of the operator's service file. */
+  readonly serviceFile?: string;
+  /** host:port of Temporal; absent: the server that the tests share. */
+  readonly temporalAddress?: string;
+};
+
 export type Stage = {
+  /** The service; after `reopenSandbox` another one at the same address, with the same records. */
   readonly sandbox: Sandbox;
   readonly temporal: Temporal;
   /** The environment of a worker or command on this stage. */
   readonly env: NodeJS.ProcessEnv;
   readonly folder: string;
   startWorker(options?: Partial<WorkerOptions>): Promise<StageWorker>;
-  /** Starts a run of a policy's text; its name is made unique. */
-  start(policyText: string, options?: { readonly id?: string; readonly name?: string }): Promise<Run>;
+  /** Starts a run of a policy's text; its name is made unique unless one is given. */
+  start(policyText: string, options?: StartOptions): Promise<Run>;
+  /** Takes the service away; `reopenSandbox` brings it back as it was. */
+  closeSandbox(): Promise<void>;
+  reopenSandbox(): Promise<void>;
   close(): Promise<void>;
+};
+
+export type StartOptions = {
+  readonly name?: string;
+  readonly id?: string;
+  readonly taskQueue?: string;
 };
 
 export type StageWorker = RunningWorker & { readonly ended: Promise<void> };
 
+/** One request as the service's log has it. */
+export type Logged = ReturnType<Sandbox['requests']>[number];
+
+/** What moved at the service under the references of one run, newest first, as its own ledger has it. */
+export type Movements = {
+  readonly trades: readonly Readonly<Record<string, unknown>>[];
+  readonly withdrawals: readonly Readonly<Record<string, unknown>>[];
+};
+
 export type Run = {
   readonly name: RunName;
   readonly input: RunInput;
+  /** Of the newest Temporal run of this id. */
   readonly handle: WorkflowHandle;
+  /** Starts the same run again, as `cambist run` does; `more` is what differs. */
+  startAgain(more?: Partial<RunInput>): Promise<void>;
   /** Waits for the end, whatever it is, and reads the report. */
   report(): Promise<Report>;
+  /** The report as it stands. */
+  now(): Promise<Report>;
+  /** The report as soon as it is like this. */
+  until(what: (report: Report) => boolean): Promise<Report>;
+  /** The report as soon as the run is held by a problem of this code. */
+  heldBy(code: string): Promise<Report>;
+  /** Ends its waits: it looks at once. */
+  wake(): Promise<void>;
+  movements(): Movements;
+  /** The trades and withdrawals that were sent, oldest first. */
+  writes(): readonly Logged[];
 };
 
 /** Quick settlement and payment, and doubt that ends in seconds: everything else is as a user has it. */
@@ -62,17 +105,19 @@ const QUICK: NonNullable<SandboxOptions['settings']> = {
 };
 const SERVICE_FILE = 'settle_doubt: { trade: 2s, withdrawal: 4s }\n';
 
-export async function openStage(
-  options: SandboxOptions & { readonly serviceFile?: string; readonly temporalAddress?: string } = {},
-): Promise<Stage> {
+export async function openStage(options: StageOptions = {}): Promise<Stage> {
   const { serviceFile = SERVICE_FILE, temporalAddress, ...sandboxOptions } = options;
   const folder = await mkdtemp(join(tmpdir(), 'cambist-test-'));
   const key = generateKey();
-  const sandbox = await startSandbox({
-    ...sandboxOptions,
-    settings: { ...QUICK, ...sandboxOptions.settings },
-    keys: [{ name: key.name, publicKeyPem: key.publicKeyPem, scope: 'write', mode: 'SANDBOX' }],
-  });
+  const openSandbox = (port: number): Promise<Sandbox> =>
+    startSandbox({
+      statePath: join(folder, 'sandbox.json'),
+      ...sandboxOptions,
+      port,
+      settings: { ...QUICK, ...sandboxOptions.settings },
+      keys: [{ name: key.name, publicKeyPem: key.publicKeyPem, scope: 'write', mode: 'SANDBOX' }],
+    });
+  let sandbox = await openSandbox(0);
   const keyFile = join(folder, 'key.json');
   const facts = join(folder, 'service.yaml');
   await writeFile(keyFile, JSON.stringify({ name: key.name, privateKey: key.privateKeyPem }), {
@@ -91,8 +136,10 @@ export async function openStage(
   };
   const temporal = await connectTemporal(env);
   const workers: StageWorker[] = [];
-  return {
-    sandbox,
+  const stage: Stage = {
+    get sandbox() {
+      return sandbox;
+    },
     temporal,
     env,
     folder,
@@ -102,7 +149,15 @@ export async function openStage(
       workers.push(running);
       return running;
     },
-    start: (policyText, { id, name } = {}) => startRun({ temporal, env, policyText, id, name }),
+    start: async (policyText, started = {}) => {
+      const run = runOn(stage, policyText, started);
+      await run.startAgain();
+      return run;
+    },
+    closeSandbox: () => sandbox.close(),
+    reopenSandbox: async () => {
+      sandbox = await openSandbox(Number(new URL(sandbox.baseUrl).port));
+    },
     close: async () => {
       for (const worker of workers) stop(worker);
       await Promise.allSettled(workers.map((worker) => worker.ended));
@@ -111,6 +166,7 @@ export async function openStage(
       await rm(folder, { recursive: true, force: true });
     },
   };
+  return stage;
 }
 
 function stop(worker: StageWorker): void {
@@ -121,16 +177,13 @@ function stop(worker: StageWorker): void {
   }
 }
 
-async function startRun(options: {
-  readonly temporal: Temporal;
-  readonly env: NodeJS.ProcessEnv;
-  readonly policyText: string;
-  readonly id: string | undefined;
-  readonly name: string | undefined;
-}): Promise<Run> {
-  const { temporal, env } = options;
+/** Longer than anything that a test waits for; a run that gets nowhere shows where it stands. */
+const PATIENCE_MS = 150_000;
+const LOOK_EVERY_MS = 150;
+
+function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run {
   const name = options.name ?? uniqueName('p');
-  const policyText = options.policyText.replace(/^name: .*$/m, `name: ${name}`);
+  const policyText = policyTemplate.replace(/^name: .*$/m, `name: ${name}`);
   const loaded = loadPolicy(policyText, 'policy.yaml');
   const zone = loaded.ok ? loaded.policy.zone : 'UTC';
   const run: RunName = { policy: name, id: options.id ?? todayIn(zone, Date.now()) };
@@ -142,25 +195,85 @@ async function startRun(options: {
     policyFile: 'policy.yaml',
     files: {},
   };
+  const { client } = stage.temporal;
   const workflowId = workflowIdOf('SANDBOX', run);
-  await temporal.client.workflow.start(RUN_TYPE, {
-    workflowId,
-    taskQueue: env['CAMBIST_TASK_QUEUE'] ?? '',
-    args: [input],
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    typedSearchAttributes: [
-      { key: policyAttribute, value: name },
-      { key: modeAttribute, value: 'SANDBOX' },
-    ],
-  });
-  const handle = temporal.client.workflow.getHandle(workflowId);
+  const handle = client.workflow.getHandle(workflowId);
+  const isOurs = (text: unknown) => typeof text === 'string' && text.startsWith(runPrefix(run));
+  const now = (): Promise<Report> => handle.query(reportQuery);
+  const until: Run['until'] = async (what) => {
+    const giveUpAtMs = Date.now() + PATIENCE_MS;
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one look after the other
+      const report = await now();
+      if (what(report)) return report;
+      if (Date.now() > giveUpAtMs) failStuck(workflowId, report);
+      // oxlint-disable-next-line no-await-in-loop -- a workflow tells nobody by itself
+      await delay(LOOK_EVERY_MS);
+    }
+  };
   return {
     name: run,
     input,
     handle,
-    report: async () => {
-      await handle.result().catch(() => undefined);
-      return handle.query(reportQuery);
+    startAgain: async (more = {}) => {
+      await client.workflow.start(RUN_TYPE, {
+        workflowId,
+        taskQueue: options.taskQueue ?? stage.env['CAMBIST_TASK_QUEUE'] ?? '',
+        args: [{ ...input, ...more }],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        typedSearchAttributes: [
+          { key: policyAttribute, value: name },
+          { key: modeAttribute, value: 'SANDBOX' },
+        ],
+      });
     },
+    report: async () => {
+      const ended = handle.result().then(
+        () => true,
+        () => true,
+      );
+      const lost = delay(PATIENCE_MS, false, { ref: false });
+      if (!(await Promise.race([ended, lost]))) failStuck(workflowId, await now());
+      return now();
+    },
+    now,
+    until,
+    heldBy: (code) =>
+      until((report) => report.status === 'HELD' && report.problems.some((problem) => problem.code === code)),
+    wake: () => handle.signal(wakeSignal),
+    movements: () => {
+      const { trades, withdrawals } = stage.sandbox.ledger();
+      return {
+        trades: trades.filter((trade) => isOurs(trade['clientReferenceId'])),
+        withdrawals: withdrawals.filter(({ metadata }) =>
+          isOurs((metadata as Readonly<Record<string, unknown>> | null)?.['cambist']),
+        ),
+      };
+    },
+    writes: () => stage.sandbox.requests().filter((entry) => isOurs(entry.reference)),
   };
+}
+
+function failStuck(workflowId: string, report: Report): never {
+  assert.fail(`Run ${workflowId} got stuck: ${JSON.stringify(report, null, 2)}`);
+}
+
+/** The run converted and paid everything, and the service booked each movement exactly once. */
+export function assertDoneOnce(run: Run, report: Report): void {
+  assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
+  const { trades, withdrawals } = run.movements();
+  assert.deepEqual(
+    trades.map((trade) => trade['id']),
+    report.legs.map((leg) => leg.tradeId),
+  );
+  assert.equal(withdrawals.length, report.payments.length);
+  assert.deepEqual(
+    new Set(withdrawals.map((withdrawal) => withdrawal['id'])),
+    new Set(report.payments.map((payment) => payment.withdrawalId)),
+  );
+}
+
+/** The service booked nothing for the run. */
+export function assertNothingMoved(run: Run): void {
+  assert.deepEqual(run.movements(), { trades: [], withdrawals: [] });
 }
