@@ -274,7 +274,9 @@ function* afterTrade(
     case 'shortfall rule': {
       const dead: LegState = { ...sent, quote: null };
       if (context.plan.shortfall === 'skip') return yield* endUnsent(context, leg, dead, problem);
-      const afterMs = problem.code === 'TRADE_INSUFFICIENT_BALANCE' ? MONEY_POLL_MS : BLIND_RETRY_MS;
+      // What a leg needs is known before its quote only when the sold side is planned.
+      const isShown = problem.code === 'TRADE_INSUFFICIENT_BALANCE' && leg.amount?.side === 'sell';
+      const afterMs = isShown ? MONEY_POLL_MS : BLIND_RETRY_MS;
       return wait({ ...dead, shortOf: problem }, { afterMs, hold: 'money', problem });
     }
     case 'look, then end': {

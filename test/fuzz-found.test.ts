@@ -1,9 +1,9 @@
 /** What the model-based test has found: each course of events, as short as it could be told, and what must come of it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NEW_LEG, requestQuoteSteps } from '../domain/trade-steps.ts';
+import { NEW_LEG, executeTradeSteps, requestQuoteSteps } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT, createWithdrawalSteps } from '../domain/withdrawal-steps.ts';
-import { LEG, PAYMENT, context, play } from './support/scripts.ts';
+import { LEG, NOW, PAYMENT, context, failed, play } from './support/scripts.ts';
 
 const AMOUNT = '17250.00';
 
@@ -24,4 +24,19 @@ test('waits for the right credentials or the right clock grow longer and longer'
   }
   const leg = play(requestQuoteSteps(foreign, LEG, NEW_LEG)).result;
   assert.equal(leg.state.tries, 1);
+});
+
+test('a leg that waits for money which no read can show is tried again every quarter of an hour', () => {
+  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW + 30_000 };
+  const ctx = context({ plan: { shortfall: 'hold' } });
+  const script = { 'send trade': [failed('TRADE_INSUFFICIENT_BALANCE')] };
+  for (const [side, afterMs] of [
+    ['sell', 15_000],
+    ['buy', 900_000],
+  ] as const) {
+    const leg = { ...LEG, amount: { side, value: side === 'sell' ? '1000' : '17250', fixed: true } };
+    const { result } = play(executeTradeSteps(ctx, leg, { ...NEW_LEG, quote }), script);
+    assert.ok(result.kind === 'wait' && result.wait.hold === 'money');
+    assert.equal(result.wait.afterMs, afterMs);
+  }
 });
