@@ -6,7 +6,22 @@ import { classOfReply } from '../domain/decisions.ts';
 import type { Reply } from '../domain/reply.ts';
 import { ADVICE, explain, nameOf, skewOf } from '../domain/stepper.ts';
 import type { ServiceClient } from '../service/client.ts';
+import { createClient, type Settings } from '../worker/config.ts';
 import { CommandFailure, troubleOfItem } from './failure.ts';
+
+/** Runs `work` with a client for looks, and closes it. `address` is how the service is called in messages. */
+export async function atService<T>(
+  settings: Settings,
+  work: (service: ServiceClient, address: string) => Promise<T>,
+): Promise<T> {
+  const { origin, basePath } = settings.address;
+  const service = createClient(settings, 'read');
+  try {
+    return await work(service, `${origin}${basePath}`);
+  } finally {
+    await service.close();
+  }
+}
 
 /** @returns a remark about what may pass, null when all is well. @throws CommandFailure */
 export async function checkService(

@@ -3,6 +3,7 @@ import type { Report, Waiting } from '../domain/report.ts';
 import type { Hold } from '../domain/stepper.ts';
 import type { Progress } from '../workflows/names.ts';
 import { paragraphOf, clockTime, count, sentence, table, visible, wrap, type Paint } from './text.ts';
+import { wordLines } from './word-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
 export function reportText(options: {
@@ -19,6 +20,7 @@ export function reportText(options: {
     paymentsTable(report, width),
     totalsTable(report, width),
     problemsText(report, width),
+    wordsText(report, width),
     uiUrl === null ? '' : `Temporal UI: ${uiUrl}`,
   ];
   return sections.filter((section) => section !== '').join('\n\n');
@@ -147,6 +149,12 @@ function problemsText(report: Report, width: number): string {
   return report.problems
     .map(({ code, item, message, fix }) => paragraphOf({ code, place: item, message, fix }, width))
     .join('\n');
+}
+
+/** Who decided what; empty when nobody said anything. */
+function wordsText(report: Report, width: number): string {
+  const lines = wordLines(report).map((line) => wrap(`  ${visible(line)}`, width, '    '));
+  return lines.length === 0 ? '' : ['Said by people:', ...lines].join('\n');
 }
 
 /** What somebody has to know first, when a run waits for several things. */

@@ -14,6 +14,8 @@ import type { Mode } from '../domain/records.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Report, ReportStatus } from '../domain/report.ts';
 import type { Hold, Problem } from '../domain/stepper.ts';
+import type { Word } from '../domain/words.ts';
+import { readWords } from '../operations/words.ts';
 import {
   RUN_TYPE,
   modeAttribute,
@@ -26,6 +28,7 @@ import {
 } from '../workflows/names.ts';
 import { CommandFailure, type Trouble } from './failure.ts';
 import { runOfWorkflowId } from './run-names.ts';
+import { evidenceOf } from './word-text.ts';
 
 /** A run by its outside. */
 export type RunFacts = {
@@ -159,10 +162,30 @@ export function isEndedFromOutside(facts: RunFacts): boolean {
 }
 
 /**
- * The report and the progress of a run: of a completed one from its result, of others from a worker.
+ * The report and the progress of a run: of a completed one from its result, of others from a worker; with what people
+ * have said about it among the evidence.
  * @throws CommandFailure when no worker answers
  */
 export async function readRun(client: Client, facts: RunFacts, limitMs = ANSWER_LIMIT_MS): Promise<RunView> {
+  const [view, words] = await Promise.all([
+    readWithoutWords(client, facts, limitMs),
+    readWordsOf(client, facts, Math.min(limitMs, QUESTION_LIMIT_MS)),
+  ]);
+  const said = words.map((word) => evidenceOf(word, facts.run));
+  return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
+}
+
+/** What people have said; none when no worker answers for it: a report does without. */
+async function readWordsOf(client: Client, facts: RunFacts, limitMs: number): Promise<readonly Word[]> {
+  const mode = facts.workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
+  try {
+    return await client.withDeadline(Date.now() + limitMs, () => readWords({ client, mode, run: facts.run }));
+  } catch {
+    return [];
+  }
+}
+
+async function readWithoutWords(client: Client, facts: RunFacts, limitMs: number): Promise<RunView> {
   const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   if (facts.temporalStatus === 'COMPLETED') {
     const report = (await handle.result()) as Report;
