@@ -13,6 +13,7 @@ import { addList } from './list.ts';
 import { Output } from './output.ts';
 import { addPlan } from './plan.ts';
 import { addReport } from './report.ts';
+import { addResolve } from './resolve.ts';
 import { addRun } from './run.ts';
 import { addSandbox } from './sandbox.ts';
 import { addStatus } from './status.ts';
@@ -86,6 +87,7 @@ export function buildProgram(session: Session): Command {
     addReport,
     addList,
     addCancel,
+    addResolve,
     addWorker,
     addSandbox,
     addTemporal,

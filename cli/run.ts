@@ -8,8 +8,7 @@ import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import { makeReport, newRunState, type Report } from '../domain/report.ts';
 import { todayIn } from '../language/business-date.ts';
 import { readFirstPlan } from '../operations/pins.ts';
-import { readWords, recordWord } from '../operations/words.ts';
-import { createClient, loadSettings, type Settings } from '../worker/config.ts';
+import { loadSettings, type Settings } from '../worker/config.ts';
 import type { Progress } from '../workflows/names.ts';
 import { batchOption, refuseBatch, type BatchOption } from './batch.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
@@ -19,12 +18,14 @@ import { CommandFailure } from './failure.ts';
 import { UNTAKEN_MS, followRun, type Followed } from './follow-run.ts';
 import { nonEmpty } from './options.ts';
 import type { Output } from './output.ts';
+import { openingOf, payAgainRequest, type PayAgainOptions, type PayAgainRequest } from './pay-again.ts';
+import { requireOwnPlan, requirePlan } from './pinned-plan.ts';
 import { atPlace, uiAddress, type Place } from './place.ts';
 import { requirePolicyFile, type PolicyFile } from './policy-file.ts';
-import { checkService } from './preflight.ts';
+import { atService, checkService } from './preflight.ts';
 import { drawProgress, stepLines } from './progress-text.ts';
 import { reportText, statusSentence } from './report-text.ts';
-import { showReport } from './report.ts';
+import { requireRun, showReport } from './report.ts';
 import { idOfRun, refusedFor, runInTheWay } from './run-names.ts';
 import {
   describeRun,
@@ -36,9 +37,11 @@ import {
   type RunFacts,
 } from './runs.ts';
 import { startRun, summaryOf } from './start-run.ts';
+import { keepWord, wordsOf } from './words.ts';
 
 type RunOptions = JsonOption &
-  BatchOption & {
+  BatchOption &
+  PayAgainOptions & {
     readonly id?: string;
     readonly detach?: true;
     readonly wait?: true;
@@ -64,6 +67,9 @@ export function addRun(program: Command, session: Session): void {
     .option('--detach', 'start it and return at once')
     .option('--wait', 'stay while the run is held, until it ends')
     .option('--go-on', 'start an ended run again with what is not paid or traded; takes a cancel back')
+    .option('--pay-again <payment>', 'pay a payment that ended unpaid once more, in an ended run', nonEmpty)
+    .option('--reason <text>', 'why it is paid again; required with --pay-again', nonEmpty)
+    .option('--by <name>', 'who decides that; required with --pay-again', nonEmpty)
     .option('--yes', 'do not ask before live money moves')
     .addOption(batchOption())
     .action((file: string, options: RunOptions) =>
@@ -77,6 +83,7 @@ export function addRun(program: Command, session: Session): void {
       'cambist run policies/mxn-supplier.yaml',
       'cambist run policies/mxn-supplier.yaml --id 2026-11-21-second',
       'cambist run policies/mxn-supplier.yaml --json | jq .totals',
+      'cambist run policies/mxn-supplier.yaml --pay-again supplier --by ana \\\n      --reason "account was closed, is open again"',
     ],
     endings: [
       'done',
@@ -105,15 +112,17 @@ type Course = {
 
 async function run(output: Output, file: string, options: RunOptions): Promise<Ending> {
   const { io } = output;
+  const request = payAgainRequest(options);
   const policyFile = await requirePolicyFile(output, file);
   const settings = await loadSettings(io.env, io.cwd);
   for (const warning of settings.warnings) output.note(warning);
   requireEnvironment(policyFile, settings);
   const today = todayIn(policyFile.policy.zone, io.now());
   const name = { policy: policyFile.policy.name, id: idOfRun(options.id, today) };
-  return atPlace(io, settings.mode, (place) =>
-    bringAbout({ output, options, place, settings, policyFile, run: name, today }),
-  );
+  return atPlace(io, settings.mode, (place) => {
+    const course: Course = { output, options, place, settings, policyFile, run: name, today };
+    return request === null ? bringAbout(course) : payAgain(course, request);
+  });
 }
 
 /** @throws CommandFailure when the policy is for another environment than the configured one */
@@ -142,13 +151,52 @@ async function bringAbout(course: Course): Promise<Ending> {
     }
     if (facts !== null && !isEndedFromOutside(facts) && options.goOn !== true)
       return showEnded(course, facts);
-    if (facts !== null && facts.temporalStatus === 'COMPLETED') {
+    if (facts !== null && facts.temporalStatus === 'COMPLETED' && !(await isOpenedSince(course, facts))) {
       output.note(`${runName(name)} is completed; there is nothing to do.`);
       return showReport(output, place, await readRun(place.client, facts));
     }
     if (await start(course, facts))
       return options.detach === true ? shownAsStarted(course) : follow(course, output.io.now());
   }
+}
+
+/**
+ * One recorded word opens the next generation of a payment; then the run is started again, and reads it. What may be
+ * opened is in `pay-again.ts`.
+ */
+async function payAgain(course: Course, request: PayAgainRequest): Promise<Ending> {
+  const { output, options, place, settings, run: name, today } = course;
+  const facts = await requireRun(place, name);
+  await requireSamePolicy(course, facts);
+  if (facts.isOpen) {
+    throw new CommandFailure('refused by us', [
+      {
+        code: 'RUN_OPEN',
+        place: runName(name),
+        message: 'it has not ended yet, so it may still pay; nothing was sent',
+        fix: `Wait for its end (cambist run … --wait), or see \`cambist status ${runName(name)}\`.`,
+      },
+    ]);
+  }
+  const plan = await requirePlan(place, name);
+  requireOwnPlan(settings, plan);
+  const view = await readRun(place.client, facts);
+  await lookAtService(output, settings);
+  const words = await wordsOf(place, name);
+  const nowMs = output.io.now();
+  const opening = await openingOf({ place, settings, plan, view, words, request, today, nowMs });
+  const { payment, reference, word, others } = opening;
+  const what = `${payment.amount ?? '?'} ${payment.currency} to ${payment.account}, as ${reference}`;
+  output.note(`Pays again: ${what}, until ${new Date(word.fenceUntilMs).toISOString()}.`);
+  if (others.length > 0) output.note(`The run is started again, and goes on with: ${others.join(', ')}.`);
+  if (place.mode === 'LIVE') await confirm(course, [`pay AGAIN ${what}`]);
+  await keepWord(place, name, word);
+  await takeCancelBack(course, word.by);
+  const { client, mode, taskQueue } = place;
+  const { policyFile } = course;
+  // Started by somebody else in the meantime: that run reads the word too.
+  await startRun({ client, taskQueue, mode, run: name, policyFile, again: true });
+  return options.detach === true ? shownAsStarted(course) : follow(course, nowMs);
 }
 
 /** The plan counts, else what the run was started with. @throws CommandFailure with the difference */
@@ -206,8 +254,8 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
     if (inTheWay !== null) throw refusedFor(inTheWay, today);
   }
   await lookAtService(output, settings);
-  if (mode === 'LIVE') await confirm(course);
-  if (facts !== null && options.goOn === true) await takeCancelBack(course);
+  if (mode === 'LIVE') await confirm(course, whatItDoes(policyFile));
+  if (facts !== null && options.goOn === true) await takeCancelBack(course, 'run --go-on');
   return startRun({
     client,
     taskQueue: place.taskQueue,
@@ -219,18 +267,14 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
 }
 
 async function lookAtService(output: Output, settings: Settings): Promise<void> {
-  const service = createClient(settings, 'read');
-  try {
-    const { origin, basePath } = settings.address;
-    const remark = await checkService(service, { address: `${origin}${basePath}`, now: output.io.now });
-    if (remark !== null) output.note(remark);
-  } finally {
-    await service.close();
-  }
+  const remark = await atService(settings, (service, address) =>
+    checkService(service, { address, now: output.io.now }),
+  );
+  if (remark !== null) output.note(remark);
 }
 
 /** Live money moves only when a person or `--yes` says so. @throws CommandFailure */
-async function confirm({ output, options, policyFile, run: name }: Course): Promise<void> {
+async function confirm({ output, options, run: name }: Course, lines: readonly string[]): Promise<void> {
   if (options.yes === true) return;
   const refuse = (message: string): never => {
     throw new CommandFailure('refused by us', [
@@ -242,41 +286,35 @@ async function confirm({ output, options, policyFile, run: name }: Course): Prom
       },
     ]);
   };
-  const { policy } = policyFile;
   const { ask } = output.io;
   if (ask === null) return refuse('this moves live money, and there is no terminal to ask at');
-  output.note(`${runName(name)}, LIVE: ${summaryOf(policy)}.`);
-  for (const { id, account, amount } of policy.withdraw) {
-    const what = amount.kind === 'fixed' ? amount.value : 'the proceeds, in';
-    output.note(`  pay ${what} ${policy.convert.buy} to ${account} (${id})`);
-  }
+  output.note([`${runName(name)}, LIVE:`, ...lines].join('\n  '));
   const answer = await ask('Go ahead with live money? Type yes: ');
   if (answer.trim().toLowerCase() !== 'yes') refuse('the answer was not `yes`');
 }
 
-/** `--go-on` after a cancel: the word is kept first, so that the new start finds it. */
-async function takeCancelBack(course: Course): Promise<void> {
-  const { client, mode, taskQueue } = course.place;
-  const of = { client, mode, taskQueue, run: course.run };
-  const words = await withWorker(course, () => readWords(of));
-  const last = words.findLast(({ kind }) => kind === 'cancel' || kind === 'go-on');
-  if (last?.kind !== 'cancel') return;
-  await withWorker(course, () => recordWord(of, { kind: 'go-on', by: 'run --go-on', atMs: Date.now() }));
+/** What a run of the policy does, line by line. */
+function whatItDoes({ policy }: PolicyFile): readonly string[] {
+  const payments = policy.withdraw.map(({ id, account, amount }) => {
+    const what = amount.kind === 'fixed' ? amount.value : 'the proceeds, in';
+    return `pay ${what} ${policy.convert.buy} to ${account} (${id})`;
+  });
+  return [summaryOf(policy), ...payments];
 }
 
-async function withWorker<T>({ place, run: name }: Course, work: () => Promise<T>): Promise<T> {
-  try {
-    return await place.client.withDeadline(Date.now() + UNTAKEN_MS, work);
-  } catch (error) {
-    throw new CommandFailure('infrastructure', [
-      {
-        code: 'NO_WORKER',
-        place: runName(name),
-        message: `no worker answered within ${UNTAKEN_MS / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
-        fix: 'Start one with `cambist worker`, then try again.',
-      },
-    ]);
-  }
+/** Whether a person has opened a generation since the run ended: then even a completed one has something to do. */
+async function isOpenedSince({ place, run: name }: Course, facts: RunFacts): Promise<boolean> {
+  const closedAtMs = facts.closedAtMs ?? Number.POSITIVE_INFINITY;
+  const words = await wordsOf(place, name);
+  return words.some((word) => word.kind === 'pay again' && word.atMs > closedAtMs);
+}
+
+/** `--go-on` after a cancel: the word is kept first, so that the new start finds it. */
+async function takeCancelBack({ place, run: name }: Course, by: string): Promise<void> {
+  const words = await wordsOf(place, name);
+  const last = words.findLast(({ kind }) => kind === 'cancel' || kind === 'go-on');
+  if (last?.kind !== 'cancel') return;
+  await keepWord(place, name, { kind: 'go-on', by, atMs: Date.now() });
 }
 
 /** `--detach`: the run as far as this command knows it. */

@@ -47,7 +47,20 @@ test('every command is in the help, with its options, examples and exit codes', 
   assert.equal(overview.exitCode, 0);
   assert.deepEqual(
     program.commands.map((command) => command.name()),
-    ['up', 'check', 'plan', 'run', 'status', 'report', 'list', 'cancel', 'worker', 'sandbox', 'temporal'],
+    [
+      'up',
+      'check',
+      'plan',
+      'run',
+      'status',
+      'report',
+      'list',
+      'cancel',
+      'resolve',
+      'worker',
+      'sandbox',
+      'temporal',
+    ],
   );
   for (const command of program.commands) {
     assert.match(
@@ -72,7 +85,20 @@ test('the options are those of the design', () => {
       .find((command) => command.name() === name)
       ?.options.map((option) => option.long ?? '')
       .toSorted() ?? [];
-  assert.deepEqual(optionsOf('run'), ['--batch', '--detach', '--go-on', '--id', '--json', '--wait', '--yes']);
+  assert.deepEqual(optionsOf('run'), [
+    '--batch',
+    '--by',
+    '--detach',
+    '--go-on',
+    '--id',
+    '--json',
+    '--pay-again',
+    '--reason',
+    '--wait',
+    '--yes',
+  ]);
+  assert.deepEqual(optionsOf('report'), ['--json', '--refresh']);
+  assert.deepEqual(optionsOf('resolve'), ['--by', '--evidence', '--executed', '--json', '--not-executed']);
   assert.deepEqual(optionsOf('list'), ['--attention', '--json']);
   assert.deepEqual(optionsOf('cancel'), ['--by', '--json']);
 });

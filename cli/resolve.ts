@@ -1,0 +1,450 @@
+/**
+ * `cambist resolve RUN ITEM`: a person decides what the machine cannot: an item was executed, as this record, or it was
+ * not. The service is looked at first, and stands above what anybody says; the word is kept outside the run's history,
+ * so that no reset loses it. It moves no money.
+ */
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { Command } from 'commander';
+import { LOOK_BACK_MS } from '../domain/looks.ts';
+import type { Plan } from '../domain/plan.ts';
+import type { Trade, Withdrawal } from '../domain/records.ts';
+import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import type { Hold } from '../domain/stepper.ts';
+import { wordsAbout, type Decision } from '../domain/words.ts';
+import {
+  checkExecuted,
+  checkNotExecuted,
+  type ExecutedVerdict,
+  type NotExecutedVerdict,
+  type Subject,
+} from '../operations/decisions.ts';
+import { ServiceInputError } from '../service/errors.ts';
+import { loadSettings, type Settings } from '../worker/config.ts';
+import { wakeSignal } from '../workflows/names.ts';
+import { claimantOf } from './claims.ts';
+import { act, teach, type JsonOption, type Session } from './command.ts';
+import { EXIT_CODES, type Ending } from './exit-codes.ts';
+import { CommandFailure, type Trouble } from './failure.ts';
+import { nonEmpty } from './options.ts';
+import type { Output } from './output.ts';
+import { requireOwnPlan, requirePlan } from './pinned-plan.ts';
+import { atPlace, type Place } from './place.ts';
+import { atService, serviceFailure } from './preflight.ts';
+import { requireRun } from './report.ts';
+import { parseRun } from './run-names.ts';
+import { describeRun, readRun, type RunView } from './runs.ts';
+import { visible } from './text.ts';
+import { keepWord, wordsOf } from './words.ts';
+
+type ResolveOptions = JsonOption & {
+  readonly executed?: string;
+  readonly notExecuted?: true;
+  readonly evidence?: string;
+  readonly by?: string;
+};
+
+export function addResolve(program: Command, session: Session): void {
+  const command = program
+    .command('resolve')
+    .summary('decides about an item that needs a person')
+    .description(
+      'Decides about a leg or payment whose fate the machine cannot tell: it was executed, as the record with this id, ' +
+        'or it was not. The service is looked at first: a record that is not there or contradicts the plan is refused, ' +
+        'and so is --not-executed when a record of the item is found. The decision is kept outside the run’s history, ' +
+        'so that no reset loses it; a record that appears later stands above it. Moves no money. Ends with 2 when there ' +
+        'is no record of this id, with 4 when a record contradicts the decision.',
+    )
+    .argument('<run>', 'the run as `policy.id`, or its workflow id')
+    .argument('<item>', 'id of the leg or payment, as the report shows it')
+    .option('--executed <id>', 'it was executed: the id of its trade or withdrawal', nonEmpty)
+    .option('--not-executed', 'it was not executed, and will not be')
+    .option('--evidence <text>', 'how you know; required with --not-executed', nonEmpty)
+    .option('--by <name>', 'who decides; required', nonEmpty)
+    .action((name: string, item: string, options: ResolveOptions) =>
+      act(session, options, (output) => resolve(output, { name, item, options })),
+    );
+  teach(command, {
+    examples: [
+      'cambist resolve mxn-supplier.2026-11-21 supplier --executed wtd_3GVKK9mcGadvqjq8TViDA5 --by ana',
+      'cambist resolve mxn-supplier.2026-11-21 supplier --not-executed --by ana \\\n      --evidence "operator’s ticket 4711: never received"',
+    ],
+    endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure'],
+  });
+}
+
+/** What a person said, checked for form only. */
+type Said = { readonly by: string } & (
+  | { readonly kind: 'executed'; readonly recordId: string }
+  | { readonly kind: 'not executed'; readonly evidence: string }
+);
+
+/** One use of the command. */
+type Case = {
+  readonly place: Place;
+  readonly settings: Settings;
+  readonly view: RunView;
+  readonly plan: Plan;
+  readonly item: string;
+  readonly said: Said;
+};
+
+async function resolve(
+  output: Output,
+  asked: { readonly name: string; readonly item: string; readonly options: ResolveOptions },
+): Promise<Ending> {
+  const { io } = output;
+  const said = readSaid(asked.options);
+  const { run, mode } = parseRun(asked.name);
+  const settings = await loadSettings(io.env, io.cwd);
+  for (const warning of settings.warnings) output.note(warning);
+  return atPlace(io, mode ?? settings.mode, async (place) => {
+    const facts = await requireRun(place, run);
+    const plan = await requirePlan(place, run);
+    requireOwnPlan(settings, plan);
+    const view = await readRun(place.client, facts);
+    const item = requireItem(plan, asked.item);
+    const theCase: Case = { place, settings, view, plan, item, said };
+    requireOpenQuestion(theCase);
+    const seen = await lookFirst(theCase);
+    const word: Decision = { ...said, item, atMs: io.now() };
+    await keepWord(place, run, word);
+    return show(output, theCase, seen, await wake(place, run));
+  });
+}
+
+/** @throws CommandFailure with every mistake of the options */
+function readSaid(options: ResolveOptions): Said {
+  const { executed, notExecuted, evidence, by } = options;
+  const problems: Trouble[] = [];
+  const mistake = (place: string, message: string, fix: string): void => {
+    problems.push({ code: 'DECISION_INCOMPLETE', place, message, fix });
+  };
+  if ((executed === undefined) === (notExecuted === undefined)) {
+    mistake(
+      '--executed, --not-executed',
+      executed === undefined ? 'neither is given' : 'both are given',
+      'Say one of the two: --executed with the id of the record, or --not-executed with --evidence.',
+    );
+  }
+  if (notExecuted === true && evidence === undefined) {
+    mistake('--evidence', 'it is missing', 'Say how you know that it was not executed; the report keeps it.');
+  }
+  if (by === undefined) {
+    mistake('--by', 'it is missing', 'Name who decides, as in --by ana; the report keeps it.');
+  }
+  if (problems.length > 0 || by === undefined) throw new CommandFailure('bad input', problems);
+  if (executed !== undefined) return { kind: 'executed', recordId: executed, by };
+  return { kind: 'not executed', evidence: evidence ?? '', by };
+}
+
+/** @throws CommandFailure when the plan has no such item */
+function requireItem(plan: Plan, item: string): string {
+  const ids = [...plan.legs, ...plan.payments].map(({ id }) => id);
+  if (ids.includes(item)) return item;
+  throw new CommandFailure('bad input', [
+    {
+      code: 'ITEM_NOT_FOUND',
+      place: 'ITEM',
+      message: `the plan of ${runName(plan.run)} has no leg or payment "${item}"`,
+      fix: `It has: ${ids.join(', ') || 'none'}.`,
+    },
+  ]);
+}
+
+/** What an item waits for while its fate may be open. Money, settlement and the service's own pace leave nothing open. */
+const OPEN_QUESTIONS: readonly Hold[] = ['person', 'doubt', 'outage', 'configuration'];
+
+/** @throws CommandFailure when there is nothing to decide about the item */
+function requireOpenQuestion({ view, item, said }: Case): void {
+  const { report, progress, facts } = view;
+  const name = runName(facts.run);
+  const refuse = (code: string, message: string, fix: string): never => {
+    throw new CommandFailure('refused by us', [{ code, place: `${name} ${item}`, message, fix }]);
+  };
+  const leg = report.legs.find(({ id }) => id === item);
+  const payment = report.payments.find(({ id }) => id === item);
+  const outcome = leg?.outcome ?? payment?.outcome ?? 'PENDING';
+  const recordId = leg?.tradeId ?? payment?.withdrawalId ?? null;
+  if (outcome === 'TRADED' || outcome === 'PAID')
+    return refuse(
+      'ITEM_DONE',
+      `it is ${outcome} already, as ${recordId ?? '?'}`,
+      'There is nothing to decide.',
+    );
+  if (recordId !== null) {
+    return refuse(
+      'ITEM_HAS_RECORD',
+      `the service has it as ${recordId} (${payment?.status ?? outcome}), and a record stands above any decision`,
+      outcome === 'NOT_PAID'
+        ? `If it is still owed: cambist run POLICY --pay-again ${item} --reason TEXT --by NAME.`
+        : 'Nothing to do: the run follows it to its end.',
+    );
+  }
+  if (said.kind === 'executed') return;
+  if (outcome === 'NOT_PAID' || outcome === 'NOT_TRADED')
+    return refuse('ITEM_ENDED', `it has ended as ${outcome} already`, 'There is nothing to decide.');
+  if (!facts.isOpen || outcome === 'NEEDS_HUMAN') return;
+  const waiting = progress.items.find(({ id }) => id === item)?.waiting ?? null;
+  if (waiting !== null && OPEN_QUESTIONS.includes(waiting.hold)) return;
+  const what = waiting === null ? 'it is being worked on' : `it waits (${waiting.problem.code})`;
+  refuse(
+    'ITEM_NOT_IN_QUESTION',
+    `${what}, and nothing about it is in question`,
+    `It goes on by itself. To leave what is not sent unsent: cambist cancel ${name}.`,
+  );
+}
+
+/** What was seen at the service, for the person. */
+type Seen = {
+  readonly record: Trade | Withdrawal | null;
+  readonly couldBe: readonly (Trade | Withdrawal)[];
+};
+
+/** The look before the word. @throws CommandFailure when the service contradicts it, or cannot be read whole */
+async function lookFirst(theCase: Case): Promise<Seen> {
+  const { settings, said } = theCase;
+  const subject = await subjectOf(theCase);
+  return atService(settings, async (service, address) => {
+    if (said.kind === 'not executed') {
+      const couldBe = requireAbsent(theCase, await checkNotExecuted(service, subject), address);
+      return { record: null, couldBe };
+    }
+    const { recordId } = said;
+    const verdict = await wellFormed(() => checkExecuted(service, subject, recordId));
+    const record = requireAgreement(theCase, verdict, address);
+    if (nameIn(record) === null) await requireUnclaimed(theCase, record);
+    return { record, couldBe: [] };
+  });
+}
+
+async function wellFormed<T>(look: () => Promise<T>): Promise<T> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof ServiceInputError)) throw error;
+    throw new CommandFailure('bad input', [
+      {
+        code: 'RECORD_ID',
+        place: '--executed',
+        message: error.message,
+        fix: 'Name the id as the service shows it: of a trade for a leg, of a withdrawal for a payment.',
+      },
+    ]);
+  }
+}
+
+/** @throws CommandFailure while the amount of a payment is not known */
+async function subjectOf({ view, plan, item, settings, place, said }: Case): Promise<Subject> {
+  const { report } = view;
+  const { opensAtMs } = plan.fences;
+  const words = await wordsOf(place, plan.run);
+  const otherIds = [
+    ...report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),
+    ...report.payments.map(({ id, withdrawalId }) => ({ id, recordId: withdrawalId })),
+    ...words.flatMap((word) =>
+      word.kind === 'executed' ? [{ id: word.item, recordId: word.recordId }] : [],
+    ),
+  ].flatMap(({ id, recordId }) => (id === item || recordId === null ? [] : [recordId]));
+  const leg = plan.legs.find(({ id }) => id === item);
+  if (leg !== undefined) {
+    const quoteId = report.legs.find(({ id }) => id === item)?.quoteId ?? null;
+    return { kind: 'leg', leg, quoteId, otherIds, opensAtMs };
+  }
+  const payment = plan.payments.find(({ id }) => id === item);
+  const amount = report.payments.find(({ id }) => id === item)?.amount ?? null;
+  if (payment === undefined || amount === null) {
+    throw new CommandFailure('refused by us', [
+      {
+        code: 'AMOUNT_NOT_KNOWN',
+        place: `${runName(plan.run)} ${item}`,
+        message:
+          'its amount is what its leg brings and is not known yet, so no record can be compared with it',
+        fix: 'Decide about the leg first.',
+      },
+    ]);
+  }
+  return {
+    kind: 'payment',
+    payment: {
+      reference: payment.reference,
+      account: payment.account,
+      currency: payment.currency,
+      amount,
+      opensAtMs,
+      ownIds: said.kind === 'executed' ? [said.recordId] : [],
+      otherIds,
+      fromGeneration: wordsAbout(words, item).payAgain?.generation ?? 1,
+      failedWords: settings.facts.withdrawalWords.failed,
+    },
+  };
+}
+
+/** An id that is not there is a mistake of the line; a record that contradicts the plan is refused by a rule of ours. */
+function requireAgreement(
+  { plan, item, said }: Case,
+  verdict: ExecutedVerdict,
+  address: string,
+): Trade | Withdrawal {
+  const id = said.kind === 'executed' ? said.recordId : '';
+  switch (verdict.kind) {
+    case 'agrees':
+      return verdict.record;
+    case 'unreadable':
+      throw serviceFailure(verdict.reply, address);
+    case 'missing':
+      throw new CommandFailure('bad input', [
+        {
+          code: 'RECORD_NOT_FOUND',
+          place: `--executed ${id}`,
+          message: `the service shows no such record, neither by its id nor in its list back to ${lookedBackTo(plan)}; nothing was recorded`,
+          fix: 'Name the record that the service shows.',
+        },
+      ]);
+    case 'differs':
+      throw new CommandFailure(
+        'refused by us',
+        verdict.differences.map((difference) => ({
+          code: 'RECORD_DIFFERS',
+          place: `--executed ${id}`,
+          message: `the record is there and is not ${item}: ${difference}; nothing was recorded`,
+          fix: 'Name the record of this item, or decide otherwise.',
+        })),
+      );
+  }
+}
+
+/** A record without a name of its own may be another run's. @throws CommandFailure when it is */
+async function requireUnclaimed({ place, plan }: Case, record: Trade | Withdrawal): Promise<void> {
+  const currencies = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];
+  const claimant = await claimantOf(place, {
+    run: plan.run,
+    organisation: plan.credentials.organisation,
+    record: { id: record.id, createdAt: record.createdAt, currencies },
+  });
+  if (claimant === null) return;
+  throw new CommandFailure('refused by us', [
+    {
+      code: 'RECORD_DIFFERS',
+      place: `--executed ${record.id}`,
+      message: `it is the record of another run’s item, ${claimant}; nothing was recorded`,
+      fix: 'Name the record of this item, or decide otherwise.',
+    },
+  ]);
+}
+
+/** Records without a tag that could be the item: shown, and judged by the person's evidence. */
+function requireAbsent(
+  { plan, item, view }: Case,
+  verdict: NotExecutedVerdict,
+  address: string,
+): readonly (Trade | Withdrawal)[] {
+  switch (verdict.kind) {
+    case 'absent':
+      return verdict.couldBe;
+    case 'unreadable':
+      throw serviceFailure(verdict.reply, address);
+    case 'found': {
+      const name = runName(plan.run);
+      const { record, difference } = verdict;
+      const goesOn = view.facts.isOpen
+        ? 'the run adopts it by itself'
+        : `started again (cambist run … --go-on), the run adopts it by itself`;
+      throw new CommandFailure('refused by us', [
+        {
+          code: 'RECORD_FOUND',
+          place: `${name} ${item}`,
+          message: `the service has it: ${describe(record)}${difference === null ? '' : `, but ${difference}`}; nothing was recorded`,
+          fix:
+            difference === null
+              ? `Nothing to decide: ${goesOn}.`
+              : 'A record stands above any decision: have it put right at the service.',
+        },
+      ]);
+    }
+  }
+}
+
+/** Ends the wait of an open run, so that it reads the word at once. False when it has ended. */
+async function wake({ client, mode }: Place, run: RunName): Promise<boolean> {
+  const facts = await describeRun(client, mode, run);
+  if (facts === null || !facts.isOpen) return false;
+  try {
+    await client.workflow.getHandle(facts.workflowId).signal(wakeSignal);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+function show(output: Output, theCase: Case, seen: Seen, isOpen: boolean): Ending {
+  const { plan, item, said } = theCase;
+  const name = runName(plan.run);
+  const message = `${item} of ${name}: ${said.by} decided that it was ${said.kind}${said.kind === 'executed' ? ` as ${said.recordId}` : ''}.`;
+  const next = nextOf(theCase, seen.record, isOpen);
+  output.document({
+    run: name,
+    workflowId: workflowIdOf(plan.credentials.mode, plan.run),
+    item,
+    decision: said.kind,
+    by: said.by,
+    recordId: said.kind === 'executed' ? said.recordId : null,
+    evidence: said.kind === 'not executed' ? said.evidence : null,
+    couldBe: seen.couldBe.map(({ id }) => id),
+    message,
+    next,
+    exitCode: EXIT_CODES.done,
+  });
+  output.say(message);
+  if (said.kind === 'not executed') {
+    output.say(
+      `The service was looked at first: no record carries its name, in every page back to ${lookedBackTo(plan)}.`,
+    );
+    for (const record of seen.couldBe)
+      output.say(`Your evidence stands against ${describe(record)}, which carries no name and could be it.`);
+    output.say(`Evidence: ${visible(said.evidence)}`);
+  } else if (seen.record !== null) {
+    output.say(`The service was looked at first: ${describe(seen.record)}, as the plan says.`);
+  }
+  output.say(next);
+  return 'done';
+}
+
+function nextOf(
+  { plan, item, said, settings }: Case,
+  record: Trade | Withdrawal | null,
+  isOpen: boolean,
+): string {
+  const isLeg = plan.legs.some(({ id }) => id === item);
+  const goesOn = isOpen
+    ? 'The run is open and looks at once'
+    : 'The run has ended: `cambist run … --go-on` (or a reset) takes the decision up';
+  if (said.kind === 'not executed') {
+    const outcome = isLeg ? 'NOT_TRADED' : 'NOT_PAID';
+    return `${goesOn}; ${item} then ends ${outcome}, with the evidence. A record that appears later stands above this decision.`;
+  }
+  const { tradeWords, withdrawalWords } = settings.facts;
+  const failed = isLeg ? tradeWords.failed : withdrawalWords.failed;
+  const status = record?.status ?? '';
+  if (failed.includes(status))
+    return `${goesOn}; it adopts the record, of which the service says "${status}": ${isLeg ? 'it will not settle' : `${item} ends NOT_PAID`}.`;
+  return `${goesOn}; it adopts the record and follows it to its last word.`;
+}
+
+/** The name of ours that a record carries; null when it carries none. */
+function nameIn(record: Trade | Withdrawal): string | null {
+  return 'quoteId' in record ? record.clientReferenceId : record.tag;
+}
+
+function describe(record: Trade | Withdrawal): string {
+  if ('quoteId' in record) {
+    const sold = record.sellAmount ?? record.executedAmount;
+    const bought = record.sellAmount === null ? (record.buyAmount ?? '?') : record.executedAmount;
+    return `trade ${record.id} (${sold} ${record.sellCurrency} for ${bought} ${record.buyCurrency}, ${record.status}, created ${record.createdAt})`;
+  }
+  return `withdrawal ${record.id} (${record.withdrawalAmount} ${record.currency} to ${record.withdrawalAccountId ?? 'an account that is not shown'}, ${record.status}, created ${record.createdAt})`;
+}
+
+function lookedBackTo(plan: Plan): string {
+  return new Date(plan.fences.opensAtMs - LOOK_BACK_MS).toISOString();
+}

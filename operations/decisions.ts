@@ -1,0 +1,253 @@
+/**
+ * What the service says about a person's decision before it becomes a word (design: "Doubt, absence, generations", "The
+ * chain rule"): a record stands above what anybody says. Reading and judging are apart; nothing here writes, to the
+ * service or to Temporal. Upholds M1: a generation is opened only where no record can still pay.
+ */
+import {
+  CREATED_SLACK_MS,
+  LOOK_BACK_MS,
+  couldBe,
+  isTradeOf,
+  isWithdrawalOf,
+  lookForTrade,
+  lookForWithdrawal,
+  tradeDifference,
+  withdrawalDifference,
+  type Look,
+  type PaymentIdentity,
+  type Sweep,
+} from '../domain/looks.ts';
+import type { Leg } from '../domain/plan.ts';
+import type { Trade, Withdrawal } from '../domain/records.ts';
+import { generationOf } from '../domain/references.ts';
+import type { Reply } from '../domain/reply.ts';
+import type { ReportPayment } from '../domain/report.ts';
+import type { Word } from '../domain/words.ts';
+import type { ServiceClient } from '../service/client.ts';
+import { sweep } from '../service/observe.ts';
+
+/** The item that a decision is about, with what tells its records. */
+export type Subject =
+  | {
+      readonly kind: 'leg';
+      readonly leg: Leg;
+      /** The quote that the run holds or traded; null when it has none. */
+      readonly quoteId: string | null;
+      /** Ids of the trades of other legs. */
+      readonly otherIds: readonly string[];
+      /** Begin of the run's date, epoch milliseconds. */
+      readonly opensAtMs: number;
+    }
+  | { readonly kind: 'payment'; readonly payment: PaymentIdentity };
+
+/** What can be read of trades and withdrawals. */
+type Reader = Pick<ServiceClient, 'trade' | 'withdrawal' | 'listTrades' | 'listWithdrawals'>;
+
+export type ExecutedVerdict =
+  | { readonly kind: 'agrees'; readonly record: Trade | Withdrawal }
+  /** The record is there and cannot be this item's: the decision is refused with what differs. */
+  | {
+      readonly kind: 'differs';
+      readonly record: Trade | Withdrawal;
+      readonly differences: readonly string[];
+    }
+  /** The service answers its id with nothing, and the whole list does not show it. */
+  | { readonly kind: 'missing' }
+  /** The records could not be read whole: the decision is refused until they can. */
+  | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
+
+/**
+ * Whether the record `id` is there and agrees with the plan: by its id, else by the whole list.
+ * @throws ServiceInputError `BAD_ID` when the text is no id of such a record
+ */
+export async function checkExecuted(reader: Reader, subject: Subject, id: string): Promise<ExecutedVerdict> {
+  const sinceMs = opensAtOf(subject) - LOOK_BACK_MS;
+  const found: Found<Trade | Withdrawal> = await (subject.kind === 'leg'
+    ? findRecord<Trade>(await reader.trade(id), reader.listTrades, { id, sinceMs })
+    : findRecord<Withdrawal>(await reader.withdrawal(id), reader.listWithdrawals, { id, sinceMs }));
+  if (found.kind !== 'record') return found;
+  const { record } = found;
+  const differences = executedDifferences(subject, record);
+  return differences.length === 0 ? { kind: 'agrees', record } : { kind: 'differs', record, differences };
+}
+
+/** What stands against a record's being this item's; none when it agrees with the plan. Amounts are compared as numbers. */
+export function executedDifferences(subject: Subject, record: Trade | Withdrawal): readonly string[] {
+  const differences: (string | null)[] = [];
+  if (subject.kind === 'leg' && isTrade(record)) {
+    const { leg, otherIds } = subject;
+    const { clientReferenceId } = record;
+    if (clientReferenceId !== null && clientReferenceId !== leg.reference)
+      differences.push(`its reference is "${clientReferenceId}", this leg's is "${leg.reference}"`);
+    if (otherIds.includes(record.id)) differences.push('it is the record of another leg of this run');
+    // Also an amount that came from balances: it was pinned, and only that amount was ever sent.
+    const fixed = leg.amount === null ? leg : { ...leg, amount: { ...leg.amount, fixed: true } };
+    differences.push(tradeDifference(fixed, record));
+  } else if (subject.kind === 'payment' && !isTrade(record)) {
+    const { payment } = subject;
+    if (record.tag !== null && generationOf(payment.reference, record.tag) === null)
+      differences.push(`its tag is "${record.tag}", this payment's is "${payment.reference}"`);
+    if (payment.otherIds.includes(record.id))
+      differences.push('it is the record of another payment of this run');
+    differences.push(withdrawalDifference(payment, record));
+  }
+  if (Date.parse(record.createdAt) < opensAtOf(subject) - CREATED_SLACK_MS)
+    differences.push(`it was created at ${record.createdAt}, before the run's date began`);
+  return differences.filter((difference) => difference !== null);
+}
+
+export type NotExecutedVerdict =
+  /** One complete look found no record of the item; `couldBe`: untagged ones that a person must have judged. */
+  | { readonly kind: 'absent'; readonly couldBe: readonly (Trade | Withdrawal)[] }
+  /** A record is ours: the run adopts it by itself (`difference` null), or it contradicts the plan. */
+  | {
+      readonly kind: 'found';
+      readonly record: Trade | Withdrawal;
+      readonly difference: string | null;
+    }
+  | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
+
+/** One look at the whole list, for an item that is said not to be executed. */
+export async function checkNotExecuted(reader: Reader, subject: Subject): Promise<NotExecutedVerdict> {
+  const sinceMs = opensAtOf(subject) - LOOK_BACK_MS;
+  if (subject.kind === 'leg') {
+    const { leg, quoteId } = subject;
+    const mayBe = (trade: Trade) => couldBeTrade(subject, trade);
+    const { records, stopped } = await sweep(reader.listTrades, {
+      sinceMs,
+      wanted: (trade: Trade) => isTradeOf(leg, quoteId, trade) || mayBe(trade),
+    });
+    return notExecuted(lookForTrade(leg, quoteId, sweepOf(records)), stopped, records.filter(mayBe));
+  }
+  const { payment } = subject;
+  const mayBe = (record: Withdrawal) => couldBe(payment, record);
+  const { records, stopped } = await sweep(reader.listWithdrawals, {
+    sinceMs,
+    wanted: (record: Withdrawal) => isWithdrawalOf(payment, record) || mayBe(record),
+  });
+  return notExecuted(lookForWithdrawal(payment, sweepOf(records)), stopped, records.filter(mayBe));
+}
+
+/** A record that is there counts, however much of the list was read; absence needs all of it. */
+function notExecuted<T extends Trade | Withdrawal>(
+  look: Look<T>,
+  stopped: Reply<unknown> | null,
+  couldBeIt: readonly T[],
+): NotExecutedVerdict {
+  if (look.kind === 'found') return { kind: 'found', record: look.record, difference: null };
+  if (look.kind === 'differs') return { kind: 'found', record: look.record, difference: look.difference };
+  if (stopped !== null) return { kind: 'unreadable', reply: stopped };
+  return { kind: 'absent', couldBe: couldBeIt };
+}
+
+/** An untagged trade that agrees with the leg: shown to a person, never adopted. */
+function couldBeTrade(subject: Extract<Subject, { kind: 'leg' }>, trade: Trade): boolean {
+  return trade.clientReferenceId === null && executedDifferences(subject, trade).length === 0;
+}
+
+export type PayAgainVerdict =
+  | {
+      readonly kind: 'may';
+      /** The generation to open: one more than the highest that is known. */
+      readonly generation: number;
+      /** Records of earlier generations, all failed. */
+      readonly failed: readonly Withdrawal[];
+    }
+  /** A record that may still pay, or has paid: nothing is opened beside it. */
+  | { readonly kind: 'stands'; readonly id: string; readonly status: string }
+  /** An untagged record that may be the payment and has not failed. */
+  | { readonly kind: 'could be'; readonly record: Withdrawal }
+  /** A generation that a person opened before has not come to anything yet. */
+  | { readonly kind: 'open'; readonly word: PayAgain }
+  | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
+
+export type PayAgain = Extract<Word, { kind: 'pay again' }>;
+
+/** What is known of a payment before it may be paid again. */
+export type PaymentHistory = {
+  /** With `fromGeneration` 1 and the id that the report names. */
+  readonly identity: PaymentIdentity;
+  readonly reported: ReportPayment;
+  readonly words: readonly Word[];
+  /** The last `pay again` was carried out by a run that has ended since, with a refusal and no record. */
+  readonly lastRefused: boolean;
+};
+
+/** Looks at every generation of a payment: none may stand when another one is opened. */
+export async function checkPayAgain(reader: Reader, history: PaymentHistory): Promise<PayAgainVerdict> {
+  const { identity, reported } = history;
+  const { records, stopped } = await sweep(reader.listWithdrawals, {
+    sinceMs: identity.opensAtMs - LOOK_BACK_MS,
+    wanted: (record: Withdrawal) => isWithdrawalOf(identity, record) || couldBe(identity, record),
+  });
+  const verdict = judgePayAgain(history, records);
+  if (verdict.kind !== 'may') return verdict;
+  if (stopped !== null) return { kind: 'unreadable', reply: stopped };
+  const { withdrawalId } = reported;
+  if (withdrawalId === null || records.some((record) => record.id === withdrawalId)) return verdict;
+  // The list does not show the record that the report names: it is asked for by its id.
+  const reply = await reader.withdrawal(withdrawalId);
+  if (reply.kind !== 'DONE') return { kind: 'unreadable', reply };
+  const { id, status } = reply.value.record;
+  return identity.failedWords.includes(status) ? verdict : { kind: 'stands', id, status };
+}
+
+/** Pure: what the records that a look found allow. */
+export function judgePayAgain(history: PaymentHistory, records: readonly Withdrawal[]): PayAgainVerdict {
+  const { identity, reported, words, lastRefused } = history;
+  const hasFailed = (record: Withdrawal) => identity.failedWords.includes(record.status);
+  const ours = records.filter((record) => isWithdrawalOf(identity, record));
+  const stands = ours.find((record) => !hasFailed(record));
+  if (stands !== undefined) return { kind: 'stands', id: stands.id, status: stands.status };
+  const twin = records.find((record) => couldBe(identity, record) && !ours.includes(record));
+  if (twin !== undefined && !hasFailed(twin)) return { kind: 'could be', record: twin };
+
+  const said = words.filter((word): word is PayAgain => word.kind === 'pay again');
+  const opened = said.filter((word) => word.item === reported.id);
+  const recorded = [...ours.map((record) => record.tag), reported.reference].map((text) =>
+    generationOf(identity.reference, text ?? ''),
+  );
+  const last = opened.at(-1);
+  if (last !== undefined && !lastRefused && !recorded.some((of) => of !== null && of >= last.generation))
+    return { kind: 'open', word: last };
+  const known = [1, ...recorded.map((of) => of ?? 1), ...opened.map((word) => word.generation)];
+  return { kind: 'may', generation: Math.max(...known) + 1, failed: ours };
+}
+
+type Found<T> =
+  | { readonly kind: 'record'; readonly record: T }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
+
+type Fetched<T> =
+  { readonly kind: 'WHOLE'; readonly record: T } | { readonly kind: 'PARTIAL'; readonly record: unknown };
+
+/** The record with an id: as the service answers the id, else as the list shows it. */
+async function findRecord<T extends Trade | Withdrawal>(
+  byId: Reply<Fetched<T>>,
+  list: Parameters<typeof sweep<T>>[0],
+  wanted: { readonly id: string; readonly sinceMs: number },
+): Promise<Found<T>> {
+  if (byId.kind === 'DONE' && byId.value.kind === 'WHOLE')
+    return { kind: 'record', record: byId.value.record };
+  // Not found by its id proves nothing, and the shape of that answer is not shown by the interface.
+  const { records, stopped } = await sweep(list, {
+    sinceMs: wanted.sinceMs,
+    wanted: (record) => record.id === wanted.id,
+  });
+  const [record] = records;
+  if (record !== undefined) return { kind: 'record', record };
+  return stopped === null ? { kind: 'missing' } : { kind: 'unreadable', reply: stopped };
+}
+
+function sweepOf<T>(records: readonly T[]): Sweep<T> {
+  return { records, complete: true, reason: null };
+}
+
+function isTrade(record: Trade | Withdrawal): record is Trade {
+  return 'quoteId' in record;
+}
+
+function opensAtOf(subject: Subject): number {
+  return subject.kind === 'leg' ? subject.opensAtMs : subject.payment.opensAtMs;
+}
