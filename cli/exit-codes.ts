@@ -101,6 +101,10 @@ const OWN_CODES = {
   BROKEN_INVARIANT: 'needs a human',
   ANSWER_INCOMPLETE: 'needs a human',
   ENDED_FROM_OUTSIDE: 'needs a human',
+  // What a refreshed report finds.
+  RECORD_APPEARED: 'needs a human',
+  RECORD_NOT_SHOWN: 'needs a human',
+  STATUS_DIFFERS: 'needs a human',
   // Configuration.
   CREDENTIALS_DIFFER: 'configuration',
   API_KEY_CHANGED: 'configuration',
