@@ -110,7 +110,7 @@ export function* createWithdrawalSteps(
   const item: Item = { context, payment, amount, words };
   const recalled = recall(context, walkFromFirst(item, before), 'withdrawal');
   let { state } = recalled;
-  if (!recalled.fresh) {
+  if (!recalled.fresh || words.decision !== null) {
     const look = yield* lookForPayment(item);
     // "Could be it", and lists that cannot be read, forbid an end, not the same key again, which is itself a look.
     const seen = look.kind === 'unproven' ? null : conclude(item, state, look);
@@ -383,6 +383,12 @@ function conclude(item: Item, state: PaymentState, look: Look<Withdrawal>): Paym
         problem: recordDiffers(payment, look.record.id, look.difference),
       });
     case 'unproven':
+      if (look.complete)
+        return wait(state, {
+          afterMs: SLOW_LOOK_MS,
+          hold: 'person',
+          problem: couldBeIt(payment, look.reason),
+        });
       return wait(triedAgain(state), {
         afterMs: backoffMs(state.tries),
         hold: 'doubt',
@@ -457,6 +463,15 @@ function recordDiffers(payment: Payment, id: string, difference: string): Proble
     item: payment.id,
     message: `Withdrawal ${id} carries ${payment.reference}, but ${difference}.`,
     fix: 'A person compares the record with the plan; nothing is sent for this payment.',
+  };
+}
+
+function couldBeIt(payment: Payment, reason: string): Problem {
+  return {
+    code: 'RECORD_COULD_BE_IT',
+    item: payment.id,
+    message: `Whether payment "${payment.id}" was accepted cannot be proven: ${reason}.`,
+    fix: 'A person decides: name the record if it is this payment, or say that it was not executed.',
   };
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NEW_LEG, executeTradeSteps, requestQuoteSteps } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT, createWithdrawalSteps } from '../domain/withdrawal-steps.ts';
-import { LEG, NOW, PAYMENT, context, failed, play } from './support/scripts.ts';
+import { LEG, NOW, PAYMENT, WITHDRAWAL, context, done, failed, kindsOf, play, seen } from './support/scripts.ts';
 
 const AMOUNT = '17250.00';
 
@@ -39,4 +39,29 @@ test('a leg that waits for money which no read can show is tried again every qua
     assert.ok(result.kind === 'wait' && result.wait.hold === 'money');
     assert.equal(result.wait.afterMs, afterMs);
   }
+});
+
+test('a person’s decision stands before the first send too: the payment may have been made by hand', () => {
+  const said = { item: PAYMENT.id, by: 'ana', atMs: NOW } as const;
+  const byHand = { ...WITHDRAWAL, tag: null };
+  const decisions = [
+    [{ kind: 'executed', recordId: WITHDRAWAL.id, ...said }, 'accepted'],
+    [{ kind: 'not executed', evidence: 'seen', ...said }, 'not paid'],
+  ] as const;
+  for (const [word, kind] of decisions) {
+    const script = { 'read words': [[word]], 'fetch withdrawal': [done(byHand)] };
+    const { result, effects } = play(createWithdrawalSteps(context(), PAYMENT, AMOUNT, NEW_PAYMENT), script);
+    assert.equal(result.kind, kind);
+    assert.ok(!kindsOf(effects).includes('send withdrawal'));
+  }
+});
+
+test('an untagged record that could be the payment needs a person: no look will ever say more', () => {
+  const script = {
+    'send withdrawal': [failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED')],
+    'sweep withdrawals': [seen({ ...WITHDRAWAL, tag: null })],
+  };
+  const { result } = play(createWithdrawalSteps(context(), PAYMENT, AMOUNT, NEW_PAYMENT), script);
+  assert.ok(result.kind === 'wait' && result.wait.hold === 'person');
+  assert.equal(result.wait.problem.code, 'RECORD_COULD_BE_IT');
 });
