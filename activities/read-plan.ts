@@ -1,4 +1,5 @@
-/** `readPlan`: starts or finds the pin of a run and reads its plan. */
+/** `readPlan`: starts or finds the pin of a run and reads its plan, and what people have said about the run before. */
+import { isCancelled } from '../domain/words.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
@@ -11,5 +12,6 @@ export const readPlan =
   (input) =>
     beating(async () => {
       await deps.pins.start(input);
-      return deps.pins.read(input.mode, input.run, PATIENCE_MS);
+      const state = await deps.pins.read(input.mode, input.run, PATIENCE_MS);
+      return { ...state, cancelled: isCancelled(await deps.words.read(input.mode, input.run)) };
     });

@@ -36,18 +36,19 @@ export type WordsAbout = {
   readonly payAgain: PayAgain | null;
 };
 
+/** True when what is not sent stays unsent. `words` in the order in which they were said. */
+export function isCancelled(words: readonly Word[]): boolean {
+  return words.findLast(({ kind }) => kind === 'cancel' || kind === 'go-on')?.kind === 'cancel';
+}
+
 /** `words` in the order in which they were said. */
 export function wordsAbout(words: readonly Word[], item: string): WordsAbout {
-  let cancelled = false;
   let decision: Decision | null = null;
   let payAgain: PayAgain | null = null;
   for (const word of words) {
     switch (word.kind) {
       case 'cancel':
-        cancelled = true;
-        break;
       case 'go-on':
-        cancelled = false;
         break;
       case 'executed':
       case 'not executed':
@@ -59,5 +60,5 @@ export function wordsAbout(words: readonly Word[], item: string): WordsAbout {
         decision = null;
     }
   }
-  return { cancelled, decision, payAgain };
+  return { cancelled: isCancelled(words), decision, payAgain };
 }

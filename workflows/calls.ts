@@ -91,9 +91,12 @@ export type Observed =
   /** The policy or its files cannot be read: no plan, nothing sent. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
+/** `cancelled`: by a word that no reset loses, though the history may know nothing of it. */
+export type PlanAnswer = PinState & { readonly cancelled: boolean };
+
 export interface Activities {
-  /** For `run`: starts or finds the run's pin and reads its plan. */
-  readPlan(input: PinInput): Promise<PinState>;
+  /** For `run`: starts or finds the run's pin and reads its plan, and whether a person has cancelled the run before. */
+  readPlan(input: PinInput): Promise<PlanAnswer>;
   /** For `pin`: reads policy and service. */
   observe(input: ObserveInput): Promise<Observed>;
   requestQuote(call: LegCall): Promise<LegAnswer>;

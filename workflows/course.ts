@@ -23,7 +23,7 @@ import type { Problem, Wait } from '../domain/stepper.ts';
 import type { Traded } from '../domain/trade-steps.ts';
 import type { PaymentStep } from '../domain/withdrawal-steps.ts';
 import { headOf, type Activities, type Call, type Settlement, type SettlementCall } from './calls.ts';
-import type { PinInput, PinState, Progress, RunInput } from './names.ts';
+import type { PinInput, Progress, RunInput } from './names.ts';
 
 /** Everything that a course awaits or asks of the world: the activities, durable waits, the run's own facts. */
 export type Ports = Pick<
@@ -128,7 +128,8 @@ export class Course {
   async readPlan(): Promise<Plan> {
     const pinInput: PinInput = { ...this.input, forRun: this.ports.originalRunId };
     for (;;) {
-      const answer: PinState = await this.ports.readPlan(pinInput);
+      const answer = await this.ports.readPlan(pinInput);
+      if (answer.cancelled) this.#knowCancelled();
       switch (answer.kind) {
         case 'plan':
           return samePolicy(this.input, answer.plan);
@@ -364,6 +365,12 @@ export class Course {
       run,
       word: { kind: 'cancel', by: 'Temporal', atMs: this.ports.nowMs() },
     });
+  }
+
+  /** A word said so before this history began: it is kept already. */
+  #knowCancelled(): void {
+    this.#cancelRecorded = true;
+    this.cancel();
   }
 
   /** A durable wait, shown with its reason; a wake-up ends it early. */

@@ -1,0 +1,100 @@
+/** The course of a run, driven without Temporal: what it knows at its start, and what it waits for. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Plan } from '../domain/plan.ts';
+import { makeReport, newRunState } from '../domain/report.ts';
+import { NEW_LEG } from '../domain/trade-steps.ts';
+import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
+import { Course, type Ports } from '../workflows/course.ts';
+import type { RunInput } from '../workflows/names.ts';
+import { LEG, NOW, PAYMENT, RUN, context } from './support/scripts.ts';
+
+const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
+const PLAN: Plan = {
+  ...context().plan,
+  policy: POLICY,
+  settle: { until: 'status', lateAfterMs: null },
+  legs: [LEG],
+  payments: [{ ...PAYMENT, dependsOn: LEG.id }],
+};
+const INPUT: RunInput = {
+  run: RUN,
+  mode: 'SANDBOX',
+  policyText: POLICY.text,
+  policyHash: POLICY.hash,
+  policyFile: 'p.yaml',
+  files: {},
+};
+const TRADED = {
+  tradeId: 'tde_1',
+  quoteId: 'qte_1',
+  sellAmount: '1000',
+  buyAmount: '17250',
+  status: 'LOCKED',
+};
+
+/** A world in which the leg was traded and will never settle, and the payment was cancelled before it was sent. */
+function ports(more: Partial<Ports>): Ports {
+  return {
+    readPlan: async () => ({ kind: 'plan', plan: PLAN, cancelled: true }),
+    requestQuote: async () => ({ step: { kind: 'traded', state: NEW_LEG, traded: TRADED }, evidence: [] }),
+    executeTrade: () => Promise.reject(new Error('There is no quote to trade.')),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id } }) => ({
+        id,
+        step: {
+          kind: 'not paid',
+          state: NEW_PAYMENT,
+          problem: { code: 'CANCELLED', item: id, message: 'It was cancelled.', fix: '--go-on' },
+        },
+      })),
+      evidence: [],
+    }),
+    awaitWithdrawals: () => Promise.reject(new Error('Nothing was accepted.')),
+    recordWord: () => Promise.reject(new Error('The word is there already.')),
+    awaitSettlement: () => ({ settled: new Promise(() => {}), giveUp: () => {} }),
+    waitUntil: async (holds) => {
+      // What goes on beside it takes a few turns; after that whoever waits would wait for ever.
+      for (let turns = 0; turns < 50 && !holds(); turns += 1) await nextTurn();
+      assert.ok(holds(), 'it waits for what never comes');
+      return true;
+    },
+    nowMs: () => NOW,
+    historyIsLong: () => false,
+    originalRunId: 'run-1',
+    runStartedAtMs: NOW,
+    show: () => {},
+    ...more,
+  };
+}
+
+test('a run that was cancelled and then reset knows so at its start, and does not wait for a settlement', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const giveUps: string[] = [];
+  const settlement: Ports['awaitSettlement'] = ({ leg }) => {
+    let refuse = (_error: Error): void => {};
+    const settled = new Promise<never>((_resolve, reject) => {
+      refuse = reject;
+    });
+    return {
+      settled,
+      giveUp: () => {
+        giveUps.push(leg);
+        refuse(new Error('given up'));
+      },
+    };
+  };
+  await new Course(INPUT, state, ports({ awaitSettlement: settlement })).complete();
+  const report = makeReport(state);
+  assert.equal(report.status, 'CANCELLED');
+  assert.equal(report.payments[0]?.outcome, 'NOT_PAID');
+  assert.deepEqual(giveUps, [LEG.id]);
+});
+
+test('a run that was cancelled before there was a plan, and then reset, ends without one', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const readPlan: Ports['readPlan'] = async () => ({ kind: 'waiting', waiting: null, cancelled: true });
+  await assert.rejects(() => new Course(INPUT, state, ports({ readPlan })).complete(), { code: 'CANCELLED' });
+  assert.equal(makeReport(state).status, 'CANCELLED');
+});
