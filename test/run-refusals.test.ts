@@ -26,6 +26,7 @@ const stage = await openStage({
     decimals: { ZAR: 0 },
   },
 });
+stage.sandbox.putAccounts([{ id: 'wac_ZarEftLive', currency: 'ZAR', assetType: 'FIAT', status: 'LIVE' }]);
 await stage.startWorker();
 after(() => stage.close());
 
@@ -128,418 +129,425 @@ const SAME_AGAIN: readonly (readonly [string, FaultEffect, { readonly held: bool
   ['a version that has ended', { kind: 'error', status: 410, body: 'gone', stored: false }, { held: true }],
 ];
 
-describe('the same request goes out again, under the same key, with a new nonce', AT_ONCE, () => {
-  for (const [what, effect, { held }] of SAME_AGAIN)
-    for (const operation of ['createTrade', 'createWithdrawal'] as const)
-      test(`after ${what} to ${operation}`, async () => {
-        const run = await startWith([{ operation, times: 1, effect }]);
-        if (held) {
-          await run.until((report) => report.problems.some((problem) => problem.item === ITEMS[operation]));
-          await run.wake();
-        }
-        assertDoneOnce(run, await run.report());
-        assertSameAgain(writesTo(run, operation), 2);
+describe('whatever the service answers, the table says what follows', AT_ONCE, () => {
+  describe('the same request goes out again, under the same key, with a new nonce', AT_ONCE, () => {
+    for (const [what, effect, { held }] of SAME_AGAIN)
+      for (const operation of ['createTrade', 'createWithdrawal'] as const)
+        test(`after ${what} to ${operation}`, async () => {
+          const run = await startWith([{ operation, times: 1, effect }]);
+          if (held) {
+            await run.until((report) => report.problems.some((problem) => problem.item === ITEMS[operation]));
+            await run.wake();
+          }
+          assertDoneOnce(run, await run.report());
+          assertSameAgain(writesTo(run, operation), 2);
+        });
+
+    test('not before the time that Retry-After names', async () => {
+      const run = await startWith([trade({ kind: 'rate-limit', retryAfter: 2 })]);
+      assertDoneOnce(run, await run.report());
+      const [first, second] = writesTo(run, 'createTrade').map((entry) => Date.parse(entry.at));
+      assert.ok(first !== undefined && second !== undefined && second - first >= 2_000);
+    });
+
+    test('a quote that was answered with a rate limit is asked for again and counts once', async () => {
+      stage.sandbox.addFault({
+        operation: 'createQuote',
+        times: 1,
+        when: { currency: 'NOK' },
+        effect: { kind: 'rate-limit', retryAfter: 1 },
+      });
+      const run = await startWith([], {
+        buy: 'NOK',
+        quote: '{ valid_for: 45s, settlement: IMMEDIATE, max_quotes: 1 }',
+        withdraw: [],
+      });
+      assertDoneOnce(run, await run.report());
+    });
+  });
+
+  describe('a dead quote is replaced under the same reference, with a new key', AT_ONCE, () => {
+    for (const code of ['QUOTE_EXPIRED', 'QUOTE_NOT_FOUND'])
+      test(`after ${code}`, async () => {
+        const run = await startWith([trade({ kind: 'error', code })]);
+        const report = await run.report();
+        assertDoneOnce(run, report);
+        const sends = writesTo(run, 'createTrade');
+        assert.equal(sends.length, 2);
+        assert.equal(new Set(sends.map((entry) => entry.reference)).size, 1);
+        assert.equal(new Set(sends.map((entry) => entry.idempotencyKey)).size, 2);
+        assert.equal(calls(report, 'send quote'), 2);
       });
 
-  test('not before the time that Retry-After names', async () => {
-    const run = await startWith([trade({ kind: 'rate-limit', retryAfter: 2 })]);
-    assertDoneOnce(run, await run.report());
-    const [first, second] = writesTo(run, 'createTrade').map((entry) => Date.parse(entry.at));
-    assert.ok(first !== undefined && second !== undefined && second - first >= 2_000);
-  });
-
-  test('a quote that was answered with a rate limit is asked for again and counts once', async () => {
-    stage.sandbox.addFault({
-      operation: 'createQuote',
-      times: 1,
-      when: { currency: 'NOK' },
-      effect: { kind: 'rate-limit', retryAfter: 1 },
-    });
-    const run = await startWith([], {
-      buy: 'NOK',
-      quote: '{ valid_for: 45s, settlement: IMMEDIATE, max_quotes: 1 }',
-      withdraw: [],
-    });
-    assertDoneOnce(run, await run.report());
-  });
-});
-
-describe('a dead quote is replaced under the same reference, with a new key', AT_ONCE, () => {
-  for (const code of ['QUOTE_EXPIRED', 'QUOTE_NOT_FOUND'])
-    test(`after ${code}`, async () => {
-      const run = await startWith([trade({ kind: 'error', code })]);
+    test('a quote whose life ended while a rate limit was waited out is not sent again', async () => {
+      const run = await startWith([trade({ kind: 'rate-limit', retryAfter: 4 })], {
+        quote: '{ valid_for: 3s, settlement: IMMEDIATE }',
+      });
       const report = await run.report();
       assertDoneOnce(run, report);
       const sends = writesTo(run, 'createTrade');
       assert.equal(sends.length, 2);
-      assert.equal(new Set(sends.map((entry) => entry.reference)).size, 1);
       assert.equal(new Set(sends.map((entry) => entry.idempotencyKey)).size, 2);
       assert.equal(calls(report, 'send quote'), 2);
     });
 
-  test('a quote whose life ended while a rate limit was waited out is not sent again', async () => {
-    const run = await startWith([trade({ kind: 'rate-limit', retryAfter: 4 })], {
-      quote: '{ valid_for: 3s, settlement: IMMEDIATE }',
-    });
-    const report = await run.report();
-    assertDoneOnce(run, report);
-    const sends = writesTo(run, 'createTrade');
-    assert.equal(sends.length, 2);
-    assert.equal(new Set(sends.map((entry) => entry.idempotencyKey)).size, 2);
-    assert.equal(calls(report, 'send quote'), 2);
-  });
-
-  test('until max_quotes are used up: then the leg ends, and its payment with it', async () => {
-    const run = await startWith([trade({ kind: 'error', code: 'QUOTE_EXPIRED' }, 9)], {
-      quote: '{ valid_for: 45s, settlement: IMMEDIATE, max_quotes: 2 }',
-    });
-    const report = await run.report();
-    assertNothingPaid(run, report, 'QUOTES_USED_UP');
-    assert.equal(calls(report, 'send quote'), 2);
-    assert.equal(writesTo(run, 'createTrade').length, 2);
-  });
-});
-
-/** What ends a leg before or at its trade: the policy, and the code of the problem. */
-const LEG_ENDS: readonly (readonly [string, PolicyParts, readonly Fault[], string])[] = [
-  ['a quote outside the guard', { guard: '{ worst_rate: "17.2501 MXN per USD" }' }, [], 'OUTSIDE_GUARD'],
-  [
-    'a quote outside a guard that is written the other way round',
-    { guard: '{ worst_rate: "0.0579 USD per MXN" }' },
-    [],
-    'OUTSIDE_GUARD',
-  ],
-  ['a quote over a limit', { limits: '{ per_trade: "17249.99 MXN" }' }, [], 'OVER_LIMIT'],
-  ['too little money, found before any quote', { amount: '{ sell: "100000000000.00" }' }, [], 'SHORTFALL'],
-  [
-    'too little money, found by the service',
-    { sell: 'DKK', amount: '{ buy: "1000.00" }' },
-    [],
-    'TRADE_INSUFFICIENT_BALANCE',
-  ],
-  ['an amount above the pair’s limit', { sell: 'GBP' }, [], 'TRADE_AMOUNT_ABOVE_LIMIT'],
-  ['an amount below the pair’s minimum', { sell: 'GBP', buy: 'EUR' }, [], 'TRADE_AMOUNT_BELOW_MINIMUM'],
-  ['a pair that is not supported', { sell: 'CHF' }, [], 'TRADE_PAIR_NOT_SUPPORTED'],
-  ['a pair at its volume limit', { sell: 'EUR' }, [], 'TRADE_PAIR_VOLUME_LIMIT_REACHED'],
-  ['a used up credit line', {}, [trade(once('TRADE_CREDIT_LIMIT_EXCEEDED'))], 'TRADE_CREDIT_LIMIT_EXCEEDED'],
-];
-
-describe('a leg that cannot be traded ends, with its payment, and nothing moves', AT_ONCE, () => {
-  for (const [what, parts, faults, code] of LEG_ENDS)
-    test(`for ${what}`, async () => {
-      const withdraw = [{ id: 'supplier', account: parts.buy === 'EUR' ? 'wac_EuR5epaLive1' : MXN_ACCOUNT }];
-      const run = await startWith(faults, { withdraw, ...parts });
-      assertNothingPaid(run, await run.report(), code);
-    });
-
-  test('exactly the worst rate of the guard passes', async () => {
-    const run = await startWith([], { guard: '{ worst_rate: "17.25 MXN per USD" }' });
-    assertDoneOnce(run, await run.report());
-  });
-});
-
-/** What ends a payment whose leg was traded. */
-const PAYMENT_ENDS: readonly (readonly [string, PolicyParts, readonly Fault[], string])[] = [
-  [
-    'an account that is not verified',
-    { withdraw: [{ id: 'supplier', account: 'wac_Unver1fied22' }] },
-    [],
-    'WITHDRAWAL_ADDRESS_NOT_VERIFIED',
-  ],
-  [
-    'an account that is not live',
-    { sell: 'USD', buy: 'EUR', withdraw: [{ id: 'supplier', account: 'wac_Suspended33' }] },
-    [],
-    'WITHDRAWAL_ACCOUNT_NOT_LIVE',
-  ],
-  [
-    'more decimals than the service takes',
-    { buy: 'ZAR', withdraw: [{ id: 'supplier', account: 'wac_ZarEftLive', fixed: '100.50' }] },
-    [],
-    'WITHDRAWAL_INVALID_AMOUNT_PRECISION',
-  ],
-  [
-    'more than there is, where the policy skips',
-    { buy: 'BRL', withdraw: [{ id: 'supplier', account: 'wac_BrLPixLive3', fixed: '100000000.00' }] },
-    [],
-    'WITHDRAWAL_INSUFFICIENT_BALANCE',
-  ],
-  [
-    'an account that the service does not know any more',
-    {},
-    [withdrawal(once('WITHDRAWAL_ADDRESS_NOT_FOUND'))],
-    'WITHDRAWAL_ADDRESS_NOT_FOUND',
-  ],
-  [
-    'a withdrawal that fails after it was accepted',
-    { withdraw: [{ id: 'supplier', account: 'wac_Fai1edPayout6' }] },
-    [],
-    'WITHDRAWAL_FAILED',
-  ],
-];
-
-stage.sandbox.putAccounts([{ id: 'wac_ZarEftLive', currency: 'ZAR', assetType: 'FIAT', status: 'LIVE' }]);
-
-describe('a payment that cannot be made ends NOT_PAID with the reason, and is sent once', AT_ONCE, () => {
-  for (const [what, parts, faults, code] of PAYMENT_ENDS)
-    test(`for ${what}`, async () => {
-      const run = await startWith(faults, parts);
+    test('until max_quotes are used up: then the leg ends, and its payment with it', async () => {
+      const run = await startWith([trade({ kind: 'error', code: 'QUOTE_EXPIRED' }, 9)], {
+        quote: '{ valid_for: 45s, settlement: IMMEDIATE, max_quotes: 2 }',
+      });
       const report = await run.report();
-      assert.equal(report.status, 'PARTIAL', JSON.stringify(report, null, 2));
-      assert.equal(report.legs[0]?.outcome, 'TRADED');
-      assert.equal(report.payments[0]?.outcome, 'NOT_PAID');
-      assert.deepEqual(
-        report.problems.map((problem) => problem.code),
-        [code],
-      );
-      assert.equal(writesTo(run, 'createWithdrawal').length, 1);
-      assert.ok(run.movements().withdrawals.every((record) => record['money'] === 'returned'));
-      const [total] = report.totals;
-      assert.equal(total?.notPaid, total?.planned);
+      assertNothingPaid(run, report, 'QUOTES_USED_UP');
+      assert.equal(calls(report, 'send quote'), 2);
+      assert.equal(writesTo(run, 'createTrade').length, 2);
     });
-
-  test('the other payments of the run go on', async () => {
-    const run = await startWith([], {
-      withdraw: [
-        { id: 'wrong', account: 'wac_Unver1fied22', fixed: '100.00' },
-        { id: 'right', account: MXN_ACCOUNT, fixed: '200.00' },
-      ],
-    });
-    const report = await run.report();
-    assert.deepEqual(
-      report.payments.map((payment) => [payment.id, payment.outcome]),
-      [
-        ['wrong', 'NOT_PAID'],
-        ['right', 'PAID'],
-      ],
-    );
-    assert.deepEqual(report.totals, [
-      { currency: 'MXN', planned: '300', paid: '200', notPaid: '100', needsHuman: '0' },
-    ]);
-    assert.equal(run.movements().withdrawals.length, 1);
-  });
-});
-
-describe('lack of money is waited out where the policy holds', AT_ONCE, () => {
-  test('a leg goes on when a deposit arrives, and has asked for no quote before', async () => {
-    const run = await startWith([], { sell: 'SEK', shortfall: 'hold' });
-    await run.heldBy('SHORTFALL');
-    assertNothingMoved(run);
-    stage.sandbox.deposit({ currency: 'SEK', amount: '1000.00' });
-    await run.wake();
-    const report = await run.report();
-    assertDoneOnce(run, report);
-    assert.equal(calls(report, 'send quote'), 1);
   });
 
-  test('a leg that the service refused for money goes on with a new quote', async () => {
-    const run = await startWith([], { sell: 'PLN', amount: '{ buy: "1000.00" }', shortfall: 'hold' });
-    await run.heldBy('TRADE_INSUFFICIENT_BALANCE');
-    stage.sandbox.deposit({ currency: 'PLN', amount: '1000.00' });
-    await run.wake();
-    const report = await run.report();
-    assertDoneOnce(run, report);
-    assert.equal(new Set(writesTo(run, 'createTrade').map((entry) => entry.idempotencyKey)).size, 2);
-  });
-
-  test('a payment goes on when a deposit arrives; its refusal is kept, so it is paid as the next generation', async () => {
-    const run = await startWith([], {
-      buy: 'SGD',
-      shortfall: 'hold',
-      withdraw: [{ id: 'supplier', account: 'wac_SgdFast8Live', fixed: '5000.00' }],
-    });
-    await run.heldBy('WITHDRAWAL_INSUFFICIENT_BALANCE');
-    stage.sandbox.deposit({ currency: 'SGD', amount: '4000.00' });
-    await run.wake();
-    const report = await run.report();
-    assertDoneOnce(run, report);
-    const tag = report.payments[0]?.reference ?? '';
-    assert.match(tag, /\.supplier~2$/);
-    assert.deepEqual(
-      writesTo(run, 'createWithdrawal').map((entry) => [entry.reference, entry.code]),
-      [
-        [tag.slice(0, -2), 'WITHDRAWAL_INSUFFICIENT_BALANCE'],
-        [tag.slice(0, -2), 'WITHDRAWAL_INSUFFICIENT_BALANCE'],
-        [tag, null],
-      ],
-    );
-  });
-
-  test('a payment that no read can show to be possible is tried again under the same key when it is woken', async () => {
-    const run = await startWith([withdrawal(once('WITHDRAWAL_PENDING_DEPOSIT_REQUIRED'))], {
-      shortfall: 'hold',
-    });
-    await run.heldBy('WITHDRAWAL_PENDING_DEPOSIT_REQUIRED');
-    await run.wake();
-    assertDoneOnce(run, await run.report());
-    assertSameAgain(writesTo(run, 'createWithdrawal'), 2);
-  });
-});
-
-/** Switched off at the service, for the trade and for the withdrawal. */
-const PAUSES: readonly (readonly ['createTrade' | 'createWithdrawal', string])[] = [
-  ['createTrade', 'TRADE_DISABLED'],
-  ['createTrade', 'TRADE_CURRENCY_NOT_ENABLED_FOR_ACCOUNT'],
-  ['createTrade', 'TRADE_PAIR_NOT_ENABLED_FOR_ACCOUNT'],
-  ['createWithdrawal', 'WITHDRAWAL_DISABLED_FOR_ACCOUNT'],
-];
-
-describe('what is switched off holds the run, which goes on when it is switched on', AT_ONCE, () => {
-  for (const [operation, code] of PAUSES) {
-    test(`${code}, not kept by the service: the same key again`, async () => {
-      const run = await startWith([{ operation: operation, times: 1, effect: once(code) }]);
-      await run.heldBy(code);
-      await run.wake();
-      assertDoneOnce(run, await run.report());
-      assertSameAgain(writesTo(run, operation), 2);
-    });
-  }
-
-  test('a refusal of a payment that the service keeps is passed by the next generation', async () => {
-    const run = await startWith([withdrawal({ kind: 'error', code: 'WITHDRAWAL_DISABLED_FOR_ACCOUNT' })]);
-    await run.heldBy('WITHDRAWAL_DISABLED_FOR_ACCOUNT');
-    await run.wake();
-    const report = await run.report();
-    assertDoneOnce(run, report);
-    assert.match(report.payments[0]?.reference ?? '', /\.supplier~2$/);
-  });
-
-  for (const operation of ['createTrade', 'createWithdrawal'] as const)
-    test(`a malformed first ${operation} is our bug: it holds instead of ending the item`, async () => {
-      const run = await startWith([{ operation, times: 1, effect: once('VALIDATION_BODY_FAILED') }]);
-      await run.heldBy('VALIDATION_BODY_FAILED');
-      await run.wake();
-      assertDoneOnce(run, await run.report());
-      assert.equal(writesTo(run, operation).length, 2);
-    });
-});
-
-describe('a failed execution is looked up by its id, then sent again under the same key', AT_ONCE, () => {
-  const codes = {
-    createTrade: 'TRADE_EXECUTION_FAILED',
-    createWithdrawal: 'WITHDRAWAL_INITIATION_FAILED',
-  } as const;
-  for (const operation of ['createTrade', 'createWithdrawal'] as const) {
-    test(`${codes[operation]} of what was executed is adopted without another send`, async () => {
-      const run = await startWith([
-        { operation, times: 1, effect: once(codes[operation], { committed: true }) },
-      ]);
-      const report = await run.report();
-      assertDoneOnce(run, report);
-      assert.equal(writesTo(run, operation).length, 1);
-      assert.equal(calls(report, operation === 'createTrade' ? 'fetch trade' : 'fetch withdrawal'), 1);
-    });
-
-    test(`${codes[operation]} of what was not executed is sent again after the time that it names`, async () => {
-      const effect = once(codes[operation], { details: { timeoutMs: 1_500 } });
-      const run = await startWith([{ operation, times: 1, effect }]);
-      assertDoneOnce(run, await run.report());
-      const sends = writesTo(run, operation);
-      assertSameAgain(sends, 2);
-      const [first, second] = sends.map((entry) => Date.parse(entry.at));
-      assert.ok(first !== undefined && second !== undefined && second - first >= 1_500);
-    });
-
-    test(`${codes[operation]} whose record shows late is adopted by its id`, async () => {
-      const run = await startWith([
-        { operation, times: 1, effect: once(codes[operation], { committed: true }) },
-        { operation, times: 1, effect: { kind: 'list-lag', ms: 60_000 } },
-      ]);
-      await run.until(({ legs, payments }) =>
-        isKnown(operation === 'createTrade' ? legs[0]?.tradeId : payments[0]?.withdrawalId),
-      );
-      assert.equal(writesTo(run, operation).length, 1);
-      assert.equal(run.movements()[operation === 'createTrade' ? 'trades' : 'withdrawals'].length, 1);
-      await run.handle.terminate();
-    });
-  }
-});
-
-describe('"ours, probably" is found, or waits for a person, and never gets a new key', AT_ONCE, () => {
-  for (const code of ['TRADE_DUPLICATE_CLIENT_REFERENCE', 'QUOTE_ALREADY_CONSUMED', 'IDEMPOTENCY_MISMATCH'])
-    test(`${code} of a trade that was executed is found in the list`, async () => {
-      const run = await startWith([trade(once(code, { committed: true }))]);
-      const report = await run.report();
-      assertDoneOnce(run, report);
-      assert.equal(writesTo(run, 'createTrade').length, 1);
-      assert.equal(calls(report, 'send quote'), 1);
-    });
-
-  test('IDEMPOTENCY_MISMATCH of a withdrawal that was executed is found in the list', async () => {
-    const run = await startWith([withdrawal(once('IDEMPOTENCY_MISMATCH', { committed: true }))]);
-    assertDoneOnce(run, await run.report());
-    assert.equal(writesTo(run, 'createWithdrawal').length, 1);
-  });
-
-  /** The longest of the file: a token must have died before a look counts as absence. */
-  const unfound: readonly (readonly [Fault, string])[] = [
-    [trade(once('TRADE_DUPLICATE_CLIENT_REFERENCE')), 'TRADE_DUPLICATE_CLIENT_REFERENCE'],
-    [trade(once('QUOTE_ALREADY_CONSUMED')), 'QUOTE_ALREADY_CONSUMED'],
-    [trade(once('IDEMPOTENCY_MISMATCH')), 'IDEMPOTENCY_MISMATCH'],
-    [withdrawal(once('IDEMPOTENCY_MISMATCH')), 'IDEMPOTENCY_MISMATCH'],
-    [withdrawal({ kind: 'stored-failure' }), 'WITHDRAWAL_INITIATION_FAILED'],
+  /** What ends a leg before or at its trade: the policy, and the code of the problem. */
+  const LEG_ENDS: readonly (readonly [string, PolicyParts, readonly Fault[], string])[] = [
+    ['a quote outside the guard', { guard: '{ worst_rate: "17.2501 MXN per USD" }' }, [], 'OUTSIDE_GUARD'],
+    [
+      'a quote outside a guard that is written the other way round',
+      { guard: '{ worst_rate: "0.0579 USD per MXN" }' },
+      [],
+      'OUTSIDE_GUARD',
+    ],
+    ['a quote over a limit', { limits: '{ per_trade: "17249.99 MXN" }' }, [], 'OVER_LIMIT'],
+    ['too little money, found before any quote', { amount: '{ sell: "100000000000.00" }' }, [], 'SHORTFALL'],
+    [
+      'too little money, found by the service',
+      { sell: 'DKK', amount: '{ buy: "1000.00" }' },
+      [],
+      'TRADE_INSUFFICIENT_BALANCE',
+    ],
+    ['an amount above the pair’s limit', { sell: 'GBP' }, [], 'TRADE_AMOUNT_ABOVE_LIMIT'],
+    ['an amount below the pair’s minimum', { sell: 'GBP', buy: 'EUR' }, [], 'TRADE_AMOUNT_BELOW_MINIMUM'],
+    ['a pair that is not supported', { sell: 'CHF' }, [], 'TRADE_PAIR_NOT_SUPPORTED'],
+    ['a pair at its volume limit', { sell: 'EUR' }, [], 'TRADE_PAIR_VOLUME_LIMIT_REACHED'],
+    [
+      'a used up credit line',
+      {},
+      [trade(once('TRADE_CREDIT_LIMIT_EXCEEDED'))],
+      'TRADE_CREDIT_LIMIT_EXCEEDED',
+    ],
   ];
-  for (const [fault, code] of unfound)
-    test(`${code} of a ${fault.operation === 'createTrade' ? 'trade' : 'withdrawal'} that is found nowhere needs a person`, async () => {
-      const run = await startWith([fault]);
-      const report = await run.until((now) =>
-        [...now.legs, ...now.payments].some((item) => item.outcome === 'NEEDS_HUMAN'),
-      );
-      assert.equal(report.status, 'HELD');
-      assert.equal(report.problems[0]?.code, code);
-      const { trades, withdrawals } = run.movements();
-      const isTrade = fault.operation === 'createTrade';
-      assert.deepEqual([trades.length, withdrawals.length], isTrade ? [0, 0] : [1, 0]);
-      const sends = writesTo(run, isTrade ? 'createTrade' : 'createWithdrawal');
-      assert.equal(new Set(sends.map((entry) => entry.idempotencyKey)).size, 1);
-      assert.equal(new Set(sends.map((entry) => entry.reference)).size, 1);
-      assert.equal(calls(report, 'send quote'), 1);
-      await run.handle.terminate();
-    });
 
-  test('a trade whose failure is kept under its key gets a new quote once nothing is in doubt', async () => {
-    const run = await startWith([trade({ kind: 'stored-failure', timeoutMs: 1_000 })]);
-    const report = await run.report();
-    assertDoneOnce(run, report);
-    assert.equal(calls(report, 'send quote'), 2);
-    assert.equal(new Set(writesTo(run, 'createTrade').map((entry) => entry.reference)).size, 1);
+  describe('a leg that cannot be traded ends, with its payment, and nothing moves', AT_ONCE, () => {
+    for (const [what, parts, faults, code] of LEG_ENDS)
+      test(`for ${what}`, async () => {
+        const withdraw = [
+          { id: 'supplier', account: parts.buy === 'EUR' ? 'wac_EuR5epaLive1' : MXN_ACCOUNT },
+        ];
+        const run = await startWith(faults, { withdraw, ...parts });
+        assertNothingPaid(run, await run.report(), code);
+      });
+
+    test('exactly the worst rate of the guard passes', async () => {
+      const run = await startWith([], { guard: '{ worst_rate: "17.25 MXN per USD" }' });
+      assertDoneOnce(run, await run.report());
+    });
   });
-});
 
-/** What stands against any plan; a run of it sends nothing, not even a request for a quote. */
-const NO_PLAN: readonly (readonly [string, (text: string) => string, string])[] = [
-  [
-    'an account that is not registered',
-    (text) => text.replace(MXN_ACCOUNT, 'wac_NobodyKnows'),
-    'PLAN_ACCOUNT_MISSING',
-  ],
-  [
-    'an account that takes another currency',
-    (text) => text.replace(MXN_ACCOUNT, 'wac_EuR5epaLive1'),
-    'PLAN_ACCOUNT_CURRENCY',
-  ],
-  ['an amount over a limit', (text) => `${text}limits: { per_trade: "999.99 USD" }\n`, 'PLAN_OVER_LIMIT'],
-  [
-    'reference rates that were not given',
-    (text) => `${text}guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 25bps }\n`,
-    'PLAN_REFERENCE_MISSING',
-  ],
-  [
-    'another environment than the worker’s',
-    (text) => text.replace('environment: sandbox', 'environment: live'),
-    '',
-  ],
-  ['a policy that cannot be read', (text) => text.replace('kind: convert', 'kind: convret'), ''],
-];
+  /** What ends a payment whose leg was traded. */
+  const PAYMENT_ENDS: readonly (readonly [string, PolicyParts, readonly Fault[], string])[] = [
+    [
+      'an account that is not verified',
+      { withdraw: [{ id: 'supplier', account: 'wac_Unver1fied22' }] },
+      [],
+      'WITHDRAWAL_ADDRESS_NOT_VERIFIED',
+    ],
+    [
+      'an account that is not live',
+      { sell: 'USD', buy: 'EUR', withdraw: [{ id: 'supplier', account: 'wac_Suspended33' }] },
+      [],
+      'WITHDRAWAL_ACCOUNT_NOT_LIVE',
+    ],
+    [
+      'more decimals than the service takes',
+      { buy: 'ZAR', withdraw: [{ id: 'supplier', account: 'wac_ZarEftLive', fixed: '100.50' }] },
+      [],
+      'WITHDRAWAL_INVALID_AMOUNT_PRECISION',
+    ],
+    [
+      'more than there is, where the policy skips',
+      { buy: 'BRL', withdraw: [{ id: 'supplier', account: 'wac_BrLPixLive3', fixed: '100000000.00' }] },
+      [],
+      'WITHDRAWAL_INSUFFICIENT_BALANCE',
+    ],
+    [
+      'an account that the service does not know any more',
+      {},
+      [withdrawal(once('WITHDRAWAL_ADDRESS_NOT_FOUND'))],
+      'WITHDRAWAL_ADDRESS_NOT_FOUND',
+    ],
+    [
+      'a withdrawal that fails after it was accepted',
+      { withdraw: [{ id: 'supplier', account: 'wac_Fai1edPayout6' }] },
+      [],
+      'WITHDRAWAL_FAILED',
+    ],
+  ];
 
-describe('a run that cannot be planned ends with all reasons, and nothing is sent', AT_ONCE, () => {
-  for (const [what, change, code] of NO_PLAN)
-    test(`for ${what}`, async () => {
-      const run = await stage.start(change(convertPolicy()));
+  describe('a payment that cannot be made ends NOT_PAID with the reason, and is sent once', AT_ONCE, () => {
+    for (const [what, parts, faults, code] of PAYMENT_ENDS)
+      test(`for ${what}`, async () => {
+        const run = await startWith(faults, parts);
+        const report = await run.report();
+        assert.equal(report.status, 'PARTIAL', JSON.stringify(report, null, 2));
+        assert.equal(report.legs[0]?.outcome, 'TRADED');
+        assert.equal(report.payments[0]?.outcome, 'NOT_PAID');
+        assert.deepEqual(
+          report.problems.map((problem) => problem.code),
+          [code],
+        );
+        assert.equal(writesTo(run, 'createWithdrawal').length, 1);
+        assert.ok(run.movements().withdrawals.every((record) => record['money'] === 'returned'));
+        const [total] = report.totals;
+        assert.equal(total?.notPaid, total?.planned);
+      });
+
+    test('the other payments of the run go on', async () => {
+      const run = await startWith([], {
+        withdraw: [
+          { id: 'wrong', account: 'wac_Unver1fied22', fixed: '100.00' },
+          { id: 'right', account: MXN_ACCOUNT, fixed: '200.00' },
+        ],
+      });
       const report = await run.report();
-      assert.equal(report.status, 'FAILED');
-      assert.ok(report.problems.length > 0);
-      if (code !== '') assert.equal(report.problems[0]?.code, code);
-      assert.deepEqual(run.writes(), []);
+      assert.deepEqual(
+        report.payments.map((payment) => [payment.id, payment.outcome]),
+        [
+          ['wrong', 'NOT_PAID'],
+          ['right', 'PAID'],
+        ],
+      );
+      assert.deepEqual(report.totals, [
+        { currency: 'MXN', planned: '300', paid: '200', notPaid: '100', needsHuman: '0' },
+      ]);
+      assert.equal(run.movements().withdrawals.length, 1);
     });
+  });
+
+  describe('lack of money is waited out where the policy holds', AT_ONCE, () => {
+    test('a leg goes on when a deposit arrives, and has asked for no quote before', async () => {
+      const run = await startWith([], { sell: 'SEK', shortfall: 'hold' });
+      await run.heldBy('SHORTFALL');
+      assertNothingMoved(run);
+      stage.sandbox.deposit({ currency: 'SEK', amount: '1000.00' });
+      await run.wake();
+      const report = await run.report();
+      assertDoneOnce(run, report);
+      assert.equal(calls(report, 'send quote'), 1);
+    });
+
+    test('a leg that the service refused for money goes on with a new quote', async () => {
+      const run = await startWith([], { sell: 'PLN', amount: '{ buy: "1000.00" }', shortfall: 'hold' });
+      await run.heldBy('TRADE_INSUFFICIENT_BALANCE');
+      stage.sandbox.deposit({ currency: 'PLN', amount: '1000.00' });
+      await run.wake();
+      const report = await run.report();
+      assertDoneOnce(run, report);
+      assert.equal(new Set(writesTo(run, 'createTrade').map((entry) => entry.idempotencyKey)).size, 2);
+    });
+
+    test('a payment goes on when a deposit arrives; its refusal is kept, so it is paid as the next generation', async () => {
+      const run = await startWith([], {
+        buy: 'SGD',
+        shortfall: 'hold',
+        withdraw: [{ id: 'supplier', account: 'wac_SgdFast8Live', fixed: '5000.00' }],
+      });
+      await run.heldBy('WITHDRAWAL_INSUFFICIENT_BALANCE');
+      stage.sandbox.deposit({ currency: 'SGD', amount: '4000.00' });
+      await run.wake();
+      const report = await run.report();
+      assertDoneOnce(run, report);
+      const tag = report.payments[0]?.reference ?? '';
+      assert.match(tag, /\.supplier~2$/);
+      assert.deepEqual(
+        writesTo(run, 'createWithdrawal').map((entry) => [entry.reference, entry.code]),
+        [
+          [tag.slice(0, -2), 'WITHDRAWAL_INSUFFICIENT_BALANCE'],
+          [tag.slice(0, -2), 'WITHDRAWAL_INSUFFICIENT_BALANCE'],
+          [tag, null],
+        ],
+      );
+    });
+
+    test('a payment that no read can show to be possible is tried again under the same key when it is woken', async () => {
+      const run = await startWith([withdrawal(once('WITHDRAWAL_PENDING_DEPOSIT_REQUIRED'))], {
+        shortfall: 'hold',
+      });
+      await run.heldBy('WITHDRAWAL_PENDING_DEPOSIT_REQUIRED');
+      await run.wake();
+      assertDoneOnce(run, await run.report());
+      assertSameAgain(writesTo(run, 'createWithdrawal'), 2);
+    });
+  });
+
+  /** Switched off at the service, for the trade and for the withdrawal. */
+  const PAUSES: readonly (readonly ['createTrade' | 'createWithdrawal', string])[] = [
+    ['createTrade', 'TRADE_DISABLED'],
+    ['createTrade', 'TRADE_CURRENCY_NOT_ENABLED_FOR_ACCOUNT'],
+    ['createTrade', 'TRADE_PAIR_NOT_ENABLED_FOR_ACCOUNT'],
+    ['createWithdrawal', 'WITHDRAWAL_DISABLED_FOR_ACCOUNT'],
+  ];
+
+  describe('what is switched off holds the run, which goes on when it is switched on', AT_ONCE, () => {
+    for (const [operation, code] of PAUSES) {
+      test(`${code}, not kept by the service: the same key again`, async () => {
+        const run = await startWith([{ operation: operation, times: 1, effect: once(code) }]);
+        await run.heldBy(code);
+        await run.wake();
+        assertDoneOnce(run, await run.report());
+        assertSameAgain(writesTo(run, operation), 2);
+      });
+    }
+
+    test('a refusal of a payment that the service keeps is passed by the next generation', async () => {
+      const run = await startWith([withdrawal({ kind: 'error', code: 'WITHDRAWAL_DISABLED_FOR_ACCOUNT' })]);
+      await run.heldBy('WITHDRAWAL_DISABLED_FOR_ACCOUNT');
+      await run.wake();
+      const report = await run.report();
+      assertDoneOnce(run, report);
+      assert.match(report.payments[0]?.reference ?? '', /\.supplier~2$/);
+    });
+
+    for (const operation of ['createTrade', 'createWithdrawal'] as const)
+      test(`a malformed first ${operation} is our bug: it holds instead of ending the item`, async () => {
+        const run = await startWith([{ operation, times: 1, effect: once('VALIDATION_BODY_FAILED') }]);
+        await run.heldBy('VALIDATION_BODY_FAILED');
+        await run.wake();
+        assertDoneOnce(run, await run.report());
+        assert.equal(writesTo(run, operation).length, 2);
+      });
+  });
+
+  describe('a failed execution is looked up by its id, then sent again under the same key', AT_ONCE, () => {
+    const codes = {
+      createTrade: 'TRADE_EXECUTION_FAILED',
+      createWithdrawal: 'WITHDRAWAL_INITIATION_FAILED',
+    } as const;
+    for (const operation of ['createTrade', 'createWithdrawal'] as const) {
+      test(`${codes[operation]} of what was executed is adopted without another send`, async () => {
+        const run = await startWith([
+          { operation, times: 1, effect: once(codes[operation], { committed: true }) },
+        ]);
+        const report = await run.report();
+        assertDoneOnce(run, report);
+        assert.equal(writesTo(run, operation).length, 1);
+        assert.equal(calls(report, operation === 'createTrade' ? 'fetch trade' : 'fetch withdrawal'), 1);
+      });
+
+      test(`${codes[operation]} of what was not executed is sent again after the time that it names`, async () => {
+        const effect = once(codes[operation], { details: { timeoutMs: 1_500 } });
+        const run = await startWith([{ operation, times: 1, effect }]);
+        assertDoneOnce(run, await run.report());
+        const sends = writesTo(run, operation);
+        assertSameAgain(sends, 2);
+        const [first, second] = sends.map((entry) => Date.parse(entry.at));
+        assert.ok(first !== undefined && second !== undefined && second - first >= 1_500);
+      });
+
+      test(`${codes[operation]} whose record shows late is adopted by its id`, async () => {
+        const run = await startWith([
+          { operation, times: 1, effect: once(codes[operation], { committed: true }) },
+          { operation, times: 1, effect: { kind: 'list-lag', ms: 60_000 } },
+        ]);
+        await run.until(({ legs, payments }) =>
+          isKnown(operation === 'createTrade' ? legs[0]?.tradeId : payments[0]?.withdrawalId),
+        );
+        assert.equal(writesTo(run, operation).length, 1);
+        assert.equal(run.movements()[operation === 'createTrade' ? 'trades' : 'withdrawals'].length, 1);
+        await run.handle.terminate();
+      });
+    }
+  });
+
+  describe('"ours, probably" is found, or waits for a person, and never gets a new key', AT_ONCE, () => {
+    for (const code of ['TRADE_DUPLICATE_CLIENT_REFERENCE', 'QUOTE_ALREADY_CONSUMED', 'IDEMPOTENCY_MISMATCH'])
+      test(`${code} of a trade that was executed is found in the list`, async () => {
+        const run = await startWith([trade(once(code, { committed: true }))]);
+        const report = await run.report();
+        assertDoneOnce(run, report);
+        assert.equal(writesTo(run, 'createTrade').length, 1);
+        assert.equal(calls(report, 'send quote'), 1);
+      });
+
+    test('IDEMPOTENCY_MISMATCH of a withdrawal that was executed is found in the list', async () => {
+      const run = await startWith([withdrawal(once('IDEMPOTENCY_MISMATCH', { committed: true }))]);
+      assertDoneOnce(run, await run.report());
+      assert.equal(writesTo(run, 'createWithdrawal').length, 1);
+    });
+
+    /** The longest of the file: a token must have died before a look counts as absence. */
+    const unfound: readonly (readonly [Fault, string])[] = [
+      [trade(once('TRADE_DUPLICATE_CLIENT_REFERENCE')), 'TRADE_DUPLICATE_CLIENT_REFERENCE'],
+      [trade(once('QUOTE_ALREADY_CONSUMED')), 'QUOTE_ALREADY_CONSUMED'],
+      [trade(once('IDEMPOTENCY_MISMATCH')), 'IDEMPOTENCY_MISMATCH'],
+      [withdrawal(once('IDEMPOTENCY_MISMATCH')), 'IDEMPOTENCY_MISMATCH'],
+      [withdrawal({ kind: 'stored-failure' }), 'WITHDRAWAL_INITIATION_FAILED'],
+    ];
+    for (const [fault, code] of unfound)
+      test(`${code} of a ${fault.operation === 'createTrade' ? 'trade' : 'withdrawal'} that is found nowhere needs a person`, async () => {
+        const run = await startWith([fault]);
+        const report = await run.until((now) =>
+          [...now.legs, ...now.payments].some((item) => item.outcome === 'NEEDS_HUMAN'),
+        );
+        assert.equal(report.status, 'HELD');
+        assert.equal(report.problems[0]?.code, code);
+        const { trades, withdrawals } = run.movements();
+        const isTrade = fault.operation === 'createTrade';
+        assert.deepEqual([trades.length, withdrawals.length], isTrade ? [0, 0] : [1, 0]);
+        const sends = writesTo(run, isTrade ? 'createTrade' : 'createWithdrawal');
+        assert.equal(new Set(sends.map((entry) => entry.idempotencyKey)).size, 1);
+        assert.equal(new Set(sends.map((entry) => entry.reference)).size, 1);
+        assert.equal(calls(report, 'send quote'), 1);
+        await run.handle.terminate();
+      });
+
+    test('a trade whose failure is kept under its key gets a new quote once nothing is in doubt', async () => {
+      const run = await startWith([trade({ kind: 'stored-failure', timeoutMs: 1_000 })]);
+      const report = await run.report();
+      assertDoneOnce(run, report);
+      assert.equal(calls(report, 'send quote'), 2);
+      assert.equal(new Set(writesTo(run, 'createTrade').map((entry) => entry.reference)).size, 1);
+    });
+  });
+
+  /** What stands against any plan; a run of it sends nothing, not even a request for a quote. */
+  const NO_PLAN: readonly (readonly [string, (text: string) => string, string])[] = [
+    [
+      'an account that is not registered',
+      (text) => text.replace(MXN_ACCOUNT, 'wac_NobodyKnows'),
+      'PLAN_ACCOUNT_MISSING',
+    ],
+    [
+      'an account that takes another currency',
+      (text) => text.replace(MXN_ACCOUNT, 'wac_EuR5epaLive1'),
+      'PLAN_ACCOUNT_CURRENCY',
+    ],
+    ['an amount over a limit', (text) => `${text}limits: { per_trade: "999.99 USD" }\n`, 'PLAN_OVER_LIMIT'],
+    [
+      'reference rates that were not given',
+      (text) => `${text}guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 25bps }\n`,
+      'PLAN_REFERENCE_MISSING',
+    ],
+    [
+      'another environment than the worker’s',
+      (text) => text.replace('environment: sandbox', 'environment: live'),
+      '',
+    ],
+    ['a policy that cannot be read', (text) => text.replace('kind: convert', 'kind: convret'), ''],
+  ];
+
+  describe('a run that cannot be planned ends with all reasons, and nothing is sent', AT_ONCE, () => {
+    for (const [what, change, code] of NO_PLAN)
+      test(`for ${what}`, async () => {
+        const run = await stage.start(change(convertPolicy()));
+        const report = await run.report();
+        assert.equal(report.status, 'FAILED');
+        assert.ok(report.problems.length > 0);
+        if (code !== '') assert.equal(report.problems[0]?.code, code);
+        assert.deepEqual(run.writes(), []);
+      });
+  });
 });
