@@ -18,7 +18,12 @@ import { notYet } from './not-yet.ts';
 export const awaitSettlement =
   (deps: Deps): Activities['awaitSettlement'] =>
   (call) =>
-    beating(() => poll(deps, call));
+    beating(async () => {
+      deps.reached('before settlement poll');
+      const settlement = await poll(deps, call);
+      deps.reached('before result');
+      return settlement;
+    });
 
 async function poll(deps: Deps, call: SettlementCall): Promise<Settlement> {
   const missing = call.until === 'funds' ? await missingFunds(deps, call) : null;

@@ -14,7 +14,12 @@ import { notYet } from './not-yet.ts';
 export const awaitWithdrawals =
   (deps: Deps): Activities['awaitWithdrawals'] =>
   (call) =>
-    beating(() => poll(deps, call));
+    beating(async () => {
+      deps.reached('before payment poll');
+      const answer = await poll(deps, call);
+      deps.reached('before result');
+      return answer;
+    });
 
 async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswer> {
   const ids = new Set(call.items.map((item) => item.withdrawalId));

@@ -32,7 +32,7 @@ export type Deps = {
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
   readonly isCurrentAttempt: (info: Info) => Promise<boolean>;
-  /** Named moments before and after every effect; a no-op but in tests that kill the process there. */
+  /** Named moments before and after every effect, poll and result; a no-op but in tests that kill the process there. */
   readonly reached: (point: string) => void;
 };
 

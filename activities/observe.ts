@@ -29,7 +29,12 @@ import { beating } from './heartbeats.ts';
 export const observe =
   (deps: Deps): Activities['observe'] =>
   (input) =>
-    beating(() => observed(deps, input));
+    beating(async () => {
+      deps.reached('before observation');
+      const answer = await observed(deps, input);
+      deps.reached('before result');
+      return answer;
+    });
 
 async function observed(deps: Deps, input: ObserveInput): Promise<Observed> {
   // A pin that is reset or started again returns the first result.
