@@ -50,7 +50,7 @@ export type Stage = {
   /** The environment of a worker or command on this stage. */
   readonly env: NodeJS.ProcessEnv;
   readonly folder: string;
-  startWorker(options?: Partial<WorkerOptions>): Promise<StageWorker>;
+  startWorker(options?: Partial<WorkerOptions> & { readonly taskQueue?: string }): Promise<StageWorker>;
   /** Starts a run of a policy's text; its name is made unique unless one is given. */
   start(policyText: string, options?: StartOptions): Promise<Run>;
   /** Takes the service away; `reopenSandbox` brings it back as it was. */
@@ -143,8 +143,9 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     temporal,
     env,
     folder,
-    startWorker: async (more = {}) => {
-      const worker = await startWorker({ settings: await loadSettings(env, folder), env, ...more });
+    startWorker: async ({ taskQueue = env['CAMBIST_TASK_QUEUE'], ...more } = {}) => {
+      const settings = await loadSettings({ ...env, CAMBIST_TASK_QUEUE: taskQueue }, folder);
+      const worker = await startWorker({ settings, env, ...more });
       const running = { ...worker, ended: worker.run() };
       workers.push(running);
       return running;
