@@ -54,15 +54,17 @@ export async function followRun(options: FollowOptions): Promise<Followed> {
   // Each poll for the end listens to it.
   setMaxListeners(0, over.signal);
   const end = untilEnd(options.client, options.workflowId, over.signal);
+  const watched = watch(options, over.signal);
   try {
     return await Promise.race([
       end.then((): Followed => ({ kind: 'ended' })),
-      watch(options, over.signal),
+      watched,
       untilLeft(options.left, over.signal),
     ]);
   } finally {
     over.abort();
-    await end.catch(() => undefined);
+    // Both have their last call behind them before the connection is closed: gRPC would try it again on a closed one.
+    await Promise.allSettled([end, watched]);
   }
 }
 
@@ -75,7 +77,7 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
   let pollMs = FIRST_POLL_MS;
   let last = '';
   for (;;) {
-    const answer = await ask(client, workflowId);
+    const answer = await ask(client, workflowId, over);
     const nowMs = performance.now();
     if (over.aborted) return { kind: 'detached' };
     if (answer.ok) {
@@ -103,10 +105,12 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
 type Answer =
   { readonly ok: true; readonly progress: Progress } | { readonly ok: false; readonly reason: string };
 
-async function ask(client: Client, workflowId: string): Promise<Answer> {
+async function ask(client: Client, workflowId: string, over: AbortSignal): Promise<Answer> {
   try {
-    const progress = await client.withDeadline(Date.now() + QUERY_LIMIT_MS, () =>
-      client.workflow.getHandle(workflowId).query(progressQuery),
+    const progress = await client.withAbortSignal(over, () =>
+      client.withDeadline(Date.now() + QUERY_LIMIT_MS, () =>
+        client.workflow.getHandle(workflowId).query(progressQuery),
+      ),
     );
     return { ok: true, progress };
   } catch (error) {

@@ -167,10 +167,8 @@ export function isEndedFromOutside(facts: RunFacts): boolean {
  * @throws CommandFailure when no worker answers
  */
 export async function readRun(client: Client, facts: RunFacts, limitMs = ANSWER_LIMIT_MS): Promise<RunView> {
-  const [view, words] = await Promise.all([
-    readWithoutWords(client, facts, limitMs),
-    readWordsOf(client, facts, Math.min(limitMs, QUESTION_LIMIT_MS)),
-  ]);
+  const view = await readWithoutWords(client, facts, limitMs);
+  const words = await readWordsOf(client, facts, Math.min(limitMs, QUESTION_LIMIT_MS));
   const said = words.map((word) => evidenceOf(word, facts.run));
   return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
 }
