@@ -244,7 +244,7 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
       const taskQueue = uniqueName('queue');
       const run = await stage.start(convertPolicy(), { taskQueue });
       await run.handle.cancel();
-      await stage.startWorker({ taskQueue });
+      await stage.startWorker({ env: { CAMBIST_TASK_QUEUE: taskQueue } });
       const first = await run.report();
       assert.equal(first.status, 'CANCELLED');
       assert.equal((await run.handle.describe()).status.name, 'CANCELLED');

@@ -52,7 +52,7 @@ describe('a worker killed', { concurrency: 6 }, () => {
       const doomed = startDoomedWorker({ ...stage.env, CAMBIST_TASK_QUEUE: taskQueue }, point);
       const run = await stage.start(convertPolicy(), { taskQueue });
       assert.equal(await doomed.gone, 'SIGKILL');
-      const worker = await stage.startWorker({ taskQueue });
+      const worker = await stage.startWorker({ env: { CAMBIST_TASK_QUEUE: taskQueue } });
       const report = await run.report();
       assertDoneOnce(run, report);
       assert.deepEqual(report.totals, [

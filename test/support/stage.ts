@@ -50,7 +50,8 @@ export type Stage = {
   /** The environment of a worker or command on this stage. */
   readonly env: NodeJS.ProcessEnv;
   readonly folder: string;
-  startWorker(options?: Partial<WorkerOptions> & { readonly taskQueue?: string }): Promise<StageWorker>;
+  /** `env` is what differs from the stage's own. */
+  startWorker(options?: Partial<WorkerOptions>): Promise<StageWorker>;
   /** Starts a run of a policy's text; its name is made unique unless one is given. */
   start(policyText: string, options?: StartOptions): Promise<Run>;
   /** Takes the service away; `reopenSandbox` brings it back as it was. */
@@ -143,9 +144,10 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     temporal,
     env,
     folder,
-    startWorker: async ({ taskQueue = env['CAMBIST_TASK_QUEUE'], ...more } = {}) => {
-      const settings = await loadSettings({ ...env, CAMBIST_TASK_QUEUE: taskQueue }, folder);
-      const worker = await startWorker({ settings, env, ...more });
+    startWorker: async ({ env: more = {}, ...rest } = {}) => {
+      const ownEnv = { ...env, ...more };
+      const settings = await loadSettings(ownEnv, folder);
+      const worker = await startWorker({ settings, env: ownEnv, ...rest });
       const running = { ...worker, ended: worker.run() };
       workers.push(running);
       return running;
