@@ -78,7 +78,11 @@ async function keptOf(handle: WorkflowHandle): Promise<string> {
   const failure: unknown = await handle.result().catch((error: unknown) => error);
   const chain: unknown[] = [];
   for (let error: unknown = failure; error instanceof Error; error = error.cause)
-    chain.push(error.message, error.stack, { ...error, cause: null });
+    chain.push(
+      error.message,
+      error.stack,
+      Object.entries(error).filter(([name]) => name !== 'cause'),
+    );
   return textsIn([await handle.fetchHistory(), (await handle.describe()).raw, chain]);
 }
 

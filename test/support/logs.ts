@@ -23,8 +23,7 @@ export function loggedLines(): readonly string[] {
 /** Errors with their messages and stacks, which JSON leaves out. */
 function textOf(meta: unknown): string {
   return JSON.stringify(meta, (_, value: unknown) => {
-    if (value instanceof Error)
-      return { ...value, message: value.message, stack: value.stack, cause: value.cause };
+    if (value instanceof Error) return [value.message, value.stack, value.cause, Object.entries(value)];
     return typeof value === 'bigint' ? String(value) : value;
   });
 }
