@@ -1,78 +1,80 @@
 /**
- * `awaitSettlement`: one poll an attempt; the wait between two is the retry's `nextRetryDelay`, which costs no event.
- * Ends when the money is there (or the trade says it is settled), or when the service's word says it never will be.
+ * `awaitSettlement`: one poll an attempt. Ends when the money is there (or the trade says it is settled), when the
+ * service's word says it never will be, or when the service cannot be asked and people should know.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { compare, sum } from '../domain/money.ts';
-import { isOfRun } from '../domain/plan.ts';
-import { generationOf } from '../domain/references.ts';
-import type { Reply } from '../domain/reply.ts';
 import { LOOK_BACK_MS } from '../domain/looks.ts';
+import { compare, equal, sum } from '../domain/money.ts';
+import type { Withdrawal } from '../domain/records.ts';
+import { generationOf } from '../domain/references.ts';
+import type { Wait } from '../domain/stepper.ts';
 import { sweep } from '../service/observe.ts';
 import type { Activities, Settlement, SettlementCall } from '../workflows/calls.ts';
-import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
-import { notYet } from './not-yet.ts';
+import { foreignReader, notYet, told, unanswered } from './polling.ts';
 
 export const awaitSettlement =
   (deps: Deps): Activities['awaitSettlement'] =>
   (call) =>
-    beating(async () => {
-      deps.reached('before settlement poll');
-      const settlement = await poll(deps, call);
-      deps.reached('before result');
-      return settlement;
-    });
+    beating(() => poll(deps, call));
 
 async function poll(deps: Deps, call: SettlementCall): Promise<Settlement> {
-  const missing = call.until === 'funds' ? await missingFunds(deps, call) : null;
-  if (missing === 'none') return { kind: 'settled', status: null };
-  const status = await tradeStatus(deps, call);
+  const foreign = foreignReader(deps, call.plan);
+  if (foreign !== null) return { kind: 'wait', wait: foreign };
+  const read = await tradeStatus(deps, call);
+  if ('wait' in read) return { kind: 'wait', wait: read.wait };
+  const { status } = read;
   const { settled, failed } = deps.facts.tradeWords;
+  // A failed trade brings no money, however much of it is there from elsewhere.
   if (failed.includes(status)) return { kind: 'failed', status };
   // In a run that did not begin by itself, payments may have gone out already and taken the money: the word counts too.
   const maybePaid = call.plan.pinnedFor !== ActivityContext.current().info.workflowExecution?.runId;
   if ((call.until === 'status' || maybePaid) && settled.includes(status)) return { kind: 'settled', status };
-  throw notYet(
-    null,
-    `Leg "${call.leg}" waits for ${missing ?? 'a settled word'}; the service says "${status}" of its trade ${call.tradeId}`,
-  );
+  if (call.until === 'status') throw notYet(waitsFor(call, 'a settled word', status));
+
+  const balances = told(deps, await deps.reader.balances());
+  if (balances.kind !== 'DONE')
+    return { kind: 'wait', wait: unanswered('The balances could not be read', balances) };
+  const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
+  const unpaid = maybePaid ? await stillUnpaid(deps, call) : call.unpaid;
+  const needed = sum(unpaid.map((payment) => payment.amount));
+  if (compare(there, needed) >= 0) return { kind: 'settled', status };
+  throw notYet(waitsFor(call, `${needed} ${call.currency} to be withdrawable (${there} are)`, status));
 }
 
-/** `none` when what is withdrawable covers what this run still has to pay, else what is missing, in words. */
-async function missingFunds(deps: Deps, call: SettlementCall): Promise<string> {
-  const balances = told(deps, await deps.reader.balances());
-  if (balances.kind !== 'DONE') throw notYet(balances, 'The balances could not be read');
-  const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
-  const needed = sum(call.unpaid.map((payment) => payment.amount));
-  if (compare(there, needed) >= 0) return 'none';
-  // What was paid before a reset is no longer to be paid.
+function waitsFor(call: SettlementCall, goal: string, status: string): string {
+  return `Leg "${call.leg}" waits for ${goal}; the service says "${status}" of its trade ${call.tradeId}`;
+}
+
+/** What was paid before a reset is no longer to be paid: by its tag, or, where lists show none, by what could be it. */
+async function stillUnpaid(deps: Deps, call: SettlementCall): Promise<SettlementCall['unpaid']> {
+  const { opensAtMs } = call.plan.fences;
   const { records } = await sweep(deps.reader.listWithdrawals, {
-    sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
-    wanted: (record) => isOfRun(call.plan.run, record.tag),
+    sinceMs: opensAtMs - LOOK_BACK_MS,
+    wanted: (record) => record.currency === call.currency && Date.parse(record.createdAt) >= opensAtMs,
   });
-  const unsent = call.unpaid.filter(
-    ({ reference }) => !records.some((record) => generationOf(reference, record.tag ?? '') !== null),
-  );
-  const left = sum(unsent.map((payment) => payment.amount));
-  return compare(there, left) >= 0 ? 'none' : `${left} ${call.currency} to be withdrawable (${there} are)`;
+  return call.unpaid.filter((payment) => !records.some((record) => mayBe(payment, record)));
+}
+
+function mayBe(payment: SettlementCall['unpaid'][number], record: Withdrawal): boolean {
+  if (record.tag !== null) return generationOf(payment.reference, record.tag) !== null;
+  const sameAccount = record.withdrawalAccountId === null || record.withdrawalAccountId === payment.account;
+  return sameAccount && equal(record.withdrawalAmount, payment.amount);
 }
 
 /** The service's word for a trade: by its id, or by the list where that answer cannot be read. */
-async function tradeStatus(deps: Deps, call: SettlementCall): Promise<string> {
+async function tradeStatus(
+  deps: Deps,
+  call: SettlementCall,
+): Promise<{ readonly status: string } | { readonly wait: Wait }> {
   const byId = told(deps, await deps.reader.trade(call.tradeId));
-  if (byId.kind === 'DONE' && byId.value.record.status !== null) return byId.value.record.status;
+  if (byId.kind === 'DONE') return { status: byId.value.record.status };
   const { records, stopped } = await sweep(deps.reader.listTrades, {
     sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
     wanted: (trade) => trade.id === call.tradeId,
   });
   const [record] = records;
-  if (record !== undefined) return record.status;
-  throw notYet(stopped ?? byId, `Trade ${call.tradeId} could not be read`);
-}
-
-function told<T>(deps: Deps, reply: Reply<T>): Reply<T> {
-  clockSkew.note(deps.clock, reply);
-  return reply;
+  if (record !== undefined) return { status: record.status };
+  return { wait: unanswered(`Trade ${call.tradeId} could not be read`, stopped ?? byId) };
 }

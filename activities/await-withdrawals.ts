@@ -1,32 +1,31 @@
 /**
  * `awaitWithdrawals`: one poller for all accepted payments of a run, reading list pages instead of one GET per item.
- * One poll an attempt. Ends as soon as some payment has reached a last word; a word in neither list waits and says so.
+ * One poll an attempt. Ends as soon as some payment's last word is news; a word in neither list waits and says so.
  */
 import { LOOK_BACK_MS } from '../domain/looks.ts';
 import type { Withdrawal } from '../domain/records.ts';
 import { sweep } from '../service/observe.ts';
 import type { Activities, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/calls.ts';
-import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
-import { notYet } from './not-yet.ts';
+import { attemptOfPoll, foreignReader, notYet, told, unanswered } from './polling.ts';
+
+/** While other payments are still to be sent, a poll ends after so many attempts: some minutes. */
+const POLLS_WHILE_OTHERS_OPEN = 20;
 
 export const awaitWithdrawals =
   (deps: Deps): Activities['awaitWithdrawals'] =>
   (call) =>
-    beating(async () => {
-      deps.reached('before payment poll');
-      const answer = await poll(deps, call);
-      deps.reached('before result');
-      return answer;
-    });
+    beating(() => poll(deps, call));
 
 async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswer> {
+  const foreign = foreignReader(deps, call.plan);
+  if (foreign !== null) return { ended: [], wait: foreign };
   const ids = new Set(call.items.map((item) => item.withdrawalId));
   const { records, stopped } = await sweep(deps.reader.listWithdrawals, {
     sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
     wanted: (record: Withdrawal) => ids.has(record.id),
-    onReply: (reply) => clockSkew.note(deps.clock, reply),
+    onReply: (reply) => told(deps, reply),
   });
   const { paid, failed } = deps.facts.withdrawalWords;
   const statusById = new Map(records.map((record) => [record.id, record.status]));
@@ -37,10 +36,11 @@ async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswe
     const news = isPaid ? !item.paid : failed.includes(status);
     return news ? [{ id: item.id, status, paid: isPaid }] : [];
   });
-  if (ended.length > 0) return { ended };
+  if (ended.length > 0) return { ended, wait: null };
+  if (stopped !== null) return { ended, wait: unanswered('The withdrawals could not be read', stopped) };
+  if (call.othersOpen && attemptOfPoll() >= POLLS_WHILE_OTHERS_OPEN) return { ended, wait: null };
   const words = [...new Set(statusById.values())].join(', ');
   throw notYet(
-    stopped,
     `${call.items.length} payment(s) wait for their last word; the service says: ${words || 'nothing yet'}`,
   );
 }

@@ -15,8 +15,11 @@ export const createWithdrawals =
         otherWithdrawalIds: call.acceptedIds,
       });
       const items = await Promise.all(
-        call.items.map(async ({ payment, amount, state }) => {
-          const step = await driver.run(payment.id, createWithdrawalSteps(context, payment, amount, state));
+        call.items.map(async ({ payment, amount, state, unwanted }) => {
+          const step = await driver.run(
+            payment.id,
+            createWithdrawalSteps(context, payment, amount, state, unwanted),
+          );
           return { id: payment.id, step };
         }),
       );

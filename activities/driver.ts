@@ -74,13 +74,14 @@ export class Driver {
     readonly othersAccepted: boolean;
     readonly otherWithdrawalIds: readonly string[];
   }): Context {
-    const { service, facts, clock } = this.#deps;
+    const { service, reader, facts, clock } = this.#deps;
     return {
       plan: this.#call.plan,
       originalRunId: this.#call.originalRunId,
       attempt: this.#attempt,
       facts,
       credentials: { mode: service.mode, organisation: service.organisation, keyName: service.keyName },
+      reader: { mode: reader.mode, organisation: reader.organisation },
       ...item,
       nowMs: clock.wallMs,
       skewMs: clockSkew.latestMs,
@@ -152,7 +153,9 @@ export class Driver {
         const { account, currency, amount, reference } = effect.request;
         const idempotencyKey = this.#key('withdrawals', reference, null);
         return this.#told(
-          await service.createWithdrawal({ account, currency, amount, tag: reference, idempotencyKey }),
+          await wellFormed(() =>
+            service.createWithdrawal({ account, currency, amount, tag: reference, idempotencyKey }),
+          ),
         );
       }
     }

@@ -257,11 +257,17 @@ export function isDefinitive(code: string): boolean {
   return DEFINITIVE[classOf({ code, details: {} })];
 }
 
+/** The nonce was used before: an earlier copy of this very request may have been accepted (heading "JWT"). */
+export function isNonceReplay(error: Pick<ServiceError, 'code' | 'details'>): boolean {
+  const reason = error.details['reason'];
+  return error.code === 'AUTH_TOKEN_INVALID' && typeof reason === 'string' && /replay/i.test(reason);
+}
+
 /** The class of an error: by its code; `nonce_replay` may be the echo of an accepted copy; unknown codes prove nothing. */
 export function classOf(
   error: Pick<ServiceError, 'code' | 'details'> & { retryStrategy?: string },
 ): ReplyClass {
-  if (error.code === 'AUTH_TOKEN_INVALID' && error.details['reason'] === 'nonce_replay') {
+  if (isNonceReplay(error)) {
     return 'check state, then retry';
   }
   const row = Object.hasOwn(DECISIONS, error.code) ? DECISIONS[error.code as Code] : null;

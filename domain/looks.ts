@@ -82,11 +82,13 @@ export type PaymentIdentity = {
   readonly failedWords: readonly string[];
 };
 
-/** True when a withdrawal is this payment's by tag (any generation) or by the id that the service gave us. */
+/**
+ * True when a withdrawal is this payment's by tag (any generation), or, without a tag, by the id that the service gave
+ * us. One with the tag or the id of another payment never is.
+ */
 export function isWithdrawalOf(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
-  return (
-    generationOf(payment.reference, withdrawal.tag ?? '') !== null || payment.ownIds.includes(withdrawal.id)
-  );
+  if (withdrawal.tag !== null) return generationOf(payment.reference, withdrawal.tag) !== null;
+  return payment.ownIds.includes(withdrawal.id) && !payment.otherIds.includes(withdrawal.id);
 }
 
 /** True when an untagged withdrawal could be this payment: enough to forbid "absent", never enough to adopt. */

@@ -4,10 +4,12 @@
  */
 import { Decimal } from 'decimal.js';
 
-/** Wide enough for any product of two amounts of the interface; exponents never printed. */
-const Exact = Decimal.clone({ precision: 80, toExpNeg: -1000, toExpPos: 1000 });
+/** Wide enough for any product of two amounts that are read; exponents never printed. */
+const Exact = Decimal.clone({ precision: 800, toExpNeg: -1000, toExpPos: 1000 });
 
 const DECIMAL = /^-?[0-9]+(\.[0-9]+)?$/;
+/** As long as an amount in a reply may be. */
+const MAX_LENGTH = 200;
 
 /** How a value with too many decimals is cut: towards zero, or to the nearest with ties to even. */
 export type Rounding = 'down' | 'half-even' | 'up';
@@ -20,7 +22,7 @@ const MODES: Record<Rounding, Decimal.Rounding> = {
 
 /** True for a decimal text without exponent, plus sign or separators. */
 export function isDecimal(text: string): boolean {
-  return text.length <= 60 && DECIMAL.test(text);
+  return text.length <= MAX_LENGTH && DECIMAL.test(text);
 }
 
 /** Canonical text of a decimal: no leading zeros, no trailing zeros behind the point. */

@@ -218,21 +218,20 @@ function amountOfTrade(trade: Trade): LegAmount | null {
 }
 
 function compilePayments(input: CompileInput, legs: readonly Leg[]): Payment[] {
-  const leg = legs[0];
+  const [leg] = legs;
+  // Without a leg there is nothing to convert, and so nothing to pay.
+  if (leg === undefined) return [];
   const currency = input.policy.convert.buy;
-  return input.policy.withdraw.flatMap((spec): Payment[] => {
+  return input.policy.withdraw.map((spec): Payment => {
     const payment = {
       id: spec.id,
       reference: reference(input.run, spec.id),
       account: spec.account,
       currency,
     };
-    if (spec.amount.kind === 'fixed')
-      return [{ ...payment, amount: spec.amount, dependsOn: leg?.id ?? null }];
-    // Without a leg there are no proceeds, and so nothing to pay.
-    if (leg === undefined) return [];
+    if (spec.amount.kind === 'fixed') return { ...payment, amount: spec.amount, dependsOn: leg.id };
     const decimals = input.decimalsOf(currency);
-    return [{ ...payment, amount: { ...spec.amount, leg: leg.id, decimals }, dependsOn: leg.id }];
+    return { ...payment, amount: { ...spec.amount, leg: leg.id, decimals }, dependsOn: leg.id };
   });
 }
 

@@ -6,7 +6,7 @@ import { rateOf } from './guard.ts';
 import { sum } from './money.ts';
 import type { Leg, Payment, Plan } from './plan.ts';
 import { runName, type RunName } from './references.ts';
-import type { Hold, Problem } from './stepper.ts';
+import type { Hold, Problem, SendState } from './stepper.ts';
 import { NEW_LEG, type LegState, type Traded } from './trade-steps.ts';
 import { NEW_PAYMENT, type Accepted, type PaymentState } from './withdrawal-steps.ts';
 
@@ -116,14 +116,20 @@ export function adoptPlan(state: RunState, plan: Plan): void {
 
 /** What one history of a run hands on to the next: what is known of its items, by their ids. */
 export type Carried = {
+  /** Null while there is none. */
+  readonly plan: Plan | null;
+  /** The Temporal run that hands on. */
+  readonly runId: string;
   readonly legs: readonly (Omit<LegRecord, 'leg'> & { readonly id: string })[];
   readonly payments: readonly (Omit<PaymentRecord, 'payment'> & { readonly id: string })[];
   readonly cancelled: boolean;
   readonly evidence: readonly Evidence[];
 };
 
-export function carry(state: RunState): Carried {
+export function carry(state: RunState, runId: string): Carried {
   return {
+    plan: state.plan,
+    runId,
     legs: state.legs.map(({ leg, ...record }) => ({ ...record, id: leg.id })),
     payments: state.payments.map(({ payment, ...record }) => ({ ...record, id: payment.id })),
     cancelled: state.cancelled,
@@ -133,18 +139,26 @@ export function carry(state: RunState): Carried {
 
 /**
  * Takes over what an earlier history knew of the items of the same plan. It was handed on between two writes, so that
- * it is whole: the Temporal run that goes on, `runId`, knows it as its own. A reset of it does not.
+ * what it knew as its own is whole: the Temporal run that goes on, `runId`, knows it as its own. A reset of it does not.
  */
 export function takeOver(state: RunState, carried: Carried, runId: string): void {
+  const { plan } = state;
+  // Whoever made the plan over an empty service knows of every item, also of those that it never asked about.
+  const madePin = plan !== null && plan.pinnedFor === carried.runId && !plan.foundRecords;
+  const taken = <Known extends SendState>(known: Known): Known => {
+    if (known.knownIn === carried.runId) return { ...known, knownIn: runId };
+    if (known.knownIn !== null || !madePin) return known;
+    return { ...known, knownIn: runId, knownAtMs: plan.pinnedAtMs, knownSinceMs: plan.pinnedAtMs };
+  };
   for (const record of state.legs) {
     const { id: _, ...known } = carried.legs.find(({ id }) => id === record.leg.id) ?? { id: null };
     Object.assign(record, known, { waiting: null });
-    record.state = { ...record.state, knownIn: runId };
+    record.state = taken(record.state);
   }
   for (const record of state.payments) {
     const { id: _, ...known } = carried.payments.find(({ id }) => id === record.payment.id) ?? { id: null };
     Object.assign(record, known, { waiting: null });
-    record.state = { ...record.state, knownIn: runId, openedIn: runId };
+    record.state = { ...taken(record.state), openedIn: runId };
   }
   state.cancelled = carried.cancelled;
   state.evidence = [...carried.evidence];

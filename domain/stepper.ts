@@ -96,6 +96,9 @@ export type Attempt = {
   readonly sendWithinMs: number;
 };
 
+/** Whom a key belongs to, and for which environment. */
+export type Owner = Pick<Plan['credentials'], 'mode' | 'organisation'>;
+
 /** What the steps may know besides the item. */
 export type Context = {
   readonly plan: Omit<Plan, 'legs' | 'payments' | 'policy'>;
@@ -103,8 +106,10 @@ export type Context = {
   readonly originalRunId: string;
   readonly attempt: Attempt;
   readonly facts: ServiceFacts;
-  /** Organisation, mode and key of the worker that runs this call. */
+  /** Organisation, mode and key with which the worker that runs this call writes. */
   readonly credentials: Plan['credentials'];
+  /** Those with which it looks. */
+  readonly reader: Owner;
   /** Whether another item of this run was accepted: tells a wrong item from a bug of ours. */
   readonly othersAccepted: boolean;
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
@@ -142,8 +147,13 @@ export type Doubt = { readonly lastSendMs: number; readonly absentAtMs: number |
 export type SendState = {
   /** Temporal run in which all of this was learned; null when nothing was. */
   readonly knownIn: string | null;
+  /** When this was last confirmed, and first in that Temporal run; epoch milliseconds. */
+  readonly knownAtMs: number;
+  readonly knownSinceMs: number;
   /** Some write of this item has left, or may have. */
   readonly sent: boolean;
+  /** Names of the API keys under which sends left, or may have, whose fate is not settled. */
+  readonly sentUnder: readonly string[];
   readonly doubt: Doubt | null;
   /** Sends in a row that ended in a wait: drives the backoff. */
   readonly tries: number;
@@ -157,7 +167,10 @@ export type SendState = {
 
 export const NOTHING_SENT: SendState = Object.freeze({
   knownIn: null,
+  knownAtMs: 0,
+  knownSinceMs: 0,
   sent: false,
+  sentUnder: [],
   doubt: null,
   tries: 0,
   shortOf: null,
@@ -167,8 +180,8 @@ export const NOTHING_SENT: SendState = Object.freeze({
 
 /** A send can be accepted until its token has expired; the client's tokens live this long (heading "JWT"). */
 export const TOKEN_LIFE_MS = 45_000;
-/** A pin older than this may have been restored from a backup behind our back. */
-const FRESH_PIN_MS = 30_000;
+/** No backup is restored faster than this; what is older may have been, behind our back. */
+const FRESH_MS = 30_000;
 /** Clocks further apart than this make every life and fence unreliable. */
 const MAX_SKEW_MS = 10_000;
 /** A wait for the service that is longer than this is shown as an outage. */
@@ -187,25 +200,40 @@ export function recall<State extends SendState>(
   call: 'quote' | 'trade' | 'withdrawal',
 ): { readonly fresh: boolean; readonly state: State } {
   const { attempt, plan } = context;
+  const now = context.nowMs();
   const wasReset = attempt.runId !== context.originalRunId;
   const madePin = plan.pinnedFor === attempt.runId && !plan.foundRecords;
   // A quote moves no money: a repeated attempt of asking for one has sent nothing.
   const firstAttempt = attempt.number === 1 || call === 'quote';
-  const young = call === 'withdrawal' || context.nowMs() - plan.pinnedAtMs < FRESH_PIN_MS;
-  const known = { ...state, knownIn: attempt.runId };
+  const young = call === 'withdrawal' || now - plan.pinnedAtMs < FRESH_MS;
+  const knownHere = state.knownIn === attempt.runId;
+  const known: State = {
+    ...state,
+    knownIn: attempt.runId,
+    knownAtMs: now,
+    knownSinceMs: knownHere ? state.knownSinceMs : now,
+  };
   if (madePin && !wasReset && firstAttempt && !state.sent && young) return { fresh: true, state: known };
-  if (state.knownIn === attempt.runId && firstAttempt) return { fresh: false, state: known };
+  // A restored history has the same run id: without a quote in hand, only what was learned just now is whole.
+  const whole = knownHere && firstAttempt && (call !== 'quote' || now - state.knownAtMs < FRESH_MS);
+  if (whole) return { fresh: false, state: known };
   // Whoever sent it, in the run before a reset or in the attempt before this one, started before this moment.
-  const from = wasReset || !firstAttempt ? attempt.startedAtMs : attempt.runStartedAtMs;
+  const resetBefore = wasReset ? known.knownSinceMs : attempt.runStartedAtMs;
+  const from = firstAttempt ? resetBefore : attempt.startedAtMs;
   const lastSendMs = from + attempt.sendWithinMs + TOKEN_LIFE_MS;
   return {
     fresh: false,
     state: {
       ...known,
       sent: true,
+      sentUnder: withName(state.sentUnder, plan.credentials.keyName),
       doubt: deepen(state.doubt, lastSendMs, 'an earlier attempt may have sent it'),
     },
   };
+}
+
+function withName(names: readonly string[], name: string): readonly string[] {
+  return names.includes(name) ? names : [...names, name];
 }
 
 /** Doubt that lasts at least until `lastSendMs`. Looks made before that prove nothing about the later send. */
@@ -217,7 +245,21 @@ function deepen(doubt: Doubt | null, lastSendMs: number, why: string): Doubt {
 /** State after a send whose fate is unknown: it can be accepted until its token has expired. */
 export function unknownSend<State extends SendState>(context: Context, state: State, why: string): State {
   const lastSendMs = context.nowMs() + TOKEN_LIFE_MS;
-  return { ...state, sent: true, tries: state.tries + 1, doubt: deepen(state.doubt, lastSendMs, why) };
+  return {
+    ...leftUnder(context, state),
+    tries: state.tries + 1,
+    doubt: deepen(state.doubt, lastSendMs, why),
+  };
+}
+
+/** State after a send that left, whatever became of it. */
+export function leftUnder<State extends SendState>(context: Context, state: State): State {
+  return { ...state, sent: true, sentUnder: withName(state.sentUnder, context.credentials.keyName) };
+}
+
+/** State in which no earlier send is in doubt any more. */
+export function withoutDoubt<State extends SendState>(state: State): State {
+  return { ...state, doubt: null, sentUnder: [] };
 }
 
 /**
@@ -235,7 +277,7 @@ export function settleByTime<State extends SendState>(
   const halfMs = doubt.lastSendMs + settleDoubtMs / 2;
   const endMs = doubt.lastSendMs + settleDoubtMs;
   if (now >= endMs && doubt.absentAtMs !== null && doubt.absentAtMs < now) {
-    return { over: true, state: { ...state, doubt: null }, nextLookMs: 0 };
+    return { over: true, state: withoutDoubt(state), nextLookMs: 0 };
   }
   if (now < halfMs) return { over: false, state, nextLookMs: halfMs - now };
   const absentAtMs = doubt.absentAtMs ?? now;
@@ -246,31 +288,43 @@ export function settleByTime<State extends SendState>(
   };
 }
 
-/** Step 2: a worker with another organisation or mode than the plan's sends nothing for it; null when all is well. */
-export function foreignCredentials(context: Context): Problem | null {
-  const { credentials, plan } = context;
-  const same =
-    credentials.mode === plan.credentials.mode && credentials.organisation === plan.credentials.organisation;
-  if (same) return null;
+/**
+ * Step 2: a worker whose keys, to write or to read, are of another organisation or mode than the plan's sends nothing
+ * for it and proves nothing by its looks; null when all is well.
+ */
+export function foreignCredentials(
+  context: { readonly credentials: Owner; readonly reader: Owner } & Pick<Context, 'plan'>,
+): Problem | null {
+  const { plan } = context;
+  const foreign = [context.credentials, context.reader].find(
+    ({ mode, organisation }) =>
+      mode !== plan.credentials.mode || organisation !== plan.credentials.organisation,
+  );
+  if (foreign === undefined) return null;
   return {
     code: 'CREDENTIALS_DIFFER',
     item: null,
-    message: `The worker runs for ${credentials.organisation} in ${credentials.mode}, the plan was made for ${plan.credentials.organisation} in ${plan.credentials.mode}.`,
-    fix: 'Start a worker with the key file and mode of the plan; the run then goes on by itself.',
+    message: `The worker runs for ${foreign.organisation} in ${foreign.mode}, the plan was made for ${plan.credentials.organisation} in ${plan.credentials.mode}.`,
+    fix: 'Start a worker with the key files and mode of the plan; the run then goes on by itself.',
   };
 }
 
-/** True when the worker holds another API key of the right organisation than the plan was made with. */
-export function isOtherKey(context: Context): boolean {
-  return context.credentials.keyName !== context.plan.credentials.keyName;
+/**
+ * True when a send in doubt left under another API key than the worker's: keys may belong to the API key, so that the
+ * same key again would be no look.
+ */
+export function isOtherKey(context: Context, state: SendState): boolean {
+  return state.doubt !== null && state.sentUnder.some((name) => name !== context.credentials.keyName);
 }
 
-/** Clocks too far apart: lives and fences cannot be trusted, so nothing is written. */
-export function skewedClock(context: Context): Problem | null {
+/** Clocks too far apart: lives and fences cannot be trusted, so nothing is written. One read tells anew when in doubt. */
+export function* checkClock(context: Context): Steps<Problem | null> {
+  if (context.skewMs() !== null && skewOf(context.skewMs()) === null) return null;
+  yield* ask<'read balances'>({ kind: 'read balances' });
   return skewOf(context.skewMs());
 }
 
-/** As `skewedClock`, for a skew in milliseconds; null is no problem: nothing told yet. */
+/** What is wrong with a skew in milliseconds; null is no problem: nothing told yet. */
 export function skewOf(skewMs: number | null): Problem | null {
   if (skewMs === null || Math.abs(skewMs) <= MAX_SKEW_MS) return null;
   return {
@@ -300,20 +354,50 @@ export function nameOf(reply: Reply<unknown>): string {
   }
 }
 
-/** The service's words about a reply, for a person. */
+/**
+ * What a reply said, for a person. The service's free text is left out: it may name a beneficiary (M6). Of its details
+ * only the figures that the interface lists are shown.
+ */
 export function explain(reply: Reply<unknown>): string {
   switch (reply.kind) {
     case 'DONE':
       return 'The service accepted it.';
     case 'REFUSED':
-      return `The service answered ${reply.error.code}: ${reply.error.message}`;
+      return `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
     case 'NOT_SENT':
       return `The service could not be reached: ${reply.reason}`;
     case 'UNKNOWN':
       return reply.error === null
         ? `No usable answer: ${reply.reason}`
-        : `The service answered ${reply.error.code}: ${reply.error.message}`;
+        : `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
   }
+}
+
+const FIGURES = [
+  'requiredAmount',
+  'availableAmount',
+  'outstandingAmount',
+  'requestedAmount',
+  'limitAmount',
+  'minimumAmount',
+  'usedAmount',
+  'maxDecimals',
+  'currency',
+  'pair',
+  'expiredAt',
+  'consumedAt',
+  'status',
+  'reason',
+];
+
+function figures(details: Readonly<Record<string, unknown>>): string {
+  const shown = FIGURES.flatMap((name) => {
+    const value = details[name];
+    const plain =
+      typeof value === 'number' || (typeof value === 'string' && /^[A-Za-z0-9 .:_/-]{1,40}$/.test(value));
+    return plain ? [`${name} ${value}`] : [];
+  });
+  return shown.length === 0 ? '' : ` (${shown.join(', ')})`;
 }
 
 /** A reply as a problem of an item. */

@@ -3,7 +3,7 @@
  * entries, one per activity: `requestQuoteSteps` and `executeTradeSteps`. The reference stays the same across quotes;
  * the key changes with the quote, which is single-use.
  */
-import { backoffMs, waitMs } from './decisions.ts';
+import { backoffMs, classOfReply, waitMs, type ReplyClass } from './decisions.ts';
 import { keepsGuard } from './guard.ts';
 import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look } from './looks.ts';
 import { compare, equal } from './money.ts';
@@ -16,11 +16,13 @@ import {
   NOTHING_SENT,
   SLOW_LOOK_MS,
   ask,
+  checkClock,
   configurationWait,
   executedNothing,
   followUp,
   foreignCredentials,
   isOtherKey,
+  leftUnder,
   problemOf,
   readWordsAbout,
   recall,
@@ -28,10 +30,10 @@ import {
   resourceIdOf,
   settleByTime,
   settleTimeMs,
-  skewedClock,
   triedAgain,
   unknownSend,
   unreadable,
+  withoutDoubt,
   type Context,
   type Hold,
   type Problem,
@@ -55,9 +57,19 @@ export type LegState = SendState & {
   readonly quote: QuoteInHand | null;
   /** Quotes asked for, those after a hold not counted. */
   readonly quotes: number;
+  /** The leg was held: its next quote does not count. */
+  readonly held: boolean;
+  /** The dead quote has been sent once more at the end of doubt, and that settled nothing against it. */
+  readonly probed: boolean;
 };
 
-export const NEW_LEG: LegState = Object.freeze({ ...NOTHING_SENT, quote: null, quotes: 0 });
+export const NEW_LEG: LegState = Object.freeze({
+  ...NOTHING_SENT,
+  quote: null,
+  quotes: 0,
+  held: false,
+  probed: false,
+});
 
 /** A trade as the plan needs it: both sides filled in, whichever was asked for. */
 export type Traded = {
@@ -117,15 +129,15 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
       settlement: context.plan.quote.settlement,
     },
   });
-  const after: LegState = state.shortOf === null ? { ...state, quotes: state.quotes + 1 } : state;
-  if (reply.kind !== 'DONE') return yield* refusedQuote(context, leg, after, reply);
+  if (reply.kind !== 'DONE') return yield* refusedQuote(context, leg, state, reply);
+  const after: LegState = { ...state, quotes: state.held ? state.quotes : state.quotes + 1 };
 
   const odd = oddQuote(context, leg, reply.value, reply.facts.replayed);
   if (odd !== null) return yield* endAfterLook(context, leg, after, odd);
   const quote = inHand(context, reply.value, sentAtMs);
   const bad = outsideBounds(context, leg, quote);
   if (bad !== null) return yield* endAfterLook(context, leg, after, bad);
-  return { kind: 'quoted', state: { ...after, quote, tries: 0 } };
+  return { kind: 'quoted', state: { ...after, quote, tries: 0, held: false, shortOf: null, probed: false } };
 }
 
 /** Trades the quote in hand, unless the leg is done, unwanted, outside its fence, or the quote is dead. */
@@ -135,17 +147,10 @@ export function* executeTradeSteps(context: Context, leg: Leg, before: LegState)
   const { state } = opened;
   const { quote } = state;
 
-  // Keys may belong to the API key: under another one the same again is no longer the same.
-  const foreignKey = state.doubt !== null && isOtherKey(context);
-  if (
-    state.spent !== null ||
-    foreignKey ||
-    quote === null ||
-    context.nowMs() + MIN_QUOTE_LIFE_MS > quote.usableUntilMs
-  ) {
+  const isDead = quote === null || context.nowMs() + MIN_QUOTE_LIFE_MS > quote.usableUntilMs;
+  if (quote === null || isDead || state.spent !== null || isOtherKey(context, state))
     return yield* deadQuote(context, leg, state);
-  }
-  const skewed = skewedClock(context);
+  const skewed = yield* checkClock(context);
   if (skewed !== null) return wait(triedAgain(state), configurationWait(skewed, state.tries));
 
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
@@ -164,12 +169,14 @@ function* open(
     return { step: wait(triedAgain(before), configurationWait({ ...foreign, item: leg.id }, before.tries)) };
 
   const { fresh, state } = recall(context, before, call);
-  if (!fresh) {
-    const look = yield* lookForLeg(context, leg, state);
-    const seen = conclude(leg, state, look);
-    if (seen !== null) return { step: seen };
-  }
+  const look: Look<Trade> = fresh ? { kind: 'absent' } : yield* lookForLeg(context, leg, state);
+  const seen = conclude(leg, state, look);
+  if (seen !== null && look.kind !== 'differs') return { step: seen };
   const { cancelled, decision } = yield* readWordsAbout(leg.id);
+  // A record that contradicts the plan stops the leg, until a person has decided over it.
+  if (seen !== null && decision?.kind === 'not executed')
+    return { step: { kind: 'not traded', state, problem: decidedAgainst(leg, decision) } };
+  if (seen !== null) return { step: seen };
   if (decision !== null) return { step: yield* carryOutDecision(context, leg, state, decision) };
   if (cancelled) return { step: yield* endUnsent(context, leg, state, cancelledLeg(leg)) };
 
@@ -218,14 +225,19 @@ function* afterTrade(
 ): Steps<LegStep> {
   const follow = followUp(reply);
   const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
-  const sent: LegState = { ...state, sent: state.sent || reply.kind !== 'NOT_SENT', tries: state.tries + 1 };
+  // Whatever its class: a reply that was not understood, or proves nothing, leaves the send in doubt.
+  const sent: LegState =
+    reply.kind === 'UNKNOWN' && !executedNothing(reply)
+      ? unknownSend(context, state, `the answer was ${problem.code}`)
+      : { ...(reply.kind === 'NOT_SENT' ? state : leftUnder(context, state)), tries: state.tries + 1 };
   switch (follow.trade) {
     case 'adopt': {
       if (reply.kind !== 'DONE') break;
       if (
         reply.value.quoteId === quote.id &&
         isOwnEcho(leg, reply.value) &&
-        tradeDifference(leg, reply.value) === null
+        tradeDifference(leg, reply.value) === null &&
+        isQuotedAmount(leg, quote, reply.value)
       ) {
         return traded(sent, reply.value);
       }
@@ -238,67 +250,54 @@ function* afterTrade(
         10_000,
       );
     }
-    case 'same key again': {
-      const known = executedNothing(reply)
-        ? sent
-        : unknownSend(context, state, 'an answer said that it is in work');
-      return wait(known, serviceWait(problem, waitMs(reply, state.tries)));
-    }
+    case 'same key again':
+      return wait(sent, serviceWait(problem, waitMs(reply, state.tries)));
     case 'look, then same key again': {
-      const unknown = unknownSend(context, state, `the answer was ${problem.code}`);
       // The failure replayed: the same key will never say more.
       const replayed = reply.kind === 'UNKNOWN' && reply.error !== null && reply.facts.replayed === true;
       const id = resourceIdOf(reply);
       if (id !== null) {
         const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
         if (fetched.kind === 'DONE' && fetched.value.quoteId === quote.id) {
-          const seen = conclude(leg, unknown, judge(leg, fetched.value));
+          const seen = conclude(leg, sent, judge(leg, fetched.value));
           if (seen !== null) return seen;
         }
       }
-      const after: LegState = replayed ? { ...unknown, quote: null } : unknown;
-      return yield* lookThen(
-        context,
-        leg,
-        after,
-        problem,
-        Math.max(settleTimeMs(reply), backoffMs(state.tries)),
-      );
+      const after: LegState = replayed ? { ...sent, quote: null } : sent;
+      const afterMs = Math.max(settleTimeMs(reply), backoffMs(state.tries));
+      return yield* lookThen(context, leg, after, problem, afterMs);
     }
     case 'look, then new quote':
       return yield* deadQuote(context, leg, sent);
-    case 'look, then doubt': {
-      const unknown = unknownSend(context, { ...state, spent: problem }, `the answer was ${problem.code}`);
-      return yield* lookThen(context, leg, unknown, problem, 1_000);
-    }
+    case 'look, then doubt':
+      return yield* lookThen(context, leg, { ...sent, spent: problem }, problem, 1_000);
     case 'shortfall rule': {
       const dead: LegState = { ...sent, quote: null };
       if (context.plan.shortfall === 'skip') return yield* endUnsent(context, leg, dead, problem);
       // What a leg needs is known before its quote only when the sold side is planned.
       const isShown = problem.code === 'TRADE_INSUFFICIENT_BALANCE' && leg.amount?.side === 'sell';
       const afterMs = isShown ? MONEY_POLL_MS : BLIND_RETRY_MS;
-      return wait({ ...dead, shortOf: problem }, { afterMs, hold: 'money', problem });
+      return wait({ ...dead, shortOf: problem, held: true }, { afterMs, hold: 'money', problem });
     }
     case 'look, then end': {
       const dead: LegState = { ...sent, quote: null };
       if (problem.code.startsWith('VALIDATION_') && !context.othersAccepted)
-        return wait(dead, bugOfOurs(problem, state.tries));
+        return wait({ ...dead, held: true }, bugOfOurs(problem, state.tries));
       return yield* endUnsent(context, leg, dead, problem);
     }
     case 'hold':
-      return wait(sent, configurationWait(problem, state.tries));
+      return wait({ ...sent, held: true }, configurationWait(problem, state.tries));
   }
   throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.trade}".`);
 }
 
 /** A quote that cannot be traded: one look, then what is in doubt, then a person or a new quote. */
 function* deadQuote(context: Context, leg: Leg, state: LegState): Steps<LegStep> {
-  const dead: LegState = { ...state, quote: null };
-  const seen = conclude(leg, dead, yield* lookForLeg(context, leg, state));
+  const seen = conclude(leg, state, yield* lookForLeg(context, leg, state));
   if (seen !== null) return seen;
-  if (dead.doubt !== null) return yield* stayInDoubt(context, leg, dead);
-  if (dead.spent !== null) return waitForPerson(dead, dead.spent);
-  return { kind: 'requote', state: dead };
+  if (state.doubt !== null) return yield* stayInDoubt(context, leg, state);
+  const dead: LegState = { ...state, quote: null };
+  return dead.spent === null ? { kind: 'requote', state: dead } : waitForPerson(dead, dead.spent);
 }
 
 /** A look that has just found nothing, in doubt: over by time, or wait for the next look. */
@@ -306,22 +305,36 @@ function* stayInDoubt(context: Context, leg: Leg, state: LegState): Steps<LegSte
   const settled = settleByTime(context, state, context.facts.settleDoubtMs.trade);
   if (!settled.over)
     return wait(settled.state, { afterMs: settled.nextLookMs, hold: 'doubt', problem: inDoubt(leg, state) });
-  if (settled.state.spent !== null) return waitForPerson(settled.state, settled.state.spent);
-  if (settled.state.verdict !== null)
-    return yield* endAfterLook(context, leg, settled.state, settled.state.verdict);
-  return { kind: 'requote', state: settled.state };
+  const { quote, probed, spent, verdict } = state;
+  if (quote !== null && !probed && spent === null && verdict === null)
+    return yield* probe(context, leg, state, quote);
+  const over: LegState = { ...settled.state, quote: null };
+  if (over.spent !== null) return waitForPerson(over, over.spent);
+  if (over.verdict !== null) return yield* endAfterLook(context, leg, over, over.verdict);
+  return { kind: 'requote', state: over };
 }
+
+/**
+ * The last question before doubt ends by time: the same key, quote and bytes once more. A dead, single-use quote cannot
+ * trade anew; but a first send that is still in work says so, and one that came through answers with its success.
+ */
+function* probe(context: Context, leg: Leg, state: LegState, quote: QuoteInHand): Steps<LegStep> {
+  const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
+  const refused = reply.kind === 'REFUSED' && !PAUSES.includes(classOfReply(reply));
+  return yield* afterTrade(context, leg, { ...state, probed: refused }, quote, reply);
+}
+
+/** Refusals that may have been given before the service looked at the trade at all. */
+const PAUSES: readonly ReplyClass[] = ['pause the policy', 'pause everything'];
 
 /** An end that nothing sent may stand against: in doubt it waits as a verdict, else one look more. */
 function* endUnsent(context: Context, leg: Leg, state: LegState, problem: Problem): Steps<LegStep> {
-  if (state.doubt === null) return yield* endAfterLook(context, leg, state, problem);
-  const settled = settleByTime(
-    context,
-    { ...state, quote: null, verdict: problem },
-    context.facts.settleDoubtMs.trade,
-  );
-  if (settled.over) return yield* endAfterLook(context, leg, settled.state, problem);
-  return wait(settled.state, { afterMs: settled.nextLookMs, hold: 'doubt', problem: inDoubt(leg, state) });
+  // What the service called ours is for a person to decide, also when nobody wants it any more.
+  if (state.doubt === null)
+    return state.spent === null
+      ? yield* endAfterLook(context, leg, state, problem)
+      : waitForPerson(state, state.spent);
+  return yield* stayInDoubt(context, leg, { ...state, verdict: problem });
 }
 
 /** An end needs one look more (step 6). */
@@ -381,6 +394,13 @@ function judge(leg: Leg, trade: Trade): Look<Trade> {
     : { kind: 'differs', record: trade, difference };
 }
 
+/** The side that was asked for is what the quote said, also where the plan took it from live balances. */
+function isQuotedAmount(leg: Leg, quote: QuoteInHand, trade: Trade): boolean {
+  const [asked, recorded] =
+    leg.amount?.side === 'buy' ? [quote.buyAmount, trade.buyAmount] : [quote.sellAmount, trade.sellAmount];
+  return recorded !== null && equal(recorded, asked);
+}
+
 /** A missing echo of the reference is no difference; another one is. */
 function isOwnEcho(leg: Leg, trade: Trade): boolean {
   return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
@@ -392,7 +412,7 @@ function traded(state: LegState, trade: Trade): LegStep {
   const buyAmount = bySell ? trade.executedAmount : (trade.buyAmount ?? trade.executedAmount);
   return {
     kind: 'traded',
-    state: { ...state, doubt: null, quote: null, shortOf: null, verdict: null },
+    state: { ...withoutDoubt(state), quote: null, shortOf: null, verdict: null },
     traded: { tradeId: trade.id, quoteId: trade.quoteId, sellAmount, buyAmount, status: trade.status },
   };
 }
@@ -404,24 +424,20 @@ function* refusedQuote(context: Context, leg: Leg, state: LegState, reply: Reply
   switch (follow.quote) {
     case 'use it':
     case 'ask again':
-      return wait(
-        // A reply that never came, or said "later", is no quote: it does not count.
-        { ...tried, quotes: Math.max(0, tried.quotes - 1) },
-        serviceWait(problem, waitMs(reply, state.tries)),
-      );
+      return wait(tried, serviceWait(problem, waitMs(reply, state.tries)));
     case 'shortfall rule': {
       if (context.plan.shortfall === 'skip') return yield* endAfterLook(context, leg, tried, problem);
-      return wait({ ...tried, shortOf: problem }, { afterMs: BLIND_RETRY_MS, hold: 'money', problem });
+      return wait(
+        { ...tried, shortOf: problem, held: true },
+        { afterMs: BLIND_RETRY_MS, hold: 'money', problem },
+      );
     }
     case 'end the leg':
       if (problem.code.startsWith('VALIDATION_') && !context.othersAccepted)
-        return wait(tried, bugOfOurs(problem, state.tries));
+        return wait({ ...tried, held: true }, bugOfOurs(problem, state.tries));
       return yield* endAfterLook(context, leg, tried, problem);
     case 'hold':
-      return wait(
-        { ...tried, quotes: Math.max(0, tried.quotes - 1) },
-        configurationWait(problem, state.tries),
-      );
+      return wait({ ...tried, held: true }, configurationWait(problem, state.tries));
   }
 }
 

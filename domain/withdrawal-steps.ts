@@ -13,7 +13,7 @@ import {
   type Look,
   type PaymentIdentity,
 } from './looks.ts';
-import { compare, isPositive } from './money.ts';
+import { compare, isDecimal, isPositive } from './money.ts';
 import type { Payment } from './plan.ts';
 import type { Withdrawal } from './records.ts';
 import { generationOf, reference } from './references.ts';
@@ -24,11 +24,13 @@ import {
   NOTHING_SENT,
   SLOW_LOOK_MS,
   ask,
+  checkClock,
   configurationWait,
   executedNothing,
   followUp,
   foreignCredentials,
   isOtherKey,
+  leftUnder,
   problemOf,
   readWordsAbout,
   recall,
@@ -36,10 +38,10 @@ import {
   resourceIdOf,
   settleByTime,
   settleTimeMs,
-  skewedClock,
   triedAgain,
   unknownSend,
   unreadable,
+  withoutDoubt,
   type Context,
   type Problem,
   type SendState,
@@ -56,6 +58,9 @@ export type PaymentState = SendState & {
   readonly openedHere: boolean;
   /** Temporal run that `openedHere` is about. */
   readonly openedIn: string | null;
+  /** Of the last refusal for lack of money: when it came, and what it said was available (null: it did not say). */
+  readonly shortSinceMs: number;
+  readonly shortAt: string | null;
 };
 
 export const NEW_PAYMENT: PaymentState = Object.freeze({
@@ -63,6 +68,8 @@ export const NEW_PAYMENT: PaymentState = Object.freeze({
   generation: 1,
   openedHere: false,
   openedIn: null,
+  shortSinceMs: 0,
+  shortAt: null,
 });
 
 /** A withdrawal that the service accepted; whether it is paid is read live from its status. */
@@ -93,12 +100,16 @@ type Item = {
   readonly words: WordsAbout;
 };
 
-/** Sends one payment of `amount`, unless it is done, unwanted, outside its fence, or must wait. */
+/**
+ * Sends one payment of `amount`, unless it is done, unwanted, outside its fence, or must wait.
+ * @param unwanted why the run does not want it any more (its leg was not traded); null when it does
+ */
 export function* createWithdrawalSteps(
   context: Context,
   payment: Payment,
   amount: string,
   before: PaymentState,
+  unwanted: Problem | null = null,
 ): Steps<PaymentStep> {
   const foreign = foreignCredentials(context);
   if (foreign !== null)
@@ -113,12 +124,14 @@ export function* createWithdrawalSteps(
   if (!recalled.fresh || words.decision !== null) {
     const look = yield* lookForPayment(item);
     // "Could be it", and lists that cannot be read, forbid an end, not the same key again, which is itself a look.
-    const seen = look.kind === 'unproven' ? null : conclude(item, state, look);
+    const closed = look.kind === 'differs' && words.decision?.kind === 'not executed';
+    const seen = look.kind === 'unproven' || closed ? null : conclude(item, state, look);
     if (seen !== null) return seen;
     const decided = yield* carryOutDecision(item, state, look);
     if (decided !== null) return decided;
   }
   if (words.cancelled) return yield* endUnsent(item, state, cancelled(payment));
+  if (unwanted !== null) return yield* endUnsent(item, state, unwanted);
 
   const { fences, zone, date } = context.plan;
   const now = context.nowMs();
@@ -134,13 +147,13 @@ export function* createWithdrawalSteps(
   const fenceUntilMs = words.payAgain?.fenceUntilMs ?? fences.withdrawalsUntilMs;
   if (now > fenceUntilMs) return yield* endUnsent(item, state, fencePassed(payment, fenceUntilMs));
   if (state.spent !== null) return yield* waitOutDoubt(item, state, state.spent);
-  if (state.doubt !== null && isOtherKey(context)) {
+  if (isOtherKey(context, state)) {
     // Keys may belong to the API key: under another one the same again is no look, so time must settle it first.
     const settled = yield* settleDoubt(item, state, otherKey(item));
     if ('step' in settled) return settled.step;
     state = settled.state;
   }
-  const skewed = skewedClock(context);
+  const skewed = yield* checkClock(context);
   if (skewed !== null)
     return wait(triedAgain(state), configurationWait({ ...skewed, item: payment.id }, state.tries));
 
@@ -181,11 +194,11 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
   const { reply, tag } = sent;
   const follow = followUp(reply);
   const problem = problemOf(reply, payment.id, ADVICE[follow.class]);
-  const after: PaymentState = {
-    ...state,
-    sent: state.sent || reply.kind !== 'NOT_SENT',
-    tries: state.tries + 1,
-  };
+  // Whatever its class: a reply that was not understood, or proves nothing, leaves the send in doubt.
+  const after: PaymentState =
+    reply.kind === 'UNKNOWN' && !executedNothing(reply)
+      ? unknownSend(context, state, `the answer was ${problem.code}`)
+      : { ...(reply.kind === 'NOT_SENT' ? state : leftUnder(context, state)), tries: state.tries + 1 };
   switch (follow.withdrawal) {
     case 'adopt': {
       if (reply.kind !== 'DONE') break;
@@ -195,28 +208,21 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
       const unknown = unknownSend(context, state, 'the answer was not about our withdrawal');
       return yield* lookThen(item, unknown, problem, 10_000);
     }
-    case 'same key again': {
-      const known = executedNothing(reply)
-        ? after
-        : unknownSend(context, state, 'an answer said that it is in work');
-      return wait(known, serviceWait(problem, waitMs(reply, state.tries)));
-    }
+    case 'same key again':
+      return wait(after, serviceWait(problem, waitMs(reply, state.tries)));
     case 'look, then same key again': {
       // The failure replayed: the same key will never say more.
       const stored = reply.kind === 'UNKNOWN' && reply.error !== null && reply.facts.replayed === true;
-      const unknown = unknownSend(
-        context,
-        stored ? { ...state, spent: problem } : state,
-        `the answer was ${problem.code}`,
-      );
+      const unknown: PaymentState = {
+        ...(after.doubt === null ? unknownSend(context, state, `the answer was ${problem.code}`) : after),
+        ...(stored && { spent: problem }),
+      };
       const fetched = yield* fetchNamed(item, reply);
       if (fetched !== null) return accepted(unknown, fetched, fetched.tag ?? tag);
       return yield* lookThen(item, unknown, problem, Math.max(settleTimeMs(reply), backoffMs(state.tries)));
     }
-    case 'look, then doubt': {
-      const unknown = unknownSend(context, { ...state, spent: problem }, `the answer was ${problem.code}`);
-      return yield* lookThen(item, unknown, problem, 1_000);
-    }
+    case 'look, then doubt':
+      return yield* lookThen(item, { ...after, spent: problem }, problem, 1_000);
     case 'shortfall rule':
     case 'look, then end':
     case 'hold':
@@ -225,7 +231,10 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
   throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.withdrawal}".`);
 }
 
-/** A definitive refusal: settles an earlier unknown send only when it comes after that could last be accepted. */
+/**
+ * A definitive refusal. It settles an earlier unknown send only when the service judged the payment itself (or replays
+ * what it keeps under the key), and only after the moment at which that send could last be accepted.
+ */
 function* afterRefusal(
   item: Item,
   state: PaymentState,
@@ -233,32 +242,47 @@ function* afterRefusal(
   how: Sent & { readonly follow: 'shortfall rule' | 'look, then end' | 'hold' },
 ): Steps<PaymentStep | Passed> {
   const { context, payment } = item;
+  const { reply } = how;
   const now = context.nowMs();
+  const isMalformed = problem.code.startsWith('VALIDATION_');
+  const replayed = reply.kind === 'REFUSED' && reply.facts.replayed === true;
+  const judged = replayed || (reply.kind === 'REFUSED' && how.follow !== 'hold' && !isMalformed);
+  if (!judged && (how.follow === 'hold' || state.doubt !== null))
+    return wait(state, configurationWait(problem, state.tries));
   if (state.doubt !== null && now <= state.doubt.lastSendMs) {
     const afterMs = state.doubt.lastSendMs - now + 1_000;
     return wait(state, { afterMs, hold: 'doubt', problem: inDoubt(payment, state.doubt.why) });
   }
-  const replayed = how.reply.kind === 'REFUSED' && how.reply.facts.replayed === true;
   const clear: PaymentState = {
-    ...state,
-    doubt: null,
+    ...withoutDoubt(state),
     openedHere: state.openedHere || (state.generation > 1 && !replayed),
   };
-  // The chain rule: the service keeps this refusal under the key, so the key can never succeed any more.
   if (replayed && clear.generation < MAX_GENERATIONS && (!clear.openedHere || how.causeGone)) {
-    return {
-      kind: 'next generation',
-      state: { ...clear, generation: clear.generation + 1, tries: 0 },
-    };
+    // The chain rule: the service keeps this refusal under the key, so the key can never succeed any more. But another
+    // API key may have paid the same generation: only where nothing could be it does the next one open.
+    const look = yield* lookForPayment(item);
+    return (
+      conclude(item, clear, look) ?? {
+        kind: 'next generation',
+        state: { ...clear, generation: clear.generation + 1, tries: 0 },
+      }
+    );
   }
   if (how.follow === 'hold') return wait(clear, configurationWait(problem, state.tries));
   if (how.follow === 'shortfall rule' && context.plan.shortfall === 'hold') {
     const afterMs = problem.code === SHOWN_BY_BALANCES ? MONEY_POLL_MS : BLIND_RETRY_MS;
-    return wait({ ...clear, shortOf: problem }, { afterMs, hold: 'money', problem });
+    const short = { shortOf: problem, shortSinceMs: now, shortAt: availableIn(reply) };
+    return wait({ ...clear, ...short }, { afterMs, hold: 'money', problem });
   }
-  if (problem.code.startsWith('VALIDATION_') && !context.othersAccepted)
+  if (isMalformed && !context.othersAccepted)
     return wait(clear, configurationWait({ ...problem, fix: BUG_OF_OURS }, state.tries));
   return yield* endAfterLook(item, clear, problem);
+}
+
+/** What the service said was available when it refused; null where it does not say. */
+function availableIn(reply: Reply<Withdrawal>): string | null {
+  const available = reply.kind === 'REFUSED' ? reply.error.details['availableAmount'] : null;
+  return typeof available === 'string' && isDecimal(available) ? available : null;
 }
 
 /** A person's decision about an item of which no record was found: checked against the service, then carried out. */
@@ -326,6 +350,8 @@ function* waitOutDoubt(item: Item, state: PaymentState, problem: Problem): Steps
 
 /** An end that nothing sent may stand against: in doubt it waits until time has settled it. */
 function* endUnsent(item: Item, state: PaymentState, problem: Problem): Steps<PaymentStep> {
+  // What the service called ours is for a person to decide, also when nobody wants it any more.
+  if (state.spent !== null) return yield* waitOutDoubt(item, state, state.spent);
   if (state.doubt === null) return yield* endAfterLook(item, state, problem);
   const doubtful = inDoubt(item.payment, `${state.doubt.why}; meanwhile: ${problem.message}`);
   const settled = yield* settleDoubt(item, state, doubtful);
@@ -356,7 +382,12 @@ function* stillShort(
   if (reply.kind !== 'DONE')
     return wait(triedAgain(state), { afterMs: waitMs(reply, state.tries), hold: 'money', problem });
   const row = reply.value.balances.find(({ currency }) => currency === item.payment.currency);
-  if (compare(row?.withdrawable ?? '0', item.amount) >= 0) return 'there';
+  const available = row?.withdrawable ?? '0';
+  const enough = compare(available, item.amount) >= 0;
+  // It was refused with so much there already: something else is short, which no read can show.
+  const risen = state.shortAt === null || compare(available, state.shortAt) > 0;
+  if (enough && risen) return 'there';
+  if (enough && item.context.nowMs() - state.shortSinceMs >= BLIND_RETRY_MS) return 'unseen';
   return wait(state, { afterMs: MONEY_POLL_MS, hold: 'money', problem });
 }
 
@@ -418,13 +449,15 @@ function walkFromFirst({ context, words }: Item, state: PaymentState): PaymentSt
   const { runId } = context.attempt;
   const first = words.payAgain?.generation ?? 1;
   if (state.openedIn === runId && state.generation >= first) return state;
-  return { ...state, generation: first, openedHere: false, openedIn: runId };
+  // Another generation than was being sent: what was known of that one's refusals is not about it.
+  const moved = state.generation < first ? { spent: null, shortOf: null, verdict: null } : {};
+  return { ...state, ...moved, generation: first, openedHere: false, openedIn: runId };
 }
 
 function accepted(state: PaymentState, record: Withdrawal, tag: string): PaymentStep {
   return {
     kind: 'accepted',
-    state: { ...state, doubt: null, shortOf: null, spent: null, verdict: null },
+    state: { ...withoutDoubt(state), shortOf: null, spent: null, verdict: null },
     accepted: { withdrawalId: record.id, reference: tag, status: record.status },
   };
 }

@@ -102,10 +102,18 @@ export async function readResult(client: Client, workflowId: string, runId: stri
   }
 }
 
-/** The problems that a failed pin carries; null for any other failure. */
+/** Why a pin failed for good; null for an end that a new pin may mend (terminated, timed out, cancelled). */
 function problemsOfRefusal(error: unknown): readonly Problem[] | null {
   if (!(error instanceof WorkflowFailedError) || !(error.cause instanceof ApplicationFailure)) return null;
-  if (error.cause.type !== 'PLAN_REFUSED') return null;
-  const [detail] = error.cause.details ?? [];
-  return (detail as { problems: readonly Problem[] }).problems;
+  const { cause } = error;
+  const [detail] = cause.details ?? [];
+  if (cause.type === 'PLAN_REFUSED') return (detail as { problems: readonly Problem[] }).problems;
+  return [
+    {
+      code: cause.type ?? 'PIN_FAILED',
+      item: null,
+      message: `The plan could not be made: ${cause.message}`,
+      fix: 'See the run’s `/pin` workflow in the Temporal UI; nothing was sent.',
+    },
+  ];
 }

@@ -3,6 +3,7 @@
  * `DONE`, a whole error whose code proves that nothing ran is `REFUSED`, and everything odd is `UNKNOWN`: nothing here may ever
  * guess in favour of "refused".
  */
+import { isNonceReplay } from '../domain/decisions.ts';
 import type { z } from 'zod';
 import type { Reply, ReplyFacts, ServiceError } from '../domain/reply.ts';
 import { decodeUtf8, parseJson } from './json.ts';
@@ -132,12 +133,6 @@ function placesOf(error: z.ZodError): string {
     .slice(0, 3)
     .map((issue) => `"${issue.path.map(String).join('.')}" (${issue.code})`)
     .join(', ');
-}
-
-/** Heading "JWT": the one refusal of a token that may follow an accepted request. */
-function isNonceReplay(error: ServiceError): boolean {
-  const reason = error.details['reason'];
-  return error.code === 'AUTH_TOKEN_INVALID' && typeof reason === 'string' && /replay/i.test(reason);
 }
 
 /**

@@ -22,7 +22,7 @@ test('only plain decimals are amounts', () => {
     '١',
     '--1',
   ];
-  for (const text of [...refused, '1'.repeat(61)]) {
+  for (const text of [...refused, '1'.repeat(201)]) {
     assert.equal(money.isDecimal(text), false, text);
     assert.throws(() => money.normalise(text), RangeError, text);
   }

@@ -36,6 +36,7 @@ const DOUBTFUL: LegState = {
   sent: true,
   tries: 1,
   doubt: { lastSendMs: NOW + 45_000, absentAtMs: null, why: 'no answer' },
+  sentUnder: ['org/org-1/apiKey/1'],
 };
 
 const quote = (script: Script = {}, state = NEW_LEG, ctx: Context = context()) =>
@@ -254,7 +255,9 @@ test('doubt ends by time alone with an absent look after half of it and one at i
   const settle = 120_000;
   const facts = { ...context().facts, settleDoubtMs: { trade: settle, withdrawal: settle } };
   const last = NOW;
-  const at = (ms: number, state: LegState) => quote({}, state, context({ facts, nowMs: () => last + ms }));
+  const attempt = { runStartedAtMs: NOW - 600_000 };
+  const at = (ms: number, state: LegState) =>
+    quote({}, state, context({ facts, attempt, nowMs: () => last + ms }));
   const begun: LegState = {
     ...DOUBTFUL,
     quote: null,
@@ -361,7 +364,7 @@ test('a quote lives from just before it was asked for, as long as the service an
 });
 
 test('quotes are bounded in number; what never came, or was asked for too early, does not count', () => {
-  const spent = quote({}, { ...NEW_LEG, knownIn: 'run-1', sent: true, quotes: 3 });
+  const spent = quote({}, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, sent: true, quotes: 3 });
   assert.equal(problemOf(spent.result), 'QUOTES_USED_UP');
   assert.ok(!kindsOf(spent.effects).includes('send quote'));
   for (const answer of [NO_ANSWER, NOT_SENT, failed('RATE_LIMIT_EXCEEDED'), failed('AUTH_FORBIDDEN_IP')])
@@ -489,4 +492,19 @@ test('reference rates that have become too old meanwhile end the leg before a qu
   const { result, effects } = quote({}, NEW_LEG, context({ plan: { guard } }));
   assert.equal(problemOf(result), 'REFERENCE_TOO_OLD');
   assert.ok(!kindsOf(effects).includes('send quote'));
+});
+
+test('doubt does not end while the service says that the first send is still in work', () => {
+  const facts = { ...context().facts, settleDoubtMs: { trade: 2_000, withdrawal: 2_000 } };
+  const later = (ms: number) => context({ facts, nowMs: () => NOW + ms });
+  const half = trade({}, DOUBTFUL, later(46_000)).result;
+  const inWork = trade({ 'send trade': [failed('IDEMPOTENCY_IN_FLIGHT')] }, half.state, later(47_500));
+  assert.equal(inWork.result.kind, 'wait');
+  assert.equal(inWork.result.state.doubt?.lastSendMs, NOW + 47_500 + 45_000);
+  // The dead quote once more, under the same key: refused afresh, it lets the looks count.
+  const dead = failed('QUOTE_EXPIRED');
+  const over = trade({ 'send trade': [dead] }, half.state, later(47_500));
+  assert.equal(over.result.kind, 'requote');
+  const booked = trade({ 'send trade': [done(TRADE)] }, half.state, later(47_500));
+  assert.equal(booked.result.kind, 'traded');
 });

@@ -36,6 +36,7 @@ const DOUBTFUL: PaymentState = {
   sent: true,
   tries: 1,
   doubt: { lastSendMs: NOW + 45_000, absentAtMs: null, why: 'no answer' },
+  sentUnder: ['org/org-1/apiKey/1'],
 };
 
 const pay = (script: Script = {}, state = NEW_PAYMENT, ctx: Context = context()) =>

@@ -90,12 +90,14 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
   };
   const mode = readMode(env['CAMBIST_APP_MODE'], problems);
   const address = await attempt(() => parseAddress(env['CAMBIST_BASE_URL'] ?? ''), note);
-  const key = await attempt(() => readKey(env['CAMBIST_KEY_FILE'], mode, 'CAMBIST_KEY_FILE', warnings), note);
+  const key = await attempt(() => keyFrom(env['CAMBIST_KEY_FILE'], mode, 'CAMBIST_KEY_FILE', warnings), note);
   const readKeyPath = env['CAMBIST_READ_KEY_FILE'];
   const readOnly = readKeyPath
-    ? await attempt(() => readKey(readKeyPath, mode, 'CAMBIST_READ_KEY_FILE', warnings), note)
+    ? await attempt(() => keyFrom(readKeyPath, mode, 'CAMBIST_READ_KEY_FILE', warnings), note)
     : null;
   const facts = await readFacts(env['CAMBIST_SERVICE_FILE'], problems);
+  if (key !== null && readOnly !== null && readOnly.organisation !== key.organisation)
+    problems.push(foreignReadKey(key, readOnly));
   if (mode === null || address === null || key === null || problems.length > 0)
     throw new ConfigurationError(problems);
   return {
@@ -136,7 +138,7 @@ function readMode(text: string | undefined, problems: Problem[]): Mode | null {
   return null;
 }
 
-async function readKey(
+async function keyFrom(
   path: string | undefined,
   mode: Mode | null,
   place: string,
@@ -155,6 +157,16 @@ async function readKey(
     ...read.warnings.map((warning) => `${warning.code}: ${warning.place}: ${warning.problem} ${warning.fix}`),
   );
   return read.key;
+}
+
+/** Looks with a foreign key would see nothing, and call everything absent. */
+function foreignReadKey(key: ApiKey, readKey: ApiKey): Problem {
+  return {
+    code: 'READ_KEY_FOREIGN',
+    item: null,
+    message: `CAMBIST_READ_KEY_FILE is a key of organisation "${readKey.organisation}", CAMBIST_KEY_FILE of "${key.organisation}".`,
+    fix: 'Use a read key of the same organisation, or none.',
+  };
 }
 
 async function readFacts(path: string | undefined, problems: Problem[]): Promise<ServiceFacts> {

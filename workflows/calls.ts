@@ -40,6 +40,8 @@ export type PaymentsCall = Call & {
     readonly payment: Payment;
     readonly amount: string;
     readonly state: PaymentState;
+    /** Why the run does not want it any more; null when it does. */
+    readonly unwanted: Problem | null;
   }[];
   /** Ids that the service gave us for the run's other payments. */
   readonly acceptedIds: readonly string[];
@@ -57,20 +59,30 @@ export type SettlementCall = {
   readonly until: 'funds' | 'status';
   readonly currency: string;
   /** What this run still has to pay in `currency`, as far as it knows. */
-  readonly unpaid: readonly { readonly reference: string; readonly amount: string }[];
+  readonly unpaid: readonly {
+    readonly reference: string;
+    readonly account: string;
+    readonly amount: string;
+  }[];
 };
 export type Settlement =
-  | { readonly kind: 'settled'; readonly status: string | null }
+  | { readonly kind: 'settled'; readonly status: string }
   /** The service's word says that it will never settle. */
-  | { readonly kind: 'failed'; readonly status: string };
+  | { readonly kind: 'failed'; readonly status: string }
+  /** The service cannot be asked: people should know why. */
+  | { readonly kind: 'wait'; readonly wait: Wait };
 
 export type WithdrawalsCall = {
   readonly plan: PlanHead;
   /** `paid`: what is known of it; a paid one may still be returned. */
   readonly items: readonly { readonly id: string; readonly withdrawalId: string; readonly paid: boolean }[];
+  /** Other payments are still to be sent: the poll ends after a while, so that it can be asked for those too. */
+  readonly othersOpen: boolean;
 };
 /** The payments of the call whose last word is news; the others are asked for again. */
 export type WithdrawalsAnswer = {
+  /** The service cannot be asked: people should know why. Null when it could. */
+  readonly wait: Wait | null;
   readonly ended: readonly { readonly id: string; readonly status: string; readonly paid: boolean }[];
 };
 

@@ -22,15 +22,27 @@ import {
 import type { Problem, Wait } from '../domain/stepper.ts';
 import type { Traded } from '../domain/trade-steps.ts';
 import type { PaymentStep } from '../domain/withdrawal-steps.ts';
-import { headOf, type Activities, type Call, type Settlement, type SettlementCall } from './calls.ts';
+import {
+  headOf,
+  type Activities,
+  type Call,
+  type Settlement,
+  type SettlementCall,
+  type WithdrawalsAnswer,
+  type WithdrawalsCall,
+} from './calls.ts';
 import type { PinInput, Progress, RunInput } from './names.ts';
 
 /** Everything that a course awaits or asks of the world: the activities, durable waits, the run's own facts. */
 export type Ports = Pick<
   Activities,
-  'readPlan' | 'requestQuote' | 'executeTrade' | 'createWithdrawals' | 'awaitWithdrawals' | 'recordWord'
+  'readPlan' | 'requestQuote' | 'executeTrade' | 'createWithdrawals' | 'recordWord'
 > & {
-  /** A poll that may be given up. */
+  /** Polls that may be given up. */
+  awaitWithdrawals(call: WithdrawalsCall): {
+    readonly answer: Promise<WithdrawalsAnswer>;
+    readonly giveUp: () => void;
+  };
   awaitSettlement(call: SettlementCall): {
     readonly settled: Promise<Settlement>;
     readonly giveUp: () => void;
@@ -75,6 +87,8 @@ export class Course {
   readonly state: RunState;
   readonly ports: Ports;
   #cancelRecorded = false;
+  /** Payments that are not wanted any more, and why. */
+  readonly #unwanted = new Map<PaymentRecord, Problem>();
   /** Counts whatever ends waits early: a person's signal, a cancel, an outcome. */
   #wakes = 0;
 
@@ -101,7 +115,7 @@ export class Course {
 
   async complete(): Promise<void> {
     try {
-      await this.carryOut(await this.readPlan());
+      await this.carryOut(this.#carried?.plan ?? (await this.readPlan()));
     } catch (error) {
       if (error instanceof RunRefused) {
         this.state.refusals = error.problems;
@@ -128,6 +142,7 @@ export class Course {
   async readPlan(): Promise<Plan> {
     const pinInput: PinInput = { ...this.input, forRun: this.ports.originalRunId };
     for (;;) {
+      this.leaveLongHistory();
       const answer = await this.ports.readPlan(pinInput);
       if (answer.cancelled) this.#knowCancelled();
       switch (answer.kind) {
@@ -183,55 +198,64 @@ export class Course {
   /** Money that a leg bought must be there before it is paid on. Late: it says so, and goes on waiting. */
   async waitForSettlement(plan: Plan): Promise<void> {
     this.fixProceeds();
+    const lateAtMs = plan.settle.lateAfterMs === null ? null : this.ports.nowMs() + plan.settle.lateAfterMs;
     for (const record of this.state.legs) {
-      const unpaid = this.stillToPay(record);
-      if (record.traded === null || record.settled !== null) continue;
-      if (plan.settle.until === 'funds' && unpaid.length === 0) continue;
-      const { tradeId } = record.traded;
-      const { settled, giveUp } = this.ports.awaitSettlement({
-        plan: headOf(plan),
-        leg: record.leg.id,
-        tradeId,
-        until: plan.settle.until,
-        currency: record.leg.buy,
-        unpaid,
-      });
-      const poll = { open: true };
-      const close = () => {
-        poll.open = false;
-      };
-      settled.then(close, close);
-      const over = () => !poll.open || this.state.cancelled;
-      this.showWaiting(record, settlementWait(record, plan, false));
-      if (plan.settle.lateAfterMs !== null && !(await this.ports.waitUntil(over, plan.settle.lateAfterMs))) {
-        this.showWaiting(record, settlementWait(record, plan, true));
-      }
-      await this.ports.waitUntil(over);
-      record.waiting = null;
-      if (poll.open) {
-        giveUp();
-        await settled.catch(() => undefined);
-        continue;
-      }
-      const result = await settled;
-      record.settled = result.kind === 'settled';
-      record.traded = { ...record.traded, status: result.status ?? record.traded.status };
-      if (result.kind === 'failed') record.problem = settlementFailed(record, result.status);
+      while (record.traded !== null && record.settled === null && !this.state.cancelled)
+        await this.pollSettlement(plan, record, record.traded, lateAtMs);
     }
   }
 
-  /** A payment whose leg was not traded, or will never settle, is not sent. */
+  async pollSettlement(plan: Plan, record: LegRecord, trade: Traded, lateAtMs: number | null): Promise<void> {
+    this.leaveLongHistory();
+    const { settled, giveUp } = this.ports.awaitSettlement({
+      plan: headOf(plan),
+      leg: record.leg.id,
+      tradeId: trade.tradeId,
+      until: plan.settle.until,
+      currency: record.leg.buy,
+      unpaid: this.stillToPay(record),
+    });
+    const poll = { open: true };
+    const close = () => {
+      poll.open = false;
+    };
+    settled.then(close, close);
+    const over = () => !poll.open || this.state.cancelled;
+    const leftMs = lateAtMs === null ? null : lateAtMs - this.ports.nowMs();
+    this.showWaiting(record, settlementWait(record, plan, leftMs !== null && leftMs <= 0));
+    if (leftMs !== null && leftMs > 0 && !(await this.ports.waitUntil(over, leftMs)))
+      this.showWaiting(record, settlementWait(record, plan, true));
+    await this.ports.waitUntil(over);
+    record.waiting = null;
+    if (poll.open) {
+      giveUp();
+      await settled.catch(() => undefined);
+      return;
+    }
+    const result = await settled;
+    if (result.kind === 'wait') return this.pause(record, result.wait);
+    record.settled = result.kind === 'settled';
+    record.traded = { ...trade, status: result.status };
+    if (result.kind === 'failed') record.problem = settlementFailed(record, result.status);
+  }
+
+  /** A payment whose leg was not traded, or will never settle, is not sent; whether it was is looked for all the same. */
   dropDependants(): void {
     for (const record of this.state.payments) {
       const leg = this.state.legs.find((candidate) => candidate.leg.id === record.payment.dependsOn);
       if (leg === undefined || (leg.outcome === 'TRADED' && leg.settled !== false)) continue;
-      record.outcome = 'NOT_PAID';
-      record.problem = {
+      const problem: Problem = {
         code: leg.problem?.code === 'CANCELLED' ? 'CANCELLED' : 'LEG_NOT_TRADED',
         item: record.payment.id,
         message: `Leg "${leg.leg.id}" brought no ${record.payment.currency}: ${leg.problem?.message ?? leg.outcome}`,
         fix: leg.problem?.fix ?? 'See the leg.',
       };
+      if (record.amount !== null) this.#unwanted.set(record, problem);
+      else {
+        // Proceeds that never came have no amount, so that nothing can have been sent of them.
+        record.outcome = 'NOT_PAID';
+        record.problem = problem;
+      }
     }
   }
 
@@ -257,6 +281,7 @@ export class Course {
           payment: record.payment,
           amount: record.amount ?? '0',
           state: record.state,
+          unwanted: this.#unwanted.get(record) ?? null,
         })),
         acceptedIds: this.state.payments.flatMap((record) => record.accepted?.withdrawalId ?? []),
       });
@@ -301,18 +326,32 @@ export class Course {
    */
   async track(plan: Plan): Promise<void> {
     const { payments } = this.state;
-    const isAwaited = (record: PaymentRecord) => isOpen(record) && record.accepted !== null;
+    const isOver = () => !payments.some(isOpen);
+    const isFollowed = (record: PaymentRecord) => record.accepted !== null && record.outcome !== 'NOT_PAID';
     for (;;) {
-      await this.ports.waitUntil(() => payments.some(isAwaited) || !payments.some(isOpen));
-      if (!payments.some(isOpen)) return;
-      const { ended } = await this.ports.awaitWithdrawals({
+      await this.ports.waitUntil(() => isOver() || payments.some(isFollowed));
+      if (isOver()) return;
+      const { answer, giveUp } = this.ports.awaitWithdrawals({
         plan: headOf(plan),
         items: payments.flatMap(({ payment, accepted, outcome }) =>
           accepted === null || outcome === 'NOT_PAID'
             ? []
             : [{ id: payment.id, withdrawalId: accepted.withdrawalId, paid: outcome === 'PAID' }],
         ),
+        othersOpen: payments.some((record) => isOpen(record) && record.accepted === null),
       });
+      const poll = { open: true };
+      const close = () => {
+        poll.open = false;
+      };
+      answer.then(close, close);
+      await this.ports.waitUntil(() => !poll.open || isOver());
+      if (poll.open) {
+        giveUp();
+        await answer.catch(() => undefined);
+        return;
+      }
+      const { ended, wait } = await answer;
       for (const { id, status, paid } of ended) {
         const record = payments.find((candidate) => candidate.payment.id === id);
         if (record === undefined) continue;
@@ -320,6 +359,7 @@ export class Course {
         record.outcome = paid ? 'PAID' : 'NOT_PAID';
         if (!paid) record.problem = paymentFailed(record, status);
       }
+      if (wait !== null) await this.pause(this.state, wait);
       this.show();
     }
   }
@@ -339,7 +379,7 @@ export class Course {
     return this.state.payments.flatMap(({ payment, amount, outcome }) =>
       amount === null || payment.currency !== record.leg.buy || outcome === 'PAID' || outcome === 'NOT_PAID'
         ? []
-        : [{ reference: payment.reference, amount }],
+        : [{ reference: payment.reference, account: payment.account, amount }],
     );
   }
 

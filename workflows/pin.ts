@@ -2,7 +2,7 @@
  * `pin`: fixes the plan of a run once (design: "The plan is pinned once"). Its first completed result counts for ever;
  * when it is reset or started again, `observe` finds that result and it is returned unchanged.
  */
-import { ApplicationFailure, condition, setHandler, workflowInfo } from '@temporalio/workflow';
+import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan, type Plan } from '../domain/plan.ts';
 import type { Waiting } from '../domain/report.ts';
@@ -18,7 +18,8 @@ export async function pin(input: PinInput): Promise<Plan> {
   setHandler(wakeSignal, () => {
     wakes += 1;
   });
-  return neverFailTheTask(async () => {
+  // Null: it has waited for so long that it goes on in a new history.
+  const plan = await neverFailTheTask(async (): Promise<Plan | null> => {
     for (;;) {
       const observed: Observed = await reads.observe({
         ...input,
@@ -41,10 +42,12 @@ export async function pin(input: PinInput): Promise<Plan> {
           waiting = { hold: wait.hold, problem: wait.problem, wakeAtMs: Date.now() + wait.afterMs };
           const before = wakes;
           await condition(() => wakes !== before, wait.afterMs);
+          if (workflowInfo().continueAsNewSuggested) return null;
         }
       }
     }
   });
+  return plan ?? continueAsNew<typeof pin>(input);
 }
 
 function compiled(input: PinInput, observed: Extract<Observed, { kind: 'observed' }>): Plan {

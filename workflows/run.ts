@@ -38,7 +38,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
     name: input.run.policy,
     hash: input.policyHash,
   });
-  const course = new Course(input, state, temporalPorts(state), carried);
+  const course = new Course(input, state, temporalPorts(state, carried), carried);
   setHandler(reportQuery, () => makeReport(state));
   setHandler(progressQuery, () => progressOf(state));
   setHandler(wakeSignal, () => course.wake());
@@ -46,13 +46,15 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   void CancellationScope.current().cancelRequested.catch(() => course.cancel());
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => neverFailTheTask(() => complete(course)));
-  if (end === 'history is long') return continueAsNew<typeof run>(input, carry(state));
+  if (end === 'history is long')
+    return continueAsNew<typeof run>(input, carry(state, workflowInfo().originalExecutionRunId));
   return conclude(makeReport(state));
 }
 
-function temporalPorts(state: RunState): Ports {
+function temporalPorts(state: RunState, carried: Carried | null): Ports {
   const info = workflowInfo();
-  let shown: string | null = null;
+  // A run is started as running; a history that goes on inherits whatever was shown last.
+  let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
     readPlan: reads.readPlan,
     // Summaries are what a person reads beside the activity's name in the Temporal UI.
@@ -60,7 +62,10 @@ function temporalPorts(state: RunState): Ports {
     executeTrade: (call) => writes.executeTrade.executeWithOptions({ summary: call.leg.id }, [call]),
     createWithdrawals: (call) =>
       writes.createWithdrawals.executeWithOptions({ summary: summaryOfPayments(call) }, [call]),
-    awaitWithdrawals: polls.awaitWithdrawals,
+    awaitWithdrawals: (call) => {
+      const scope = new CancellationScope();
+      return { answer: scope.run(() => polls.awaitWithdrawals(call)), giveUp: () => scope.cancel() };
+    },
     recordWord: reads.recordWord,
     awaitSettlement: (call) => {
       const scope = new CancellationScope();
@@ -82,7 +87,7 @@ function temporalPorts(state: RunState): Ports {
         ({ problem }) => `- \`${problem.code}\` ${problem.message} ${problem.fix}`,
       );
       setCurrentDetails([`**${status}**`, ...holds].join('\n'));
-      if (shown === status || (shown === null && status === 'RUNNING')) return;
+      if (shown === status) return;
       shown = status;
       upsertSearchAttributes([{ key: stateAttribute, value: status }]);
     },

@@ -117,6 +117,7 @@ export function context(
     originalRunId: 'run-1',
     facts: DEFAULT_SERVICE_FACTS,
     credentials,
+    reader: credentials,
     othersAccepted: true,
     otherWithdrawalIds: [],
     nowMs: () => NOW,
