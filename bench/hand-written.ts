@@ -9,21 +9,8 @@ import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { polls, reads, writes } from '../workflows/activities.ts';
 import { headOf } from '../workflows/calls.ts';
 import type { RunInput } from '../workflows/names.ts';
-import type { LegState } from '../domain/trade-steps.ts';
-import type { PaymentState } from '../domain/withdrawal-steps.ts';
-
-/** Written out here, so that nothing of the interpreter comes along with it. */
-const NOTHING = {
-  knownIn: null,
-  sent: false,
-  doubt: null,
-  tries: 0,
-  shortOf: null,
-  spent: null,
-  verdict: null,
-};
-const NEW_LEG: LegState = { ...NOTHING, quote: null, quotes: 0 };
-const NEW_PAYMENT: PaymentState = { ...NOTHING, generation: 1, openedHere: false, openedIn: null };
+import { NEW_LEG } from '../domain/trade-steps.ts';
+import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
 
 export async function handWritten(input: RunInput): Promise<string> {
   const { originalExecutionRunId, runStartTime } = workflowInfo();
@@ -56,13 +43,13 @@ export async function handWritten(input: RunInput): Promise<string> {
     tradeId,
     until: plan.settle.until,
     currency: leg.buy,
-    unpaid: [{ reference: payment.reference, amount: buyAmount }],
+    unpaid: [{ reference: payment.reference, account: payment.account, amount: buyAmount }],
   });
   if (settled.kind !== 'settled') throw unexpected('settlement', settled.kind);
 
   const sent = await writes.createWithdrawals({
     ...call,
-    items: [{ payment, amount: buyAmount, state: NEW_PAYMENT }],
+    items: [{ payment, amount: buyAmount, state: NEW_PAYMENT, unwanted: null }],
     acceptedIds: [],
   });
   const [item] = sent.items;
@@ -72,6 +59,7 @@ export async function handWritten(input: RunInput): Promise<string> {
   const { ended } = await polls.awaitWithdrawals({
     plan: call.plan,
     items: [{ id: payment.id, withdrawalId, paid: false }],
+    othersOpen: false,
   });
   if (ended[0]?.paid !== true) throw unexpected('payment', ended[0]?.status ?? 'no word');
   return withdrawalId;
