@@ -10,6 +10,8 @@ import { Worker, bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
 import { machineClock } from '../activities/deps.ts';
 import { createActivities } from '../activities/index.ts';
+import { NEW_LEG } from '../domain/trade-steps.ts';
+import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
 import { todayIn } from '../language/business-date.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
 import { readFirstPlan, readPin, readResult, startPin } from '../operations/pins.ts';
@@ -20,6 +22,7 @@ import type { RunInput } from '../workflows/names.ts';
 import { pinIdOf } from '../workflows/names.ts';
 import { openStage, type Stage } from '../test/support/stage.ts';
 import { counted, median, number, plain, quantile, timed, type Section } from './figures.ts';
+import type { NewItems } from './hand-written.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** No waiting on the service's side, so that what is left is Temporal and us. */
@@ -117,6 +120,8 @@ function sectionOf(interpreted: readonly Measured[], handWritten: readonly Measu
   };
 }
 
+const NEW_ITEMS: NewItems = { leg: NEW_LEG, payment: NEW_PAYMENT };
+
 type Start = (stage: Stage, turn: number) => Promise<WorkflowHandle>;
 
 /** As a user has it. */
@@ -179,7 +184,7 @@ async function startHandWritten(
       return client.workflow.start('handWritten', {
         workflowId: `by-hand/${taskQueue}/${turn}`,
         taskQueue,
-        args: [input],
+        args: [input, NEW_ITEMS],
       });
     },
     stop: async () => {

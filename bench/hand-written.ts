@@ -9,10 +9,13 @@ import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { polls, reads, writes } from '../workflows/activities.ts';
 import { headOf } from '../workflows/calls.ts';
 import type { RunInput } from '../workflows/names.ts';
-import { NEW_LEG } from '../domain/trade-steps.ts';
-import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
+import type { LegState } from '../domain/trade-steps.ts';
+import type { PaymentState } from '../domain/withdrawal-steps.ts';
 
-export async function handWritten(input: RunInput): Promise<string> {
+/** Items of which nothing has been sent; handed in, so that nothing of the interpreter comes along with them. */
+export type NewItems = { readonly leg: LegState; readonly payment: PaymentState };
+
+export async function handWritten(input: RunInput, newItems: NewItems): Promise<string> {
   const { originalExecutionRunId, runStartTime } = workflowInfo();
   const pinned = await reads.readPlan({ ...input, forRun: originalExecutionRunId });
   if (pinned.kind !== 'plan') throw unexpected('plan', pinned.kind);
@@ -26,7 +29,7 @@ export async function handWritten(input: RunInput): Promise<string> {
     runStartedAtMs: runStartTime.getTime(),
   };
 
-  const quoted = await writes.requestQuote({ ...call, leg, state: NEW_LEG, othersAccepted: false });
+  const quoted = await writes.requestQuote({ ...call, leg, state: newItems.leg, othersAccepted: false });
   if (quoted.step.kind !== 'quoted') throw unexpected('quote', quoted.step.kind);
   const traded = await writes.executeTrade({
     ...call,
@@ -49,7 +52,7 @@ export async function handWritten(input: RunInput): Promise<string> {
 
   const sent = await writes.createWithdrawals({
     ...call,
-    items: [{ payment, amount: buyAmount, state: NEW_PAYMENT, unwanted: null }],
+    items: [{ payment, amount: buyAmount, state: newItems.payment, unwanted: null }],
     acceptedIds: [],
   });
   const [item] = sent.items;

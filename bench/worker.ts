@@ -187,13 +187,11 @@ function countSection(runs: readonly Measured[], usual: readonly Measured[]): Se
         ),
       ),
       counted(
-        'listTrades after the first write',
-        all.map((run) => count(betweenWrites(run), 'listTrades')),
+        'looks at lists between the writes',
+        all.map(
+          (run) => count(betweenWrites(run), 'listTrades') + count(betweenWrites(run), 'listWithdrawals'),
+        ),
         0,
-      ),
-      plain(
-        'listWithdrawals while the trade settles',
-        [...new Set(all.map((run) => count(betweenWrites(run), 'listWithdrawals')))].join(' or '),
       ),
       plain('all requests, when money moves at once', total(runs)),
       plain('all requests, at the usual pace of the sandbox', total(usual)),
