@@ -242,9 +242,17 @@ function deepen(doubt: Doubt | null, lastSendMs: number, why: string): Doubt {
   return { lastSendMs, absentAtMs: null, why: doubt?.why ?? why };
 }
 
-/** State after a send whose fate is unknown: it can be accepted until its token has expired. */
-export function unknownSend<State extends SendState>(context: Context, state: State, why: string): State {
-  const lastSendMs = context.nowMs() + TOKEN_LIFE_MS;
+/**
+ * State after a send whose fate is unknown: it can be accepted until its token has expired, and carried out as long as
+ * what it uses lives (epoch milliseconds).
+ */
+export function unknownSend<State extends SendState>(
+  context: Context,
+  state: State,
+  why: string,
+  livesUntilMs = 0,
+): State {
+  const lastSendMs = Math.max(context.nowMs() + TOKEN_LIFE_MS, livesUntilMs);
   return {
     ...leftUnder(context, state),
     tries: state.tries + 1,

@@ -92,6 +92,8 @@ export type LegStep =
   | { readonly kind: 'not traded'; readonly state: LegState; readonly problem: Problem }
   | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait };
 
+/** The service counts a quote's life from when it made it: later than we do by no more than a request takes. */
+const QUOTE_OUTLIVES_MS = 15_000;
 /** A quote with less life than this is not worth sending. */
 const MIN_QUOTE_LIFE_MS = 500;
 /** How often money is looked for while a leg waits for it. */
@@ -228,7 +230,7 @@ function* afterTrade(
   // Whatever its class: a reply that was not understood, or proves nothing, leaves the send in doubt.
   const sent: LegState =
     reply.kind === 'UNKNOWN' && !executedNothing(reply)
-      ? unknownSend(context, state, `the answer was ${problem.code}`)
+      ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
       : { ...(reply.kind === 'NOT_SENT' ? state : leftUnder(context, state)), tries: state.tries + 1 };
   switch (follow.trade) {
     case 'adopt': {
@@ -245,7 +247,7 @@ function* afterTrade(
       return yield* lookThen(
         context,
         leg,
-        unknownSend(context, state, 'the answer was not about our trade'),
+        unknownTrade(context, state, quote, 'the answer was not about our trade'),
         problem,
         10_000,
       );
@@ -291,6 +293,11 @@ function* afterTrade(
   throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.trade}".`);
 }
 
+/** State after a trade whose fate is unknown: it can be carried out as long as its token or its quote lives. */
+function unknownTrade(context: Context, state: LegState, quote: QuoteInHand, why: string): LegState {
+  return unknownSend(context, state, why, quote.usableUntilMs + QUOTE_OUTLIVES_MS);
+}
+
 /** A quote that cannot be traded: one look, then what is in doubt, then a person or a new quote. */
 function* deadQuote(context: Context, leg: Leg, state: LegState): Steps<LegStep> {
   const seen = conclude(leg, state, yield* lookForLeg(context, leg, state));
@@ -319,6 +326,8 @@ function* stayInDoubt(context: Context, leg: Leg, state: LegState): Steps<LegSte
  * trade anew; but a first send that is still in work says so, and one that came through answers with its success.
  */
 function* probe(context: Context, leg: Leg, state: LegState, quote: QuoteInHand): Steps<LegStep> {
+  const skewed = yield* checkClock(context);
+  if (skewed !== null) return wait(triedAgain(state), configurationWait(skewed, state.tries));
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
   const refused = reply.kind === 'REFUSED' && !PAUSES.includes(classOfReply(reply));
   return yield* afterTrade(context, leg, { ...state, probed: refused }, quote, reply);

@@ -174,6 +174,10 @@ export function* createWithdrawalSteps(
     if (step.kind !== 'next generation') return step;
     state = step.state;
     causeGone = false;
+    // The reply may have told that the clocks are apart.
+    const apart = yield* checkClock(context);
+    if (apart !== null)
+      return wait(triedAgain(state), configurationWait({ ...apart, item: payment.id }, state.tries));
   }
 }
 

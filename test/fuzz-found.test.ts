@@ -3,7 +3,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NEW_LEG, executeTradeSteps, requestQuoteSteps } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT, createWithdrawalSteps } from '../domain/withdrawal-steps.ts';
-import { LEG, NOW, PAYMENT, WITHDRAWAL, context, done, failed, kindsOf, play, seen } from './support/scripts.ts';
+import type { Withdrawal } from '../domain/records.ts';
+import {
+  LEG,
+  NO_ANSWER,
+  NOW,
+  PAYMENT,
+  WITHDRAWAL,
+  context,
+  done,
+  failed,
+  kindsOf,
+  play,
+  seen,
+} from './support/scripts.ts';
 
 const AMOUNT = '17250.00';
 
@@ -64,4 +77,42 @@ test('an untagged record that could be the payment needs a person: no look will 
   const { result } = play(createWithdrawalSteps(context(), PAYMENT, AMOUNT, NEW_PAYMENT), script);
   assert.ok(result.kind === 'wait' && result.wait.hold === 'person');
   assert.equal(result.wait.problem.code, 'RECORD_COULD_BE_IT');
+});
+
+test('a trade in doubt is in doubt as long as its quote lives, however early its token ends', () => {
+  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW + 59_000 };
+  const script = { 'send trade': [NO_ANSWER] };
+  const { result } = play(executeTradeSteps(context(), LEG, { ...NEW_LEG, quote }), script);
+  assert.ok(result.state.doubt !== null && result.state.doubt.lastSendMs >= NOW + 59_000);
+});
+
+test('nothing more is sent once a reply has told that the clocks are apart', () => {
+  let skew = 0;
+  const ctx = context({ skewMs: () => skew });
+  const asked: string[] = [];
+  const steps = createWithdrawalSteps(ctx, PAYMENT, AMOUNT, NEW_PAYMENT);
+  let next = steps.next();
+  while (next.done !== true) {
+    asked.push(next.value.kind);
+    const { kind } = next.value;
+    if (kind === 'send withdrawal') skew = 60_000;
+    next = steps.next(
+      kind === 'send withdrawal'
+        ? failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED', { facts: { replayed: true } })
+        : kind === 'read words'
+          ? []
+          : seen<Withdrawal>(),
+    );
+  }
+  assert.equal(asked.filter((kind) => kind === 'send withdrawal').length, 1);
+  assert.ok(next.value.kind === 'wait' && next.value.wait.problem.code === 'CLOCK_SKEW');
+});
+
+test('clocks that are apart stop the last question about a dead quote too', () => {
+  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW - 600_000 };
+  const doubt = { lastSendMs: NOW - 600_000, absentAtMs: NOW - 60_000, why: 'no answer' };
+  const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, sent: true, quote, doubt };
+  const apart = play(executeTradeSteps(context({ skewMs: () => 60_000 }), LEG, state));
+  assert.ok(!kindsOf(apart.effects).includes('send trade'));
+  assert.ok(kindsOf(play(executeTradeSteps(context(), LEG, state)).effects).includes('send trade'));
 });
