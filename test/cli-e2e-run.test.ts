@@ -16,6 +16,7 @@ import {
   putPolicy,
   reportOf,
   startCommand,
+  type Ended,
   type PolicyOnStage,
 } from './support/commands.ts';
 import { openStage, type Stage } from './support/stage.ts';
@@ -32,6 +33,12 @@ const names = (policy: PolicyOnStage) => ({
   trades: [`${policy.runText}.usd-mxn-1`],
   withdrawals: [`${policy.runText}.supplier`],
 });
+
+/** How `list --json` has the run. */
+function stateIn(listed: Ended, policy: PolicyOnStage): string | undefined {
+  const { runs } = documentOf(listed) as { runs: { run: string; state: string }[] };
+  return runs.find(({ run }) => run === policy.runText)?.state;
+}
 
 const withoutEvidence = ({ evidence: _evidence, ...report }: Report) => report;
 
@@ -81,19 +88,19 @@ describe('runs that end', { concurrency: 2 }, () => {
   });
 
   test('plan explains every number and moves nothing', async () => {
-    const policy = await putPolicy(stage);
+    const policy = await putPolicy(stage, ['sell: "1000.00"', 'sell: "1234.56"']);
     const planned = await command(stage, ['plan', policy.file]);
     assertExit(planned, 0);
     assert.match(flat(planned.stdout), /the amount is fixed by the policy/i);
     assert.match(flat(planned.stdout), /A price below 16\.9 MXN per USD is not traded/);
     assert.match(flat(planned.stdout), /Nothing was moved\. To run it: cambist run/);
-    const json = documentOf<{ run: string; exitCode: number }>(
+    const json = documentOf(
       await command(stage, ['plan', policy.file, '--json'], { env: { TEMPORAL_ADDRESS: '127.0.0.1:1' } }),
-    );
+    ) as { run: string; exitCode: number };
     assert.deepEqual({ run: json.run, exitCode: json.exitCode }, { run: policy.runText, exitCode: 0 });
     assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
-    const quotes = stage.sandbox.requests().filter((entry) => entry.operation === 'createQuote');
-    assert.ok(quotes.every((entry) => entry.reference === null || !entry.reference.includes(policy.name)));
+    const quotes = stage.sandbox.ledger().quotes.filter((quote) => quote['sellAmount'] === '1234.56');
+    assert.deepEqual(quotes, []);
   });
 
   test('check draws a caret below every mistake', async () => {
@@ -138,10 +145,9 @@ test('a run that ended without paying goes on with --go-on once the cause is men
   assert.equal(report.status, 'PARTIAL');
   assert.equal(report.payments[0]?.outcome, 'NOT_PAID');
   assert.equal(report.problems[0]?.code, 'WITHDRAWAL_ACCOUNT_NOT_LIVE');
-  const attention = documentOf<{ runs: { run: string; state: string }[] }>(
-    await command(stage, ['list', '--attention', '--json']),
-  );
-  assert.equal(attention.runs.find(({ run }) => run === policy.runText)?.state, 'PARTIAL');
+  const attention = await command(stage, ['list', '--attention', '--json']);
+  assertExit(attention, 6);
+  assert.equal(stateIn(attention, policy), 'PARTIAL');
   assert.deepEqual(movedFor(stage, policy).withdrawals, []);
   put('LIVE');
   const goesOn = await command(stage, ['run', policy.file, '--go-on', '--json']);
@@ -173,13 +179,10 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     const status = await command(stage, ['status', policy.runText, '--json']);
     assertExit(status, 8);
     assert.match(
-      documentOf<{ sentence: string }>(status).sentence,
+      (documentOf(status) as { sentence: string }).sentence,
       /is running \(0 of 2 items done\); now usd-mxn-1: trading/,
     );
-    const listed = documentOf<{ runs: { run: string; state: string }[] }>(
-      await command(stage, ['list', '--json']),
-    );
-    assert.equal(listed.runs.find(({ run }) => run === policy.runText)?.state, 'RUNNING');
+    assert.equal(stateIn(await command(stage, ['list', '--json']), policy), 'RUNNING');
 
     const attached = startCommand(stage, ['run', policy.file]);
     await attached.says(/is open already; attaching/);
@@ -249,8 +252,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     await waiting.says(/waits: SHORTFALL/);
     const attention = await command(stage, ['list', '--attention', '--json']);
     assertExit(attention, 6);
-    const { runs } = documentOf<{ runs: { run: string; state: string }[] }>(attention);
-    assert.equal(runs.find(({ run }) => run === policy.runText)?.state, 'HELD');
+    assert.equal(stateIn(attention, policy), 'HELD');
     const status = await command(stage, ['status', policy.runText]);
     assertExit(status, 8);
     assert.match(
@@ -260,7 +262,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
 
     const cancelled = await command(stage, ['cancel', policy.runText, '--by', 'ana', '--json']);
     assertExit(cancelled, 0);
-    assert.deepEqual(documentOf<{ cancelled: boolean; sent: string[] }>(cancelled).sent, []);
+    assert.deepEqual((documentOf(cancelled) as { sent: string[] }).sent, []);
     const ended = await waiting.ended;
     assertExit(ended, 4);
     assert.equal(reportOf(ended).status, 'CANCELLED');
