@@ -55,6 +55,8 @@ type Measured = {
   readonly upserts: number;
   readonly ms: number;
   readonly taskMs: number;
+  /** Of this process: worker, sandbox and client. */
+  readonly cpuMs: number;
 };
 
 /** @param turns how many runs of each kind count */
@@ -68,7 +70,7 @@ export async function measureConvert(turns: number): Promise<Section> {
     const takeTurn = async (turn: number): Promise<void> => {
       const kinds = turn % 2 === 0 ? [runInterpreted, byHand.run] : [byHand.run, runInterpreted];
       for (const kind of kinds) {
-        const measured = await measure(await kind(stage, turn));
+        const measured = await measure(() => kind(stage, turn));
         if (turn >= WARM_UP) (kind === runInterpreted ? interpreted : handWritten).push(measured);
         await sleep(SETTLE_MS);
       }
@@ -86,7 +88,8 @@ function sectionOf(interpreted: readonly Measured[], handWritten: readonly Measu
     median(interpreted.map(of)) / median(handWritten.map(of));
   const spread = (of: readonly number[]): string =>
     `${number(median(of))} ms (half of them ${number(quantile(of, 0.25))} to ${number(quantile(of, 0.75))})`;
-  const taskMs = (runs: readonly Measured[]): number => median(runs.map((run) => run.taskMs));
+  const against = (of: (measured: Measured) => number): string =>
+    `${number(median(interpreted.map(of)))} ms against ${number(median(handWritten.map(of)))} ms`;
   const byHandEvents = median(handWritten.map(({ events }) => events));
   const percent = (ratio((measured) => measured.ms) - 1) * 100;
   return {
@@ -114,7 +117,11 @@ function sectionOf(interpreted: readonly Measured[], handWritten: readonly Measu
       timed('time that the interpreter adds', `${percent.toFixed(1)} %`, 'at most 5 %', percent <= 5),
       plain(
         '  in its workflow tasks alone',
-        `${number(taskMs(interpreted))} ms against ${number(taskMs(handWritten))} ms`,
+        against(({ taskMs }) => taskMs),
+      ),
+      plain(
+        '  CPU time of worker, sandbox and client',
+        against(({ cpuMs }) => cpuMs),
       ),
     ],
   };
@@ -195,9 +202,12 @@ async function startHandWritten(
   };
 }
 
-/** Waits for the end and reads the history. Times are the server's, first event to last. */
-async function measure(handle: WorkflowHandle): Promise<Measured> {
+/** Starts a run, waits for its end and reads the history. Times are the server's, first event to last. */
+async function measure(start: () => Promise<WorkflowHandle>): Promise<Measured> {
+  const cpu = process.cpuUsage();
+  const handle = await start();
   await withTimeLimit(handle.result(), `The run ${handle.workflowId}`);
+  const { user, system } = process.cpuUsage(cpu);
   const { events } = await handle.fetchHistory();
   if (!events) throw new Error(`The history of ${handle.workflowId} is empty.`);
   const moments = events.map(
@@ -213,5 +223,6 @@ async function measure(handle: WorkflowHandle): Promise<Measured> {
     upserts: events.filter((event) => event.upsertWorkflowSearchAttributesEventAttributes).length,
     ms: (moments.at(-1) ?? 0) - (moments[0] ?? 0),
     taskMs,
+    cpuMs: (user + system) / 1_000,
   };
 }
