@@ -18,6 +18,7 @@ import {
   type Effect,
   type Steps,
 } from '../domain/stepper.ts';
+import { withoutStack } from '../domain/without-stack.ts';
 import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';
 import { sweep } from '../service/observe.ts';
@@ -48,9 +49,8 @@ export class Driver {
     const { info } = ActivityContext.current();
     const waitedMs = deps.clock.wallMs() - info.currentAttemptScheduledTimestampMs;
     if (Math.abs(waitedMs) > PROMPT_MS && !(await deps.isCurrentAttempt(info)))
-      throw ApplicationFailure.retryable(
-        'This attempt has been given up; another one goes on.',
-        'SUPERSEDED',
+      throw withoutStack(
+        ApplicationFailure.retryable('This attempt has been given up; another one goes on.', 'SUPERSEDED'),
       );
     return new Driver(deps, call, info);
   }

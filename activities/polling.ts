@@ -15,6 +15,7 @@ import {
   problemOf,
   type Wait,
 } from '../domain/stepper.ts';
+import { withoutStack } from '../domain/without-stack.ts';
 import type { PlanHead } from '../workflows/calls.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
@@ -35,12 +36,14 @@ export function attemptOfPoll(): number {
 export function notYet(what: string, reply: Reply<unknown> | null = null): ApplicationFailure {
   const pace = Math.floor((attemptOfPoll() - 1) / POLLS_PER_PACE);
   const pollMs = Math.min(backoffMs(pace), MAX_POLL_MS);
-  return ApplicationFailure.create({
-    type: 'NOT_YET',
-    message: reply === null ? `${what}.` : `${what}. ${explain(reply)}`,
-    nextRetryDelay: reply === null ? pollMs : Math.max(pollMs, waitMs(reply, pace)),
-    category: ApplicationFailureCategory.BENIGN,
-  });
+  return withoutStack(
+    ApplicationFailure.create({
+      type: 'NOT_YET',
+      message: reply === null ? `${what}.` : `${what}. ${explain(reply)}`,
+      nextRetryDelay: reply === null ? pollMs : Math.max(pollMs, waitMs(reply, pace)),
+      category: ApplicationFailureCategory.BENIGN,
+    }),
+  );
 }
 
 /** The service could not be asked: at its own pace at first, then a wait that people see. */

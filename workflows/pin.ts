@@ -6,6 +6,8 @@ import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo 
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan, type Plan } from '../domain/plan.ts';
 import type { Waiting } from '../domain/report.ts';
+import type { Problem } from '../domain/stepper.ts';
+import { withoutStack } from '../domain/without-stack.ts';
 import { reads } from './activities.ts';
 import type { Observed } from './calls.ts';
 import { waitingQuery, wakeSignal, type PinInput } from './names.ts';
@@ -31,12 +33,7 @@ export async function pin(input: PinInput): Promise<Plan> {
         case 'observed':
           return compiled(input, observed);
         case 'refused':
-          throw ApplicationFailure.create({
-            type: 'PLAN_REFUSED',
-            message: 'No plan can be made; nothing was sent.',
-            nonRetryable: true,
-            details: [{ problems: observed.problems }],
-          });
+          throw planRefused(observed.problems);
         case 'wait': {
           const { wait } = observed;
           waiting = { hold: wait.hold, problem: wait.problem, wakeAtMs: Date.now() + wait.afterMs };
@@ -64,10 +61,16 @@ function compiled(input: PinInput, observed: Extract<Observed, { kind: 'observed
     pinnedFor: input.forRun,
   });
   if (result.ok) return result.plan;
-  throw ApplicationFailure.create({
-    type: 'PLAN_REFUSED',
-    message: 'No plan can be made; nothing was sent.',
-    nonRetryable: true,
-    details: [{ problems: result.problems }],
-  });
+  throw planRefused(result.problems);
+}
+
+function planRefused(problems: readonly Problem[]): ApplicationFailure {
+  return withoutStack(
+    ApplicationFailure.create({
+      type: 'PLAN_REFUSED',
+      message: 'No plan can be made; nothing was sent.',
+      nonRetryable: true,
+      details: [{ problems }],
+    }),
+  );
 }

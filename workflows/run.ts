@@ -26,6 +26,7 @@ import {
   type RunState,
 } from '../domain/report.ts';
 import type { Problem } from '../domain/stepper.ts';
+import { withoutStack } from '../domain/without-stack.ts';
 import { polls, reads, writes } from './activities.ts';
 import type { PaymentsCall } from './calls.ts';
 import { Course, HistoryIsLong, RunRefused, progressOf, type Ports } from './course.ts';
@@ -113,7 +114,7 @@ async function complete(course: Course): Promise<'ended' | 'history is long'> {
   } catch (error) {
     if (error instanceof HistoryIsLong) return 'history is long';
     if (!(error instanceof RunRefused)) throw error;
-    if (error.code === 'CANCELLED') throw new CancelledFailure(error.message);
+    if (error.code === 'CANCELLED') throw withoutStack(new CancelledFailure(error.message));
     throw failureOf(error.code, error.message, error.problems);
   }
 }
@@ -121,7 +122,7 @@ async function complete(course: Course): Promise<'ended' | 'history is long'> {
 /** Ends the Temporal run: green only when everything planned was done. */
 function conclude(report: Report): Report {
   if (report.status === 'COMPLETED') return report;
-  if (report.status === 'CANCELLED') throw new CancelledFailure(summaryOf(report));
+  if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(summaryOf(report)));
   throw failureOf(`RUN_${report.status}`, summaryOf(report), report.problems);
 }
 
@@ -134,10 +135,12 @@ function summaryOf(report: Report): string {
 function failureOf(type: string, summary: string, problems: readonly Problem[]): ApplicationFailure {
   const shown = problems.slice(0, MAX_PROBLEMS_IN_FAILURE);
   const lines = shown.map((problem) => `${problem.code}: ${problem.message} ${problem.fix}`);
-  return ApplicationFailure.create({
-    type,
-    message: [summary, ...lines].join('\n'),
-    nonRetryable: true,
-    details: [{ problems: shown }],
-  });
+  return withoutStack(
+    ApplicationFailure.create({
+      type,
+      message: [summary, ...lines].join('\n'),
+      nonRetryable: true,
+      details: [{ problems: shown }],
+    }),
+  );
 }
