@@ -1,6 +1,7 @@
 /**
  * `awaitSettlement`: one poll an attempt. Ends when the money is there (or the trade says it is settled), when the
- * service's word says it never will be, or when the service cannot be asked and people should know.
+ * service's word says it never will be, when nobody wants it any more, or when the service cannot be asked and people
+ * should know.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { LOOK_BACK_MS } from '../domain/looks.ts';
@@ -8,6 +9,7 @@ import { compare, equal, sum } from '../domain/money.ts';
 import type { Withdrawal } from '../domain/records.ts';
 import { generationOf } from '../domain/references.ts';
 import type { Wait } from '../domain/stepper.ts';
+import { isCancelled } from '../domain/words.ts';
 import { sweep } from '../service/observe.ts';
 import type { Activities, Settlement, SettlementCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
@@ -31,7 +33,7 @@ async function poll(deps: Deps, call: SettlementCall): Promise<Settlement> {
   // In a run that did not begin by itself, payments may have gone out already and taken the money: the word counts too.
   const maybePaid = call.plan.pinnedFor !== ActivityContext.current().info.workflowExecution?.runId;
   if ((call.until === 'status' || maybePaid) && settled.includes(status)) return { kind: 'settled', status };
-  if (call.until === 'status') throw notYet(waitsFor(call, 'a settled word', status));
+  if (call.until === 'status') return waitOn(deps, call, 'a settled word', status);
 
   const balances = told(deps, await deps.reader.balances());
   if (balances.kind !== 'DONE')
@@ -40,11 +42,16 @@ async function poll(deps: Deps, call: SettlementCall): Promise<Settlement> {
   const unpaid = maybePaid ? await stillUnpaid(deps, call) : call.unpaid;
   const needed = sum(unpaid.map((payment) => payment.amount));
   if (compare(there, needed) >= 0) return { kind: 'settled', status };
-  throw notYet(waitsFor(call, `${needed} ${call.currency} to be withdrawable (${there} are)`, status));
+  return waitOn(deps, call, `${needed} ${call.currency} to be withdrawable (${there} are)`, status);
 }
 
-function waitsFor(call: SettlementCall, goal: string, status: string): string {
-  return `Leg "${call.leg}" waits for ${goal}; the service says "${status}" of its trade ${call.tradeId}`;
+/** A run that was cancelled before a reset does not know it, and needs no money any more. @throws the next poll */
+async function waitOn(deps: Deps, call: SettlementCall, goal: string, status: string): Promise<Settlement> {
+  const { credentials, run } = call.plan;
+  if (isCancelled(await deps.words.read(credentials.mode, run))) return { kind: 'cancelled' };
+  throw notYet(
+    `Leg "${call.leg}" waits for ${goal}; the service says "${status}" of its trade ${call.tradeId}`,
+  );
 }
 
 /** What was paid before a reset is no longer to be paid: by its tag, or, where lists show none, by what could be it. */

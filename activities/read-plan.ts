@@ -1,4 +1,4 @@
-/** `readPlan`: starts or finds the pin of a run and reads its plan, and what people have said about the run before. */
+/** `readPlan`: starts or finds the pin of a run and reads its plan. One that was cancelled waits for no plan. */
 import { isCancelled } from '../domain/words.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
@@ -13,5 +13,7 @@ export const readPlan =
     beating(async () => {
       await deps.pins.start(input);
       const state = await deps.pins.read(input.mode, input.run, PATIENCE_MS);
-      return { ...state, cancelled: isCancelled(await deps.words.read(input.mode, input.run)) };
+      const isUnwanted =
+        state.kind === 'waiting' && isCancelled(await deps.words.read(input.mode, input.run));
+      return isUnwanted ? { kind: 'cancelled' } : state;
     });

@@ -69,6 +69,8 @@ export type Settlement =
   | { readonly kind: 'settled'; readonly status: string }
   /** The service's word says that it will never settle. */
   | { readonly kind: 'failed'; readonly status: string }
+  /** Not yet, and the run was cancelled by a word that its history may know nothing of: nothing needs the money. */
+  | { readonly kind: 'cancelled' }
   /** The service cannot be asked: people should know why. */
   | { readonly kind: 'wait'; readonly wait: Wait };
 
@@ -103,11 +105,11 @@ export type Observed =
   /** The policy or its files cannot be read: no plan, nothing sent. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
-/** `cancelled`: by a word that no reset loses, though the history may know nothing of it. */
-export type PlanAnswer = PinState & { readonly cancelled: boolean };
+/** `cancelled`: while there was no plan, by a word that no reset loses, though the history may know nothing of it. */
+export type PlanAnswer = PinState | { readonly kind: 'cancelled' };
 
 export interface Activities {
-  /** For `run`: starts or finds the run's pin and reads its plan, and whether a person has cancelled the run before. */
+  /** For `run`: starts or finds the run's pin and reads its plan. */
   readPlan(input: PinInput): Promise<PlanAnswer>;
   /** For `pin`: reads policy and service. */
   observe(input: ObserveInput): Promise<Observed>;

@@ -144,12 +144,13 @@ export class Course {
     for (;;) {
       this.leaveLongHistory();
       const answer = await this.ports.readPlan(pinInput);
-      if (answer.cancelled) this.#knowCancelled();
       switch (answer.kind) {
         case 'plan':
           return samePolicy(this.input, answer.plan);
         case 'refused':
           throw new RunRefused('PLAN_REFUSED', 'No plan can be made; nothing was sent.', answer.problems);
+        case 'cancelled':
+          throw new RunRefused('CANCELLED', CANCELLED.message, [CANCELLED]);
         case 'waiting':
           await this.recordCancel();
           if (this.state.cancelled) throw new RunRefused('CANCELLED', CANCELLED.message, [CANCELLED]);
@@ -234,6 +235,7 @@ export class Course {
     }
     const result = await settled;
     if (result.kind === 'wait') return this.pause(record, result.wait);
+    if (result.kind === 'cancelled') return this.#knowCancelled();
     record.settled = result.kind === 'settled';
     record.traded = { ...trade, status: result.status };
     if (result.kind === 'failed') record.problem = settlementFailed(record, result.status);
@@ -407,7 +409,7 @@ export class Course {
     });
   }
 
-  /** A word said so before this history began: it is kept already. */
+  /** A word said so that this history does not know of: it is kept already. */
   #knowCancelled(): void {
     this.#cancelRecorded = true;
     this.cancel();
