@@ -72,7 +72,7 @@ export async function checkExecuted(reader: Reader, subject: Subject, id: string
 }
 
 /** What stands against a record's being this item's; none when it agrees with the plan. Amounts are compared as numbers. */
-function executedDifferences(subject: Subject, record: Trade | Withdrawal): readonly string[] {
+export function executedDifferences(subject: Subject, record: Trade | Withdrawal): readonly string[] {
   const differences: (string | null)[] = [];
   if (subject.kind === 'leg' && isTrade(record)) {
     const { leg, otherIds } = subject;
@@ -193,7 +193,7 @@ export async function checkPayAgain(reader: Reader, history: PaymentHistory): Pr
 }
 
 /** Pure: what the records that a look found allow. */
-function judgePayAgain(history: PaymentHistory, records: readonly Withdrawal[]): PayAgainVerdict {
+export function judgePayAgain(history: PaymentHistory, records: readonly Withdrawal[]): PayAgainVerdict {
   const { identity, reported, words, lastRefused } = history;
   const hasFailed = (record: Withdrawal) => identity.failedWords.includes(record.status);
   const ours = records.filter((record) => isWithdrawalOf(identity, record));
