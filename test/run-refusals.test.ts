@@ -26,7 +26,10 @@ const stage = await openStage({
     decimals: { ZAR: 0 },
   },
 });
-stage.sandbox.putAccounts([{ id: 'wac_ZarEftLive', currency: 'ZAR', assetType: 'FIAT', status: 'LIVE' }]);
+stage.sandbox.putAccounts([
+  { id: 'wac_ZarEftLive', currency: 'ZAR', assetType: 'FIAT', status: 'LIVE' },
+  { id: 'wac_Hangs', currency: 'MXN', assetType: 'FIAT', status: 'LIVE', outcome: 'stuck' },
+]);
 await stage.startWorker();
 after(() => stage.close());
 
@@ -304,6 +307,19 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
         const [total] = report.totals;
         assert.equal(total?.notPaid, total?.planned);
       });
+
+    test('a payment that hangs does not hide that another was paid', async () => {
+      const run = await startWith([], {
+        withdraw: [
+          { id: 'hangs', account: 'wac_Hangs', fixed: '100.00' },
+          { id: 'paid', account: MXN_ACCOUNT, fixed: '200.00' },
+        ],
+      });
+      const report = await run.until((now) => now.payments[1]?.outcome === 'PAID');
+      assert.equal(report.payments[0]?.outcome, 'PENDING');
+      stage.sandbox.setStatus({ id: report.payments[0]?.withdrawalId ?? '', status: 'COMPLETED' });
+      assertDoneOnce(run, await run.report());
+    });
 
     test('the other payments of the run go on', async () => {
       const run = await startWith([], {
