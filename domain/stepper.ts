@@ -284,11 +284,13 @@ export function settleByTime<State extends SendState>(
   const now = context.nowMs();
   const halfMs = doubt.lastSendMs + settleDoubtMs / 2;
   const endMs = doubt.lastSendMs + settleDoubtMs;
-  if (now >= endMs && doubt.absentAtMs !== null && doubt.absentAtMs < now) {
+  // A look in the future was dated by a clock that has been set since.
+  const earlierMs = doubt.absentAtMs !== null && doubt.absentAtMs <= now ? doubt.absentAtMs : null;
+  if (now >= endMs && earlierMs !== null && earlierMs < now) {
     return { over: true, state: withoutDoubt(state), nextLookMs: 0 };
   }
   if (now < halfMs) return { over: false, state, nextLookMs: halfMs - now };
-  const absentAtMs = doubt.absentAtMs ?? now;
+  const absentAtMs = earlierMs ?? now;
   return {
     over: false,
     state: { ...state, doubt: { ...doubt, absentAtMs } },

@@ -309,6 +309,9 @@ function* deadQuote(context: Context, leg: Leg, state: LegState): Steps<LegStep>
 
 /** A look that has just found nothing, in doubt: over by time, or wait for the next look. */
 function* stayInDoubt(context: Context, leg: Leg, state: LegState): Steps<LegStep> {
+  // By a wrong clock no time has passed.
+  const skewed = yield* checkClock(context);
+  if (skewed !== null) return wait(triedAgain(state), configurationWait(skewed, state.tries));
   const settled = settleByTime(context, state, context.facts.settleDoubtMs.trade);
   if (!settled.over)
     return wait(settled.state, { afterMs: settled.nextLookMs, hold: 'doubt', problem: inDoubt(leg, state) });
@@ -326,8 +329,6 @@ function* stayInDoubt(context: Context, leg: Leg, state: LegState): Steps<LegSte
  * trade anew; but a first send that is still in work says so, and one that came through answers with its success.
  */
 function* probe(context: Context, leg: Leg, state: LegState, quote: QuoteInHand): Steps<LegStep> {
-  const skewed = yield* checkClock(context);
-  if (skewed !== null) return wait(triedAgain(state), configurationWait(skewed, state.tries));
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
   const refused = reply.kind === 'REFUSED' && !PAUSES.includes(classOfReply(reply));
   return yield* afterTrade(context, leg, { ...state, probed: refused }, quote, reply);

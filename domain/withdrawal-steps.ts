@@ -153,9 +153,8 @@ export function* createWithdrawalSteps(
     if ('step' in settled) return settled.step;
     state = settled.state;
   }
-  const skewed = yield* checkClock(context);
-  if (skewed !== null)
-    return wait(triedAgain(state), configurationWait({ ...skewed, item: payment.id }, state.tries));
+  const apart = yield* clocksApart(item, state);
+  if (apart !== null) return apart;
 
   let causeGone = false;
   if (state.shortOf !== null) {
@@ -175,9 +174,8 @@ export function* createWithdrawalSteps(
     state = step.state;
     causeGone = false;
     // The reply may have told that the clocks are apart.
-    const apart = yield* checkClock(context);
-    if (apart !== null)
-      return wait(triedAgain(state), configurationWait({ ...apart, item: payment.id }, state.tries));
+    const nowApart = yield* clocksApart(item, state);
+    if (nowApart !== null) return nowApart;
   }
 }
 
@@ -339,10 +337,24 @@ function* settleDoubt(
 ): Steps<{ readonly state: PaymentState } | { readonly step: PaymentStep }> {
   const seen = conclude(item, state, yield* lookForPayment(item));
   if (seen !== null) return { step: seen };
+  // By a wrong clock no time has passed.
+  const apart = yield* clocksApart(item, state);
+  if (apart !== null) return { step: apart };
   const settled = settleByTime(item.context, state, item.context.facts.settleDoubtMs.withdrawal);
   if (settled.over) return { state: settled.state };
   const afterMs = Math.min(settled.nextLookMs, SLOW_LOOK_MS);
   return { step: wait(settled.state, { afterMs, hold: 'doubt', problem }) };
+}
+
+/** The wait while the clocks are apart; null when they agree. */
+function* clocksApart(
+  { context, payment }: Item,
+  state: PaymentState,
+): Steps<Extract<PaymentStep, { kind: 'wait' }> | null> {
+  const skewed = yield* checkClock(context);
+  if (skewed === null) return null;
+  const pause = configurationWait({ ...skewed, item: payment.id }, state.tries);
+  return { kind: 'wait', state: triedAgain(state), wait: pause };
 }
 
 /** Never sent again by itself: when time has settled the doubt, a person decides. */

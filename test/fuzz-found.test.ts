@@ -108,11 +108,35 @@ test('nothing more is sent once a reply has told that the clocks are apart', () 
   assert.ok(next.value.kind === 'wait' && next.value.wait.problem.code === 'CLOCK_SKEW');
 });
 
-test('clocks that are apart stop the last question about a dead quote too', () => {
+/** Doubt whose time is over by the clock of `context`, after one look that found nothing. */
+const OVERDUE = { lastSendMs: NOW - 2 * 86_400_000, absentAtMs: NOW - 60_000, why: 'no answer' };
+
+test('by a clock that is wrong no doubt is ever over', () => {
   const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW - 600_000 };
-  const doubt = { lastSendMs: NOW - 600_000, absentAtMs: NOW - 60_000, why: 'no answer' };
-  const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, sent: true, quote, doubt };
-  const apart = play(executeTradeSteps(context({ skewMs: () => 60_000 }), LEG, state));
-  assert.ok(!kindsOf(apart.effects).includes('send trade'));
-  assert.ok(kindsOf(play(executeTradeSteps(context(), LEG, state)).effects).includes('send trade'));
+  const known = { knownIn: 'run-1', knownAtMs: NOW, sent: true, doubt: OVERDUE };
+  for (const [skewMs, waits] of [
+    [60_000, true],
+    [0, false],
+  ] as const) {
+    const ctx = context({ skewMs: () => skewMs });
+    const steps = [
+      requestQuoteSteps(ctx, LEG, { ...NEW_LEG, ...known }),
+      executeTradeSteps(ctx, LEG, { ...NEW_LEG, ...known, quote }),
+    ];
+    for (const { result, effects } of steps.map((each) => play(each))) {
+      assert.equal(result.kind === 'wait' && result.wait.problem.code === 'CLOCK_SKEW', waits);
+      assert.ok(!waits || !kindsOf(effects).includes('send trade'));
+    }
+    const cancelled = { 'read words': [[{ kind: 'cancel', by: 'ana', atMs: NOW }]] } as const;
+    const payment = { ...NEW_PAYMENT, ...known, openedIn: 'run-1' };
+    const { result } = play(createWithdrawalSteps(ctx, PAYMENT, AMOUNT, payment), cancelled);
+    assert.equal(result.kind, waits ? 'wait' : 'not paid');
+  }
+});
+
+test('a look that a wrong clock dated in the future does not hold up the end of doubt', () => {
+  const doubt = { ...OVERDUE, absentAtMs: NOW + 7_200_000 };
+  const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, sent: true, doubt };
+  const { result } = play(requestQuoteSteps(context(), LEG, state));
+  assert.equal(result.state.doubt?.absentAtMs, NOW);
 });
