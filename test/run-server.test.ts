@@ -1,4 +1,4 @@
-/** Temporal or the service goes away in the middle of a run and comes back: the run completes, nothing happens twice. */
+/** What a run needs goes away and comes back: Temporal, the service, the key, the right time. Nothing happens twice. */
 import { join } from 'node:path';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -78,4 +78,37 @@ describe('the service goes down and comes back with its records', AT_ONCE, () =>
     assertNothingMoved(run);
     assertDoneOnce(run, await run.report());
   });
+});
+
+// One after the other: what a process knows of the service's clock is for all of its workers.
+describe('a fault of configuration holds the run until it is mended, and nothing is sent before', () => {
+  const faults: readonly (readonly [string, (stage: Stage) => void, (stage: Stage) => void, string])[] = [
+    [
+      'a key that is switched off',
+      (stage) => stage.setKeyActive(false),
+      (stage) => stage.setKeyActive(true),
+      'AUTH_API_KEY_INVALID',
+    ],
+    [
+      'a clock that is more than ten seconds off',
+      (stage) => stage.sandbox.clock.setOffset(20_000),
+      (stage) => stage.sandbox.clock.setOffset(0),
+      'CLOCK_SKEW',
+    ],
+  ];
+  for (const [what, break_, mend, code] of faults)
+    test(what, async () => {
+      const stage = await openStage(plain);
+      try {
+        break_(stage);
+        await stage.startWorker();
+        const run = await stage.start(convertPolicy());
+        await run.heldBy(code);
+        assertNothingMoved(run);
+        mend(stage);
+        assertDoneOnce(run, await run.report());
+      } finally {
+        await stage.close();
+      }
+    });
 });

@@ -54,6 +54,8 @@ export type Stage = {
   startWorker(options?: Partial<WorkerOptions>): Promise<StageWorker>;
   /** Starts a run of a policy's text; its name is made unique unless one is given. */
   start(policyText: string, options?: StartOptions): Promise<Run>;
+  /** Switches the API key of the stage off and on at the service. */
+  setKeyActive(active: boolean): void;
   /** Takes the service away; `reopenSandbox` brings it back as it was. */
   closeSandbox(): Promise<void>;
   reopenSandbox(): Promise<void>;
@@ -110,13 +112,14 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
   const { serviceFile = SERVICE_FILE, temporalAddress, ...sandboxOptions } = options;
   const folder = await mkdtemp(join(tmpdir(), 'cambist-test-'));
   const key = generateKey();
+  const apiKey = { name: key.name, publicKeyPem: key.publicKeyPem, scope: 'write', mode: 'SANDBOX' } as const;
   const openSandbox = (port: number): Promise<Sandbox> =>
     startSandbox({
       statePath: join(folder, 'sandbox.json'),
       ...sandboxOptions,
       port,
       settings: { ...QUICK, ...sandboxOptions.settings },
-      keys: [{ name: key.name, publicKeyPem: key.publicKeyPem, scope: 'write', mode: 'SANDBOX' }],
+      keys: [apiKey],
     });
   let sandbox = await openSandbox(0);
   const keyFile = join(folder, 'key.json');
@@ -157,6 +160,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       await run.startAgain();
       return run;
     },
+    setKeyActive: (active) => sandbox.putKey({ ...apiKey, active }),
     closeSandbox: () => sandbox.close(),
     reopenSandbox: async () => {
       sandbox = await openSandbox(Number(new URL(sandbox.baseUrl).port));
