@@ -12,3 +12,13 @@ export function nonEmpty(text: string): string {
   if (text !== '') return text;
   throw new InvalidArgumentError('It is empty.');
 }
+
+/** Most characters of what a person says: it is kept for good, and shown in every report. */
+const MOST_CHARACTERS = 500;
+
+/** What a person says, on one line. */
+export function statement(text: string): string {
+  const said = text.replaceAll(/\s+/g, ' ').trim();
+  if (said.length <= MOST_CHARACTERS) return nonEmpty(said);
+  throw new InvalidArgumentError(`It is longer than ${MOST_CHARACTERS} characters; name a ticket instead.`);
+}

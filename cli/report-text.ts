@@ -177,6 +177,14 @@ export function mainWait(progress: Progress): Waiting | null {
   return waits.toSorted((a, b) => HOLD_ORDER.indexOf(a.hold) - HOLD_ORDER.indexOf(b.hold))[0] ?? null;
 }
 
+/** What would unblock a wait: the problem's own advice, and the command where a person is to decide. */
+export function unblocking(run: string, { hold, problem }: Waiting): string {
+  const advice = sentence(problem.fix);
+  // A record that contradicts the plan stands above any decision.
+  if (hold !== 'person' || problem.item === null || problem.code === 'RECORD_DIFFERS') return advice;
+  return `${advice} Decide: cambist resolve ${run} ${problem.item} (--executed ID or --not-executed).`;
+}
+
 /** One sentence of truth: the state, the next wake-up, and what would unblock it. */
 export function statusSentence(report: Report, progress: Progress, nowMs: number): string {
   return visible(tellStatus(report, progress, nowMs));
@@ -192,7 +200,7 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       if (wait === null) return `${report.run} is held (${counted}).`;
       const again =
         wait.wakeAtMs > nowMs ? `; it looks again by itself at ${clockTime(wait.wakeAtMs, nowMs)}` : '';
-      return `${report.run} is held (${counted}) by ${wait.problem.code}: ${unstopped(wait.problem.message)}${again}. ${sentence(wait.problem.fix)}`;
+      return `${report.run} is held (${counted}) by ${wait.problem.code}: ${unstopped(wait.problem.message)}${again}. ${unblocking(report.run, wait)}`;
     }
     case 'RUNNING': {
       const current = progress.items.find(({ step }) => !/^(pinned|TRADED|PAID|NOT_)/.test(step));

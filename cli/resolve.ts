@@ -25,7 +25,7 @@ import { claimantOf } from './claims.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
 import { EXIT_CODES, type Ending } from './exit-codes.ts';
 import { CommandFailure, type Trouble } from './failure.ts';
-import { nonEmpty } from './options.ts';
+import { nonEmpty, statement } from './options.ts';
 import type { Output } from './output.ts';
 import { requireOwnPlan, requirePlan } from './pinned-plan.ts';
 import { atPlace, type Place } from './place.ts';
@@ -58,8 +58,8 @@ export function addResolve(program: Command, session: Session): void {
     .argument('<item>', 'id of the leg or payment, as the report shows it')
     .option('--executed <id>', 'it was executed: the id of its trade or withdrawal', nonEmpty)
     .option('--not-executed', 'it was not executed, and will not be')
-    .option('--evidence <text>', 'how you know; required with --not-executed', nonEmpty)
-    .option('--by <name>', 'who decides; required', nonEmpty)
+    .option('--evidence <text>', 'how you know; required with --not-executed', statement)
+    .option('--by <name>', 'who decides; required', statement)
     .action((name: string, item: string, options: ResolveOptions) =>
       act(session, options, (output) => resolve(output, { name, item, options })),
     );
@@ -411,14 +411,19 @@ function show(output: Output, theCase: Case, seen: Seen, isOpen: boolean): Endin
 }
 
 function nextOf(
-  { plan, item, said, settings }: Case,
+  { plan, view, item, said, settings }: Case,
   record: Trade | Withdrawal | null,
   isOpen: boolean,
 ): string {
   const isLeg = plan.legs.some(({ id }) => id === item);
-  const goesOn = isOpen
-    ? 'The run is open and looks at once'
-    : 'The run has ended: `cambist run … --go-on` (or a reset) takes the decision up';
+  const { legs, payments } = view.report;
+  const hasEnded = [...legs, ...payments].some(
+    ({ id, outcome }) => id === item && (outcome === 'NOT_TRADED' || outcome === 'NOT_PAID'),
+  );
+  const goesOn =
+    isOpen && !hasEnded
+      ? 'The run is open and looks at once'
+      : `The ${hasEnded ? 'item' : 'run'} has ended: \`cambist run … --go-on\` (or a reset) takes the decision up`;
   if (said.kind === 'not executed') {
     const outcome = isLeg ? 'NOT_TRADED' : 'NOT_PAID';
     return `${goesOn}; ${item} then ends ${outcome}, with the evidence. A record that appears later stands above this decision.`;

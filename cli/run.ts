@@ -16,7 +16,7 @@ import { difference } from './difference.ts';
 import { endingOf, type Ending } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
 import { UNTAKEN_MS, followRun, type Followed } from './follow-run.ts';
-import { nonEmpty } from './options.ts';
+import { nonEmpty, statement } from './options.ts';
 import type { Output } from './output.ts';
 import { openingOf, payAgainRequest, type PayAgainOptions, type PayAgainRequest } from './pay-again.ts';
 import { requireOwnPlan, requirePlan } from './pinned-plan.ts';
@@ -68,8 +68,8 @@ export function addRun(program: Command, session: Session): void {
     .option('--wait', 'stay while the run is held, until it ends')
     .option('--go-on', 'start an ended run again with what is not paid or traded; takes a cancel back')
     .option('--pay-again <payment>', 'pay a payment that ended unpaid once more, in an ended run', nonEmpty)
-    .option('--reason <text>', 'why it is paid again; required with --pay-again', nonEmpty)
-    .option('--by <name>', 'who decides that; required with --pay-again', nonEmpty)
+    .option('--reason <text>', 'why it is paid again; required with --pay-again', statement)
+    .option('--by <name>', 'who decides that; required with --pay-again', statement)
     .option('--yes', 'do not ask before live money moves')
     .addOption(batchOption())
     .action((file: string, options: RunOptions) =>

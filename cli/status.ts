@@ -6,7 +6,7 @@ import { EXIT_CODES, endingOf, firstOf, type Ending } from './exit-codes.ts';
 import { failureOf } from './failure.ts';
 import type { Output } from './output.ts';
 import { atPlace, type Place } from './place.ts';
-import { mainWait, statusSentence } from './report-text.ts';
+import { mainWait, statusSentence, unblocking } from './report-text.ts';
 import { requireRun } from './report.ts';
 import { parseRun } from './run-names.ts';
 import { holdsOf, listRuns, readRun, type RunFacts } from './runs.ts';
@@ -87,7 +87,7 @@ async function standingOf(
         status: report.status,
         sentence: statusSentence(report, progress, nowMs),
         wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
-        unblockedBy: wait?.problem.fix ?? null,
+        unblockedBy: wait === null ? null : unblocking(report.run, wait),
         exitCode: EXIT_CODES[ending],
       },
     };

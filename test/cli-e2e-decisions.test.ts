@@ -130,7 +130,10 @@ describe('what people decide', { concurrency: 4 }, () => {
     await reportWhen(policy, ({ payments }) => payments[0]?.outcome === 'NEEDS_HUMAN');
     const status = await command(stage, ['status', policy.runText]);
     assertExit(status, 6);
-    assert.match(flat(status.stdout), /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH/);
+    assert.match(
+      flat(status.stdout),
+      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH: .* Decide: cambist resolve \S+ supplier \(--executed/,
+    );
 
     const twin = await payByHand(policy);
     const decided = await resolve(policy, 'supplier', ...GONE, '--json');

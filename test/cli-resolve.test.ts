@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import type { Io } from '../cli/io.ts';
 import { main } from '../cli/main.ts';
+import { statement } from '../cli/options.ts';
 import { payAgainRequest } from '../cli/pay-again.ts';
 import { evidenceOf, wordLines } from '../cli/word-text.ts';
 import type { PaymentIdentity } from '../domain/looks.ts';
@@ -81,6 +82,19 @@ for (const [name, argv, places] of INCOMPLETE) {
     assert.deepEqual(told, places);
   });
 }
+
+test('what a person says is one line, and not a long one', async () => {
+  const said = ['--not-executed', '--by', 'ana', '--evidence'];
+  for (const [evidence, why] of [
+    [' \n', 'It is empty.'],
+    ['x'.repeat(501), 'It is longer than 500 characters; name a ticket instead.'],
+  ] as const) {
+    const { exitCode, stderr } = await cambist('resolve', 'p.2026-11-21', 'i', ...said, evidence);
+    assert.equal(exitCode, 2);
+    assert.ok(stderr.replaceAll('\n', ' ').includes(why), stderr);
+  }
+  assert.equal(statement(' two\n  lines '), 'two lines');
+});
 
 test('a decision about something that is no run is bad input', async () => {
   const { exitCode, stderr } = await cambist('resolve', 'p', 'i', '--executed', 'wtd_1', '--by', 'ana');
