@@ -1,0 +1,206 @@
+/** The plan: what a policy and one observation of the service make, or everything that stands against it (M4). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decimalsOf } from '../domain/currencies.ts';
+import { keepsGuard } from '../domain/guard.ts';
+import { compilePlan, type CompileInput, type CompileResult, type Plan } from '../domain/plan.ts';
+import type { ConvertPolicy } from '../domain/policy.ts';
+import { fencesOf } from '../language/business-date.ts';
+import { LEG, NOW, PAYMENT, RUN, TRADE, WITHDRAWAL } from './support/scripts.ts';
+
+const POLICY: ConvertPolicy = {
+  kind: 'convert',
+  name: 'p',
+  environment: 'sandbox',
+  zone: 'UTC',
+  quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+  guard: null,
+  settle: { until: 'funds', lateAfterMs: null },
+  shortfall: 'skip',
+  limits: null,
+  convert: { sell: 'USD', buy: 'MXN', amount: { kind: 'sell', value: '1000.00' } },
+  withdraw: [{ id: PAYMENT.id, account: PAYMENT.account, amount: { kind: 'proceeds', rounding: 'down' } }],
+};
+const SELL_ALL = { ...POLICY.convert, amount: { kind: 'sell-all', keep: '500.00' } } as const;
+const DAY_MS = 86_400_000;
+
+type More = {
+  readonly policy?: Partial<ConvertPolicy>;
+  readonly observation?: Partial<CompileInput['observation']>;
+  readonly referenceRates?: CompileInput['referenceRates'];
+};
+
+function compile({ policy = {}, observation = {}, referenceRates = null }: More = {}): CompileResult {
+  return compilePlan({
+    run: RUN,
+    policy: { ...POLICY, ...policy },
+    policyText: 'text',
+    policyHash: 'hash',
+    date: RUN.id,
+    fences: fencesOf(RUN.id, 'UTC'),
+    referenceRates,
+    observation: {
+      credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
+      observedAtMs: NOW,
+      balances: {
+        aggregateUsd: '0',
+        balances: [{ currency: 'USD', withdrawable: '1500.005', total: '9999' }],
+      },
+      accounts: [{ id: PAYMENT.account, status: 'LIVE', currency: 'MXN' }],
+      accountsComplete: true,
+      trades: [],
+      withdrawals: [],
+      ...observation,
+    },
+    decimalsOf: (currency) => decimalsOf(currency, {}),
+    pinnedFor: 'run-1',
+  });
+}
+
+function planOf(more: More = {}): Plan {
+  const result = compile(more);
+  assert.ok(result.ok);
+  return result.plan;
+}
+
+function codesOf(more: More): readonly string[] {
+  const result = compile(more);
+  return result.ok ? [] : result.problems.map((problem) => problem.code);
+}
+
+test('a leg and its payment are named, numbered and depend on each other', () => {
+  const plan = planOf();
+  assert.deepEqual(plan.legs, [LEG]);
+  assert.deepEqual(plan.payments, [
+    {
+      id: PAYMENT.id,
+      reference: PAYMENT.reference,
+      account: PAYMENT.account,
+      currency: 'MXN',
+      amount: { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 },
+      dependsOn: LEG.id,
+    },
+  ]);
+  assert.equal(plan.foundRecords, false);
+  assert.ok(Object.isFrozen(plan));
+});
+
+test('"sell all" takes what is withdrawable above the cushion, cut to the currency’s decimals', () => {
+  const rows: readonly (readonly [string, string | null])[] = [
+    ['1500.005', '1000'],
+    ['500.01', '0.01'],
+    ['500.00', null],
+    ['499.99', null],
+  ];
+  for (const [withdrawable, amount] of rows) {
+    const balances = { aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: '9999' }] };
+    const plan = planOf({ policy: { convert: SELL_ALL }, observation: { balances } });
+    assert.equal(plan.legs[0]?.amount?.value ?? null, amount);
+    // Nothing to sell: nothing to do, and nothing to pay.
+    assert.equal(plan.payments.length, amount === null ? 0 : 1);
+  }
+  const none = { balances: { aggregateUsd: '0', balances: [] } };
+  assert.deepEqual(planOf({ policy: { convert: SELL_ALL }, observation: none }).legs, []);
+});
+
+test('an amount from live balances is taken from the record, or forgotten, but never computed a second time', () => {
+  const policy = { convert: SELL_ALL };
+  const adopted = planOf({ policy, observation: { trades: [{ ...TRADE, sellAmount: '777.00' }] } });
+  assert.deepEqual(adopted.legs[0]?.amount, { side: 'sell', value: '777.00', fixed: false });
+  assert.equal(adopted.foundRecords, true);
+  const forgotten = planOf({ policy, observation: { withdrawals: [WITHDRAWAL] } });
+  assert.equal(forgotten.legs[0]?.amount, null);
+  // What the policy fixed goes on, whatever is found.
+  const fixed = planOf({ observation: { trades: [{ ...TRADE, sellAmount: '777.00' }] } });
+  assert.deepEqual(fixed.legs, [LEG]);
+});
+
+const AS_OF = new Date(NOW - DAY_MS).toISOString();
+const REFERENCE = { kind: 'reference', file: 'rates.yaml', maxAgeMs: DAY_MS, worstCostBps: '25' } as const;
+const RATES = { asOf: AS_OF, rates: [{ value: '17.25', currency: 'MXN', per: 'USD' }] };
+
+/** What stands against a plan, one thing at a time. */
+const AGAINST: readonly (readonly [string, More, string | null])[] = [
+  ['another environment', { policy: { environment: 'live' } }, 'PLAN_ENVIRONMENT'],
+  ['an account that is not in a complete list', { observation: { accounts: [] } }, 'PLAN_ACCOUNT_MISSING'],
+  [
+    'an account that is not in a list that could not be read whole',
+    { observation: { accounts: [], accountsComplete: false } },
+    null,
+  ],
+  [
+    'an account of another currency',
+    { observation: { accounts: [{ id: PAYMENT.account, status: 'LIVE', currency: 'EUR' }] } },
+    'PLAN_ACCOUNT_CURRENCY',
+  ],
+  [
+    'an account whose currency is not shown',
+    { observation: { accounts: [{ id: PAYMENT.account, status: null, currency: null }] } },
+    null,
+  ],
+  [
+    'an amount over a limit',
+    { policy: { limits: { perTrade: { value: '999.99', currency: 'USD' }, perRun: null } } },
+    'PLAN_OVER_LIMIT',
+  ],
+  [
+    'an amount that equals a limit',
+    { policy: { limits: { perTrade: { value: '1000', currency: 'USD' }, perRun: null } } },
+    null,
+  ],
+  [
+    'a limit in the other currency, which only the quote can tell',
+    { policy: { limits: { perTrade: { value: '1.00', currency: 'MXN' }, perRun: null } } },
+    null,
+  ],
+  ['no reference rates', { policy: { guard: REFERENCE } }, 'PLAN_REFERENCE_MISSING'],
+  [
+    'reference rates for another pair',
+    { policy: { guard: REFERENCE }, referenceRates: { ...RATES, rates: [] } },
+    'PLAN_REFERENCE_MISSING',
+  ],
+  [
+    'reference rates that are older than allowed',
+    {
+      policy: { guard: REFERENCE },
+      referenceRates: { ...RATES, asOf: new Date(NOW - DAY_MS - 1).toISOString() },
+    },
+    'PLAN_REFERENCE_TOO_OLD',
+  ],
+  ['reference rates of just that age', { policy: { guard: REFERENCE }, referenceRates: RATES }, null],
+  [
+    'a date that is over',
+    { observation: { observedAtMs: fencesOf(RUN.id, 'UTC').tradesUntilMs + 1 } },
+    'PLAN_FENCE_PASSED',
+  ],
+  [
+    'a date that is over, where something was done already',
+    { observation: { observedAtMs: fencesOf(RUN.id, 'UTC').tradesUntilMs + 1, trades: [TRADE] } },
+    null,
+  ],
+];
+
+for (const [what, more, code] of AGAINST)
+  test(`${what} ${code === null ? 'is no reason against a plan' : `makes no plan: ${code}`}`, () => {
+    assert.deepEqual(codesOf(more), code === null ? [] : [code]);
+  });
+
+test('all reasons are told at once', () => {
+  assert.deepEqual(
+    codesOf({ policy: { environment: 'live', guard: REFERENCE }, observation: { accounts: [] } }),
+    ['PLAN_ENVIRONMENT', 'PLAN_ACCOUNT_MISSING', 'PLAN_REFERENCE_MISSING'],
+  );
+});
+
+test('the guard of the plan is the policy’s, and says until when its reference holds', () => {
+  const { guard } = planOf({ policy: { guard: REFERENCE }, referenceRates: RATES });
+  assert.ok(guard !== null);
+  assert.equal(guard.staleAtMs, NOW);
+  assert.equal(keepsGuard(guard.bound, '1000', '17206.875'), true);
+  assert.equal(keepsGuard(guard.bound, '1000', '17206.87'), false);
+  const literal = planOf({
+    policy: { guard: { kind: 'worst-rate', rate: { value: '16.90', currency: 'MXN', per: 'USD' } } },
+  });
+  assert.equal(literal.guard?.staleAtMs, null);
+  assert.equal(literal.guard?.text, 'not worse than 16.90 MXN per USD');
+});
