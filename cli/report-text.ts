@@ -180,8 +180,7 @@ export function mainWait(progress: Progress): Waiting | null {
 /** What would unblock a wait: the problem's own advice, and the command where a person is to decide. */
 export function unblocking(run: string, { hold, problem }: Waiting): string {
   const advice = sentence(problem.fix);
-  // A record that contradicts the plan stands above any decision.
-  if (hold !== 'person' || problem.item === null || problem.code === 'RECORD_DIFFERS') return advice;
+  if (hold !== 'person' || problem.item === null) return advice;
   return `${advice} Decide: cambist resolve ${run} ${problem.item} (--executed ID or --not-executed).`;
 }
 

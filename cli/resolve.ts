@@ -50,7 +50,7 @@ export function addResolve(program: Command, session: Session): void {
     .description(
       'Decides about a leg or payment whose fate the machine cannot tell: it was executed, as the record with this id, ' +
         'or it was not. The service is looked at first: a record that is not there or contradicts the plan is refused, ' +
-        'and so is --not-executed when a record of the item is found. The decision is kept outside the run’s history, ' +
+        'and so is --not-executed when a record of the item agrees with the plan. The decision is kept outside the run’s history, ' +
         'so that no reset loses it; a record that appears later stands above it. Moves no money. Ends with 2 when there ' +
         'is no record of this id, with 4 when a record contradicts the decision.',
     )
@@ -196,7 +196,10 @@ function requireOpenQuestion({ view, item, said }: Case): void {
 
 /** What was seen at the service, for the person. */
 type Seen = {
+  /** The record that was named; null without one. */
   readonly record: Trade | Withdrawal | null;
+  /** A record with the item's name that contradicts the plan, and how; the decision goes over it. */
+  readonly over: { readonly record: Trade | Withdrawal; readonly difference: string } | null;
   readonly couldBe: readonly (Trade | Withdrawal)[];
 };
 
@@ -206,14 +209,13 @@ async function lookFirst(theCase: Case): Promise<Seen> {
   const subject = await subjectOf(theCase);
   return atService(settings, async (service, address) => {
     if (said.kind === 'not executed') {
-      const couldBe = requireAbsent(theCase, await checkNotExecuted(service, subject), address);
-      return { record: null, couldBe };
+      return requireAbsent(theCase, await checkNotExecuted(service, subject), address);
     }
     const { recordId } = said;
     const verdict = await wellFormed(() => checkExecuted(service, subject, recordId));
     const record = requireAgreement(theCase, verdict, address);
     if (nameIn(record) === null) await requireUnclaimed(theCase, record);
-    return { record, couldBe: [] };
+    return { record, over: null, couldBe: [] };
   });
 }
 
@@ -332,32 +334,27 @@ async function requireUnclaimed({ place, plan }: Case, record: Trade | Withdrawa
   ]);
 }
 
-/** Records without a tag that could be the item: shown, and judged by the person's evidence. */
-function requireAbsent(
-  { plan, item, view }: Case,
-  verdict: NotExecutedVerdict,
-  address: string,
-): readonly (Trade | Withdrawal)[] {
+/** What could be the item, or contradicts the plan, is shown, and judged by the person's evidence. */
+function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, address: string): Seen {
   switch (verdict.kind) {
     case 'absent':
-      return verdict.couldBe;
+      return { record: null, over: null, couldBe: verdict.couldBe };
+    case 'contradicts': {
+      const { record, difference, couldBe } = verdict;
+      return { record: null, over: { record, difference }, couldBe };
+    }
     case 'unreadable':
       throw serviceFailure(verdict.reply, address);
     case 'found': {
-      const name = runName(plan.run);
-      const { record, difference } = verdict;
       const goesOn = view.facts.isOpen
         ? 'the run adopts it by itself'
-        : `started again (cambist run … --go-on), the run adopts it by itself`;
+        : 'started again (cambist run … --go-on), the run adopts it by itself';
       throw new CommandFailure('refused by us', [
         {
           code: 'RECORD_FOUND',
-          place: `${name} ${item}`,
-          message: `the service has it: ${describe(record)}${difference === null ? '' : `, but ${difference}`}; nothing was recorded`,
-          fix:
-            difference === null
-              ? `Nothing to decide: ${goesOn}.`
-              : 'A record stands above any decision: have it put right at the service.',
+          place: `${runName(plan.run)} ${item}`,
+          message: `the service has it: ${describe(verdict.record)}; nothing was recorded`,
+          fix: `Nothing to decide: ${goesOn}.`,
         },
       ]);
     }
@@ -390,6 +387,7 @@ function show(output: Output, theCase: Case, seen: Seen, isOpen: boolean): Endin
     by: said.by,
     recordId: said.kind === 'executed' ? said.recordId : null,
     evidence: said.kind === 'not executed' ? said.evidence : null,
+    contradicts: seen.over?.record.id ?? null,
     couldBe: seen.couldBe.map(({ id }) => id),
     message,
     next,
@@ -397,11 +395,16 @@ function show(output: Output, theCase: Case, seen: Seen, isOpen: boolean): Endin
   });
   output.say(message);
   if (said.kind === 'not executed') {
+    const { over } = seen;
     output.say(
-      `The service was looked at first: no record carries its name, in every page back to ${lookedBackTo(plan)}.`,
+      over === null
+        ? `The service was looked at first: no record carries its name, in every page back to ${lookedBackTo(plan)}.`
+        : `The service was looked at first: ${describe(over.record)} carries its name, but ${over.difference}. The decision goes over it: what it moved has moved.`,
     );
     for (const record of seen.couldBe)
-      output.say(`Your evidence stands against ${describe(record)}, which carries no name and could be it.`);
+      output.say(
+        `Your evidence stands against ${describe(record)}, which carries no name and could be it.`,
+      );
     output.say(`Evidence: ${visible(said.evidence)}`);
   } else if (seen.record !== null) {
     output.say(`The service was looked at first: ${describe(seen.record)}, as the plan says.`);

@@ -99,11 +99,14 @@ export function executedDifferences(subject: Subject, record: Trade | Withdrawal
 export type NotExecutedVerdict =
   /** One complete look found no record of the item; `couldBe`: untagged ones that a person must have judged. */
   | { readonly kind: 'absent'; readonly couldBe: readonly (Trade | Withdrawal)[] }
-  /** A record is ours: the run adopts it by itself (`difference` null), or it contradicts the plan. */
+  /** A record is ours and agrees with the plan: the run adopts it by itself, whatever anybody says. */
+  | { readonly kind: 'found'; readonly record: Trade | Withdrawal }
+  /** A record has the item's name and contradicts the plan: a person may decide over it. */
   | {
-      readonly kind: 'found';
+      readonly kind: 'contradicts';
       readonly record: Trade | Withdrawal;
-      readonly difference: string | null;
+      readonly difference: string;
+      readonly couldBe: readonly (Trade | Withdrawal)[];
     }
   | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
 
@@ -128,15 +131,18 @@ export async function checkNotExecuted(reader: Reader, subject: Subject): Promis
   return notExecuted(lookForWithdrawal(payment, sweepOf(records)), stopped, records.filter(mayBe));
 }
 
-/** A record that is there counts, however much of the list was read; absence needs all of it. */
+/** A record that agrees counts, however much of the list was read; everything else needs all of it. */
 function notExecuted<T extends Trade | Withdrawal>(
   look: Look<T>,
   stopped: Reply<unknown> | null,
   couldBeIt: readonly T[],
 ): NotExecutedVerdict {
-  if (look.kind === 'found') return { kind: 'found', record: look.record, difference: null };
-  if (look.kind === 'differs') return { kind: 'found', record: look.record, difference: look.difference };
+  if (look.kind === 'found') return { kind: 'found', record: look.record };
   if (stopped !== null) return { kind: 'unreadable', reply: stopped };
+  if (look.kind === 'differs') {
+    const { record, difference } = look;
+    return { kind: 'contradicts', record, difference, couldBe: couldBeIt };
+  }
   return { kind: 'absent', couldBe: couldBeIt };
 }
 

@@ -89,7 +89,10 @@ const isInDoubt = (report: Report): boolean =>
   report.problems.some(({ code, item }) => code === 'IDEMPOTENCY_MISMATCH' && item === 'supplier');
 
 /** What somebody pays by hand, beside this program; `tag` as the payment carries it, none by default. */
-async function payByHand(policy: Paid, tag: string | null = null): Promise<string> {
+async function payByHand(
+  policy: Paid,
+  { tag = null, amount = '18500.00' }: { readonly tag?: string | null; readonly amount?: string } = {},
+): Promise<string> {
   const file = JSON.parse(await readFile(join(stage.folder, 'key.json'), 'utf8')) as {
     readonly name: string;
     readonly privateKey: string;
@@ -103,7 +106,7 @@ async function payByHand(policy: Paid, tag: string | null = null): Promise<strin
     '/fx/withdrawals',
     {
       currency: 'MXN',
-      withdrawalAmount: '18500.00',
+      withdrawalAmount: amount,
       withdrawalAccountId: policy.account,
       ...(tag !== null && { metadata: { cambist: tag } }),
     },
@@ -334,7 +337,7 @@ describe('what people decide', { concurrency: 4 }, () => {
     await reportWhen(policy, isInDoubt);
     await runNow(policy).terminate('for this test');
     stage.sandbox.clearFaults(fault);
-    const tagged = await payByHand(policy, policy.reference);
+    const tagged = await payByHand(policy, { tag: policy.reference });
     const said = await resolve(policy, 'supplier', ...GONE);
     assertProblem(said, 4, 'RECORD_FOUND', /the run adopts it by itself/);
     const ended = await run(policy, '--wait', '--json');
@@ -345,6 +348,33 @@ describe('what people decide', { concurrency: 4 }, () => {
       report.evidence.every(({ call }) => call !== 'word'),
       'nothing was recorded',
     );
+  });
+
+  test('a record that contradicts the plan is never adopted, and decided over it is never paid beside', async () => {
+    const policy = await putPaid('completed');
+    mismatch(policy);
+    assertExit(await run(policy, '--detach'), 8);
+    await reportWhen(policy, isInDoubt);
+    const other = await payByHand(policy, { tag: `${policy.reference}~2`, amount: '500.00' });
+    await reportWhen(policy, ({ problems }) => problems.some(({ code }) => code === 'RECORD_DIFFERS'));
+    const named = await resolve(policy, 'supplier', '--executed', other, ...ANA);
+    assertProblem(named, 4, 'RECORD_DIFFERS', /its amount is 500\.00, planned was 18500/);
+    const decided = await resolve(policy, 'supplier', ...GONE);
+    assertExit(decided, 0);
+    assert.match(
+      flat(decided.stdout),
+      /carries its name, but its amount is 500\.00, .* The decision goes over it/,
+    );
+    const ended = await run(policy, '--wait', '--json');
+    assertExit(ended, 4);
+    assert.equal(reportOf(ended).problems[0]?.code, 'DECIDED_NOT_EXECUTED');
+    assertProblem(
+      await run(policy, ...AGAIN),
+      4,
+      'PAYMENT_STANDS',
+      new RegExp(`withdrawal ${other} of it stands`),
+    );
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.reference}~2`]);
   });
 
   test('a leg is decided about too, and what depends on it is not paid', async () => {

@@ -226,15 +226,25 @@ test('not executed needs one complete look without a record of the item', async 
   assert.equal((await checkNotExecuted(serviceOf({ cut: true }), A_LEG)).kind, 'unreadable');
 });
 
-test('a record of the item stands above "not executed", however much could be read', async () => {
+test('a record that agrees stands above "not executed", however much could be read', async () => {
   const found = await checkNotExecuted(serviceOf({ withdrawals: [WITHDRAWAL], cut: true }), A_PAYMENT);
-  assert.deepEqual(found, { kind: 'found', record: WITHDRAWAL, difference: null });
-  const other = { ...WITHDRAWAL, withdrawalAmount: '1.00' };
-  const differs = await checkNotExecuted(serviceOf({ withdrawals: [other] }), A_PAYMENT);
-  assert.ok(differs.kind === 'found' && differs.difference !== null);
+  assert.deepEqual(found, { kind: 'found', record: WITHDRAWAL });
   // By the quote that the run holds, though the list shows no reference.
   const trade = { ...TRADE, clientReferenceId: null };
   assert.equal((await checkNotExecuted(serviceOf({ trades: [trade] }), A_LEG)).kind, 'found');
+});
+
+test('a record with the item’s name that contradicts the plan may be decided over, after a complete look', async () => {
+  const other = { ...WITHDRAWAL, withdrawalAmount: '1.00' };
+  const seen = await checkNotExecuted(serviceOf({ withdrawals: [other] }), A_PAYMENT);
+  assert.deepEqual(seen, {
+    kind: 'contradicts',
+    record: other,
+    difference: 'its amount is 1.00, planned was 17250.00',
+    couldBe: [],
+  });
+  const cut = await checkNotExecuted(serviceOf({ withdrawals: [other], cut: true }), A_PAYMENT);
+  assert.equal(cut.kind, 'unreadable');
 });
 
 test('what carries no name and could be it is shown, and is no obstacle', async () => {
