@@ -129,6 +129,9 @@ function readSaid(options: ResolveOptions): Said {
   if (notExecuted === true && evidence === undefined) {
     mistake('--evidence', 'it is missing', 'Say how you know that it was not executed; the report keeps it.');
   }
+  if (executed !== undefined && evidence !== undefined) {
+    mistake('--evidence', 'it belongs to --not-executed', 'Leave it out: the record is the evidence.');
+  }
   if (by === undefined) {
     mistake('--by', 'it is missing', 'Name who decides, as in --by ana; the report keeps it.');
   }
@@ -186,7 +189,7 @@ function requireOpenQuestion({ view, item, said }: Case): void {
   if (!facts.isOpen || outcome === 'NEEDS_HUMAN') return;
   const waiting = progress.items.find(({ id }) => id === item)?.waiting ?? null;
   if (waiting !== null && OPEN_QUESTIONS.includes(waiting.hold)) return;
-  const what = waiting === null ? 'it is being worked on' : `it waits (${waiting.problem.code})`;
+  const what = waiting === null ? 'it is still to be sent, or at work' : `it waits (${waiting.problem.code})`;
   refuse(
     'ITEM_NOT_IN_QUESTION',
     `${what}, and nothing about it is in question`,
@@ -402,9 +405,7 @@ function show(output: Output, theCase: Case, seen: Seen, isOpen: boolean): Endin
         : `The service was looked at first: ${describe(over.record)} carries its name, but ${over.difference}. The decision goes over it: what it moved has moved.`,
     );
     for (const record of seen.couldBe)
-      output.say(
-        `Your evidence stands against ${describe(record)}, which carries no name and could be it.`,
-      );
+      output.say(`Your evidence stands against ${describe(record)}, which carries no name and could be it.`);
     output.say(`Evidence: ${visible(said.evidence)}`);
   } else if (seen.record !== null) {
     output.say(`The service was looked at first: ${describe(seen.record)}, as the plan says.`);

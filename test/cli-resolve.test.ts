@@ -69,7 +69,7 @@ const INCOMPLETE: readonly (readonly [name: string, argv: readonly string[], pla
   [
     'both',
     ['--executed', 'wtd_1', '--not-executed', '--evidence', 'e', '--by', 'ana'],
-    ['--executed, --not-executed: both are given'],
+    ['--executed, --not-executed: both are given', '--evidence: it belongs to --not-executed'],
   ],
   ['no evidence', ['--not-executed', '--by', 'ana'], ['--evidence: it is missing']],
   ['nobody', ['--executed', 'wtd_1'], ['--by: it is missing']],
