@@ -19,7 +19,12 @@ import { foreignReader, notYet, told, unanswered } from './polling.ts';
 export const awaitSettlement =
   (deps: Deps): Activities['awaitSettlement'] =>
   (call) =>
-    beating(() => poll(deps, call));
+    beating(async () => {
+      deps.reached('before settlement poll');
+      const settlement = await poll(deps, call);
+      deps.reached('before result');
+      return settlement;
+    });
 
 async function poll(deps: Deps, call: SettlementCall): Promise<Settlement> {
   const foreign = foreignReader(deps, call.plan);

@@ -16,7 +16,12 @@ const POLLS_WHILE_OTHERS_OPEN = 20;
 export const awaitWithdrawals =
   (deps: Deps): Activities['awaitWithdrawals'] =>
   (call) =>
-    beating(() => poll(deps, call));
+    beating(async () => {
+      deps.reached('before payment poll');
+      const answer = await poll(deps, call);
+      deps.reached('before result');
+      return answer;
+    });
 
 async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswer> {
   const foreign = foreignReader(deps, call.plan);
