@@ -56,7 +56,7 @@ const total = z.strictObject({
 const evidence = z.strictObject({
   at: z.string(),
   item: z.string(),
-  call: z.string(),
+  call: z.string().meta({ description: 'What was asked of the service; `word`: what a person said.' }),
   result: z.string(),
   traceId: z.string().nullable(),
   replayed: z.boolean().nullable(),
@@ -75,7 +75,8 @@ export const ReportSchema = z.strictObject({
   totals: z.array(total),
   problems: z.array(problem),
   evidence: z.array(evidence).meta({
-    description: 'Looks and calls, with times and trace ids: the only part that may differ in a repeat.',
+    description:
+      'Looks and calls, with times and trace ids, and what people said: the only part that may differ in a repeat.',
   }),
 });
 
