@@ -71,7 +71,7 @@ export function progressOfEnded(report: Report): Progress {
 }
 
 /** How long a worker may take to answer a question about a run. */
-export const ANSWER_LIMIT_MS = 10_000;
+export const ANSWER_LIMIT_MS = 30_000;
 
 /** The newest Temporal run of a run; null when Temporal knows none. */
 export async function describeRun(client: Client, mode: Mode, run: RunName): Promise<RunFacts | null> {
