@@ -88,3 +88,45 @@ test('a run that was cancelled before there was a plan, and then reset, ends wit
   await assert.rejects(() => new Course(INPUT, state, ports({ readPlan })).complete(), { code: 'CANCELLED' });
   assert.equal(makeReport(state).status, 'CANCELLED');
 });
+
+test('a payment that is accepted while only paid ones are watched is followed at once', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const payments = ['first', 'second'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const asked: (readonly string[])[] = [];
+  const accept: Ports['createWithdrawals'] = async ({ items }) => {
+    // The first is paid, and watched, before the second is accepted.
+    for (let turns = 0; turns < 20 && items[0]?.payment.id === 'second'; turns += 1) await nextTurn();
+    return {
+      items: items.map(({ payment: { id, reference } }) => ({
+        id,
+        step: {
+          kind: 'accepted',
+          state: NEW_PAYMENT,
+          accepted: { withdrawalId: `wtd_${id}`, reference, status: 'PENDING' },
+        },
+      })),
+      evidence: [],
+    };
+  };
+  const follow: Ports['awaitWithdrawals'] = ({ items }) => {
+    asked.push(items.map(({ id, paid }) => `${id}${paid ? ', paid' : ''}`));
+    const ended = items.flatMap(({ id, paid }) => (paid ? [] : [{ id, status: 'COMPLETED', paid: true }]));
+    if (ended.length > 0) return { answer: Promise.resolve({ ended, wait: null }), giveUp: () => {} };
+    let refuse = (_error: Error): void => {};
+    const answer = new Promise<never>((_resolve, reject) => {
+      refuse = reject;
+    });
+    return { answer, giveUp: () => refuse(new Error('given up')) };
+  };
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+    createWithdrawals: accept,
+    awaitWithdrawals: follow,
+  });
+  await new Course(INPUT, state, world).complete();
+  assert.deepEqual(
+    makeReport(state).payments.map(({ outcome }) => outcome),
+    ['PAID', 'PAID'],
+  );
+  assert.deepEqual(asked, [['first'], ['first, paid'], ['first, paid', 'second']]);
+});

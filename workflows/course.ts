@@ -333,13 +333,18 @@ export class Course {
     for (;;) {
       await this.ports.waitUntil(() => isOver() || payments.some(isFollowed));
       if (isOver()) return;
+      const items = payments.flatMap(({ payment, accepted, outcome }) =>
+        accepted === null || outcome === 'NOT_PAID'
+          ? []
+          : [{ id: payment.id, withdrawalId: accepted.withdrawalId, paid: outcome === 'PAID' }],
+      );
+      // A poll that only watches what is paid would keep the next accepted one waiting.
+      const onlyWatches = items.every(({ paid }) => paid);
+      const isOutdated = () =>
+        onlyWatches && payments.some((record) => isFollowed(record) && record.outcome !== 'PAID');
       const { answer, giveUp } = this.ports.awaitWithdrawals({
         plan: headOf(plan),
-        items: payments.flatMap(({ payment, accepted, outcome }) =>
-          accepted === null || outcome === 'NOT_PAID'
-            ? []
-            : [{ id: payment.id, withdrawalId: accepted.withdrawalId, paid: outcome === 'PAID' }],
-        ),
+        items,
         othersOpen: payments.some((record) => isOpen(record) && record.accepted === null),
       });
       const poll = { open: true };
@@ -347,11 +352,11 @@ export class Course {
         poll.open = false;
       };
       answer.then(close, close);
-      await this.ports.waitUntil(() => !poll.open || isOver());
+      await this.ports.waitUntil(() => !poll.open || isOver() || isOutdated());
       if (poll.open) {
         giveUp();
         await answer.catch(() => undefined);
-        return;
+        continue;
       }
       const { ended, wait } = await answer;
       for (const { id, status, paid } of ended) {

@@ -1,0 +1,47 @@
+// `npm run fuzz`: the model-based test over as many schedules as wanted: `-- --schedules N --seed S`. A schedule that
+// breaks a promise is printed as data, with its story; `-- --seed S --path P` shows it again. `--table` prints what was hit.
+
+import { parseArgs } from 'node:util';
+import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { say } from './lib/steps.mjs';
+import { setup } from './setup.mjs';
+
+await runIfMain(import.meta.url, async () => {
+  const { values } = parseArgs({
+    options: {
+      schedules: { type: 'string', default: '20000' },
+      seed: { type: 'string' },
+      path: { type: 'string' },
+      processes: { type: 'string', default: '2' },
+      table: { type: 'boolean', default: false },
+    },
+  });
+  const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000_000), '--seed');
+  const schedules = numberOf(values.schedules, '--schedules');
+  const processes = numberOf(values.processes, '--processes');
+  await setup({ upTo: 'dependencies' });
+  const { tsImport } = await import('tsx/esm/api');
+  const { fuzz, runShare, textOfFailure } = await tsImport('../test/model/fuzz.ts', import.meta.url);
+  const { tableOf } = await tsImport('../test/model/coverage.ts', import.meta.url);
+  const startedAt = performance.now();
+  const outcome =
+    values.path === undefined
+      ? await fuzz({ schedules, seed, processes })
+      : await runShare({ schedules, seed, path: values.path });
+  const seconds = (performance.now() - startedAt) / 1_000;
+  if (values.table) process.stdout.write(`${tableOf(outcome.counts)}\n`);
+  const pace = (outcome.schedules / seconds).toFixed(0);
+  say(`${outcome.schedules} schedules in ${seconds.toFixed(0)} s (${pace} a second), seed ${seed}.`);
+  if (outcome.failure === null) return 0;
+  throw new ScriptFailed(textOfFailure(outcome.failure));
+});
+
+/**
+ * @param {string} text
+ * @param {string} option
+ */
+function numberOf(text, option) {
+  const number = Number(text);
+  if (text !== '' && Number.isSafeInteger(number) && number >= 0) return number;
+  throw new ScriptFailed(`'${text}' is no number for '${option}'.`);
+}

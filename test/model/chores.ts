@@ -1,0 +1,275 @@
+/**
+ * The activities that only read or note: making and reading the pin, keeping a word, and the polls. They are told from
+ * the real ones (`activities/observe.ts`, `read-plan.ts`, `await-settlement.ts`, `await-withdrawals.ts`, `polling.ts`),
+ * and can be repeated at will, so that nothing strikes them.
+ */
+import { compare, equal, sum } from '../../domain/money.ts';
+import { compilePlan, isOfRun, type Fences, type Observation } from '../../domain/plan.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { Withdrawal } from '../../domain/records.ts';
+import { generationOf } from '../../domain/references.ts';
+import type { Reply } from '../../domain/reply.ts';
+import {
+  configurationWait,
+  followUp,
+  foreignCredentials,
+  skewOf,
+  type Problem,
+  type Wait,
+} from '../../domain/stepper.ts';
+import { isCancelled, type Word } from '../../domain/words.ts';
+import { fencesOf } from '../../language/business-date.ts';
+import type {
+  PlanHead,
+  Settlement,
+  SettlementCall,
+  WithdrawalsAnswer,
+  WithdrawalsCall,
+} from '../../workflows/calls.ts';
+import type { PinInput, PinState, RunInput } from '../../workflows/names.ts';
+import type { PolicySettings } from './schedule.ts';
+import type { Activity, Pin } from './temporal.ts';
+import type { World } from './world.ts';
+
+const RUN = { policy: 'p', id: '2026-11-21' } as const;
+const FENCES: Fences = fencesOf('2026-11-21', 'UTC');
+export const INPUT: RunInput = {
+  run: RUN,
+  mode: 'SANDBOX',
+  policyText: 'the policy',
+  policyHash: 'its hash',
+  policyFile: 'p.yaml',
+  files: {},
+};
+const ORGANISATION = 'org-1';
+/** A plan that is long in coming is asked for again after this. */
+const PATIENCE_MS = 4_000;
+const PATIENT_POLLS = 5;
+/** Twenty polls at their pace: a poll ends while other payments are still to be sent. */
+const POLL_WHILE_OTHERS_OPEN_MS = 75_000;
+const NO_ANSWER: Reply<never> = {
+  kind: 'UNKNOWN',
+  reason: 'no answer',
+  error: null,
+  facts: { status: null, traceId: null, replayed: null, retryAfterMs: null, serviceTimeMs: null },
+};
+
+/** What came of one poll; a service that could not be asked is asked again at once, some times. */
+type Polled<Result> = Result | 'not yet' | 'unanswered';
+
+export class Chores {
+  readonly #world: World;
+  /** Polls that have seen nothing new; they look again when something has changed that a look could see. */
+  #parked: Activity[] = [];
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Does what a run has asked for, when there is a worker. */
+  take(activity: Activity): void {
+    const { temporal, agenda } = this.#world;
+    if (activity.name === 'readPlan') temporal.whenUp(20, () => this.#readPlan(activity));
+    else if (activity.name === 'recordWord')
+      temporal.whenUp(20, () => {
+        const { word } = activity.args as { word: Word };
+        temporal.words.push({ word, atMs: agenda.nowMs });
+        return temporal.complete(activity, undefined);
+      });
+    else temporal.whenUp(50, () => this.#poll(activity));
+  }
+
+  lookAgain(): void {
+    const parked = this.#parked;
+    this.#parked = [];
+    for (const activity of parked) this.#world.temporal.whenUp(1_000, () => this.#poll(activity));
+  }
+
+  // The pin: its first completed result counts for ever.
+
+  #readPlan(activity: Activity): void {
+    const { temporal, agenda } = this.#world;
+    if (!temporal.isOpen(activity)) return;
+    if (temporal.pin === null || temporal.pin.refused !== null) {
+      const { forRun } = activity.args as PinInput;
+      temporal.pin = { forRun, startedAtMs: agenda.nowMs, plan: null, refused: null, endedAtMs: null };
+      this.makePin(temporal.pin);
+    }
+    const answer = (isLate: boolean): Promise<void> | void => {
+      const state = stateOf(temporal.pin, isLate);
+      const cancelled = isCancelled(temporal.words.map(({ word }) => word));
+      if (state !== null) return temporal.complete(activity, { ...state, cancelled });
+      temporal.whenUp(PATIENCE_MS, () => answer(true));
+    };
+    temporal.whenUp(300, () => answer(false));
+  }
+
+  makePin(pin: Pin): void {
+    const world = this.#world;
+    world.temporal.whenUp(100, () => {
+      if (world.temporal.pin !== pin || pin.plan !== null) return;
+      const observation = this.#observe();
+      // Nobody makes the plan of a run anew for somebody else's money.
+      const isForeign = world.credentials.organisation !== ORGANISATION;
+      if (observation === null || isForeign || skewOf(world.toldSkewMs) !== null) {
+        world.agenda.after(5_000, () => this.makePin(pin));
+        return;
+      }
+      const result = compilePlan({
+        run: RUN,
+        policy: policyOf(world.schedule.policy),
+        policyText: INPUT.policyText,
+        policyHash: INPUT.policyHash,
+        date: '2026-11-21',
+        fences: FENCES,
+        referenceRates: null,
+        observation,
+        decimalsOf: () => 2,
+        pinnedFor: pin.forRun,
+      });
+      if (result.ok) pin.plan = result.plan;
+      else pin.refused = result.problems;
+      pin.endedAtMs = world.agenda.nowMs;
+      world.tell(() => (result.ok ? `the plan is pinned for ${pin.forRun}` : 'no plan can be made'));
+    });
+  }
+
+  /** As `observeService`: null when anything could not be read. */
+  #observe(): Observation | null {
+    const world = this.#world;
+    const balances = world.told(world.service.balances());
+    const trades = world.service.sweepTrades((trade) => isOfRun(RUN, trade.clientReferenceId));
+    const withdrawals = world.service.sweepWithdrawals((record) => isOfRun(RUN, record.tag));
+    if (balances.kind !== 'DONE' || !trades.complete || !withdrawals.complete) return null;
+    return {
+      credentials: world.credentials,
+      observedAtMs: world.wallMs(),
+      balances: balances.value,
+      accounts: [],
+      accountsComplete: false,
+      trades: trades.records,
+      withdrawals: withdrawals.records,
+    };
+  }
+
+  // Polls.
+
+  #poll(activity: Activity): Promise<void> | void {
+    const { temporal } = this.#world;
+    if (activity.isOver || !temporal.isOpen(activity)) return;
+    activity.attempts += 1;
+    const result =
+      activity.name === 'awaitSettlement' ? this.#settlement(activity) : this.#lastWords(activity);
+    if (result === 'not yet') this.#parked.push(activity);
+    else if (result === 'unanswered') temporal.whenUp(1_000, () => this.#poll(activity));
+    else return temporal.complete(activity, result);
+  }
+
+  #settlement(activity: Activity): Polled<Settlement> {
+    const world = this.#world;
+    const call = activity.args as SettlementCall;
+    const foreign = this.#foreignReader(call);
+    if (foreign !== null) return { kind: 'wait', wait: foreign };
+    const trade = world.told(world.service.trade(call.tradeId));
+    if (trade.kind !== 'DONE') return waitFor(activity, trade, (wait) => ({ kind: 'wait', wait }));
+    const { status } = trade.value;
+    const { settled, failed } = world.facts.tradeWords;
+    if (failed.includes(status)) return { kind: 'failed', status };
+    const maybePaid = call.plan.pinnedFor !== activity.execution.runId;
+    if ((call.until === 'status' || maybePaid) && settled.includes(status))
+      return { kind: 'settled', status };
+    if (call.until === 'status') return 'not yet';
+    const balances = world.told(world.service.balances());
+    if (balances.kind !== 'DONE') return waitFor(activity, balances, (wait) => ({ kind: 'wait', wait }));
+    const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
+    const { records } = world.service.sweepWithdrawals((record) => record.currency === call.currency);
+    const unpaid = maybePaid
+      ? call.unpaid.filter((payment) => !records.some((record) => mayBe(payment, record)))
+      : call.unpaid;
+    const needed = sum(unpaid.map(({ amount }) => amount));
+    return compare(there, needed) >= 0 ? { kind: 'settled', status } : 'not yet';
+  }
+
+  #lastWords(activity: Activity): Polled<WithdrawalsAnswer> {
+    const { service, facts, temporal } = this.#world;
+    const call = activity.args as WithdrawalsCall;
+    const foreign = this.#foreignReader(call);
+    if (foreign !== null) return { ended: [], wait: foreign };
+    const ids = new Set(call.items.map((item) => item.withdrawalId));
+    const { records, complete } = service.sweepWithdrawals((record) => ids.has(record.id));
+    const { paid, failed } = facts.withdrawalWords;
+    const ended = call.items.flatMap((item) => {
+      const status = records.find(({ id }) => id === item.withdrawalId)?.status;
+      if (status === undefined) return [];
+      const isPaid = paid.includes(status);
+      const isNews = isPaid ? !item.paid : failed.includes(status);
+      return isNews ? [{ id: item.id, status, paid: isPaid }] : [];
+    });
+    if (ended.length > 0) return { ended, wait: null };
+    if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait }));
+    if (call.othersOpen && !activity.isTimed) {
+      activity.isTimed = true;
+      temporal.whenUp(POLL_WHILE_OTHERS_OPEN_MS, () => temporal.complete(activity, { ended, wait: null }));
+    }
+    return 'not yet';
+  }
+
+  #foreignReader({ plan }: { readonly plan: PlanHead }): Wait | null {
+    const { credentials } = this.#world;
+    const problem = foreignCredentials({ plan, credentials, reader: credentials });
+    return problem === null ? null : configurationWait(problem, 3);
+  }
+}
+
+/** Where a pin stands for somebody who asks; null: ask again a little later. */
+function stateOf(pin: Pin | null, isLate: boolean): PinState | null {
+  if (pin?.plan) return { kind: 'plan', plan: pin.plan };
+  if (pin?.refused) return { kind: 'refused', problems: pin.refused };
+  return pin === null || isLate ? { kind: 'waiting', waiting: null } : null;
+}
+
+/** A service that could not be asked: at its own pace at first, then a wait that people see. */
+function waitFor<Result>(
+  { attempts }: Activity,
+  reply: Reply<unknown>,
+  shown: (wait: Wait) => Result,
+): Polled<Result> {
+  const problem: Problem = { code: 'NO_ANSWER', item: null, message: 'It could not be read.', fix: '' };
+  const { read } = followUp(reply);
+  if (read === 'ask again slowly' || read === 'give up') return shown(configurationWait(problem, 3));
+  return attempts <= PATIENT_POLLS ? 'unanswered' : shown({ afterMs: 60_000, hold: 'outage', problem });
+}
+
+function mayBe(payment: SettlementCall['unpaid'][number], record: Withdrawal): boolean {
+  if (record.tag !== null) return generationOf(payment.reference, record.tag) !== null;
+  const sameAccount = record.withdrawalAccountId === null || record.withdrawalAccountId === payment.account;
+  return sameAccount && equal(record.withdrawalAmount, payment.amount);
+}
+
+function policyOf(settings: PolicySettings): Policy {
+  const { amount, pays, shortfall, validForSeconds, guard, limit, settle } = settings;
+  const fixed = { kind: 'fixed', value: '17000.00' } as const;
+  const proceeds = { kind: 'proceeds', rounding: 'down' } as const;
+  const account = 'wac_supplier';
+  const amounts = {
+    sell: { kind: 'sell', value: '1000.00' },
+    buy: { kind: 'buy', value: '17000.00' },
+    'sell all': { kind: 'sell-all', keep: '500.00' },
+  } as const;
+  return {
+    kind: 'convert',
+    name: 'p',
+    environment: 'sandbox',
+    zone: 'UTC',
+    quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
+    guard: guard ? { kind: 'worst-rate', rate: { value: '17', currency: 'MXN', per: 'USD' } } : null,
+    settle: { until: settle, lateAfterMs: 3_600_000 },
+    shortfall,
+    limits: limit ? { perTrade: { value: '17300', currency: 'MXN' }, perRun: null } : null,
+    convert: { sell: 'USD', buy: 'MXN', amount: amounts[amount] },
+    withdraw: [
+      { id: 'supplier', account, amount: pays === 'fixed' || pays === 'twins' ? fixed : proceeds },
+      ...(pays === 'twins' || pays === 'both' ? [{ id: 'second', account, amount: fixed }] : []),
+    ],
+  };
+}

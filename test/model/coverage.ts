@@ -1,0 +1,94 @@
+/**
+ * Which faults were hit at which step, and how often. A cell that stays empty means that the schedules do not reach what
+ * they claim to reach: the test fails then.
+ */
+import { MOMENTS, PROBABLY_OURS, REFUSALS } from './arbitrary.ts';
+import type { WriteStep } from './schedule.ts';
+
+export type Counts = readonly (readonly [cell: string, times: number])[];
+
+export class Coverage {
+  readonly #cells = new Map<string, number>();
+
+  hit(step: string, what: string, times = 1): void {
+    const cell = cellOf(step, what);
+    this.#cells.set(cell, (this.#cells.get(cell) ?? 0) + times);
+  }
+
+  /** Cells and their counts, sorted by name. */
+  counts(): Counts {
+    return [...this.#cells].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  }
+
+  add(counts: Counts): void {
+    for (const [cell, times] of counts) this.#cells.set(cell, (this.#cells.get(cell) ?? 0) + times);
+  }
+}
+
+function cellOf(step: string, what: string): string {
+  return `${step}: ${what}`;
+}
+
+const YES_NO = [true, false];
+const committed = (what: string) => YES_NO.map((is) => `${what}, ${is ? 'committed' : 'not committed'}`);
+const STEPS: readonly WriteStep[] = ['quote', 'trade', 'withdrawal'];
+
+/** Faults that any write can have. */
+const OF_EVERY_WRITE = [
+  ...['not sent', 'lost before', 'lost after', 'slow network', '429', '503', 'same key, please'],
+  ...['html', 'odd success', 'nonce replay', 'unknown code 4xx', 'unknown code 5xx'].flatMap(committed),
+];
+/** Those that need a key which is kept, or a booking that may come late. */
+const OF_WRITES_THAT_MOVE_MONEY = [
+  ...YES_NO.flatMap((is) =>
+    ['stored', 'not stored'].flatMap((stored) =>
+      ['with id', 'without id'].map((id) => `5xx ${is ? 'committed' : 'not committed'}, ${stored}, ${id}`),
+    ),
+  ),
+  ...['in work', 'free', 'stored'].flatMap((key) =>
+    ['no reply', '500 with id', '500 without id'].map((reply) => `late, key ${key}, ${reply}`),
+  ),
+  ...['in flight', 'success replayed', 'error replayed', 'not sent after the deadline'],
+];
+const EVENTS = [
+  ...[
+    'crash',
+    'freeze',
+    'mute',
+    'slow dispatch',
+    'away',
+    'reset',
+    'two resets',
+    'terminate',
+    'start',
+    'restore',
+  ],
+  ...['cancel', 'go on', 'executed', 'not executed', 'pay again', 'our clock', 'their clock', 'credentials'],
+  ...[
+    'lists unreadable',
+    'service away',
+    'money',
+    'goes on in a new history',
+    'a person decides what is left',
+  ],
+];
+
+/** Every cell that a run of the test must have hit. */
+export function expectedCells(): readonly string[] {
+  const writes = STEPS.flatMap((step) => [
+    ...OF_EVERY_WRITE.map((what) => cellOf(step, what)),
+    ...(step === 'quote' ? [] : OF_WRITES_THAT_MOVE_MONEY.map((what) => cellOf(step, what))),
+    ...REFUSALS[step].map((code) => cellOf(step, `refusal: ${code}`)),
+    ...PROBABLY_OURS[step].map((code) => cellOf(step, `ours, probably: ${code}`)),
+  ]);
+  const reads = ['trades', 'withdrawals', 'balances', 'by id'].flatMap((step) =>
+    ['no answer', 'html', '500', 'second page', 'key refused'].map((what) => cellOf(step, what)),
+  );
+  const blows = ['crash', 'freeze', 'mute'].flatMap((blow) => MOMENTS.map((moment) => cellOf(blow, moment)));
+  return [...writes, ...reads, ...blows, ...EVENTS.map((what) => cellOf('event', what))];
+}
+
+/** What was hit, for people: one line per cell, most telling first within each step. */
+export function tableOf(counts: Counts): string {
+  return counts.map(([cell, times]) => `${String(times).padStart(9)}  ${cell}`).join('\n');
+}

@@ -1,0 +1,108 @@
+/**
+ * What the model leaves out, each with its reason: assumptions that the design makes, and places where its rules reach
+ * no further. Everything else that can happen may happen at any moment. Each is counted (`outside: …` in the table), so
+ * that nobody takes silence for proof.
+ */
+import type { QuoteInHand } from '../../domain/trade-steps.ts';
+import type { Execution, Point } from './execution.ts';
+import type { World } from './world.ts';
+
+/** No pin is lost and no backup restored quicker than this. */
+export const RESTORE_TAKES_MS = 5 * 60_000;
+/**
+ * A trade is not booked later than this past its quote, its token and its attempt's deadline: two minutes, less the ten
+ * seconds that two clocks may differ without anybody noticing.
+ */
+export const TRADES_SETTLE_MS = 110_000;
+/** A withdrawal is not booked later than this after it was sent, where only time can end the doubt about it. */
+export const WITHDRAWALS_SETTLE_MS = 86_400_000;
+
+/**
+ * What a run had decided before the point that it is reset to, it does not ask again; of what a later run did after it,
+ * its report knows nothing.
+ */
+export function isOverruled(world: World, target: Execution): boolean {
+  if (target === world.temporal.newest()) return false;
+  const closedAtMs = target.closedAtMs ?? Infinity;
+  const { ledger } = world.service;
+  return noted(
+    world,
+    ledger.some(({ atMs }) => atMs > closedAtMs) || world.service.alive().length > 0,
+    'a reset of a run after which a later one moved money',
+  );
+}
+
+/**
+ * The design sends a trade again whose quote is known; but a reset may have forgotten that a later quote was traded
+ * since, while the earlier one still lives. Under a list that lags nothing tells.
+ */
+export function isBackToAnEarlierQuote(world: World, history: readonly Point[]): boolean {
+  const inHand = history.reduce<QuoteInHand | null>((quote, { told }) => {
+    if (told.kind !== 'completed') return quote;
+    const { step } = (told.result ?? {}) as { step?: { state: { quote?: QuoteInHand | null } } };
+    return step === undefined ? quote : (step.state.quote ?? null);
+  }, null);
+  return noted(
+    world,
+    inHand !== null &&
+      inHand.usableUntilMs > world.wallMs() &&
+      world.quoteTraded !== null &&
+      world.quoteTraded !== inHand.id,
+    'a reset to an earlier quote that still lives',
+  );
+}
+
+/** A restore takes a person's word away under which a payment was made, and no list shows the payment's tag. */
+export function forgetsAGeneration(world: World): boolean {
+  return noted(
+    world,
+    world.service.settings.metadataInLists !== 'always' &&
+      world.temporal.words.some(({ word }) => word.kind === 'pay again'),
+    'a restore that forgets who opened a generation',
+  );
+}
+
+/**
+ * An API key is replaced while a restore or a lost pin makes the run forget what it sent under the old one, at a service
+ * that takes the same request under another key for a new one.
+ */
+export function forgetsTheKey(world: World): boolean {
+  return noted(
+    world,
+    belongToApiKeys(world) && world.keysUsed.size > 1,
+    'a restore or a lost pin with a replaced API key',
+  );
+}
+
+/** As `forgetsTheKey`, the other way round. */
+export function cannotReplaceKey(world: World): boolean {
+  return noted(
+    world,
+    belongToApiKeys(world) && world.temporal.hasForgotten,
+    'a restore or a lost pin with a replaced API key',
+  );
+}
+
+/** A key that was replaced is revoked: nobody goes back to it at such a service. */
+export function isRevoked(world: World, keyName: string): boolean {
+  return belongToApiKeys(world) && world.credentials.keyName !== keyName;
+}
+
+/** Without `Date` in its answers nothing tells that the service's clock and ours are far apart. */
+export function cannotBeTold(world: World, byMs: number): boolean {
+  const apartMs = Math.abs(world.ourSkewMs + byMs - world.service.skewMs);
+  return noted(
+    world,
+    !world.service.settings.dates && apartMs > 10_000,
+    'clocks far apart at a service that sends no date',
+  );
+}
+
+function belongToApiKeys(world: World): boolean {
+  return world.service.settings.keysBelongTo === 'api key';
+}
+
+function noted(world: World, isOutside: boolean, what: string): boolean {
+  if (isOutside) world.coverage.hit('outside', what);
+  return isOutside;
+}

@@ -1,0 +1,109 @@
+/**
+ * People: what they say about a run, true or false, and what the commands do with it. Words are kept in Temporal outside
+ * the run's own history; a run is woken when something was said.
+ */
+import type { Word } from '../../domain/words.ts';
+import type { Misfortune } from './schedule.ts';
+import type { World } from './world.ts';
+
+const DAY_MS = 86_400_000;
+const LEG = 'usd-mxn-1';
+/** The items of the plan; not every policy has the last. */
+const ITEMS = [LEG, 'supplier', 'second'] as const;
+
+export class People {
+  readonly #world: World;
+  readonly #toldTheTruth = new Set<string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Where Temporal cannot be reached, nothing is said. */
+  #say(word: Word): void {
+    const { temporal, agenda } = this.#world;
+    if (!temporal.isAway()) temporal.words.push({ word, atMs: agenda.nowMs });
+  }
+
+  #said(): { readonly by: string; readonly atMs: number } {
+    return { by: 'ana', atMs: this.#world.wallMs() };
+  }
+
+  /** The command keeps the word and presses the button; either may happen alone. */
+  async cancel(how: 'button' | 'word' | 'both'): Promise<void> {
+    if (how !== 'button') this.#say({ kind: 'cancel', ...this.#said() });
+    if (how !== 'word') await this.#world.temporal.cancel();
+  }
+
+  /** `run --go-on`: takes a cancel back, and starts what has ended. */
+  async goOn(): Promise<void> {
+    const { temporal } = this.#world;
+    if (temporal.words.some(({ word }) => word.kind === 'cancel'))
+      this.#say({ kind: 'go-on', ...this.#said() });
+    await temporal.start('go on');
+    await temporal.wake();
+  }
+
+  /** `resolve`: a decision about an item, which need not be so. */
+  async decide(what: Extract<Misfortune, { kind: 'executed' | 'not executed' }>): Promise<void> {
+    const item = ITEMS[what.item];
+    if (what.kind === 'not executed') this.#sayNotExecuted(item);
+    else this.#sayExecuted(item, what.claim);
+    await this.#world.temporal.wake();
+  }
+
+  #sayNotExecuted(item: string): void {
+    const { service, temporal, oracle } = this.#world;
+    const sends = [...service.alive(), ...service.ledger.map(({ send }) => send)];
+    // Whoever says so of something that was, or still may be, answers for it.
+    if (temporal.isAtWork() || sends.some(({ write }) => write.item === item)) oracle.misled.add(item);
+    this.#say({ kind: 'not executed', item, evidence: 'seen', ...this.#said() });
+  }
+
+  #sayExecuted(item: string, claim: 'true' | 'twin' | 'other' | 'none'): void {
+    const { ledger, twinIds } = this.#world.service;
+    const recordIds = {
+      true: ledger.find(({ send }) => send.write.item === item)?.record.id,
+      other: ledger.find(({ send }) => send.write.item !== item)?.record.id,
+      twin: twinIds[0],
+      none: item === LEG ? 'tde_none' : 'wtd_none',
+    };
+    const recordId = recordIds[claim];
+    if (recordId === undefined) return;
+    if (claim === 'twin') this.#world.oracle.misled.add(item);
+    this.#say({ kind: 'executed', item, recordId, ...this.#said() });
+  }
+
+  /** `run … --pay-again`: only for a payment that the report calls NOT_PAID. */
+  async payAgain(which: 0 | 1, ahead: 0 | 1): Promise<void> {
+    const { temporal, oracle, agenda } = this.#world;
+    const item = which === 0 ? 'supplier' : 'second';
+    const record = temporal.newest()?.state.payments.find(({ payment }) => payment.id === item);
+    if (record?.outcome !== 'NOT_PAID' || oracle.misled.has(item) || temporal.isAway()) return;
+    const generation = Math.max(2, this.#world.latestGeneration(item) + ahead);
+    const fenceUntilMs = agenda.nowMs + 5.5 * DAY_MS;
+    this.#say({ kind: 'pay again', item, generation, reason: 'owed', fenceUntilMs, ...this.#said() });
+    await temporal.start('go on');
+    await temporal.wake();
+  }
+
+  /** Whatever waits for a person hears the truth, once; true when there was something to say. */
+  sayTheTruth(): boolean {
+    const { temporal, service, coverage } = this.#world;
+    const state = temporal.current?.state;
+    const waiting = [
+      ...(state?.legs ?? []).flatMap(({ leg, outcome }) => (outcome === 'NEEDS_HUMAN' ? [leg.id] : [])),
+      ...(state?.payments ?? []).flatMap(({ payment, outcome }) =>
+        outcome === 'NEEDS_HUMAN' ? [payment.id] : [],
+      ),
+    ].filter((item) => !this.#toldTheTruth.has(item));
+    for (const item of waiting) {
+      this.#toldTheTruth.add(item);
+      const record = service.ledger.find(({ send }) => send.write.item === item)?.record;
+      if (record === undefined) this.#say({ kind: 'not executed', item, evidence: 'seen', ...this.#said() });
+      else this.#say({ kind: 'executed', item, recordId: record.id, ...this.#said() });
+    }
+    coverage.hit('event', 'a person decides what is left', waiting.length);
+    return waiting.length > 0;
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * A schedule as data: how the service behaves, what the policy asks, which faults the wire has, and what happens to us
+ * and when. Everything that a run of the model depends on is in it; the same schedule gives the same course.
+ */
+
+/** The three writes. */
+export type WriteStep = 'quote' | 'trade' | 'withdrawal';
+/** The reads that faults can hit. */
+export type ReadStep = 'trades' | 'withdrawals' | 'balances' | 'by id';
+
+/** What happens to one request of a write; `committed` says whether the service booked it all the same. */
+export type WriteFault =
+  | { readonly kind: 'none' }
+  /** No byte leaves. */
+  | { readonly kind: 'not sent' }
+  | { readonly kind: 'lost before' }
+  | { readonly kind: 'lost after' }
+  /** Arrives `ms` later, if its token still lives then. */
+  | { readonly kind: 'slow network'; readonly ms: number }
+  /** Accepted, and booked `ms` later; what the key answers until then is `key`. */
+  | {
+      readonly kind: 'late';
+      readonly ms: number;
+      readonly reply: 'none' | '500';
+      readonly resourceId: boolean;
+      readonly key: 'in work' | 'free' | 'stored';
+    }
+  | {
+      readonly kind: '5xx';
+      readonly committed: boolean;
+      readonly stored: boolean;
+      readonly resourceId: boolean;
+      readonly timeoutMs: number | null;
+    }
+  | { readonly kind: '429'; readonly retryAfterMs: number | null }
+  | { readonly kind: '503' }
+  /** An unknown code that carries the reserved strategy RETRY_SAME_KEY. */
+  | { readonly kind: 'same key, please' }
+  | { readonly kind: 'html'; readonly committed: boolean }
+  /** A success that is not about what was asked. */
+  | { readonly kind: 'odd success'; readonly committed: boolean }
+  | { readonly kind: 'unknown code'; readonly status: 400 | 500; readonly committed: boolean }
+  /** A clean refusal by the operation itself, or before it (credentials, limits of the interface). */
+  | { readonly kind: 'refusal'; readonly code: string }
+  | { readonly kind: 'nonce replay'; readonly committed: boolean }
+  /** "You did this already", although nobody did. */
+  | { readonly kind: 'ours, probably'; readonly code: string };
+
+/** How one read goes wrong. */
+export type ReadFault = 'none' | 'no answer' | 'html' | '500' | 'second page' | 'key refused';
+
+/** What the interface leaves open about the service. */
+export type ServiceSettings = {
+  /** What is kept under a key besides successes. */
+  readonly stores: 'nothing else' | 'refusals' | 'every error';
+  readonly keysBelongTo: 'organisation' | 'api key';
+  readonly metadataInLists: 'always' | 'never' | 'mixed';
+  readonly refusesDuplicates: boolean;
+  readonly deadQuoteSays: 'consumed' | 'expired';
+  /** A record shows in lists only after this long; `lagById`: by its id too. */
+  readonly lagMs: number;
+  readonly lagById: boolean;
+  /** Sends `Date`. */
+  readonly dates: boolean;
+  /** So many answers lose their `Idempotency-Replayed` on the way. */
+  readonly headersLost: number;
+  readonly quotesExpireAt: 'told' | 'null';
+  /** Bought for one sold, quote by quote; the last one from then on. */
+  readonly prices: readonly string[];
+  readonly settlesAfterMs: number;
+  readonly tradeWord: string;
+  readonly paysAfterMs: number;
+  readonly paymentWord: string;
+  /** A paid withdrawal comes back after this long; null: it does not. */
+  readonly returnsAfterMs: number | null;
+  /** US dollars that are there at first. */
+  readonly startsWith: string;
+  /** Mexican pesos that are there at first. */
+  readonly alsoMxn: string;
+  /** Somebody else's records that look like ours, in the same lists. */
+  readonly twins: boolean;
+  readonly readMs: number;
+};
+
+export type PolicySettings = {
+  readonly amount: 'sell' | 'buy' | 'sell all';
+  /** `twins`: two payments with the same account and amount. */
+  readonly pays: 'proceeds' | 'fixed' | 'twins' | 'both';
+  readonly shortfall: 'skip' | 'hold';
+  readonly validForSeconds: 3 | 30 | 60;
+  readonly guard: boolean;
+  readonly limit: boolean;
+  readonly settle: 'funds' | 'status';
+  readonly startsAt: 'before the date' | 'in the day' | 'before midnight' | 'before the fence of trades';
+};
+
+/** A moment: the `nth` time that an effect begins or has been answered, or the run's start or end; `plusMs` later. */
+export type Moment = {
+  readonly at: string;
+  readonly nth: number;
+  readonly plusMs: number;
+};
+
+/** What happens to us. */
+export type Misfortune =
+  /** Every attempt that is at work dies. */
+  | { readonly kind: 'crash' }
+  /** Every attempt that is at work stands still, then goes on. */
+  | { readonly kind: 'freeze'; readonly ms: number }
+  /** The attempts at work go on, but Temporal does not hear of them any more. */
+  | { readonly kind: 'mute' }
+  /** The next attempts reach their workers this much later. */
+  | { readonly kind: 'slow dispatch'; readonly ms: number }
+  /** No worker for so long. */
+  | { readonly kind: 'away'; readonly ms: number }
+  /** `back` points of history before the newest, of the newest run or the one before it. */
+  | { readonly kind: 'reset'; readonly back: number; readonly run: 0 | 1 }
+  /** Two resets at the same moment: the second wins. */
+  | { readonly kind: 'two resets'; readonly back: number }
+  | { readonly kind: 'terminate'; readonly againAfterMs: number; readonly pin: 'kept' | 'lost' }
+  | { readonly kind: 'start'; readonly times: number }
+  /** Temporal goes back to a state `back` points of history ago; it takes `takesMs`. */
+  | { readonly kind: 'restore'; readonly back: number; readonly takesMs: number }
+  | { readonly kind: 'cancel'; readonly how: 'button' | 'word' | 'both' }
+  | { readonly kind: 'go on' }
+  /** A person says that an item was executed: as its true record, as a twin of somebody else, or as another item's. */
+  | {
+      readonly kind: 'executed';
+      readonly item: 0 | 1 | 2;
+      readonly claim: 'true' | 'twin' | 'other' | 'none';
+    }
+  | { readonly kind: 'not executed'; readonly item: 0 | 1 | 2 }
+  | { readonly kind: 'pay again'; readonly item: 0 | 1; readonly ahead: 0 | 1 }
+  | { readonly kind: 'our clock'; readonly byMs: number }
+  | { readonly kind: 'their clock'; readonly byMs: number }
+  | { readonly kind: 'credentials'; readonly use: 'another key' | 'another organisation' | 'the plan’s' }
+  | { readonly kind: 'lists unreadable'; readonly ms: number }
+  | { readonly kind: 'service away'; readonly ms: number }
+  | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN'; readonly change: 'comes' | 'goes' };
+
+export type Event = { readonly when: Moment; readonly what: Misfortune };
+
+export type Schedule = {
+  readonly service: ServiceSettings;
+  readonly policy: PolicySettings;
+  /** What happens to the first, second … request of each write; after the last one nothing more does. */
+  readonly faults: { readonly [Step in WriteStep]: readonly WriteFault[] };
+  readonly reads: { readonly [Step in ReadStep]: readonly ReadFault[] };
+  readonly events: readonly Event[];
+  /** Points of history after which a run goes on in a new one. */
+  readonly longHistory: number;
+  /** Faults stop this long after the start. */
+  readonly healsAfterMs: number;
+};
+
+/** Name of a fault in the table of what was hit. */
+export function nameOfFault(fault: WriteFault): string {
+  if (fault.kind === 'late') {
+    const reply = fault.reply === 'none' ? 'no reply' : `500 ${fault.resourceId ? 'with id' : 'without id'}`;
+    return `late, key ${fault.key}, ${reply}`;
+  }
+  if ('code' in fault) return `${fault.kind}: ${fault.code}`;
+  if (!('committed' in fault)) return fault.kind;
+  const committed = fault.committed ? 'committed' : 'not committed';
+  if (fault.kind === 'unknown code')
+    return `unknown code ${fault.status === 400 ? '4xx' : '5xx'}, ${committed}`;
+  if (fault.kind !== '5xx') return `${fault.kind}, ${committed}`;
+  return `5xx ${committed}, ${fault.stored ? 'stored' : 'not stored'}, ${fault.resourceId ? 'with id' : 'without id'}`;
+}
+
+/** A day on which nothing goes wrong, and a service that answers as the interface says. */
+export const PLAIN_DAY: Schedule = {
+  service: {
+    stores: 'refusals',
+    keysBelongTo: 'organisation',
+    metadataInLists: 'always',
+    refusesDuplicates: false,
+    deadQuoteSays: 'consumed',
+    lagMs: 0,
+    lagById: false,
+    dates: true,
+    headersLost: 0,
+    quotesExpireAt: 'told',
+    prices: ['17.25'],
+    settlesAfterMs: 0,
+    tradeWord: 'SETTLED',
+    paysAfterMs: 1_000,
+    paymentWord: 'COMPLETED',
+    returnsAfterMs: null,
+    startsWith: '5000',
+    alsoMxn: '0',
+    twins: false,
+    readMs: 40,
+  },
+  policy: {
+    amount: 'sell',
+    pays: 'proceeds',
+    shortfall: 'skip',
+    validForSeconds: 30,
+    guard: false,
+    limit: false,
+    settle: 'funds',
+    startsAt: 'in the day',
+  },
+  faults: { quote: [], trade: [], withdrawal: [] },
+  reads: { trades: [], withdrawals: [], balances: [], 'by id': [] },
+  events: [],
+  longHistory: 4_000,
+  healsAfterMs: 1_200_000,
+};
