@@ -2,19 +2,11 @@
  * `observe`: what a plan is made from, or the plan that was made before. Reads the policy again with the worker's own
  * eyes, and the service once. Moves nothing.
  */
-import { waitMs } from '../domain/decisions.ts';
+import { followUp, waitMs } from '../domain/decisions.ts';
 import { LOOK_BACK_MS } from '../domain/looks.ts';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
 import type { Reply } from '../domain/reply.ts';
-import {
-  ADVICE,
-  configurationWait,
-  followUp,
-  problemOf,
-  skewOf,
-  type Problem,
-  type Wait,
-} from '../domain/stepper.ts';
+import { ADVICE, configurationWait, problemOf, skewOf, type Problem, type Wait } from '../domain/stepper.ts';
 import { dateOfRunId, fencesOf } from '../language/business-date.ts';
 import { loadPolicy } from '../language/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';

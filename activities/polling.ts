@@ -4,13 +4,12 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
-import { backoffMs, waitMs } from '../domain/decisions.ts';
+import { backoffMs, followUp, waitMs } from '../domain/decisions.ts';
 import type { Reply } from '../domain/reply.ts';
 import {
   ADVICE,
   configurationWait,
   explain,
-  followUp,
   foreignCredentials,
   problemOf,
   type Wait,

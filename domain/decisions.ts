@@ -26,16 +26,16 @@ export type AfterRead = 'use it' | 'ask again' | 'ask again slowly' | 'give up';
 /** A quote moves no money: a new one may be asked for at any time when no trade is in doubt. */
 export type AfterQuote = 'use it' | 'ask again' | 'shortfall rule' | 'end the leg' | 'hold';
 /** `same key again` resends the same bytes; everything that is not an end goes through a look first. */
-export type AfterTrade =
+type AfterWrite =
   | 'adopt'
   | 'same key again'
   | 'look, then same key again'
-  | 'look, then new quote'
   | 'look, then doubt'
   | 'shortfall rule'
   | 'look, then end'
   | 'hold';
-export type AfterWithdrawal = Exclude<AfterTrade, 'look, then new quote'>;
+export type AfterTrade = AfterWrite | 'look, then new quote' | 'look, then doubt, then new quote';
+export type AfterWithdrawal = AfterWrite | 'look, then next generation';
 
 /** What follows for each kind of call. */
 export type FollowUp = {
@@ -92,6 +92,22 @@ export const FOLLOW_UPS: Readonly<Record<ReplyClass, FollowUp>> = {
     trade: 'look, then same key again',
     withdrawal: 'look, then same key again',
   },
+};
+
+/**
+ * What follows instead when the reply to a write is a *stored* one (`Idempotency-Replayed: true`, heading
+ * "Idempotency"): the key will never say anything else. A class that is not here is followed as if it were fresh.
+ */
+export const STORED_FOLLOW_UPS: Readonly<
+  Partial<Record<ReplyClass, Partial<Pick<FollowUp, 'trade' | 'withdrawal'>>>>
+> = {
+  'check state, then retry': { trade: 'look, then doubt, then new quote', withdrawal: 'look, then doubt' },
+  // The chain rule: a refusal that is kept proves that this key can never pay, so that the next one may be opened.
+  'wait for money': { withdrawal: 'look, then next generation' },
+  'the item is wrong': { withdrawal: 'look, then next generation' },
+  'pause the policy': { withdrawal: 'look, then next generation' },
+  'pause everything': { withdrawal: 'look, then next generation' },
+  unknown: { trade: 'look, then doubt, then new quote', withdrawal: 'look, then doubt' },
 };
 
 /** The service's advice, as the interface assigns it (heading "Envelope", "Retry strategy assignment"). */
@@ -238,6 +254,27 @@ export const DECISIONS = {
   CURRENCY_NOT_SUPPORTED: wrong,
 } as const satisfies Record<string, Row>;
 
+/** One row for every reply that no code of the catalogue names. */
+export const OTHER_REPLIES = {
+  'whole success': { class: 'done' },
+  'never left': wait,
+  /** Time-outs, cut connections, HTML, cut JSON, an odd 2xx, redirects. */
+  'no envelope': { class: 'unknown' },
+  'unknown code': {
+    class: 'unknown',
+    departs: 'what we do not know proves nothing, whatever it advises (M1)',
+  },
+  /** Reserved by the interface: a code that carries it asks for the same key, which is always safe. */
+  'unknown code, RETRY_SAME_KEY': wait,
+  /** `AUTH_TOKEN_INVALID`, reason `nonce_replay` (heading "JWT"). */
+  'nonce replay': {
+    class: 'check state, then retry',
+    departs: 'an earlier copy of this very request may have been accepted (M1)',
+  },
+  /** The interface retires an endpoint by its status alone (heading "Versioning"). */
+  'HTTP 410': { class: 'pause everything' },
+} as const satisfies Record<string, Row>;
+
 /** Classes whose codes are *definitive*: this send executed nothing. */
 const DEFINITIVE: Readonly<Record<ReplyClass, boolean>> = {
   done: false,
@@ -263,33 +300,42 @@ export function isNonceReplay(error: Pick<ServiceError, 'code' | 'details'>): bo
   return error.code === 'AUTH_TOKEN_INVALID' && typeof reason === 'string' && /replay/i.test(reason);
 }
 
-/** The class of an error: by its code; `nonce_replay` may be the echo of an accepted copy; unknown codes prove nothing. */
+/** The class of an error: by its code, unless that is the echo of a used nonce, or unknown. */
 export function classOf(
   error: Pick<ServiceError, 'code' | 'details'> & { retryStrategy?: string },
 ): ReplyClass {
-  if (isNonceReplay(error)) {
-    return 'check state, then retry';
-  }
-  const row = Object.hasOwn(DECISIONS, error.code) ? DECISIONS[error.code as Code] : null;
-  if (row !== null) return row.class;
-  // Reserved by the interface: a code that carries it asks for the same key, which is always safe.
-  return error.retryStrategy === 'RETRY_SAME_KEY' ? 'wait, same key' : 'unknown';
+  if (isNonceReplay(error)) return OTHER_REPLIES['nonce replay'].class;
+  if (Object.hasOwn(DECISIONS, error.code)) return DECISIONS[error.code as Code].class;
+  const asksForSameKey = error.retryStrategy === 'RETRY_SAME_KEY';
+  return OTHER_REPLIES[asksForSameKey ? 'unknown code, RETRY_SAME_KEY' : 'unknown code'].class;
 }
 
-/** The class of any reply of the service. `NOT_SENT` is no send: the same again is safe. */
+/** The class of any reply of the service. */
 export function classOfReply(reply: Reply<unknown>): ReplyClass {
   switch (reply.kind) {
     case 'DONE':
-      return 'done';
+      return OTHER_REPLIES['whole success'].class;
     case 'NOT_SENT':
-      return 'wait, same key';
+      return OTHER_REPLIES['never left'].class;
     case 'REFUSED':
       return classOf(reply.error);
     case 'UNKNOWN':
-      // The interface retires an endpoint by its status alone (heading "Versioning").
-      if (reply.facts.status === 410) return 'pause everything';
-      return reply.error === null ? 'unknown' : classOf(reply.error);
+      if (reply.facts.status === 410) return OTHER_REPLIES['HTTP 410'].class;
+      return reply.error === null ? OTHER_REPLIES['no envelope'].class : classOf(reply.error);
   }
+}
+
+/** True for a reply that the service has kept under the key and gives again: one whose body can be trusted. */
+function isStored(reply: Reply<unknown>): boolean {
+  if (reply.kind === 'NOT_SENT' || reply.facts.replayed !== true) return false;
+  return reply.kind !== 'UNKNOWN' || (reply.error !== null && reply.facts.status !== 410);
+}
+
+/** The class of any reply, and what follows from it for each kind of call. */
+export function followUp(reply: Reply<unknown>): FollowUp & { readonly class: ReplyClass } {
+  const replyClass = classOfReply(reply);
+  const stored = isStored(reply) ? STORED_FOLLOW_UPS[replyClass] : undefined;
+  return { class: replyClass, ...FOLLOW_UPS[replyClass], ...stored };
 }
 
 const MIN_WAIT_MS = 1_000;

@@ -4,7 +4,7 @@
  * steps before every write (design: "Before every write") are here and in the two files that go on from it:
  * `trade-steps.ts` and `withdrawal-steps.ts`. No clock but the one given, no randomness, no I/O.
  */
-import { FOLLOW_UPS, backoffMs, classOfReply, type ReplyClass } from './decisions.ts';
+import { backoffMs, type ReplyClass } from './decisions.ts';
 import type { Sweep } from './looks.ts';
 import type { LegAmount, Plan } from './plan.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from './records.ts';
@@ -479,11 +479,3 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
 /** The fix sentence for a request that the service calls malformed while it has accepted nothing else. */
 export const BUG_OF_OURS =
   'The request was malformed: most likely a fault of this program. Report it; nothing was executed.';
-
-/** What follows from a reply to a trade or a withdrawal. */
-export function followUp(
-  reply: Reply<unknown>,
-): { readonly class: ReplyClass } & (typeof FOLLOW_UPS)[ReplyClass] {
-  const replyClass = classOfReply(reply);
-  return { class: replyClass, ...FOLLOW_UPS[replyClass] };
-}

@@ -3,7 +3,7 @@
  * entries, one per activity: `requestQuoteSteps` and `executeTradeSteps`. The reference stays the same across quotes;
  * the key changes with the quote, which is single-use.
  */
-import { backoffMs, classOfReply, waitMs, type ReplyClass } from './decisions.ts';
+import { backoffMs, classOfReply, followUp, waitMs, type ReplyClass } from './decisions.ts';
 import { keepsGuard } from './guard.ts';
 import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look } from './looks.ts';
 import { compare, equal } from './money.ts';
@@ -19,7 +19,6 @@ import {
   checkClock,
   configurationWait,
   executedNothing,
-  followUp,
   foreignCredentials,
   isOtherKey,
   leftUnder,
@@ -254,9 +253,8 @@ function* afterTrade(
     }
     case 'same key again':
       return wait(sent, serviceWait(problem, waitMs(reply, state.tries)));
-    case 'look, then same key again': {
-      // The failure replayed: the same key will never say more.
-      const replayed = reply.kind === 'UNKNOWN' && reply.error !== null && reply.facts.replayed === true;
+    case 'look, then same key again':
+    case 'look, then doubt, then new quote': {
       const id = resourceIdOf(reply);
       if (id !== null) {
         const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
@@ -265,7 +263,7 @@ function* afterTrade(
           if (seen !== null) return seen;
         }
       }
-      const after: LegState = replayed ? { ...sent, quote: null } : sent;
+      const after: LegState = follow.trade === 'look, then same key again' ? sent : { ...sent, quote: null };
       const afterMs = Math.max(settleTimeMs(reply), backoffMs(state.tries));
       return yield* lookThen(context, leg, after, problem, afterMs);
     }

@@ -3,7 +3,7 @@
  * crash makes of that (M1, M2). A withdrawal is tried again *under the same key* first; the chain rule (design:
  * "The chain rule") says when a later generation may open.
  */
-import { backoffMs, waitMs } from './decisions.ts';
+import { FOLLOW_UPS, backoffMs, followUp, waitMs } from './decisions.ts';
 import {
   LOOK_BACK_MS,
   couldBe,
@@ -27,7 +27,6 @@ import {
   checkClock,
   configurationWait,
   executedNothing,
-  followUp,
   foreignCredentials,
   isOtherKey,
   leftUnder,
@@ -212,23 +211,22 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
     }
     case 'same key again':
       return wait(after, serviceWait(problem, waitMs(reply, state.tries)));
-    case 'look, then same key again': {
-      // The failure replayed: the same key will never say more.
-      const stored = reply.kind === 'UNKNOWN' && reply.error !== null && reply.facts.replayed === true;
-      const unknown: PaymentState = {
-        ...(after.doubt === null ? unknownSend(context, state, `the answer was ${problem.code}`) : after),
-        ...(stored && { spent: problem }),
-      };
+    case 'look, then same key again':
+    case 'look, then doubt': {
+      const unknown: PaymentState =
+        after.doubt === null ? unknownSend(context, state, `the answer was ${problem.code}`) : after;
+      const goesOn = follow.withdrawal === 'look, then same key again';
+      const next: PaymentState = goesOn ? unknown : { ...unknown, spent: problem };
       const fetched = yield* fetchNamed(item, reply);
-      if (fetched !== null) return accepted(unknown, fetched, fetched.tag ?? tag);
-      return yield* lookThen(item, unknown, problem, Math.max(settleTimeMs(reply), backoffMs(state.tries)));
+      if (fetched !== null) return accepted(next, fetched, fetched.tag ?? tag);
+      const afterMs = goesOn ? Math.max(settleTimeMs(reply), backoffMs(state.tries)) : 1_000;
+      return yield* lookThen(item, next, problem, afterMs);
     }
-    case 'look, then doubt':
-      return yield* lookThen(item, { ...after, spent: problem }, problem, 1_000);
+    case 'look, then next generation':
     case 'shortfall rule':
     case 'look, then end':
     case 'hold':
-      return yield* afterRefusal(item, after, problem, { follow: follow.withdrawal, ...sent });
+      return yield* afterRefusal(item, after, problem, sent);
   }
   throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.withdrawal}".`);
 }
@@ -241,15 +239,17 @@ function* afterRefusal(
   item: Item,
   state: PaymentState,
   problem: Problem,
-  how: Sent & { readonly follow: 'shortfall rule' | 'look, then end' | 'hold' },
+  { reply, causeGone }: Sent,
 ): Steps<PaymentStep | Passed> {
   const { context, payment } = item;
-  const { reply } = how;
+  const follow = followUp(reply);
   const now = context.nowMs();
   const isMalformed = problem.code.startsWith('VALIDATION_');
-  const replayed = reply.kind === 'REFUSED' && reply.facts.replayed === true;
-  const judged = replayed || (reply.kind === 'REFUSED' && how.follow !== 'hold' && !isMalformed);
-  if (!judged && (how.follow === 'hold' || state.doubt !== null))
+  const mayPass = follow.withdrawal === 'look, then next generation';
+  // What follows where no next generation is opened.
+  const standing = FOLLOW_UPS[follow.class].withdrawal;
+  const judged = mayPass || (reply.kind === 'REFUSED' && standing !== 'hold' && !isMalformed);
+  if (!judged && (standing === 'hold' || state.doubt !== null))
     return wait(state, configurationWait(problem, state.tries));
   if (state.doubt !== null && now <= state.doubt.lastSendMs) {
     const afterMs = state.doubt.lastSendMs - now + 1_000;
@@ -257,9 +257,9 @@ function* afterRefusal(
   }
   const clear: PaymentState = {
     ...withoutDoubt(state),
-    openedHere: state.openedHere || (state.generation > 1 && !replayed),
+    openedHere: state.openedHere || (state.generation > 1 && !mayPass),
   };
-  if (replayed && clear.generation < MAX_GENERATIONS && (!clear.openedHere || how.causeGone)) {
+  if (mayPass && clear.generation < MAX_GENERATIONS && (!clear.openedHere || causeGone)) {
     // The chain rule: the service keeps this refusal under the key, so the key can never succeed any more. But another
     // API key may have paid the same generation: only where nothing could be it does the next one open.
     const look = yield* lookForPayment(item);
@@ -270,8 +270,8 @@ function* afterRefusal(
       }
     );
   }
-  if (how.follow === 'hold') return wait(clear, configurationWait(problem, state.tries));
-  if (how.follow === 'shortfall rule' && context.plan.shortfall === 'hold') {
+  if (standing === 'hold') return wait(clear, configurationWait(problem, state.tries));
+  if (standing === 'shortfall rule' && context.plan.shortfall === 'hold') {
     const afterMs = problem.code === SHOWN_BY_BALANCES ? MONEY_POLL_MS : BLIND_RETRY_MS;
     const short = { shortOf: problem, shortSinceMs: now, shortAt: availableIn(reply) };
     return wait({ ...clear, ...short }, { afterMs, hold: 'money', problem });

@@ -7,7 +7,14 @@ import type { Command } from 'commander';
 import { EXIT_CODES, EXIT_MEANINGS } from '../cli/exit-codes.ts';
 import { processIo } from '../cli/io.ts';
 import { buildProgram } from '../cli/main.ts';
-import { DECISIONS, FOLLOW_UPS, type Code, type ReplyClass } from '../domain/decisions.ts';
+import {
+  DECISIONS,
+  FOLLOW_UPS,
+  OTHER_REPLIES,
+  STORED_FOLLOW_UPS,
+  type Code,
+  type ReplyClass,
+} from '../domain/decisions.ts';
 import { DEFAULT_SERVICE_FACTS } from '../domain/service-facts.ts';
 import { loadPolicy } from '../language/load-policy.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
@@ -23,6 +30,20 @@ test('the table of replies has each class with its codes and what follows', () =
     return [name, codesOf(name), read, quote, trade, withdrawal];
   });
   assert.deepEqual(readme.rows('What a reply means'), expected);
+});
+
+test('the tables of replies without a code, and of stored ones, are those of the code', () => {
+  const others = Object.entries(OTHER_REPLIES).map(([reply, row]) => [
+    reply,
+    row.class,
+    'departs' in row ? row.departs : '',
+  ]);
+  assert.deepEqual(readme.rows('Replies without a code of the catalogue'), others);
+  const stored = (Object.keys(STORED_FOLLOW_UPS) as ReplyClass[]).map((name) => {
+    const { trade, withdrawal } = { ...FOLLOW_UPS[name], ...STORED_FOLLOW_UPS[name] };
+    return [name, trade, withdrawal];
+  });
+  assert.deepEqual(readme.rows('Stored replies'), stored);
 });
 
 test("each reason for not following the service's advice stands beside the class or the codes that it is about", () => {

@@ -8,9 +8,11 @@ import { test } from 'node:test';
 import {
   DECISIONS,
   FOLLOW_UPS,
+  STORED_FOLLOW_UPS,
   backoffMs,
   classOf,
   classOfReply,
+  followUp,
   isDefinitive,
   waitMs,
   type ReplyClass,
@@ -89,6 +91,8 @@ function error(code: string, more: Partial<ServiceError> = {}): ServiceError {
   return { code, type: 'CONFLICT', message: '', retryStrategy: 'TERMINAL', details: {}, ...more };
 }
 
+const SAME_KEY = 'look, then same key again';
+
 test('every code of the interface has a row, and no row is unknown to the interface', async () => {
   const codes = (await readCatalogue()).map((row) => row.code);
   assert.equal(new Set(codes).size, 92);
@@ -126,8 +130,9 @@ test('only codes that prove their send executed nothing are definitive', () => {
 });
 
 test('what follows on a write never is an end, a new quote or an end of waiting without a look', () => {
-  for (const [replyClass, follow] of Object.entries(FOLLOW_UPS)) {
-    for (const after of [follow.trade, follow.withdrawal])
+  for (const [replyClass, fresh] of Object.entries(FOLLOW_UPS)) {
+    const stored = { ...fresh, ...STORED_FOLLOW_UPS[replyClass as ReplyClass] };
+    for (const after of [fresh.trade, fresh.withdrawal, stored.trade, stored.withdrawal])
       assert.match(after, /^(adopt|same key again|shortfall rule|hold|look, then .+)$/, replyClass);
   }
 });
@@ -162,6 +167,42 @@ test('each of the four ends of a wire attempt has a class', () => {
     [{ kind: 'UNKNOWN', reason: 'html', error: null, facts: { ...FACTS, status: 502 } }, 'unknown'],
   ];
   for (const [reply, expected] of rows) assert.equal(classOfReply(reply), expected, JSON.stringify(reply));
+});
+
+test('a stored reply is the last of its key: nothing that could be sent under it follows, but a success is adopted', () => {
+  const kept = (code: string, more: Partial<ReplyFacts> = {}): Reply<null> => {
+    const facts = { ...FACTS, replayed: true, ...more };
+    return isDefinitive(code)
+      ? { kind: 'REFUSED', error: error(code), facts }
+      : { kind: 'UNKNOWN', reason: code, error: error(code), facts };
+  };
+  const rows: readonly (readonly [Reply<null>, trade: string, withdrawal: string])[] = [
+    [{ kind: 'DONE', value: null, facts: { ...FACTS, replayed: true } }, 'adopt', 'adopt'],
+    [kept('INTERNAL_ERROR'), 'look, then doubt, then new quote', 'look, then doubt'],
+    [kept('SOMETHING_NEW'), 'look, then doubt, then new quote', 'look, then doubt'],
+    [kept('TRADE_NOT_FOUND'), 'look, then doubt, then new quote', 'look, then doubt'],
+    [kept('IDEMPOTENCY_MISMATCH'), 'look, then doubt', 'look, then doubt'],
+    [kept('WITHDRAWAL_INSUFFICIENT_BALANCE'), 'shortfall rule', 'look, then next generation'],
+    [kept('WITHDRAWAL_ADDRESS_NOT_FOUND'), 'look, then end', 'look, then next generation'],
+    [kept('WITHDRAWAL_DISABLED_FOR_ACCOUNT'), 'hold', 'look, then next generation'],
+    [kept('AUTH_API_KEY_INVALID'), 'hold', 'look, then next generation'],
+    // What cannot be trusted as a reply cannot be trusted as a stored one.
+    [
+      { kind: 'UNKNOWN', reason: 'html', error: null, facts: { ...FACTS, replayed: true } },
+      SAME_KEY,
+      SAME_KEY,
+    ],
+    [kept('SOMETHING_NEW', { status: 410 }), 'hold', 'hold'],
+  ];
+  for (const [reply, trade, withdrawal] of rows) {
+    const follow = followUp(reply);
+    assert.deepEqual([follow.trade, follow.withdrawal], [trade, withdrawal], JSON.stringify(reply));
+  }
+});
+
+test('a fresh reply never opens a later generation', () => {
+  for (const [replyClass, { withdrawal }] of Object.entries(FOLLOW_UPS))
+    assert.notEqual(withdrawal, 'look, then next generation', replyClass);
 });
 
 test('a wait is what the service asks, between a second and ten minutes, else a capped doubling', () => {

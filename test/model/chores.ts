@@ -9,9 +9,9 @@ import type { Policy } from '../../domain/policy.ts';
 import type { Withdrawal } from '../../domain/records.ts';
 import { generationOf } from '../../domain/references.ts';
 import type { Reply } from '../../domain/reply.ts';
+import { followUp } from '../../domain/decisions.ts';
 import {
   configurationWait,
-  followUp,
   foreignCredentials,
   skewOf,
   type Problem,
