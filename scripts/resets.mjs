@@ -1,0 +1,58 @@
+// `npm run resets`: every state of every sample policy, rewound to every event, on a service of every kind. Thousands of
+// resets; `-- --some` does what the tests do, `-- --state NAME --sample NAME --service N --seed N` a part of it.
+
+import { parseArgs } from 'node:util';
+import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { say } from './lib/steps.mjs';
+import { setup } from './setup.mjs';
+
+await runIfMain(import.meta.url, async () => {
+  const { values } = parseArgs({
+    options: {
+      some: { type: 'boolean', default: false },
+      seed: { type: 'string' },
+      service: { type: 'string' },
+      state: { type: 'string' },
+      sample: { type: 'string' },
+    },
+  });
+  const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000), '--seed');
+  await setup({ ownServer: true });
+  const { tsImport } = await import('tsx/esm/api');
+  const { SERVICES, SOME_SERVICES, sweep } = await tsImport('../test/resets/sweep.ts', import.meta.url);
+  const { tableOf, sum } = await tsImport('../test/resets/table.ts', import.meta.url);
+  const all = values.some ? SOME_SERVICES : SERVICES;
+  const services =
+    values.service === undefined ? all : all.slice(numberOf(values.service, '--service')).slice(0, 1);
+  const startedAt = performance.now();
+  const { rows, failures } = await sweep({
+    seed,
+    services,
+    extent: values.some ? 'some' : 'all',
+    only: { state: values.state, sample: values.sample },
+    tell: say,
+  });
+  process.stdout.write(`${tableOf(rows)}\n`);
+  const { resets, unchanged, completed } = sum(rows);
+  const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1);
+  say(
+    `${resets} resets in ${minutes} min, seed ${seed}: ${unchanged} times the ledger was unchanged, ${completed} times exactly what was missing was done.`,
+  );
+  if (failures.length === 0) return 0;
+  const again = process.argv.slice(2).filter((word, index, words) => {
+    return word !== '--seed' && words[index - 1] !== '--seed';
+  });
+  throw new ScriptFailed(
+    `${failures.length} failed:\n${failures.join('\n')}\nAgain: npm run resets -- ${[...again, '--seed', seed].join(' ')}`,
+  );
+});
+
+/**
+ * @param {string} text
+ * @param {string} option
+ */
+function numberOf(text, option) {
+  const number = Number(text);
+  if (text !== '' && Number.isSafeInteger(number) && number >= 0) return number;
+  throw new ScriptFailed(`'${text}' is no number for '${option}'.`);
+}
