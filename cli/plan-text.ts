@@ -78,7 +78,7 @@ export function planDocument(plan: Plan, input: CompileInput): PlanDocument {
       side: leg.amount?.side ?? null,
       amount: leg.amount?.value ?? null,
       why: whyLeg(leg, input),
-      worstRate: plan.guard === null ? null : worstRateOf(plan.guard.bound),
+      worstRate: plan.guard?.bound ? worstRateOf(plan.guard.bound) : null,
       available: availableIn(observation, leg.sell),
     })),
     payments: plan.payments.map((payment) => ({
@@ -186,6 +186,7 @@ function explainLeg(leg: Leg, plan: Plan, input: CompileInput, paint: Paint): st
 function guardText(leg: Leg, plan: Plan): string {
   if (plan.guard === null) return 'Guard: none, any price is taken.';
   const { bound, text } = plan.guard;
+  if (bound === null) return `Guard: ${text}: nothing new is traded.`;
   const rate = worstRateOf(bound);
   const base = `Guard: ${text}. A price below ${rate} ${leg.buy} per ${leg.sell} is not traded; exactly that passes.`;
   if (leg.amount === null) return base;

@@ -85,7 +85,8 @@ export type Plan = {
 
 /** The price guard in words and as a bound; `staleAtMs` is when its reference rates are too old, null without any. */
 export type PlanGuard = {
-  readonly bound: PriceBound;
+  /** Null: there is no rate to hold a price against, so that nothing new is traded. */
+  readonly bound: PriceBound | null;
   readonly text: string;
   readonly staleAtMs: number | null;
 };
@@ -160,8 +161,14 @@ export function compilePlan(input: CompileInput): CompileResult {
   }
   const legs = compileLegs(input, found);
   const payments = compilePayments(input, legs);
-  problems.push(...accountProblems(payments, observation), ...limitProblems(legs, policy.limits));
-  const guard = compileGuard(input, problems);
+  const guard = compileGuard(input);
+  // Where something was sent already, a plan must be there to follow it: what stands against more is told item by item.
+  if (!found)
+    problems.push(
+      ...accountProblems(payments, observation),
+      ...limitProblems(legs, policy.limits),
+      ...guardProblems(input, guard),
+    );
   if (problems.length > 0) return { ok: false, problems };
   return {
     ok: true,
@@ -298,36 +305,41 @@ export function brokenLimit(limits: Limits | null, currency: string, value: stri
   return null;
 }
 
-function compileGuard(input: CompileInput, problems: PlanProblem[]): PlanGuard | null {
-  const { guard, convert } = input.policy;
+function compileGuard({ policy: { guard, convert }, referenceRates }: CompileInput): PlanGuard | null {
   if (guard === null) return null;
   if (guard.kind === 'worst-rate') {
     const text = `not worse than ${guard.rate.value} ${guard.rate.currency} per ${guard.rate.per}`;
     return { bound: boundFromRate(guard.rate, convert), text, staleAtMs: null };
   }
-  const rates = input.referenceRates;
-  const bound = rates === null ? null : boundFromCost(rates.rates, guard.worstCostBps, convert);
-  if (rates === null || bound === null) {
-    problems.push({
-      code: 'PLAN_REFERENCE_MISSING',
-      item: null,
-      message: `Reference file "${guard.file}" gives no rate between ${convert.sell} and ${convert.buy}.`,
-      fix: `Add a line such as "1.0832 ${convert.buy} per ${convert.sell}" to it.`,
-    });
-    return null;
-  }
-  const staleAtMs = Date.parse(rates.asOf) + guard.maxAgeMs;
-  if (input.observation.observedAtMs > staleAtMs) {
-    problems.push({
+  const bound = referenceRates && boundFromCost(referenceRates.rates, guard.worstCostBps, convert);
+  if (referenceRates === null || bound === null)
+    return { bound: null, text: `against ${guard.file}, which gives no such rate`, staleAtMs: 0 };
+  const text = `at most ${guard.worstCostBps} bps worse than ${guard.file} of ${referenceRates.asOf}`;
+  return { bound, text, staleAtMs: Date.parse(referenceRates.asOf) + guard.maxAgeMs };
+}
+
+/** No quote can be held against rates that are missing or too old. */
+function guardProblems(input: CompileInput, compiled: PlanGuard | null): PlanProblem[] {
+  const { guard, convert } = input.policy;
+  if (guard?.kind !== 'reference' || compiled === null) return [];
+  if (compiled.bound === null)
+    return [
+      {
+        code: 'PLAN_REFERENCE_MISSING',
+        item: null,
+        message: `Reference file "${guard.file}" gives no rate between ${convert.sell} and ${convert.buy}.`,
+        fix: `Add a line such as "1.0832 ${convert.buy} per ${convert.sell}" to it.`,
+      },
+    ];
+  if (compiled.staleAtMs === null || input.observation.observedAtMs <= compiled.staleAtMs) return [];
+  return [
+    {
       code: 'PLAN_REFERENCE_TOO_OLD',
       item: null,
-      message: `Reference file "${guard.file}" is of ${rates.asOf}: older than max_age allows.`,
+      message: `Reference file "${guard.file}" is of ${input.referenceRates?.asOf ?? ''}: older than max_age allows.`,
       fix: 'Bring the file up to date, then run again.',
-    });
-    return null;
-  }
-  const text = `at most ${guard.worstCostBps} bps worse than ${guard.file} of ${rates.asOf}`;
-  return { bound, text, staleAtMs };
+    },
+  ];
 }
 
 /** True when a trade or withdrawal record names something of this run. */

@@ -519,7 +519,8 @@ function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem 
       fix: 'Lower the amount, or raise the limit on purpose.',
     };
   }
-  if (guard === null || keepsGuard(guard.bound, quote.sellAmount, quote.buyAmount)) return null;
+  if (guard === null) return null;
+  if (guard.bound !== null && keepsGuard(guard.bound, quote.sellAmount, quote.buyAmount)) return null;
   return {
     code: 'OUTSIDE_GUARD',
     item: leg.id,
@@ -548,7 +549,10 @@ function staleReference(context: Context, leg: Leg): Problem | null {
   return {
     code: 'REFERENCE_TOO_OLD',
     item: leg.id,
-    message: `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
+    message:
+      staleAtMs === 0
+        ? 'There is no reference rate to hold a price against.'
+        : `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
     fix: 'Bring the reference file up to date and start a new run.',
   };
 }

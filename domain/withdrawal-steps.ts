@@ -53,9 +53,9 @@ import type { WordsAbout } from './words.ts';
 export type PaymentState = SendState & {
   /** The generation that is sent next: the first that is not closed. */
   readonly generation: number;
-  /** This Temporal run has had a fresh refusal of a later generation: it opens no further one by itself. */
-  readonly openedHere: boolean;
-  /** Temporal run that `openedHere` is about. */
+  /** When this Temporal run last had a fresh refusal of a later generation; null: it has opened none in vain. */
+  readonly inVainAtMs: number | null;
+  /** Temporal run that `inVainAtMs` is about. */
   readonly openedIn: string | null;
   /** Of the last refusal for lack of money: when it came, and what it said was available (null: it did not say). */
   readonly shortSinceMs: number;
@@ -65,7 +65,7 @@ export type PaymentState = SendState & {
 export const NEW_PAYMENT: PaymentState = Object.freeze({
   ...NOTHING_SENT,
   generation: 1,
-  openedHere: false,
+  inVainAtMs: null,
   openedIn: null,
   shortSinceMs: 0,
   shortAt: null,
@@ -87,6 +87,8 @@ const MAX_GENERATIONS = 8;
 const MONEY_POLL_MS = 15_000;
 /** How often a shortage that no read can show is tried again. */
 const BLIND_RETRY_MS = 900_000;
+/** So long the refusal of `~2` stands before a run goes past it again without a read that shows its cause gone; twice as long each time. */
+const PASS_AGAIN_MS = 900_000;
 /** The one shortage that the balances show. */
 const SHOWN_BY_BALANCES = 'WITHDRAWAL_INSUFFICIENT_BALANCE';
 
@@ -237,7 +239,7 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
  */
 function* afterRefusal(
   item: Item,
-  state: PaymentState,
+  before: PaymentState,
   problem: Problem,
   { reply, causeGone }: Sent,
 ): Steps<PaymentStep | Passed> {
@@ -248,6 +250,8 @@ function* afterRefusal(
   const mayPass = follow.withdrawal === 'look, then next generation';
   // What follows where no next generation is opened.
   const standing = FOLLOW_UPS[follow.class].withdrawal;
+  const inVain = before.generation > 1 && reply.kind === 'REFUSED' && !mayPass;
+  const state: PaymentState = inVain ? { ...before, inVainAtMs: now } : before;
   const judged = mayPass || (reply.kind === 'REFUSED' && standing !== 'hold' && !isMalformed);
   if (!judged && (standing === 'hold' || state.doubt !== null))
     return wait(state, configurationWait(problem, state.tries));
@@ -255,11 +259,8 @@ function* afterRefusal(
     const afterMs = state.doubt.lastSendMs - now + 1_000;
     return wait(state, { afterMs, hold: 'doubt', problem: inDoubt(payment, state.doubt.why) });
   }
-  const clear: PaymentState = {
-    ...withoutDoubt(state),
-    openedHere: state.openedHere || (state.generation > 1 && !mayPass),
-  };
-  if (mayPass && clear.generation < MAX_GENERATIONS && (!clear.openedHere || causeGone)) {
+  const clear = withoutDoubt(state);
+  if (mayPass && clear.generation < MAX_GENERATIONS && (causeGone || mayTryAgain(clear, now))) {
     // The chain rule: the service keeps this refusal under the key, so the key can never succeed any more. But another
     // API key may have paid the same generation: only where nothing could be it does the next one open.
     const look = yield* lookForPayment(item);
@@ -279,6 +280,11 @@ function* afterRefusal(
   if (isMalformed && !context.othersAccepted)
     return wait(clear, configurationWait({ ...problem, fix: BUG_OF_OURS }, state.tries));
   return yield* endAfterLook(item, clear, problem);
+}
+
+/** Generations are few: after one in vain the next waits, for a cause that only another send can show to be gone (M7). */
+function mayTryAgain({ inVainAtMs, generation }: PaymentState, now: number): boolean {
+  return inVainAtMs === null || now - inVainAtMs >= PASS_AGAIN_MS * 2 ** Math.max(generation - 2, 0);
 }
 
 /** What the service said was available when it refused; null where it does not say. */
@@ -467,7 +473,7 @@ function walkFromFirst({ context, words }: Item, state: PaymentState): PaymentSt
   if (state.openedIn === runId && state.generation >= first) return state;
   // Another generation than was being sent: what was known of that one's refusals is not about it.
   const moved = state.generation < first ? { spent: null, shortOf: null, verdict: null } : {};
-  return { ...state, ...moved, generation: first, openedHere: false, openedIn: runId };
+  return { ...state, ...moved, generation: first, inVainAtMs: null, openedIn: runId };
 }
 
 function accepted(state: PaymentState, record: Withdrawal, tag: string): PaymentStep {

@@ -192,9 +192,24 @@ test('all reasons are told at once', () => {
   );
 });
 
+test('where something was sent already, a plan is there to follow it, whatever stands against more', () => {
+  const policy = { guard: REFERENCE };
+  const observation = { accounts: [], trades: [TRADE] };
+  for (const referenceRates of [null, { ...RATES, asOf: '2020-01-01T00:00:00Z' }]) {
+    const { guard, payments } = planOf({ policy, observation, referenceRates });
+    // Nothing new is traded against it.
+    assert.ok(guard?.staleAtMs !== null && guard !== null && guard.staleAtMs < NOW);
+    assert.equal(payments.length, 1);
+  }
+  assert.deepEqual(codesOf({ policy, observation: { accounts: [] } }), [
+    'PLAN_ACCOUNT_MISSING',
+    'PLAN_REFERENCE_MISSING',
+  ]);
+});
+
 test('the guard of the plan is the policy’s, and says until when its reference holds', () => {
   const { guard } = planOf({ policy: { guard: REFERENCE }, referenceRates: RATES });
-  assert.ok(guard !== null);
+  assert.ok(guard !== null && guard.bound !== null);
   assert.equal(guard.staleAtMs, NOW);
   assert.equal(keepsGuard(guard.bound, '1000', '17206.875'), true);
   assert.equal(keepsGuard(guard.bound, '1000', '17206.87'), false);

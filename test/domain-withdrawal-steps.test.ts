@@ -230,17 +230,36 @@ test('a run goes past a standing refusal once, and again only when a read shows 
     hold,
   );
   assert.deepEqual(sentAs(there.effects), [`${PAYMENT.reference}~2`, `${PAYMENT.reference}~3`]);
-  // A cause that no read can show: the refusal stands under its key.
-  const blind = pay(
-    { 'send withdrawal': [replayed('WITHDRAWAL_PENDING_DEPOSIT_REQUIRED')] },
-    {
-      ...first.result.state,
-      shortOf: { code: 'WITHDRAWAL_PENDING_DEPOSIT_REQUIRED', item: 'supplier', message: '', fix: '' },
-    },
-    hold,
-  );
-  assert.deepEqual(sentAs(blind.effects), [`${PAYMENT.reference}~2`]);
-  assert.equal(named(blind.result), 'wait: money');
+});
+
+test('a kept refusal whose cause no read can show is passed again, seldom and seldomer, so that a run goes on once it is mended', () => {
+  for (const code of ['WITHDRAWAL_DISABLED_FOR_ACCOUNT', 'WITHDRAWAL_PENDING_DEPOSIT_REQUIRED']) {
+    let now = NOW;
+    const ctx = context({ nowMs: () => now, plan: { shortfall: 'hold' } });
+    // The first generation is refused of old, every other one is refused now, and kept.
+    let { state } = pay({ 'send withdrawal': [replayed(code), failed(code)] }, NEW_PAYMENT, ctx).result;
+    assert.equal(state.generation, 2, code);
+    for (const [minutes, generation] of [
+      [14, 2],
+      [15, 3],
+      [29, 3],
+      [30, 4],
+    ] as const) {
+      now = (state.inVainAtMs ?? 0) + minutes * 60_000;
+      const { result } = pay({ 'send withdrawal': [replayed(code), failed(code)] }, state, ctx);
+      assert.equal(result.kind, 'wait', code);
+      assert.equal(result.state.generation, generation, `${code} after ${minutes} min`);
+      state = result.state;
+    }
+    now += 3_600_000;
+    const mended = pay(
+      { 'send withdrawal': [replayed(code), done({ ...WITHDRAWAL, tag: null })] },
+      state,
+      ctx,
+    );
+    assert.deepEqual(sentAs(mended.effects), [`${PAYMENT.reference}~4`, `${PAYMENT.reference}~5`], code);
+    assert.equal(mended.result.kind, 'accepted', code);
+  }
 });
 
 /** Replies without a usable code. */

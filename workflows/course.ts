@@ -501,7 +501,8 @@ function settlementWait(record: LegRecord, plan: Plan, late: boolean): Wait {
 /** Nobody can undo a trade; that it came out worse than the guard allows must not go unsaid (M4). */
 function executedOutsideGuard(plan: Plan, leg: string, traded: Traded): Problem | null {
   const { guard } = plan;
-  if (guard === null || keepsGuard(guard.bound, traded.sellAmount, traded.buyAmount)) return null;
+  if (guard === null || guard.bound === null) return null;
+  if (keepsGuard(guard.bound, traded.sellAmount, traded.buyAmount)) return null;
   return {
     code: 'EXECUTED_OUTSIDE_GUARD',
     item: leg,
