@@ -1,6 +1,6 @@
 /**
  * `awaitWithdrawals`: one poller for all accepted payments of a run, reading list pages instead of one GET per item.
- * One poll an attempt. Ends as soon as some payment's last word is news; a word in neither list waits and says so.
+ * One poll an attempt. Ends as soon as some payment's word is news; a word in neither list is told, and waited out.
  */
 import { LOOK_BACK_MS } from '../domain/looks.ts';
 import type { Withdrawal } from '../domain/records.ts';
@@ -34,12 +34,12 @@ async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswe
   });
   const { paid, failed } = deps.facts.withdrawalWords;
   const statusById = new Map(records.map((record) => [record.id, record.status]));
-  const ended = call.items.flatMap((item) => {
+  const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
     const status = statusById.get(item.withdrawalId);
     if (status === undefined) return [];
-    const isPaid = paid.includes(status);
-    const news = isPaid ? !item.paid : failed.includes(status);
-    return news ? [{ id: item.id, status, paid: isPaid }] : [];
+    if (paid.includes(status)) return item.paid ? [] : [{ id: item.id, status, paid: true }];
+    if (failed.includes(status)) return [{ id: item.id, status, paid: false }];
+    return item.paid || status === item.status ? [] : [{ id: item.id, status, paid: null }];
   });
   if (ended.length > 0) return { ended, wait: null };
   if (stopped !== null) return { ended, wait: unanswered('The withdrawals could not be read', stopped) };

@@ -76,16 +76,26 @@ export type Settlement =
 
 export type WithdrawalsCall = {
   readonly plan: PlanHead;
-  /** `paid`: what is known of it; a paid one may still be returned. */
-  readonly items: readonly { readonly id: string; readonly withdrawalId: string; readonly paid: boolean }[];
+  /** `paid` and `status`: what is known of it; a paid one may still be returned. */
+  readonly items: readonly {
+    readonly id: string;
+    readonly withdrawalId: string;
+    readonly paid: boolean;
+    readonly status: string | null;
+  }[];
   /** Other payments are still to be sent: the poll ends after a while, so that it can be asked for those too. */
   readonly othersOpen: boolean;
 };
-/** The payments of the call whose last word is news; the others are asked for again. */
+/** The payments of the call of which the service's word is news; those without a last one are asked for again. */
 export type WithdrawalsAnswer = {
   /** The service cannot be asked: people should know why. Null when it could. */
   readonly wait: Wait | null;
-  readonly ended: readonly { readonly id: string; readonly status: string; readonly paid: boolean }[];
+  /** `paid` is null for a word that is not the last. */
+  readonly ended: readonly {
+    readonly id: string;
+    readonly status: string;
+    readonly paid: boolean | null;
+  }[];
 };
 
 /** What the service and the policy say before there is a plan; `compilePlan` makes the plan from it. */

@@ -333,10 +333,10 @@ export class Course {
     for (;;) {
       await this.ports.waitUntil(() => isOver() || payments.some(isFollowed));
       if (isOver()) return;
-      const items = payments.flatMap(({ payment, accepted, outcome }) =>
+      const items = payments.flatMap(({ payment, accepted, outcome, status }) =>
         accepted === null || outcome === 'NOT_PAID'
           ? []
-          : [{ id: payment.id, withdrawalId: accepted.withdrawalId, paid: outcome === 'PAID' }],
+          : [{ id: payment.id, withdrawalId: accepted.withdrawalId, paid: outcome === 'PAID', status }],
       );
       // A poll that only watches what is paid would keep the next accepted one waiting.
       const onlyWatches = items.every(({ paid }) => paid);
@@ -363,6 +363,7 @@ export class Course {
         const record = payments.find((candidate) => candidate.payment.id === id);
         if (record === undefined) continue;
         record.status = status;
+        if (paid === null) continue;
         record.outcome = paid ? 'PAID' : 'NOT_PAID';
         if (!paid) record.problem = paymentFailed(record, status);
       }

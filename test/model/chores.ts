@@ -198,12 +198,12 @@ export class Chores {
     const ids = new Set(call.items.map((item) => item.withdrawalId));
     const { records, complete } = service.sweepWithdrawals((record) => ids.has(record.id));
     const { paid, failed } = facts.withdrawalWords;
-    const ended = call.items.flatMap((item) => {
+    const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
       const status = records.find(({ id }) => id === item.withdrawalId)?.status;
       if (status === undefined) return [];
-      const isPaid = paid.includes(status);
-      const isNews = isPaid ? !item.paid : failed.includes(status);
-      return isNews ? [{ id: item.id, status, paid: isPaid }] : [];
+      if (paid.includes(status)) return item.paid ? [] : [{ id: item.id, status, paid: true }];
+      if (failed.includes(status)) return [{ id: item.id, status, paid: false }];
+      return item.paid || status === item.status ? [] : [{ id: item.id, status, paid: null }];
     });
     if (ended.length > 0) return { ended, wait: null };
     if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait }));
