@@ -27,7 +27,8 @@ await runIfMain(import.meta.url, async () => {
   const outcome =
     values.path === undefined
       ? await fuzz({ schedules, seed, processes })
-      : await runShare({ schedules, seed, path: values.path });
+      : // A path leads to a schedule that is as short as it can be.
+        await runShare({ schedules, seed, path: values.path, shrinks: false });
   const seconds = (performance.now() - startedAt) / 1_000;
   if (values.table) process.stdout.write(`${tableOf(outcome.counts)}\n`);
   const pace = (outcome.schedules / seconds).toFixed(0);

@@ -87,6 +87,8 @@ test('rounding goes the way that is named', () => {
     ['-17.255', 2, 'down', '-17.25'],
     ['17.999', 0, 'down', '17'],
     ['17', 2, 'down', '17'],
+    ['0.000000012', 8, 'up', '0.00000002'],
+    ['1234567890123456789012.345', 2, 'down', '1234567890123456789012.34'],
   ];
   for (const [value, decimals, rounding, expected] of rows)
     assert.equal(money.round(value, decimals, rounding), expected, `${value} ${rounding}`);

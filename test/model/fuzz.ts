@@ -16,6 +16,8 @@ export type Share = {
   readonly seed: number;
   /** Where fast-check stopped shrinking; null for a run from the start. */
   readonly path: string | null;
+  /** Whether a failing schedule is made as short as it can be: better to read, but slow to find. */
+  readonly shrinks: boolean;
 };
 
 export type Outcome = {
@@ -33,17 +35,16 @@ export type Failure = {
   readonly story: readonly string[];
 };
 
-/** Runs a share in this process; stops at the first schedule that breaks a promise, shrunk. */
-export async function runShare({ schedules: numRuns, seed, path }: Share): Promise<Outcome> {
+/** Runs a share in this process; stops at the first schedule that breaks a promise. */
+export async function runShare({ schedules: numRuns, seed, path, shrinks }: Share): Promise<Outcome> {
   const coverage = new Coverage();
   let ran = 0;
   const property = fc.asyncProperty(schedules, async (schedule) => {
     ran += 1;
     return (await new World(schedule, coverage).run()).length === 0;
   });
-  // A path leads to a schedule that is as short as it can be.
-  const replay = path === null ? {} : { path, endOnFailure: true };
-  const result = await fc.check(property, { numRuns, seed, ...replay });
+  const from = path === null ? {} : { path };
+  const result = await fc.check(property, { numRuns, seed, ...from, endOnFailure: !shrinks });
   const [schedule] = result.counterexample ?? [];
   const failure = schedule === undefined ? null : await describe(schedule, result);
   return { schedules: ran, counts: coverage.counts(), failure };
@@ -58,7 +59,7 @@ export async function fuzz(asked: {
   const share = Math.ceil(asked.schedules / asked.processes);
   const outcomes = await Promise.all(
     Array.from({ length: asked.processes }, (_, process) =>
-      inProcess({ schedules: share, seed: asked.seed + process, path: null }),
+      inProcess({ schedules: share, seed: asked.seed + process, path: null, shrinks: true }),
     ),
   );
   const coverage = new Coverage();

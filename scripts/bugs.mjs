@@ -1,0 +1,235 @@
+// `npm run bugs`: the test of the tests. Each defect of test/bugs/ is planted in a copy of the sources, one at a time, and
+// the tests that it names must catch it by a failed assertion. A defect that survives, or that keeps a test from running
+// at all, fails the bench. `-- NAME …` plants only these. `npm run proof` calls `bugs()`.
+
+import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { FUZZ, plant, readDefects } from './lib/defects.mjs';
+import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { say } from './lib/steps.mjs';
+import { setup } from './setup.mjs';
+
+/** @typedef {import('./lib/defects.mjs').Defect} Defect */
+
+/**
+ * What one catcher came to. `caught`: an assertion failed. `passed`: all is well, it says. `broken`: it could not judge.
+ *
+ * @typedef {{ kind: 'caught' | 'passed' | 'broken', why: string }} Verdict
+ */
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const AT_ONCE = 2;
+/** Nobody's sources, or nothing that a test reads. */
+const NOT_COPIED = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
+const SEED = 20_261_121;
+/** What the fuzz may take to come upon a defect. */
+const SCHEDULES = 4_000;
+/** A catcher that takes longer hangs, which proves nothing. */
+const LIMIT_MS = 4 * 60_000;
+const TOO_LONG = `it was still at work after ${LIMIT_MS / 60_000} minutes`;
+
+await runIfMain(import.meta.url, async () => {
+  const names = process.argv.slice(2);
+  await setup({ upTo: 'dependencies' });
+  const startedAt = performance.now();
+  const { planted, caught, failures } = await bugs({ names });
+  say(`Planted defects caught: ${caught} of ${planted}, in ${seconds(startedAt)}.`);
+  if (failures.length > 0) throw new ScriptFailed(failures.join('\n'));
+  return 0;
+});
+
+/**
+ * Plants the defects with these names (none: all of them), one at a time, and sees that each is caught.
+ *
+ * @param {{ names?: string[], root?: string }} [options] root: of the sources that are copied
+ * @returns {Promise<{ planted: number, caught: number, failures: string[] }>} failures: a line for each that was not
+ */
+export async function bugs({ names = [], root = ROOT } = {}) {
+  const all = await readDefects(root);
+  const unknown = names.find((name) => !all.some((defect) => defect.name === name));
+  if (unknown !== undefined) throw new ScriptFailed(`No defect in test/bugs/ is called '${unknown}'.`);
+  const defects = names.length === 0 ? all : all.filter(({ name }) => names.includes(name));
+  const copies = Array.from({ length: AT_ONCE }, () => copyOf(root));
+  try {
+    /** @type {string[]} */
+    const failures = [];
+    const catchers = [...new Set(defects.flatMap((defect) => defect.caught_by))];
+    await share(copies, catchers, async (catcher, copy) => {
+      const { kind, why } = await judge(catcher, copy);
+      if (kind !== 'passed') failures.push(`${catcher} fails without any defect: ${why}`);
+    });
+    // By such a catcher nothing is proven.
+    if (failures.length > 0) return { planted: defects.length, caught: 0, failures };
+    let caught = 0;
+    await share(copies, defects, async (defect, copy) => {
+      const startedAt = performance.now();
+      const found = await missedBy(defect, copy);
+      if (found.missed === null) {
+        caught += 1;
+        say(`${defect.name} (${defect.breaks}): caught in ${seconds(startedAt)} by ${found.by.join(', ')}`);
+      } else {
+        failures.push(found.missed);
+        say(`${found.missed} (${seconds(startedAt)})`);
+      }
+    });
+    return { planted: defects.length, caught, failures };
+  } finally {
+    for (const copy of copies) rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Plants one defect in a copy and asks everyone who must catch it.
+ *
+ * @param {Defect} defect
+ * @param {string} copy
+ * @returns {Promise<{ missed: string | null, by: string[] }>}
+ */
+async function missedBy(defect, copy) {
+  const takeOut = plant(defect, copy);
+  const by = [];
+  try {
+    for (const catcher of defect.caught_by) {
+      // oxlint-disable-next-line no-await-in-loop -- as many at a time as there are copies
+      const { kind, why } = await judge(catcher, copy);
+      if (kind === 'passed') return { missed: `${defect.name} SURVIVES ${catcher}: ${defect.what}`, by };
+      if (kind === 'broken')
+        return { missed: `${defect.name} is PLANTED BADLY, ${catcher} cannot judge it: ${why}`, by };
+      by.push(`${catcher} (${why})`);
+    }
+    return { missed: null, by };
+  } finally {
+    takeOut();
+  }
+}
+
+/**
+ * @param {string} catcher
+ * @param {string} copy
+ */
+function judge(catcher, copy) {
+  return catcher === FUZZ ? judgeByFuzz(copy) : judgeByTest(catcher, copy);
+}
+
+/**
+ * Runs one test file up to its first failed assertion.
+ *
+ * @param {string} name
+ * @param {string} copy
+ * @returns {Promise<Verdict>}
+ */
+async function judgeByTest(name, copy) {
+  const options = ['--import', 'tsx', '--test-reporter=tap', '--test-reporter-destination=stdout'];
+  const child = spawn(process.execPath, [...options, join('test', `${name}.test.ts`)], {
+    cwd: copy,
+    env: { ...ownEnvironment(), TZ: 'UTC' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: LIMIT_MS,
+    killSignal: 'SIGKILL',
+  });
+  const exited = once(child, 'close');
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    complaint = `${complaint}${text}`.slice(-2_000);
+  });
+  let title = '';
+  for await (const line of createInterface(child.stdout)) {
+    title = /^\s*not ok \d+ - (.*)$/.exec(line)?.[1] ?? title;
+    complaint = /^\s+error: .*$/.exec(line)?.[0].trim() ?? complaint;
+    if (!/^\s+code: 'ERR_ASSERTION'$/.test(line)) continue;
+    child.kill('SIGKILL');
+    await exited;
+    return { kind: 'caught', why: `"${title}"` };
+  }
+  const [exitCode, signal] = await exited;
+  if (exitCode === 0) return { kind: 'passed', why: '' };
+  return { kind: 'broken', why: signal === null ? `${title} ${errorIn(complaint)}` : TOO_LONG };
+}
+
+/**
+ * Plays schedules up to the first that breaks a promise.
+ *
+ * @param {string} copy
+ * @returns {Promise<Verdict>}
+ */
+async function judgeByFuzz(copy) {
+  const child = fork(join(copy, 'test', 'model', 'fuzz-process.ts'), {
+    cwd: copy,
+    env: ownEnvironment(),
+    execArgv: ['--import', 'tsx'],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    timeout: LIMIT_MS,
+    killSignal: 'SIGKILL',
+  });
+  let complaint = '';
+  child.stderr?.setEncoding('utf8').on('data', (text) => {
+    complaint = `${complaint}${text}`.slice(-2_000);
+  });
+  /** @type {import('../test/model/fuzz.ts').Outcome | null} */
+  let outcome = null;
+  child.once('message', (message) => {
+    outcome = /** @type {import('../test/model/fuzz.ts').Outcome} */ (message);
+  });
+  child.send({ schedules: SCHEDULES, seed: SEED, path: null, shrinks: false });
+  const [, signal] = await once(child, 'close');
+  return verdictOf(outcome, signal === null ? errorIn(complaint) : TOO_LONG);
+}
+
+/**
+ * @param {import('../test/model/fuzz.ts').Outcome | null} outcome
+ * @param {string} complaint
+ * @returns {Verdict}
+ */
+function verdictOf(outcome, complaint) {
+  if (outcome === null) return { kind: 'broken', why: complaint };
+  if (outcome.failure === null) return { kind: 'passed', why: '' };
+  return { kind: 'caught', why: `schedule ${outcome.schedules}: ${outcome.failure.broken.join('; ')}` };
+}
+
+/** Of what a process complained about, the line that says it. */
+function errorIn(/** @type {string} */ complaint) {
+  const lines = complaint.split('\n').filter((line) => line.trim() !== '');
+  return (lines.find((line) => /error:|Error\b/.test(line)) ?? lines.at(-1) ?? 'it says nothing').trim();
+}
+
+/**
+ * Does `work` with every item, as many at a time as there are copies.
+ *
+ * @template Item
+ * @param {string[]} copies
+ * @param {Item[]} items
+ * @param {(item: Item, copy: string) => Promise<void>} work
+ */
+async function share(copies, items, work) {
+  const waiting = [...items];
+  await Promise.all(
+    copies.map(async (copy) => {
+      for (let item = waiting.shift(); item !== undefined; item = waiting.shift())
+        // oxlint-disable-next-line no-await-in-loop -- one at a time in each copy
+        await work(item, copy);
+    }),
+  );
+}
+
+/** A copy of the sources in a folder of its own, with the dependencies linked. */
+function copyOf(/** @type {string} */ root) {
+  const copy = mkdtempSync(join(tmpdir(), 'cambist-bugs-'));
+  cpSync(root, copy, { recursive: true, filter: (path) => !NOT_COPIED.has(basename(path)) });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'dir');
+  return copy;
+}
+
+/** Tests state what they need; whose test this may be a part of is none of their business. */
+function ownEnvironment() {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(CAMBIST_|TEMPORAL_|NODE_TEST)/.test(name));
+  return Object.fromEntries(kept);
+}
+
+function seconds(/** @type {number} */ startedAt) {
+  return `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
+}
