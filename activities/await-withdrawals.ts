@@ -8,10 +8,7 @@ import { sweep } from '../service/observe.ts';
 import type { Activities, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
-import { attemptOfPoll, foreignReader, notYet, told, unanswered } from './polling.ts';
-
-/** While other payments are still to be sent, a poll ends after so many attempts: some minutes. */
-const POLLS_WHILE_OTHERS_OPEN = 20;
+import { foreignReader, notYet, told, unanswered } from './polling.ts';
 
 export const awaitWithdrawals =
   (deps: Deps): Activities['awaitWithdrawals'] =>
@@ -43,7 +40,6 @@ async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswe
   });
   if (ended.length > 0) return { ended, wait: null };
   if (stopped !== null) return { ended, wait: unanswered('The withdrawals could not be read', stopped) };
-  if (call.othersOpen && attemptOfPoll() >= POLLS_WHILE_OTHERS_OPEN) return { ended, wait: null };
   const words = [...new Set(statusById.values())].join(', ');
   throw notYet(
     `${call.items.length} payment(s) wait for their last word; the service says: ${words || 'nothing yet'}`,

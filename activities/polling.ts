@@ -27,7 +27,7 @@ const PATIENT_POLLS = 5;
 /** Once an outage is shown, the workflow asks again after this long. */
 const OUTAGE_MS = 60_000;
 
-export function attemptOfPoll(): number {
+function attemptOfPoll(): number {
   return ActivityContext.current().info.attempt;
 }
 

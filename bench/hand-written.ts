@@ -62,7 +62,6 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
   const { ended } = await polls.awaitWithdrawals({
     plan: call.plan,
     items: [{ id: payment.id, withdrawalId, paid: false, status: item.step.accepted.status }],
-    othersOpen: false,
   });
   if (ended[0]?.paid !== true) throw unexpected('payment', ended[0]?.status ?? 'no word');
   return withdrawalId;

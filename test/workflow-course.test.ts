@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Plan } from '../domain/plan.ts';
 import { makeReport, newRunState } from '../domain/report.ts';
+import type { Problem } from '../domain/stepper.ts';
 import { NEW_LEG } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
 import { Course, type Ports } from '../workflows/course.ts';
@@ -89,44 +90,59 @@ test('a run that was cancelled before there was a plan, and then reset, ends wit
   assert.equal(makeReport(state).status, 'CANCELLED');
 });
 
-test('a payment that is accepted while only paid ones are watched is followed at once', async () => {
+const SHORT: Problem = { code: 'SHORT', item: 'late', message: 'Money is missing.', fix: 'Wait.' };
+
+test('payments are followed together once all are sent, and one that is accepted later joins at once', async () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-  const payments = ['first', 'second'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const payments = ['first', 'second', 'late'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
   const asked: (readonly string[])[] = [];
-  const accept: Ports['createWithdrawals'] = async ({ items }) => {
-    // The first is paid, and watched, before the second is accepted.
-    for (let turns = 0; turns < 20 && items[0]?.payment.id === 'second'; turns += 1) await nextTurn();
-    return {
-      items: items.map(({ payment: { id, reference } }) => ({
+  let refusals = 2;
+  let now = NOW;
+  const accept: Ports['createWithdrawals'] = async ({ items }) => ({
+    items: items.map(({ payment: { id, reference } }) => {
+      const isLate = id === 'late' && (refusals -= 1) >= 0;
+      return {
         id,
-        step: {
-          kind: 'accepted',
-          state: NEW_PAYMENT,
-          accepted: { withdrawalId: `wtd_${id}`, reference, status: 'PENDING' },
-        },
-      })),
-      evidence: [],
-    };
-  };
+        step: isLate
+          ? { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs: 15_000, hold: 'money', problem: SHORT } }
+          : {
+              kind: 'accepted',
+              state: NEW_PAYMENT,
+              accepted: { withdrawalId: `wtd_${id}`, reference, status: 'PENDING' },
+            },
+      };
+    }),
+    evidence: [],
+  });
   const follow: Ports['awaitWithdrawals'] = ({ items }) => {
-    asked.push(items.map(({ id, paid }) => `${id}${paid ? ', paid' : ''}`));
-    const ended = items.flatMap(({ id, paid }) => (paid ? [] : [{ id, status: 'COMPLETED', paid: true }]));
-    if (ended.length > 0) return { answer: Promise.resolve({ ended, wait: null }), giveUp: () => {} };
+    asked.push(items.map(({ id }) => id));
+    const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true }));
+    if (items.length === 3) return { answer: Promise.resolve({ ended, wait: null }), giveUp: () => {} };
     let refuse = (_error: Error): void => {};
     const answer = new Promise<never>((_resolve, reject) => {
       refuse = reject;
     });
     return { answer, giveUp: () => refuse(new Error('given up')) };
   };
-  const world = ports({
+  const base = ports({
     readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
     createWithdrawals: accept,
     awaitWithdrawals: follow,
+    nowMs: () => now,
   });
-  await new Course(INPUT, state, world).complete();
+  const waitUntil: Ports['waitUntil'] = async (holds, timeoutMs) => {
+    if (timeoutMs === undefined) return base.waitUntil(holds);
+    for (let turns = 0; turns < 20; turns += 1) await nextTurn();
+    now += timeoutMs;
+    return holds();
+  };
+  await new Course(INPUT, state, { ...base, waitUntil }).complete();
   assert.deepEqual(
     makeReport(state).payments.map(({ outcome }) => outcome),
-    ['PAID', 'PAID'],
+    ['PAID', 'PAID', 'PAID'],
   );
-  assert.deepEqual(asked, [['first'], ['first, paid'], ['first, paid', 'second']]);
+  assert.deepEqual(asked, [
+    ['first', 'second'],
+    ['first', 'second', 'late'],
+  ]);
 });

@@ -29,6 +29,13 @@ export type DevServerOptions = {
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'never';
 };
 
+/** Timers fire at once when they are due, and queues are read as often as there is something in them. */
+const SHORT_TIMERS = [
+  'history.timerProcessorMaxTimeShift="50ms"',
+  'history.timerProcessorMaxPollRPS=1000',
+  'history.transferProcessorMaxPollRPS=1000',
+];
+
 export type DevServer = {
   /** host:port of gRPC. */
   readonly address: string;
@@ -112,7 +119,7 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
   const settings = [
     // Off by default in server 1.29: without it each activity waits for a poll of its own (quotes live seconds).
     'system.enableActivityEagerExecution=true',
-    ...(options.shortTimers ? ['history.timerProcessorMaxTimeShift="50ms"'] : []),
+    ...(options.shortTimers ? SHORT_TIMERS : []),
     ...(options.dynamicConfig ?? []),
   ];
   const attributes = options.searchAttributes ?? SEARCH_ATTRIBUTES;

@@ -83,8 +83,6 @@ export type WithdrawalsCall = {
     readonly paid: boolean;
     readonly status: string | null;
   }[];
-  /** Other payments are still to be sent: the poll ends after a while, so that it can be asked for those too. */
-  readonly othersOpen: boolean;
 };
 /** The payments of the call of which the service's word is news; those without a last one are asked for again. */
 export type WithdrawalsAnswer = {

@@ -89,6 +89,8 @@ export class Course {
   #cancelRecorded = false;
   /** Payments that are not wanted any more, and why. */
   readonly #unwanted = new Map<PaymentRecord, Problem>();
+  /** Payments are being sent, so that more will soon be accepted. */
+  #isSending = true;
   /** Counts whatever ends waits early: a person's signal, a cancel, an outcome. */
   #wakes = 0;
 
@@ -267,14 +269,19 @@ export class Course {
     const wakeAtMs = new Map<PaymentRecord, number>();
     for (;;) {
       const unsent = this.state.payments.filter((record) => isOpen(record) && record.accepted === null);
-      if (unsent.length === 0) return;
+      if (unsent.length === 0) {
+        this.#isSending = false;
+        return;
+      }
       this.leaveLongHistory();
       await this.recordCancel();
       const due = unsent.filter((record) => (wakeAtMs.get(record) ?? 0) <= this.ports.nowMs()).slice(0, size);
       if (due.length === 0) {
         const nextAtMs = Math.min(...unsent.map((record) => wakeAtMs.get(record) ?? 0));
+        this.#isSending = false;
         // Whoever wakes the run wants every payment looked at now.
         if (await this.sleep(nextAtMs - this.ports.nowMs())) wakeAtMs.clear();
+        this.#isSending = true;
         continue;
       }
       const answer = await this.ports.createWithdrawals({
@@ -331,21 +338,18 @@ export class Course {
     const isOver = () => !payments.some(isOpen);
     const isFollowed = (record: PaymentRecord) => record.accepted !== null && record.outcome !== 'NOT_PAID';
     for (;;) {
-      await this.ports.waitUntil(() => isOver() || payments.some(isFollowed));
+      await this.ports.waitUntil(() => isOver() || (!this.#isSending && payments.some(isFollowed)));
       if (isOver()) return;
-      const items = payments.flatMap(({ payment, accepted, outcome, status }) =>
-        accepted === null || outcome === 'NOT_PAID'
-          ? []
-          : [{ id: payment.id, withdrawalId: accepted.withdrawalId, paid: outcome === 'PAID', status }],
-      );
-      // A poll that only watches what is paid would keep the next accepted one waiting.
-      const onlyWatches = items.every(({ paid }) => paid);
-      const isOutdated = () =>
-        onlyWatches && payments.some((record) => isFollowed(record) && record.outcome !== 'PAID');
+      const followed = payments.filter(isFollowed);
+      // Another one was accepted meanwhile: it is followed as well.
+      const isOutdated = () => !this.#isSending && payments.filter(isFollowed).length > followed.length;
       const { answer, giveUp } = this.ports.awaitWithdrawals({
         plan: headOf(plan),
-        items,
-        othersOpen: payments.some((record) => isOpen(record) && record.accepted === null),
+        items: followed.flatMap(({ payment, accepted, outcome, status }) =>
+          accepted === null
+            ? []
+            : [{ id: payment.id, withdrawalId: accepted.withdrawalId, paid: outcome === 'PAID', status }],
+        ),
       });
       const poll = { open: true };
       const close = () => {

@@ -45,8 +45,6 @@ const ORGANISATION = 'org-1';
 /** A plan that is long in coming is asked for again after this. */
 const PATIENCE_MS = 4_000;
 const PATIENT_POLLS = 5;
-/** Twenty polls at their pace: a poll ends while other payments are still to be sent. */
-const POLL_WHILE_OTHERS_OPEN_MS = 75_000;
 const NO_ANSWER: Reply<never> = {
   kind: 'UNKNOWN',
   reason: 'no answer',
@@ -191,7 +189,7 @@ export class Chores {
   }
 
   #lastWords(activity: Activity): Polled<WithdrawalsAnswer> {
-    const { service, facts, temporal } = this.#world;
+    const { service, facts } = this.#world;
     const call = activity.args as WithdrawalsCall;
     const foreign = this.#foreignReader(call);
     if (foreign !== null) return { ended: [], wait: foreign };
@@ -207,10 +205,6 @@ export class Chores {
     });
     if (ended.length > 0) return { ended, wait: null };
     if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait }));
-    if (call.othersOpen && !activity.isTimed) {
-      activity.isTimed = true;
-      temporal.whenUp(POLL_WHILE_OTHERS_OPEN_MS, () => temporal.complete(activity, { ended, wait: null }));
-    }
     return 'not yet';
   }
 

@@ -33,8 +33,6 @@ export type Activity = {
   attempts: number;
   current: Attempt | null;
   isOver: boolean;
-  /** Of a poll: it ends after a while. */
-  isTimed: boolean;
 };
 
 /** The pin of a run: made once, for the run that asked first. */
@@ -275,7 +273,7 @@ export class Temporal {
         const { number, name, args } = command;
         // A run that was restored keeps its id, and knows of the attempts that had begun by then.
         const attempts = this.#begun.get(`${execution.runId} ${number}`)?.length ?? 0;
-        const state = { attempts, current: null, isOver: false, isTimed: false };
+        const state = { attempts, current: null, isOver: false };
         const activity: Activity = { execution, number, name, args, ...state };
         activities?.set(number, activity);
         if (name === 'requestQuote' || name === 'executeTrade' || name === 'createWithdrawals')
