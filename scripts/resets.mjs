@@ -21,15 +21,13 @@ await runIfMain(import.meta.url, async () => {
   const { tsImport } = await import('tsx/esm/api');
   const { SERVICES, SOME_SERVICES, sweep } = await tsImport('../test/resets/sweep.ts', import.meta.url);
   const { tableOf, sum } = await tsImport('../test/resets/table.ts', import.meta.url);
-  const all = values.some ? SOME_SERVICES : SERVICES;
-  const services =
-    values.service === undefined ? all : all.slice(numberOf(values.service, '--service')).slice(0, 1);
+  const service = values.service === undefined ? undefined : numberOf(values.service, '--service');
   const startedAt = performance.now();
   const { rows, failures } = await sweep({
     seed,
-    services,
+    services: values.some ? SOME_SERVICES : SERVICES,
     extent: values.some ? 'some' : 'all',
-    only: { state: values.state, sample: values.sample },
+    only: { state: values.state, sample: values.sample, service },
     tell: say,
   });
   process.stdout.write(`${tableOf(rows)}\n`);
@@ -39,12 +37,7 @@ await runIfMain(import.meta.url, async () => {
     `${resets} resets in ${minutes} min, seed ${seed}: ${unchanged} times the ledger was unchanged, ${completed} times exactly what was missing was done.`,
   );
   if (failures.length === 0) return 0;
-  const again = process.argv.slice(2).filter((word, index, words) => {
-    return word !== '--seed' && words[index - 1] !== '--seed';
-  });
-  throw new ScriptFailed(
-    `${failures.length} failed:\n${failures.join('\n')}\nAgain: npm run resets -- ${[...again, '--seed', seed].join(' ')}`,
-  );
+  throw new ScriptFailed(`${failures.length} failed:\n\n${failures.join('\n\n')}`);
 });
 
 /**

@@ -1,7 +1,8 @@
 /** One run of a sample on a stage: started, looked at, rewound. What it shall come to is in `states.ts`. */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import type { Plan } from '../../domain/plan.ts';
 import { runName, workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/report.ts';
@@ -82,9 +83,15 @@ export async function reportOf(copy: Copy): Promise<Report> {
   }
 }
 
-export async function planOf(copy: Copy, pinRunId?: string): Promise<Plan> {
+/** What a pin has come to: the plan, or why there is none. @param pinRunId absent: the newest pin of the run */
+export async function planOf(copy: Copy, pinRunId?: string): Promise<Plan | { readonly refused: string }> {
   const pin = copy.stage.temporal.client.workflow.getHandle(pinIdOf('SANDBOX', copy.run), pinRunId);
-  return (await pin.result()) as Plan;
+  try {
+    return (await pin.result()) as Plan;
+  } catch (error) {
+    if (!(error instanceof WorkflowFailedError) || !(error.cause instanceof ApplicationFailure)) throw error;
+    return { refused: error.cause.message };
+  }
 }
 
 /** Ends the newest run of a copy where it still goes on. */

@@ -1,15 +1,32 @@
 /** Temporal's own *Reset*, as the UI and the command line send it: every event that it takes, and one call. */
-import { randomUUID } from 'node:crypto';
-import { isGrpcServiceError, type Client, type WorkflowHandle } from '@temporalio/client';
+import { isGrpcServiceError, type Client } from '@temporalio/client';
+import { resetTo, type EventId } from '../support/resets.ts';
 
-type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
-/** As the server numbers events: 64 bits. */
-export type EventId = NonNullable<NonNullable<History['events']>[number]['eventId']>;
+/** A place in a history to which a run can be reset. */
+export type Place = {
+  readonly eventId: EventId;
+  /** A signal came after it: to apply it again or not makes a difference. */
+  readonly beforeSignal: boolean;
+};
 
 /** Events that the server takes as the end of a workflow task: started, completed, timed out, failed. */
 const LEGAL_TYPES = [6, 7, 8, 9];
-/** Signals and updates, in the server's enumeration of what a reset may leave out. */
-const SIGNALS_AND_UPDATES = [1, 2];
+/** `WORKFLOW_EXECUTION_SIGNALED` in the server's enumeration. */
+const SIGNALED = 26;
+
+/** The places of a run, oldest first. */
+export async function legalPlaces(
+  client: Client,
+  workflowId: string,
+  runId: string,
+): Promise<readonly Place[]> {
+  const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+  const all = events ?? [];
+  const lastSignal = all.findLastIndex(({ eventType }) => Number(eventType) === SIGNALED);
+  return all.flatMap(({ eventId, eventType }, index) =>
+    eventId && LEGAL_TYPES.includes(Number(eventType)) ? [{ eventId, beforeSignal: index < lastSignal }] : [],
+  );
+}
 
 /** Ids of the events of a run to which it can be reset, oldest first. */
 export async function legalEvents(
@@ -17,10 +34,7 @@ export async function legalEvents(
   workflowId: string,
   runId: string,
 ): Promise<readonly EventId[]> {
-  const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-  return (events ?? [])
-    .filter(({ eventType }) => LEGAL_TYPES.includes(Number(eventType)))
-    .flatMap(({ eventId }) => eventId ?? []);
+  return (await legalPlaces(client, workflowId, runId)).map(({ eventId }) => eventId);
 }
 
 /**
@@ -34,15 +48,8 @@ export async function rewind(
   options: { readonly withSignals: boolean },
 ): Promise<string | null> {
   try {
-    const { runId } = await client.workflowService.resetWorkflowExecution({
-      namespace: client.options.namespace,
-      workflowExecution: base,
-      workflowTaskFinishEventId: eventId,
-      requestId: randomUUID(),
-      reason: 'sweep',
-      resetReapplyExcludeTypes: options.withSignals ? [] : SIGNALS_AND_UPDATES,
-    });
-    return runId;
+    const { namespace } = client.options;
+    return await resetTo({ client, namespace }, base, eventId, { signals: options.withSignals });
   } catch (error) {
     if (isGrpcServiceError(error) && error.details.includes('must be at the boundary')) return null;
     throw error;

@@ -17,8 +17,8 @@ import { RATES, SAMPLES, type Edit, type Sample } from './samples.ts';
 
 export type State = {
   readonly name: string;
-  /** False for a sample that cannot come into it. */
-  readonly fits: (sample: Sample) => boolean;
+  /** Why a sample does not come into it; null when it does. */
+  readonly leftOut: (sample: Sample) => string | null;
   readonly edits: (sample: Sample) => readonly Edit[];
   /** A fault at the service that strikes this run alone. */
   readonly fault: Pick<SandboxFault, 'operation' | 'effect'> | null;
@@ -27,6 +27,11 @@ export type State = {
   /** Brings a started copy there. */
   readonly bring: (copy: Copy) => Promise<void>;
   readonly isReached: (report: Report) => boolean;
+  /** What the ledger shows of the run by then: where it shows nothing, nothing can be done twice. */
+  readonly moved: {
+    readonly trades: 'none' | 'all';
+    readonly payments: 'none' | 'all' | 'all but the first';
+  };
   readonly isOpen: boolean;
   /** A rewind forgets that nothing was sent: such runs wait a minute in doubt before they say the same again. */
   readonly waitsAfterRewind: boolean;
@@ -40,9 +45,14 @@ export type State = {
   readonly goesOnBy: 'rewind' | 'wake' | 'word' | null;
 };
 
+/** Signals at different moments of a run, for resets to apply again or to leave out. */
+const WAKES_AFTER_MS = [0, 60, 150];
+
 const closed = async (copy: Copy): Promise<void> => {
-  await sleep(150);
-  await wake(copy);
+  for (const pauseMs of WAKES_AFTER_MS) {
+    await sleep(pauseMs);
+    await wake(copy);
+  }
   await copy.stage.temporal.client.workflow
     .getHandle(copy.workflowId)
     .result()
@@ -51,11 +61,12 @@ const closed = async (copy: Copy): Promise<void> => {
 const nothing = async (): Promise<void> => {};
 
 const usual: Omit<State, 'name' | 'isReached'> = {
-  fits: () => true,
+  leftOut: () => null,
   edits: () => [],
   fault: null,
   before: nothing,
   bring: closed,
+  moved: { trades: 'all', payments: 'none' },
   isOpen: false,
   waitsAfterRewind: true,
   namesBalances: false,
@@ -75,46 +86,62 @@ export const STATES: readonly State[] = [
     ...usual,
     name: 'completed',
     isReached: ({ status }) => status === 'COMPLETED',
+    moved: { trades: 'all', payments: 'all' },
     waitsAfterRewind: false,
     goesOnBy: null,
+  },
+  {
+    ...usual,
+    name: 'failed: plan',
+    leftOut: ({ sweepsAbove }) =>
+      sweepsAbove === null ? null : 'planned late, it would sell what the other copies live on',
+    edits: (sample) => [[sample.account, `wac_Missing${sample.currency}`]],
+    isReached: failedBy('PLAN_ACCOUNT_MISSING'),
+    moved: { trades: 'none', payments: 'none' },
+    waitsAfterRewind: false,
   },
   {
     ...usual,
     name: 'failed: guard',
     edits: (sample) => sample.guard,
     isReached: failedBy('OUTSIDE_GUARD'),
+    moved: { trades: 'none', payments: 'none' },
   },
   {
     ...usual,
     name: 'failed: shortfall',
-    fits: (sample) => sample.shortfall !== null,
+    leftOut: neverShort,
     edits: (sample) => sample.shortfall ?? [],
     namesBalances: true,
     isReached: (report) => failedBy('SHORTFALL')(report) || failedBy('TRADE_INSUFFICIENT_BALANCE')(report),
+    moved: { trades: 'none', payments: 'none' },
   },
   {
     ...usual,
     name: 'failed: payment refused',
     edits: (sample) => [[sample.account, `wac_Refused${sample.currency}`]],
     isReached: failedBy('WITHDRAWAL_ADDRESS_NOT_VERIFIED'),
+    moved: { trades: 'all', payments: 'all but the first' },
   },
   {
     ...usual,
     name: 'failed: payment returned',
     edits: (sample) => [[sample.account, `wac_Returns${sample.currency}`]],
     isReached: failedBy('WITHDRAWAL_FAILED'),
+    moved: { trades: 'all', payments: 'all' },
     waitsAfterRewind: false,
     goesOnBy: 'word',
   },
   {
     ...usual,
     name: 'held: money',
-    fits: (sample) => sample.shortfall !== null,
+    leftOut: neverShort,
     edits: (sample) => [...(sample.shortfall ?? []), ['shortfall: skip', 'shortfall: hold']],
     bring: holding,
     isReached: ({ status, problems }) =>
       status === 'HELD' &&
       problems.some(({ code }) => code === 'SHORTFALL' || code === 'TRADE_INSUFFICIENT_BALANCE'),
+    moved: { trades: 'none', payments: 'none' },
     isOpen: true,
     namesBalances: true,
     goesOnBy: 'wake',
@@ -136,6 +163,7 @@ export const STATES: readonly State[] = [
     fault: { operation: 'createTrade', effect: { kind: 'close-before' } },
     bring: holding,
     isReached: inDoubt,
+    moved: { trades: 'none', payments: 'none' },
     isOpen: true,
     waitsAfterRewind: false,
     same: 'outcomes',
@@ -180,15 +208,29 @@ export const STATES: readonly State[] = [
     ease: settle,
     goesOnBy: 'wake',
   },
+  {
+    ...usual,
+    name: 'open: paying',
+    fault: { operation: 'createWithdrawal', effect: { kind: 'outcome', outcome: 'stuck' } },
+    bring: (copy) => holding(copy, awaitsPayment),
+    isReached: awaitsPayment,
+    moved: { trades: 'all', payments: 'all' },
+    isOpen: true,
+    waitsAfterRewind: false,
+    ease: settle,
+    goesOnBy: 'wake',
+  },
 ];
 
-/** Accounts that refuse payments, and accounts whose payments come back, one of each per currency of the samples. */
+/** Accounts that are not there, that refuse payments, and whose payments come back: one of each per currency of the samples. */
 export function troubledAccounts(now: 'refuse' | 'accept'): readonly SandboxAccount[] {
   const currencies = [...new Set(SAMPLES.map(({ currency }) => currency))];
   return currencies.flatMap((currency): SandboxAccount[] => {
     const assetType = currency === 'USDC' ? 'CRYPTO' : 'FIAT';
     const network = assetType === 'CRYPTO' ? 'ETHEREUM' : null;
+    const missing = { id: `wac_Missing${currency}`, currency, assetType, network, status: 'LIVE' } as const;
     return [
+      ...(now === 'refuse' ? [] : [missing]),
       {
         id: `wac_Refused${currency}`,
         currency,
@@ -242,6 +284,18 @@ function failedBy(code: string): State['isReached'] {
 
 function inDoubt({ status, legs, payments }: Report): boolean {
   return status === 'HELD' && [...legs, ...payments].some(({ outcome }) => outcome === 'PENDING');
+}
+
+function neverShort({ shortfall }: Sample): string | null {
+  return shortfall === null ? 'it never sells more than is there' : null;
+}
+
+function awaitsPayment({ status, payments }: Report): boolean {
+  return (
+    status === 'RUNNING' &&
+    payments.length > 0 &&
+    payments.every((payment) => payment.withdrawalId !== null && payment.outcome === 'PENDING')
+  );
 }
 
 function awaitsSettlement({ status, problems }: Report): boolean {
@@ -299,6 +353,7 @@ async function withoutFault(copy: Copy): Promise<void> {
 async function settle(copy: Copy): Promise<void> {
   const { sandbox } = copy.stage;
   sandbox.clearFaults(faultOf(copy));
-  for (const trade of recordsOf(copy.name, sandbox.ledger()).trades)
-    sandbox.setStatus({ id: String(trade['id']), status: 'SETTLED' });
+  const { trades, withdrawals } = recordsOf(copy.name, sandbox.ledger());
+  for (const { id } of trades) sandbox.setStatus({ id: String(id), status: 'SETTLED' });
+  for (const { id } of withdrawals) sandbox.setStatus({ id: String(id), status: 'COMPLETED' });
 }

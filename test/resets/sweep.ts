@@ -25,7 +25,7 @@ import {
 } from '../support/agreement.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { draftCopy, planOf, reportOf, standingOf, start, terminate, type Copy } from './copies.ts';
-import { legalEvents, rewind } from './rewind.ts';
+import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, textsOf, type Sample } from './samples.ts';
 import { STATES, easeAll, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
 
@@ -55,8 +55,12 @@ export type SweepOptions = {
    * on each service.
    */
   readonly extent: 'some' | 'all';
-  /** Only states and samples whose names contain this. */
-  readonly only?: { readonly state?: string | undefined; readonly sample?: string | undefined };
+  /** Only states and samples whose names contain this, and only the service of this number in `services`. */
+  readonly only?: {
+    readonly state?: string | undefined;
+    readonly sample?: string | undefined;
+    readonly service?: number | undefined;
+  };
   readonly tell?: (line: string) => void;
 };
 
@@ -64,9 +68,16 @@ export type SweepOptions = {
 export type Row = {
   readonly state: string;
   readonly sample: string;
+  /** Why there is none of it; null where there is. */
+  readonly leftOut: string | null;
+  /** Copies that there should be. */
+  wanted: number;
   copies: number;
   /** Calls of Temporal's reset, of runs and of pins. */
   resets: number;
+  /** Resets of a run to a place before a signal, which came again, and those where it was left out. */
+  signalsAgain: number;
+  signalsLeftOut: number;
   /** Events that look like a place to go back to, and are none to Temporal. */
   refused: number;
   /** New starts of runs and of pins. */
@@ -80,30 +91,49 @@ export type Row = {
 export type SweepResult = { readonly rows: readonly Row[]; readonly failures: readonly string[] };
 
 export async function sweep(options: SweepOptions): Promise<SweepResult> {
+  const { services, only = {} } = options;
   const rows: Row[] = STATES.flatMap((state) =>
-    SAMPLES.filter((sample) => state.fits(sample)).map((sample) => ({
+    SAMPLES.map((sample) => ({
       state: state.name,
       sample: sample.name,
+      leftOut: state.leftOut(sample),
+      wanted: 0,
       copies: 0,
       resets: 0,
+      signalsAgain: 0,
+      signalsLeftOut: 0,
       refused: 0,
       starts: 0,
       unchanged: 0,
       completed: 0,
     })),
-  );
+  ).filter((row) => row.state.includes(only.state ?? '') && row.sample.includes(only.sample ?? ''));
   const failures: string[] = [];
-  const waiting = options.services.map((service, index) => ({ service, index }));
+  const waiting = services
+    .map((service, index) => ({ service, index }))
+    .filter(({ index }) => only.service === undefined || index === only.service);
   const sweepInTurn = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const { service, index } = next;
-      const part = new ServiceSweep(options, service, index, rows);
+      const part = new ServiceSweep(options, next.service, next.index, rows);
       await part.sweep();
       failures.push(...part.failures);
     }
   };
   await Promise.all(Array.from({ length: SERVICES_AT_ONCE }, sweepInTurn));
-  return { rows: rows.filter(({ copies }) => copies > 0), failures };
+  return { rows, failures: [...failures, ...(failures.length === 0 ? undone(rows) : [])] };
+}
+
+/** What was to be done and was not, though nothing failed: a sweep that does nothing must not look like a good one. */
+function undone(rows: readonly Row[]): readonly string[] {
+  if (rows.every(({ wanted }) => wanted === 0)) return ['No state of any sample was chosen.'];
+  return rows.flatMap((row) => {
+    const goesOn = STATES.some(({ name, goesOnBy }) => name === row.state && goesOnBy !== null);
+    const isDone =
+      row.copies === row.wanted &&
+      (row.wanted === 0 || row.resets > 0) &&
+      row.completed === (goesOn ? row.wanted : 0);
+    return isDone ? [] : [`Not all was done, though nothing failed: ${JSON.stringify(row)}`];
+  });
 }
 
 /** One for each core, and one more, because most copies wait. */
@@ -122,16 +152,18 @@ const IDLE_PACES = 4;
 const PLENTY = { USD: '50000000', EUR: '50000000' } as const;
 const BOUGHT = { MXN: '0', GBP: '0', USDC: '0', BRL: '0' } as const;
 
-/** What is done to one copy, one after the other. `at` is a share of its events, oldest first. */
+/** What is done to one copy, one after the other. */
 type Rewinding =
-  | { readonly kind: 'reset'; readonly at: number; readonly withSignals: boolean }
+  | { readonly kind: 'reset'; readonly place: Place; readonly withSignals: boolean }
   | { readonly kind: 'reset of a reset' }
   | { readonly kind: 'two resets at once' }
   | { readonly kind: 'start again' }
   | { readonly kind: 'reset of the pin' }
   | { readonly kind: 'pin started again' };
 
-const SPECIAL: readonly Rewinding[] = [
+type Special = Exclude<Rewinding, { readonly kind: 'reset' }>;
+
+const SPECIAL: readonly Special[] = [
   { kind: 'reset of a reset' },
   { kind: 'two resets at once' },
   { kind: 'start again' },
@@ -139,16 +171,26 @@ const SPECIAL: readonly Rewinding[] = [
   { kind: 'pin started again' },
 ];
 
-/** A copy in its state, as it was before anything was rewound. */
-type Subject = {
+/** What one copy is for. */
+type Share =
+  /** Each event but those that other copies take: `nth` of every `of`; `both` with and without signals. */
+  | { readonly kind: 'events'; readonly nth: number; readonly of: number; readonly both: boolean }
+  /** Some event of the earlier or the later half. */
+  | { readonly kind: 'an event'; readonly half: 'earlier' | 'later' }
+  | { readonly kind: 'special'; readonly list: readonly Special[] };
+
+/** A copy that there shall be. */
+type Ordered = {
   readonly state: State;
-  readonly copy: Copy;
+  readonly sample: Sample;
   readonly row: Row;
-  readonly rewindings: readonly Rewinding[] | 'every event';
-  readonly report: Report;
+  readonly share: Share;
+  /** Its own, so that it makes the same choices alone and among all. */
+  readonly dice: Dice;
 };
 
-type Ordered = Pick<Subject, 'state' | 'rewindings' | 'row'> & { readonly sample: Sample };
+/** A copy in its state, as it was before anything was rewound. */
+type Subject = Ordered & { readonly copy: Copy; readonly report: Report };
 
 class ServiceSweep {
   readonly failures: string[] = [];
@@ -156,10 +198,10 @@ class ServiceSweep {
   readonly #service: Service;
   readonly #index: number;
   readonly #rows: readonly Row[];
-  readonly #dice: Dice;
   readonly #busy = new Gate(BUSY_AT_ONCE);
   readonly #startedAt = performance.now();
   #copies = 0;
+  readonly #names: string[] = [];
   /** How far the clocks of this stage are ahead. */
   #movedMs = 0;
   /** Copies that are not busy and not at rest. */
@@ -171,7 +213,6 @@ class ServiceSweep {
     this.#service = service;
     this.#index = index;
     this.#rows = rows;
-    this.#dice = diceOf(options.seed, `resets ${index}`);
   }
 
   async sweep(): Promise<void> {
@@ -194,21 +235,32 @@ class ServiceSweep {
       });
       pacer = setInterval(() => this.#passTimeWhenIdle(stage), PACE_MS);
       const subjects = await this.#bringAll(stage);
-      this.#tell(`${subjects.length} copies stand`);
+      this.#tell(`${subjects.length} copies stand${this.#moved()}`);
       await this.#rewindAll(stage, subjects);
-      this.#tell('rewound');
+      this.#tell(`rewound${this.#moved()}`);
       easeAll(stage);
       await Promise.all(
         subjects.map((subject) => this.#judge(subject, 'afterwards', () => this.#goOn(subject))),
       );
-      this.#tell('what was missing is done');
-      const twice = movedTwice(stage.sandbox.ledger());
-      if (twice.length > 0) this.#fail('all copies', 'the ledger', `moved twice: ${twice.join(', ')}`);
+      this.#tell(`what was missing is done${this.#moved()}`);
+      this.#judgeLedger(stage);
       await Promise.all(subjects.map(({ copy }) => terminate(copy, 'the sweep is over')));
     } finally {
       clearInterval(pacer);
       await stage.close();
     }
+  }
+
+  /** Nothing is there twice, and nothing that no copy has a name for. */
+  #judgeLedger(stage: Stage): void {
+    const ledger = stage.sandbox.ledger();
+    const twice = movedTwice(ledger);
+    if (twice.length > 0) this.#fail(null, 'at the end', `Moved twice: ${twice.join(', ')}`);
+    const known = this.#names.map((name) => recordsOf(name, ledger));
+    const count = known.reduce((sum, { trades, withdrawals }) => sum + trades.length + withdrawals.length, 0);
+    const all = idsIn(stage).length;
+    if (all !== count)
+      this.#fail(null, 'at the end', `The ledger has ${all} movements, the copies have ${count}.`);
   }
 
   /** Some copies wait in doubt, and nobody else is at work: the doubt need not be waited for. */
@@ -220,6 +272,12 @@ class ServiceSweep {
     this.#movedMs += DOUBT_MS;
     stage.sandbox.clock.advance(DOUBT_MS);
     for (const copy of this.#waiting) void wake(copy);
+  }
+
+  #moved(): string {
+    return this.#movedMs === 0
+      ? ''
+      : `; the clocks went forward by ${(this.#movedMs / 60_000).toFixed(0)} min`;
   }
 
   /** The newest run's report, once it has come to rest and `isRight`. */
@@ -259,42 +317,49 @@ class ServiceSweep {
 
   /** Which copies there shall be, and what is to be done to each. */
   #order(): readonly Ordered[] {
-    const { extent, only = {}, services } = this.#options;
-    const pairs = STATES.flatMap((state) =>
-      SAMPLES.filter((sample) => state.fits(sample)).map((sample) => ({ state, sample })),
-    ).filter(
-      ({ state, sample }) => state.name.includes(only.state ?? '') && sample.name.includes(only.sample ?? ''),
+    const { extent, services, seed } = this.#options;
+    const cells = STATES.flatMap((state) => SAMPLES.map((sample) => ({ state, sample }))).filter(
+      ({ state, sample }) => state.leftOut(sample) === null,
     );
-    const ours = pairs.filter((_pair, index) => extent === 'all' || index % services.length === this.#index);
+    const ours = cells.filter((_cell, index) => extent === 'all' || index % services.length === this.#index);
     return ours.flatMap(({ state, sample }, index): Ordered[] => {
       const row = this.#rows.find((one) => one.state === state.name && one.sample === sample.name);
-      if (row === undefined) throw new RangeError(`There is no row for ${state.name}.`);
-      return this.#lists(state, index).map((rewindings) => ({ state, sample, row, rewindings }));
+      if (row === undefined) return [];
+      const shares = this.#shares(state, index);
+      row.wanted += shares.length;
+      return shares.map((share, nth) => {
+        const dice = diceOf(seed, [this.#index, state.name, sample.name, nth].join());
+        return { state, sample, row, share, dice };
+      });
     });
   }
 
-  /** One list for each copy. Where a rewind takes a minute, each copy takes few of them. */
-  #lists(state: State, index: number): readonly Ordered['rewindings'][] {
-    const { extent } = this.#options;
-    const reset = (at: number, withSignals: boolean): Rewinding => ({ kind: 'reset', at, withSignals });
-    if (!state.waitsAfterRewind) return ['every event', SPECIAL];
-    const oneEach = (from: readonly Rewinding[]): Rewinding[][] => from.map((one) => [one]);
-    if (extent === 'some') {
-      const special = SPECIAL[(index + this.#index) % SPECIAL.length] ?? { kind: 'start again' };
-      const early = reset(this.#dice.share() / 2, this.#dice.isHit(0.5));
-      const late = reset(0.5 + this.#dice.share() / 2, this.#dice.isHit(0.5));
-      return oneEach([early, late, special]);
+  /** One share for each copy. Where a rewind waits in doubt, several copies share the events. */
+  #shares(state: State, index: number): readonly Share[] {
+    const both = this.#options.extent === 'all';
+    const special = (...list: Special[]): Share => ({ kind: 'special', list });
+    if (!state.waitsAfterRewind) return [{ kind: 'events', nth: 0, of: 1, both }, special(...SPECIAL)];
+    if (!both) {
+      const one = SPECIAL[(index + this.#index) % SPECIAL.length] ?? { kind: 'start again' };
+      return [{ kind: 'an event', half: 'earlier' }, { kind: 'an event', half: 'later' }, special(one)];
     }
-    const shares = Array.from({ length: EVENTS_OF_SLOW_ONES }, (_, at) => (at + 0.5) / EVENTS_OF_SLOW_ONES);
-    return oneEach([...shares.map((at, nth) => reset(at, (nth + this.#index) % 2 === 0)), ...SPECIAL]);
+    const events = Array.from({ length: COPIES_FOR_EVENTS }, (_, nth): Share => ({
+      kind: 'events',
+      nth,
+      of: COPIES_FOR_EVENTS,
+      both,
+    }));
+    return [...events, ...SPECIAL.map((one) => special(one))];
   }
 
-  async #bring(stage: Stage, { state, sample, row, rewindings }: Ordered): Promise<Subject> {
+  async #bring(stage: Stage, ordered: Ordered): Promise<Subject> {
+    const { state, sample, row } = ordered;
     const number = (this.#copies += 1);
     const policyName = uniqueName(sample.name);
     const edits = [...sample.amounts(number), ...state.edits(sample)];
     const texts = await textsOf(sample, policyName, edits);
     const draft = draftCopy({ sample, number, policyName, texts });
+    this.#names.push(draft.name);
     await state.before(stage, draft);
     if (sample.sweepsAbove !== null) {
       const amount = `${sample.sweepsAbove + 1_000}.${String(number).padStart(2, '0')}`;
@@ -305,104 +370,138 @@ class ServiceSweep {
     const copy: Copy = { ...draft, stage, baseRunId: await start(stage, draft) };
     await state.bring(copy);
     const report = await untilAtRest(copy, state, state.isReached);
+    await this.#judgeStart(state, copy, report);
     row.copies += 1;
-    return { state, copy, row, rewindings, report };
+    return { ...ordered, copy, report };
+  }
+
+  /** The state is what it is named for: report and ledger agree, and the ledger shows what must not be done twice. */
+  async #judgeStart(state: State, copy: Copy, report: Report): Promise<void> {
+    const ledger = copy.stage.sandbox.ledger();
+    const { trades, withdrawals } = recordsOf(copy.name, ledger);
+    const plan = await planOf(copy);
+    const planned = 'refused' in plan ? { legs: 0, payments: 0 } : countsOf(plan);
+    if (!isDeepStrictEqual(countsOf(report), planned))
+      throw new Error('The report has other items than the plan.');
+    const payments = { none: 0, all: planned.payments, 'all but the first': planned.payments - 1 };
+    const expected = {
+      trades: state.moved.trades === 'all' ? planned.legs : 0,
+      withdrawals: payments[state.moved.payments],
+    };
+    const shown = { trades: trades.length, withdrawals: withdrawals.length };
+    if (!isDeepStrictEqual(shown, expected))
+      throw new Error(`The ledger shows ${JSON.stringify(shown)}, should be ${JSON.stringify(expected)}.`);
+    throwAll(disagreements(report, ledger, { foreignRecords: state.name === 'held: person' }));
   }
 
   /** While every cause lasts: whatever is rewound, nothing moves, and every report says the same again. */
   async #rewindAll(stage: Stage, subjects: readonly Subject[]): Promise<void> {
     const before = idsIn(stage);
     await Promise.all(
-      subjects.map(async (subject) => {
-        for (const rewinding of await this.#listOf(subject))
-          await this.#judge(subject, nameOf(rewinding), () => this.#rewindOnce(subject, rewinding));
-      }),
+      subjects.map((subject) =>
+        this.#judge(subject, 'listing its events', async () => {
+          for (const rewinding of await this.#listOf(subject))
+            await this.#judge(subject, nameOf(rewinding), () => this.#rewindOnce(subject, rewinding));
+        }),
+      ),
     );
     const after = idsIn(stage);
     if (!isDeepStrictEqual(before, after))
       this.#fail(
-        'all copies',
-        'the ledger',
-        `changed: ${after.filter((id) => !before.includes(id)).join(', ')}`,
+        null,
+        'after all rewinds',
+        `The ledger has changed: ${after.filter((id) => !before.includes(id)).join(', ')}`,
       );
   }
 
-  async #listOf({ rewindings, copy }: Subject): Promise<readonly Rewinding[]> {
-    if (rewindings !== 'every event') return rewindings;
-    const events = await legalEvents(copy.stage.temporal.client, copy.workflowId, copy.baseRunId);
-    return events.flatMap((_event, nth): Rewinding[] => {
-      const at = (nth + 0.5) / events.length;
-      const both = this.#options.extent === 'all';
-      const withSignals = (nth + this.#index) % 2 === 0;
-      const one: Rewinding = { kind: 'reset', at, withSignals };
-      return both ? [one, { ...one, withSignals: !withSignals }] : [one];
-    });
+  async #listOf({ share, copy, dice }: Subject): Promise<readonly Rewinding[]> {
+    if (share.kind === 'special') return share.list;
+    const places = await legalPlaces(copy.stage.temporal.client, copy.workflowId, copy.baseRunId);
+    if (share.kind === 'an event') {
+      const half = Math.ceil(places.length / 2);
+      const place = dice.pick(share.half === 'earlier' ? places.slice(0, half) : places.slice(half));
+      return [{ kind: 'reset', place, withSignals: dice.isHit(0.5) }];
+    }
+    // A task's start and its end lead back to the same moment: one goes with signals, the other without.
+    const mine = places.map((place, nth): Rewinding & { readonly kind: 'reset' } => ({
+      kind: 'reset',
+      place,
+      withSignals: (nth + this.#index) % 2 === 0,
+    }));
+    return mine
+      .filter((_rewinding, nth) => nth % share.of === share.nth)
+      .flatMap((one) => (share.both ? [one, { ...one, withSignals: !one.withSignals }] : [one]));
   }
 
   async #rewindOnce(subject: Subject, rewinding: Rewinding): Promise<void> {
     const { state, copy, row, report } = subject;
     const { sandbox } = copy.stage;
     const before = recordsOf(copy.name, sandbox.ledger());
-    const isCarriedOut = await this.#busy.run(async () => {
-      if (!(await this.#carryOut(subject, rewinding))) return false;
+    const runIds = await this.#busy.run(async () => {
+      const made = await this.#carryOut(subject, rewinding);
+      if (made === null) return null;
       const rest = untilAtRest(copy, state, (now) => difference(state, report, now) === null);
       rest.catch(() => undefined);
       await Promise.race([rest, sleep(BUSY_FOR_MS, undefined, { ref: false })]);
-      return true;
+      return made;
     });
-    if (!isCarriedOut) return;
+    if (runIds === null) return;
     const now = await this.#untilAtRest(copy, state, (next) => difference(state, report, next) === null);
-    const wrong = disagreements(now, sandbox.ledger(), { foreignRecords: state.name === 'held: person' });
-    if (wrong.length > 0) throw new Error(wrong.join('\n'));
+    const { runId } = await standingOf(copy);
+    if (!runIds.includes(runId))
+      throw new Error(`${runId} is not the run that was made; that is ${runIds.join()}.`);
+    throwAll(disagreements(now, sandbox.ledger(), { foreignRecords: state.name === 'held: person' }));
     const after = recordsOf(copy.name, sandbox.ledger());
     if (!isDeepStrictEqual(after, before))
       throw new Error(`The ledger has changed:\n${JSON.stringify(before)}\n${JSON.stringify(after)}`);
     row.unchanged += 1;
   }
 
-  /** False when Temporal does not take the event. */
-  async #carryOut(subject: Subject, rewinding: Rewinding): Promise<boolean> {
-    const { copy, row } = subject;
+  /** The new Temporal runs, one of which is now the newest; null when Temporal does not take the event. */
+  async #carryOut(subject: Subject, rewinding: Rewinding): Promise<readonly string[] | null> {
+    const { copy, row, dice } = subject;
     const { client } = copy.stage.temporal;
     const base = { workflowId: copy.workflowId, runId: copy.baseRunId };
     switch (rewinding.kind) {
       case 'reset': {
-        const events = await legalEvents(client, base.workflowId, base.runId);
-        const runId = await rewind(client, base, pickAt(events, rewinding.at), rewinding);
-        if (runId === null) row.refused += 1;
-        else row.resets += 1;
-        return runId !== null;
+        const { place, withSignals } = rewinding;
+        const runId = await rewind(client, base, place.eventId, { withSignals });
+        if (runId === null) {
+          row.refused += 1;
+          return null;
+        }
+        row.resets += 1;
+        if (place.beforeSignal && withSignals) row.signalsAgain += 1;
+        if (place.beforeSignal && !withSignals) row.signalsLeftOut += 1;
+        return [runId];
       }
       case 'reset of a reset': {
         const runId = await this.#rewindSomewhere(subject, base.runId);
-        await sleep(this.#dice.below(400));
-        await this.#rewindSomewhere(subject, runId);
-        return true;
+        await sleep(dice.below(400));
+        return [await this.#rewindSomewhere(subject, runId)];
       }
       case 'two resets at once': {
         const both = await Promise.allSettled([
           this.#rewindSomewhere(subject, base.runId),
           this.#rewindSomewhere(subject, base.runId),
         ]);
-        if (both.every(({ status }) => status === 'rejected'))
-          throw new Error('Temporal took neither of two resets.');
-        return true;
+        const made = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+        if (made.length === 0) throw new Error('Temporal took neither of two resets.');
+        return made;
       }
       case 'start again':
         await terminate(copy, 'to start it again');
         row.starts += 1;
-        await start(copy.stage, copy);
-        return true;
+        return [await start(copy.stage, copy)];
       case 'reset of the pin':
       case 'pin started again':
-        await this.#remake(subject, rewinding.kind);
-        return true;
+        return [await this.#remake(subject, rewinding.kind)];
     }
   }
 
-  /** Rewinds or restarts the pin: it must come to the first plan again, and so must a run that reads it. */
-  async #remake(subject: Subject, kind: 'reset of the pin' | 'pin started again'): Promise<void> {
-    const { copy, row } = subject;
+  /** Rewinds or restarts the pin: it must come to the first plan again, and so must a run that reads it. Returns the run. */
+  async #remake(subject: Subject, kind: 'reset of the pin' | 'pin started again'): Promise<string> {
+    const { copy, row, dice } = subject;
     const { stage, input, run, baseRunId } = copy;
     const { client } = stage.temporal;
     const workflowId = pinIdOf('SANDBOX', run);
@@ -410,7 +509,7 @@ class ServiceSweep {
     let pinRunId: string;
     if (kind === 'reset of the pin') {
       const { runId } = await client.workflow.getHandle(workflowId).describe();
-      pinRunId = await this.#rewindAny({ client, workflowId, runId, row, from: this.#dice.share() });
+      pinRunId = await this.#rewindAny({ client, workflowId, runId, row, dice, from: dice.share() });
     } else {
       const pinInput: PinInput = { ...input, forRun: baseRunId };
       row.starts += 1;
@@ -424,7 +523,7 @@ class ServiceSweep {
     }
     const again = await planOf(copy, pinRunId);
     if (!isDeepStrictEqual(again, first)) throw new Error('The pin has made another plan.');
-    await this.#rewindToStart(subject);
+    return this.#rewindToStart(subject);
   }
 
   /** The cause is gone: what was missing is done, once, and is then as safe as everything else. */
@@ -445,13 +544,13 @@ class ServiceSweep {
     const paidAgain = state.name === 'failed: payment returned';
     const complete = await this.#untilAtRest(copy, { isOpen: false }, isDone);
     const plan = await planOf(copy);
+    if ('refused' in plan) throw new Error(`It is complete without a plan: ${plan.refused}`);
     const ledger = sandbox.ledger();
-    const wrong = [
+    throwAll([
       ...disagreements(complete, ledger, { paidAgain }),
       ...againstPlan(plan, ledger),
       ...notExecuted(plan, ledger),
-    ];
-    if (wrong.length > 0) throw new Error(wrong.join('\n'));
+    ]);
     lessThanBefore(report, complete);
     row.completed += 1;
 
@@ -511,22 +610,17 @@ class ServiceSweep {
   }
 
   /** Back to where the run had not read its plan yet, so that everything is decided again. */
-  async #rewindToStart({ copy, row }: Subject): Promise<void> {
+  #rewindToStart({ copy, row, dice }: Subject): Promise<string> {
     const { client } = copy.stage.temporal;
     const { workflowId, baseRunId } = copy;
-    await this.#rewindAny({ client, workflowId, runId: baseRunId, row, from: 0 });
+    return this.#rewindAny({ client, workflowId, runId: baseRunId, row, dice, from: 0 });
   }
 
-  async #rewindSomewhere({ copy, row }: Subject, of?: string): Promise<string> {
+  async #rewindSomewhere({ copy, row, dice }: Subject, of?: string): Promise<string> {
     const { client } = copy.stage.temporal;
+    const { workflowId } = copy;
     const runId = of ?? (await standingOf(copy)).runId;
-    return this.#rewindAny({
-      client,
-      workflowId: copy.workflowId,
-      runId,
-      row,
-      from: this.#dice.share(),
-    });
+    return this.#rewindAny({ client, workflowId, runId, row, dice, from: dice.share() });
   }
 
   /** To the first event that Temporal takes, going round from a share of them. A new run may have none at first. */
@@ -535,10 +629,11 @@ class ServiceSweep {
     readonly workflowId: string;
     readonly runId: string;
     readonly row: Row;
+    readonly dice: Dice;
     readonly from: number;
   }): Promise<string> {
-    const { client, workflowId, runId, row, from } = what;
-    const withSignals = this.#dice.isHit(0.5);
+    const { client, workflowId, runId, row, dice, from } = what;
+    const withSignals = dice.isHit(0.5);
     for (let tries = 0; tries < 50; tries += 1) {
       const events = await legalEvents(client, workflowId, runId);
       const first = Math.floor(from * events.length);
@@ -553,26 +648,28 @@ class ServiceSweep {
     throw new Error(`Temporal takes no event of ${workflowId} to go back to.`);
   }
 
-  async #judge(
-    of: { readonly state: State } & ({ readonly copy: Copy } | { readonly sample: Sample }),
-    what: string,
-    work: () => Promise<void>,
-  ): Promise<void> {
-    const name = 'copy' in of ? `${of.copy.sample.name} (${of.copy.name})` : of.sample.name;
+  async #judge(of: Ordered | Subject, what: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      this.#fail(
-        `${of.state.name}, ${name}`,
-        what,
-        error instanceof Error ? (error.stack ?? error.message) : String(error),
-      );
+      this.#fail(of, what, error instanceof Error ? (error.stack ?? error.message) : String(error));
     }
   }
 
-  #fail(whose: string, what: string, why: string): void {
+  /** @param of null: the ledger of all copies */
+  #fail(of: Ordered | Subject | null, what: string, why: string): void {
     const { storeErrors, metadataInLists } = this.#service;
-    this.failures.push(`[keeps ${storeErrors}, tags ${metadataInLists}] ${whose}, ${what}: ${why}`);
+    const { extent, seed } = this.#options;
+    const run = of !== null && 'copy' in of ? ` (${of.copy.name})` : '';
+    const whose = of === null ? 'all copies' : `"${of.state.name}" of ${of.sample.name}${run}`;
+    const again = [
+      'npm run resets --',
+      ...(extent === 'some' ? ['--some'] : []),
+      `--seed ${seed} --service ${this.#index}`,
+      ...(of === null ? [] : [`--state '${of.state.name}' --sample ${of.sample.name}`]),
+    ].join(' ');
+    const service = `keeps ${storeErrors}, tags ${metadataInLists}`;
+    this.failures.push(`${whose}, ${what} [${service}]: ${why}\nAgain: ${again}`);
     this.#tell(`FAILED: ${this.failures.at(-1) ?? ''}`);
   }
 
@@ -583,8 +680,8 @@ class ServiceSweep {
   }
 }
 
-/** Slow states have few events: so many resets meet each of them. */
-const EVENTS_OF_SLOW_ONES = 8;
+/** Of a state whose rewinds wait in doubt: its events are shared by so many, which wait side by side. */
+const COPIES_FOR_EVENTS = 8;
 
 /** Lets so many works go on at a time. */
 class Gate {
@@ -679,10 +776,15 @@ function lessThanBefore(before: Report, complete: Report): void {
   if (lost.length > 0) throw new Error(`Done before, and now otherwise: ${JSON.stringify(lost)}`);
 }
 
-function pickAt<T>(list: readonly T[], share: number): T {
-  const found = list[Math.min(Math.floor(share * list.length), list.length - 1)];
-  if (found === undefined) throw new RangeError('The run has no event to go back to.');
-  return found;
+function countsOf({ legs, payments }: Pick<Plan | Report, 'legs' | 'payments'>): {
+  readonly legs: number;
+  readonly payments: number;
+} {
+  return { legs: legs.length, payments: payments.length };
+}
+
+function throwAll(wrong: readonly string[]): void {
+  if (wrong.length > 0) throw new Error(wrong.join('\n'));
 }
 
 function idsIn(stage: Stage): readonly string[] {
@@ -692,5 +794,5 @@ function idsIn(stage: Stage): readonly string[] {
 
 function nameOf(rewinding: Rewinding): string {
   if (rewinding.kind !== 'reset') return rewinding.kind;
-  return `reset at ${(rewinding.at * 100).toFixed(0)} % of its events${rewinding.withSignals ? '' : ' without signals'}`;
+  return `reset to event ${String(rewinding.place.eventId)}${rewinding.withSignals ? '' : ' without signals'}`;
 }

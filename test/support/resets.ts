@@ -20,14 +20,14 @@ export async function resetPoints(handle: WorkflowHandle): Promise<readonly Even
     .flatMap(({ eventId }) => eventId ?? []);
 }
 
-/** Resets one Temporal run to an event; what people signalled since comes again unless it is left out. */
+/** Resets one Temporal run to an event; what people signalled since comes again unless it is left out. Returns the new run. */
 export async function resetTo(
-  temporal: Temporal,
+  temporal: Pick<Temporal, 'client' | 'namespace'>,
   base: { readonly workflowId: string; readonly runId: string },
   eventId: EventId,
   options: { readonly signals: boolean } = { signals: true },
-): Promise<void> {
-  await temporal.client.workflowService.resetWorkflowExecution({
+): Promise<string> {
+  const { runId } = await temporal.client.workflowService.resetWorkflowExecution({
     namespace: temporal.namespace,
     workflowExecution: base,
     workflowTaskFinishEventId: eventId,
@@ -35,4 +35,5 @@ export async function resetTo(
     reason: 'test',
     resetReapplyExcludeTypes: options.signals ? [] : SIGNALS_AND_UPDATES,
   });
+  return runId;
 }
