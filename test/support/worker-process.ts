@@ -1,17 +1,14 @@
-/**
- * A worker as a process of its own, put together by the real composition root, that dies like a power cut at a named
- * moment. As a program: `worker-process.ts POINT NTH`; as a module: starts that program for a test.
- */
+/** Starts a worker as a process of its own that dies like a power cut, by its own hand or by the test's. */
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { loadSettings } from '../../worker/config.ts';
-import { startWorker } from '../../worker/worker.ts';
+import { isBuilt } from '../../scripts/build.mjs';
 
-const PROGRAM = fileURLToPath(import.meta.url);
+const PROGRAM = fileURLToPath(new URL('doomed-worker.mjs', import.meta.url));
 
 export type KillPoint = {
-  /** A name that the driver or a poll reaches: `before send trade`, `before result`. */
+  /** A name that the driver, a poll or the client reaches: `before send trade`, `signed POST /v3/fx/trades`. */
   readonly point: string;
   /** At which passing, from 1. */
   readonly nth: number;
@@ -19,39 +16,30 @@ export type KillPoint = {
   readonly afterwards?: boolean;
 };
 
-/** Starts a worker that kills itself at the point. `gone` tells the signal that ended it. */
-export function startDoomedWorker(
-  env: NodeJS.ProcessEnv,
-  { point, nth, afterwards = false }: KillPoint,
-): { readonly gone: Promise<NodeJS.Signals | null>; readonly kill: () => void } {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', PROGRAM, point, String(nth), afterwards ? 'afterwards' : 'at once'],
-    { env, stdio: ['ignore', 'inherit', 'inherit'] },
-  );
-  process.once('exit', () => child.kill('SIGKILL'));
-  return {
-    gone: once(child, 'exit').then(([, signal]) => signal as NodeJS.Signals | null),
-    kill: () => child.kill('SIGKILL'),
-  };
-}
+export type DoomedWorker = {
+  /** The signal that ended it. */
+  readonly gone: Promise<NodeJS.Signals | null>;
+  readonly kill: () => void;
+};
 
-if (process.argv[1] === PROGRAM) {
-  const [, , killPoint, nth, when] = process.argv;
-  let passed = 0;
-  const die = (): void => {
-    process.kill(process.pid, 'SIGKILL');
-  };
-  const worker = await startWorker({
-    settings: await loadSettings(process.env, process.cwd()),
-    env: process.env,
-    reached: (point) => {
-      if (point !== killPoint) return;
-      passed += 1;
-      if (passed !== Number(nth)) return;
-      if (when === 'afterwards') setImmediate(die);
-      else die();
-    },
+/** Starts a worker that kills itself at the point; without one it works until `kill`. */
+export function startDoomedWorker(env: NodeJS.ProcessEnv, killPoint: KillPoint | null): DoomedWorker {
+  assert.ok(isBuilt(), 'The doomed worker runs from `dist`, which is stale: run `npm run build`.');
+  const words =
+    killPoint === null
+      ? []
+      : [killPoint.point, String(killPoint.nth), killPoint.afterwards === true ? 'afterwards' : 'at-once'];
+  const child = spawn(process.execPath, [PROGRAM, ...words], {
+    env,
+    stdio: ['ignore', 'inherit', 'inherit'],
   });
-  await worker.run();
+  const kill = () => {
+    child.kill('SIGKILL');
+  };
+  process.once('exit', kill);
+  const gone = once(child, 'exit').then(([, signal]) => {
+    process.removeListener('exit', kill);
+    return signal as NodeJS.Signals | null;
+  });
+  return { gone, kill };
 }
