@@ -14,6 +14,7 @@ import { ScriptFailed } from './main.mjs';
  * @property {string} change hunks as in a diff: `--- file`, then lines with ` `, `-` or `+`; indentation does not count
  */
 
+/** @typedef {Pick<Defect, 'name' | 'change'>} Change what planting needs of a defect, or of any other edit */
 /** @typedef {{ file: string, before: string[], after: string[] }} Hunk */
 
 /** Catches what is a matter of sequence: the model-based test. */
@@ -59,7 +60,7 @@ function mistakesOf(defect, all, root) {
 /**
  * Plants a defect in the sources under `root`.
  *
- * @param {Defect} defect
+ * @param {Change} defect
  * @param {string} root
  * @returns {() => void} takes it out again
  */
@@ -74,7 +75,7 @@ export function plant(defect, root) {
 /**
  * The files that a defect changes, with their texts before and after.
  *
- * @param {Defect} defect
+ * @param {Change} defect
  * @param {string} root
  */
 export function planted(defect, root) {
@@ -95,7 +96,7 @@ function unchanged(path) {
 }
 
 /**
- * @param {Defect} defect
+ * @param {Change} defect
  * @returns {Hunk[]}
  */
 function hunksOf({ name, change }) {

@@ -7,82 +7,229 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import type { FaultEffect } from '../../sandbox/server.ts';
+import type { Word } from '../../domain/words.ts';
+import { fencesOf } from '../../language/business-date.ts';
+import { recordWord } from '../../operations/words.ts';
+import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
+import { startDevServer } from '../../worker/dev-server.ts';
 import { pinIdOf, wordsIdOf } from '../../workflows/names.ts';
-import { convertPolicy, type PolicyParts } from './policies.ts';
+import { killIn, type Cell } from './kill-cells.ts';
+import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
 import { resetPoints, resetTo } from './resets.ts';
-import { openStage, type Run } from './stage.ts';
+import { openStage, type Run, type Stage } from './stage.ts';
 
 const FOLDER = fileURLToPath(new URL('../histories/', import.meta.url));
-/** Stands where the machine and the process stood. */
+/** Stands where the machine and a process stood. */
 const RECORDER = 'recorder';
+const OF_THIS_MACHINE = new RegExp(`\\d+@${hostname().replaceAll('.', String.raw`\.`)}`, 'g');
+
+/** The moments of `kill-cells.ts` that leave different histories behind. */
+const KILLS: Readonly<Record<string, Cell>> = {
+  'killed-unscheduled': { movement: 'trade', moment: 'the reference is in history', side: 'before' },
+  'killed-in-trade': { movement: 'trade', moment: 'the service commits', side: 'after' },
+  'killed-in-withdrawal': { movement: 'withdrawal', moment: 'half of its body has left', side: 'after' },
+  'killed-unreported': { movement: 'withdrawal', moment: 'the result is reported', side: 'before' },
+};
 
 const stage = await openStage({
   rates: { 'USD/MXN': '17.25' },
-  settings: { settlementMs: { T2: 3_600_000 } },
+  settings: { settlementMs: { T1: 4_000, T2: 3_600_000 } },
 });
 await stage.startWorker({ identity: RECORDER });
 await rm(FOLDER, { recursive: true, force: true });
 await mkdir(FOLDER, { recursive: true });
 try {
-  await recordAll();
+  // Alone: what happens to reads happens to all.
+  await recordWaitingPin();
+  await Promise.all([
+    recordEnds(),
+    recordHeld(),
+    recordReset(),
+    recordCancelled(),
+    recordPaidAgain(),
+    recordResolved(),
+    recordContinued(),
+    ...Object.entries(KILLS).map(([name, cell]) => recordKilled(name, cell)),
+  ]);
 } finally {
   await stage.close();
 }
 
-async function recordAll(): Promise<void> {
-  const happy = await start('happy', { settle: '{ until: funds, late_after: 6h }' });
-  await happy.report();
-  await record('happy', happy);
-  await save('happy-pin', pinIdOf('SANDBOX', happy.name));
+/** What ends by itself, one way or another. */
+async function recordEnds(): Promise<void> {
+  const fixed = [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '100.00' }];
+  const tooDear = '{ worst_rate: "18 MXN per USD" }';
+  await Promise.all([
+    recordEnd('happy', { settle: '{ until: funds, late_after: 6h }' }).then((run) =>
+      save('happy-pin', pinIdOf('SANDBOX', run.name)),
+    ),
+    recordEnd('requoted', {}, [{ kind: 'error', code: 'QUOTE_EXPIRED' }]),
+    recordEnd('lost-reply', {}, [{ kind: 'lose-reply' }]),
+    recordEnd('in-doubt', {}, [{ kind: 'lose-reply' }, { kind: 'list-lag', ms: 12_000 }]),
+    recordEnd('late', {
+      quote: '{ valid_for: 45s, settlement: T1 }',
+      settle: '{ until: funds, late_after: 1s }',
+    }),
+    recordEnd('several-payments', {
+      withdraw: ['one', 'two', 'three'].map((id) => ({ id, account: MXN_ACCOUNT, fixed: '100.00' })),
+    }),
+    recordEnd('refused', { guard: tooDear }),
+    recordEnd('refused-with-payment', { guard: tooDear, withdraw: fixed }),
+    recordEnd('unplanned', { withdraw: [{ id: 'supplier', account: 'wac_Nobody' }] }).then((run) =>
+      save('unplanned-pin', pinIdOf('SANDBOX', run.name)),
+    ),
+  ]);
+}
 
-  const requoted = await start('requoted', {}, { kind: 'error', code: 'QUOTE_EXPIRED' });
-  await requoted.report();
-  await record('requoted', requoted);
+async function recordWaitingPin(): Promise<void> {
+  const balances: SandboxFault = { operation: 'listBalances', effect: { kind: 'html', status: 503 } };
+  const id = stage.sandbox.addFault(balances);
+  const run = await start('unseen');
+  await run.until((report) => report.problems.length > 0);
+  stage.sandbox.clearFaults(id);
+  await run.report();
+  await record('unseen', run);
+  await save('unseen-pin', pinIdOf('SANDBOX', run.name));
+}
 
-  const lost = await start('lost-reply', {}, { kind: 'lose-reply' });
-  await lost.report();
-  await record('lost-reply', lost);
-
+async function recordHeld(): Promise<void> {
   const held = await start('held', { sell: 'EUR', amount: '{ sell: "300000.00" }', shortfall: 'hold' });
   await held.heldBy('SHORTFALL');
   stage.sandbox.deposit({ currency: 'EUR', amount: '50000.00' });
   await held.wake();
   await held.report();
   await record('held', held);
+}
 
-  const refused = await start('refused', { guard: '{ worst_rate: "18 MXN per USD" }' });
-  await refused.report();
-  await record('refused', refused);
-
-  const unplanned = await start('unplanned', { withdraw: [{ id: 'supplier', account: 'wac_Nobody' }] });
-  await unplanned.report();
-  await record('unplanned', unplanned);
-  await save('unplanned-pin', pinIdOf('SANDBOX', unplanned.name));
-
+async function recordReset(): Promise<void> {
   const reset = await start('reset', { settle: '{ until: funds }' });
   await reset.report();
-  const points = await resetPoints(reset.handle);
-  const middle = points[Math.floor(points.length / 2)];
-  if (middle === undefined) throw new Error('The run has no event to reset it to.');
-  const { workflowId, runId } = await reset.handle.describe();
-  await resetTo(stage.temporal, { workflowId, runId }, middle);
+  await resetToPoint(reset, 0.5);
   await reset.report();
   await record('reset', reset);
+}
 
+/** Cancelled by Temporal's own button, then reset: the word outlives what the reset takes back. */
+async function recordCancelled(): Promise<void> {
   const cancelled = await start('cancelled', { quote: '{ valid_for: 45s, settlement: T2 }' });
   await cancelled.heldBy('AWAITING_SETTLEMENT');
   await cancelled.handle.cancel();
   await cancelled.report();
   await record('cancelled', cancelled);
   await save('cancelled-words', wordsIdOf('SANDBOX', cancelled.name));
+  await resetToPoint(cancelled, 0);
+  await cancelled.report();
+  await record('cancelled-reset', cancelled);
 }
 
-/** A run whose first trade meets a fault, if one is given. */
-function start(name: string, parts: PolicyParts, effect: FaultEffect | null = null): Promise<Run> {
+async function recordPaidAgain(): Promise<void> {
+  const account = 'wac_Again';
+  const setOutcome = (outcome: 'failed' | 'completed') =>
+    stage.sandbox.putAccounts([{ id: account, currency: 'MXN', assetType: 'FIAT', status: 'LIVE', outcome }]);
+  setOutcome('failed');
+  const run = await start('paid-again', { withdraw: [{ id: 'supplier', account }] });
+  await run.report();
+  await record('payment-failed', run);
+  setOutcome('completed');
+  await say(run, {
+    kind: 'pay again',
+    by: 'ana',
+    atMs: Date.now(),
+    item: 'supplier',
+    generation: 2,
+    reason: 'the account is open again',
+    fenceUntilMs: fencesOf(run.name.id.slice(0, '2026-11-21'.length), 'UTC').withdrawalsUntilMs,
+  });
+  await run.startAgain();
+  await run.report();
+  await record('paid-again', run);
+  await save('paid-again-words', wordsIdOf('SANDBOX', run.name));
+}
+
+/** What the machine cannot tell is decided by a person. */
+async function recordResolved(): Promise<void> {
+  const run = await start('resolved');
+  stage.sandbox.addFault({
+    operation: 'createWithdrawal',
+    when: { reference: 'resolved.*' },
+    effect: { kind: 'error', code: 'IDEMPOTENCY_MISMATCH' },
+  });
+  await run.until(({ payments }) => payments[0]?.outcome === 'NEEDS_HUMAN');
+  await say(run, {
+    kind: 'not executed',
+    by: 'ana',
+    atMs: Date.now(),
+    item: 'supplier',
+    evidence: 'never received',
+  });
+  await run.wake();
+  await run.report();
+  await record('resolved', run);
+}
+
+/** Held for so long that it goes on in a new history, on a server that finds histories long early. */
+async function recordContinued(): Promise<void> {
+  const server = await startDevServer({
+    port: 0,
+    headless: true,
+    shortTimers: true,
+    dynamicConfig: ['limit.historyCount.suggestContinueAsNew=30'],
+  });
+  const patient = await openStage({ balances: { USD: '0' }, temporalAddress: server.address });
+  try {
+    await patient.startWorker({ identity: RECORDER });
+    const run = await patient.start(convertPolicy({ shortfall: 'hold' }), { name: 'continued' });
+    const { workflowId, runId: first } = await run.handle.describe();
+    const latest = async () => (await run.handle.describe()).runId;
+    // oxlint-disable-next-line no-await-in-loop -- each wake-up makes the history longer
+    while ((await latest()) === first) await run.wake();
+    patient.sandbox.deposit({ currency: 'USD', amount: '1000' });
+    await run.wake();
+    await run.report();
+    await save('continued-from', workflowId, { on: patient, runId: first });
+    await save('continued', workflowId, { on: patient });
+  } finally {
+    await patient.close();
+    await server.kill();
+  }
+}
+
+/** A worker was killed in the cell, and another one went on. */
+async function recordKilled(name: string, cell: Cell): Promise<void> {
+  const { run, taskQueue, afterwards } = await killIn(cell, stage, name);
+  await stage.startWorker({ identity: RECORDER, env: { CAMBIST_TASK_QUEUE: taskQueue } });
+  await Promise.all([afterwards(), run.report()]);
+  await record(name, run);
+}
+
+/** A run whose first trade meets these faults. */
+function start(name: string, parts: PolicyParts = {}, effects: readonly FaultEffect[] = []): Promise<Run> {
   const when = { reference: `${name}.*` };
-  if (effect !== null) stage.sandbox.addFault({ operation: 'createTrade', times: 1, when, effect });
+  for (const effect of effects) stage.sandbox.addFault({ operation: 'createTrade', times: 1, when, effect });
   return stage.start(convertPolicy(parts), { name });
+}
+
+async function recordEnd(...started: Parameters<typeof start>): Promise<Run> {
+  const run = await start(...started);
+  await run.report();
+  await record(started[0], run);
+  return run;
+}
+
+/** Resets the newest Temporal run to an event that lies so far in its history. */
+async function resetToPoint(run: Run, share: number): Promise<void> {
+  const points = await resetPoints(run.handle);
+  const point = points[Math.floor(points.length * share)];
+  if (point === undefined) throw new Error('The run has no event to reset it to.');
+  const { workflowId, runId } = await run.handle.describe();
+  await resetTo(stage.temporal, { workflowId, runId }, point);
+}
+
+/** Keeps a word about a run, as the command line does. */
+function say(run: Run, word: Word): Promise<void> {
+  const { client } = stage.temporal;
+  const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+  return recordWord({ client, taskQueue, mode: 'SANDBOX', run: run.name }, word);
 }
 
 function record(name: string, run: Run): Promise<void> {
@@ -90,11 +237,13 @@ function record(name: string, run: Run): Promise<void> {
 }
 
 /** One event a line. */
-async function save(name: string, workflowId: string): Promise<void> {
-  const history = await stage.temporal.client.workflow.getHandle(workflowId).fetchHistory();
+async function save(
+  name: string,
+  workflowId: string,
+  { on = stage, runId }: { readonly on?: Stage; readonly runId?: string } = {},
+): Promise<void> {
+  const history = await on.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
   const { events } = JSON.parse(historyToJSON(history)) as { readonly events: readonly unknown[] };
-  const lines = events.map((event) =>
-    JSON.stringify(event).replaceAll(`${process.pid}@${hostname()}`, RECORDER),
-  );
+  const lines = events.map((event) => JSON.stringify(event).replaceAll(OF_THIS_MACHINE, RECORDER));
   await writeFile(`${FOLDER}${name}.json`, `{"events":[\n${lines.join(',\n')}\n]}\n`);
 }

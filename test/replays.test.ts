@@ -1,0 +1,43 @@
+/** The test of the replays: its edits fit the sources, and it tells by name what replay does not notice. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { planted } from '../scripts/lib/defects.mjs';
+import { readEdits, replays } from '../scripts/replays.mjs';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
+test('there are twenty incompatible edits and more, each with a name, a sentence, and lines that are there', async () => {
+  const edits = await readEdits();
+  assert.ok(edits.length >= 20, `${edits.length}`);
+  assert.equal(new Set(edits.map(({ name }) => name)).size, edits.length);
+  for (const edit of edits) {
+    assert.match(edit.name, /^[a-z-]+$/);
+    assert.match(edit.what, /^[A-Z].*\.$/);
+    for (const { before, after } of planted(edit, ROOT)) assert.notEqual(before, after, edit.name);
+  }
+});
+
+test('an edit counts only when replay notices it: others are told by name, as is one that fits nothing', async () => {
+  const incompatible = (await readEdits()).find(({ name }) => name === 'pin-observes-twice');
+  assert.ok(incompatible !== undefined);
+  const lines = (...change: readonly string[]) => ['--- workflows/words.ts', ...change].join('\n');
+  const harmless = {
+    name: 'words-kept-longer',
+    what: 'A timer of another length.',
+    change: lines('-const KEPT_MS = 90 * 86_400_000;', '+const KEPT_MS = 91 * 86_400_000;'),
+  };
+  const broken = {
+    name: 'words-unreadable',
+    what: 'Half a line.',
+    change: lines('-const KEPT_MS = 90 * 86_400_000;', '+const KEPT_MS = (;'),
+  };
+  const stale = { name: 'words-gone', what: 'A line that is not there.', change: lines('-no such line') };
+  const outcome = await replays({ edits: [incompatible, harmless, broken, stale] });
+  assert.deepEqual([outcome.edits, outcome.detected], [4, 1]);
+  const told = outcome.failures.toSorted().map((line) => line.split(':')[0]);
+  assert.equal(told.length, 3);
+  assert.match(told[0] ?? '', /^Defect 'words-gone' does not fit workflows\/words\.ts/);
+  assert.match(told[1] ?? '', /^words-kept-longer is NOT NOTICED/);
+  assert.match(told[2] ?? '', /^words-unreadable cannot be judged/);
+});
