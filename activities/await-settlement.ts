@@ -66,7 +66,13 @@ async function stillUnpaid(deps: Deps, call: SettlementCall): Promise<Settlement
     sinceMs: opensAtMs - LOOK_BACK_MS,
     wanted: (record) => record.currency === call.currency && Date.parse(record.createdAt) >= opensAtMs,
   });
-  return call.unpaid.filter((payment) => !records.some((record) => mayBe(payment, record)));
+  // Each record stands for one payment: equal ones are not all paid by the first.
+  const left = [...records];
+  return call.unpaid.filter((payment) => {
+    const index = left.findIndex((record) => mayBe(payment, record));
+    if (index >= 0) left.splice(index, 1);
+    return index < 0;
+  });
 }
 
 function mayBe(payment: SettlementCall['unpaid'][number], record: Withdrawal): boolean {

@@ -2,7 +2,7 @@
  * The price guard (M4): one exact inequality, without a division, so that "equal passes" means equal.
  * A conversion passes when `bought × buyFactor ≥ sold × sellFactor`.
  */
-import { compare, divide, multiply, subtract } from './money.ts';
+import { compare, isPositive, divide, multiply, subtract } from './money.ts';
 import type { Rate } from './policy.ts';
 
 export type PriceBound = { readonly buyFactor: string; readonly sellFactor: string };
@@ -43,9 +43,9 @@ export function keepsGuard(bound: PriceBound, sold: string, bought: string): boo
   return compare(multiply(bought, bound.buyFactor), multiply(sold, bound.sellFactor)) >= 0;
 }
 
-/** `rate` of the report: bought ÷ sold, 12 significant digits. */
-export function rateOf(sold: string, bought: string): string {
-  return divide(bought, sold, 12);
+/** `rate` of the report: bought ÷ sold, 12 significant digits; null when nothing was sold. */
+export function rateOf(sold: string, bought: string): string | null {
+  return isPositive(sold) ? divide(bought, sold, 12) : null;
 }
 
 /** The worth of one `currency` in `unit` as a fraction `times ÷ over`; null when no line gives it. */

@@ -118,7 +118,7 @@ export function adoptPlan(state: RunState, plan: Plan): void {
 export type Carried = {
   /** Null while there is none. */
   readonly plan: Plan | null;
-  /** The Temporal run that hands on. */
+  /** The Temporal run that hands on: its own id, not the one that a reset keeps. */
   readonly runId: string;
   readonly legs: readonly (Omit<LegRecord, 'leg'> & { readonly id: string })[];
   readonly payments: readonly (Omit<PaymentRecord, 'payment'> & { readonly id: string })[];
@@ -240,9 +240,16 @@ export function statusOf(state: RunState): ReportStatus {
   // By what it did to the items: after a reset the cancel is known by the words alone.
   if (problemsOf(state).some((problem) => problem.code === 'CANCELLED')) return 'CANCELLED';
   const items = [...state.legs, ...state.payments];
-  const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID');
+  const done = items.filter(isDone);
   if (done.length === items.length && state.refusals.length === 0) return 'COMPLETED';
   return done.length === 0 ? 'FAILED' : 'PARTIAL';
+}
+
+/** A trade that will never settle has brought nothing. */
+function isDone(item: LegRecord | PaymentRecord): boolean {
+  return (
+    item.outcome === 'PAID' || (item.outcome === 'TRADED' && 'settled' in item && item.settled !== false)
+  );
 }
 
 /** Everything that the run waits for now, items first to last; short waits of the service's own pace are none. */

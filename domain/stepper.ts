@@ -141,7 +141,13 @@ export type Wait = { readonly afterMs: number; readonly hold: Hold; readonly pro
  * Doubt: an earlier send may still be, or become, a record. `lastSendMs` is the last moment at which such a send could
  * have been accepted; `absentAtMs` is the first look after half of `settle_doubt` that found nothing.
  */
-export type Doubt = { readonly lastSendMs: number; readonly absentAtMs: number | null; readonly why: string };
+export type Doubt = {
+  readonly lastSendMs: number;
+  readonly absentAtMs: number | null;
+  /** When the latest send that this history knows of left; absent: it knows of none. */
+  readonly sentAtMs?: number;
+  readonly why: string;
+};
 
 /** What is known of one item's writes; lives in history as argument and result of the activities. */
 export type SendState = {
@@ -239,7 +245,7 @@ function withName(names: readonly string[], name: string): readonly string[] {
 /** Doubt that lasts at least until `lastSendMs`. Looks made before that prove nothing about the later send. */
 function deepen(doubt: Doubt | null, lastSendMs: number, why: string): Doubt {
   if (doubt !== null && doubt.lastSendMs >= lastSendMs) return doubt;
-  return { lastSendMs, absentAtMs: null, why: doubt?.why ?? why };
+  return { ...doubt, lastSendMs, absentAtMs: null, why: doubt?.why ?? why };
 }
 
 /**
@@ -252,17 +258,23 @@ export function unknownSend<State extends SendState>(
   why: string,
   livesUntilMs = 0,
 ): State {
-  const lastSendMs = Math.max(context.nowMs() + TOKEN_LIFE_MS, livesUntilMs);
+  const sentAtMs = context.nowMs();
+  const lastSendMs = Math.max(sentAtMs + TOKEN_LIFE_MS, livesUntilMs);
   return {
     ...leftUnder(context, state),
     tries: state.tries + 1,
-    doubt: deepen(state.doubt, lastSendMs, why),
+    doubt: { ...deepen(state.doubt, lastSendMs, why), sentAtMs },
   };
 }
 
 /** State after a send that left, whatever became of it. */
 export function leftUnder<State extends SendState>(context: Context, state: State): State {
-  return { ...state, sent: true, sentUnder: withName(state.sentUnder, context.credentials.keyName) };
+  return { ...withOwnKey(context, state), sent: true };
+}
+
+/** True for a person's decision that is older than a send in doubt: whoever said it could not have looked for that one. */
+export function isOlderThanDoubt({ atMs }: Pick<Word, 'atMs'>, { doubt }: SendState): boolean {
+  return doubt?.sentAtMs !== undefined && atMs < doubt.sentAtMs;
 }
 
 /** State in which no earlier send is in doubt any more. */
@@ -327,6 +339,20 @@ export function isOtherKey(context: Context, state: SendState): boolean {
   return state.doubt !== null && state.sentUnder.some((name) => name !== context.credentials.keyName);
 }
 
+/**
+ * True when nothing may leave under this worker's API key yet: it is not the plan's, and the run's history does not name
+ * it. A worker with the plan's key that goes on after a crash would take a send under it for one of its own.
+ */
+export function isUnknownKey(context: Context, state: SendState): boolean {
+  const { keyName } = context.credentials;
+  return keyName !== context.plan.credentials.keyName && !state.sentUnder.includes(keyName);
+}
+
+/** State in which this worker's API key is named. */
+export function withOwnKey<State extends SendState>(context: Context, state: State): State {
+  return { ...state, sentUnder: withName(state.sentUnder, context.credentials.keyName) };
+}
+
 /** Clocks too far apart: lives and fences cannot be trusted, so nothing is written. One read tells anew when in doubt. */
 export function* checkClock(context: Context): Steps<Problem | null> {
   if (context.skewMs() !== null && skewOf(context.skewMs()) === null) return null;
@@ -375,7 +401,7 @@ export function explain(reply: Reply<unknown>): string {
     case 'REFUSED':
       return `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
     case 'NOT_SENT':
-      return `The service could not be reached: ${reply.reason}`;
+      return `The service was not reached: ${reply.reason}`;
     case 'UNKNOWN':
       return reply.error === null
         ? `No usable answer: ${reply.reason}`

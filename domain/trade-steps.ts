@@ -5,7 +5,7 @@
  */
 import { backoffMs, classOfReply, followUp, waitMs, type ReplyClass } from './decisions.ts';
 import { keepsGuard } from './guard.ts';
-import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look } from './looks.ts';
+import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look, type Sweep } from './looks.ts';
 import { compare, equal } from './money.ts';
 import { brokenLimit, type Leg } from './plan.ts';
 import type { Quote, Trade } from './records.ts';
@@ -20,6 +20,7 @@ import {
   configurationWait,
   executedNothing,
   foreignCredentials,
+  isOlderThanDoubt,
   isOtherKey,
   leftUnder,
   problemOf,
@@ -143,7 +144,7 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
 
 /** Trades the quote in hand, unless the leg is done, unwanted, outside its fence, or the quote is dead. */
 export function* executeTradeSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
-  const opened = yield* open(context, leg, before, 'trade');
+  const opened = yield* open(context, leg, withoutForgottenQuote(context, before), 'trade');
   if ('step' in opened) return opened.step;
   const { state } = opened;
   const { quote } = state;
@@ -156,6 +157,15 @@ export function* executeTradeSteps(context: Context, leg: Leg, before: LegState)
 
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
   return yield* afterTrade(context, leg, state, quote, reply);
+}
+
+/**
+ * A quote of which another Temporal run was told is dead, whatever its life: before the reset that run may have traded a
+ * later one.
+ */
+function withoutForgottenQuote({ attempt }: Context, state: LegState): LegState {
+  if (state.quote === null || state.knownIn === attempt.runId) return state;
+  return { ...state, quote: { ...state.quote, usableUntilMs: 0 } };
 }
 
 /** Steps 1 to 4 of the six: ours, looked for unless fresh, still wanted, inside the fence. */
@@ -199,21 +209,35 @@ function* open(
 
 /** A person's decision about a leg of which no record was found: checked against the service, then carried out. */
 function* carryOutDecision(context: Context, leg: Leg, state: LegState, decision: Decision): Steps<LegStep> {
-  if (decision.kind === 'not executed')
-    return yield* endAfterLook(context, leg, state, decidedAgainst(leg, decision));
-  const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id: decision.recordId });
-  if (
-    fetched.kind === 'DONE' &&
-    isOwnEcho(leg, fetched.value) &&
-    tradeDifference(leg, fetched.value) === null
-  )
-    return traded(state, fetched.value);
+  if (decision.kind === 'not executed') {
+    const problem = decidedAgainst(leg, decision);
+    return isOlderThanDoubt(decision, state)
+      ? yield* endUnsent(context, leg, state, problem)
+      : yield* endAfterLook(context, leg, state, problem);
+  }
+  const { records, complete, reason } = yield* tradeNamed(context, decision.recordId);
+  const [record] = records;
+  if (record !== undefined && isOwnEcho(leg, record) && tradeDifference(leg, record) === null)
+    return traded(state, record);
+  if (record === undefined && !complete)
+    return wait(
+      triedAgain(state),
+      serviceWait(unreadable(leg.id, reason ?? 'no answer'), backoffMs(state.tries)),
+    );
   return waitForPerson(state, {
     code: 'DECISION_UNPROVEN',
     item: leg.id,
     message: `A person named trade ${decision.recordId} for leg "${leg.id}", but the service shows no such trade that agrees with the plan.`,
     fix: 'Name the right record, or decide again.',
   });
+}
+
+/** The trade with this id: read by it, or found in the list where that answer is not whole. */
+function* tradeNamed(context: Context, id: string): Steps<Sweep<Trade>> {
+  const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
+  if (fetched.kind === 'DONE') return { records: [fetched.value], complete: true, reason: null };
+  const sinceMs = context.plan.fences.opensAtMs - LOOK_BACK_MS;
+  return yield* ask<'sweep trades'>({ kind: 'sweep trades', sinceMs, wanted: (trade) => trade.id === id });
 }
 
 /** What follows from the reply to a trade: the table's word, carried out. */

@@ -28,7 +28,9 @@ import {
   configurationWait,
   executedNothing,
   foreignCredentials,
+  isOlderThanDoubt,
   isOtherKey,
+  isUnknownKey,
   leftUnder,
   problemOf,
   readWordsAbout,
@@ -40,6 +42,7 @@ import {
   triedAgain,
   unknownSend,
   unreadable,
+  withOwnKey,
   withoutDoubt,
   type Context,
   type Problem,
@@ -154,6 +157,8 @@ export function* createWithdrawalSteps(
     if ('step' in settled) return settled.step;
     state = settled.state;
   }
+  if (isUnknownKey(context, state))
+    return wait(withOwnKey(context, state), { afterMs: 1_000, hold: 'service', problem: otherKey(item) });
   const apart = yield* clocksApart(item, state);
   if (apart !== null) return apart;
 
@@ -205,6 +210,12 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
   switch (follow.withdrawal) {
     case 'adopt': {
       if (reply.kind !== 'DONE') break;
+      if (context.otherWithdrawalIds.includes(reply.value.id))
+        return wait(after, {
+          afterMs: SLOW_LOOK_MS,
+          hold: 'person',
+          problem: recordTaken(payment, reply.value.id),
+        });
       const ownTag = reply.value.tag === null || reply.value.tag === tag;
       if (ownTag && withdrawalDifference(identityOf(item), reply.value) === null)
         return accepted(after, reply.value, tag);
@@ -304,7 +315,9 @@ function* carryOutDecision(
   if (decision.kind === 'not executed') {
     // One complete look: what merely could be it has been judged by the person.
     if (look.kind === 'unproven' && !look.complete) return conclude(item, state, look);
-    return { kind: 'not paid', state, problem: decidedAgainst(item.payment, decision) };
+    const problem = decidedAgainst(item.payment, decision);
+    if (isOlderThanDoubt(decision, state)) return yield* endUnsent(item, state, problem);
+    return { kind: 'not paid', state, problem };
   }
   const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id: decision.recordId });
   if (fetched.kind === 'DONE' && isOurs(item, fetched.value))
@@ -518,6 +531,16 @@ function recordDiffers(payment: Payment, id: string, difference: string): Proble
     item: payment.id,
     message: `Withdrawal ${id} carries ${payment.reference}, but ${difference}.`,
     fix: 'A person compares the record with the plan; nothing is sent for this payment.',
+  };
+}
+
+/** The service answers this payment's key with a record that a person has named for another one. */
+function recordTaken(payment: Payment, id: string): Problem {
+  return {
+    code: 'RECORD_TAKEN',
+    item: payment.id,
+    message: `The service says that withdrawal ${id} is payment "${payment.id}", but another payment of this run counts it as its own.`,
+    fix: 'A person finds out which payment was made: the record named for the other one was not its own.',
   };
 }
 

@@ -410,12 +410,45 @@ test('a worker of another organisation or mode touches nothing', () => {
   }
 });
 
-test('under another API key what is in doubt is only looked for; what was never sent leaves at once', () => {
+test('under another API key what is in doubt is only looked for; what was never sent leaves once history names the key', () => {
   const credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'org/org-1/apiKey/2' } as const;
   const doubtful = pay({}, DOUBTFUL, context({ credentials }));
   assert.equal(problemOf(doubtful.result), 'API_KEY_CHANGED');
   assert.deepEqual(sentAs(doubtful.effects), []);
-  assert.equal(pay({}, NEW_PAYMENT, context({ credentials })).result.kind, 'accepted');
+  const announced = pay({}, NEW_PAYMENT, context({ credentials }));
+  assert.equal(problemOf(announced.result), 'API_KEY_CHANGED');
+  assert.deepEqual(sentAs(announced.effects), []);
+  assert.equal(pay({}, announced.result.state, context({ credentials })).result.kind, 'accepted');
+  // That attempt may have died after its send: a worker with the plan's key must not send beside it.
+  const crashed = pay({}, announced.result.state, context({ attempt: { number: 2 } }));
+  assert.equal(problemOf(crashed.result), 'API_KEY_CHANGED');
+  assert.deepEqual(sentAs(crashed.effects), []);
+});
+
+test('a person’s word that is older than a send does not end the doubt about that send', () => {
+  const word = {
+    kind: 'not executed',
+    item: PAYMENT.id,
+    by: 'ana',
+    evidence: 'seen',
+    atMs: NOW - 5_000,
+  } as const;
+  for (const [sentAtMs, step] of [
+    [NOW - 4_000, 'wait: doubt'],
+    [NOW - 6_000, 'not paid'],
+  ] as const) {
+    const state = {
+      ...DOUBTFUL,
+      doubt: { lastSendMs: sentAtMs + 45_000, absentAtMs: null, sentAtMs, why: 'no answer' },
+    };
+    assert.equal(named(pay({ 'read words': [[word]] }, state).result), step);
+  }
+});
+
+test('a success that another payment of the run counts as its own is for a person to sort out', () => {
+  const { result } = pay({}, NEW_PAYMENT, context({ otherWithdrawalIds: [WITHDRAWAL.id] }));
+  assert.equal(named(result), 'wait: person');
+  assert.equal(problemOf(result), 'RECORD_TAKEN');
 });
 
 test('clocks more than ten seconds apart stop the payment, not the look', () => {

@@ -1,14 +1,19 @@
-/** What the model-based test has found: each course of events, as short as it could be told, and what must come of it. */
+/** What the model-based test and reviews have found: each course of events, as short as it could be told, and what must come of it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NEW_LEG, executeTradeSteps, requestQuoteSteps } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT, createWithdrawalSteps } from '../domain/withdrawal-steps.ts';
-import type { Withdrawal } from '../domain/records.ts';
+import { rateOf } from '../domain/guard.ts';
+import type { Trade, Withdrawal } from '../domain/records.ts';
+import { adoptPlan, newRunState, statusOf } from '../domain/report.ts';
 import {
   LEG,
   NO_ANSWER,
   NOW,
   PAYMENT,
+  RUN,
+  TRADE,
+  UNREADABLE,
   WITHDRAWAL,
   context,
   done,
@@ -48,7 +53,7 @@ test('a leg that waits for money which no read can show is tried again every qua
     ['buy', 900_000],
   ] as const) {
     const leg = { ...LEG, amount: { side, value: side === 'sell' ? '1000' : '17250', fixed: true } };
-    const { result } = play(executeTradeSteps(ctx, leg, { ...NEW_LEG, quote }), script);
+    const { result } = play(executeTradeSteps(ctx, leg, { ...NEW_LEG, knownIn: 'run-1', quote }), script);
     assert.ok(result.kind === 'wait' && result.wait.hold === 'money');
     assert.equal(result.wait.afterMs, afterMs);
   }
@@ -82,7 +87,7 @@ test('an untagged record that could be the payment needs a person: no look will 
 test('a trade in doubt is in doubt as long as its quote lives, however early its token ends', () => {
   const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW + 59_000 };
   const script = { 'send trade': [NO_ANSWER] };
-  const { result } = play(executeTradeSteps(context(), LEG, { ...NEW_LEG, quote }), script);
+  const { result } = play(executeTradeSteps(context(), LEG, { ...NEW_LEG, knownIn: 'run-1', quote }), script);
   assert.ok(result.state.doubt !== null && result.state.doubt.lastSendMs >= NOW + 59_000);
 });
 
@@ -139,4 +144,56 @@ test('a look that a wrong clock dated in the future does not hold up the end of 
   const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, sent: true, doubt };
   const { result } = play(requestQuoteSteps(context(), LEG, state));
   assert.equal(result.state.doubt?.absentAtMs, NOW);
+});
+
+test('a quote that another Temporal run was told of is dead, however long it lives: a later one may have been traded', () => {
+  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW + 59_000 };
+  const reset = context({ attempt: { runId: 'run-2' } });
+  const first = play(executeTradeSteps(reset, LEG, { ...NEW_LEG, knownIn: 'run-1', quote }));
+  const state = first.result.kind === 'wait' ? first.result.state : NEW_LEG;
+  const second = play(executeTradeSteps(reset, LEG, state));
+  for (const { result, effects } of [first, second]) {
+    assert.ok(result.kind === 'wait' && result.wait.hold === 'doubt');
+    assert.ok(!kindsOf(effects).includes('send trade'));
+  }
+});
+
+test('a trade that a person names is found in the list where its own answer is not whole', () => {
+  const word = { kind: 'executed', item: LEG.id, by: 'ana', recordId: TRADE.id, atMs: NOW } as const;
+  const byHand = { ...TRADE, clientReferenceId: null, quoteId: 'qte_x' };
+  const ctx = context({ attempt: { runId: 'run-2' } });
+  const script = { 'read words': [[word]], 'fetch trade': [NO_ANSWER] };
+  const found = play(requestQuoteSteps(ctx, LEG, NEW_LEG), {
+    ...script,
+    'sweep trades': [seen<Trade>(), seen<Trade>(byHand)],
+  });
+  assert.equal(found.result.kind, 'traded');
+  // What could not be read is no proof that there is none.
+  const unread = play(requestQuoteSteps(ctx, LEG, NEW_LEG), {
+    ...script,
+    'sweep trades': [seen<Trade>(), UNREADABLE],
+  });
+  assert.ok(unread.result.kind === 'wait' && unread.result.wait.problem.code === 'LOOK_INCOMPLETE');
+  const none = play(requestQuoteSteps(ctx, LEG, NEW_LEG), { ...script, 'sweep trades': [seen<Trade>()] });
+  assert.ok(none.result.kind === 'wait' && none.result.wait.problem.code === 'DECISION_UNPROVEN');
+});
+
+test('a trade that sold nothing has no rate, and its report can be made', () => {
+  assert.equal(rateOf('0', '17250'), null);
+});
+
+test('a run whose trade never settles is not completed', () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const plan = {
+    ...context().plan,
+    policy: { name: 'p', text: '', hash: 'hash' },
+    legs: [LEG],
+    payments: [],
+  };
+  adoptPlan(state, plan);
+  const [leg] = state.legs;
+  assert.ok(leg !== undefined);
+  Object.assign(leg, { outcome: 'TRADED', settled: false });
+  state.ended = true;
+  assert.equal(statusOf(state), 'FAILED');
 });

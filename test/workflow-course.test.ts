@@ -7,7 +7,7 @@ import { makeReport, newRunState } from '../domain/report.ts';
 import type { Problem } from '../domain/stepper.ts';
 import { NEW_LEG } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
-import { Course, type Ports } from '../workflows/course.ts';
+import { Course, HistoryIsLong, type Ports } from '../workflows/course.ts';
 import type { RunInput } from '../workflows/names.ts';
 import { LEG, NOW, PAYMENT, RUN, context } from './support/scripts.ts';
 
@@ -66,6 +66,7 @@ function ports(more: Partial<Ports>): Ports {
     },
     nowMs: () => NOW,
     historyIsLong: () => false,
+    runId: 'run-1',
     originalRunId: 'run-1',
     runStartedAtMs: NOW,
     show: () => {},
@@ -145,4 +146,33 @@ test('payments are followed together once all are sent, and one that is accepted
     ['first', 'second'],
     ['first', 'second', 'late'],
   ]);
+});
+
+test('a run that only follows what was accepted leaves a history that has grown long', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  let polls = 0;
+  const world = ports({
+    readPlan: async () => ({
+      kind: 'plan',
+      plan: { ...PLAN, legs: [], payments: [{ ...PAYMENT, dependsOn: null }] },
+    }),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference } }) => ({
+        id,
+        step: {
+          kind: 'accepted',
+          state: NEW_PAYMENT,
+          accepted: { withdrawalId: 'wtd_1', reference, status: 'PENDING' },
+        },
+      })),
+      evidence: [],
+    }),
+    awaitWithdrawals: () => {
+      polls += 1;
+      return { answer: Promise.resolve({ ended: [], wait: null }), giveUp: () => {} };
+    },
+    historyIsLong: () => polls > 0,
+  });
+  await assert.rejects(() => new Course(INPUT, state, world).complete(), HistoryIsLong);
+  assert.equal(polls, 1);
 });

@@ -11,6 +11,7 @@ import { runName } from '../domain/references.ts';
 import {
   addEvidence,
   adoptPlan,
+  carry,
   statusOf,
   takeOver,
   type Carried,
@@ -52,7 +53,8 @@ export type Ports = Pick<
   nowMs(): number;
   /** The history has grown so long that the run should go on in a new one. */
   historyIsLong(): boolean;
-  /** `originalExecutionRunId` and start of the Temporal run. */
+  /** Id, `originalExecutionRunId` (another one after a reset) and start of the Temporal run. */
+  readonly runId: string;
   readonly originalRunId: string;
   readonly runStartedAtMs: number;
   /** Called whenever the state has changed: shows it to people. */
@@ -102,6 +104,11 @@ export class Course {
     this.state = state;
     this.ports = ports;
     this.#carried = carried;
+  }
+
+  /** What the next history of the run begins with. After a reset, what this one has learned itself is its own, no more. */
+  handOn(): Carried {
+    return carry(this.state, this.ports.runId);
   }
 
   /** Ends every wait: something has changed. */
@@ -338,6 +345,8 @@ export class Course {
     const isOver = () => !payments.some(isOpen);
     const isFollowed = (record: PaymentRecord) => record.accepted !== null && record.outcome !== 'NOT_PAID';
     for (;;) {
+      // While something is unsent `pay` leaves, between two calls that write.
+      if (!payments.some((record) => isOpen(record) && record.accepted === null)) this.leaveLongHistory();
       await this.ports.waitUntil(() => isOver() || (!this.#isSending && payments.some(isFollowed)));
       if (isOver()) return;
       const followed = payments.filter(isFollowed);

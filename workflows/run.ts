@@ -16,7 +16,6 @@ import {
 import { workflowIdOf } from '../domain/references.ts';
 import {
   MAX_PROBLEMS_IN_FAILURE,
-  carry,
   holdsOf,
   makeReport,
   newRunState,
@@ -47,9 +46,8 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   void CancellationScope.current().cancelRequested.catch(() => course.cancel());
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => neverFailTheTask(() => complete(course)));
-  if (end === 'history is long')
-    return continueAsNew<typeof run>(input, carry(state, workflowInfo().originalExecutionRunId));
-  return conclude(makeReport(state));
+  if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());
+  return neverFailTheTask(async () => conclude(makeReport(state)));
 }
 
 function temporalPorts(state: RunState, carried: Carried | null): Ports {
@@ -79,6 +77,7 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
     },
     nowMs: () => Date.now(),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
+    runId: info.runId,
     originalRunId: info.originalExecutionRunId,
     runStartedAtMs: info.runStartTime.getTime(),
     // One search attribute, only when it changes, and the current details.

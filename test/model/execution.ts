@@ -4,7 +4,7 @@
  * workflow code.
  */
 import { Course, HistoryIsLong, RunRefused, type Ports } from '../../workflows/course.ts';
-import { carry, newRunState, type Carried, type RunState } from '../../domain/report.ts';
+import { newRunState, type Carried, type RunState } from '../../domain/report.ts';
 import type { Settlement, WithdrawalsAnswer } from '../../workflows/calls.ts';
 import type { RunInput } from '../../workflows/names.ts';
 
@@ -167,7 +167,7 @@ export class Execution {
 
   /** What the next history of the run begins with. */
   handOn(): Carried {
-    return carry(this.state, this.originalRunId);
+    return this.#course.handOn();
   }
 
   /** Lets every chosen wait go on; true when there was one. */
@@ -213,6 +213,7 @@ export class Execution {
         }),
       nowMs: () => this.#nowMs,
       historyIsLong: () => this.history.length >= this.#longAfter,
+      runId: this.runId,
       originalRunId: this.originalRunId,
       runStartedAtMs: this.startedAtMs,
       show: () => {},

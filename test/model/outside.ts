@@ -3,8 +3,7 @@
  * no further. Everything else that can happen may happen at any moment. Each is counted (`outside: …` in the table), so
  * that nobody takes silence for proof.
  */
-import type { QuoteInHand } from '../../domain/trade-steps.ts';
-import type { Execution, Point } from './execution.ts';
+import type { Execution } from './execution.ts';
 import type { World } from './world.ts';
 
 /** No pin is lost and no backup restored quicker than this. */
@@ -29,26 +28,6 @@ export function isOverruled(world: World, target: Execution): boolean {
     world,
     ledger.some(({ atMs }) => atMs > closedAtMs) || world.service.alive().length > 0,
     'a reset of a run after which a later one moved money',
-  );
-}
-
-/**
- * The design sends a trade again whose quote is known; but a reset may have forgotten that a later quote was traded
- * since, while the earlier one still lives. Under a list that lags nothing tells.
- */
-export function isBackToAnEarlierQuote(world: World, history: readonly Point[]): boolean {
-  const inHand = history.reduce<QuoteInHand | null>((quote, { told }) => {
-    if (told.kind !== 'completed') return quote;
-    const { step } = (told.result ?? {}) as { step?: { state: { quote?: QuoteInHand | null } } };
-    return step === undefined ? quote : (step.state.quote ?? null);
-  }, null);
-  return noted(
-    world,
-    inHand !== null &&
-      inHand.usableUntilMs > world.wallMs() &&
-      world.quoteTraded !== null &&
-      world.quoteTraded !== inHand.id,
-    'a reset to an earlier quote that still lives',
   );
 }
 

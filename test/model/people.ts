@@ -53,10 +53,10 @@ export class People {
   }
 
   #sayNotExecuted(item: string): void {
-    const { service, temporal, oracle } = this.#world;
+    const { service, oracle } = this.#world;
     const sends = [...service.alive(), ...service.ledger.map(({ send }) => send)];
     // Whoever says so of something that was, or still may be, answers for it.
-    if (temporal.isAtWork() || sends.some(({ write }) => write.item === item)) oracle.misled.add(item);
+    if (sends.some(({ write }) => write.item === item)) oracle.misled.add(item);
     this.#say({ kind: 'not executed', item, evidence: 'seen', ...this.#said() });
   }
 
@@ -64,7 +64,7 @@ export class People {
     const { ledger, twinIds } = this.#world.service;
     const recordIds = {
       true: ledger.find(({ send }) => send.write.item === item)?.record.id,
-      other: ledger.find(({ send }) => send.write.item !== item)?.record.id,
+      other: ledger.findLast(({ send }) => send.write.item !== item)?.record.id,
       twin: twinIds[0],
       none: item === LEG ? 'tde_none' : 'wtd_none',
     };

@@ -11,13 +11,7 @@ import type { RunInput } from '../../workflows/names.ts';
 import type { Planned } from './agenda.ts';
 import { Attempt } from './attempt.ts';
 import { Execution, type ActivityName, type Asked, type Point, type Told } from './execution.ts';
-import {
-  RESTORE_TAKES_MS,
-  forgetsAGeneration,
-  forgetsTheKey,
-  isBackToAnEarlierQuote,
-  isOverruled,
-} from './outside.ts';
+import { RESTORE_TAKES_MS, forgetsAGeneration, forgetsTheKey, isOverruled } from './outside.ts';
 import type { Misfortune } from './schedule.ts';
 import type { World } from './world.ts';
 
@@ -96,11 +90,6 @@ export class Temporal {
     return activity.execution === this.current && activity.execution.standing === 'open';
   }
 
-  /** True while some attempt may still do something. */
-  isAtWork(): boolean {
-    return this.#attempts.size > 0;
-  }
-
   // Runs.
 
   async start(how: 'first' | 'again' | 'go on'): Promise<void> {
@@ -148,7 +137,6 @@ export class Temporal {
     const atLeast = target.standing === 'open' || target.standing === 'terminated' ? 0 : 1;
     const cut = Math.max(1, target.history.length - Math.max(back, atLeast));
     const history = target.history.slice(0, cut);
-    if (isBackToAnEarlierQuote(this.#world, history)) return;
     if (this.current !== null) this.#terminateNow(this.current);
     const { originalRunId, startedAtMs, carried } = target;
     await this.#begin({ originalRunId, startedAtMs, carried }, history);

@@ -50,8 +50,6 @@ export class World {
   credentials: Credentials = FIRST_KEY;
   /** API keys that the workers have had. */
   readonly keysUsed = new Set([FIRST_KEY.keyName]);
-  /** The quote that was last sent to be traded. */
-  quoteTraded: string | null = null;
   readonly #story: string[] | null;
   /** How often each moment has come. */
   readonly #moments = new Map<string, number>();
@@ -144,7 +142,6 @@ export class World {
     // The same again and again is no news.
     if (!this.#sent.has(what)) this.#news();
     this.#sent.add(what);
-    if (write.step === 'trade') this.quoteTraded = write.quoteId;
     if (write.step === 'withdrawal') {
       const generation = Math.max(this.latestGeneration(write.item), generationIn(write.request.reference));
       this.#generations.set(write.item, generation);
