@@ -93,6 +93,10 @@ test('no cell of the table is missing: each movement, each moment, before and af
   for (const movement of MOVEMENTS)
     for (const moment of MOMENTS)
       for (const side of SIDES) assert.ok(killed.has(nameOf({ movement, moment, side })));
+  for (const movement of MOVEMENTS) {
+    const indices = [...CELLS.keys()].filter((index) => CELLS[index]?.movement === movement);
+    assert.equal(new Set(indices.map(stageOf)).size, combinations.length);
+  }
   assert.equal(killed.size, MOVEMENTS.length * MOMENTS.length * SIDES.length + POINTS.length);
   const booked = stages.map(({ sandbox }) => sandbox.ledger());
   const trades = booked.flatMap((ledger) => ledger.trades).length;

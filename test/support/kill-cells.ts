@@ -247,20 +247,26 @@ async function heldByService(movement: Movement, { stage, run }: Scene, when: Si
       await sandbox.faultHit(id);
     },
     afterwards: async () => {
-      if (when === 'before') await answeredInFlight(sandbox, operation, `${run.policy}.`);
+      const code = when === 'before' ? await answerToTheNext(sandbox, operation, `${run.policy}.`) : IN_WORK;
       sandbox.releaseFaults(id);
+      assert.equal(code, IN_WORK, 'The same was sent again under another key.');
     },
     standing: when === 'before' ? NOT_BOOKED : BOOKED,
   };
 }
 
-async function answeredInFlight(sandbox: Sandbox, operation: Operation, prefix: string): Promise<void> {
-  await sandbox.nextRequest(
-    (entry) =>
-      entry.operation === operation &&
-      entry.code === 'IDEMPOTENCY_IN_FLIGHT' &&
-      entry.reference?.startsWith(prefix) === true,
+const IN_WORK = 'IDEMPOTENCY_IN_FLIGHT';
+
+/** The code of the answer to the next such request of a run. */
+async function answerToTheNext(
+  sandbox: Sandbox,
+  operation: Operation,
+  prefix: string,
+): Promise<string | null> {
+  const { code } = await sandbox.nextRequest(
+    (entry) => entry.operation === operation && entry.reference?.startsWith(prefix) === true,
   );
+  return code;
 }
 
 function scheduling(movement: Movement): Omit<TemporalTrap, 'arrives'> {
