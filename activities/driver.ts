@@ -60,7 +60,7 @@ export class Driver {
     this.#call = call;
     this.#attempt = {
       runId: info.workflowExecution?.runId ?? '',
-      number: info.attempt,
+      number: numberOf(info),
       startedAtMs: deps.clock.wallMs(),
       runStartedAtMs: call.runStartedAtMs,
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
@@ -207,6 +207,14 @@ export class Driver {
       replayed: facts?.replayed ?? null,
     });
   }
+}
+
+/**
+ * Which attempt this is. Somebody who resets a pending activity (a button of Temporal's UI) makes Temporal count from one
+ * again; that it was scheduled before gives it away. An attempt that is not the first may have been sent before.
+ */
+function numberOf({ attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs }: Info): number {
+  return currentAttemptScheduledTimestampMs > scheduledTimestampMs ? Math.max(attempt, 2) : attempt;
 }
 
 /** A sweep that is about to begin: whoever asks before it does is served by it. */

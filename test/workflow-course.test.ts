@@ -67,6 +67,7 @@ function ports(more: Partial<Ports>): Ports {
     nowMs: () => NOW,
     historyIsLong: () => false,
     runId: 'run-1',
+    keepsCancelAtOnce: () => true,
     originalRunId: 'run-1',
     runStartedAtMs: NOW,
     show: () => {},

@@ -53,6 +53,8 @@ export type Ports = Pick<
   nowMs(): number;
   /** The history has grown so long that the run should go on in a new one. */
   historyIsLong(): boolean;
+  /** False in histories from before a cancel was kept as a word at once: they kept it before the next step. */
+  keepsCancelAtOnce(): boolean;
   /** Id, `originalExecutionRunId` (another one after a reset) and start of the Temporal run. */
   readonly runId: string;
   readonly originalRunId: string;
@@ -88,7 +90,8 @@ export class Course {
   readonly input: RunInput;
   readonly state: RunState;
   readonly ports: Ports;
-  #cancelRecorded = false;
+  /** A cancel on its way to being kept as a word, or kept; null while there is none. */
+  #cancelKept: Promise<void> | null = null;
   /** Payments that are not wanted any more, and why. */
   readonly #unwanted = new Map<PaymentRecord, Problem>();
   /** Payments are being sent, so that more will soon be accepted. */
@@ -116,10 +119,15 @@ export class Course {
     this.#wakes += 1;
   }
 
-  /** What is not sent stays unsent; takes effect between steps. */
+  /**
+   * What is not sent stays unsent; takes effect between steps. It is kept as a word while a step is still under way: a
+   * reset in the meantime would lose it.
+   */
   cancel(): void {
+    if (this.state.cancelled) return;
     this.state.cancelled = true;
     this.wake();
+    if (this.ports.keepsCancelAtOnce()) this.recordCancel().catch(() => {});
   }
 
   async complete(): Promise<void> {
@@ -132,6 +140,8 @@ export class Course {
         this.show();
       }
       throw error;
+    } finally {
+      await this.#cancelKept;
     }
     this.state.ended = true;
     this.show();
@@ -418,19 +428,19 @@ export class Course {
 
   /** A cancel by Temporal's own button is kept as a word too, so that no reset loses it. */
   async recordCancel(): Promise<void> {
-    if (!this.state.cancelled || this.#cancelRecorded) return;
-    this.#cancelRecorded = true;
+    if (!this.state.cancelled) return;
     const { mode, run } = this.input;
-    await this.ports.recordWord({
+    this.#cancelKept ??= this.ports.recordWord({
       mode,
       run,
       word: { kind: 'cancel', by: 'Temporal', atMs: this.ports.nowMs() },
     });
+    await this.#cancelKept;
   }
 
   /** A word said so that this history does not know of: it is kept already. */
   #knowCancelled(): void {
-    this.#cancelRecorded = true;
+    this.#cancelKept = Promise.resolve();
     this.cancel();
   }
 

@@ -8,6 +8,7 @@ import {
   CancelledFailure,
   condition,
   continueAsNew,
+  patched,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
@@ -65,7 +66,8 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
       const scope = new CancellationScope();
       return { answer: scope.run(() => polls.awaitWithdrawals(call)), giveUp: () => scope.cancel() };
     },
-    recordWord: reads.recordWord,
+    // A cancel is what brings this about: it must not cancel it as well.
+    recordWord: (call) => CancellationScope.nonCancellable(() => reads.recordWord(call)),
     awaitSettlement: (call) => {
       const scope = new CancellationScope();
       return { settled: scope.run(() => polls.awaitSettlement(call)), giveUp: () => scope.cancel() };
@@ -78,6 +80,7 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
     nowMs: () => Date.now(),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
+    keepsCancelAtOnce: () => patched('keep-cancel-at-once'),
     originalRunId: info.originalExecutionRunId,
     runStartedAtMs: info.runStartTime.getTime(),
     // One search attribute, only when it changes, and the current details.

@@ -214,6 +214,7 @@ export class Execution {
       nowMs: () => this.#nowMs,
       historyIsLong: () => this.history.length >= this.#longAfter,
       runId: this.runId,
+      keepsCancelAtOnce: () => true,
       originalRunId: this.originalRunId,
       runStartedAtMs: this.startedAtMs,
       show: () => {},

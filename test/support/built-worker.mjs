@@ -1,0 +1,39 @@
+// A worker as a process of its own, from a build, as users run it; started by `built-worker.ts`. Its clock can be moved
+// (`{ movedMs }`), and it can freeze at a named moment. It ends with the process that started it.
+
+import { writeSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+/** @type {{ build: string, movedMs: number, freezeAt: string | null }} */
+const { build, freezeAt, ...options } = JSON.parse(process.argv[2] ?? '{}');
+const from = pathToFileURL(`${build}/`);
+/** @type {{ loadSettings: typeof import('../../worker/config.ts').loadSettings }} */
+const { loadSettings } = await import(new URL('worker/config.js', from).href);
+/** @type {{ startWorker: typeof import('../../worker/worker.ts').startWorker }} */
+const { startWorker } = await import(new URL('worker/worker.js', from).href);
+
+let { movedMs } = options;
+let hasFrozen = false;
+
+process.on('message', (/** @type {{ movedMs: number }} */ message) => {
+  ({ movedMs } = message);
+});
+process.on('disconnect', () => process.exit(1));
+
+/** Tells each moment before anything else happens, so that a frozen worker has told it. */
+function reached(/** @type {string} */ point) {
+  if (freezeAt === null) return;
+  writeSync(1, `reached ${point}\n`);
+  if (point !== freezeAt || hasFrozen) return;
+  hasFrozen = true;
+  process.kill(process.pid, 'SIGSTOP');
+}
+
+const worker = await startWorker({
+  settings: await loadSettings(process.env, process.cwd()),
+  env: process.env,
+  clock: { wallMs: () => Date.now() + movedMs, monotonicMs: () => performance.now() },
+  reached,
+});
+process.send?.('ready');
+await worker.run();
