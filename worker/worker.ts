@@ -3,7 +3,7 @@
  * activities. Nothing else in the program puts these together.
  */
 import { fileURLToPath } from 'node:url';
-import { Worker } from '@temporalio/worker';
+import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { machineClock, type Clock } from '../activities/deps.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
@@ -23,6 +23,8 @@ export type WorkerOptions = {
   readonly clock?: Clock;
   /** For tests that end the process at a named moment. */
   readonly reached?: (point: string) => void;
+  /** For tests whose clock is not Temporal's. */
+  readonly interceptors?: WorkerInterceptors;
 };
 
 export type RunningWorker = {
@@ -75,6 +77,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       },
     }),
     ...(options.identity !== undefined && { identity: options.identity }),
+    ...(options.interceptors !== undefined && { interceptors: options.interceptors }),
     // Longer than any call that writes, so that a deploy interrupts none.
     shutdownGraceTime: WRITE_LIMITS.startToCloseMs,
     // Runs cached in a worker that dies wait this long before another one takes them.

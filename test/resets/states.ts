@@ -33,6 +33,8 @@ export type State = {
     readonly payments: 'none' | 'all' | 'all but the first';
   };
   readonly isOpen: boolean;
+  /** Rewound several times before it comes into the state, whatever it is doing just then. */
+  readonly isRewoundOnTheWay: boolean;
   /** A rewind forgets that nothing was sent: such runs wait a minute in doubt before they say the same again. */
   readonly waitsAfterRewind: boolean;
   /** Its report names a balance: brought about when no other copy moves money any more. */
@@ -68,6 +70,7 @@ const usual: Omit<State, 'name' | 'isReached'> = {
   bring: closed,
   moved: { trades: 'all', payments: 'none' },
   isOpen: false,
+  isRewoundOnTheWay: false,
   waitsAfterRewind: true,
   namesBalances: false,
   same: 'report',
@@ -87,6 +90,16 @@ export const STATES: readonly State[] = [
     name: 'completed',
     isReached: ({ status }) => status === 'COMPLETED',
     moved: { trades: 'all', payments: 'all' },
+    waitsAfterRewind: false,
+    goesOnBy: null,
+  },
+  {
+    ...usual,
+    name: 'completed, rewound on the way',
+    bring: nothing,
+    isReached: ({ status }) => status === 'COMPLETED',
+    moved: { trades: 'all', payments: 'all' },
+    isRewoundOnTheWay: true,
     waitsAfterRewind: false,
     goesOnBy: null,
   },

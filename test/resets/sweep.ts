@@ -25,6 +25,7 @@ import {
 } from '../support/agreement.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { draftCopy, planOf, reportOf, standingOf, start, terminate, type Copy } from './copies.ts';
+import { MovedClock } from './moved-clock.ts';
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, textsOf, type Sample } from './samples.ts';
 import { STATES, easeAll, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
@@ -107,7 +108,7 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
       unchanged: 0,
       completed: 0,
     })),
-  ).filter((row) => row.state.includes(only.state ?? '') && row.sample.includes(only.sample ?? ''));
+  ).filter((row) => isChosen(STATES, row.state, only.state) && isChosen(SAMPLES, row.sample, only.sample));
   const failures: string[] = [];
   const waiting = services
     .map((service, index) => ({ service, index }))
@@ -121,6 +122,11 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
   };
   await Promise.all(Array.from({ length: SERVICES_AT_ONCE }, sweepInTurn));
   return { rows, failures: [...failures, ...(failures.length === 0 ? undone(rows) : [])] };
+}
+
+/** By its whole name where one is called so, else by a part of it. */
+function isChosen(all: readonly { readonly name: string }[], name: string, part = ''): boolean {
+  return all.some((one) => one.name === part) ? name === part : name.includes(part);
 }
 
 /** What was to be done and was not, though nothing failed: a sweep that does nothing must not look like a good one. */
@@ -202,8 +208,7 @@ class ServiceSweep {
   readonly #startedAt = performance.now();
   #copies = 0;
   readonly #names: string[] = [];
-  /** How far the clocks of this stage are ahead. */
-  #movedMs = 0;
+  readonly #clock = new MovedClock();
   /** Copies that are not busy and not at rest. */
   readonly #waiting = new Set<Copy>();
   #idlePaces = 0;
@@ -230,9 +235,7 @@ class ServiceSweep {
     let pacer: NodeJS.Timeout | undefined;
     try {
       stage.sandbox.putAccounts(troubledAccounts('refuse'));
-      await stage.startWorker({
-        clock: { wallMs: () => Date.now() + this.#movedMs, monotonicMs: () => performance.now() },
-      });
+      await stage.startWorker({ clock: this.#clock, interceptors: this.#clock.interceptors });
       pacer = setInterval(() => this.#passTimeWhenIdle(stage), PACE_MS);
       const subjects = await this.#bringAll(stage);
       this.#tell(`${subjects.length} copies stand${this.#moved()}`);
@@ -269,15 +272,14 @@ class ServiceSweep {
     if (this.#idlePaces < IDLE_PACES) return;
     // What did not help soon needs something else: it is left alone for longer.
     this.#idlePaces = -IDLE_PACES;
-    this.#movedMs += DOUBT_MS;
+    this.#clock.advance(DOUBT_MS);
     stage.sandbox.clock.advance(DOUBT_MS);
     for (const copy of this.#waiting) void wake(copy);
   }
 
   #moved(): string {
-    return this.#movedMs === 0
-      ? ''
-      : `; the clocks went forward by ${(this.#movedMs / 60_000).toFixed(0)} min`;
+    const minutes = Math.round(this.#clock.aheadMs / 60_000);
+    return minutes === 0 ? '' : `; the clocks went forward by ${minutes} min`;
   }
 
   /** The newest run's report, once it has come to rest and `isRight`. */
@@ -305,13 +307,9 @@ class ServiceSweep {
     for (const one of ordered.filter(({ sample }) => sample.sweepsAbove !== null)) await bring(one);
     stage.sandbox.setBalances(PLENTY);
     const others = ordered.filter(({ sample }) => sample.sweepsAbove === null);
-    await Promise.all(
-      others.filter(({ state }) => !state.namesBalances).map((one) => this.#busy.run(() => bring(one))),
-    );
+    await Promise.all(others.filter(({ state }) => !state.namesBalances).map(bring));
     stage.sandbox.setBalances({ ...PLENTY, ...BOUGHT });
-    await Promise.all(
-      others.filter(({ state }) => state.namesBalances).map((one) => this.#busy.run(() => bring(one))),
-    );
+    await Promise.all(others.filter(({ state }) => state.namesBalances).map(bring));
     return subjects;
   }
 
@@ -353,7 +351,22 @@ class ServiceSweep {
   }
 
   async #bring(stage: Stage, ordered: Ordered): Promise<Subject> {
-    const { state, sample, row } = ordered;
+    const { state, row } = ordered;
+    const started = await this.#busy.run(async () => {
+      const copy = await this.#start(stage, ordered);
+      if (state.isRewoundOnTheWay) await this.#rewindOnTheWay(ordered, copy);
+      await state.bring(copy);
+      if (!state.isRewoundOnTheWay) await untilAtRest(copy, state, state.isReached);
+      return copy;
+    });
+    const report = await this.#untilAtRest(started, state, state.isReached);
+    const copy: Copy = { ...started, baseRunId: (await standingOf(started)).runId };
+    await this.#judgeStart(state, copy, report);
+    row.copies += 1;
+    return { ...ordered, copy, report };
+  }
+
+  async #start(stage: Stage, { state, sample }: Ordered): Promise<Copy> {
     const number = (this.#copies += 1);
     const policyName = uniqueName(sample.name);
     const edits = [...sample.amounts(number), ...state.edits(sample)];
@@ -367,12 +380,20 @@ class ServiceSweep {
     }
     if (state.fault !== null)
       stage.sandbox.addFault({ ...state.fault, id: faultOf(draft), when: { reference: `${draft.name}.*` } });
-    const copy: Copy = { ...draft, stage, baseRunId: await start(stage, draft) };
-    await state.bring(copy);
-    const report = await untilAtRest(copy, state, state.isReached);
-    await this.#judgeStart(state, copy, report);
-    row.copies += 1;
-    return { ...ordered, copy, report };
+    return { ...draft, stage, baseRunId: await start(stage, draft) };
+  }
+
+  /** In the middle of whatever it is doing, be it a write, the run is rewound or ended and started again. */
+  async #rewindOnTheWay({ row, dice }: Ordered, copy: Copy): Promise<void> {
+    for (let times = 0; times < REWINDS_ON_THE_WAY; times += 1) {
+      await sleep(dice.below(ON_THE_WAY_MS));
+      if (dice.isHit(0.7)) await this.#rewindSomewhere({ copy, row, dice });
+      else {
+        await terminate(copy, 'to start it again');
+        row.starts += 1;
+        await start(copy.stage, copy);
+      }
+    }
   }
 
   /** The state is what it is named for: report and ledger agree, and the ledger shows what must not be done twice. */
@@ -583,7 +604,7 @@ class ServiceSweep {
     const known = await this.#untilAtRest(copy, { isOpen: null }, (now) => isSame(now) || asksAbout(now));
     if (isSame(known)) return;
     for (const { id: item, withdrawalId } of later) {
-      const word = { by: 'sweep', atMs: Date.now(), item, recordId: withdrawalId ?? '' };
+      const word = { by: 'sweep', atMs: this.#clock.wallMs(), item, recordId: withdrawalId ?? '' };
       await say(copy, { ...word, kind: 'executed' });
     }
     await wake(copy);
@@ -593,14 +614,14 @@ class ServiceSweep {
   /** What failed after it was accepted, and what was cancelled, is never sent again by itself: only by a word. */
   async #sayTheWord(subject: Subject): Promise<void> {
     const { state, copy, row, report } = subject;
-    const said = { by: 'sweep', atMs: Date.now() };
+    const said = { by: 'sweep', atMs: this.#clock.wallMs() };
     if (state.name === 'cancelled') await say(copy, { ...said, kind: 'go-on' });
     else {
       await this.#rewindSomewhere(subject);
       await this.#untilAtRest(copy, state, (now) => difference(state, report, now) === null);
       row.unchanged += 1;
       for (const payment of report.payments.filter(({ outcome }) => outcome === 'NOT_PAID')) {
-        const fenceUntilMs = Date.now() + 86_400_000;
+        const fenceUntilMs = this.#clock.wallMs() + 86_400_000;
         const { id: item } = payment;
         await say(copy, { ...said, kind: 'pay again', item, generation: 2, reason: 'sweep', fenceUntilMs });
       }
@@ -616,7 +637,10 @@ class ServiceSweep {
     return this.#rewindAny({ client, workflowId, runId: baseRunId, row, dice, from: 0 });
   }
 
-  async #rewindSomewhere({ copy, row, dice }: Subject, of?: string): Promise<string> {
+  async #rewindSomewhere(
+    { copy, row, dice }: Pick<Subject, 'copy' | 'row' | 'dice'>,
+    of?: string,
+  ): Promise<string> {
     const { client } = copy.stage.temporal;
     const { workflowId } = copy;
     const runId = of ?? (await standingOf(copy)).runId;
@@ -680,6 +704,9 @@ class ServiceSweep {
   }
 }
 
+/** A run that nobody disturbs takes about a second. */
+const ON_THE_WAY_MS = 400;
+const REWINDS_ON_THE_WAY = 3;
 /** Of a state whose rewinds wait in doubt: its events are shared by so many, which wait side by side. */
 const COPIES_FOR_EVENTS = 8;
 
