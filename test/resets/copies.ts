@@ -65,17 +65,23 @@ export async function start(stage: Stage, { workflowId, input }: Draft): Promise
   return handle.firstExecutionRunId;
 }
 
-export async function standingOf(copy: Copy): Promise<Standing> {
-  const { runId, status } = await copy.stage.temporal.client.workflow.getHandle(copy.workflowId).describe();
-  return { runId, isOpen: status.name === 'RUNNING', status: status.name };
+export function standingOf(copy: Copy): Promise<Standing> {
+  return patiently(async () => {
+    const { runId, status } = await copy.stage.temporal.client.workflow.getHandle(copy.workflowId).describe();
+    return { runId, isOpen: status.name === 'RUNNING', status: status.name };
+  });
 }
 
 /** The newest run's report. A run that is replaced in this very moment is asked again. */
-export async function reportOf(copy: Copy): Promise<Report> {
-  const handle = copy.stage.temporal.client.workflow.getHandle(copy.workflowId);
+export function reportOf(copy: Copy): Promise<Report> {
+  return patiently(() => copy.stage.temporal.client.workflow.getHandle(copy.workflowId).query(reportQuery));
+}
+
+/** A question that changes nothing, asked again when a busy server does not answer it. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await handle.query(reportQuery);
+      return await ask();
     } catch (error) {
       if (tries === 5) throw error;
       await sleep(200 * tries);

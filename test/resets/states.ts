@@ -290,7 +290,8 @@ export function faultOf(draft: Draft): string {
   return `of ${draft.name}`;
 }
 
-function failedBy(code: string): State['isReached'] {
+/** A run that has ended so, with a problem of this code. */
+export function failedBy(code: string): State['isReached'] {
   return ({ status, problems }) =>
     (status === 'FAILED' || status === 'PARTIAL') && problems.some((problem) => problem.code === code);
 }

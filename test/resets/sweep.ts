@@ -28,7 +28,7 @@ import { draftCopy, planOf, reportOf, standingOf, start, terminate, type Copy } 
 import { MovedClock } from './moved-clock.ts';
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, textsOf, type Sample } from './samples.ts';
-import { STATES, easeAll, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
+import { STATES, easeAll, failedBy, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
 
 /** What a service keeps under a key besides successes, and whether its lists show our tags. */
 export type Service = {
@@ -52,8 +52,8 @@ export type SweepOptions = {
   readonly seed: number;
   readonly services: readonly Service[];
   /**
-   * `some`: each state of each sample on one of the services, all events where rewinds are quick. `all`: everything
-   * on each service.
+   * `some`: each state of each sample on one of the services, at every moment where rewinds are quick, at two where they
+   * wait in doubt. `all`: at every event, with signals and without, on each service.
    */
   readonly extent: 'some' | 'all';
   /** Only states and samples whose names contain this, and only the service of this number in `services`. */
@@ -144,12 +144,21 @@ function undone(rows: readonly Row[]): readonly string[] {
 
 /** One for each core, and one more, because most copies wait. */
 const SERVICES_AT_ONCE = 3;
+const LOOKS_AT_LEAST_EVERY_MS = 3_000;
 /** Runs that are begun or rewound at one moment on one service: more of them only make each other late. */
 const BUSY_AT_ONCE = 6;
 /** A rewound run that has not come to rest by then waits for time to pass, and no longer keeps others back. */
 const BUSY_FOR_MS = 2_500;
-/** Twice a doubt, should the clocks not have gone forward; the rest is for a slow machine. */
-const AT_REST_WITHIN_MS = 200_000;
+/** A copy that waits for time to pass waits at most this long for the others. */
+const WAITS_FOR_MS = 15_000;
+/** A run that works for longer on one thing is stuck, and no reason not to go on. */
+const WORKS_FOR_MS = 60_000;
+/** A doubt is over after two moves of the clocks; what has not come to rest after so many, and so long, never will. */
+const HOPELESS_AFTER_MOVES = 12;
+const HOPELESS_AFTER_MS = 60_000;
+const LOST_AFTER_MS = 15 * 60_000;
+/** Whoever comes into a state waits for no doubt; this is for a slow machine. */
+const IN_ITS_STATE_WITHIN_MS = 200_000;
 /** Doubt of a trade or a payment is over by then: an attempt, a token's life, and `settle_doubt` of the stage. */
 const DOUBT_MS = 70_000;
 const PACE_MS = 500;
@@ -209,8 +218,10 @@ class ServiceSweep {
   #copies = 0;
   readonly #names: string[] = [];
   readonly #clock = new MovedClock();
-  /** Copies that are not busy and not at rest. */
-  readonly #waiting = new Set<Copy>();
+  /** Copies that are not at rest, and since when. */
+  readonly #waiting = new Map<Copy, number>();
+  #moves = 0;
+  #lastMoveAt = 0;
   #idlePaces = 0;
 
   constructor(options: SweepOptions, service: Service, index: number, rows: readonly Row[]) {
@@ -232,11 +243,12 @@ class ServiceSweep {
       balances: { ...PLENTY, ...BOUGHT },
       rates: RATES.usual,
     });
-    let pacer: NodeJS.Timeout | undefined;
+    const pacing = new AbortController();
+    let pacer: Promise<void> | undefined;
     try {
       stage.sandbox.putAccounts(troubledAccounts('refuse'));
       await stage.startWorker({ clock: this.#clock, interceptors: this.#clock.interceptors });
-      pacer = setInterval(() => this.#passTimeWhenIdle(stage), PACE_MS);
+      pacer = this.#pace(stage, pacing.signal);
       const subjects = await this.#bringAll(stage);
       this.#tell(`${subjects.length} copies stand${this.#moved()}`);
       await this.#rewindAll(stage, subjects);
@@ -249,7 +261,8 @@ class ServiceSweep {
       this.#judgeLedger(stage);
       await Promise.all(subjects.map(({ copy }) => terminate(copy, 'the sweep is over')));
     } finally {
-      clearInterval(pacer);
+      pacing.abort();
+      await pacer;
       await stage.close();
     }
   }
@@ -266,15 +279,40 @@ class ServiceSweep {
       this.#fail(null, 'at the end', `The ledger has ${all} movements, the copies have ${count}.`);
   }
 
-  /** Some copies wait in doubt, and nobody else is at work: the doubt need not be waited for. */
-  #passTimeWhenIdle(stage: Stage): void {
+  async #pace(stage: Stage, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(PACE_MS);
+      // A question that a busy server does not answer is asked again at the next pace.
+      await this.#passTimeWhenIdle(stage).catch(() => undefined);
+    }
+  }
+
+  /**
+   * Some copies wait in doubt, and nobody else is at work: the doubt need not be waited for. Where others would be at work
+   * for long, they are held up for it: the clocks must not jump in the middle of a request.
+   */
+  async #passTimeWhenIdle(stage: Stage): Promise<void> {
+    if (this.#waiting.size === 0) this.#busy.release();
+    const now = performance.now();
+    const since = Math.max(Math.min(...this.#waiting.values()), this.#lastMoveAt);
+    if (now - since > WAITS_FOR_MS) this.#busy.hold();
     this.#idlePaces = this.#busy.isIdle() && this.#waiting.size > 0 ? this.#idlePaces + 1 : 0;
     if (this.#idlePaces < IDLE_PACES) return;
     // What did not help soon needs something else: it is left alone for longer.
     this.#idlePaces = -IDLE_PACES;
+    // On a slow machine a run may be between quote and trade, which a jump would spoil.
+    if (now - since < WORKS_FOR_MS && (await this.#isAnyAtWork())) return;
+    this.#lastMoveAt = now;
+    this.#moves += 1;
     this.#clock.advance(DOUBT_MS);
     stage.sandbox.clock.advance(DOUBT_MS);
-    for (const copy of this.#waiting) void wake(copy);
+    await Promise.all([...this.#waiting.keys()].map(wake));
+    this.#busy.release();
+  }
+
+  async #isAnyAtWork(): Promise<boolean> {
+    const reports = await Promise.all([...this.#waiting.keys()].map(reportOf));
+    return reports.some(({ status }) => status === 'RUNNING');
   }
 
   #moved(): string {
@@ -288,9 +326,14 @@ class ServiceSweep {
     state: { readonly isOpen: boolean | null },
     isRight: (report: Report) => boolean,
   ): Promise<Report> {
-    this.#waiting.add(copy);
+    const startedAt = performance.now();
+    const movesBefore = this.#moves;
+    const isLost = (): boolean =>
+      performance.now() - startedAt >
+      (this.#moves - movesBefore > HOPELESS_AFTER_MOVES ? HOPELESS_AFTER_MS : LOST_AFTER_MS);
+    this.#waiting.set(copy, startedAt);
     try {
-      return await untilAtRest(copy, state, isRight);
+      return await untilAtRest(copy, state, isRight, isLost);
     } finally {
       this.#waiting.delete(copy);
     }
@@ -336,18 +379,22 @@ class ServiceSweep {
   #shares(state: State, index: number): readonly Share[] {
     const both = this.#options.extent === 'all';
     const special = (...list: Special[]): Share => ({ kind: 'special', list });
-    if (!state.waitsAfterRewind) return [{ kind: 'events', nth: 0, of: 1, both }, special(...SPECIAL)];
+    // A task's start and its end lead back to the same moment: the tests take one of the two.
+    const events: Share = both
+      ? { kind: 'events', nth: 0, of: 1, both }
+      : { kind: 'events', nth: index % 2, of: 2, both };
+    if (!state.waitsAfterRewind) return [events, special(...SPECIAL)];
     if (!both) {
       const one = SPECIAL[(index + this.#index) % SPECIAL.length] ?? { kind: 'start again' };
       return [{ kind: 'an event', half: 'earlier' }, { kind: 'an event', half: 'later' }, special(one)];
     }
-    const events = Array.from({ length: COPIES_FOR_EVENTS }, (_, nth): Share => ({
+    const shares = Array.from({ length: COPIES_FOR_EVENTS }, (_, nth): Share => ({
       kind: 'events',
       nth,
       of: COPIES_FOR_EVENTS,
       both,
     }));
-    return [...events, ...SPECIAL.map((one) => special(one))];
+    return [...shares, ...SPECIAL.map((one) => special(one))];
   }
 
   async #bring(stage: Stage, ordered: Ordered): Promise<Subject> {
@@ -356,10 +403,13 @@ class ServiceSweep {
       const copy = await this.#start(stage, ordered);
       if (state.isRewoundOnTheWay) await this.#rewindOnTheWay(ordered, copy);
       await state.bring(copy);
-      if (!state.isRewoundOnTheWay) await untilAtRest(copy, state, state.isReached);
+      const until = Date.now() + IN_ITS_STATE_WITHIN_MS;
+      if (!state.isRewoundOnTheWay) await untilAtRest(copy, state, state.isReached, () => Date.now() > until);
       return copy;
     });
-    const report = await this.#untilAtRest(started, state, state.isReached);
+    const report = state.isRewoundOnTheWay
+      ? await this.#untilComplete(started, row)
+      : await this.#untilAtRest(started, state, state.isReached);
     const copy: Copy = { ...started, baseRunId: (await standingOf(started)).runId };
     await this.#judgeStart(state, copy, report);
     row.copies += 1;
@@ -443,11 +493,10 @@ class ServiceSweep {
       const place = dice.pick(share.half === 'earlier' ? places.slice(0, half) : places.slice(half));
       return [{ kind: 'reset', place, withSignals: dice.isHit(0.5) }];
     }
-    // A task's start and its end lead back to the same moment: one goes with signals, the other without.
     const mine = places.map((place, nth): Rewinding & { readonly kind: 'reset' } => ({
       kind: 'reset',
       place,
-      withSignals: (nth + this.#index) % 2 === 0,
+      withSignals: (Math.floor(nth / 2) + this.#index) % 2 === 0,
     }));
     return mine
       .filter((_rewinding, nth) => nth % share.of === share.nth)
@@ -455,27 +504,29 @@ class ServiceSweep {
   }
 
   async #rewindOnce(subject: Subject, rewinding: Rewinding): Promise<void> {
-    const { state, copy, row, report } = subject;
-    const { sandbox } = copy.stage;
-    const before = recordsOf(copy.name, sandbox.ledger());
-    const runIds = await this.#busy.run(async () => {
-      const made = await this.#carryOut(subject, rewinding);
-      if (made === null) return null;
-      const rest = untilAtRest(copy, state, (now) => difference(state, report, now) === null);
-      rest.catch(() => undefined);
-      await Promise.race([rest, sleep(BUSY_FOR_MS, undefined, { ref: false })]);
-      return made;
+    const { copy, row } = subject;
+    const isDone = await this.#leavesLedger(copy, () => this.#comesToTheSame(subject, rewinding));
+    if (isDone) row.unchanged += 1;
+  }
+
+  /** False when Temporal does not take the event. @throws when the report is not the same again */
+  async #comesToTheSame(subject: Subject, rewinding: Rewinding): Promise<boolean> {
+    const { state, copy, report } = subject;
+    const rewound = await this.#busy.run(async () => {
+      const runIds = await this.#carryOut(subject, rewinding);
+      if (runIds === null) return null;
+      const rest = this.#untilAtRest(copy, state, (now) => difference(state, report, now) === null);
+      await Promise.race([rest.catch(() => undefined), sleep(BUSY_FOR_MS, undefined, { ref: false })]);
+      return { runIds, rest };
     });
-    if (runIds === null) return;
-    const now = await this.#untilAtRest(copy, state, (next) => difference(state, report, next) === null);
+    if (rewound === null) return false;
+    const now = await rewound.rest;
     const { runId } = await standingOf(copy);
-    if (!runIds.includes(runId))
-      throw new Error(`${runId} is not the run that was made; that is ${runIds.join()}.`);
-    throwAll(disagreements(now, sandbox.ledger(), { foreignRecords: state.name === 'held: person' }));
-    const after = recordsOf(copy.name, sandbox.ledger());
-    if (!isDeepStrictEqual(after, before))
-      throw new Error(`The ledger has changed:\n${JSON.stringify(before)}\n${JSON.stringify(after)}`);
-    row.unchanged += 1;
+    if (!rewound.runIds.includes(runId))
+      throw new Error(`${runId} is not the run that was made; that is ${rewound.runIds.join()}.`);
+    const foreignRecords = state.name === 'held: person';
+    throwAll(disagreements(now, copy.stage.sandbox.ledger(), { foreignRecords }));
+    return true;
   }
 
   /** The new Temporal runs, one of which is now the newest; null when Temporal does not take the event. */
@@ -553,6 +604,7 @@ class ServiceSweep {
     const { sandbox } = copy.stage;
     if (state.goesOnBy === null) return;
     const { goesOnBy } = state;
+    if (state.name === 'failed: payment returned') await this.#staysUnpaid(subject);
     await this.#busy.run(async () => {
       await state.ease(copy);
       if (goesOnBy === 'word') await this.#sayTheWord(subject);
@@ -561,9 +613,8 @@ class ServiceSweep {
       else await this.#rewindToStart(subject);
       await sleep(BUSY_FOR_MS / 2);
     });
-    const isDone = ({ status }: Report): boolean => status === 'COMPLETED';
     const paidAgain = state.name === 'failed: payment returned';
-    const complete = await this.#untilAtRest(copy, { isOpen: false }, isDone);
+    const complete = await this.#untilComplete(copy, row);
     const plan = await planOf(copy);
     if ('refused' in plan) throw new Error(`It is complete without a plan: ${plan.refused}`);
     const ledger = sandbox.ledger();
@@ -575,12 +626,35 @@ class ServiceSweep {
     lessThanBefore(report, complete);
     row.completed += 1;
 
-    const before = recordsOf(copy.name, sandbox.ledger());
-    await this.#busy.run(() => this.#rewindSomewhere(subject));
-    await this.#untilSameAgain(copy, complete);
-    if (!isDeepStrictEqual(recordsOf(copy.name, sandbox.ledger()), before))
-      throw new Error('What was complete was rewound, and the ledger has changed.');
+    await this.#leavesLedger(copy, async () => {
+      await this.#busy.run(() => this.#rewindSomewhere(subject));
+      await this.#untilSameAgain(copy, complete);
+    });
     row.unchanged += 1;
+  }
+
+  /** Complete. Where the jumps of the clocks have used up its quotes, it is started again by a word, as its report says. */
+  async #untilComplete(copy: Copy, row: Row): Promise<Report> {
+    for (let tries = 1; ; tries += 1) {
+      const mayGoOn = (report: Report): boolean => tries < 4 && failedBy('QUOTES_USED_UP')(report);
+      const isRight = (report: Report): boolean => report.status === 'COMPLETED' || mayGoOn(report);
+      const report = await this.#untilAtRest(copy, { isOpen: false }, isRight);
+      if (report.status === 'COMPLETED') return report;
+      await say(copy, { by: 'sweep', atMs: this.#clock.wallMs(), kind: 'go-on' });
+      row.starts += 1;
+      await start(copy.stage, copy);
+    }
+  }
+
+  /** @throws when the ledger shows anything else of the run than before `work` */
+  async #leavesLedger<T>(copy: Copy, work: () => Promise<T>): Promise<T> {
+    const { sandbox } = copy.stage;
+    const before = recordsOf(copy.name, sandbox.ledger());
+    const result = await work();
+    const after = recordsOf(copy.name, sandbox.ledger());
+    if (!isDeepStrictEqual(after, before))
+      throw new Error(`The ledger has changed:\n${JSON.stringify(before)}\n${JSON.stringify(after)}`);
+    return result;
   }
 
   /**
@@ -612,22 +686,27 @@ class ServiceSweep {
   }
 
   /** What failed after it was accepted, and what was cancelled, is never sent again by itself: only by a word. */
-  async #sayTheWord(subject: Subject): Promise<void> {
-    const { state, copy, row, report } = subject;
+  async #sayTheWord({ state, copy, row, report }: Subject): Promise<void> {
     const said = { by: 'sweep', atMs: this.#clock.wallMs() };
     if (state.name === 'cancelled') await say(copy, { ...said, kind: 'go-on' });
     else {
-      await this.#rewindSomewhere(subject);
-      await this.#untilAtRest(copy, state, (now) => difference(state, report, now) === null);
-      row.unchanged += 1;
-      for (const payment of report.payments.filter(({ outcome }) => outcome === 'NOT_PAID')) {
+      for (const { id: item } of report.payments.filter(({ outcome }) => outcome === 'NOT_PAID')) {
         const fenceUntilMs = this.#clock.wallMs() + 86_400_000;
-        const { id: item } = payment;
         await say(copy, { ...said, kind: 'pay again', item, generation: 2, reason: 'sweep', fenceUntilMs });
       }
     }
     row.starts += 1;
     await start(copy.stage, copy);
+  }
+
+  /** Though the account would take the money by now, no rewind sends it again: nobody has said so. */
+  async #staysUnpaid(subject: Subject): Promise<void> {
+    const { state, copy, row, report } = subject;
+    await this.#leavesLedger(copy, async () => {
+      await this.#busy.run(() => this.#rewindSomewhere(subject));
+      await this.#untilAtRest(copy, state, (now) => difference(state, report, now) === null);
+    });
+    row.unchanged += 1;
   }
 
   /** Back to where the run had not read its plan yet, so that everything is decided again. */
@@ -708,12 +787,13 @@ class ServiceSweep {
 const ON_THE_WAY_MS = 400;
 const REWINDS_ON_THE_WAY = 3;
 /** Of a state whose rewinds wait in doubt: its events are shared by so many, which wait side by side. */
-const COPIES_FOR_EVENTS = 8;
+const COPIES_FOR_EVENTS = 5;
 
 /** Lets so many works go on at a time. */
 class Gate {
   readonly #width: number;
   #free: number;
+  #isHeld = false;
   readonly #waiting: (() => void)[] = [];
 
   constructor(width: number) {
@@ -725,15 +805,35 @@ class Gate {
     return this.#free === this.#width;
   }
 
+  /** Nothing new begins until `release`. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    this.#letIn();
+  }
+
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await new Promise<void>((resolve) => {
+      this.#waiting.push(resolve);
+      this.#letIn();
+    });
     try {
       return await work();
     } finally {
+      this.#free += 1;
+      this.#letIn();
+    }
+  }
+
+  #letIn(): void {
+    while (!this.#isHeld && this.#free > 0) {
       const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
-      else next();
+      if (next === undefined) return;
+      this.#free -= 1;
+      next();
     }
   }
 }
@@ -743,26 +843,18 @@ async function untilAtRest(
   copy: Copy,
   state: { readonly isOpen: boolean | null },
   isRight: (report: Report) => boolean,
+  isLost: () => boolean,
 ): Promise<Report> {
-  const until = Date.now() + AT_REST_WITHIN_MS;
   for (let tries = 0; ; tries += 1) {
-    const { isOpen, runId } = await standingOf(copy);
+    const { isOpen } = await standingOf(copy);
     if (state.isOpen === null || isOpen === state.isOpen) {
       const report = await reportOf(copy);
       if (isRight(report)) return report;
       if (!isOpen) throw new Error(`It ended otherwise:\n${JSON.stringify(withoutEvidence(report))}`);
     }
-    if (Date.now() > until)
-      throw new Error(`It did not come to rest:\n${JSON.stringify(await reportOf(copy))}`);
-    const pauseMs = Math.min(200 * 1.5 ** tries, 5_000);
-    if (state.isOpen !== false) await sleep(pauseMs);
-    else await Promise.race([ended(copy, runId), sleep(30_000, undefined, { ref: false })]);
+    if (isLost()) throw new Error(`It did not come to rest:\n${JSON.stringify(await reportOf(copy))}`);
+    await sleep(Math.min(200 * 1.5 ** tries, LOOKS_AT_LEAST_EVERY_MS));
   }
-}
-
-async function ended(copy: Copy, runId: string): Promise<void> {
-  const handle = copy.stage.temporal.client.workflow.getHandle(copy.workflowId, runId);
-  await handle.result().catch(() => undefined);
 }
 
 /** In what two reports of the same money differ; null when they do not. */
