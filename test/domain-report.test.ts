@@ -169,6 +169,18 @@ test('evidence keeps the newest two hundred calls', () => {
   assert.equal(state.evidence.at(-1)?.at, '249');
 });
 
+test('the totals tell apart what is paid, what is not, and what a person must decide', () => {
+  const amounts = { first: '1.10', second: '2.20', third: '4.40', fourth: '8.80' };
+  const state = stateOf(
+    Object.entries(amounts).map(([id, value]) => ({ ...PAYMENT, id, amount: { kind: 'fixed', value } })),
+  );
+  const outcomes: readonly PaymentOutcome[] = ['PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING'];
+  for (const [index, record] of state.payments.entries()) record.outcome = outcomes[index] ?? 'PENDING';
+  assert.deepEqual(makeReport(state).totals, [
+    { currency: 'MXN', planned: '16.5', paid: '1.1', notPaid: '2.2', needsHuman: '4.4' },
+  ]);
+});
+
 test('whatever the outcomes, paid, not paid, undecided and pending add up to the plan, per currency', () => {
   const outcome = fc.constantFrom<PaymentOutcome>('PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING');
   const amount = fc

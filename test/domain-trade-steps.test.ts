@@ -87,6 +87,7 @@ test('a leg fixed on its buy side reads what it sold from the other side of the 
 /** What makes a call not fresh, one thing at a time. */
 const NOT_FRESH: readonly (readonly [string, Parameters<typeof context>[0], Partial<LegState>])[] = [
   ['the run was reset', { originalRunId: 'run-0' }, {}],
+  ['the run that made the plan was reset', { attempt: { runId: 'run-2' } }, {}],
   ['another run made the plan', { plan: { pinnedFor: 'run-0' } }, {}],
   ['the attempt is not the first', { attempt: { number: 2 } }, {}],
   ['the plan is older than any restore takes', { plan: { pinnedAtMs: NOW - 30_001 } }, {}],
@@ -442,6 +443,10 @@ test('a worker of another organisation or mode touches nothing, not even by a lo
     assert.equal(named(result), 'wait: configuration');
     assert.equal(problemOf(result), 'CREDENTIALS_DIFFER');
     assert.deepEqual(effects, []);
+    // Nor may the key that it looks with be another organisation's: that one sees nothing, which proves nothing.
+    const blind = trade({}, DOUBTFUL, context({ reader: credentials }));
+    assert.equal(problemOf(blind.result), 'CREDENTIALS_DIFFER');
+    assert.deepEqual(blind.effects, []);
   }
 });
 
@@ -508,3 +513,22 @@ test('doubt does not end while the service says that the first send is still in 
   const booked = trade({ 'send trade': [done(TRADE)] }, half.state, later(47_500));
   assert.equal(booked.result.kind, 'traded');
 });
+
+const NAMED_TRADES: readonly (readonly [string, Answer, boolean])[] = [
+  ['agrees and shows no reference', done({ ...TRADE, id: 'tde_9', clientReferenceId: null }), true],
+  ['carries the leg’s own reference', done({ ...TRADE, id: 'tde_9' }), true],
+  ['carries another reference', done({ ...TRADE, clientReferenceId: 'p.2026-11-21.other' }), false],
+  ['sold another amount', done({ ...TRADE, clientReferenceId: null, sellAmount: '999.99' }), false],
+  ['is of another pair', done({ ...TRADE, clientReferenceId: null, buyCurrency: 'BRL' }), false],
+  ['is not to be found', failed('TRADE_NOT_FOUND'), false],
+];
+for (const [what, answer, adopted] of NAMED_TRADES)
+  test(`a person names a trade that ${what}: ${adopted ? 'adopted' : 'asked again'}`, () => {
+    const word = { kind: 'executed', item: LEG.id, recordId: 'tde_9', by: 'ana', atMs: NOW } as const;
+    for (const act of [trade, quote]) {
+      const { result, effects } = act({ 'read words': [[word]], 'fetch trade': [answer] }, DOUBTFUL);
+      assert.equal(named(result), adopted ? 'traded' : 'wait: person');
+      if (!adopted) assert.equal(problemOf(result), 'DECISION_UNPROVEN');
+      assert.ok(!kindsOf(effects).some((kind) => kind === 'send trade' || kind === 'send quote'));
+    }
+  });

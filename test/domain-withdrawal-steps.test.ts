@@ -76,6 +76,7 @@ test('a fresh payment is sent once, without a look, under its reference', () => 
 test('a payment that this history may not know of is looked for, then sent under the same key', () => {
   const rows: readonly (readonly [string, Context, Partial<PaymentState>])[] = [
     ['the run was reset', context({ originalRunId: 'run-0' }), {}],
+    ['the run that made the plan was reset', context({ attempt: { runId: 'run-2' } }), {}],
     ['another run made the plan', context({ plan: { pinnedFor: 'run-0' } }), {}],
     ['the attempt is not the first', context({ attempt: { number: 2 } }), {}],
     ['it was sent before', context(), { sent: true, knownIn: 'run-1' }],
@@ -474,3 +475,36 @@ test('a record that answered another payment of the run could not be this one', 
   const { result } = pay({ 'sweep withdrawals': [seen(twin)], 'send withdrawal': [answer] }, DOUBTFUL, ctx);
   assert.equal(named(result), 'not paid');
 });
+
+const NAMED = { kind: 'executed', item: PAYMENT.id, recordId: 'wtd_9', by: 'ana', atMs: NOW } as const;
+const UNTAGGED: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null };
+/** What a person's naming a record comes to: the record as the service shows it, and ids that other payments have. */
+const NAMINGS: readonly (readonly [string, Answer, readonly string[], string | null])[] = [
+  ['agrees and shows no tag', done(UNTAGGED), [], null],
+  ['carries the payment’s own tag', done({ ...UNTAGGED, tag: PAYMENT.reference }), [], null],
+  ['shows no account', done({ ...UNTAGGED, withdrawalAccountId: null }), [], null],
+  ['is of another amount', done({ ...UNTAGGED, withdrawalAmount: '17250.01' }), [], 'DECISION_UNPROVEN'],
+  ['is in another currency', done({ ...UNTAGGED, currency: 'USD' }), [], 'DECISION_UNPROVEN'],
+  ['went to another account', done({ ...UNTAGGED, withdrawalAccountId: 'wac_X' }), [], 'DECISION_UNPROVEN'],
+  ['carries another tag', done({ ...UNTAGGED, tag: 'p.2026-11-21.other' }), [], 'DECISION_UNPROVEN'],
+  ['answered another payment', done(UNTAGGED), ['wtd_9'], 'DECISION_UNPROVEN'],
+  ['is not to be found', failed('WITHDRAWAL_NOT_FOUND'), [], 'DECISION_UNPROVEN'],
+  ['cannot be read', NO_ANSWER, [], 'DECISION_UNPROVEN'],
+];
+for (const [what, answer, otherWithdrawalIds, code] of NAMINGS)
+  test(`a person names a record that ${what}: ${code === null ? 'adopted' : 'asked again'}`, () => {
+    const script = { 'read words': [[NAMED]], 'fetch withdrawal': [answer] };
+    // The list shows the record too, when there is one.
+    const listed = 'kind' in answer && answer.kind === 'DONE' ? [answer.value as Withdrawal] : [];
+    for (const look of [seen<Withdrawal>(), seen(...listed)]) {
+      const { result, effects } = pay(
+        { ...script, 'sweep withdrawals': [look] },
+        DOUBTFUL,
+        context({ otherWithdrawalIds }),
+      );
+      if (code === null) assert.equal(result.kind === 'accepted' && result.accepted.withdrawalId, 'wtd_9');
+      else assert.equal(named(result), 'wait: person');
+      if (code !== null && look.records.length === 0) assert.equal(problemOf(result), code);
+      assert.deepEqual(sentAs(effects), []);
+    }
+  });

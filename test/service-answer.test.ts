@@ -114,6 +114,23 @@ test('whatever is not exactly a success or a whole error is unknown', () => {
   }
 });
 
+test('a reply that does not fit is never quoted: it may hold a beneficiary', () => {
+  const beneficiary = 'Ana Ruiz, Calle 5';
+  const bodies: readonly Answered[] = [
+    { body: { data: { ...WIRE_TRADE, executedAmount: beneficiary } } },
+    { body: { data: { beneficiary } } },
+    { raw: `{"data":"${beneficiary}` },
+    { status: 400, body: { error: beneficiary } },
+    { status: 500, headers: { 'content-type': 'text/html' }, raw: `<p>${beneficiary}</p>` },
+    { raw: `{"${beneficiary}":1,"${beneficiary}":2}` },
+  ];
+  for (const answered of bodies) {
+    const reply = read(answered);
+    assert.equal(reply.kind, 'UNKNOWN');
+    assert.ok(!JSON.stringify(reply).includes('Ruiz'), JSON.stringify(reply));
+  }
+});
+
 test('the end of an API version says since when and where to go', () => {
   const reply = read({
     status: 410,

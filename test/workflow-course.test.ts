@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Plan } from '../domain/plan.ts';
-import { makeReport, newRunState } from '../domain/report.ts';
+import { adoptPlan, makeReport, newRunState, takeOver } from '../domain/report.ts';
 import type { Problem } from '../domain/stepper.ts';
 import { NEW_LEG } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
@@ -176,4 +176,47 @@ test('a run that only follows what was accepted leaves a history that has grown 
   });
   await assert.rejects(() => new Course(INPUT, state, world).complete(), HistoryIsLong);
   assert.equal(polls, 1);
+});
+
+test('a plan that was made from another text of the policy is not carried out', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const plan = { ...PLAN, policy: { ...POLICY, text: 'policy: 1 # and more' } };
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan }),
+    requestQuote: () => assert.fail('Nothing is to be sent.'),
+  });
+  await assert.rejects(() => new Course(INPUT, state, world).complete(), { code: 'POLICY_CHANGED' });
+});
+
+test('a cancel by Temporal’s own button is kept as a word, once, before anything is sent', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const kept: string[] = [];
+  const world = ports({
+    recordWord: async ({ word }) => void kept.push(word.kind),
+    requestQuote: async () => {
+      kept.push('quote');
+      return { step: { kind: 'traded', state: NEW_LEG, traded: TRADED }, evidence: [] };
+    },
+  });
+  const course = new Course(INPUT, state, world);
+  course.cancel();
+  await course.complete();
+  assert.deepEqual(kept, ['cancel', 'quote']);
+  assert.equal(makeReport(state).payments[0]?.outcome, 'NOT_PAID');
+});
+
+test('a run that was reset hands on as its own only what it has learned since: the run before may have sent more', () => {
+  const knownTo = (runId: string) => {
+    const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    adoptPlan(before, PLAN);
+    for (const record of before.legs) record.state = { ...NEW_LEG, knownIn: runId, knownSinceMs: NOW };
+    for (const record of before.payments) record.state = { ...NEW_PAYMENT, knownIn: runId };
+    const carried = new Course(INPUT, before, ports({ originalRunId: 'run-1', runId: 'run-2' })).handOn();
+    const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    adoptPlan(after, PLAN);
+    takeOver(after, carried, 'run-3');
+    return [...after.legs, ...after.payments].map(({ state }) => state.knownIn);
+  };
+  assert.deepEqual(knownTo('run-1'), ['run-1', 'run-1']);
+  assert.deepEqual(knownTo('run-2'), ['run-3', 'run-3']);
 });

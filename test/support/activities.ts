@@ -1,0 +1,120 @@
+/**
+ * Runs activities without Temporal, against a service of scripted answers: what an attempt is and what the service says
+ * is data, what the worker asked of the service is the result.
+ */
+import { asyncLocalStorage, type Context, type Info } from '@temporalio/activity';
+import type { Deps } from '../../activities/deps.ts';
+import type { Page } from '../../domain/records.ts';
+import type { Reply } from '../../domain/reply.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service-facts.ts';
+import type { Word } from '../../domain/words.ts';
+import type { ServiceClient } from '../../service/client.ts';
+import { NOW, QUOTE, TRADE, WITHDRAWAL, context, done } from './scripts.ts';
+
+/** One request: the operation, and what it was called with. */
+export type Request = { readonly operation: string; readonly asked: unknown };
+
+type Scripted = Partial<
+  Pick<
+    ServiceClient,
+    | 'balances'
+    | 'createQuote'
+    | 'createTrade'
+    | 'createWithdrawal'
+    | 'trade'
+    | 'withdrawal'
+    | 'listTrades'
+    | 'listWithdrawals'
+    | 'listWithdrawalAccounts'
+    | 'organisation'
+  >
+>;
+
+/** One whole page, and no further one. */
+export function page<T>(...items: readonly T[]): Reply<Page<T>> {
+  return done({ items, nextCursor: null, prevCursor: null });
+}
+
+/** A client that answers by script, and plain sailing where there is none; what it is asked is added to `requests`. */
+export function client(requests: Request[], scripted: Scripted = {}): ServiceClient {
+  const { mode, organisation, keyName } = context().credentials;
+  const plain = {
+    balances: async () =>
+      done({ aggregateUsd: '1', balances: [{ currency: 'MXN', withdrawable: '17250', total: '17250' }] }),
+    createQuote: async () => done(QUOTE),
+    createTrade: async () => done(TRADE),
+    createWithdrawal: async () => done(WITHDRAWAL),
+    trade: async () => done({ kind: 'WHOLE' as const, record: TRADE }),
+    withdrawal: async () => done({ kind: 'WHOLE' as const, record: WITHDRAWAL }),
+    listTrades: async () => page(),
+    listWithdrawals: async () => page(),
+    listWithdrawalAccounts: async () => page(),
+  };
+  const { organisation: other, ...operations } = { ...plain, ...scripted };
+  const noted = Object.entries(operations).map(([operation, answer]) => [
+    operation,
+    (asked: unknown) => {
+      requests.push({ operation, asked });
+      return (answer as (asked: unknown) => unknown)(asked);
+    },
+  ]);
+  return {
+    mode,
+    organisation: other ?? organisation,
+    keyName,
+    ...Object.fromEntries(noted),
+  } as ServiceClient;
+}
+
+/** What a worker is given; its clock stands at `NOW` unless the test moves it. */
+export function worker(scripted: Scripted = {}, more: Partial<Deps> & { words?: Deps['words'] } = {}) {
+  const requests: Request[] = [];
+  const service = client(requests, scripted);
+  const never = () => Promise.reject(new Error('Nothing asks for this here.'));
+  const deps: Deps = {
+    service,
+    reader: service,
+    facts: DEFAULT_SERVICE_FACTS,
+    words: wordsOf(),
+    pins: { start: never, read: never, readEarlier: never },
+    clock: { wallMs: () => NOW, monotonicMs: () => 0 },
+    isCurrentAttempt: async () => true,
+    reached: () => {},
+    ...more,
+  };
+  return { deps, requests, sent: (operation: string) => sentIn(requests, operation) };
+}
+
+/** What people have said. */
+export function wordsOf(...words: readonly Word[]): Deps['words'] {
+  return { read: async () => words, record: () => Promise.reject(new Error('Nobody says anything here.')) };
+}
+
+function sentIn(requests: readonly Request[], operation: string): readonly unknown[] {
+  return requests.filter((request) => request.operation === operation).map(({ asked }) => asked);
+}
+
+/** Which attempt of an activity runs. */
+export type AttemptInfo = {
+  readonly runId?: string;
+  readonly attempt?: number;
+  readonly scheduledAtMs?: number;
+  readonly signal?: AbortSignal;
+};
+
+/** Runs `work` as an attempt of an activity: the first one, of the run that made the plan, unless it is said otherwise. */
+export function inActivity<T>(attempt: AttemptInfo, work: () => Promise<T>): Promise<T> {
+  const { runId = 'run-1', attempt: number = 1, scheduledAtMs = NOW, signal } = attempt;
+  const info: Partial<Info> = {
+    activityId: 'activity',
+    attempt: number,
+    currentAttemptScheduledTimestampMs: scheduledAtMs,
+    workflowExecution: { workflowId: 'sandbox/p.2026-11-21', runId },
+  };
+  const current = {
+    info,
+    cancellationSignal: signal ?? new AbortController().signal,
+    heartbeat: () => {},
+  };
+  return asyncLocalStorage.run(current as unknown as Context, work);
+}
