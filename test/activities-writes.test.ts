@@ -22,6 +22,7 @@ import { LEG, NOW, NO_ANSWER, PAYMENT, TRADE, WITHDRAWAL, context, done, failed 
 const HEAD = { plan: context().plan, originalRunId: 'run-1', runStartedAtMs: NOW - 2_000 };
 const QUOTED: LegState = {
   ...NEW_LEG,
+  knownIn: 'run-1',
   quote: { id: 'qte_1', sellAmount: '1000.00', buyAmount: '17250.00', usableUntilMs: NOW + 30_000 },
 };
 const LEG_CALL: LegCall = { ...HEAD, leg: LEG, state: QUOTED, othersAccepted: false };
@@ -73,7 +74,7 @@ test('a trade is sent under one key as long as its quote is the same, and under 
     for (const attempt of ATTEMPTS) {
       const { deps, sent } = worker();
       const quote = { ...QUOTED.quote, id: quoteId } as LegState['quote'];
-      const call = { ...LEG_CALL, state: { ...QUOTED, quote } };
+      const call = { ...LEG_CALL, state: { ...QUOTED, quote, knownIn: attempt.runId ?? 'run-1' } };
       await inActivity(attempt, () => executeTrade(deps)(call));
       for (const request of sent('createTrade'))
         keys.add((request as { idempotencyKey: string }).idempotencyKey);

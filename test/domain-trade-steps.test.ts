@@ -87,7 +87,6 @@ test('a leg fixed on its buy side reads what it sold from the other side of the 
 /** What makes a call not fresh, one thing at a time. */
 const NOT_FRESH: readonly (readonly [string, Parameters<typeof context>[0], Partial<LegState>])[] = [
   ['the run was reset', { originalRunId: 'run-0' }, {}],
-  ['the run that made the plan was reset', { attempt: { runId: 'run-2' } }, {}],
   ['another run made the plan', { plan: { pinnedFor: 'run-0' } }, {}],
   ['the attempt is not the first', { attempt: { number: 2 } }, {}],
   ['the plan is older than any restore takes', { plan: { pinnedAtMs: NOW - 30_001 } }, {}],
@@ -109,7 +108,11 @@ for (const [why, more, state] of NOT_FRESH) {
 }
 
 test('a leg that another run may have traded is in doubt, and gets no new quote before that is settled', () => {
-  for (const more of [{ originalRunId: 'run-0' }, { plan: { pinnedFor: 'run-0' } }]) {
+  for (const more of [
+    { originalRunId: 'run-0' },
+    { attempt: { runId: 'run-2' } },
+    { plan: { pinnedFor: 'run-0' } },
+  ]) {
     const { result, effects } = quote({}, NEW_LEG, context(more));
     assert.equal(named(result), 'wait: doubt');
     assert.ok(result.state.doubt !== null && result.state.doubt.lastSendMs > NOW);

@@ -63,6 +63,6 @@ test('people are told the code and its figures, never the service’s free text,
     'The service answered INTERNAL_ERROR (requiredAmount 17250.00, currency MXN).',
   );
   assert.equal(explain(NO_ANSWER), 'No usable answer: no whole reply within the time limit');
-  assert.equal(explain(NOT_SENT), 'The service could not be reached: no connection (ECONNREFUSED)');
+  assert.equal(explain(NOT_SENT), 'The service was not reached: no connection (ECONNREFUSED)');
   assert.equal(explain(done(null)), 'The service accepted it.');
 });
