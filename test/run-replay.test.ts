@@ -55,6 +55,7 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   reset: /"resetWorkflowFailureInfo"/,
   cancelled: /"eventType":"EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED"/,
   'cancelled-reset': /"resetWorkflowFailureInfo"[^]*"kind":"cancelled"/,
+  'cancelled-in-trade': /"eventType":"EVENT_TYPE_MARKER_RECORDED"/,
   'cancelled-words': /"kind":"cancel"/,
   'several-payments': /("name":"createWithdrawals"[^]*){3}/,
   'paid-again': /supplier~2/,

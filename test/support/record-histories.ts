@@ -1,15 +1,17 @@
 /**
  * Records the histories that `test/run-replay.test.ts` replays: real runs on a real server, each file one history in
- * Temporal's own JSON. To be run again when workflows change on purpose: `node --import tsx test/support/record-histories.ts`
- * (after `npm run build`). Nothing of this machine stays in the files.
+ * Temporal's own JSON. `npm run record-histories` records all of them anew, when workflows change so that they do not
+ * replay any more; `-- NAME …` records only these (names of `RECORDINGS`), and leaves histories of earlier versions as
+ * they are. Nothing of this machine stays in the files.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { Word } from '../../domain/words.ts';
 import { fencesOf } from '../../language/business-date.ts';
-import { recordWord } from '../../operations/words.ts';
+import { readWords, recordWord } from '../../operations/words.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
 import { pinIdOf, wordsIdOf } from '../../workflows/names.ts';
@@ -21,6 +23,7 @@ import { openStage, type Run, type Stage } from './stage.ts';
 const FOLDER = fileURLToPath(new URL('../histories/', import.meta.url));
 /** Stands where the machine and a process stood. */
 const RECORDER = 'recorder';
+const LOOK_EVERY_MS = 100;
 const OF_THIS_MACHINE = new RegExp(`\\d+@${hostname().replaceAll('.', String.raw`\.`)}`, 'g');
 
 /** The moments of `kill-cells.ts` that leave different histories behind. */
@@ -31,28 +34,38 @@ const KILLS: Readonly<Record<string, Cell>> = {
   'killed-unreported': { movement: 'withdrawal', moment: 'the result is reported', side: 'before' },
 };
 
+/** What is recorded side by side; some of it leaves several histories. */
+const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
+  ends: recordEnds,
+  held: recordHeld,
+  reset: recordReset,
+  cancelled: recordCancelled,
+  'cancelled-in-trade': recordCancelledInTrade,
+  'paid-again': recordPaidAgain,
+  resolved: recordResolved,
+  continued: recordContinued,
+  ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
+};
+
 const stage = await openStage({
   rates: { 'USD/MXN': '17.25' },
   settings: { settlementMs: { T1: 4_000, T2: 3_600_000 } },
 });
 await stage.startWorker({ identity: RECORDER });
-await rm(FOLDER, { recursive: true, force: true });
+const asked = process.argv.slice(2);
+if (asked.length === 0) await rm(FOLDER, { recursive: true, force: true });
 await mkdir(FOLDER, { recursive: true });
 try {
   // Alone: what happens to reads happens to all.
-  await recordWaitingPin();
-  await Promise.all([
-    recordEnds(),
-    recordHeld(),
-    recordReset(),
-    recordCancelled(),
-    recordPaidAgain(),
-    recordResolved(),
-    recordContinued(),
-    ...Object.entries(KILLS).map(([name, cell]) => recordKilled(name, cell)),
-  ]);
+  if (isAsked('unseen')) await recordWaitingPin();
+  const wanted = Object.entries(RECORDINGS).filter(([name]) => isAsked(name));
+  await Promise.all(wanted.map(([name, work]) => work(name)));
 } finally {
   await stage.close();
+}
+
+function isAsked(name: string): boolean {
+  return asked.length === 0 || asked.includes(name);
 }
 
 /** What ends by itself, one way or another. */
@@ -120,6 +133,22 @@ async function recordCancelled(): Promise<void> {
   await resetToPoint(cancelled, 0);
   await cancelled.report();
   await record('cancelled-reset', cancelled);
+}
+
+/** Cancelled while its trade is under way: the word is kept before that has ended. */
+async function recordCancelledInTrade(name: string): Promise<void> {
+  const effect = { kind: 'hold', when: 'before' } as const;
+  const id = stage.sandbox.addFault({ operation: 'createTrade', when: { reference: `${name}.*` }, effect });
+  const run = await start(name);
+  await stage.sandbox.faultHit(id);
+  await run.handle.cancel();
+  const { client } = stage.temporal;
+  // oxlint-disable-next-line no-await-in-loop -- one look after the other
+  while ((await readWords({ client, mode: 'SANDBOX', run: run.name })).length === 0)
+    await delay(LOOK_EVERY_MS);
+  stage.sandbox.clearFaults(id);
+  await run.report();
+  await record(name, run);
 }
 
 async function recordPaidAgain(): Promise<void> {
@@ -195,7 +224,9 @@ async function recordContinued(): Promise<void> {
 }
 
 /** A worker was killed in the cell, and another one went on. */
-async function recordKilled(name: string, cell: Cell): Promise<void> {
+async function recordKilled(name: string): Promise<void> {
+  const cell = KILLS[name];
+  if (cell === undefined) throw new Error(`No cell is chosen for ${name}.`);
   const { run, taskQueue, afterwards } = await killIn(cell, stage, name);
   await stage.startWorker({ identity: RECORDER, env: { CAMBIST_TASK_QUEUE: taskQueue } });
   await Promise.all([afterwards(), run.report()]);
