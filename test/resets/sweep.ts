@@ -6,7 +6,7 @@
  * Each stage has a service of its own that keeps errors and shows tags in its own way. All copies of a stage are rewound
  * side by side; when nothing but time helps any of them, the clocks of worker and service go forward together.
  */
-import { isDeepStrictEqual } from 'node:util';
+import { inspect, isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Plan } from '../../domain/plan.ts';
@@ -164,8 +164,10 @@ const DOUBT_MS = 70_000;
 const PACE_MS = 500;
 const IDLE_PACES = 4;
 
-const PLENTY = { USD: '50000000', EUR: '50000000' } as const;
-const BOUGHT = { MXN: '0', GBP: '0', USDC: '0', BRL: '0' } as const;
+/** Of every currency more than a run sells or pays: where a second payment lacked money, nobody would see that it was sent. */
+const PLENTY = Object.fromEntries(
+  ['USD', 'EUR', 'GBP', 'MXN', 'BRL', 'USDC'].map((currency) => [currency, '50000000']),
+) as Record<string, string>;
 
 /** What is done to one copy, one after the other. */
 type Rewinding =
@@ -235,12 +237,12 @@ class ServiceSweep {
     const stage = await openStage({
       settings: {
         ...this.#service,
-        // What a copy has bought is there for it at once: nobody waits for money that another copy has taken.
+        // Nobody waits for money that another copy has taken.
         boughtMoneyWithdrawable: 'at_trade',
         settlementMs: { IMMEDIATE: 0, T0: 100, T1: 200, T2: 300 },
         maxTradeUsd: '1000000000000',
       },
-      balances: { ...PLENTY, ...BOUGHT },
+      balances: PLENTY,
       rates: RATES.usual,
     });
     const pacing = new AbortController();
@@ -351,7 +353,7 @@ class ServiceSweep {
     stage.sandbox.setBalances(PLENTY);
     const others = ordered.filter(({ sample }) => sample.sweepsAbove === null);
     await Promise.all(others.filter(({ state }) => !state.namesBalances).map(bring));
-    stage.sandbox.setBalances({ ...PLENTY, ...BOUGHT });
+    stage.sandbox.setBalances(PLENTY);
     await Promise.all(others.filter(({ state }) => state.namesBalances).map(bring));
     return subjects;
   }
@@ -383,6 +385,7 @@ class ServiceSweep {
     const events: Share = both
       ? { kind: 'events', nth: 0, of: 1, both }
       : { kind: 'events', nth: index % 2, of: 2, both };
+    if (state.isRewoundOnTheWay && !both) return [events];
     if (!state.waitsAfterRewind) return [events, special(...SPECIAL)];
     if (!both) {
       const one = SPECIAL[(index + this.#index) % SPECIAL.length] ?? { kind: 'start again' };
@@ -650,11 +653,16 @@ class ServiceSweep {
   async #leavesLedger<T>(copy: Copy, work: () => Promise<T>): Promise<T> {
     const { sandbox } = copy.stage;
     const before = recordsOf(copy.name, sandbox.ledger());
-    const result = await work();
+    // Money first: whatever else was wrong is said with it.
+    const [result] = await Promise.allSettled([work()]);
     const after = recordsOf(copy.name, sandbox.ledger());
-    if (!isDeepStrictEqual(after, before))
-      throw new Error(`The ledger has changed:\n${JSON.stringify(before)}\n${JSON.stringify(after)}`);
-    return result;
+    const cause = result.status === 'rejected' ? result.reason : undefined;
+    if (!isDeepStrictEqual(after, before)) {
+      const both = `${JSON.stringify(before)}\n${JSON.stringify(after)}`;
+      throw new Error(`The ledger has changed:\n${both}`, { cause });
+    }
+    if (result.status === 'rejected') throw cause;
+    return result.value;
   }
 
   /**
@@ -755,7 +763,7 @@ class ServiceSweep {
     try {
       await work();
     } catch (error) {
-      this.#fail(of, what, error instanceof Error ? (error.stack ?? error.message) : String(error));
+      this.#fail(of, what, inspect(error));
     }
   }
 
