@@ -220,3 +220,44 @@ test('a run that was reset hands on as its own only what it has learned since: t
   assert.deepEqual(knownTo('run-1'), ['run-1', 'run-1']);
   assert.deepEqual(knownTo('run-2'), ['run-3', 'run-3']);
 });
+
+test('which payment is sent next does not depend on the clock, which a replay may see otherwise', async () => {
+  const payments = ['first', 'second', 'third'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const CANCELLED: Problem = { code: 'CANCELLED', item: null, message: 'It was cancelled.', fix: '--go-on' };
+  /** What the run asks for when the clock moves so far between two looks at it; each payment waits once. */
+  const asks = async (clockStepMs: number): Promise<readonly string[]> => {
+    const asked: string[] = [];
+    const waited = new Set<string>();
+    let now = NOW;
+    const world = ports({
+      readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+      nowMs: () => (now += clockStepMs),
+      createWithdrawals: async ({ items }) => ({
+        items: items.map(({ payment: { id } }) => {
+          asked.push(id);
+          const afterMs = 1_000 * (payments.length - payments.findIndex((payment) => payment.id === id));
+          if (waited.has(id))
+            return { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem: CANCELLED } } as const;
+          waited.add(id);
+          return {
+            id,
+            step: { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs, hold: 'money', problem: SHORT } },
+          } as const;
+        }),
+        evidence: [],
+      }),
+    });
+    const waitUntil: Ports['waitUntil'] = async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return world.waitUntil(holds);
+      asked.push('timer');
+      assert.ok(asked.length < 20, `it waits for ever: ${asked.join(', ')}`);
+      await nextTurn();
+      return holds();
+    };
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    await new Course(INPUT, state, { ...world, waitUntil }).complete();
+    return asked;
+  };
+  const expected = ['first', 'second', 'third', 'timer', 'third', 'timer', 'second', 'timer', 'first'];
+  for (const clockStepMs of [0, 400, 100_000]) assert.deepEqual(await asks(clockStepMs), expected);
+});

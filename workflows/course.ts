@@ -283,7 +283,10 @@ export class Course {
   /** Sends every payment that is due, a slice a call, until none is unsent. */
   async pay(plan: Plan): Promise<void> {
     const size = this.state.payments.length <= SMALL_RUN ? 1 : SLICE;
-    const wakeAtMs = new Map<PaymentRecord, number>();
+    // Counted by timers alone, never by the clock: a worker that takes over while somebody asks how the run stands may
+    // see an older time than a later replay, which must ask for the same.
+    const leftMs = new Map<PaymentRecord, number>();
+    const leftOf = (record: PaymentRecord): number => leftMs.get(record) ?? 0;
     for (;;) {
       const unsent = this.state.payments.filter((record) => isOpen(record) && record.accepted === null);
       if (unsent.length === 0) {
@@ -292,12 +295,13 @@ export class Course {
       }
       this.leaveLongHistory();
       await this.recordCancel();
-      const due = unsent.filter((record) => (wakeAtMs.get(record) ?? 0) <= this.ports.nowMs()).slice(0, size);
+      const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
       if (due.length === 0) {
-        const nextAtMs = Math.min(...unsent.map((record) => wakeAtMs.get(record) ?? 0));
+        const nextMs = Math.min(...unsent.map(leftOf));
         this.#isSending = false;
         // Whoever wakes the run wants every payment looked at now.
-        if (await this.sleep(nextAtMs - this.ports.nowMs())) wakeAtMs.clear();
+        if (await this.sleep(nextMs)) leftMs.clear();
+        for (const [record, ms] of leftMs) leftMs.set(record, ms - nextMs);
         this.#isSending = true;
         continue;
       }
@@ -316,13 +320,13 @@ export class Course {
         const item = answer.items.find((candidate) => candidate.id === record.payment.id);
         if (item === undefined)
           throw new RunRefused('ANSWER_INCOMPLETE', `No outcome for payment "${record.payment.id}".`, []);
-        this.takeStep(record, item.step, wakeAtMs);
+        this.takeStep(record, item.step, leftMs);
       }
       this.show();
     }
   }
 
-  takeStep(record: PaymentRecord, step: PaymentStep, wakeAtMs: Map<PaymentRecord, number>): void {
+  takeStep(record: PaymentRecord, step: PaymentStep, leftMs: Map<PaymentRecord, number>): void {
     record.state = step.state;
     record.waiting = null;
     switch (step.kind) {
@@ -339,7 +343,7 @@ export class Course {
         break;
       case 'wait': {
         const until = this.ports.nowMs() + step.wait.afterMs;
-        wakeAtMs.set(record, until);
+        leftMs.set(record, step.wait.afterMs);
         record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
         record.waiting = { hold: step.wait.hold, problem: step.wait.problem, wakeAtMs: until };
       }
