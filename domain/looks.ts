@@ -20,7 +20,13 @@ export type Look<T> =
   | { readonly kind: 'differs'; readonly record: T; readonly difference: string }
   | { readonly kind: 'absent' }
   /** Nothing found, but this proves nothing. `complete`: every page was read, and something untagged could be it. */
-  | { readonly kind: 'unproven'; readonly reason: string; readonly complete: boolean };
+  | {
+      readonly kind: 'unproven';
+      readonly reason: string;
+      readonly complete: boolean;
+      /** When the newest record that could be it was created, epoch milliseconds; null when none was seen. */
+      readonly newestAtMs: number | null;
+    };
 
 /** How far back a look must read: a day before the run's date. */
 export const LOOK_BACK_MS = 86_400_000;
@@ -120,12 +126,14 @@ export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdra
     const difference = withdrawalDifference(payment, record);
     return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
   }
-  const twin = sweep.records.find((candidate) => couldBe(payment, candidate));
+  const twins = sweep.records.filter((candidate) => couldBe(payment, candidate));
+  const [twin] = twins;
   if (twin !== undefined)
     return {
       kind: 'unproven',
       reason: `withdrawal ${twin.id} carries no tag and could be it`,
       complete: sweep.complete,
+      newestAtMs: Math.max(...twins.map(({ createdAt }) => Date.parse(createdAt))),
     };
   return nothingFound(sweep);
 }
@@ -155,5 +163,10 @@ export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawa
 
 function nothingFound(sweep: Sweep<unknown>): Extract<Look<never>, { kind: 'absent' | 'unproven' }> {
   if (sweep.complete) return { kind: 'absent' };
-  return { kind: 'unproven', reason: sweep.reason ?? 'not every page could be read', complete: false };
+  return {
+    kind: 'unproven',
+    reason: sweep.reason ?? 'not every page could be read',
+    complete: false,
+    newestAtMs: null,
+  };
 }

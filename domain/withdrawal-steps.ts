@@ -313,8 +313,9 @@ function* carryOutDecision(
   const { decision } = item.words;
   if (decision === null) return null;
   if (decision.kind === 'not executed') {
-    // One complete look: what merely could be it has been judged by the person.
-    if (look.kind === 'unproven' && !look.complete) return conclude(item, state, look);
+    // One complete look: what merely could be it has been judged by the person, unless it is newer than the word.
+    if (look.kind === 'unproven' && (!look.complete || (look.newestAtMs ?? 0) > decision.atMs))
+      return conclude(item, state, look);
     const problem = decidedAgainst(item.payment, decision);
     if (isOlderThanDoubt(decision, state)) return yield* endUnsent(item, state, problem);
     return { kind: 'not paid', state, problem };

@@ -197,3 +197,23 @@ test('a run whose trade never settles is not completed', () => {
   state.ended = true;
   assert.equal(statusOf(state), 'FAILED');
 });
+
+test('what a person has said of a payment judges no record that is newer than the word', () => {
+  const said = (atMs: number) =>
+    ({ kind: 'not executed', item: PAYMENT.id, by: 'ana', evidence: 'the bank says so', atMs }) as const;
+  const untagged = { ...WITHDRAWAL, tag: null };
+  const bookedAtMs = Date.parse(untagged.createdAt);
+  // A reset has forgotten the send that came after the word.
+  const ctx = context({ attempt: { runId: 'run-2' }, nowMs: () => bookedAtMs + 60_000 });
+  const stepOf = (atMs: number, ...records: readonly Withdrawal[]) =>
+    play(createWithdrawalSteps(ctx, PAYMENT, '17250.00', NEW_PAYMENT), {
+      'read words': [[said(atMs)]],
+      'sweep withdrawals': [seen(...records)],
+    }).result;
+  const before = stepOf(bookedAtMs - 1, untagged);
+  assert.ok(before.kind === 'wait' && before.wait.problem.code === 'RECORD_COULD_BE_IT');
+  // Nor is an older one in front of it any excuse.
+  const older = { ...untagged, id: 'wtd_0', createdAt: '2026-11-21T14:00:00.000Z' };
+  assert.equal(stepOf(bookedAtMs - 1, older, untagged).kind, 'wait');
+  assert.equal(stepOf(bookedAtMs + 1, older, untagged).kind, 'not paid');
+});

@@ -13,7 +13,8 @@ const ITEMS = [LEG, 'supplier', 'second'] as const;
 
 export class People {
   readonly #world: World;
-  readonly #toldTheTruth = new Set<string>();
+  /** Who has heard the truth, and how much the ledger held then. */
+  readonly #toldTheTruth = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
@@ -87,7 +88,10 @@ export class People {
     await temporal.wake();
   }
 
-  /** Whatever waits for a person hears the truth, once; true when there was something to say. */
+  /**
+   * Whatever waits for a person hears the truth: once, and again when something was booked since, which no earlier word
+   * has judged. True when there was something to say.
+   */
   sayTheTruth(): boolean {
     const { temporal, service, coverage } = this.#world;
     const state = temporal.current?.state;
@@ -96,9 +100,9 @@ export class People {
       ...(state?.payments ?? []).flatMap(({ payment, outcome }) =>
         outcome === 'NEEDS_HUMAN' ? [payment.id] : [],
       ),
-    ].filter((item) => !this.#toldTheTruth.has(item));
+    ].filter((item) => (this.#toldTheTruth.get(item) ?? -1) < service.ledger.length);
     for (const item of waiting) {
-      this.#toldTheTruth.add(item);
+      this.#toldTheTruth.set(item, service.ledger.length);
       const record = service.ledger.find(({ send }) => send.write.item === item)?.record;
       if (record === undefined) this.#say({ kind: 'not executed', item, evidence: 'seen', ...this.#said() });
       else this.#say({ kind: 'executed', item, recordId: record.id, ...this.#said() });
