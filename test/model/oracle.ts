@@ -191,6 +191,7 @@ export class Oracle {
         this.broken('M3', `the run ended without a plan (${code}), although something was sent`);
       return;
     }
+    for (const record of state.payments) this.#noteSwapped(record);
     for (const record of state.legs) this.#legReported(record);
     for (const record of state.payments) this.#paymentReported(record);
     const named = state.payments.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
@@ -204,6 +205,19 @@ export class Oracle {
     }
     for (const { code } of report.problems)
       if (PAUSES.test(code)) this.broken('M7', `an item ended by ${code}, which only pauses`);
+  }
+
+  /** Somebody named an equal payment's record, which nothing on it tells: whoever did answers for both payments. */
+  #noteSwapped({ payment, accepted }: PaymentRecord): void {
+    const { temporal, service } = this.#world;
+    const owner = service.ledger.find(({ record }) => record.id === accepted?.withdrawalId)?.send.write.item;
+    const isNamed = [...temporal.words, ...temporal.lostWords].some(
+      ({ word }) =>
+        word.kind === 'executed' && word.item === payment.id && word.recordId === accepted?.withdrawalId,
+    );
+    if (owner === undefined || owner === payment.id || !isNamed) return;
+    this.misled.add(payment.id);
+    this.misled.add(owner);
   }
 
   #legReported({ leg, outcome, traded, problem }: LegRecord): void {

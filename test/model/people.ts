@@ -104,7 +104,12 @@ export class People {
     for (const item of waiting) {
       this.#toldTheTruth.set(item, service.ledger.length);
       const record = service.ledger.find(({ send }) => send.write.item === item)?.record;
-      if (record === undefined) this.#say({ kind: 'not executed', item, evidence: 'seen', ...this.#said() });
+      const taker = state?.payments.find(
+        ({ payment, accepted }) => payment.id !== item && accepted?.withdrawalId === record?.id,
+      );
+      // Somebody named this one's record for an equal payment: it can be only one payment's.
+      if (record === undefined || taker !== undefined)
+        this.#say({ kind: 'not executed', item, evidence: 'seen', ...this.#said() });
       else this.#say({ kind: 'executed', item, recordId: record.id, ...this.#said() });
     }
     coverage.hit('event', 'a person decides what is left', waiting.length);
