@@ -18,6 +18,7 @@ import {
 import { DEFAULT_SERVICE_FACTS } from '../domain/service-facts.ts';
 import { loadPolicy } from '../language/load-policy.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
+import { MACHINES } from '../scripts/proof.mjs';
 import { ROOT, brokenAnchorsOf, codes, linksOf, readPage } from './docs-tables.ts';
 
 const readme = readPage('README.md');
@@ -73,6 +74,17 @@ function codesOf(name: ReplyClass): string {
 function codesIn(name: ReplyClass): Code[] {
   return (Object.keys(DECISIONS) as Code[]).filter((code) => DECISIONS[code].class === name);
 }
+
+test('the last proof has every figure of `npm run proof`, and its date', () => {
+  const written = readme.rows('The last proof');
+  assert.deepEqual(
+    written.map(([figure]) => figure),
+    MACHINES.flatMap(({ figures }) => figures),
+  );
+  for (const [figure = '', value = ''] of written)
+    assert.match(value, /^[1-9][0-9,]*( of [0-9,]+)?$/, figure);
+  assert.match(readme.text, /^\(\d{4}-\d{2}-\d{2}: [0-9.]+ min on \d+ cores, /m);
+});
 
 test('the exit codes are those of the commands', () => {
   const endings = Object.keys(EXIT_CODES) as (keyof typeof EXIT_CODES)[];
