@@ -81,6 +81,9 @@ export class HistoryIsLong extends Error {
   override readonly name = 'HistoryIsLong';
 }
 
+/** When settlement will be late, epoch milliseconds, and whether it is. */
+type Late = { readonly atMs: number; is: boolean };
+
 /** Payments of one call of `createWithdrawals`: one each in small runs, so that each is seen in the UI. */
 const SMALL_RUN = 50;
 const SLICE = 25;
@@ -218,14 +221,16 @@ export class Course {
   /** Money that a leg bought must be there before it is paid on. Late: it says so, and goes on waiting. */
   async waitForSettlement(plan: Plan): Promise<void> {
     this.fixProceeds();
-    const lateAtMs = plan.settle.lateAfterMs === null ? null : this.ports.nowMs() + plan.settle.lateAfterMs;
+    const { lateAfterMs } = plan.settle;
+    // As in `pay`, a timer says whether it is late, never the clock.
+    const late = lateAfterMs === null ? null : { atMs: this.ports.nowMs() + lateAfterMs, is: false };
     for (const record of this.state.legs) {
       while (record.traded !== null && record.settled === null && !this.state.cancelled)
-        await this.pollSettlement(plan, record, record.traded, lateAtMs);
+        await this.pollSettlement(plan, record, record.traded, late);
     }
   }
 
-  async pollSettlement(plan: Plan, record: LegRecord, trade: Traded, lateAtMs: number | null): Promise<void> {
+  async pollSettlement(plan: Plan, record: LegRecord, trade: Traded, late: Late | null): Promise<void> {
     this.leaveLongHistory();
     const { settled, giveUp } = this.ports.awaitSettlement({
       plan: headOf(plan),
@@ -241,10 +246,11 @@ export class Course {
     };
     settled.then(close, close);
     const over = () => !poll.open || this.state.cancelled;
-    const leftMs = lateAtMs === null ? null : lateAtMs - this.ports.nowMs();
-    this.showWaiting(record, settlementWait(record, plan, leftMs !== null && leftMs <= 0));
-    if (leftMs !== null && leftMs > 0 && !(await this.ports.waitUntil(over, leftMs)))
-      this.showWaiting(record, settlementWait(record, plan, true));
+    this.showWaiting(record, settlementWait(record, plan, late?.is === true));
+    if (late?.is === false) {
+      late.is = !(await this.ports.waitUntil(over, Math.max(late.atMs - this.ports.nowMs(), 1)));
+      if (late.is) this.showWaiting(record, settlementWait(record, plan, true));
+    }
     await this.ports.waitUntil(over);
     record.waiting = null;
     if (poll.open) {
