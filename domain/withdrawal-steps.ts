@@ -541,7 +541,7 @@ function recordTaken(payment: Payment, id: string): Problem {
     code: 'RECORD_TAKEN',
     item: payment.id,
     message: `The service says that withdrawal ${id} is payment "${payment.id}", but another payment of this run counts it as its own.`,
-    fix: 'A person finds out which payment was made: the record named for the other one was not its own.',
+    fix: 'A person finds out which of the two was made. If the record was named for the other one by mistake, say "not executed" of this one: the record stays with the other.',
   };
 }
 
