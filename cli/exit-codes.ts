@@ -96,6 +96,7 @@ const OWN_CODES = {
   // A person.
   RECORD_DIFFERS: 'needs a human',
   RECORD_COULD_BE_IT: 'needs a human',
+  RECORD_TAKEN: 'needs a human',
   AMOUNT_FORGOTTEN: 'needs a human',
   DECISION_UNPROVEN: 'needs a human',
   EXECUTED_OUTSIDE_GUARD: 'needs a human',
