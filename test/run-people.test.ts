@@ -291,217 +291,219 @@ const FATES: readonly {
   { what: 'never comes because nothing was done', when: 'before', reply: { kind: 'close-before' } },
 ];
 
-describe('a cancel in the middle of a write', AT_ONCE, () => {
-  for (const [turn, service] of SOME_SERVICES.entries())
-    for (const operation of WRITES) {
-      for (const [index, { what, when, reply }] of FATES.entries()) {
-        // Each way to begin again meets each fate.
-        const again = AGAIN[(turn + index) % AGAIN.length] ?? 'reset';
-        test(`the reply to ${operation} ${what}, ${nameOf(service)}: it is told truly, nothing else is sent; nor when it is ${again}`, () =>
+describe('bad luck with people and machines', { concurrency: 4 }, () => {
+  describe('a cancel in the middle of a write', AT_ONCE, () => {
+    for (const [turn, service] of SOME_SERVICES.entries())
+      for (const operation of WRITES) {
+        for (const [index, { what, when, reply }] of FATES.entries()) {
+          // Each way to begin again meets each fate.
+          const again = AGAIN[(turn + index) % AGAIN.length] ?? 'reset';
+          test(`the reply to ${operation} ${what}, ${nameOf(service)}: it is told truly, nothing else is sent; nor when it is ${again}`, () =>
+            withPlace(service, async (place) => {
+              await place.startWorker();
+              const more = reply === undefined ? {} : { reply };
+              const { run, release } = await startHeld(place, operation, { when, ...more });
+              await run.handle.cancel();
+              await untilCancelIsKept(place, run);
+              release();
+              const report = await endOfCancelled(place, run);
+              assertOnlyUnderWay(place, run, report, operation);
+              await assertStaysSo(place, run, report, again);
+            }));
+        }
+
+        test(`followed by a reset while ${operation} is under way, ${nameOf(service)}: what was cancelled stays unsent`, () =>
           withPlace(service, async (place) => {
             await place.startWorker();
-            const more = reply === undefined ? {} : { reply };
-            const { run, release } = await startHeld(place, operation, { when, ...more });
+            const { run, release } = await startHeld(place, operation, { when: 'after' });
             await run.handle.cancel();
             await untilCancelIsKept(place, run);
+            await resetToStart(place, run);
             release();
             const report = await endOfCancelled(place, run);
             assertOnlyUnderWay(place, run, report, operation);
-            await assertStaysSo(place, run, report, again);
           }));
       }
+  });
 
-      test(`followed by a reset while ${operation} is under way, ${nameOf(service)}: what was cancelled stays unsent`, () =>
-        withPlace(service, async (place) => {
-          await place.startWorker();
-          const { run, release } = await startHeld(place, operation, { when: 'after' });
-          await run.handle.cancel();
-          await untilCancelIsKept(place, run);
-          await resetToStart(place, run);
-          release();
-          const report = await endOfCancelled(place, run);
-          assertOnlyUnderWay(place, run, report, operation);
-        }));
-    }
-});
+  /** The one activity of a run that is under way, as the UI's page of pending activities shows it. */
+  async function pendingOf(run: Run): Promise<{ readonly id: string; readonly attempt: number } | null> {
+    const [pending] = (await run.handle.describe()).raw.pendingActivities ?? [];
+    return pending === undefined ? null : { id: pending.activityId ?? '', attempt: pending.attempt ?? 0 };
+  }
 
-/** The one activity of a run that is under way, as the UI's page of pending activities shows it. */
-async function pendingOf(run: Run): Promise<{ readonly id: string; readonly attempt: number } | null> {
-  const [pending] = (await run.handle.describe()).raw.pendingActivities ?? [];
-  return pending === undefined ? null : { id: pending.activityId ?? '', attempt: pending.attempt ?? 0 };
-}
+  /** What the UI's buttons beside a pending activity call. */
+  type Button = 'pause' | 'unpause' | 'reset';
 
-/** What the UI's buttons beside a pending activity call. */
-type Button = 'pause' | 'unpause' | 'reset';
-
-async function press({ stage }: Place, run: Run, button: Button): Promise<void> {
-  const { client, namespace } = stage.temporal;
-  const { workflowId, runId } = await baseOf(run);
-  const pending = await pendingOf(run);
-  assert.ok(pending !== null);
-  const what = { namespace, execution: { workflowId, runId }, identity: 'somebody', id: pending.id };
-  if (button === 'pause') await client.workflowService.pauseActivity(what);
-  else if (button === 'unpause') await client.workflowService.unpauseActivity(what);
-  else await client.workflowService.resetActivity(what);
-}
-
-/** By then everything has been looked at that can be looked at while nothing is there. */
-const LATE_MS = 60_000;
-
-/** Waits until Temporal has missed the worker, and holds a second attempt ready. */
-async function untilMissed(run: Run): Promise<void> {
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+  async function press({ stage }: Place, run: Run, button: Button): Promise<void> {
+    const { client, namespace } = stage.temporal;
+    const { workflowId, runId } = await baseOf(run);
     const pending = await pendingOf(run);
-    if (pending !== null && pending.attempt > 1) return;
-    // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody
-    await delay(200);
+    assert.ok(pending !== null);
+    const what = { namespace, execution: { workflowId, runId }, identity: 'somebody', id: pending.id };
+    if (button === 'pause') await client.workflowService.pauseActivity(what);
+    else if (button === 'unpause') await client.workflowService.unpauseActivity(what);
+    else await client.workflowService.resetActivity(what);
   }
-}
 
-describe('the buttons beside a pending activity', AT_ONCE, () => {
-  for (const place of places)
-    for (const operation of WRITES) {
-      for (const buttons of [['pause', 'unpause'], ['reset'], ['pause', 'reset']] as const)
-        test(`${buttons.join(' and ')} while the reply to ${operation} is on its way, ${nameOf(place.service)}: once`, async () => {
-          const { run, release } = await startHeld(place, operation, { when: 'after' });
-          for (const button of buttons) {
-            // oxlint-disable-next-line no-await-in-loop -- as fast as somebody clicks
-            await press(place, run, button);
-          }
-          release();
-          assertAllDone(place, run, await run.report());
-        });
+  /** By then everything has been looked at that can be looked at while nothing is there. */
+  const LATE_MS = 60_000;
 
-      test(`reset when the worker of ${operation} was lost, ${nameOf(place.service)}: it looks, and knows that it may have been sent`, () =>
-        withPlace(place.service, async (own) => {
-          const { sandbox, env } = own.stage;
-          const name = uniqueName('p');
-          const late = sandbox.addFault({
-            operation,
-            times: 1,
-            when: { reference: `${name}.*` },
-            effect: { kind: 'late-commit', ms: LATE_MS },
-          });
-          const lost = startProcess(own, env['CAMBIST_TASK_QUEUE'] ?? '');
-          // The quote is dead by then: nothing but the doubt stands against another one.
-          const quote = '{ valid_for: 3s, settlement: T0 }';
-          const run = await own.stage.start(twoPayments({ quote }), { name });
-          await sandbox.faultHit(late);
-          await lost.kill();
-          await untilMissed(run);
-          await press(own, run, 'reset');
-          assert.equal((await pendingOf(run))?.attempt, 1, 'Temporal counts from one again');
-          const before = sandbox.requests().length;
-          await own.startWorker();
-          const look = operation === 'createTrade' ? 'listTrades' : 'listWithdrawals';
-          const since = (): readonly string[] =>
-            sandbox
-              .requests()
-              .slice(before)
-              .map((entry) => String(entry.operation));
-          // oxlint-disable-next-line no-await-in-loop -- the service tells nobody
-          while (!since().includes(look)) await delay(100);
-          assert.ok(!since().slice(0, since().indexOf(look)).includes(operation), since().join(', '));
-          own.passTime(LATE_MS);
-          const report = await reportOfWoken(run);
-          assertAllDone(own, run, report);
-          assert.equal(report.evidence.filter(({ call }) => call === 'send quote').length, 1);
-          assertOneKeyEach(run);
-        }));
+  /** Waits until Temporal has missed the worker, and holds a second attempt ready. */
+  async function untilMissed(run: Run): Promise<void> {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one look after the other
+      const pending = await pendingOf(run);
+      if (pending !== null && pending.attempt > 1) return;
+      // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody
+      await delay(200);
     }
-});
-
-describe('a worker that is frozen until past its deadline sends nothing when it wakes', AT_ONCE, () => {
-  /** Starts a run on a worker that freezes before it sends; `meanwhile` is what happens until it may not send any more. */
-  const freezeBefore = async (
-    place: Place,
-    operation: Write,
-    meanwhile: (run: Run, queue: string) => Promise<void>,
-  ): Promise<void> => {
-    const sending = operation === 'createTrade' ? 'send trade' : 'send withdrawal';
-    const queue = uniqueName('queue');
-    const frozen = startProcess(place, queue, { freezeAt: `before ${sending}` });
-    const run = await place.stage.start(twoPayments(), { taskQueue: queue });
-    await frozen.reached(`before ${sending}`);
-    const deadline = delay(WRITE_LIMITS.sendWithinMs + 1_000);
-    await meanwhile(run, queue);
-    await deadline;
-    const before = operationsOf(run);
-    frozen.thaw();
-    // What it had in hand is dropped, whoever goes on.
-    await frozen.reached(`after ${sending}`);
-    assert.deepEqual(operationsOf(run), before);
-    assertAllDone(place, run, await run.report());
-    assertOneKeyEach(run);
-  };
-
-  for (const operation of WRITES) {
-    for (const place of places)
-      test(`before ${operation}, while another one goes on, ${nameOf(place.service)}`, () =>
-        freezeBefore(place, operation, async (run, queue) => {
-          await place.startWorker(queue);
-          assertAllDone(place, run, await run.report());
-        }));
-
-    const [place] = places;
-    assert.ok(place !== undefined);
-    test(`before ${operation}, while nobody else is there`, () =>
-      freezeBefore(place, operation, () => Promise.resolve()));
   }
-});
 
-describe('two workers of different versions', AT_ONCE, () => {
-  // Each task of a run goes to whoever asks first, as after an eviction.
-  const noCache = ['worker/worker.js', 'maxCachedWorkflows: 500', 'maxCachedWorkflows: 0'] as const;
-  const other = [
-    noCache,
-    ['workflow-bundle.js', "initialInterval: '1s'", "initialInterval: '2s'"],
-    ['workflow-bundle.js', ' is traded; its ', ' was traded; its '],
-  ] as const;
-  const unfit = [
-    'workflow-bundle.js',
-    'await this.convert(plan, leg);',
-    '{ await this.ports.waitUntil(() => false, 1); await this.convert(plan, leg); }',
-  ] as const;
+  describe('the buttons beside a pending activity', AT_ONCE, () => {
+    for (const place of places)
+      for (const operation of WRITES) {
+        for (const buttons of [['pause', 'unpause'], ['reset'], ['pause', 'reset']] as const)
+          test(`${buttons.join(' and ')} while the reply to ${operation} is on its way, ${nameOf(place.service)}: once`, async () => {
+            const { run, release } = await startHeld(place, operation, { when: 'after' });
+            for (const button of buttons) {
+              // oxlint-disable-next-line no-await-in-loop -- as fast as somebody clicks
+              await press(place, run, button);
+            }
+            release();
+            assertAllDone(place, run, await run.report());
+          });
 
-  for (const place of places) {
-    test(`whose workflow code agrees share runs, ${nameOf(place.service)}: once each`, async () => {
-      const queue = uniqueName('queue');
-      const [oldBuild, newBuild] = await Promise.all([
-        putBuild(join(place.stage.folder, 'old'), other),
-        putBuild(join(place.stage.folder, 'new'), [noCache]),
-      ]);
-      const workers = [oldBuild, newBuild].map((build) => startProcess(place, queue, { build }));
-      await Promise.all(workers.map(({ ready }) => ready));
-      const runs = await Promise.all(
-        Array.from({ length: 2 }, () => place.stage.start(twoPayments(), { taskQueue: queue })),
-      );
-      for (const run of runs) {
-        // oxlint-disable-next-line no-await-in-loop -- they go on side by side all the same
-        assertAllDone(place, run, await run.report());
+        test(`reset when the worker of ${operation} was lost, ${nameOf(place.service)}: it looks, and knows that it may have been sent`, () =>
+          withPlace(place.service, async (own) => {
+            const { sandbox, env } = own.stage;
+            const name = uniqueName('p');
+            const late = sandbox.addFault({
+              operation,
+              times: 1,
+              when: { reference: `${name}.*` },
+              effect: { kind: 'late-commit', ms: LATE_MS },
+            });
+            const lost = startProcess(own, env['CAMBIST_TASK_QUEUE'] ?? '');
+            // The quote is dead by then: nothing but the doubt stands against another one.
+            const quote = '{ valid_for: 3s, settlement: T0 }';
+            const run = await own.stage.start(twoPayments({ quote }), { name });
+            await sandbox.faultHit(late);
+            await lost.kill();
+            await untilMissed(run);
+            await press(own, run, 'reset');
+            assert.equal((await pendingOf(run))?.attempt, 1, 'Temporal counts from one again');
+            const before = sandbox.requests().length;
+            await own.startWorker();
+            const look = operation === 'createTrade' ? 'listTrades' : 'listWithdrawals';
+            const since = (): readonly string[] =>
+              sandbox
+                .requests()
+                .slice(before)
+                .map((entry) => String(entry.operation));
+            // oxlint-disable-next-line no-await-in-loop -- the service tells nobody
+            while (!since().includes(look)) await delay(100);
+            assert.ok(!since().slice(0, since().indexOf(look)).includes(operation), since().join(', '));
+            own.passTime(LATE_MS);
+            const report = await reportOfWoken(run);
+            assertAllDone(own, run, report);
+            assert.equal(report.evidence.filter(({ call }) => call === 'send quote').length, 1);
+            assertOneKeyEach(run);
+          }));
       }
-      const histories = await Promise.all(runs.map(({ handle }) => handle.fetchHistory()));
-      const shared = histories.filter(({ events }) => {
-        const by = (events ?? []).map(
-          (event) => event.workflowTaskCompletedEventAttributes?.identity ?? null,
-        );
-        return new Set(by.filter((identity) => identity !== null)).size > 1;
-      });
-      assert.ok(shared.length > 0, 'no run was shared');
-    });
+  });
 
-    test(`whose workflow code does not agree, ${nameOf(place.service)}: what one began is reset under the other, once`, async () => {
+  describe('a worker that is frozen until past its deadline sends nothing when it wakes', AT_ONCE, () => {
+    /** Starts a run on a worker that freezes before it sends; `meanwhile` is what happens until it may not send any more. */
+    const freezeBefore = async (
+      place: Place,
+      operation: Write,
+      meanwhile: (run: Run, queue: string) => Promise<void>,
+    ): Promise<void> => {
+      const sending = operation === 'createTrade' ? 'send trade' : 'send withdrawal';
       const queue = uniqueName('queue');
-      const build = await putBuild(join(place.stage.folder, 'unfit'), [unfit]);
-      const before = startProcess(place, queue, { build });
-      const { run, release } = await startHeld(place, 'createWithdrawal', { when: 'after', queue });
-      await before.kill();
-      release();
-      await place.startWorker(queue);
-      await resetToStart(place, run);
+      const frozen = startProcess(place, queue, { freezeAt: `before ${sending}` });
+      const run = await place.stage.start(twoPayments(), { taskQueue: queue });
+      await frozen.reached(`before ${sending}`);
+      const deadline = delay(WRITE_LIMITS.sendWithinMs + 1_000);
+      await meanwhile(run, queue);
+      await deadline;
+      const before = operationsOf(run);
+      frozen.thaw();
+      // What it had in hand is dropped, whoever goes on.
+      await frozen.reached(`after ${sending}`);
+      assert.deepEqual(operationsOf(run), before);
       assertAllDone(place, run, await run.report());
       assertOneKeyEach(run);
-    });
-  }
+    };
+
+    for (const operation of WRITES) {
+      for (const place of places)
+        test(`before ${operation}, while another one goes on, ${nameOf(place.service)}`, () =>
+          freezeBefore(place, operation, async (run, queue) => {
+            await place.startWorker(queue);
+            assertAllDone(place, run, await run.report());
+          }));
+
+      const [place] = places;
+      assert.ok(place !== undefined);
+      test(`before ${operation}, while nobody else is there`, () =>
+        freezeBefore(place, operation, () => Promise.resolve()));
+    }
+  });
+
+  describe('two workers of different versions', AT_ONCE, () => {
+    // Each task of a run goes to whoever asks first, as after an eviction.
+    const noCache = ['worker/worker.js', 'maxCachedWorkflows: 500', 'maxCachedWorkflows: 0'] as const;
+    const other = [
+      noCache,
+      ['workflow-bundle.js', "initialInterval: '1s'", "initialInterval: '2s'"],
+      ['workflow-bundle.js', ' is traded; its ', ' was traded; its '],
+    ] as const;
+    const unfit = [
+      'workflow-bundle.js',
+      'await this.convert(plan, leg);',
+      '{ await this.ports.waitUntil(() => false, 1); await this.convert(plan, leg); }',
+    ] as const;
+
+    for (const place of places) {
+      test(`whose workflow code agrees share runs, ${nameOf(place.service)}: once each`, async () => {
+        const queue = uniqueName('queue');
+        const [oldBuild, newBuild] = await Promise.all([
+          putBuild(join(place.stage.folder, 'old'), other),
+          putBuild(join(place.stage.folder, 'new'), [noCache]),
+        ]);
+        const workers = [oldBuild, newBuild].map((build) => startProcess(place, queue, { build }));
+        await Promise.all(workers.map(({ ready }) => ready));
+        const runs = await Promise.all(
+          Array.from({ length: 2 }, () => place.stage.start(twoPayments(), { taskQueue: queue })),
+        );
+        for (const run of runs) {
+          // oxlint-disable-next-line no-await-in-loop -- they go on side by side all the same
+          assertAllDone(place, run, await run.report());
+        }
+        const histories = await Promise.all(runs.map(({ handle }) => handle.fetchHistory()));
+        const shared = histories.filter(({ events }) => {
+          const by = (events ?? []).map(
+            (event) => event.workflowTaskCompletedEventAttributes?.identity ?? null,
+          );
+          return new Set(by.filter((identity) => identity !== null)).size > 1;
+        });
+        assert.ok(shared.length > 0, 'no run was shared');
+      });
+
+      test(`whose workflow code does not agree, ${nameOf(place.service)}: what one began is reset under the other, once`, async () => {
+        const queue = uniqueName('queue');
+        const build = await putBuild(join(place.stage.folder, 'unfit'), [unfit]);
+        const before = startProcess(place, queue, { build });
+        const { run, release } = await startHeld(place, 'createWithdrawal', { when: 'after', queue });
+        await before.kill();
+        release();
+        await place.startWorker(queue);
+        await resetToStart(place, run);
+        assertAllDone(place, run, await run.report());
+        assertOneKeyEach(run);
+      });
+    }
+  });
 });

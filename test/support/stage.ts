@@ -185,7 +185,7 @@ function stop(worker: StageWorker): void {
 }
 
 /** Longer than anything that a test waits for; a run that gets nowhere shows where it stands. */
-const PATIENCE_MS = 150_000;
+const PATIENCE_MS = 240_000;
 const LOOK_EVERY_MS = 150;
 
 function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run {
