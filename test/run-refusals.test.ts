@@ -42,6 +42,21 @@ async function startWith(faults: readonly Fault[], parts: PolicyParts = {}): Pro
   return stage.start(convertPolicy({ quote: AT_ONCE_SETTLED, ...parts }), { name });
 }
 
+/** Starts a run all of whose writes of one kind meet a fault, until `mend` takes it away and wakes the run. */
+async function startUntilMended(
+  operation: NonNullable<Logged['operation']>,
+  effect: FaultEffect,
+): Promise<{ readonly run: Run; readonly mend: () => Promise<void> }> {
+  const name = uniqueName('p');
+  const id = stage.sandbox.addFault({ operation, effect, when: { reference: `${name}.*` } });
+  const run = await stage.start(convertPolicy({ quote: AT_ONCE_SETTLED }), { name });
+  const mend = (): Promise<void> => {
+    stage.sandbox.clearFaults(id);
+    return run.wake();
+  };
+  return { run, mend };
+}
+
 /** An error envelope with this code, once; the write is not executed, nothing is kept under its key. */
 function once(code: string, more: Partial<Extract<FaultEffect, { kind: 'error' }>> = {}): FaultEffect {
   return { kind: 'error', code, stored: false, ...more };
@@ -415,18 +430,18 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
   describe('what is switched off holds the run, which goes on when it is switched on', AT_ONCE, () => {
     for (const [operation, code] of PAUSES) {
       test(`${code}, not kept by the service: the same key again`, async () => {
-        const run = await startWith([{ operation: operation, times: 1, effect: once(code) }]);
+        const { run, mend } = await startUntilMended(operation, once(code));
         await run.heldBy(code);
-        await run.wake();
+        await mend();
         assertDoneOnce(run, await run.report());
-        assertSameAgain(writesTo(run, operation), 2);
+        const sends = writesTo(run, operation);
+        assert.ok(sends.length >= 2);
+        assertSameAgain(sends, sends.length);
       });
     }
 
     test('a refusal of a payment that the service keeps is passed by the next generation', async () => {
       const run = await startWith([withdrawal({ kind: 'error', code: 'WITHDRAWAL_DISABLED_FOR_ACCOUNT' })]);
-      await run.heldBy('WITHDRAWAL_DISABLED_FOR_ACCOUNT');
-      await run.wake();
       const report = await run.report();
       assertDoneOnce(run, report);
       assert.match(report.payments[0]?.reference ?? '', /\.supplier~2$/);
@@ -434,11 +449,11 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
 
     for (const operation of ['createTrade', 'createWithdrawal'] as const)
       test(`a malformed first ${operation} is our bug: it holds instead of ending the item`, async () => {
-        const run = await startWith([{ operation, times: 1, effect: once('VALIDATION_BODY_FAILED') }]);
+        const { run, mend } = await startUntilMended(operation, once('VALIDATION_BODY_FAILED'));
         await run.heldBy('VALIDATION_BODY_FAILED');
-        await run.wake();
+        await mend();
         assertDoneOnce(run, await run.report());
-        assert.equal(writesTo(run, operation).length, 2);
+        assert.ok(writesTo(run, operation).length >= 2);
       });
   });
 
