@@ -30,6 +30,8 @@ let stage: Stage;
 let undecided: { readonly policy: Paid; readonly fault: string };
 before(async () => {
   stage = await openStage();
+  // So much that no run takes what another one has bought.
+  stage.sandbox.deposit({ currency: 'MXN', amount: '10000000.00' });
   await stage.startWorker();
   const policy = await putPaid('completed');
   undecided = { policy, fault: mismatch(policy) };
