@@ -25,6 +25,8 @@ let stage: Stage;
 before(async () => {
   // A refusal is not kept under its key: the same key succeeds as soon as the cause is mended.
   stage = await openStage({ settings: { storeErrors: 'none' } });
+  // So much that no run takes what another one has bought.
+  stage.sandbox.deposit({ currency: 'MXN', amount: '10000000.00' });
   await stage.startWorker();
 });
 after(() => stage.close());
