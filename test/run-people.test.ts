@@ -27,7 +27,7 @@ import { resetPoints, resetTo } from './support/resets.ts';
 import { openStage, type Run, type Stage } from './support/stage.ts';
 
 /** Nearly all of the time is waiting: for a lost worker to be missed, for a freeze to last, for doubt to end. */
-const AT_ONCE = { concurrency: 24 };
+const AT_ONCE = { concurrency: 10 };
 const WRITES = ['createTrade', 'createWithdrawal'] as const;
 type Write = (typeof WRITES)[number];
 
