@@ -2,7 +2,7 @@
 // repeats it, and leaves the logs of all processes in a temporary folder.
 
 import { parseArgs } from 'node:util';
-import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
@@ -10,8 +10,8 @@ await runIfMain(import.meta.url, async () => {
   const { values } = parseArgs({
     options: { minutes: { type: 'string', default: '5' }, seed: { type: 'string' } },
   });
-  const minutes = numberOf(values.minutes, '--minutes');
-  const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000), '--seed');
+  const minutes = numberOf(values.minutes, '--minutes', Number.isFinite);
+  const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000), '--seed', Number.isFinite);
   await setup({ ownServer: true });
   const { tsImport } = await import('tsx/esm/api');
   const { chaos } = await tsImport('../test/chaos/chaos.ts', import.meta.url);
@@ -27,13 +27,3 @@ await runIfMain(import.meta.url, async () => {
     `${failures.length} failed:\n${failures.join('\n')}\nLogs: ${folder}\nAgain: npm run chaos -- --minutes ${minutes} --seed ${seed}`,
   );
 });
-
-/**
- * @param {string} text
- * @param {string} option
- */
-function numberOf(text, option) {
-  const number = Number(text);
-  if (text !== '' && Number.isFinite(number) && number >= 0) return number;
-  throw new ScriptFailed(`'${text}' is no number for '${option}'.`);
-}

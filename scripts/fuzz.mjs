@@ -2,7 +2,7 @@
 // breaks a promise is printed as data, with its story; `-- --seed S --path P` shows it again. `--table` prints what was hit.
 
 import { parseArgs } from 'node:util';
-import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
@@ -36,13 +36,3 @@ await runIfMain(import.meta.url, async () => {
   if (outcome.failure === null) return 0;
   throw new ScriptFailed(textOfFailure(outcome.failure));
 });
-
-/**
- * @param {string} text
- * @param {string} option
- */
-function numberOf(text, option) {
-  const number = Number(text);
-  if (text !== '' && Number.isSafeInteger(number) && number >= 0) return number;
-  throw new ScriptFailed(`'${text}' is no number for '${option}'.`);
-}

@@ -2,7 +2,7 @@
 // resets; `-- --some` does what the tests do, `-- --state NAME --sample NAME --service N --seed N` a part of it.
 
 import { parseArgs } from 'node:util';
-import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
@@ -39,13 +39,3 @@ await runIfMain(import.meta.url, async () => {
   if (failures.length === 0) return 0;
   throw new ScriptFailed(`${failures.length} failed:\n\n${failures.join('\n\n')}`);
 });
-
-/**
- * @param {string} text
- * @param {string} option
- */
-function numberOf(text, option) {
-  const number = Number(text);
-  if (text !== '' && Number.isSafeInteger(number) && number >= 0) return number;
-  throw new ScriptFailed(`'${text}' is no number for '${option}'.`);
-}

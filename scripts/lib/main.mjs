@@ -14,6 +14,19 @@ export class ScriptFailed extends Error {
 }
 
 /**
+ * The number, not below zero, that an option was given.
+ *
+ * @param {string} text
+ * @param {string} option
+ * @param {(number: number) => boolean} isFine default: whole numbers only
+ */
+export function numberOf(text, option, isFine = Number.isSafeInteger) {
+  const number = Number(text);
+  if (text !== '' && isFine(number) && number >= 0) return number;
+  throw new ScriptFailed(`'${text}' is no number for '${option}'.`);
+}
+
+/**
  * Runs `main` when node was started with the file at `moduleUrl`, and does nothing when that file was imported.
  *
  * @param {string} moduleUrl
