@@ -32,7 +32,7 @@ async function poll(deps: Deps, call: SettlementCall): Promise<Settlement> {
   const read = await tradeStatus(deps, call);
   if ('wait' in read) return { kind: 'wait', wait: read.wait };
   const { status } = read;
-  const { settled, failed } = deps.facts.tradeWords;
+  const { settled, failed } = deps.facts.tradeStatuses;
   // A failed trade brings no money, however much of it is there from elsewhere.
   if (failed.includes(status)) return { kind: 'failed', status };
   // In a run that did not begin by itself, payments may have gone out already and taken the money: the word counts too.

@@ -29,7 +29,7 @@ async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswe
     wanted: (record: Withdrawal) => ids.has(record.id),
     onReply: (reply) => told(deps, reply),
   });
-  const { paid, failed } = deps.facts.withdrawalWords;
+  const { paid, failed } = deps.facts.withdrawalStatuses;
   const statusById = new Map(records.map((record) => [record.id, record.status]));
   const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
     const status = statusById.get(item.withdrawalId);

@@ -174,7 +174,7 @@ function historyOf({ plan, view, words, settings }: OpeningInput, payment: Repor
         id === payment.id || withdrawalId === null ? [] : [withdrawalId],
       ),
       fromGeneration: 1,
-      failedWords: settings.facts.withdrawalWords.failed,
+      failedWords: settings.facts.withdrawalStatuses.failed,
     },
     reported: payment,
     words,

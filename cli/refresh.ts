@@ -57,7 +57,7 @@ export async function readLive(
       byId: service.trade,
       list: service.listTrades,
       nameIn: (trade: Trade) => trade.clientReferenceId,
-      failed: facts.tradeWords.failed,
+      failed: facts.tradeStatuses.failed,
     },
   );
   const payments = await readItems(
@@ -67,7 +67,7 @@ export async function readLive(
       byId: service.withdrawal,
       list: service.listWithdrawals,
       nameIn: (record: Withdrawal) => record.tag,
-      failed: facts.withdrawalWords.failed,
+      failed: facts.withdrawalStatuses.failed,
     },
   );
   return { legs, payments };
@@ -160,7 +160,7 @@ export function refreshReport(
 }
 
 function refreshLeg(leg: ReportLeg, record: Live, facts: ServiceFacts, found: Problem[]): ReportLeg {
-  const { settled, failed } = facts.tradeWords;
+  const { settled, failed } = facts.tradeStatuses;
   if (record === null) {
     if (leg.tradeId !== null) found.push(notShown(leg.id, leg.tradeId));
     return leg;
@@ -187,7 +187,7 @@ function refreshPayment(
   facts: ServiceFacts,
   found: Problem[],
 ): ReportPayment {
-  const { paid, failed } = facts.withdrawalWords;
+  const { paid, failed } = facts.withdrawalStatuses;
   if (record === null) {
     if (payment.withdrawalId !== null) found.push(notShown(payment.id, payment.withdrawalId));
     return payment;

@@ -279,7 +279,7 @@ async function subjectOf({ view, plan, item, settings, place, said }: Case): Pro
       ownIds: said.kind === 'executed' ? [said.recordId] : [],
       otherIds,
       fromGeneration: wordsAbout(words, item).payAgain?.generation ?? 1,
-      failedWords: settings.facts.withdrawalWords.failed,
+      failedWords: settings.facts.withdrawalStatuses.failed,
     },
   };
 }
@@ -432,8 +432,8 @@ function nextOf(
     const outcome = isLeg ? 'NOT_TRADED' : 'NOT_PAID';
     return `${goesOn}; ${item} then ends ${outcome}, with the evidence. A record that appears later stands above this decision.`;
   }
-  const { tradeWords, withdrawalWords } = settings.facts;
-  const failed = isLeg ? tradeWords.failed : withdrawalWords.failed;
+  const { tradeStatuses, withdrawalStatuses } = settings.facts;
+  const failed = isLeg ? tradeStatuses.failed : withdrawalStatuses.failed;
   const status = record?.status ?? '';
   if (failed.includes(status))
     return `${goesOn}; it adopts the record, of which the service says "${status}": ${isLeg ? 'it will not settle' : `${item} ends NOT_PAID`}.`;

@@ -3,26 +3,41 @@
  * YAML file that `CAMBIST_SERVICE_FILE` names (design, section 4); `language/` loads it into this record.
  */
 export type ServiceFacts = {
-  /** Trade `status` words that mean "settled" and "will never settle". Any other word waits and says so. */
-  readonly tradeWords: { readonly settled: readonly string[]; readonly failed: readonly string[] };
-  /** Withdrawal `status` words that mean "paid" and "will never be paid". Any other word waits and says so. */
-  readonly withdrawalWords: { readonly paid: readonly string[]; readonly failed: readonly string[] };
-  /** When the money bought by a trade may be counted on in planning. */
+  /** Statuses of a trade that mean "settled" and "will never settle". Any other status waits and says so. */
+  readonly tradeStatuses: { readonly settled: readonly string[]; readonly failed: readonly string[] };
+  /** Statuses of a withdrawal that mean "paid" and "will never be paid". Any other status waits and says so. */
+  readonly withdrawalStatuses: { readonly paid: readonly string[]; readonly failed: readonly string[] };
+  /** When sold money leaves the withdrawable balance: what planning from balances may count on. */
   readonly saleLeavesWithdrawable: 'at_trade' | 'at_settlement';
-  /** How long doubt lasts before absence counts, beyond every life that an earlier send could have had. */
+  /** How long a new record may be missing from the lists, milliseconds. */
+  readonly listLagMs: number;
+  /** Since this date (`YYYY-MM-DD`, from 00:00 UTC) only the worker's API key has written; null: nothing is known. */
+  readonly keyUsedSince: string | null;
+  /** Statuses of a withdrawal account with which it cannot be paid. Any other status proves nothing. */
+  readonly accountStatuses: { readonly unusable: readonly string[] };
+  /**
+   * How long doubt lasts before absence counts, beyond every life that an earlier send could have had. Never shorter
+   * than twice `listLagMs`.
+   */
   readonly settleDoubtMs: { readonly trade: number; readonly withdrawal: number };
+  /** How long settlement of a trade, and an accepted withdrawal, may take before the run says that it is late. */
+  readonly lateAfterMs: { readonly settlement: number; readonly withdrawal: number };
   /** Decimals per currency that differ from `currencies.ts`. */
   readonly decimals: Readonly<Record<string, number>>;
 };
 
 /** The defaults; all optional in the service file. */
 export const DEFAULT_SERVICE_FACTS: ServiceFacts = Object.freeze({
-  tradeWords: { settled: ['SETTLED', 'COMPLETED', 'CLOSED'], failed: ['FAILED', 'REJECTED', 'CANCELLED'] },
-  withdrawalWords: {
+  tradeStatuses: { settled: ['SETTLED', 'COMPLETED', 'CLOSED'], failed: ['FAILED', 'REJECTED', 'CANCELLED'] },
+  withdrawalStatuses: {
     paid: ['COMPLETED'],
     failed: ['FAILED', 'REJECTED', 'RETURNED', 'CANCELLED', 'CANCELED', 'EXPIRED'],
   },
   saleLeavesWithdrawable: 'at_trade',
+  listLagMs: 60_000,
+  keyUsedSince: null,
+  accountStatuses: { unusable: ['UNVERIFIED', 'PENDING', 'REJECTED', 'ARCHIVED', 'DISABLED'] },
   settleDoubtMs: { trade: 120_000, withdrawal: 86_400_000 },
+  lateAfterMs: { settlement: 21_600_000, withdrawal: 86_400_000 },
   decimals: {},
 });

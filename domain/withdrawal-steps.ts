@@ -476,7 +476,7 @@ function identityOf({ context, payment, amount, words }: Item): PaymentIdentity 
     ownIds: words.decision?.kind === 'executed' ? [words.decision.recordId] : [],
     otherIds: context.otherWithdrawalIds,
     fromGeneration: words.payAgain?.generation ?? 1,
-    failedWords: context.facts.withdrawalWords.failed,
+    failedWords: context.facts.withdrawalStatuses.failed,
   };
 }
 

@@ -84,7 +84,8 @@ const UNITS: readonly { readonly letter: string; readonly ms: number }[] = [
   { letter: 's', ms: 1_000 },
 ];
 
-function isCalendarDate(date: string): boolean {
+/** True for a date that exists, as `2026-11-21`. */
+export function isCalendarDate(date: string): boolean {
   return /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(date) && DateTime.fromISO(date, { zone: 'utc' }).isValid;
 }
 

@@ -5,7 +5,14 @@
 import { z } from 'zod';
 import { KNOWN_CURRENCIES } from '../domain/currencies.ts';
 import { amountComplaint, DECIMAL, POSITIVE_DECIMAL, suggestedAmount } from './amount-text.ts';
-import { formatDuration, isInstant, isZone, parseDuration, zoneName } from './business-date.ts';
+import {
+  formatDuration,
+  isCalendarDate,
+  isInstant,
+  isZone,
+  parseDuration,
+  zoneName,
+} from './business-date.ts';
 import { nearest } from './nearest.ts';
 import { quoted } from './problem.ts';
 import type { Complaint, Written } from './yaml-source.ts';
@@ -248,12 +255,25 @@ function instantComplaint({ text: found }: Written): Complaint {
   };
 }
 
-/** A status word of the service. */
-export function statusWord(words: Words): z.ZodString {
+/** A calendar date. */
+export function calendarDate(words: Words & { readonly example: string }): z.ZodString {
+  return text('[0-9]{4}-[0-9]{2}-[0-9]{2}', words, dateComplaint, isCalendarDate);
+}
+
+function dateComplaint({ text: found }: Written): Complaint {
+  return {
+    mistake: 'DATE',
+    message: `${quoted(found)} is not a calendar date`,
+    fix: 'write year, month and day: 2026-11-01',
+  };
+}
+
+/** A status, as the service sends it. */
+export function status(words: Words): z.ZodString {
   return text('[A-Za-z][A-Za-z0-9_ -]{0,63}', { example: 'COMPLETED', ...words }, ({ text: found }) => ({
-    mistake: 'WORD',
-    message: `${quoted(found)} is not a status word`,
-    fix: 'write the word as the service sends it, such as COMPLETED; put words like "NO" or "NULL" in quotes',
+    mistake: 'STATUS',
+    message: `${quoted(found)} is not a status`,
+    fix: 'write the status as the service sends it, such as COMPLETED; put "NO" or "NULL" in quotes',
   }));
 }
 

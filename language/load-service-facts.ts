@@ -5,10 +5,10 @@
 import { z } from 'zod';
 import { DEFAULT_SERVICE_FACTS } from '../domain/service-facts.ts';
 import type { ServiceFacts } from '../domain/service-facts.ts';
-import { parseDuration } from './business-date.ts';
+import { formatDuration, parseDuration } from './business-date.ts';
 import { checkStructure } from './check-structure.ts';
 import { frozen } from './frozen.ts';
-import { currency, duration, hinted, statusWord, wholeNumber } from './leaves.ts';
+import { calendarDate, currency, duration, hinted, status, wholeNumber } from './leaves.ts';
 import type { PolicyProblem } from './problem.ts';
 import { quoted } from './problem.ts';
 import { readYaml } from './yaml-source.ts';
@@ -27,41 +27,42 @@ export function loadServiceFacts(text: string, file: string): LoadedServiceFacts
   if (facts !== null) {
     checkDisjoint(
       source,
-      { field: 'trade_words', good: 'settled' },
-      facts.tradeWords.settled,
-      facts.tradeWords.failed,
+      { field: 'trade_statuses', good: 'settled' },
+      facts.tradeStatuses.settled,
+      facts.tradeStatuses.failed,
     );
     checkDisjoint(
       source,
-      { field: 'withdrawal_words', good: 'paid' },
-      facts.withdrawalWords.paid,
-      facts.withdrawalWords.failed,
+      { field: 'withdrawal_statuses', good: 'paid' },
+      facts.withdrawalStatuses.paid,
+      facts.withdrawalStatuses.failed,
     );
+    checkDoubt(source, facts);
   }
   const problems = source.problems();
   return facts === null || problems.length > 0 ? { ok: false, problems } : { ok: true, facts: frozen(facts) };
 }
 
-function words(description: string): z.ZodArray<z.ZodString> {
-  const word = statusWord({ description: 'A status word, as the service sends it.' });
-  return hinted(z.array(word).min(1).max(100), { description, example: '[COMPLETED]' });
+function statuses(description: string, example = '[COMPLETED]'): z.ZodArray<z.ZodString> {
+  const one = status({ description: 'A status, as the service sends it.' });
+  return hinted(z.array(one).min(1).max(100), { description, example });
 }
 
 const ServiceFileSchema = z.strictObject({
-  trade_words: hinted(
+  trade_statuses: hinted(
     z.strictObject({
-      settled: words('Trade statuses that mean "settled".').optional(),
-      failed: words('Trade statuses that mean "will never settle".').optional(),
+      settled: statuses('Trade statuses that mean "settled".').optional(),
+      failed: statuses('Trade statuses that mean "will never settle".').optional(),
     }),
     {
       description: 'What the statuses of a trade mean.',
       example: '{ settled: [SETTLED], failed: [FAILED] }',
     },
   ).optional(),
-  withdrawal_words: hinted(
+  withdrawal_statuses: hinted(
     z.strictObject({
-      paid: words('Withdrawal statuses that mean "paid".').optional(),
-      failed: words('Withdrawal statuses that mean "will never be paid".').optional(),
+      paid: statuses('Withdrawal statuses that mean "paid".').optional(),
+      failed: statuses('Withdrawal statuses that mean "will never be paid".').optional(),
     }),
     {
       description: 'What the statuses of a withdrawal mean.',
@@ -72,6 +73,23 @@ const ServiceFileSchema = z.strictObject({
     description: 'When sold money leaves the withdrawable balance: what planning from balances may count on.',
     example: 'at_trade',
   }).optional(),
+  list_lag: duration({
+    description: 'How long a new record may be missing from the lists.',
+    example: '1m',
+  }).optional(),
+  key_used_since: calendarDate({
+    description: 'Only this API key has written since 00:00 UTC of this date.',
+    example: '2026-11-01',
+  }).optional(),
+  account_statuses: hinted(
+    z.strictObject({
+      unusable: statuses('Account statuses with which it cannot be paid.', '[UNVERIFIED]').optional(),
+    }),
+    {
+      description: 'What the statuses of a withdrawal account mean.',
+      example: '{ unusable: [UNVERIFIED, DISABLED] }',
+    },
+  ).optional(),
   settle_doubt: hinted(
     z.strictObject({
       trade: duration({ description: 'How long doubt about a trade lasts.', example: '2m' }).optional(),
@@ -81,6 +99,16 @@ const ServiceFileSchema = z.strictObject({
       }).optional(),
     }),
     { description: 'How long doubt lasts before absence counts.', example: '{ trade: 2m, withdrawal: 24h }' },
+  ).optional(),
+  late_after: hinted(
+    z.strictObject({
+      settlement: duration({ description: 'How long settlement may take.', example: '6h' }).optional(),
+      withdrawal: duration({
+        description: 'How long an accepted withdrawal may take.',
+        example: '24h',
+      }).optional(),
+    }),
+    { description: 'When a run says that it is late.', example: '{ settlement: 6h, withdrawal: 24h }' },
   ).optional(),
   // No withdrawal takes more than 8 decimals by the narrowest pattern of heading "POST /fx/withdrawals".
   decimals: hinted(
@@ -94,25 +122,35 @@ const ServiceFileSchema = z.strictObject({
 
 function toServiceFacts(parsed: z.output<typeof ServiceFileSchema>): ServiceFacts {
   const defaults = DEFAULT_SERVICE_FACTS;
+  const listLagMs = parseDuration(parsed.list_lag ?? '') ?? defaults.listLagMs;
+  const doubtMs = (written: string | undefined, defaultMs: number): number =>
+    parseDuration(written ?? '') ?? Math.max(defaultMs, 2 * listLagMs);
   return {
-    tradeWords: {
-      settled: parsed.trade_words?.settled ?? defaults.tradeWords.settled,
-      failed: parsed.trade_words?.failed ?? defaults.tradeWords.failed,
+    tradeStatuses: {
+      settled: parsed.trade_statuses?.settled ?? defaults.tradeStatuses.settled,
+      failed: parsed.trade_statuses?.failed ?? defaults.tradeStatuses.failed,
     },
-    withdrawalWords: {
-      paid: parsed.withdrawal_words?.paid ?? defaults.withdrawalWords.paid,
-      failed: parsed.withdrawal_words?.failed ?? defaults.withdrawalWords.failed,
+    withdrawalStatuses: {
+      paid: parsed.withdrawal_statuses?.paid ?? defaults.withdrawalStatuses.paid,
+      failed: parsed.withdrawal_statuses?.failed ?? defaults.withdrawalStatuses.failed,
     },
     saleLeavesWithdrawable: parsed.sale_leaves_withdrawable ?? defaults.saleLeavesWithdrawable,
+    listLagMs,
+    keyUsedSince: parsed.key_used_since ?? defaults.keyUsedSince,
+    accountStatuses: { unusable: parsed.account_statuses?.unusable ?? defaults.accountStatuses.unusable },
     settleDoubtMs: {
-      trade: parseDuration(parsed.settle_doubt?.trade ?? '') ?? defaults.settleDoubtMs.trade,
-      withdrawal: parseDuration(parsed.settle_doubt?.withdrawal ?? '') ?? defaults.settleDoubtMs.withdrawal,
+      trade: doubtMs(parsed.settle_doubt?.trade, defaults.settleDoubtMs.trade),
+      withdrawal: doubtMs(parsed.settle_doubt?.withdrawal, defaults.settleDoubtMs.withdrawal),
+    },
+    lateAfterMs: {
+      settlement: parseDuration(parsed.late_after?.settlement ?? '') ?? defaults.lateAfterMs.settlement,
+      withdrawal: parseDuration(parsed.late_after?.withdrawal ?? '') ?? defaults.lateAfterMs.withdrawal,
     },
     decimals: parsed.decimals ?? defaults.decimals,
   };
 }
 
-/** A word that means both would end an item on the wrong side: refused, also against the defaults of a list left out. */
+/** A status that means both would end an item on the wrong side: refused, also against the defaults of a list left out. */
 function checkDisjoint(
   source: YamlSource,
   names: { readonly field: string; readonly good: string },
@@ -124,16 +162,30 @@ function checkDisjoint(
     ? [failed, good, names.good]
     : [good, failed, 'failed'];
   const listName = otherName === 'failed' ? names.good : 'failed';
-  const taken = new Set(other.map((word) => word.toUpperCase()));
-  list.forEach((word, index) => {
-    if (!taken.has(word.toUpperCase())) return;
+  const taken = new Set(other.map((found) => found.toUpperCase()));
+  list.forEach((found, index) => {
+    if (!taken.has(found.toUpperCase())) return;
     const isDefault = !source.has([field, otherName]);
     source.report(source.placeAt([field, listName, index]), {
       mistake: 'CONTRADICTION',
-      message: `${quoted(word)} is also a word for \`${otherName}\`${isDefault ? ', by default' : ''}`,
+      message: `${quoted(found)} is also a status for \`${otherName}\`${isDefault ? ', by default' : ''}`,
       fix: isDefault
         ? `delete it here, or write \`${otherName}\` out without it`
         : 'delete it from one of the two lists',
     });
   });
+}
+
+/** Doubt that ends before the lists show every record would take what was sent for what was not. */
+function checkDoubt(source: YamlSource, facts: ServiceFacts): void {
+  const leastMs = 2 * facts.listLagMs;
+  for (const write of ['trade', 'withdrawal'] as const) {
+    if (facts.settleDoubtMs[write] >= leastMs) continue;
+    const least = formatDuration(leastMs);
+    source.report(source.placeAt(['settle_doubt', write]), {
+      mistake: 'CONTRADICTION',
+      message: `"${formatDuration(facts.settleDoubtMs[write])}" is shorter than twice \`list_lag\` (${least})`,
+      fix: `write at least ${least}, or a shorter \`list_lag\``,
+    });
+  }
 }

@@ -52,8 +52,9 @@ export type Mistake =
   | 'ZONE'
   | 'COST'
   | 'FILE'
+  | 'DATE'
   | 'INSTANT'
-  | 'WORD'
+  | 'STATUS'
   // Rules of a policy.
   | 'VERSION'
   | 'KIND'

@@ -117,8 +117,8 @@ const listed = (status: string) => ({ listWithdrawals: async () => page({ ...WIT
 
 test('a payment is paid by a word for "paid" alone, and has failed by a word for that', async () => {
   for (const [status, paid] of [
-    ...DEFAULT_SERVICE_FACTS.withdrawalWords.paid.map((word) => [word, true] as const),
-    ...DEFAULT_SERVICE_FACTS.withdrawalWords.failed.map((word) => [word, false] as const),
+    ...DEFAULT_SERVICE_FACTS.withdrawalStatuses.paid.map((word) => [word, true] as const),
+    ...DEFAULT_SERVICE_FACTS.withdrawalStatuses.failed.map((word) => [word, false] as const),
     ['ON_HOLD', null],
     ['completed', null],
   ] as const) {

@@ -7,10 +7,13 @@ import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
 import { formatProblem } from '../language/problem.ts';
 
-const WHOLE = `trade_words: { settled: [SETTLED, COMPLETED, CLOSED], failed: [FAILED, REJECTED, CANCELLED] }
-withdrawal_words: { paid: [COMPLETED], failed: [FAILED, REJECTED, RETURNED, CANCELLED, CANCELED, EXPIRED] }
+const WHOLE = `trade_statuses: { settled: [SETTLED, COMPLETED, CLOSED], failed: [FAILED, REJECTED, CANCELLED] }
+withdrawal_statuses: { paid: [COMPLETED], failed: [FAILED, REJECTED, RETURNED, CANCELLED, CANCELED, EXPIRED] }
 sale_leaves_withdrawable: at_trade        # at_trade | at_settlement: what planning from balances may count on
+list_lag: 1m                              # how long a new record may be missing from lists
+account_statuses: { unusable: [UNVERIFIED, PENDING, REJECTED, ARCHIVED, DISABLED] }
 settle_doubt: { trade: 2m, withdrawal: 24h }
+late_after: { settlement: 6h, withdrawal: 24h }
 decimals: { USDC: 6 }
 `;
 
@@ -28,7 +31,7 @@ test('the service file of the design says what the defaults say', () => {
   const result = loadServiceFacts(WHOLE, 's.yaml');
   assert.ok(result.ok, factsProblems(WHOLE));
   assert.deepEqual(result.facts, { ...DEFAULT_SERVICE_FACTS, decimals: { USDC: 6 } });
-  assert.ok(Object.isFrozen(result.facts.tradeWords.settled));
+  assert.ok(Object.isFrozen(result.facts.tradeStatuses.settled));
 });
 
 test('an empty service file gives the defaults', () => {
@@ -40,38 +43,53 @@ test('an empty service file gives the defaults', () => {
 
 test('each fact of a service file replaces its default alone', () => {
   const result = loadServiceFacts(
-    'trade_words: { settled: [Done] }\nsale_leaves_withdrawable: at_settlement\nsettle_doubt: { trade: 1s }\n',
+    `trade_statuses: { settled: [Done] }
+sale_leaves_withdrawable: at_settlement
+list_lag: 5s
+key_used_since: 2026-11-01
+account_statuses: { unusable: [Frozen] }
+settle_doubt: { trade: 10s }
+late_after: { withdrawal: 2d }
+`,
     's.yaml',
   );
   assert.ok(result.ok);
   assert.deepEqual(result.facts, {
     ...DEFAULT_SERVICE_FACTS,
-    tradeWords: { settled: ['Done'], failed: DEFAULT_SERVICE_FACTS.tradeWords.failed },
+    tradeStatuses: { settled: ['Done'], failed: DEFAULT_SERVICE_FACTS.tradeStatuses.failed },
     saleLeavesWithdrawable: 'at_settlement',
-    settleDoubtMs: { trade: 1_000, withdrawal: 86_400_000 },
+    listLagMs: 5_000,
+    keyUsedSince: '2026-11-01',
+    accountStatuses: { unusable: ['Frozen'] },
+    settleDoubtMs: { trade: 10_000, withdrawal: 86_400_000 },
+    lateAfterMs: { settlement: 21_600_000, withdrawal: 172_800_000 },
   });
 });
 
 test('mistakes of a service file come at once with their places', () => {
   assert.equal(
-    factsProblems(`trade_word: { settled: [A] }
-withdrawal_words: { paid: [], failed: [NO WAY, 5] }
+    factsProblems(`trade_status: { settled: [A] }
+withdrawal_statuses: { paid: [], failed: [NO WAY, 5] }
 sale_leaves_withdrawable: at_trad
 settle_doubt: { trade: 0s }
 decimals: { usdc: 6, USDT: 12 }
+list_lag: 1 minute
+key_used_since: 2026-02-30
+account_statuses: { usable: [LIVE] }
+late_after: { settlement: tomorrow }
 `),
-    `s.yaml:1:1 SERVICE_FILE_UNKNOWN_FIELD: "trade_word" is no field of this file
-  1 | trade_word: { settled: [A] }
-    | ^^^^^^^^^^
-fix: did you mean \`trade_words\`?
-s.yaml:2:27 SERVICE_FILE_WRONG_TYPE: \`paid\` has no entry, or too many
-  2 | withdrawal_words: { paid: [], failed: [NO WAY, 5] }
-    |                           ^^
+    `s.yaml:1:1 SERVICE_FILE_UNKNOWN_FIELD: "trade_status" is no field of this file
+  1 | trade_status: { settled: [A] }
+    | ^^^^^^^^^^^^
+fix: did you mean \`trade_statuses\`?
+s.yaml:2:30 SERVICE_FILE_WRONG_TYPE: \`paid\` has no entry, or too many
+  2 | withdrawal_statuses: { paid: [], failed: [NO WAY, 5] }
+    |                              ^^
 fix: write for example \`paid: [COMPLETED]\`
-s.yaml:2:48 SERVICE_FILE_WORD: "5" is not a status word
-  2 | withdrawal_words: { paid: [], failed: [NO WAY, 5] }
-    |                                                ^
-fix: write the word as the service sends it, such as COMPLETED; put words like "NO" or "NULL" in quotes
+s.yaml:2:51 SERVICE_FILE_STATUS: "5" is not a status
+  2 | withdrawal_statuses: { paid: [], failed: [NO WAY, 5] }
+    |                                                   ^
+fix: write the status as the service sends it, such as COMPLETED; put "NO" or "NULL" in quotes
 s.yaml:3:27 SERVICE_FILE_NOT_ONE_OF: "at_trad" is not what \`sale_leaves_withdrawable\` takes: at_trade, at_settlement
   3 | sale_leaves_withdrawable: at_trad
     |                           ^^^^^^^
@@ -87,25 +105,59 @@ fix: did you mean \`USDC\`?
 s.yaml:5:28 SERVICE_FILE_NUMBER: "12" is not a whole number from 0 to 8
   5 | decimals: { usdc: 6, USDT: 12 }
     |                            ^^
-fix: write a whole number from 0 to 8, without quotes`,
+fix: write a whole number from 0 to 8, without quotes
+s.yaml:6:11 SERVICE_FILE_DURATION: "1 minute" is not a duration between 1s and 366d
+  6 | list_lag: 1 minute
+    |           ^^^^^^^^
+fix: write 1m
+s.yaml:7:17 SERVICE_FILE_DATE: "2026-02-30" is not a calendar date
+  7 | key_used_since: 2026-02-30
+    |                 ^^^^^^^^^^
+fix: write year, month and day: 2026-11-01
+s.yaml:8:21 SERVICE_FILE_UNKNOWN_FIELD: "usable" is no field of \`account_statuses\`
+  8 | account_statuses: { usable: [LIVE] }
+    |                     ^^^^^^
+fix: did you mean \`unusable\`?
+s.yaml:9:27 SERVICE_FILE_DURATION: "tomorrow" is not a duration between 1s and 366d
+  9 | late_after: { settlement: tomorrow }
+    |                           ^^^^^^^^
+fix: write a whole number and s, m, h or d: 45s, 30m, 6h, 2d`,
   );
 });
 
-test('one word cannot mean both ends, whether written or by default, whatever its capitals', () => {
+test('doubt is never shorter than twice the time that lists may lag: refused when written, raised when not', () => {
+  assert.equal(
+    factsProblems('list_lag: 90s\nsettle_doubt: { trade: 2m, withdrawal: 24h }\n'),
+    `s.yaml:2:24 SERVICE_FILE_CONTRADICTION: "2m" is shorter than twice \`list_lag\` (3m)
+  2 | settle_doubt: { trade: 2m, withdrawal: 24h }
+    |                        ^^
+fix: write at least 3m, or a shorter \`list_lag\``,
+  );
+  assert.equal(factsProblems('list_lag: 60s\nsettle_doubt: { trade: 2m }\n'), 'loads');
+  assert.match(factsProblems('settle_doubt: { withdrawal: 119s }\n'), /shorter than twice `list_lag` \(2m\)/);
+  const raised = loadServiceFacts('list_lag: 1d\n', 's.yaml');
+  assert.ok(raised.ok);
+  assert.deepEqual(raised.facts.settleDoubtMs, { trade: 172_800_000, withdrawal: 172_800_000 });
+});
+
+test('one status cannot mean both ends, whether written or by default, whatever its capitals', () => {
   assert.equal(
     factsProblems(
-      'withdrawal_words: { paid: [COMPLETED, Returned], failed: [RETURNED] }\ntrade_words: { settled: [CANCELLED] }\n',
+      'withdrawal_statuses: { paid: [COMPLETED, Returned], failed: [RETURNED] }\ntrade_statuses: { settled: [CANCELLED] }\n',
     ),
-    `s.yaml:1:59 SERVICE_FILE_CONTRADICTION: "RETURNED" is also a word for \`paid\`
-  1 | withdrawal_words: { paid: [COMPLETED, Returned], failed: [RETURNED] }
-    |                                                           ^^^^^^^^
+    `s.yaml:1:62 SERVICE_FILE_CONTRADICTION: "RETURNED" is also a status for \`paid\`
+  1 | withdrawal_statuses: { paid: [COMPLETED, Returned], failed: [RETURNED] }
+    |                                                              ^^^^^^^^
 fix: delete it from one of the two lists
-s.yaml:2:26 SERVICE_FILE_CONTRADICTION: "CANCELLED" is also a word for \`failed\`, by default
-  2 | trade_words: { settled: [CANCELLED] }
-    |                          ^^^^^^^^^
+s.yaml:2:29 SERVICE_FILE_CONTRADICTION: "CANCELLED" is also a status for \`failed\`, by default
+  2 | trade_statuses: { settled: [CANCELLED] }
+    |                             ^^^^^^^^^
 fix: delete it here, or write \`failed\` out without it`,
   );
-  assert.match(factsProblems('trade_words: { failed: [CLOSED] }\n'), /also a word for `settled`, by default/);
+  assert.match(
+    factsProblems('trade_statuses: { failed: [CLOSED] }\n'),
+    /also a status for `settled`, by default/,
+  );
 });
 
 test('decimals come from the operator, else from the table, else are 2', () => {

@@ -53,7 +53,7 @@ export type ChaosResult = {
 
 /** Doubt of a trade is over this long after a send, with `settle_doubt` of the service file below. */
 const DOUBT_MS = 70_000;
-const SERVICE_FILE = 'settle_doubt: { trade: 2s, withdrawal: 4s }\n';
+const SERVICE_FILE = 'list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 4s }\n';
 const TASK_QUEUE = 'chaos';
 const MOST_USD = 1_100_000;
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];

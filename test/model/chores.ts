@@ -171,7 +171,7 @@ export class Chores {
     const trade = world.told(world.service.trade(call.tradeId));
     if (trade.kind !== 'DONE') return waitFor(activity, trade, (wait) => ({ kind: 'wait', wait }));
     const { status } = trade.value;
-    const { settled, failed } = world.facts.tradeWords;
+    const { settled, failed } = world.facts.tradeStatuses;
     if (failed.includes(status)) return { kind: 'failed', status };
     const maybePaid = call.plan.pinnedFor !== activity.execution.runId;
     if ((call.until === 'status' || maybePaid) && settled.includes(status))
@@ -195,7 +195,7 @@ export class Chores {
     if (foreign !== null) return { ended: [], wait: foreign };
     const ids = new Set(call.items.map((item) => item.withdrawalId));
     const { records, complete } = service.sweepWithdrawals((record) => ids.has(record.id));
-    const { paid, failed } = facts.withdrawalWords;
+    const { paid, failed } = facts.withdrawalStatuses;
     const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
       const status = records.find(({ id }) => id === item.withdrawalId)?.status;
       if (status === undefined) return [];

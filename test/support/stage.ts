@@ -106,7 +106,7 @@ const QUICK: NonNullable<SandboxOptions['settings']> = {
   settlementMs: { IMMEDIATE: 0, T0: 300, T1: 600, T2: 900 },
   withdrawalSteps: [{ status: 'PENDING', forMs: 200 }],
 };
-const SERVICE_FILE = 'settle_doubt: { trade: 2s, withdrawal: 4s }\n';
+const SERVICE_FILE = 'list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 4s }\n';
 
 export async function openStage(options: StageOptions = {}): Promise<Stage> {
   const { serviceFile = SERVICE_FILE, temporalAddress, ...sandboxOptions } = options;
