@@ -7,8 +7,8 @@ import { BadInput, anything, count, filledText, flag, listOf, objectOf, shape, w
 import type { BookSelector, SandboxControls } from './controls.ts';
 import { selectorCheck } from './controls.ts';
 import type { SandboxAccount } from './default-accounts.ts';
-import type { SandboxFault } from './faults.ts';
-import type { SandboxKey } from './keys.ts';
+import type { SandboxFault } from './fault-kinds.ts';
+import type { SandboxKey } from './records.ts';
 import type { SettingsPatch } from './settings.ts';
 
 interface AdminRequest {

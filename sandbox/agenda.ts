@@ -1,47 +1,8 @@
 // What is to happen later on the sandbox clock: steps of trades and withdrawals, and bookings that come late.
 // Nothing ticks; whoever looks first runs what is due, in the order of its time.
 
-import type { BookId, RecordMarks } from './records.ts';
+import type { AgendaItem, AgendaWhat } from './records.ts';
 import type { Store } from './store.ts';
-
-/** A write that was accepted and will be booked later. */
-export interface LateBooking {
-  readonly operation: 'createTrade' | 'createWithdrawal';
-  readonly book: BookId;
-  readonly actorId: string;
-  readonly actorEmail: string;
-  readonly input: unknown;
-  readonly seq: number;
-  readonly acceptedAt: number;
-  readonly marks: RecordMarks;
-  readonly replyId: string;
-  readonly key: 'in-flight' | 'free' | 'stored';
-}
-
-export type AgendaWhat =
-  | {
-      readonly kind: 'trade-step';
-      readonly recordId: string;
-      readonly status: string;
-      readonly money: 'settle' | 'return' | null;
-      readonly startsSettlement: boolean;
-    }
-  | {
-      readonly kind: 'withdrawal-step';
-      readonly recordId: string;
-      readonly status: string;
-      readonly money: 'pay' | 'return' | null;
-      readonly terminal: boolean;
-      readonly broadcast: boolean;
-    }
-  | { readonly kind: 'late-booking'; readonly recordId: string; readonly booking: LateBooking };
-
-export interface AgendaItem {
-  readonly id: string;
-  readonly at: number;
-  readonly seq: number;
-  readonly what: AgendaWhat;
-}
 
 export class Agenda {
   readonly #store: Store;

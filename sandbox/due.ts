@@ -1,9 +1,8 @@
 // Runs what is due on the agenda. Every request and every look from the admin side starts with it.
 
-import type { LateBooking } from './agenda.ts';
 import type { Booking } from './booking.ts';
 import type { Core } from './core.ts';
-import type { Reply } from './idempotency.ts';
+import type { LateBooking, Reply } from './records.ts';
 import type { TradeInput } from './quotes-and-trades.ts';
 import { createTrade, stepTrade, tradeView } from './quotes-and-trades.ts';
 import { Refusal } from './refusal.ts';

@@ -9,7 +9,7 @@ import { canonicalPath, parseQuery, sha256Hex, splitTarget } from './canonical.t
 import type { Core } from './core.ts';
 import { runDue } from './due.ts';
 import type { FaultPlan, RequestFacts } from './faults.ts';
-import type { Reply } from './idempotency.ts';
+import type { Reply } from './records.ts';
 import type { Operation, Route } from './operations.ts';
 import { isWrite, matchRoute } from './operations.ts';
 import { serveRead } from './reads.ts';

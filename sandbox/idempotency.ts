@@ -1,26 +1,8 @@
 // The idempotency cache: what was answered under a key, for how long, and what the same key gets meanwhile.
 
 import type { Operation } from './operations.ts';
+import type { Reply } from './records.ts';
 import type { Store } from './store.ts';
-
-export interface Reply {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-export interface StoredReply {
-  /** The key with its scope. */
-  readonly id: string;
-  readonly operation: Operation;
-  readonly requestHash: string;
-  readonly firstSeenAt: number;
-  readonly expiresAt: number;
-  /** Null while the first request is being processed. */
-  readonly reply: Reply | null;
-  /** In flight because its booking comes late; such an entry outlives a restart. */
-  readonly late: boolean;
-}
 
 export type Admission =
   | { readonly kind: 'fresh' }

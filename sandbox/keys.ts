@@ -5,26 +5,8 @@ import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 import type { Check } from './checks.ts';
 import { BadInput, filledText, flag, listOf, oneOf, orNull, shape } from './checks.ts';
-import type { Mode } from './records.ts';
+import type { StoredKey } from './records.ts';
 import type { Store } from './store.ts';
-
-export interface SandboxKey {
-  /** `org/<organisation>/apiKey/<id>`. */
-  readonly name: string;
-  readonly publicKeyPem: string;
-  readonly scope: 'read' | 'write';
-  readonly mode: Mode;
-  /** Addresses or CIDR ranges; absent or null: any address. */
-  readonly ipAllowlist?: readonly string[] | null;
-  readonly active?: boolean;
-}
-
-export interface StoredKey extends Required<SandboxKey> {
-  readonly id: string;
-  readonly organization: string;
-  readonly actorId: string;
-  readonly actorEmail: string;
-}
 
 export interface GeneratedKey {
   readonly name: string;

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { BadInput, filledText, listOf, oneOf, shape } from './checks.ts';
-import type { SandboxKey } from './keys.ts';
+import type { SandboxKey } from './records.ts';
 import { generateKey } from './keys.ts';
 import type { Sandbox, SandboxOptions } from './server.ts';
 import { startSandbox } from './server.ts';

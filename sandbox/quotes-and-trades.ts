@@ -1,13 +1,12 @@
 // Quotes, trades and their settlement: what is refused and in which order, what is booked, and when.
 
-import type { AgendaWhat } from './agenda.ts';
 import type { Booking } from './booking.ts';
 import { closedBody, textField } from './bodies.ts';
 import { isoOf } from './clock.ts';
 import type { Core } from './core.ts';
 import { isoOrNull } from './core.ts';
 import { Decimal, positiveAmount, textOf } from './money.ts';
-import type { BookId, QuoteRecord, TradeRecord } from './records.ts';
+import type { AgendaWhat, BookId, QuoteRecord, TradeRecord } from './records.ts';
 import type { Issue } from './refusal.ts';
 import { Refusal, refuseIssues } from './refusal.ts';
 import type { SettlementWindow } from './settings.ts';

@@ -1,6 +1,7 @@
 // The records the sandbox keeps. They are replaced, never changed in place; times are milliseconds since the
 // epoch and become RFC 3339 strings only on the wire. A `book` is one organisation in one mode.
 
+import type { Operation } from './operations.ts';
 import type { SettlementWindow } from './settings.ts';
 
 export type Mode = 'SANDBOX' | 'LIVE';
@@ -135,4 +136,84 @@ export interface JournalEntry {
   /** The record that moved the money, or null for balances set from outside. */
   readonly recordId: string | null;
   readonly lines: readonly JournalLine[];
+}
+
+/** An API key that the sandbox accepts, as it is given to it. */
+export interface SandboxKey {
+  /** `org/<organisation>/apiKey/<id>`. */
+  readonly name: string;
+  readonly publicKeyPem: string;
+  readonly scope: 'read' | 'write';
+  readonly mode: Mode;
+  /** Addresses or CIDR ranges; absent or null: any address. */
+  readonly ipAllowlist?: readonly string[] | null;
+  readonly active?: boolean;
+}
+
+export interface StoredKey extends Required<SandboxKey> {
+  readonly id: string;
+  readonly organization: string;
+  readonly actorId: string;
+  readonly actorEmail: string;
+}
+
+/** An answer as it goes over the wire. */
+export interface Reply {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What is known under an idempotency key. */
+export interface StoredReply {
+  /** The key with its scope. */
+  readonly id: string;
+  readonly operation: Operation;
+  readonly requestHash: string;
+  readonly firstSeenAt: number;
+  readonly expiresAt: number;
+  /** Null while the first request is being processed. */
+  readonly reply: Reply | null;
+  /** In flight because its booking comes late; such an entry outlives a restart. */
+  readonly late: boolean;
+}
+
+/** A write that was accepted and will be booked later. */
+export interface LateBooking {
+  readonly operation: 'createTrade' | 'createWithdrawal';
+  readonly book: BookId;
+  readonly actorId: string;
+  readonly actorEmail: string;
+  readonly input: unknown;
+  readonly seq: number;
+  readonly acceptedAt: number;
+  readonly marks: RecordMarks;
+  readonly replyId: string;
+  readonly key: 'in-flight' | 'free' | 'stored';
+}
+
+/** What is to happen later. */
+export type AgendaWhat =
+  | {
+      readonly kind: 'trade-step';
+      readonly recordId: string;
+      readonly status: string;
+      readonly money: 'settle' | 'return' | null;
+      readonly startsSettlement: boolean;
+    }
+  | {
+      readonly kind: 'withdrawal-step';
+      readonly recordId: string;
+      readonly status: string;
+      readonly money: 'pay' | 'return' | null;
+      readonly terminal: boolean;
+      readonly broadcast: boolean;
+    }
+  | { readonly kind: 'late-booking'; readonly recordId: string; readonly booking: LateBooking };
+
+export interface AgendaItem {
+  readonly id: string;
+  readonly at: number;
+  readonly seq: number;
+  readonly what: AgendaWhat;
 }

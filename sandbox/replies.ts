@@ -2,8 +2,8 @@
 
 import type { CatalogueEntry } from './catalogue.ts';
 import { entryOf, isCode } from './catalogue.ts';
-import type { FaultEffect } from './faults.ts';
-import type { Reply } from './idempotency.ts';
+import type { FaultEffect } from './fault-kinds.ts';
+import type { Reply } from './records.ts';
 import type { Operation } from './operations.ts';
 import type { Refusal } from './refusal.ts';
 import { envelopeOf } from './refusal.ts';

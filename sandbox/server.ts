@@ -13,9 +13,9 @@ import { balancesCheck, controlsOf, ratesCheck } from './controls.ts';
 import { Core } from './core.ts';
 import type { SandboxAccount } from './default-accounts.ts';
 import { accountCheck, defaultAccounts, defaultBalances } from './default-accounts.ts';
-import type { SandboxFault } from './faults.ts';
+import type { SandboxFault } from './fault-kinds.ts';
 import { serveRequest } from './front.ts';
-import type { SandboxKey } from './keys.ts';
+import type { SandboxKey } from './records.ts';
 import { putKey } from './keys.ts';
 import { basePath } from './operations.ts';
 import { defaultRates } from './rates.ts';
@@ -24,8 +24,8 @@ import { defaultSettings, withPatch } from './settings.ts';
 
 export type { LedgerView } from './controls.ts';
 export type { SandboxAccount } from './default-accounts.ts';
-export type { FaultEffect, SandboxFault } from './faults.ts';
-export type { SandboxKey } from './keys.ts';
+export type { FaultEffect, SandboxFault } from './fault-kinds.ts';
+export type { SandboxKey } from './records.ts';
 export type { SettingsPatch } from './settings.ts';
 
 export interface SandboxOptions {

@@ -3,16 +3,16 @@
 
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
-import type { StoredKey } from './keys.ts';
-import type { StoredReply } from './idempotency.ts';
-import type { AgendaItem } from './agenda.ts';
-import type { StoredFault } from './faults.ts';
+import type { StoredFault } from './fault-kinds.ts';
 import type {
+  AgendaItem,
   BookRecord,
   DepositRecord,
   JournalEntry,
   OtherRecord,
   QuoteRecord,
+  StoredKey,
+  StoredReply,
   TradeRecord,
   WithdrawalAccountRecord,
   WithdrawalRecord,

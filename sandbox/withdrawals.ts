@@ -2,7 +2,6 @@
 
 import { createHash } from 'node:crypto';
 
-import type { AgendaWhat } from './agenda.ts';
 import { netEquityUsd } from './balances.ts';
 import { closedBody, isObject, textField } from './bodies.ts';
 import type { Booking } from './booking.ts';
@@ -11,7 +10,13 @@ import type { Core } from './core.ts';
 import { isoOrNull } from './core.ts';
 import { accountIdPattern } from './default-accounts.ts';
 import { Decimal, fractionDigits, positiveAmount, textOf } from './money.ts';
-import type { BookId, WithdrawalAccountRecord, WithdrawalOutcome, WithdrawalRecord } from './records.ts';
+import type {
+  AgendaWhat,
+  BookId,
+  WithdrawalAccountRecord,
+  WithdrawalOutcome,
+  WithdrawalRecord,
+} from './records.ts';
 import type { Issue } from './refusal.ts';
 import { Refusal, refuseIssues } from './refusal.ts';
 import type { JsonValue } from './strict-json.ts';

@@ -6,7 +6,6 @@
 // decided before the key leaves the in-flight state. W3: a committed write whose reply is not kept keeps its
 // success, so the same key never books twice.
 
-import type { LateBooking } from './agenda.ts';
 import type { Caller } from './auth.ts';
 import { parseBody } from './bodies.ts';
 import type { Booking } from './booking.ts';
@@ -15,13 +14,12 @@ import { isoOf } from './clock.ts';
 import type { Core } from './core.ts';
 import { bookTradeReply, bookWithdrawalReply, runDue } from './due.ts';
 import type { FaultPlan } from './faults.ts';
-import type { Reply } from './idempotency.ts';
 import { keyPattern } from './idempotency.ts';
 import type { WriteOperation } from './operations.ts';
 import { keyRetentionMs, routes } from './operations.ts';
 import type { QuoteInput, TradeInput } from './quotes-and-trades.ts';
 import { checkTrade, createQuote, quoteView, readQuoteInput, readTradeInput } from './quotes-and-trades.ts';
-import type { RecordMarks } from './records.ts';
+import type { LateBooking, RecordMarks, Reply } from './records.ts';
 import { Refusal } from './refusal.ts';
 import {
   errorReply,

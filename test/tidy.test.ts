@@ -68,6 +68,9 @@ const SHARED_BY_WORKFLOWS = ['workflows/names.ts', 'workflows/limits.ts'];
 /** The only places that read the environment; everything else is handed what it needs. */
 const READS_ENVIRONMENT = ['worker/config.ts', 'cli/', 'scripts/', 'test/', 'bench/'];
 
+/** Folders in which files still import each other in a circle. Only types may, and it is to become empty. */
+const HAS_CIRCLES_OF_TYPES = ['test/model/'];
+
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const NOT_OURS = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
 const TEXT = /\.(ts|mts|mjs|js|json|jsonc|yaml|yml|md|csv|html|css|sh)$|^\.ci\/run$|^\.npmrc$/;
@@ -102,6 +105,38 @@ test('the linter forbids the same edges', () => {
       `in .oxlintrc.json for ${folder}/**`,
     );
   }
+});
+
+test('no file imports itself through others, types included', () => {
+  const found = circlesOf(typescript, () => true);
+  const elsewhere = found.filter(
+    (circle) => !HAS_CIRCLES_OF_TYPES.some((folder) => circle.every((file) => file.startsWith(folder))),
+  );
+  assert.deepEqual(elsewhere, []);
+});
+
+test('no file runs itself through what it imports', () => {
+  assert.deepEqual(
+    circlesOf(typescript, ({ isType }) => !isType),
+    [],
+  );
+});
+
+test('a circle of imports is found, and the shortest is named', () => {
+  const imports: Record<string, readonly string[]> = {
+    a: ['b'],
+    b: ['c', 'd'],
+    c: ['d'],
+    d: ['b'],
+    e: ['a', 'e'],
+  };
+  assert.deepEqual(
+    circlesAmong(['a', 'b', 'c', 'd', 'e'], (file) => imports[file] ?? []),
+    [
+      ['b', 'd', 'b'],
+      ['e', 'e'],
+    ],
+  );
 });
 
 test('relative imports end in the name of the file', () => {
@@ -170,6 +205,36 @@ function importsOf(file: string): Import[] {
       isType: false,
     })),
   ];
+}
+
+/** The circles that imports of the chosen kind make among files. */
+function circlesOf(among: readonly string[], chosen: (found: Import) => boolean): string[][] {
+  const known = new Map(
+    among.map((file) => [
+      file,
+      importsOf(file)
+        .filter((found) => found.specifier.startsWith('.') && chosen(found))
+        .map(({ specifier }) => posix.join(posix.dirname(file), specifier)),
+    ]),
+  );
+  return circlesAmong(among, (file) => known.get(file) ?? []);
+}
+
+/** For each file that is the first by name in some circle, the shortest such circle, from this file back to it. */
+function circlesAmong(names: readonly string[], next: (name: string) => readonly string[]): string[][] {
+  return names.flatMap((start) => {
+    const paths = [[start]];
+    const met = new Set<string>();
+    for (const path of paths) {
+      for (const name of next(path.at(-1) ?? start)) {
+        if (name === start) return [[...path, start]];
+        if (name < start || met.has(name)) continue;
+        met.add(name);
+        paths.push([...path, name]);
+      }
+    }
+    return [];
+  });
 }
 
 /** One line if the import is not allowed, none if it is. */
