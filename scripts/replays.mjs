@@ -11,7 +11,7 @@ import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
-/** @typedef {{ name: string, what: string, change: string }} Edit */
+/** @typedef {import('./lib/defects.mjs').Change & { what: string }} Edit */
 /** @typedef {import('@temporalio/worker').ReplayHistoriesIterable} Histories */
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

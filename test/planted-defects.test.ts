@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { bugs } from '../scripts/bugs.mjs';
@@ -30,29 +30,54 @@ function misfitOf(defect: Defect): readonly string[] {
   }
 }
 
+const edit = (replace: string, by: string) => ({ file: 'sum.ts', inside: 'sum', replace, by });
 const DEFECT: Defect = {
   name: 'less',
   what: 'Takes away.',
   breaks: 'M5',
   caught_by: ['sum'],
-  change: '--- sum.ts\n- return a + b;\n+ return a - b;\n',
+  change: [edit('a + b', 'a - b')],
 };
+const SUM = 'export const sum = (a: number, b: number) => {\nreturn a + b;\n};\n';
 
 test('a change that fits nowhere or twice is refused by the name of its defect', (t) => {
-  const root = treeOf(t, { 'sum.ts': 'return a + b;\n  return a + b;\nend\n' });
-  assert.throws(() => planted(DEFECT, root), /^ScriptFailed: Defect 'less' does not fit sum\.ts .* 2 times/);
-  const other = { ...DEFECT, change: '--- sum.ts\n- return a * b;\n' };
-  assert.throws(() => planted(other, root), /^ScriptFailed: Defect 'less' does not fit sum\.ts .* 0 times/);
-  const next = { ...DEFECT, change: '--- sum.ts\n- return a + b;\n  end\n+ // over\n' };
-  assert.deepEqual(
-    planted(next, root).map(({ after }) => after),
-    ['return a + b;\nend\n// over\n'],
+  const refuses = (sum: string, why: RegExp) =>
+    assert.throws(() => planted(DEFECT, treeOf(t, { 'domain/sum.ts': sum, 'sum.ts': sum })), why);
+  refuses(
+    'const sum = () => a - b;',
+    /^ScriptFailed: Defect 'less' does not fit sum\.ts .* in 'sum' 0 times/,
   );
+  refuses('const sum = () => a + b * (a + b);', /Defect 'less' does not fit sum\.ts .* in 'sum' 2 times/);
+  refuses(
+    'const total = () => a + b;',
+    /Defect 'less' does not fit .* declared there 0 times, and in 0 other/,
+  );
+  refuses('class A { sum() {} } class B { sum() {} }', /Defect 'less' .* 'sum' is declared there 2 times/);
+});
+
+test('a change is anchored by names: moves, another layout, comments and edits elsewhere do not cut it', (t) => {
+  const plantedIn = (file: string, source: string) =>
+    planted(DEFECT, treeOf(t, { [file]: source })).map(({ path, after }) => ({
+      name: basename(path),
+      after,
+    }));
+  assert.deepEqual(plantedIn('sum.ts', `const other = a + b;\n${SUM}`), [
+    { name: 'sum.ts', after: `const other = a + b;\n${SUM.replace('a + b', 'a - b')}` },
+  ]);
+  const laidOut = 'class Till {\n sum() { return (\n a + // one\n b\n); } }';
+  assert.deepEqual(plantedIn('sum.ts', laidOut), [
+    { name: 'sum.ts', after: 'class Till {\n sum() { return (\n a - b\n); } }' },
+  ]);
+  assert.deepEqual(plantedIn('domain/money/total.ts', SUM), [
+    { name: 'total.ts', after: SUM.replace('a + b', 'a - b') },
+  ]);
+  // A word is not found in a longer one.
+  assert.throws(() => plantedIn('sum.ts', 'const sum = () => a + bc'), /in 'sum' 0 times/);
 });
 
 const SOURCES = {
   'package.json': '{ "type": "module" }',
-  'sum.ts': 'export const sum = (a: number, b: number) => {\nreturn a + b;\n};\n',
+  'sum.ts': SUM,
   'test/sum.test.ts': `
     import assert from 'node:assert/strict';
     import { test } from 'node:test';
@@ -60,20 +85,20 @@ const SOURCES = {
     test('two and one are three', () => assert.equal(sum(2, 1), 3));
   `,
 };
-const yamlOf = (change: string) =>
-  `- { name: less, what: Takes away., breaks: M5, caught_by: [sum], change: ${JSON.stringify(change)} }`;
+const yamlOf = (by: string) =>
+  JSON.stringify([{ ...DEFECT, change: [{ file: 'sum.ts', inside: 'sum', replace: 'return a + b', by }] }]);
 
 test('a defect counts as caught only by a failed assertion', async (t) => {
-  const verdictOn = async (change: string) =>
-    bugs({ root: treeOf(t, { ...SOURCES, 'test/bugs/some.yaml': yamlOf(change) }) });
-  assert.deepEqual(await verdictOn(DEFECT.change), { planted: 1, caught: 1, failures: [] });
-  const survivor = await verdictOn('--- sum.ts\n- return a + b;\n+ return b + a;\n');
+  const verdictOn = async (by: string) =>
+    bugs({ root: treeOf(t, { ...SOURCES, 'test/bugs/some.yaml': yamlOf(by) }) });
+  assert.deepEqual(await verdictOn('return a - b'), { planted: 1, caught: 1, failures: [] });
+  const survivor = await verdictOn('return b + a');
   assert.equal(survivor.caught, 0);
   assert.match(survivor.failures.join(), /^less SURVIVES sum: Takes away\.$/);
-  const unread = await verdictOn('--- sum.ts\n- return a + b;\n+ return a +;\n');
+  const unread = await verdictOn('return a +');
   assert.equal(unread.caught, 0);
   assert.match(unread.failures.join(), /^less is PLANTED BADLY, sum cannot judge it/);
-  const thrown = await verdictOn('--- sum.ts\n- return a + b;\n+ throw new Error("no sum");\n');
+  const thrown = await verdictOn('throw new Error("no sum")');
   assert.equal(thrown.caught, 0);
   assert.match(thrown.failures.join(), /^less is PLANTED BADLY, sum cannot judge it: .*no sum/);
 });
@@ -83,7 +108,7 @@ test('a test that fails by itself catches nothing', async (t) => {
   const root = treeOf(t, {
     ...SOURCES,
     'test/sum.test.ts': failing,
-    'test/bugs/some.yaml': yamlOf(DEFECT.change),
+    'test/bugs/some.yaml': yamlOf('return a - b'),
   });
   const { caught, failures } = await bugs({ root });
   assert.equal(caught, 0);

@@ -7,7 +7,7 @@ import { readEdits, replays } from '../scripts/replays.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-test('there are twenty incompatible edits and more, each with a name, a sentence, and lines that are there', async () => {
+test('there are twenty incompatible edits and more, each with a name, a sentence, and what it replaces', async () => {
   const edits = await readEdits();
   assert.ok(edits.length >= 20, `${edits.length}`);
   assert.equal(new Set(edits.map(({ name }) => name)).size, edits.length);
@@ -21,18 +21,16 @@ test('there are twenty incompatible edits and more, each with a name, a sentence
 test('an edit counts only when replay notices it: others are told by name, as is one that fits nothing', async () => {
   const incompatible = (await readEdits()).find(({ name }) => name === 'pin-observes-twice');
   assert.ok(incompatible !== undefined);
-  const lines = (...change: readonly string[]) => ['--- workflows/words.ts', ...change].join('\n');
+  const kept = (replace: string, by: string) => [
+    { file: 'workflows/words.ts', inside: 'KEPT_MS', replace, by },
+  ];
   const harmless = {
     name: 'words-kept-longer',
     what: 'A timer of another length.',
-    change: lines('-const KEPT_MS = 90 * 86_400_000;', '+const KEPT_MS = 91 * 86_400_000;'),
+    change: kept('90', '91'),
   };
-  const broken = {
-    name: 'words-unreadable',
-    what: 'Half a line.',
-    change: lines('-const KEPT_MS = 90 * 86_400_000;', '+const KEPT_MS = (;'),
-  };
-  const stale = { name: 'words-gone', what: 'A line that is not there.', change: lines('-no such line') };
+  const broken = { name: 'words-unreadable', what: 'Half a line.', change: kept('90', '(') };
+  const stale = { name: 'words-gone', what: 'What is not there.', change: kept('no such thing', '') };
   const outcome = await replays({ edits: [incompatible, harmless, broken, stale] });
   assert.deepEqual([outcome.edits, outcome.detected], [4, 1]);
   const told = outcome.failures.toSorted().map((line) => line.split(':')[0]);

@@ -1,8 +1,9 @@
-// The planted defects as data: reads test/bugs/*.yaml, and applies one to a tree of sources. A change that does not fit
-// the source any more, or fits it twice, is refused with the defect's name.
+// The planted defects as data: reads test/bugs/*.yaml, and applies one to a tree of sources. A change is anchored by
+// names in the code, not by lines; one that does not fit any more, or fits twice, is refused with the defect's name.
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { outlineIn, placesOf, sourcesUnder, spansOf } from './declarations.mjs';
 import { ScriptFailed } from './main.mjs';
 
 /**
@@ -11,11 +12,19 @@ import { ScriptFailed } from './main.mjs';
  * @property {string} what what a careless engineer would have done, in one sentence
  * @property {string} breaks the promise that it breaks, `M1` to `M8`
  * @property {string[]} caught_by `fuzz`, or names of test files without `.test.ts`; every one must catch it
- * @property {string} change hunks as in a diff: `--- file`, then lines with ` `, `-` or `+`; indentation does not count
+ * @property {Edit[]} change
  */
 
+/**
+ * One replacement. The declaration is found in the file, or by its name alone where it has moved and the name is unique.
+ *
+ * @typedef {object} Edit
+ * @property {string} file
+ * @property {string} inside the name of a declaration: function, method, constant, type, row of a table
+ * @property {string} replace what stands there once and only once, whatever its layout
+ * @property {string} by
+ */
 /** @typedef {Pick<Defect, 'name' | 'change'>} Change what planting needs of a defect, or of any other edit */
-/** @typedef {{ file: string, before: string[], after: string[] }} Hunk */
 
 /** Catches what is a matter of sequence: the model-based test. */
 export const FUZZ = 'fuzz';
@@ -51,6 +60,7 @@ function mistakesOf(defect, all, root) {
   if (!/^[A-Z].*\.$/s.test(what)) mistakes.push('`what` is no sentence');
   if (!/^M[1-8]$/.test(breaks)) mistakes.push('`breaks` names no promise, M1 to M8');
   if (catchers.length === 0) mistakes.push('nothing catches it');
+  if (defect.change.length === 0) mistakes.push('it changes nothing');
   for (const catcher of catchers)
     if (catcher !== FUZZ && !tests.includes(`${catcher}.test.ts`))
       mistakes.push(`there is no test/${catcher}.test.ts`);
@@ -81,10 +91,14 @@ export function plant(defect, root) {
 export function planted(defect, root) {
   /** @type {Map<string, { path: string, before: string, after: string }>} */
   const files = new Map();
-  for (const hunk of hunksOf(defect)) {
-    const path = join(root, hunk.file);
+  for (const edit of defect.change) {
+    const fail = (/** @type {string} */ why) =>
+      new ScriptFailed(
+        `Defect '${defect.name}' does not fit ${edit.file} any more: ${why}. Write it anew for what is there now.`,
+      );
+    const path = join(root, fileOf(edit, root, fail));
     const { before, after } = files.get(path) ?? unchanged(path);
-    files.set(path, { path, before, after: changed(after, hunk, defect.name) });
+    files.set(path, { path, before, after: changed(path, after, edit, fail) });
   }
   return [...files.values()];
 }
@@ -96,42 +110,40 @@ function unchanged(path) {
 }
 
 /**
- * @param {Change} defect
- * @returns {Hunk[]}
+ * The file in which the declaration stands now.
+ *
+ * @param {Edit} edit
+ * @param {string} root
+ * @param {(why: string) => Error} fail
  */
-function hunksOf({ name, change }) {
-  /** @type {Hunk[]} */
-  const hunks = [];
-  for (const line of change.trimEnd().split('\n')) {
-    const hunk = hunks.at(-1);
-    const [mark, text] = [line.slice(0, 1), line.slice(1).trim()];
-    if (line.startsWith('--- ')) hunks.push({ file: line.slice(4).trim(), before: [], after: [] });
-    else if (hunk === undefined || !' -+'.includes(mark))
-      throw new ScriptFailed(`Defect '${name}': '${line}' is no line of a change.`);
-    else {
-      if (mark !== '+') hunk.before.push(text);
-      if (mark !== '-') hunk.after.push(text);
-    }
-  }
-  return hunks;
+function fileOf({ file, inside }, root, fail) {
+  const declares = (/** @type {string} */ other) =>
+    existsSync(join(root, other)) && placesOf(outlineIn(join(root, other)).outline, inside).length > 0;
+  if (declares(file)) return file;
+  const others = sourcesUnder(root).filter(declares);
+  const [only] = others;
+  if (only === undefined || others.length > 1)
+    throw fail(`'${inside}' is declared there 0 times, and in ${others.length} other files`);
+  return only;
 }
 
 /**
- * The source with one hunk applied.
+ * The source with one edit made.
  *
- * @param {string} source
- * @param {Hunk} hunk
- * @param {string} name
+ * @param {string} path
+ * @param {string} text
+ * @param {Edit} edit
+ * @param {(why: string) => Error} fail
  */
-function changed(source, { file, before, after }, name) {
-  const lines = source.split('\n');
-  const places = lines.flatMap((_, start) =>
-    before.every((text, index) => lines[start + index]?.trim() === text) ? [start] : [],
-  );
-  const [place] = places;
-  if (before.length === 0 || place === undefined || places.length > 1)
-    throw new ScriptFailed(
-      `Defect '${name}' does not fit ${file} any more: its lines stand there ${places.length} times. Write it anew for what is there now.`,
-    );
-  return [...lines.slice(0, place), ...after, ...lines.slice(place + before.length)].join('\n');
+function changed(path, text, { inside, replace, by }, fail) {
+  const { source, outline } = outlineIn(path, text);
+  const declarations = placesOf(outline, inside);
+  const [within] = declarations;
+  if (within === undefined || declarations.length > 1)
+    throw fail(`'${inside}' is declared there ${declarations.length} times`);
+  const spans = spansOf(replace, { source, outline, within });
+  const [span] = spans;
+  if (span === undefined || spans.length > 1)
+    throw fail(`what it replaces stands in '${inside}' ${spans.length} times`);
+  return source.slice(0, span.start) + by.trim() + source.slice(span.end);
 }
