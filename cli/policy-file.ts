@@ -2,7 +2,6 @@
  * A policy file with the files that it names, read and checked before anything else happens. The texts go to the worker,
  * which reads them again with its own eyes.
  */
-import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
 import { loadPolicy } from '../language/load-policy.ts';
@@ -10,6 +9,7 @@ import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
 import { printable } from '../language/problem.ts';
 import { withDevEnvironment } from '../worker/config.ts';
+import { readTextFile } from '../worker/read-text-file.ts';
 import { CommandFailure, troubleOfPolicy, type Trouble } from './failure.ts';
 import type { Io } from './io.ts';
 import type { Output } from './output.ts';
@@ -20,7 +20,7 @@ export type PolicyFile = {
   /** As it was named on the command line. */
   readonly file: string;
   readonly text: string;
-  /** Hex SHA-256 of the text. */
+  /** Of what the policy says, comments and white space aside (`language/policy-hash.ts`). */
   readonly hash: string;
   readonly policy: Policy;
   /** Null where the policy names no reference rates. */
@@ -90,24 +90,15 @@ async function readText(
   path: string,
   place: string,
 ): Promise<{ readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: Trouble }> {
-  try {
-    return { ok: true, text: await readFile(path, 'utf8') };
-  } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    const message =
-      reason === 'ENOENT'
-        ? 'there is no such file'
-        : reason === 'EISDIR'
-          ? 'it is a folder, not a file'
-          : `the file cannot be read (${reason})`;
-    return {
-      ok: false,
-      problem: {
-        code: reason === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_UNREADABLE',
-        place: printable(place),
-        message,
-        fix: 'Check the path; it is relative to the working folder, one that a policy names is relative to the policy.',
-      },
-    };
-  }
+  const read = await readTextFile(path);
+  if (read.ok) return read;
+  return {
+    ok: false,
+    problem: {
+      code: read.isMissing ? 'FILE_NOT_FOUND' : 'FILE_UNREADABLE',
+      place: printable(place),
+      message: read.message,
+      fix: 'Check the path; it is relative to the working folder, one that a policy names is relative to the policy.',
+    },
+  };
 }

@@ -89,7 +89,7 @@ function wrongKey(context: Context, path: Path): Complaint {
   const text = String(path.at(-1));
   const complain = record instanceof z.ZodRecord ? hintOf(record.keyType as z.ZodType)?.complain : null;
   return (
-    complain?.({ text, quoted: false }) ?? {
+    complain?.({ text: text.slice(0, ADVISED_LENGTH), quoted: false }) ?? {
       mistake: 'KEY',
       message: `${quoted(text)} cannot stand here`,
       fix: 'delete it',
@@ -114,8 +114,10 @@ function wrongValue(context: Context, path: Path): Complaint {
     const message = shape === 'list' ? `${name} has no entry, or too many` : `${name} must be a list`;
     return { mistake: 'WRONG_TYPE', message, fix };
   }
-  const written = source.written(path);
-  if (written === null) return { mistake: 'WRONG_TYPE', message: `${name} must be one value`, fix };
+  const whole = source.written(path);
+  if (whole === null) return { mistake: 'WRONG_TYPE', message: `${name} must be one value`, fix };
+  // Advice is given about a beginning: nobody mistypes more, and its patterns may take long over a long text.
+  const written = { ...whole, text: whole.text.slice(0, ADVISED_LENGTH) };
   const complain = hintOf(hintedSchema)?.complain ?? null;
   if (complain !== null) return complain(written);
   const choices = choicesOf(schema);
@@ -126,6 +128,9 @@ function wrongValue(context: Context, path: Path): Complaint {
     fix: near === null ? fix : `did you mean \`${near}\`?`,
   };
 }
+
+/** Longer than any value that a file can hold rightly. */
+const ADVISED_LENGTH = 250;
 
 /** The group that a path names, for messages: `quote`, an entry of `withdraw`, this file. */
 function where(path: Path): string {

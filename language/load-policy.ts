@@ -2,7 +2,6 @@
  * A policy file to its record, or every mistake in it with place and fix (design: "Policies, version 1"). Nothing is
  * guessed: what is not understood is refused. Called by `check`, `plan`, `run` and by the activity that makes the plan.
  */
-import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { decimalsOf, KNOWN_CURRENCIES, WITHDRAWAL_CURRENCIES } from '../domain/currencies.ts';
 import { compare, sum } from '../domain/money.ts';
@@ -14,6 +13,7 @@ import type { Reserved } from './check-structure.ts';
 import { frozen } from './frozen.ts';
 import { readMoney, readRate, unquotedComplaint } from './leaves.ts';
 import { nearest } from './nearest.ts';
+import { hashOfDocument } from './policy-hash.ts';
 import { ConvertSchema, HeadSchema, KINDS, LATER_KINDS } from './policy-schema.ts';
 import { quoted } from './problem.ts';
 import type { PolicyProblem } from './problem.ts';
@@ -25,7 +25,7 @@ export type LoadedPolicy =
   | {
       readonly ok: true;
       readonly policy: Policy;
-      /** Hex SHA-256 of the text. */
+      /** Of what the text says, comments and white space aside (`policy-hash.ts`). */
       readonly hash: string;
       readonly warnings: readonly PolicyProblem[];
     }
@@ -49,8 +49,7 @@ export function loadPolicy(
   const problems = source.problems();
   const warnings = source.warnings();
   if (policy === null || problems.length > 0) return { ok: false, problems, warnings };
-  const hash = createHash('sha256').update(text, 'utf8').digest('hex');
-  return { ok: true, policy: frozen(policy), hash, warnings };
+  return { ok: true, policy: frozen(policy), hash: hashOfDocument(source), warnings };
 }
 
 function readPolicy(source: YamlSource, decimals: Readonly<Record<string, number>>): Policy | null {

@@ -22,7 +22,12 @@ export type Complaint = { readonly mistake: Mistake; readonly message: string; r
 
 type Located = Complaint & { readonly place: Place };
 
-const MAX_BYTES = 256 * 1024;
+/** What is read of each kind of file. A policy goes into Temporal's history, where every payload has its limit. */
+const MAX_BYTES: Readonly<Record<Subject, number>> = {
+  POLICY: 64 * 1024,
+  SERVICE_FILE: 64 * 1024,
+  RATES: 256 * 1024,
+};
 const MAX_DEPTH = 20;
 const MAX_PROBLEMS = 100;
 
@@ -44,6 +49,7 @@ export class YamlSource {
   readonly #text: string;
   readonly #file: string;
   readonly #subject: Subject;
+  #root: Node | null = null;
   readonly #lines = new LineCounter();
   readonly #nodes = new Map<string, { readonly key: Place | null; readonly node: Node | null }>();
   #hasSyntaxError = false;
@@ -55,15 +61,17 @@ export class YamlSource {
     this.#file = input.file;
     this.#subject = input.subject;
     const bytes = Buffer.byteLength(input.text);
-    this.#text = bytes > MAX_BYTES ? '' : input.text;
-    if (bytes > MAX_BYTES) {
-      this.report({ start: 0, end: 0 }, tooLarge(bytes));
+    const maxBytes = MAX_BYTES[input.subject];
+    this.#text = bytes > maxBytes ? '' : input.text;
+    if (bytes > maxBytes) {
+      this.report({ start: 0, end: 0 }, tooLarge(bytes, maxBytes));
       this.value = null;
       this.broken = true;
       return;
     }
     this.#checkCharacters();
     const root = this.#parse();
+    this.#root = root;
     this.value = root === null ? Object.create(null) : this.#convert(root, []);
     if (root !== null && !isMap(root) && this.#problems.length === 0) {
       this.report(this.#placeOf(root), {
@@ -132,6 +140,14 @@ export class YamlSource {
     return this.isSpoiled(path) || this.shapeAt(path) !== 'scalar'
       ? null
       : (this.written(path)?.text ?? null);
+  }
+
+  /**
+   * What the document says, as one text: the same for two documents that differ only in comments, white space, quotes
+   * or the order of their fields. Means something only where there are no problems.
+   */
+  canonical(): string {
+    return canonicalOf(this.#root);
   }
 
   /** How many items the list at `path` has; 0 when there is no list. */
@@ -393,10 +409,10 @@ function syntaxComplaint(error: YAMLError): Complaint {
   return { mistake: 'SYNTAX', message: `not YAML: ${printable(error.message)}`, fix: SYNTAX_FIX[error.code] };
 }
 
-function tooLarge(bytes: number): Complaint {
+function tooLarge(bytes: number, maxBytes: number): Complaint {
   return {
     mistake: 'TOO_LARGE',
-    message: `the file has ${bytes} bytes; at most ${MAX_BYTES} are read`,
+    message: `the file has ${bytes} bytes; at most ${maxBytes} are read`,
     fix: 'many payments belong into a batch file, not into a policy',
   };
 }
@@ -468,6 +484,18 @@ function tooDeepToken(tokens: readonly CST.Token[]): CST.Token | null {
     );
   }
   return null;
+}
+
+function canonicalOf(node: Node | null): string {
+  if (isSeq(node)) return `[${node.items.map((item) => canonicalOf(item as Node | null)).join(',')}]`;
+  if (isMap(node)) {
+    const pairs = node.items as Pair<Node | null, Node | null>[];
+    return `{${pairs
+      .map(({ key, value }) => `${canonicalOf(key)}:${canonicalOf(value)}`)
+      .toSorted()
+      .join(',')}}`;
+  }
+  return isScalar(node) && !isEmpty(node) ? JSON.stringify(String(node.value)) : '';
 }
 
 function idOf(path: Path): string {

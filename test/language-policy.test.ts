@@ -1,10 +1,10 @@
 /** Policies from text to record: the samples, the defaults, and every mistake with its place and its fix. */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadPolicy } from '../language/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
+import { policyHash } from '../language/policy-hash.ts';
 import { formatProblem } from '../language/problem.ts';
 
 const POLICIES = new URL('../policies/', import.meta.url);
@@ -124,10 +124,41 @@ limits: { per_trade: "400000.00 USD", per_run: "9000000.00 MXN" }
   });
 });
 
-test('the hash is the SHA-256 of the text, and the record is frozen all the way down', () => {
+test('comments, white space, quotes and the order of fields change no hash; anything that is said does', () => {
+  const hash = policyHash(SUPPLIER);
+  assert.match(hash ?? '', /^[0-9a-f]{64}$/);
+  const same = [
+    `# reviewed\n${SUPPLIER}\n\n# the end\n`,
+    `\uFEFF${SUPPLIER.replaceAll('\n', '\r\n')}`,
+    edited('name: mxn-supplier', 'name:   "mxn-supplier" # renamed in March'),
+    edited('  sell: USD\n  buy: MXN\n', '  buy: MXN\n  sell: USD\n'),
+    edited('{ sell: "1000.00" }', "\n    sell: '1000.00'"),
+  ];
+  for (const text of same) assert.equal(policyHash(text), hash, text);
+  const other = [
+    edited('1000.00', '1000.0'),
+    edited('wac_7Hk2mQ9vT4xR', 'wac_7Hk2mQ9vT4xS'),
+    edited('rounding: down', 'rounding: half-even'),
+    `${SUPPLIER}shortfall: skip\n`,
+    edited(
+      '  - id: supplier',
+      '  - id: first\n    account: wac_1\n    amount: { fixed: "1" }\n  - id: supplier',
+    ),
+  ];
+  assert.equal(new Set([hash, ...other.map(policyHash)]).size, other.length + 1);
+  const [first, second] = ['{ id: a, account: b }', '{ id: b, account: a }'];
+  assert.notEqual(
+    policyHash(`withdraw: [${first}, ${second}]`),
+    policyHash(`withdraw: [${second}, ${first}]`),
+  );
+  for (const text of ['a: 1\na: 2', '{', 'a: &x 1', '- 1', `# ${'x'.repeat(64 * 1024)}`])
+    assert.equal(policyHash(text), null, text.slice(0, 20));
+});
+
+test('a loaded policy carries the hash of what it says, and is frozen all the way down', () => {
   const result = loadPolicy(SUPPLIER, 'p.yaml');
   assert.ok(result.ok);
-  assert.equal(result.hash, createHash('sha256').update(SUPPLIER).digest('hex'));
+  assert.equal(result.hash, policyHash(SUPPLIER));
   assert.ok(Object.isFrozen(result.policy.convert.amount));
   assert.ok(Object.isFrozen(result.policy.withdraw[0]?.amount));
 });

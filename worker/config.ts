@@ -15,6 +15,7 @@ import { createServiceClient, type ServiceClient } from '../service/client.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { readKeyFile, type ApiKey } from '../service/key.ts';
 import { DEFAULT_TASK_QUEUE } from '../workflows/names.ts';
+import { readTextFile } from './read-text-file.ts';
 
 /** Everything that a worker or a command needs to reach the service. */
 export type Settings = {
@@ -171,17 +172,17 @@ function foreignReadKey(key: ApiKey, readKey: ApiKey): Problem {
 
 async function readFacts(path: string | undefined, problems: Problem[]): Promise<ServiceFacts> {
   if (path === undefined || path === '') return DEFAULT_SERVICE_FACTS;
-  const text = await readFile(path, 'utf8').catch(() => null);
-  if (text === null) {
+  const read = await readTextFile(path);
+  if (!read.ok) {
     problems.push({
       code: 'SERVICE_FILE_NOT_FOUND',
       item: null,
-      message: `CAMBIST_SERVICE_FILE "${path}" cannot be read.`,
+      message: `CAMBIST_SERVICE_FILE "${path}" cannot be read: ${read.message}.`,
       fix: 'Name a readable YAML file, or unset the variable.',
     });
     return DEFAULT_SERVICE_FACTS;
   }
-  const loaded = loadServiceFacts(text, path);
+  const loaded = loadServiceFacts(read.text, path);
   if (loaded.ok) return loaded.facts;
   problems.push(
     ...loaded.problems.map((problem) => ({
