@@ -7,6 +7,7 @@ import { isNonceReplay } from '../domain/decisions.ts';
 import type { z } from 'zod';
 import type { Reply, ReplyFacts, ServiceError } from '../domain/reply.ts';
 import { decodeUtf8, parseJson } from './json.ts';
+import { PLAIN_CODE, plainStatus, shownDetails } from './plain.ts';
 import { errorEnvelope } from './schemas.ts';
 import type { ResponseHead, WireResult } from './transport.ts';
 
@@ -60,6 +61,8 @@ export function readAnswer<T>(result: WireResult, expected: Expected<T>): Reply<
 
   const envelope = errorEnvelope.safeParse(parsed.value);
   if (!envelope.success) return unknown(`status ${head.status} without a whole error envelope`);
+  if (!PLAIN_CODE.test(envelope.data.error.code))
+    return unknown(`status ${head.status} with a code that is no plain word`);
   const error = toServiceError(envelope.data.error);
   if (isNonceReplay(error))
     return unknown(
@@ -92,7 +95,11 @@ function headerOf(head: ResponseHead | null, name: string): string | null {
 
 /** Heading "Status mapping", 410: `Sunset` and `Link` say since when, and where to go. */
 function sunsetOf(head: ResponseHead | null): string {
-  const [sunset, link] = ['sunset', 'link'].map((name) => headerOf(head, name)?.slice(0, 300));
+  const [sunset, link] = ['sunset', 'link'].map((name) =>
+    headerOf(head, name)
+      ?.slice(0, 300)
+      .replaceAll(/[^\x20-\x7e]/g, '?'),
+  );
   return `this version of the service has ended (Sunset: ${sunset ?? 'not said'}, Link: ${link ?? 'not said'})`;
 }
 
@@ -135,20 +142,8 @@ function placesOf(error: z.ZodError): string {
     .join(', ');
 }
 
-/**
- * Details that may go on to history and reports: those that the code catalog names, but for `address`, which is a
- * beneficiary's. Others might be anybody's data, and nothing decides by them.
- */
-const SHOWN_DETAILS: ReadonlySet<string> = new Set(
-  `accountId allowed amount availableAmount capabilityId consumedAt currency depositId duplicates endpoint expected expiredAt
-  firstIssuePath firstSeenAt ip issues limitAmount limitBytes maxDecimals maxSeconds maximum method minimum minimumAmount network
-  originalRequestHash outstandingAmount pair path payoutAddressId quoteId rail reason received receivedBytes requestedAmount
-  required requiredAmount resourceId side status timeoutMs tradeId usedAmount`.split(/\s+/),
-);
-
-/** Longest message and detail that are kept: replies are stored in histories with small limits. */
+/** Longest message that is kept. */
 const MESSAGE_MAX_LENGTH = 500;
-const DETAIL_MAX_LENGTH = 2000;
 
 function toServiceError(wire: z.output<typeof errorEnvelope>['error']): ServiceError {
   const address = wire.details['address'];
@@ -158,20 +153,9 @@ function toServiceError(wire: z.output<typeof errorEnvelope>['error']): ServiceE
       : wire.message;
   return {
     code: wire.code,
-    type: wire.type,
+    type: plainStatus(wire.type),
     message: message.length > MESSAGE_MAX_LENGTH ? `${message.slice(0, MESSAGE_MAX_LENGTH)}…` : message,
-    retryStrategy: wire.retryStrategy,
-    details: Object.fromEntries(
-      Object.entries(wire.details).filter(([name, value]) => SHOWN_DETAILS.has(name) && isSmall(value)),
-    ),
+    retryStrategy: plainStatus(wire.retryStrategy),
+    details: shownDetails(wire.details),
   };
-}
-
-function isSmall(value: unknown): boolean {
-  try {
-    return JSON.stringify(value).length <= DETAIL_MAX_LENGTH;
-  } catch {
-    // Nested too deeply to be written.
-    return false;
-  }
 }

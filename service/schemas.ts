@@ -14,6 +14,7 @@ import type {
   Trade,
   Withdrawal,
 } from '../domain/records.ts';
+import { plainId, plainStatus } from './plain.ts';
 
 /** A record read by its id: the whole record, or, since that shape is not shown, the least that must be there. */
 export type Fetched<T> =
@@ -21,7 +22,11 @@ export type Fetched<T> =
   | { readonly kind: 'PARTIAL'; readonly record: LenientRecord & { readonly status: string } };
 
 const word = z.string().min(1).max(200);
+/** Changed where it is no plain word, never refused: a record with an odd one must still be found. */
+const status = word.transform(plainStatus);
+const foreignId = word.transform(plainId);
 const text = z.string().max(1000);
+const reference = text.transform(plainId);
 const currency = z.string().regex(/^[A-Z0-9]{1,15}$/);
 const amount = z
   .string()
@@ -69,14 +74,14 @@ const trade = z
   .object({
     object: z.literal('trade'),
     id: id('tde'),
-    quoteId: word,
+    quoteId: foreignId,
     buyCurrency: currency,
     sellCurrency: currency,
     buyAmount: amount.nullish(),
     sellAmount: amount.nullish(),
     executedAmount: amount,
-    status: word,
-    clientReferenceId: text.nullable(),
+    status,
+    clientReferenceId: reference.nullable(),
     createdAt: time,
     settlementWindow: settlementWindow.nullable(),
     settlementStartTime: time.nullable(),
@@ -101,8 +106,8 @@ const withdrawalCore = z.object({
   id: id('wtd'),
   currency,
   withdrawalAmount: amount,
-  status: word,
-  withdrawalAccountId: word.nullable(),
+  status,
+  withdrawalAccountId: foreignId.nullable(),
   createdAt: time,
   // "A common field", but not among those required in a list item.
   metadata: z.record(z.string(), z.unknown()).nullish(),
@@ -114,7 +119,7 @@ const withdrawalCommon = withdrawalCore.extend({
   actorEmail: text,
 });
 const createdWithdrawal = withdrawalCommon
-  .extend({ withdrawalAccountId: word, estimatedCompletionAt: time.nullable() })
+  .extend({ withdrawalAccountId: foreignId, estimatedCompletionAt: time.nullable() })
   .transform(toWithdrawal);
 const listedWithdrawal = withdrawalCommon
   .extend({ transactionHash: text.nullable() })
@@ -122,10 +127,10 @@ const listedWithdrawal = withdrawalCommon
 const fetchedWithdrawal = withdrawalCore.transform(toWithdrawal);
 
 const lenient = z
-  .object({ id: word, status: z.unknown().optional(), currency: z.unknown().optional() })
+  .object({ id: foreignId, status: z.unknown().optional(), currency: z.unknown().optional() })
   .transform((wire): LenientRecord => ({
     id: wire.id,
-    status: word.safeParse(wire.status).data ?? null,
+    status: status.safeParse(wire.status).data ?? null,
     currency: currency.safeParse(wire.currency).data ?? null,
   }));
 
@@ -134,8 +139,8 @@ const partial = (object: 'trade' | 'withdrawal') =>
   z
     .object({
       object: z.literal(object).optional(),
-      id: word,
-      status: word,
+      id: foreignId,
+      status,
       currency: z.unknown().optional(),
     })
     .transform((wire): Fetched<never> => ({
@@ -298,6 +303,6 @@ function toWithdrawal(wire: z.output<typeof withdrawalCore>): Withdrawal {
     status: wire.status,
     withdrawalAccountId: wire.withdrawalAccountId,
     createdAt: wire.createdAt,
-    tag: typeof tag === 'string' ? tag : null,
+    tag: typeof tag === 'string' ? plainId(tag) : null,
   };
 }

@@ -143,6 +143,8 @@ test('the end of an API version says since when and where to go', () => {
   assert.ok(reply.kind === 'UNKNOWN');
   assert.equal(reply.error?.code, 'ENDPOINT_SUNSET');
   assert.match(reply.reason, /has ended \(Sunset: Thu, 31 Dec 2026 23:59:59 GMT, Link: <https:/);
+  const hostile = read({ status: 410, body: {}, headers: { sunset: 'now\u009b2J\u001b[1m' } });
+  assert.match(Reflect.get(hostile, 'reason') as string, /Sunset: now\?2J\?\[1m, /);
 });
 
 test('an envelope counts only with all five fields', () => {
@@ -175,13 +177,13 @@ test('the code decides, not the status, the type or the strategy', () => {
     [409, { message: '' }, 'REFUSED'],
     [409, { code: 'TRADE_DUPLICATE_CLIENT_REFERENCE' }, 'UNKNOWN'],
     [400, { code: 'NEVER_HEARD_OF' }, 'UNKNOWN'],
-    [400, { code: 'trade_insufficient_balance' }, 'UNKNOWN'],
     [500, { code: 'TRADE_EXECUTION_FAILED', details: { resourceId: 'tde_1' } }, 'UNKNOWN'],
     [410, { code: 'ENDPOINT_SUNSET', type: 'NOT_FOUND', details: {} }, 'UNKNOWN'],
     [401, { code: 'AUTH_TOKEN_EXPIRED' }, 'REFUSED'],
     [401, { code: 'AUTH_TOKEN_INVALID', details: {} }, 'REFUSED'],
     [401, { code: 'AUTH_TOKEN_INVALID', details: { reason: 'bad_signature' } }, 'REFUSED'],
     [401, { code: 'AUTH_TOKEN_INVALID', details: { reason: 'nonce_replay' } }, 'UNKNOWN'],
+    [401, { code: 'AUTH_TOKEN_INVALID', details: { reason: 'a replay of the nonce' } }, 'UNKNOWN'],
   ];
   for (const [status, change, kind] of cases) {
     const reply = read({ status, body: { error: error(change) } });
@@ -193,20 +195,61 @@ test('the code decides, not the status, the type or the strategy', () => {
   }
 });
 
-test('an error keeps its documented details; an address and what nobody documented are dropped', () => {
+test('a code that is no plain word proves nothing, and is not repeated', () => {
+  for (const code of [
+    'trade_insufficient_balance',
+    'TRADE INSUFFICIENT BALANCE',
+    'TRADE_INSUFFICIENT_BALANCE\n12:00:00 payment supplier: PAID',
+    'TRADE_INSUFFICIENT_BALANCE\n',
+    '\u001b[2J\u001b[1;1Hpayment supplier: PAID',
+    'CODE\u009b31m',
+    'CODE\u202e',
+    '7_LIVES',
+    'X'.repeat(65),
+  ]) {
+    const reply = read({ status: 409, body: { error: error({ code }) } });
+    assert.deepEqual(
+      [reply.kind, Reflect.get(reply, 'error'), Reflect.get(reply, 'reason')],
+      ['UNKNOWN', null, 'status 409 with a code that is no plain word'],
+    );
+  }
+});
+
+test('an error keeps the details that the catalogue names, as single plain words', () => {
   const shown = errorOf({
     code: 'WITHDRAWAL_ADDRESS_CHECKSUM_FAILED',
     message: `checksum of 0xCANARY failed: 0xCANARY`,
     details: { address: '0xCANARY', network: 'ETHEREUM', accountName: 'CANARY Ltd', issues: [{ path: 'a' }] },
   });
-  assert.deepEqual(shown.details, { network: 'ETHEREUM', issues: [{ path: 'a' }] });
+  assert.deepEqual(shown.details, { network: 'ETHEREUM' });
   assert.equal(shown.message, 'checksum of (address) failed: (address)');
   assert.equal(JSON.stringify(shown).includes('CANARY'), false);
 
-  const long = errorOf({ message: 'm'.repeat(9_000), details: { reason: 'r'.repeat(9_000), timeoutMs: 5 } });
+  const long = errorOf({ message: 'm'.repeat(9_000), details: { rail: 'r'.repeat(9_000), timeoutMs: 5 } });
   assert.equal(long.message.length, 501);
   assert.deepEqual(long.details, { timeoutMs: 5 });
   assert.deepEqual(errorOf({ message: 'your secret-token is bad' }).message, 'your (removed) is bad');
+
+  const hostile = ['two words', 'a\nb', 'a\u001b[0m', 'a\u009b', '', 'Ana\u202ezuR'];
+  for (const rail of hostile) assert.deepEqual(errorOf({ details: { rail } }).details, {}, rail);
+});
+
+test('a detail that may be about a person is shown only where its words are known', () => {
+  const cases: readonly (readonly [details: Record<string, unknown>, shown: Record<string, unknown>])[] = [
+    [{ reason: 'nonce_replay' }, { reason: 'nonce_replay' }],
+    [{ reason: 'signature_invalid' }, { reason: 'signature_invalid' }],
+    [{ reason: 'CANARY' }, {}],
+    [{ reason: 'account of CANARY is closed' }, {}],
+    [
+      { status: 'SUSPENDED', accountId: 'wac_1' },
+      { status: 'SUSPENDED', accountId: 'wac_1' },
+    ],
+    [{ status: 'CANARY' }, {}],
+    [{ status: { name: 'CANARY' }, reason: ['CANARY'] }, {}],
+    [{ constructor: 'CANARY', toString: 'CANARY' }, {}],
+  ];
+  for (const [details, shown] of cases)
+    assert.deepEqual(errorOf({ details }).details, shown, JSON.stringify(details));
 });
 
 test('an error that is nested beyond measure does no harm', () => {

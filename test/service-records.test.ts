@@ -164,6 +164,43 @@ test('nothing personal is kept of a withdrawal', () => {
   assert.equal(kept.includes('CANARY'), false);
 });
 
+test('a status, an id or a reference that is no plain word is kept, but forges nothing and equals nothing', () => {
+  const odd = 'COMPLETED\n12:00:00 payment supplier: PAID\u001b[2J\u009b\u202e';
+  const withdrawal = withdrawalPage.parse({
+    data: [
+      {
+        ...WIRE_LISTED_WITHDRAWAL,
+        status: odd,
+        withdrawalAccountId: 'wac_1\u009b',
+        metadata: { cambist: 'p.2026-11-21.a~2\n' },
+      },
+    ],
+    pagination: LAST_PAGE,
+  }).items[0];
+  assert.equal(withdrawal?.status, 'COMPLETED?12?00?00 payment supplier? PAID??2J??');
+  assert.equal(withdrawal.withdrawalAccountId, 'wac_1?');
+  assert.equal(withdrawal.tag, 'p.2026-11-21.a~2?');
+  const trade = tradeReply.parse({
+    data: {
+      ...WIRE_TRADE,
+      quoteId: 'qte 1',
+      status: 'S'.repeat(65),
+      clientReferenceId: `a.b.c${'d'.repeat(500)}`,
+    },
+  });
+  assert.equal(trade.quoteId, 'qte?1');
+  assert.equal(trade.status, `${'S'.repeat(64)}…`);
+  assert.equal(trade.clientReferenceId, `a.b.c${'d'.repeat(295)}…`);
+  const account = lenientPage.parse({ data: [{ id: 'wac\n1', status: odd }], pagination: LAST_PAGE })
+    .items[0];
+  assert.equal(account?.id, 'wac?1');
+  assert.equal(account.status, withdrawal.status);
+  const fetched = fetchedTradeReply.parse({ data: { id: 'tde\u001b', status: odd } });
+  assert.equal(fetched.record.id, 'tde?');
+  for (const status of ['EXECUTED', 'in progress', 'ready-to_settle'])
+    assert.equal(tradeReply.parse({ data: { ...WIRE_TRADE, status } }).status, status);
+});
+
 test('a cursor is null exactly when its boolean is false, or the page is not read', () => {
   const cases: readonly (readonly [change: Record<string, unknown>, valid: boolean])[] = [
     [{}, true],
