@@ -392,7 +392,7 @@ export function nameOf(reply: Reply<unknown>): string {
 
 /**
  * What a reply said, for a person. The service's free text is left out: it may name a beneficiary (M6). Of its details
- * only the figures that the interface lists are shown.
+ * only the figures that the interface lists are shown, as single words.
  */
 export function explain(reply: Reply<unknown>): string {
   switch (reply.kind) {
@@ -430,7 +430,7 @@ function figures(details: Readonly<Record<string, unknown>>): string {
   const shown = FIGURES.flatMap((name) => {
     const value = details[name];
     const plain =
-      typeof value === 'number' || (typeof value === 'string' && /^[A-Za-z0-9 .:_/-]{1,40}$/.test(value));
+      typeof value === 'number' || (typeof value === 'string' && /^[A-Za-z0-9.:_/+-]{1,40}$/.test(value));
     return plain ? [`${name} ${value}`] : [];
   });
   return shown.length === 0 ? '' : ` (${shown.join(', ')})`;
