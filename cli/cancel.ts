@@ -59,7 +59,7 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
     output.say(message);
     if (sent === null) output.say('What was sent stays; see `cambist report` when a worker is there.');
     else if (sent.length === 0) output.say('Nothing had been sent.');
-    else output.say(['What was sent stays:', ...sent.map((line) => `  ${line}`)].join('\n'));
+    else output.say('What was sent stays:', ...sent.map((line) => `  ${line}`));
     return ending;
   });
 }

@@ -6,6 +6,7 @@ import { EXIT_CODES, type Ending } from './exit-codes.ts';
 import type { Trouble } from './failure.ts';
 import type { Output } from './output.ts';
 import { readDecimals, readPolicyFile } from './policy-file.ts';
+import { plain } from './safe.ts';
 import { count, paragraphOf } from './text.ts';
 
 export function addCheck(program: Command, session: Session): void {
@@ -64,7 +65,7 @@ async function checkFiles(output: Output, files: readonly string[]): Promise<End
       policy === undefined
         ? paint.bad(count(read.problems.length, 'mistake'))
         : `${paint.good('ok')} (${policy.kind}, ${policy.environment})`;
-    output.show(`${file}: ${verdict}`);
+    output.show(`${plain(file)}: ${verdict}`);
   }
   const ending: Ending = problems.length === 0 ? 'done' : 'bad input';
   output.document({ files: checked, problems, warnings, exitCode: EXIT_CODES[ending] });

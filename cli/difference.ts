@@ -1,4 +1,5 @@
 /** Two texts side by side as a unified difference, for people. Pure. */
+import { plain } from './safe.ts';
 
 const CONTEXT_LINES = 3;
 
@@ -21,7 +22,7 @@ export function difference(
   lines.forEach((line, index) => {
     if (isNear[index] === true) {
       if (isNear[index - 1] !== true) shown.push(`@@ -${oldLine} +${newLine} @@`);
-      shown.push(`${line.mark}${line.text}`);
+      shown.push(`${line.mark}${plain(line.text)}`);
     }
     if (line.mark !== '+') oldLine += 1;
     if (line.mark !== '-') newLine += 1;

@@ -4,14 +4,14 @@
  */
 import { ServiceError as TemporalServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import type { Problem } from '../domain/stepper.ts';
-import { printable, type PolicyProblem } from '../language/problem.ts';
+import type { PolicyProblem } from '../language/problem.ts';
 import { BadInput } from '../sandbox/checks.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { ConfigurationError } from '../worker/config.ts';
 import { InfrastructureError } from '../worker/temporal.ts';
 import type { Ending } from './exit-codes.ts';
 
-/** One thing that is wrong. `excerpt`: the line at fault with carets, where there is one. */
+/** One thing that is wrong, each text on one line but `excerpt`: the line at fault with carets, where there is one. */
 export type Trouble = {
   readonly code: string;
   readonly place: string | null;
@@ -47,6 +47,16 @@ export function troubleOfItem(problem: Problem): Trouble {
   return { code: problem.code, place: problem.item, message: problem.message, fix: problem.fix };
 }
 
+/** A problem whose message goes on below its first line, as the picture of a line at fault does. */
+function withPicture(trouble: Trouble): Trouble {
+  const [message = '', ...more] = trouble.message.split('\n');
+  // The advice of such a picture is the trouble's own.
+  const picture = more.filter((line) => !line.startsWith('fix: '));
+  return picture.length === 0
+    ? { ...trouble, message }
+    : { ...trouble, message, excerpt: picture.join('\n') };
+}
+
 /** Any error as a failure of the command. */
 export function failureOf(error: unknown): CommandFailure {
   if (error instanceof CommandFailure) return error;
@@ -64,8 +74,10 @@ export function failureOf(error: unknown): CommandFailure {
       },
     ]);
   }
-  if (error instanceof ConfigurationError)
-    return new CommandFailure('configuration', error.problems.map(troubleOfItem));
+  if (error instanceof ConfigurationError) {
+    const troubles = error.problems.map((problem) => withPicture(troubleOfItem(problem)));
+    return new CommandFailure('configuration', isNothingSet(troubles) ? [NOT_SET_UP, ...troubles] : troubles);
+  }
   if (error instanceof InfrastructureError) {
     const { code, message, fix } = error;
     return new CommandFailure('infrastructure', [{ code, place: null, message, fix }]);
@@ -86,23 +98,38 @@ export function failureOf(error: unknown): CommandFailure {
       },
     ]);
   }
-  const message = printable(error instanceof Error ? error.message : String(error));
+  const message = error instanceof Error ? error.message : String(error);
   const code = codeOf(error);
   // Errors of the dev server say in their message what to do.
-  const known = code === 'DEV_SERVER_FAILED' || code === 'TEMPORAL_UNAVAILABLE';
+  if (code === 'DEV_SERVER_FAILED' || code === 'TEMPORAL_UNAVAILABLE')
+    return new CommandFailure('infrastructure', [withPicture({ code, place: null, message, fix: '' })]);
   return new CommandFailure('infrastructure', [
     {
       code: code ?? 'UNEXPECTED',
       place: null,
-      message: known && error instanceof Error ? error.message : message,
-      fix: known ? '' : 'This is most likely a fault of this program: report it with what you typed.',
+      message,
+      fix: 'This is most likely a fault of this program: report it with what you typed.',
     },
   ]);
 }
 
+/** What a person types who has set up nothing yet; the first thing that is said. */
+export const NOT_SET_UP: Trouble = {
+  code: 'NOT_SET_UP',
+  place: null,
+  message: 'type `cambist up` in this folder, in a second terminal, then this command again',
+  fix: 'Nothing is set up here: no `cambist up` runs in this folder, and no variable names a service. For a service of your own, set the variables instead (README, "Configuration").',
+};
+
+/** True when not even one of the variables that a service needs is set. */
+function isNothingSet(troubles: readonly Trouble[]): boolean {
+  const codes = troubles.map(({ code }) => code);
+  return ['MODE_MISSING', 'ADDRESS_MISSING', 'KEY_FILE_NOT_FOUND'].every((code) => codes.includes(code));
+}
+
 function causeOf(error: Error): string {
   const { cause } = error;
-  return cause instanceof Error && cause.message !== '' ? ` (${printable(cause.message)})` : '';
+  return cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : '';
 }
 
 function codeOf(error: unknown): string | null {

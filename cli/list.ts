@@ -54,7 +54,7 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     }
     output.show(listText(runs, output.io.now(), output.width));
     if (matching.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);
-    if (attention) output.say(`\n${count(runs.length, 'run')}; see \`cambist status RUN\` for each.`);
+    if (attention) output.say('', `${count(runs.length, 'run')}; see \`cambist status RUN\` for each.`);
     return ending;
   });
 }

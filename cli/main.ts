@@ -56,8 +56,8 @@ export function buildProgram(session: Session): Command {
     .exitOverride()
     .showSuggestionAfterError(true)
     .configureOutput({
-      writeOut: (text) => void session.io.stdout.write(text),
-      writeErr: (text) => void session.io.stderr.write(text),
+      writeOut: (text) => new Output(session.io, false).help(session.io.stdout, text),
+      writeErr: (text) => new Output(session.io, false).help(session.io.stderr, text),
       // `main` shows it in our own form.
       outputError: () => {},
       getOutHelpWidth: () => session.io.stdout.columns ?? 80,

@@ -6,7 +6,7 @@ import type { Mode } from '../domain/records.ts';
 import { withDevEnvironment } from '../worker/config.ts';
 import { connectTemporal, type Temporal } from '../worker/temporal.ts';
 import { DEFAULT_TASK_QUEUE } from '../workflows/names.ts';
-import { CommandFailure } from './failure.ts';
+import { CommandFailure, NOT_SET_UP } from './failure.ts';
 import type { Io } from './io.ts';
 import type { RunFacts } from './runs.ts';
 
@@ -19,7 +19,7 @@ export type Place = Temporal & {
 /** Connects, runs `work`, and closes the connection. `mode`: the one that a workflow id names, null for the configured. */
 export async function atPlace<T>(io: Io, mode: Mode | null, work: (place: Place) => Promise<T>): Promise<T> {
   const env = await withDevEnvironment(io.env, io.cwd);
-  const known = mode ?? modeOf(env['CAMBIST_APP_MODE']);
+  const known = mode ?? modeOf(env);
   const temporal = await connectTemporal(env);
   try {
     return await work({
@@ -33,15 +33,20 @@ export async function atPlace<T>(io: Io, mode: Mode | null, work: (place: Place)
   }
 }
 
-function modeOf(text: string | undefined): Mode {
+function modeOf(env: NodeJS.ProcessEnv): Mode {
+  const text = env['CAMBIST_APP_MODE'];
   const mode = text?.toUpperCase();
   if (mode === 'SANDBOX' || mode === 'LIVE') return mode;
+  const isNothingSet = ['CAMBIST_APP_MODE', 'CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE'].every(
+    (name) => !env[name],
+  );
   throw new CommandFailure('configuration', [
+    ...(isNothingSet ? [NOT_SET_UP] : []),
     {
       code: 'MODE_MISSING',
       place: 'CAMBIST_APP_MODE',
       message: text === undefined || text === '' ? 'it is not set' : `it is "${text}"`,
-      fix: 'Set it to SANDBOX or LIVE, name the run as `sandbox/policy.id`, or start `cambist up` in this folder.',
+      fix: 'Set it to SANDBOX or LIVE, or name the run as `sandbox/policy.id`.',
     },
   ]);
 }

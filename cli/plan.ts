@@ -15,6 +15,7 @@ import { explainPlan, planDocument, shortfallOf } from './plan-text.ts';
 import { requirePolicyFile } from './policy-file.ts';
 import { checkService, serviceFailure } from './preflight.ts';
 import { requireEnvironment } from './run.ts';
+import { plain } from './safe.ts';
 
 export function addPlan(program: Command, session: Session): void {
   const command = program
@@ -91,7 +92,7 @@ function show(output: Output, file: string, input: CompileInput, result: Compile
   const ending: Ending =
     shortfall === null ? 'done' : result.plan.shortfall === 'skip' ? 'refused by us' : 'waiting';
   output.document({ ...planDocument(result.plan, input), exitCode: EXIT_CODES[ending] });
-  output.show(explainPlan(result.plan, input, output.width, output.paint));
-  output.say(`\nNothing was moved. To run it: cambist run ${file}`);
+  output.show(explainPlan(plain(result.plan), plain(input), output.width, output.paint));
+  output.say('', `Nothing was moved. To run it: cambist run ${file}`);
   return ending;
 }

@@ -7,13 +7,11 @@ import type { Policy, ReferenceRates } from '../domain/policy.ts';
 import { loadPolicy } from '../language/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
-import { printable } from '../language/problem.ts';
 import { withDevEnvironment } from '../worker/config.ts';
 import { readTextFile } from '../worker/read-text-file.ts';
 import { CommandFailure, troubleOfPolicy, type Trouble } from './failure.ts';
 import type { Io } from './io.ts';
 import type { Output } from './output.ts';
-import { paragraphOf } from './text.ts';
 
 /** A policy that can be run. */
 export type PolicyFile = {
@@ -69,7 +67,7 @@ export async function requirePolicyFile(output: Output, file: string): Promise<P
     cwd: io.cwd,
     decimals: await readDecimals(io),
   });
-  for (const warning of warnings) output.note(`warning ${paragraphOf(warning, output.width)}`);
+  for (const warning of warnings) output.warn(warning);
   if (policyFile === null) throw new CommandFailure('bad input', problems);
   return policyFile;
 }
@@ -96,7 +94,7 @@ async function readText(
     ok: false,
     problem: {
       code: read.isMissing ? 'FILE_NOT_FOUND' : 'FILE_UNREADABLE',
-      place: printable(place),
+      place,
       message: read.message,
       fix: 'Check the path; it is relative to the working folder, one that a policy names is relative to the policy.',
     },

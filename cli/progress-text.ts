@@ -1,6 +1,7 @@
 /** The progress of a run for a terminal: drawn over and over, or one line per step. Pure. */
 import type { Progress } from '../workflows/names.ts';
-import { clockTime, sentence, span, visible, wrap, type Paint } from './text.ts';
+import { plain } from './safe.ts';
+import { clockTime, sentence, span, wrap, type Paint } from './text.ts';
 
 type Item = Progress['items'][number];
 
@@ -16,7 +17,8 @@ export function drawProgress(options: {
   readonly width: number;
   readonly paint: Paint;
 }): string {
-  const { name, progress, nowMs, width, paint } = options;
+  const { nowMs, width, paint } = options;
+  const { name, progress } = plain({ name: options.name, progress: options.progress });
   const since = span(nowMs - options.startedAtMs);
   const status = progress?.status ?? 'STARTING';
   const head = `${paint.strong(name)}  ${status === 'HELD' ? paint.warn(status) : status}  ${paint.faint(since)}`;
@@ -24,7 +26,7 @@ export function drawProgress(options: {
   const idWidth = Math.max(0, ...items.map(({ id }) => id.length));
   const lines = items.flatMap((item) => {
     const mark = markOf(item, nowMs, paint);
-    const line = `  ${mark} ${item.id.padEnd(idWidth)}  ${visible(item.step)}`;
+    const line = `  ${mark} ${item.id.padEnd(idWidth)}  ${item.step}`;
     if (item.waiting === null) return [line];
     const wait = wrap(`      ${waitText(item.waiting, nowMs)}`, width, '      ');
     return [line, item.waiting.hold === 'service' ? paint.faint(wait) : paint.warn(wait)];
@@ -45,7 +47,7 @@ function markOf(item: Item, nowMs: number, paint: Paint): string {
 function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string {
   const { problem, wakeAtMs } = waiting;
   const until = wakeAtMs > nowMs ? ` Looks again at ${clockTime(wakeAtMs, nowMs)}.` : '';
-  return `${problem.code}: ${sentence(visible(problem.message))}${until}`;
+  return `${problem.code}: ${sentence(problem.message)}${until}`;
 }
 
 /**
@@ -53,12 +55,12 @@ function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string 
  * filled here.
  */
 export function stepLines(progress: Progress, seen: Map<string, string>, nowMs: number): string[] {
-  return progress.items.flatMap((item) => {
+  return plain(progress).items.flatMap((item) => {
     const key = item.kind === 'plan' ? 'plan' : `${item.kind} ${item.id}`;
     const state = `${item.step} ${item.waiting?.problem.code ?? ''}`;
     if (seen.get(key) === state) return [];
     seen.set(key, state);
     const wait = item.waiting === null ? '' : `, waits: ${waitText(item.waiting, nowMs)}`;
-    return [`${clockTime(nowMs, nowMs)} ${key}: ${visible(item.step)}${wait}`];
+    return [`${clockTime(nowMs, nowMs)} ${key}: ${item.step}${wait}`];
   });
 }

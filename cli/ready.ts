@@ -9,10 +9,8 @@ export function sayReady(
   facts: Readonly<Record<string, string | number | null>>,
 ): void {
   const known = Object.entries(facts).filter(([, value]) => value !== null);
-  const text = output.isJson
-    ? JSON.stringify({ ready: what, ...facts })
-    : ['ready', what, ...known.map(([name, value]) => `${name}=${value}`)].join(' ');
-  output.io.stdout.write(`${text}\n`);
+  const text = ['ready', what, ...known.map(([name, value]) => `${name}=${value}`)].join(' ');
+  output.ready(text, { ready: what, ...facts });
 }
 
 /** Resolves at the first Ctrl-C or its like; the next one ends the process as usual. */

@@ -2,7 +2,8 @@
 import type { Report, Waiting } from '../domain/report.ts';
 import type { Hold } from '../domain/stepper.ts';
 import type { Progress } from '../workflows/names.ts';
-import { paragraphOf, clockTime, count, sentence, table, visible, wrap, type Paint } from './text.ts';
+import { plain } from './safe.ts';
+import { paragraphOf, clockTime, count, sentence, table, wrap, type Paint } from './text.ts';
 import { wordLines } from './word-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
@@ -12,10 +13,11 @@ export function reportText(options: {
   readonly width: number;
   readonly paint: Paint;
 }): string {
-  const { report, width, paint, uiUrl } = options;
+  const { width, paint, uiUrl } = options;
+  const report = plain(options.report);
   const sections = [
     `${paint.strong(report.run)}: ${paintStatus(report.status, paint)}`,
-    wrap(visible(summarise(report).join('\n')), width),
+    wrap(summarise(report).join('\n'), width),
     legsTable(report, width),
     paymentsTable(report, width),
     totalsTable(report, width),
@@ -153,7 +155,7 @@ function problemsText(report: Report, width: number): string {
 
 /** Who decided what; empty when nobody said anything. */
 function wordsText(report: Report, width: number): string {
-  const lines = wordLines(report).map((line) => wrap(`  ${visible(line)}`, width, '    '));
+  const lines = wordLines(report).map((line) => wrap(`  ${line}`, width, '    '));
   return lines.length === 0 ? '' : ['Said by people:', ...lines].join('\n');
 }
 
@@ -186,7 +188,7 @@ export function unblocking(run: string, { hold, problem }: Waiting): string {
 
 /** One sentence of truth: the state, the next wake-up, and what would unblock it. */
 export function statusSentence(report: Report, progress: Progress, nowMs: number): string {
-  return visible(tellStatus(report, progress, nowMs));
+  return tellStatus(plain(report), plain(progress), nowMs);
 }
 
 function tellStatus(report: Report, progress: Progress, nowMs: number): string {

@@ -13,7 +13,6 @@ import { readLive, refreshReport } from './refresh.ts';
 import { reportText } from './report-text.ts';
 import { parseRun } from './run-names.ts';
 import { describeRun, holdsOf, readRun, type RunFacts, type RunView } from './runs.ts';
-import { visible } from './text.ts';
 
 type ReportOptions = JsonOption & { readonly refresh?: true };
 
@@ -78,11 +77,8 @@ async function showRefreshed(
   const { report: now, differences } = refreshReport(told, live, facts, output.io.now());
   const ending = showReport(output, place, { ...view, report: now });
   const lines = differences.map((difference) => `  ${difference}`);
-  const text =
-    lines.length === 0
-      ? 'The service says what the report says.'
-      : ['Different from the report:', ...lines].join('\n');
-  output.say(`\n${visible(text)}`);
+  if (lines.length === 0) output.say('', 'The service says what the report says.');
+  else output.say('', 'Different from the report:', ...lines);
   return ending;
 }
 

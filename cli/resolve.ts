@@ -33,7 +33,6 @@ import { atService, serviceFailure } from './preflight.ts';
 import { requireRun } from './report.ts';
 import { parseRun } from './run-names.ts';
 import { describeRun, readRun, type RunView } from './runs.ts';
-import { visible } from './text.ts';
 import { keepWord, wordsOf } from './words.ts';
 
 type ResolveOptions = JsonOption & {
@@ -406,7 +405,7 @@ function show(output: Output, theCase: Case, seen: Seen, isOpen: boolean): Endin
     );
     for (const record of seen.couldBe)
       output.say(`Your evidence stands against ${describe(record)}, which carries no name and could be it.`);
-    output.say(`Evidence: ${visible(said.evidence)}`);
+    output.say(`Evidence: ${said.evidence}`);
   } else if (seen.record !== null) {
     output.say(`The service was looked at first: ${describe(seen.record)}, as the plan says.`);
   }

@@ -229,14 +229,14 @@ async function showEnded(course: Course, facts: RunFacts): Promise<Ending> {
   const view = await readRun(place.client, facts);
   const ending = showReport(output, place, view);
   if (view.report.status === 'COMPLETED') {
-    output.note(`\n${runName(name)} is completed; there is nothing to do.`);
+    output.note('', `${runName(name)} is completed; there is nothing to do.`);
     return ending;
   }
   const rest = [...view.report.legs, ...view.report.payments].filter(
     (item) => item.outcome !== 'TRADED' && item.outcome !== 'PAID',
   );
   const what = rest.length === 0 ? 'the plan' : rest.map((item) => item.id).join(', ');
-  output.note(`\n${runName(name)} has ended; nothing was sent. With --go-on this would go on: ${what}.`);
+  output.note('', `${runName(name)} has ended; nothing was sent. With --go-on this would go on: ${what}.`);
   return ending;
 }
 
@@ -288,7 +288,7 @@ async function confirm({ output, options, run: name }: Course, lines: readonly s
   };
   const { ask } = output.io;
   if (ask === null) return refuse('this moves live money, and there is no terminal to ask at');
-  output.note([`${runName(name)}, LIVE:`, ...lines].join('\n  '));
+  output.note(`${runName(name)}, LIVE:`, ...lines.map((line) => `  ${line}`));
   const answer = await ask('Go ahead with live money? Type yes: ');
   if (answer.trim().toLowerCase() !== 'yes') refuse('the answer was not `yes`');
 }
@@ -403,7 +403,7 @@ async function showFollowed(course: Course, followed: Followed, shown: ProgressV
           paint: output.paint,
         }),
       );
-      output.note(`\n${statusSentence(view.report, view.progress, output.io.now())}`);
+      output.note('', statusSentence(view.report, view.progress, output.io.now()));
       output.note('It goes on without this command; --wait would stay.');
       return endingOf(view.report, holdsOf(view.progress));
     }
@@ -472,16 +472,15 @@ class ProgressView {
 
   #redraw(): void {
     const { width, paint, io } = this.#output;
-    this.#draw?.(
-      drawProgress({
-        name: this.#name,
-        progress: this.#progress,
-        startedAtMs: this.#startedAtMs,
-        nowMs: io.now(),
-        silence: this.#silence,
-        width,
-        paint,
-      }),
-    );
+    const drawn = drawProgress({
+      name: this.#name,
+      progress: this.#progress,
+      startedAtMs: this.#startedAtMs,
+      nowMs: io.now(),
+      silence: this.#silence,
+      width,
+      paint,
+    });
+    this.#draw?.(this.#output.drawing(drawn));
   }
 }

@@ -5,6 +5,7 @@
 import { DateTime } from 'luxon';
 import { printable } from '../language/problem.ts';
 import type { Trouble } from './failure.ts';
+import { plain } from './safe.ts';
 
 /** Colours by meaning; each returns its text unchanged when there are none. */
 export type Paint = {
@@ -39,20 +40,14 @@ function wrapLine(line: string, width: number, indent: string): string {
   return [...lines, current].join('\n');
 }
 
-/** Text from elsewhere, safe to print: what a terminal would obey becomes a visible mark; lines stay lines. */
-export function visible(text: string): string {
-  return text.split('\n').map(printable).join('\n');
-}
-
 /** One problem as a paragraph: code, place, what is wrong, what to do; the line at fault with carets below. */
 export function paragraphOf(trouble: Trouble, width: number): string {
-  const { code, excerpt } = trouble;
-  const [place, message, fix] = [trouble.place, visible(trouble.message), visible(trouble.fix)];
+  const { code, place, message, fix } = plain({ ...trouble, excerpt: null });
   const where = place === null ? code : `${code} ${place}`;
-  const text = wrap(`${where}: ${sentence(message)}${fix === '' ? '' : ` ${sentence(fix)}`}`, width);
-  if (excerpt === undefined) return text;
-  const [line = '', carets = ''] = excerpt.split('\n');
-  return [`${where}: ${sentence(message)}`, `    ${line}`, `    ${carets}`, `  fix: ${fix}`].join('\n');
+  if (trouble.excerpt === undefined)
+    return wrap(`${where}: ${sentence(message)}${fix === '' ? '' : ` ${sentence(fix)}`}`, width);
+  const picture = trouble.excerpt.split('\n').map((line) => `    ${printable(line)}`);
+  return [`${where}: ${sentence(message)}`, ...picture, ...(fix === '' ? [] : [`  fix: ${fix}`])].join('\n');
 }
 
 /** The text with a full stop, unless it ends a sentence already. */

@@ -200,7 +200,7 @@ function showReady(
       keyFile: variables['CAMBIST_KEY_FILE'],
       environmentFile: DEV_ENVIRONMENT_FILE,
     };
-    output.io.stdout.write(`${JSON.stringify(ready)}\n`);
+    output.ready('', ready);
     return;
   }
   output.show(

@@ -167,11 +167,27 @@ test('a policy whose reference file is missing is bad input, before anything is 
   }
 });
 
-test('without any configuration a run names everything that is missing, once', async () => {
+test('without any configuration the first line says what to type, and a run names everything that is missing, once', async () => {
   const { exitCode, stderr } = await cambist(['run', join(SAMPLES, 'mxn-supplier.yaml')]);
   assert.equal(exitCode, 3);
+  assert.match(stderr, /^NOT_SET_UP: type `cambist up` in this folder/);
   for (const code of ['MODE_MISSING', 'ADDRESS_MISSING', 'KEY_FILE_NOT_FOUND'])
     assert.equal(stderr.split(code).length, 2, code);
+});
+
+for (const argv of [['list'], ['status'], ['report', 'p.2026-11-21'], ['cancel', 'p.2026-11-21']]) {
+  test(`without any configuration the first line of "${argv.join(' ')}" says what to type`, async () => {
+    const { exitCode, stderr } = await cambist(argv);
+    assert.equal(exitCode, 3);
+    assert.match(stderr, /^NOT_SET_UP: type `cambist up` in this folder/);
+  });
+}
+
+test('a configuration of which something is missing names that, and no `cambist up`', async () => {
+  const env = { CAMBIST_APP_MODE: 'SANDBOX', CAMBIST_BASE_URL: 'http://127.0.0.1:1/v3' };
+  const { exitCode, stderr } = await cambist(['run', join(SAMPLES, 'mxn-supplier.yaml')], { env });
+  assert.equal(exitCode, 3);
+  assert.match(stderr, /^KEY_FILE_NOT_FOUND/);
 });
 
 test('a Temporal server that is away is infrastructure, in one paragraph', async () => {
