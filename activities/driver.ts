@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
 import type { Sweep } from '../domain/looks.ts';
-import type { Trade, Withdrawal } from '../domain/records.ts';
+import type { Balances, Trade, Withdrawal } from '../domain/records.ts';
 import { keyMaterial, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/reply.ts';
 import type { Evidence } from '../domain/report.ts';
@@ -19,6 +19,7 @@ import {
   type Steps,
 } from '../domain/stepper.ts';
 import { withoutStack } from '../domain/without-stack.ts';
+import type { Word } from '../domain/words.ts';
 import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';
 import { sweep } from '../service/observe.ts';
@@ -27,6 +28,9 @@ import type { Call } from '../workflows/calls.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
+
+/** A read that all items of a call share is at most this old when one of them uses it. */
+const SHARED_READ_MS = 5_000;
 
 /** An attempt that reached us later than this after it was scheduled is asked for before it may send. */
 const PROMPT_MS = 5_000;
@@ -39,6 +43,8 @@ export class Driver {
   /** Latest monotonic moment at which a write may leave: a frozen worker that wakes up sends nothing. */
   readonly #sendUntilMonotonicMs: number;
   readonly #withdrawalSweeps: SharedSweep;
+  readonly #words: () => Promise<readonly Word[]>;
+  readonly #balances: () => Promise<Reply<Balances>>;
   readonly evidence: Evidence[] = [];
 
   /**
@@ -67,6 +73,9 @@ export class Driver {
     };
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
     this.#withdrawalSweeps = new SharedSweep(deps, (reply) => clockSkew.note(deps.clock, reply));
+    const { run, credentials } = call.plan;
+    this.#words = shared(deps, () => deps.words.read(credentials.mode, run));
+    this.#balances = shared(deps, async () => this.#told(await deps.reader.balances()));
   }
 
   /** What the steps of one item may know. */
@@ -100,13 +109,12 @@ export class Driver {
   }
 
   async #perform(effect: Effect): Promise<Answer> {
-    const { service, reader, words } = this.#deps;
-    const { run, credentials } = this.#call.plan;
+    const { service, reader } = this.#deps;
     switch (effect.kind) {
       case 'read words':
-        return words.read(credentials.mode, run);
+        return this.#words();
       case 'read balances':
-        return this.#told(await reader.balances());
+        return this.#balances();
       case 'fetch trade':
         return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));
       case 'fetch withdrawal':
@@ -215,6 +223,22 @@ export class Driver {
  */
 function numberOf({ attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs }: Info): number {
   return currentAttemptScheduledTimestampMs > scheduledTimestampMs ? Math.max(attempt, 2) : attempt;
+}
+
+/** One read for all items of a call that ask for it within a short time; a later one is made anew, and so is one that failed. */
+function shared<T>({ clock }: Deps, read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly atMs: number; readonly value: Promise<T> } | null = null;
+  return () => {
+    const now = clock.monotonicMs();
+    if (last !== null && now - last.atMs <= SHARED_READ_MS) return last.value;
+    const value = read();
+    const own = { atMs: now, value };
+    last = own;
+    value.catch(() => {
+      if (last === own) last = null;
+    });
+    return value;
+  };
 }
 
 /** A sweep that is about to begin: whoever asks before it does is served by it. */

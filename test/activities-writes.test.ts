@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createWithdrawals } from '../activities/create-withdrawals.ts';
 import type { Deps } from '../activities/deps.ts';
+import { Driver } from '../activities/driver.ts';
 import { executeTrade } from '../activities/execute-trade.ts';
 import { requestQuote } from '../activities/request-quote.ts';
+import { ask } from '../domain/stepper.ts';
 import { NEW_LEG, type LegState } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
 import type { LegCall, PaymentsCall } from '../workflows/calls.ts';
@@ -176,6 +178,72 @@ test('payments that look at the same moment share one look, and a later look is 
   );
   assert.equal(sent('createWithdrawal').length, 2);
   assert.equal(pages, 2);
+});
+
+test('the payments of one call share one read of the balances and of what people have said', async () => {
+  let reads = 0;
+  const short = failed('WITHDRAWAL_INSUFFICIENT_BALANCE');
+  const { deps, sent } = worker(
+    { createWithdrawal: async () => short },
+    {
+      words: {
+        ...wordsOf(),
+        read: async () => {
+          reads += 1;
+          return [];
+        },
+      },
+    },
+  );
+  const payments = Array.from({ length: 25 }, (_, index) => ({
+    ...PAYMENT,
+    id: `payment-${index}`,
+    reference: `p.2026-11-21.payment-${index}`,
+  }));
+  const call = callOf(...payments);
+  const held = { ...call, plan: { ...call.plan, shortfall: 'hold' as const } };
+  const first = await inActivity({}, () => createWithdrawals(deps)(held));
+  assert.equal(reads, 1);
+  const again = first.items.map(({ id, step }) => ({
+    payment: payments.find((payment) => payment.id === id) ?? PAYMENT,
+    amount: '17250.00',
+    state: step.state,
+    unwanted: null,
+  }));
+  const before = sent('balances').length;
+  await inActivity({}, () => createWithdrawals(deps)({ ...held, items: again }));
+  assert.equal(reads, 2);
+  assert.equal(sent('balances').length - before, 1);
+});
+
+test('a read that is too old for the payments of a call is made anew, and so is one that failed', async () => {
+  let reads = 0;
+  let monotonicMs = 0;
+  const { deps } = worker(
+    { createWithdrawal: async () => NO_ANSWER },
+    {
+      clock: { wallMs: () => NOW, monotonicMs: () => monotonicMs },
+      words: {
+        ...wordsOf(),
+        read: async () => {
+          reads += 1;
+          if (reads === 2) throw new Error('Temporal is away');
+          return [];
+        },
+      },
+    },
+  );
+  const driver = await inActivity({}, () => Driver.open(deps, HEAD));
+  const readWords = () =>
+    inActivity({}, () => driver.run('supplier', ask<'read words'>({ kind: 'read words' })));
+  await readWords();
+  monotonicMs = 5_000;
+  await readWords();
+  assert.equal(reads, 1);
+  monotonicMs = 5_001;
+  await assert.rejects(readWords());
+  await readWords();
+  assert.equal(reads, 3);
 });
 
 test('the worker’s key writes, the read key looks', async () => {
