@@ -36,7 +36,7 @@ export const EXIT_MEANINGS: Readonly<Record<Ending, string>> = {
   'bad input': 'bad input',
   configuration: 'configuration or key (also a run held by it)',
   'refused by us':
-    'refused by a rule of ours (guard, limit, fence, shortfall, cancel, duplicate, changed policy)',
+    'refused by a rule of ours (guard, limit, window, shortfall, cancel, duplicate, changed policy)',
   'refused by the service': 'refused by the service (some item NOT_PAID)',
   'needs a human': 'needs a human',
   infrastructure: 'infrastructure (no worker took the run within 10 s; Temporal or the service is away)',

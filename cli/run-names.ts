@@ -3,8 +3,10 @@
  */
 import type { Mode } from '../domain/records.ts';
 import { isPart, parseRunName, runName, type RunName } from '../domain/references.ts';
+import type { Report } from '../domain/report.ts';
 import { dateOfRunId } from '../language/business-date.ts';
 import { quoted } from '../language/problem.ts';
+import type { Progress } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
 
 /** A run as named on the command line: `policy.id`, or the workflow id `sandbox/policy.id` with its mode. */
@@ -63,49 +65,104 @@ export function idOfRun(asked: string | undefined, today: string): string {
   return asked;
 }
 
-/** A run of the same policy, as far as it stands in the way of a new one. */
-export type OtherRun = {
-  readonly run: RunName;
-  readonly isOpen: boolean;
-  readonly isCompleted: boolean;
-  /** Epoch milliseconds; null while it is open. */
-  readonly closedAtMs: number | null;
-};
-
-/** How long a run that did not complete stands in the way of the next date's. */
-const RECENT_MS = 86_400_000;
-
 /**
- * The policy's latest run of an earlier date, if it is open or ended other than completed less than 24 h ago: then a
- * run without `--id` would repeat what that one may still do. Null when nothing stands in the way.
+ * A date that is over is a mistake of typing, unless its run is there: it would end at once without a trade, and stand
+ * among the failed ones.
+ * @throws CommandFailure for a date before `today`
  */
-export function runInTheWay(others: readonly OtherRun[], today: string, nowMs: number): OtherRun | null {
-  const [latest] = others
-    .map((other) => ({ other, date: dateOfRunId(other.run.id) ?? '' }))
-    .filter(({ date }) => date !== '' && date < today)
-    .toSorted((a, b) => b.date.localeCompare(a.date) || order(b.other) - order(a.other));
-  if (latest === undefined) return null;
-  const { other } = latest;
-  if (other.isOpen) return other;
-  const isRecent = other.closedAtMs !== null && nowMs - other.closedAtMs < RECENT_MS;
-  return !other.isCompleted && isRecent ? other : null;
+export function refusePast(run: RunName, today: string): void {
+  const date = dateOfRunId(run.id);
+  if (date === null || date >= today) return;
+  throw new CommandFailure('bad input', [
+    {
+      code: 'RUN_ID_PAST',
+      place: '--id',
+      message: `${quoted(run.id)} is of a date that is over, and there is no run ${runName(run)} to go on with: today is ${today} in the policy's zone`,
+      fix: `Leave --id out, or write ${today}. \`cambist list\` shows the runs that there are.`,
+    },
+  ]);
 }
 
-/** Among runs of one date an open one counts first, then the one that ended last. */
-function order(other: OtherRun): number {
-  return other.isOpen ? Number.POSITIVE_INFINITY : (other.closedAtMs ?? 0);
+/** A run of the same policy, as far as it may stand in the way of a new one. */
+export type OtherRun = {
+  readonly run: RunName;
+  /** Null while it is open. Epoch milliseconds. */
+  readonly closedAtMs: number | null;
+  readonly rest: Rest;
+};
+
+/** What an earlier run may still do. */
+export type Rest =
+  /** It never had a plan: it can do nothing. */
+  | 'no plan'
+  /** Everything is done, or accepted by the service and only followed to its end. */
+  | 'nothing'
+  /** Something is unsent, in doubt, or in a person's hands; or nobody can tell. */
+  | 'something';
+
+/** What is left to do of a run that has a plan, by what it tells of itself. */
+export function restOf(report: Report, progress: Progress): Rest {
+  if (report.status === 'COMPLETED') return 'nothing';
+  const items = [
+    ...report.legs.map(({ outcome, tradeId }) => ({ outcome, recordId: tradeId })),
+    ...report.payments.map(({ outcome, withdrawalId }) => ({ outcome, recordId: withdrawalId })),
+  ];
+  // Accepted, and followed to its end: nothing of it can be repeated by mistake.
+  const isLeft = ({ outcome, recordId }: (typeof items)[number]): boolean =>
+    outcome === 'PENDING' ? recordId === null : outcome !== 'TRADED' && outcome !== 'PAID';
+  const isHeld = progress.items.some(
+    ({ waiting }) => waiting?.hold === 'person' || waiting?.hold === 'doubt',
+  );
+  return items.length === 0 || items.some(isLeft) || isHeld ? 'something' : 'nothing';
+}
+
+/** How long a run that ended with something undone stands in the way of the next date's. */
+const RECENT_MS = 86_400_000;
+
+/** Groups runs by date, the latest earlier date first. */
+export function earlierDates<Run extends { readonly run: RunName }>(
+  others: readonly Run[],
+  today: string,
+): readonly (readonly Run[])[] {
+  const byDate = new Map<string, Run[]>();
+  for (const other of others) {
+    const date = dateOfRunId(other.run.id);
+    if (date !== null && date < today) byDate.set(date, [...(byDate.get(date) ?? []), other]);
+  }
+  return [...byDate].toSorted(([a], [b]) => b.localeCompare(a)).map(([, runs]) => runs);
+}
+
+/**
+ * Of the runs of one earlier date: one that would still do something, or ended with something undone less than 24 h ago.
+ * A run of today without `--id` would repeat what that one may still do. Null when none stands in the way; undefined
+ * when none of them ever had a plan, so that the date before counts.
+ */
+export function runInTheWay(runsOfDate: readonly OtherRun[], nowMs: number): OtherRun | null | undefined {
+  const planned = runsOfDate.filter(({ rest }) => rest !== 'no plan');
+  if (planned.length === 0) return undefined;
+  const isInTheWay = ({ rest, closedAtMs }: OtherRun): boolean =>
+    rest === 'something' && (closedAtMs === null || nowMs - closedAtMs < RECENT_MS);
+  return planned.toSorted((a, b) => order(b) - order(a)).find(isInTheWay) ?? null;
+}
+
+/** An open run is named first, then the one that ended last. */
+function order({ closedAtMs }: OtherRun): number {
+  return closedAtMs ?? Number.MAX_SAFE_INTEGER;
 }
 
 /** The failure that names the run in the way. */
 export function refusedFor(other: OtherRun, today: string): CommandFailure {
   const name = runName(other.run);
-  const state = other.isOpen ? 'is still open' : 'ended other than completed less than 24 h ago';
+  const state =
+    other.closedAtMs === null
+      ? 'is open, with something that is not sent, in doubt or in a person’s hands'
+      : 'ended less than 24 h ago with something undone';
   return new CommandFailure('refused by us', [
     {
       code: 'EARLIER_RUN_OPEN',
       place: name,
       message: `the run of an earlier date, ${name}, ${state}; nothing was sent`,
-      fix: `To go on with it: --id ${other.run.id}. To start today's all the same: --id ${today}.`,
+      fix: `See \`cambist status ${name}\`. To go on with it: --id ${other.run.id}. To start today's all the same: --id ${today}.`,
     },
   ]);
 }

@@ -26,7 +26,16 @@ import { atService, checkService } from './preflight.ts';
 import { drawProgress, stepLines } from './progress-text.ts';
 import { reportText, statusSentence } from './report-text.ts';
 import { requireRun, showReport } from './report.ts';
-import { idOfRun, refusedFor, runInTheWay } from './run-names.ts';
+import {
+  earlierDates,
+  idOfRun,
+  refusePast,
+  refusedFor,
+  restOf,
+  runInTheWay,
+  type OtherRun,
+  type Rest,
+} from './run-names.ts';
 import {
   describeRun,
   holdsOf,
@@ -244,13 +253,10 @@ async function showEnded(course: Course, facts: RunFacts): Promise<Ending> {
 async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
   const { output, options, place, settings, policyFile, run: name, today } = course;
   const { client, mode } = place;
+  // One that ended may be started again, and so may one of which Temporal has the plan only.
+  if (facts === null && (await readFirstPlan(client, mode, name)) === null) refusePast(name, today);
   if (options.id === undefined) {
-    const others = await listRuns(client, mode, { policy: name.policy, onlyOpen: false, limit: null });
-    const inTheWay = runInTheWay(
-      others.map((other) => ({ ...other, isCompleted: other.temporalStatus === 'COMPLETED' })),
-      today,
-      output.io.now(),
-    );
+    const inTheWay = await earlierRunInTheWay(course);
     if (inTheWay !== null) throw refusedFor(inTheWay, today);
   }
   await lookAtService(output, settings);
@@ -264,6 +270,35 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
     policyFile,
     again: facts !== null,
   });
+}
+
+/** The run of the policy's latest earlier date that a start without `--id` must not pass over; null when there is none. */
+async function earlierRunInTheWay({ output, place, run: name, today }: Course): Promise<OtherRun | null> {
+  const { client, mode } = place;
+  const others = await listRuns(client, mode, { policy: name.policy, onlyOpen: false, limit: null });
+  for (const runs of earlierDates(others, today)) {
+    const standing = await Promise.all(
+      runs.map(async (facts) => ({ ...facts, rest: await readRest(place, facts) })),
+    );
+    const verdict = runInTheWay(standing, output.io.now());
+    if (verdict !== undefined) return verdict;
+  }
+  return null;
+}
+
+async function readRest({ client, mode }: Place, facts: RunFacts): Promise<Rest> {
+  if (facts.temporalStatus === 'COMPLETED') return 'nothing';
+  // One that is open without a plan may still make it.
+  if ((await readFirstPlan(client, mode, facts.run)) === null) return facts.isOpen ? 'something' : 'no plan';
+  if (!facts.isOpen) return 'something';
+  try {
+    const { report, progress } = await readRun(client, facts);
+    return restOf(report, progress);
+  } catch (error) {
+    // Nobody answers for it: what it may still do is not known.
+    if (error instanceof CommandFailure) return 'something';
+    throw error;
+  }
 }
 
 async function lookAtService(output: Output, settings: Settings): Promise<void> {

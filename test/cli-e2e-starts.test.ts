@@ -1,0 +1,67 @@
+/**
+ * Which run a start is of, end to end: dates that are over, runs of earlier dates, a second run of one date, a policy
+ * that was edited, and who started it. Each test has policies of its own on one stage; the ledger is the judge.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { todayIn } from '../language/business-date.ts';
+import { assertExit, command, flat, movedFor, putPolicy, type PolicyOnStage } from './support/commands.ts';
+import { uniqueName } from './support/dev-server.ts';
+import { openStage, type Stage } from './support/stage.ts';
+
+let stage: Stage;
+before(async () => {
+  stage = await openStage();
+  // So much that no run takes what another one has bought.
+  stage.sandbox.deposit({ currency: 'MXN', amount: '10000000.00' });
+  await stage.startWorker();
+});
+after(() => stage.close());
+
+const run = (policy: PolicyOnStage, ...more: readonly string[]) =>
+  command(stage, ['run', policy.file, ...more]);
+const pathOf = (policy: PolicyOnStage): string => join(stage.folder, policy.file);
+const YESTERDAY = todayIn('America/Mexico_City', Date.now() - 86_400_000);
+
+describe('which run a start is of', { concurrency: 2 }, () => {
+  test('a date that is over is refused like one to come, unless its run is there; nothing is started', async () => {
+    const policy = await putPolicy(stage);
+    const ran = await run(policy, '--id', '2020-01-05');
+    assertExit(ran, 2);
+    assert.match(
+      flat(ran.stderr),
+      /^RUN_ID_PAST --id: "2020-01-05" is of a date that is over, and there is no run/,
+    );
+    assertExit(await command(stage, ['status', `${policy.name}.2020-01-05`]), 2);
+    assertExit(await run(policy), 0);
+  });
+
+  test('an earlier run that never got a plan blocks nothing', async () => {
+    const policy = await putPolicy(stage);
+    const text = (await readFile(pathOf(policy), 'utf8')).replace('wac_7Hk2mQ9vT4xR', 'wac_Nowhere1');
+    const planless = await stage.start(text, { name: policy.name, id: YESTERDAY });
+    assert.equal((await planless.report()).legs.length, 0);
+    assertExit(await run(policy), 0);
+    assert.equal(movedFor(stage, policy).trades.length, 1);
+  });
+
+  test('an earlier run that may still send something is named, and passed over only by --id', async () => {
+    const policy = await putPolicy(stage);
+    const text = await readFile(pathOf(policy), 'utf8');
+    const taskQueue = uniqueName('nobody');
+    const earlier = await stage.start(text, { name: policy.name, id: YESTERDAY, taskQueue });
+    const refused = await run(policy);
+    assertExit(refused, 4);
+    assert.match(
+      flat(refused.stderr),
+      new RegExp(
+        `^EARLIER_RUN_OPEN ${policy.name}\\.${YESTERDAY}: .* is open, with something that is not sent`,
+      ),
+    );
+    assert.deepEqual(movedFor(stage, policy).trades, []);
+    assertExit(await run(policy, '--id', policy.run.id), 0);
+    await earlier.handle.terminate('the test is over');
+  });
+});
