@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import type { WorkflowHandle } from '@temporalio/client';
 import { pinIdOf, wordsIdOf } from '../workflows/names.ts';
 import { MXN_ACCOUNT, convertPolicy } from './support/policies.ts';
-import { startRecordingProxy, type Credentials } from './support/recording-proxy.ts';
+import { openServiceProxy, type Credentials } from './support/proxy.ts';
 import { assertDoneOnce, openStage, type Run } from './support/stage.ts';
 
 const BENEFICIARY = {
@@ -40,8 +40,9 @@ const stage = await openStage({
     },
   ],
 });
-const proxy = await startRecordingProxy(stage.sandbox.baseUrl);
-await stage.startWorker({ env: { CAMBIST_BASE_URL: proxy.baseUrl } });
+const service = new URL(stage.sandbox.baseUrl);
+const proxy = await openServiceProxy(service.host);
+await stage.startWorker({ env: { CAMBIST_BASE_URL: `http://${proxy.address}${service.pathname}` } });
 after(async () => {
   await stage.close();
   await proxy.close();

@@ -31,10 +31,10 @@ import {
   withoutEvidence,
 } from '../support/agreement.ts';
 import { diceOf } from '../support/dice.ts';
+import { openWire, type Wire } from '../support/proxy.ts';
 import { attempt, crowd, startRun, type Crowd, type Place } from './crowd.ts';
 import { stormFaults } from './faults.ts';
 import { ServerProcess, WorkerProcess } from './processes.ts';
-import { openProxy, type Proxy } from './proxy.ts';
 import { weather, type Harm } from './weather.ts';
 
 export type ChaosOptions = {
@@ -146,7 +146,7 @@ class Scene implements Place {
   readonly server: ServerProcess;
   readonly temporal: Temporal;
   readonly env: NodeJS.ProcessEnv;
-  readonly wires: Readonly<Record<string, Proxy>>;
+  readonly wires: Readonly<Record<string, Wire>>;
   readonly workers: readonly WorkerProcess[];
   readonly note: (line: string) => void;
   movedMs = 0;
@@ -181,12 +181,12 @@ class Scene implements Place {
       CAMBIST_SERVICE_FILE: join(folder, 'service.yaml'),
       CAMBIST_TASK_QUEUE: TASK_QUEUE,
     };
-    const servicePort = Number(new URL(sandbox.baseUrl).port);
-    const wires: Record<string, Proxy> = {};
+    const serviceAddress = new URL(sandbox.baseUrl).host;
+    const wires: Record<string, Wire> = {};
     const workers: WorkerProcess[] = [];
     for (const name of ['worker-1', 'worker-2']) {
-      const toTemporal = await openProxy(server.port);
-      const toService = await openProxy(servicePort);
+      const toTemporal = await openWire(`127.0.0.1:${server.port}`);
+      const toService = await openWire(serviceAddress);
       wires[`${name} to Temporal`] = toTemporal;
       wires[`${name} to the service`] = toService;
       workers.push(
@@ -195,8 +195,8 @@ class Scene implements Place {
           folder,
           env: {
             ...env,
-            CAMBIST_BASE_URL: sandbox.baseUrl.replace(String(servicePort), String(toService.port)),
-            TEMPORAL_ADDRESS: `127.0.0.1:${toTemporal.port}`,
+            CAMBIST_BASE_URL: sandbox.baseUrl.replace(serviceAddress, toService.address),
+            TEMPORAL_ADDRESS: toTemporal.address,
           },
         }),
       );

@@ -1,14 +1,14 @@
 /** What happens to the processes and the wires between them, one thing after the other, as the seed has it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dice } from '../support/dice.ts';
+import type { Weather, Wire } from '../support/proxy.ts';
 import type { ServerProcess, WorkerProcess } from './processes.ts';
-import type { Proxy, Weather } from './proxy.ts';
 
 /** Everything that can be harmed. */
 export type Scene = {
   readonly workers: readonly WorkerProcess[];
   /** One between each worker and each of the two that it talks to, by name. */
-  readonly wires: Readonly<Record<string, Proxy>>;
+  readonly wires: Readonly<Record<string, Wire>>;
   readonly server: ServerProcess;
   /** Moves the clock of one worker; 0 sets it right. */
   readonly moveClock: (worker: WorkerProcess, ms: number) => void;
@@ -89,7 +89,7 @@ function drawWeather(dice: Dice): Weather {
 
 async function harmWire(
   { note }: Scene,
-  { name, wire, next, forMs }: { name: string; wire: Proxy; next: Weather; forMs: number },
+  { name, wire, next, forMs }: { name: string; wire: Wire; next: Weather; forMs: number },
 ): Promise<void> {
   note(`${name}: ${JSON.stringify(next)} for ${Math.round(forMs)} ms`);
   wire.setWeather(next);

@@ -8,11 +8,10 @@ import type { RunName } from '../../domain/references.ts';
 import { todayIn } from '../../language/business-date.ts';
 import type { Operation } from '../../sandbox/operations.ts';
 import type { Sandbox } from '../../sandbox/server.ts';
-import { startRelay } from './relay.ts';
 import type { Run, Stage } from './stage.ts';
-import { startTemporalRelay, type TemporalTrap } from './temporal-relay.ts';
 import { uniqueName } from './dev-server.ts';
 import { convertPolicy } from './policies.ts';
+import { openTemporalProxy, openWire, type CallToStopAt } from './proxy.ts';
 import { startDoomedWorker, type KillPoint } from './worker-process.ts';
 
 export const MOVEMENTS = ['trade', 'withdrawal'] as const;
@@ -203,30 +202,30 @@ async function itself(point: string, standing: Standing): Promise<Death> {
 async function atTemporal(
   stage: Stage,
   standing: Standing,
-  trap: TemporalTrap,
+  stop: CallToStopAt,
   until: (run: Run) => Promise<void> = async () => {},
 ): Promise<Death> {
-  const relay = await startTemporalRelay(stage.env['TEMPORAL_ADDRESS'] ?? '', trap);
+  const proxy = await openTemporalProxy(stage.env['TEMPORAL_ADDRESS'] ?? '', stop);
   return {
     itself: null,
-    env: { TEMPORAL_ADDRESS: `127.0.0.1:${relay.port}` },
+    env: { TEMPORAL_ADDRESS: proxy.address },
     strike: async (run) => {
-      await relay.sprung;
+      await proxy.sprung;
       await until(run);
     },
-    afterwards: () => relay.close(),
+    afterwards: () => proxy.close(),
     standing,
   };
 }
 
-async function atService(stage: Stage, cutAt: (said: string) => number | null): Promise<Death> {
+async function atService(stage: Stage, stopAt: (said: string) => number | null): Promise<Death> {
   const service = new URL(stage.sandbox.baseUrl);
-  const relay = await startRelay(service.host, cutAt);
+  const wire = await openWire(service.host, stopAt);
   return {
     itself: null,
-    env: { CAMBIST_BASE_URL: `http://127.0.0.1:${relay.port}${service.pathname}` },
-    strike: () => relay.sprung,
-    afterwards: () => relay.close(),
+    env: { CAMBIST_BASE_URL: `http://${wire.address}${service.pathname}` },
+    strike: () => wire.sprung,
+    afterwards: () => wire.close(),
     standing: NOT_BOOKED,
   };
 }
@@ -269,11 +268,11 @@ async function answerToTheNext(
   return code;
 }
 
-function scheduling(movement: Movement): Omit<TemporalTrap, 'arrives'> {
+function scheduling(movement: Movement): Omit<CallToStopAt, 'arrives'> {
   return { call: 'RespondWorkflowTaskCompleted', saying: WRITES[movement].activity };
 }
 
-function reporting(movement: Movement): Omit<TemporalTrap, 'arrives'> {
+function reporting(movement: Movement): Omit<CallToStopAt, 'arrives'> {
   return { call: 'RespondActivityTaskCompleted', saying: WRITES[movement].result };
 }
 
