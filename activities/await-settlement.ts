@@ -10,7 +10,7 @@ import type { Withdrawal } from '../domain/records.ts';
 import { generationOf } from '../domain/references.ts';
 import type { Wait } from '../domain/stepper.ts';
 import { isCancelled } from '../domain/words.ts';
-import { sweep } from '../service/observe.ts';
+import { scanList } from '../service/list-scan.ts';
 import type { Activities, Settlement, SettlementCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
@@ -62,7 +62,7 @@ async function waitOn(deps: Deps, call: SettlementCall, goal: string, status: st
 /** What was paid before a reset is no longer to be paid: by its tag, or, where lists show none, by what could be it. */
 async function stillUnpaid(deps: Deps, call: SettlementCall): Promise<SettlementCall['unpaid']> {
   const { opensAtMs } = call.plan.fences;
-  const { records } = await sweep(deps.reader.listWithdrawals, {
+  const { records } = await scanList(deps.reader.listWithdrawals, {
     sinceMs: opensAtMs - LOOK_BACK_MS,
     wanted: (record) => record.currency === call.currency && Date.parse(record.createdAt) >= opensAtMs,
   });
@@ -88,7 +88,7 @@ async function tradeStatus(
 ): Promise<{ readonly status: string } | { readonly wait: Wait }> {
   const byId = told(deps, await deps.reader.trade(call.tradeId));
   if (byId.kind === 'DONE') return { status: byId.value.record.status };
-  const { records, stopped } = await sweep(deps.reader.listTrades, {
+  const { records, stopped } = await scanList(deps.reader.listTrades, {
     sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
     wanted: (trade) => trade.id === call.tradeId,
   });

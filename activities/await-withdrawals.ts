@@ -4,7 +4,7 @@
  */
 import { LOOK_BACK_MS } from '../domain/looks.ts';
 import type { Withdrawal } from '../domain/records.ts';
-import { sweep } from '../service/observe.ts';
+import { scanList } from '../service/list-scan.ts';
 import type { Activities, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
@@ -24,7 +24,7 @@ async function poll(deps: Deps, call: WithdrawalsCall): Promise<WithdrawalsAnswe
   const foreign = foreignReader(deps, call.plan);
   if (foreign !== null) return { ended: [], wait: foreign };
   const ids = new Set(call.items.map((item) => item.withdrawalId));
-  const { records, stopped } = await sweep(deps.reader.listWithdrawals, {
+  const { records, stopped } = await scanList(deps.reader.listWithdrawals, {
     sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
     wanted: (record: Withdrawal) => ids.has(record.id),
     onReply: (reply) => told(deps, reply),

@@ -22,7 +22,7 @@ import { withoutStack } from '../domain/without-stack.ts';
 import type { Word } from '../domain/words.ts';
 import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';
-import { sweep } from '../service/observe.ts';
+import { scanList } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
 import type { Call } from '../workflows/calls.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
@@ -120,9 +120,10 @@ export class Driver {
       case 'fetch withdrawal':
         return wholeRecord(this.#told(await wellFormed(() => reader.withdrawal(effect.id))));
       case 'sweep trades': {
-        const { records, stopped } = await sweep(reader.listTrades, {
+        const { records, stopped } = await scanList(reader.listTrades, {
           ...effect,
           onReply: (reply) => this.#told(reply),
+          signal: ActivityContext.current().cancellationSignal,
         });
         return swept(records, stopped);
       }
@@ -279,8 +280,9 @@ class SharedSweep {
         sinceMs,
         wanted: (record: Withdrawal) => wanted.some((of) => of(record)),
         onReply: this.#onReply,
+        signal: ActivityContext.current().cancellationSignal,
       };
-      const { records, stopped } = await sweep(this.#deps.reader.listWithdrawals, options);
+      const { records, stopped } = await scanList(this.#deps.reader.listWithdrawals, options);
       return swept(records, stopped);
     });
     return { wanted, result };

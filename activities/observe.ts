@@ -2,6 +2,7 @@
  * `observe`: what a plan is made from, or the plan that was made before. Reads the policy again with the worker's own
  * eyes, and the service once. Moves nothing.
  */
+import { Context as ActivityContext } from '@temporalio/activity';
 import { followUp, waitMs } from '../domain/decisions.ts';
 import { LOOK_BACK_MS } from '../domain/looks.ts';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
@@ -51,6 +52,7 @@ async function observed(deps: Deps, input: ObserveInput): Promise<Observed> {
     sinceMs: fences.opensAtMs - LOOK_BACK_MS,
     nowMs,
     onReply: (reply) => clockSkew.note(deps.clock, reply),
+    signal: ActivityContext.current().cancellationSignal,
   });
   if (!result.ok) return { kind: 'wait', wait: unreadableService(result.reply) };
   const skewed = skewOf(clockSkew.latestMs());

@@ -19,7 +19,7 @@ import type { ServiceFacts } from '../domain/service-facts.ts';
 import type { Problem } from '../domain/stepper.ts';
 import { dateOfRunId, fencesOf } from '../language/business-date.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { sweep } from '../service/observe.ts';
+import { scanList } from '../service/list-scan.ts';
 import { serviceFailure } from './preflight.ts';
 
 /** What the service shows of one item now; null: nothing, though every page was read. */
@@ -82,7 +82,7 @@ async function readItems<T extends Trade | Withdrawal>(
     readonly run: RunName;
     readonly sinceMs: number;
     readonly byId: (id: string) => Promise<Reply<{ readonly record: T | LenientRecord }>>;
-    readonly list: Parameters<typeof sweep<T>>[0];
+    readonly list: Parameters<typeof scanList<T>>[0];
     readonly nameIn: (record: T) => string | null;
     readonly failed: readonly string[];
   },
@@ -99,7 +99,7 @@ async function readItems<T extends Trade | Withdrawal>(
     item.recordId === null
       ? generationOf(reference(how.run, item.id), how.nameIn(record) ?? '') !== null
       : record.id === item.recordId;
-  const { records, stopped } = await sweep(how.list, {
+  const { records, stopped } = await scanList(how.list, {
     sinceMs: how.sinceMs,
     wanted: (record) => left.some((item) => isOf(item, record)),
   });

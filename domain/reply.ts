@@ -43,4 +43,6 @@ export type Reply<T> =
       readonly reason: string;
       readonly error: ServiceError | null;
       readonly facts: ReplyFacts;
+      /** Only where the answer was too large or took too long: less may be asked for at a time. */
+      readonly isTooMuch?: true;
     };

@@ -24,7 +24,7 @@ import type { Reply } from '../domain/reply.ts';
 import type { ReportPayment } from '../domain/report.ts';
 import type { Word } from '../domain/words.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { sweep } from '../service/observe.ts';
+import { scanList } from '../service/list-scan.ts';
 
 /** The item that a decision is about, with what tells its records. */
 export type Subject =
@@ -116,7 +116,7 @@ export async function checkNotExecuted(reader: Reader, subject: Subject): Promis
   if (subject.kind === 'leg') {
     const { leg, quoteId } = subject;
     const mayBe = (trade: Trade) => couldBeTrade(subject, trade);
-    const { records, stopped } = await sweep(reader.listTrades, {
+    const { records, stopped } = await scanList(reader.listTrades, {
       sinceMs,
       wanted: (trade: Trade) => isTradeOf(leg, quoteId, trade) || mayBe(trade),
     });
@@ -124,7 +124,7 @@ export async function checkNotExecuted(reader: Reader, subject: Subject): Promis
   }
   const { payment } = subject;
   const mayBe = (record: Withdrawal) => couldBe(payment, record);
-  const { records, stopped } = await sweep(reader.listWithdrawals, {
+  const { records, stopped } = await scanList(reader.listWithdrawals, {
     sinceMs,
     wanted: (record: Withdrawal) => isWithdrawalOf(payment, record) || mayBe(record),
   });
@@ -182,7 +182,7 @@ export type PaymentHistory = {
 /** Looks at every generation of a payment: none may stand when another one is opened. */
 export async function checkPayAgain(reader: Reader, history: PaymentHistory): Promise<PayAgainVerdict> {
   const { identity, reported } = history;
-  const { records, stopped } = await sweep(reader.listWithdrawals, {
+  const { records, stopped } = await scanList(reader.listWithdrawals, {
     sinceMs: identity.opensAtMs - LOOK_BACK_MS,
     wanted: (record: Withdrawal) => isWithdrawalOf(identity, record) || couldBe(identity, record),
   });
@@ -231,13 +231,13 @@ type Fetched<T> =
 /** The record with an id: as the service answers the id, else as the list shows it. */
 async function findRecord<T extends Trade | Withdrawal>(
   byId: Reply<Fetched<T>>,
-  list: Parameters<typeof sweep<T>>[0],
+  list: Parameters<typeof scanList<T>>[0],
   wanted: { readonly id: string; readonly sinceMs: number },
 ): Promise<Found<T>> {
   if (byId.kind === 'DONE' && byId.value.kind === 'WHOLE')
     return { kind: 'record', record: byId.value.record };
   // Not found by its id proves nothing, and the shape of that answer is not shown by the interface.
-  const { records, stopped } = await sweep(list, {
+  const { records, stopped } = await scanList(list, {
     sinceMs: wanted.sinceMs,
     wanted: (record) => record.id === wanted.id,
   });

@@ -27,11 +27,13 @@ export type Expected<T> = {
 export function readAnswer<T>(result: WireResult, expected: Expected<T>): Reply<T> {
   if (result.kind === 'not-sent') return { kind: 'NOT_SENT', reason: result.reason };
   const facts = factsOf(result.head, expected.nowMs);
+  const isTooMuch = isTooMuchOf(result);
   const unknown = (reason: string, error: ServiceError | null = null): Reply<T> => ({
     kind: 'UNKNOWN',
     reason: facts.status === 410 ? `${reason}; ${sunsetOf(result.head)}` : reason,
     error,
     facts,
+    ...(isTooMuch && error === null && { isTooMuch }),
   });
   if (result.kind === 'broken') return unknown(result.reason);
 
@@ -71,6 +73,11 @@ export function readAnswer<T>(result: WireResult, expected: Expected<T>): Reply<
     );
   if (expected.isDefinitive(error.code)) return { kind: 'REFUSED', error, facts };
   return unknown(`code ${error.code} does not prove that nothing was executed`, error);
+}
+
+/** Too large or too slow, by what we saw or by what something on the way says (413, 504). */
+function isTooMuchOf(result: Exclude<WireResult, { kind: 'not-sent' }>): boolean {
+  return result.kind === 'broken' ? result.isTooMuch : [413, 504].includes(result.head.status);
 }
 
 /** Header facts; a header that came twice says nothing. */

@@ -4,11 +4,12 @@
  */
 import type { Observation } from '../domain/plan.ts';
 import { isOfRun } from '../domain/plan.ts';
-import type { LenientRecord, Page, Trade, Withdrawal } from '../domain/records.ts';
+import type { LenientRecord, Trade, Withdrawal } from '../domain/records.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/reply.ts';
 import type { ServiceClient } from './client.ts';
-import { pages, type PageRequest } from './pages.ts';
+import { scanList, type Scanned } from './list-scan.ts';
+import { pages } from './pages.ts';
 
 /** What was seen, or the reply that stopped it. */
 export type Observed =
@@ -27,22 +28,26 @@ export async function observeService(
     readonly sinceMs: number;
     readonly nowMs: number;
     readonly onReply?: (reply: Reply<unknown>) => void;
+    readonly signal?: AbortSignal;
   },
 ): Promise<Observed> {
-  const { run, accounts, sinceMs, nowMs, onReply = () => {} } = options;
+  const { run, accounts, sinceMs, nowMs, onReply = () => {}, signal } = options;
+  const given = signal === undefined ? {} : { signal };
   const [balances, trades, withdrawals, registered] = await Promise.all([
     client.balances(),
-    sweep(client.listTrades, {
+    scanList(client.listTrades, {
       sinceMs,
       wanted: (trade: Trade) => isOfRun(run, trade.clientReferenceId),
       onReply,
+      ...given,
     }),
-    sweep(client.listWithdrawals, {
+    scanList(client.listWithdrawals, {
       sinceMs,
       wanted: (record: Withdrawal) => isOfRun(run, record.tag),
       onReply,
+      ...given,
     }),
-    readAccounts(client, accounts),
+    readAccounts(client, accounts, given),
   ]);
   const stopped = [balances, trades.stopped, withdrawals.stopped].find(
     (reply) => reply !== null && reply.kind !== 'DONE',
@@ -63,39 +68,16 @@ export async function observeService(
   };
 }
 
-/** Records kept by a sweep; `stopped` is the reply that cut it short, null when every page was read. */
-export type Swept<T> = { readonly records: readonly T[]; readonly stopped: Reply<unknown> | null };
-
-/** Reads a list newest first back to `sinceMs` and keeps what is wanted, each record once. */
-export async function sweep<T extends { readonly id: string; readonly createdAt: string }>(
-  list: (page: PageRequest) => Promise<Reply<Page<T>>>,
-  options: {
-    readonly sinceMs: number;
-    readonly wanted: (record: T) => boolean;
-    readonly onReply?: (reply: Reply<unknown>) => void;
-  },
-): Promise<Swept<T>> {
-  const kept = new Map<string, T>();
-  for await (const reply of pages(list, { direction: 'older' })) {
-    options.onReply?.(reply);
-    if (reply.kind !== 'DONE') return { records: [...kept.values()], stopped: reply };
-    for (const record of reply.value.items) if (options.wanted(record)) kept.set(record.id, record);
-    // Every record of the page is older, so that a list out of order cannot end the sweep early.
-    const { items } = reply.value;
-    if (items.length > 0 && items.every((record) => Date.parse(record.createdAt) < options.sinceMs)) break;
-  }
-  return { records: [...kept.values()], stopped: null };
-}
-
 /** The named accounts, reading pages only until all of them have been seen. */
 async function readAccounts(
   client: ServiceClient,
   accounts: readonly string[],
-): Promise<Swept<LenientRecord>> {
+  given: { readonly signal?: AbortSignal },
+): Promise<Scanned<LenientRecord>> {
   const wanted = new Set(accounts);
   const kept: LenientRecord[] = [];
   if (wanted.size === 0) return { records: kept, stopped: null };
-  for await (const reply of pages(client.listWithdrawalAccounts, { direction: 'older' })) {
+  for await (const reply of pages(client.listWithdrawalAccounts, { direction: 'older', ...given })) {
     if (reply.kind !== 'DONE') return { records: kept, stopped: reply };
     kept.push(...reply.value.items.filter((record) => wanted.delete(record.id)));
     if (wanted.size === 0) break;

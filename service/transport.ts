@@ -32,7 +32,13 @@ export type ResponseHead = {
 /** How the exchange ended. `broken`: something may have been sent, and no whole response came back. */
 export type WireResult =
   | { readonly kind: 'not-sent'; readonly reason: string }
-  | { readonly kind: 'broken'; readonly reason: string; readonly head: ResponseHead | null }
+  | {
+      readonly kind: 'broken';
+      readonly reason: string;
+      readonly head: ResponseHead | null;
+      /** The response was too large or took too long. */
+      readonly isTooMuch: boolean;
+    }
   | { readonly kind: 'answered'; readonly head: ResponseHead; readonly body: Buffer };
 
 /** A pool of connections to one origin. */
@@ -101,8 +107,8 @@ function begin(
     resolve(result);
   };
   /** Without an answer: which of the two it is depends on one thing only. */
-  const fail = (reason: string): void => {
-    if (!ended) end(started ? { kind: 'broken', reason, head } : { kind: 'not-sent', reason });
+  const fail = (reason: string, isTooMuch = false): void => {
+    if (!ended) end(started ? { kind: 'broken', reason, head, isTooMuch } : { kind: 'not-sent', reason });
   };
   const isLate = (): boolean =>
     performance.now() >= request.deadline.monotonicMs || clock.now() >= request.deadline.wallMs;
@@ -111,6 +117,7 @@ function begin(
     () => {
       fail(
         started ? 'no whole reply within the time limit' : 'the time limit passed before it could be sent',
+        true,
       );
       abort?.();
     },
@@ -132,7 +139,7 @@ function begin(
       receivedBytes += chunk.length;
       if (receivedBytes <= REPLY_MAX_BYTES) chunks.push(chunk);
       else {
-        fail('the reply is larger than 1 MiB');
+        fail('the reply is larger than 1 MiB', true);
         controller.abort(new Error('reply too large'));
       }
     },

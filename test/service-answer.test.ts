@@ -304,12 +304,24 @@ test('an exchange without an answer keeps what is known', () => {
     kind: 'NOT_SENT',
     reason: 'no connection (X)',
   });
-  assert.deepEqual(readResult({ kind: 'broken', reason: 'gone', head: null }), {
+  assert.deepEqual(readResult({ kind: 'broken', reason: 'gone', head: null, isTooMuch: false }), {
     kind: 'UNKNOWN',
     reason: 'gone',
     error: null,
     facts: { status: null, traceId: null, replayed: null, retryAfterMs: null, serviceTimeMs: null },
   });
+});
+
+test('an answer without an envelope that something on the way calls too large or too slow asks for less', () => {
+  for (const [status, isTooMuch] of [
+    [413, true],
+    [504, true],
+    [502, false],
+    [500, false],
+  ] as const) {
+    const reply = read({ status, body: '<html>' });
+    assert.equal(reply.kind === 'UNKNOWN' && reply.isTooMuch === true, isTooMuch, `${status}`);
+  }
 });
 
 test('a repeated JSON key is found wherever it stands and however it is written', () => {

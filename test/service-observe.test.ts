@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page, Withdrawal } from '../domain/records.ts';
 import type { Reply } from '../domain/reply.ts';
-import { observeService, sweep } from '../service/observe.ts';
+import { scanList } from '../service/list-scan.ts';
+import { observeService } from '../service/observe.ts';
 import type { PageRequest } from '../service/pages.ts';
-import { client, page } from './support/activities.ts';
-import { NOW, NO_ANSWER, RUN, TRADE, WITHDRAWAL, done } from './support/scripts.ts';
+import { client, page, type Request } from './support/activities.ts';
+import { FACTS, NOW, NO_ANSWER, RUN, TRADE, WITHDRAWAL, done } from './support/scripts.ts';
 
 const DAY_MS = 86_400_000;
 const recordAt = (index: number, ageMs = 0): Withdrawal => ({
@@ -32,7 +33,7 @@ const EVERYTHING = { sinceMs: NOW - DAY_MS, wanted: () => true };
 
 test('a look reads every page, however many there are', async () => {
   const { list, asked } = listOf(Array.from({ length: 130 }, (_, index) => [recordAt(index)]));
-  const { records, stopped } = await sweep(list, EVERYTHING);
+  const { records, stopped } = await scanList(list, EVERYTHING);
   assert.equal(records.length, 130);
   assert.equal(stopped, null);
   assert.equal(asked.length, 130);
@@ -46,28 +47,94 @@ test('a look ends with the first page on which every record is too old, and not 
     [recordAt(4, old), recordAt(5, old)],
     [recordAt(6)],
   ]);
-  const { records, stopped } = await sweep(mixed.list, EVERYTHING);
+  const { records, stopped } = await scanList(mixed.list, EVERYTHING);
   assert.deepEqual(
     records.map(({ id }) => id),
     ['wtd_1', 'wtd_2', 'wtd_3', 'wtd_4', 'wtd_5'],
   );
   assert.equal(stopped, null);
   // An empty page says nothing about what comes after it.
-  assert.equal((await sweep(listOf([[], [recordAt(1)]]).list, EVERYTHING)).records.length, 1);
+  assert.equal((await scanList(listOf([[], [recordAt(1)]]).list, EVERYTHING)).records.length, 1);
 });
 
 test('a page that cannot be read stops a look, and what it had read before does not make it whole', async () => {
-  const { records, stopped } = await sweep(listOf([[recordAt(1)], null, [recordAt(2)]]).list, EVERYTHING);
+  const { records, stopped } = await scanList(listOf([[recordAt(1)], null, [recordAt(2)]]).list, EVERYTHING);
   assert.equal(records.length, 1);
   assert.equal(stopped, NO_ANSWER);
 });
 
 test('a record that shifts to the next page while it is read counts once', async () => {
-  const { records } = await sweep(listOf([[recordAt(1)], [recordAt(1), recordAt(2)]]).list, EVERYTHING);
+  const { records } = await scanList(listOf([[recordAt(1)], [recordAt(1), recordAt(2)]]).list, EVERYTHING);
   assert.deepEqual(
     records.map(({ id }) => id),
     ['wtd_1', 'wtd_2'],
   );
+});
+
+const TOO_MUCH: Reply<never> = {
+  kind: 'UNKNOWN',
+  reason: 'the reply is larger than 1 MiB',
+  error: null,
+  facts: FACTS,
+  isTooMuch: true,
+};
+
+/** A list of `count` records by any limit; it gives no page of more than `most` records, but one that is too much. */
+function heavyListOf(count: number, most: number) {
+  const limits: number[] = [];
+  const list = async ({ limit = 25, startingAfter = '0' }: PageRequest): Promise<Reply<Page<Withdrawal>>> => {
+    limits.push(limit);
+    if (limit > most) return TOO_MUCH;
+    const from = Number(startingAfter);
+    const items = Array.from({ length: Math.min(limit, count - from) }, (_, index) => recordAt(from + index));
+    const nextCursor = from + limit < count ? String(from + limit) : null;
+    return done({ items, nextCursor, prevCursor: null });
+  };
+  return { list, limits };
+}
+
+test('a page that is too large or too slow is asked for again with half the records, until it comes', async () => {
+  const heavy = heavyListOf(60, 25);
+  const { records, stopped } = await scanList(heavy.list, EVERYTHING);
+  assert.equal(records.length, 60);
+  assert.equal(stopped, null);
+  assert.deepEqual(heavy.limits, [100, 50, 25, 25, 25]);
+  const hopeless = heavyListOf(60, 0);
+  assert.deepEqual((await scanList(hopeless.list, EVERYTHING)).stopped, TOO_MUCH);
+  assert.deepEqual(hopeless.limits, [100, 50, 25, 12, 6, 3, 1]);
+});
+
+test('a list that never ends is left after so many pages, or so long, and then proves nothing', async () => {
+  let asked = 0;
+  const endless = async (): Promise<Reply<Page<Withdrawal>>> => {
+    asked += 1;
+    return done({ items: [recordAt(asked)], nextCursor: String(asked), prevCursor: null });
+  };
+  const bounds = { maxPages: 40, withinMs: 1_000, nowMs: () => 0 };
+  const many = await scanList(endless, { ...EVERYTHING, bounds });
+  assert.equal(asked, 40);
+  assert.equal(many.stopped?.kind, 'UNKNOWN');
+  asked = 0;
+  const slow = await scanList(endless, { ...EVERYTHING, bounds: { ...bounds, nowMs: () => asked * 100 } });
+  assert.equal(asked, 10);
+  assert.equal(slow.stopped?.kind, 'UNKNOWN');
+  // Without bounds of a test it ends as well.
+  asked = 0;
+  assert.equal((await scanList(endless, EVERYTHING)).stopped?.kind, 'UNKNOWN');
+});
+
+test('a list scan ends with the activity that it is made for, and then proves nothing', async () => {
+  const givenUp = new AbortController();
+  const { list, asked } = listOf(Array.from({ length: 9 }, (_, index) => [recordAt(index)]));
+  const { stopped } = await scanList(
+    async (request) => {
+      if (asked.length === 2) givenUp.abort();
+      return list(request);
+    },
+    { ...EVERYTHING, signal: givenUp.signal },
+  );
+  assert.equal(asked.length, 3);
+  assert.equal(stopped?.kind, 'UNKNOWN');
 });
 
 const OPTIONS = { run: RUN, accounts: ['wac_1'], sinceMs: NOW - DAY_MS, nowMs: NOW };
@@ -83,6 +150,22 @@ test('what is there under the run’s name is found, and nothing of a run with a
   assert.ok(observed.ok);
   assert.deepEqual(observed.observation.trades, [TRADE]);
   assert.deepEqual(observed.observation.withdrawals, [WITHDRAWAL]);
+});
+
+test('an observation is given up with its activity, accounts included', async () => {
+  const endless = async () => done({ items: [], nextCursor: `${requests.length}`, prevCursor: null });
+  const requests: Request[] = [];
+  const service = client(requests, {
+    listTrades: endless,
+    listWithdrawals: endless,
+    listWithdrawalAccounts: endless,
+  });
+  const observed = await observeService(service, { ...OPTIONS, signal: AbortSignal.abort() });
+  assert.equal(observed.ok, false);
+  assert.deepEqual(
+    requests.map(({ operation }) => operation),
+    ['balances'],
+  );
 });
 
 test('no plan is made from lists that could not be read whole; accounts that could not are told as such', async () => {

@@ -67,7 +67,7 @@ export const WITHDRAWAL: Withdrawal = {
   tag: PAYMENT.reference,
 };
 
-const FACTS: ReplyFacts = {
+export const FACTS: ReplyFacts = {
   status: 200,
   traceId: 'trace',
   replayed: false,
