@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import { makeReport, newRunState, type Report } from '../domain/report.ts';
 import { todayIn } from '../language/business-date.ts';
+import { policyHash } from '../language/policy-hash.ts';
 import { readFirstPlan } from '../operations/pins.ts';
 import { loadSettings, type Settings } from '../worker/config.ts';
 import type { Progress } from '../workflows/names.ts';
@@ -45,6 +46,7 @@ import {
   readRun,
   type RunFacts,
 } from './runs.ts';
+import { movedOnDate, sayAgain } from './same-date.ts';
 import { startRun, summaryOf } from './start-run.ts';
 import { keepWord, wordsOf } from './words.ts';
 
@@ -55,6 +57,7 @@ type RunOptions = JsonOption &
     readonly detach?: true;
     readonly wait?: true;
     readonly goOn?: true;
+    readonly again?: true;
     readonly yes?: true;
   };
 
@@ -79,6 +82,7 @@ export function addRun(program: Command, session: Session): void {
     .option('--pay-again <payment>', 'pay a payment that ended unpaid once more, in an ended run', nonEmpty)
     .option('--reason <text>', 'why it is paid again; required with --pay-again', statement)
     .option('--by <name>', 'who decides that; required with --pay-again', statement)
+    .option('--again', 'yes, one more run of a date on which the policy has moved money already')
     .option('--yes', 'do not ask before live money moves')
     .addOption(batchOption())
     .action((file: string, options: RunOptions) =>
@@ -214,15 +218,16 @@ async function requireSamePolicy(course: Course, facts: RunFacts | null): Promis
   const plan = await readFirstPlan(place.client, place.mode, name);
   const input = plan === null && facts?.isOpen === true ? await readInput(place.client, facts) : null;
   const planned = plan?.policy.text ?? input?.policyText ?? null;
-  if (planned === null || planned === policyFile.text) return;
+  // Comments and white space make no other policy.
+  if (planned === null || policyHash(planned) === policyFile.hash) return;
   throw new CommandFailure(
     'refused by us',
     [
       {
         code: 'POLICY_CHANGED',
         place: runName(name),
-        message: `run ${runName(name)} was planned with another text of the policy than ${policyFile.file} has now; nothing was sent`,
-        fix: `Run it with the text that it was planned with, or start another run with --id ${course.today}-second.`,
+        message: `run ${runName(name)} was planned with another policy than ${policyFile.file} says now; nothing was sent`,
+        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again.`,
       },
     ],
     difference(
@@ -254,10 +259,16 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
   const { output, options, place, settings, policyFile, run: name, today } = course;
   const { client, mode } = place;
   // One that ended may be started again, and so may one of which Temporal has the plan only.
-  if (facts === null && (await readFirstPlan(client, mode, name)) === null) refusePast(name, today);
+  const isNew = facts === null && (await readFirstPlan(client, mode, name)) === null;
+  if (isNew) refusePast(name, today);
   if (options.id === undefined) {
     const inTheWay = await earlierRunInTheWay(course);
     if (inTheWay !== null) throw refusedFor(inTheWay, today);
+  }
+  if (isNew) {
+    const moved = await movedOnDate(place, name, policyFile.policy);
+    const said = sayAgain(moved, { run: name, mode, again: options.again === true });
+    if (said.length > 0) output.note(...said);
   }
   await lookAtService(output, settings);
   if (mode === 'LIVE') await confirm(course, whatItDoes(policyFile));

@@ -86,6 +86,7 @@ test('the options are those of the design', () => {
       ?.options.map((option) => option.long ?? '')
       .toSorted() ?? [];
   assert.deepEqual(optionsOf('run'), [
+    '--again',
     '--batch',
     '--by',
     '--detach',

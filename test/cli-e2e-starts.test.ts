@@ -3,7 +3,7 @@
  * that was edited, and who started it. Each test has policies of its own on one stage; the ledger is the judge.
  */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { todayIn } from '../language/business-date.ts';
@@ -63,5 +63,39 @@ describe('which run a start is of', { concurrency: 2 }, () => {
     assert.deepEqual(movedFor(stage, policy).trades, []);
     assertExit(await run(policy, '--id', policy.run.id), 0);
     await earlier.handle.terminate('the test is over');
+  });
+
+  test('a comment is no other policy; a changed one is refused with advice that pays nothing again', async () => {
+    const policy = await putPolicy(stage);
+    assertExit(await run(policy), 0);
+    const text = await readFile(pathOf(policy), 'utf8');
+    await writeFile(pathOf(policy), `# seen by ana\n\n${text.replaceAll(/ #.*$/gm, '')}\n`);
+    const same = await run(policy);
+    assertExit(same, 0);
+    assert.match(flat(same.stderr), /is completed; there is nothing to do/);
+    await writeFile(pathOf(policy), text.replace('sell: "1000.00"', 'sell: "2000.00"'));
+    const changed = await run(policy);
+    assertExit(changed, 4);
+    assert.match(flat(changed.stderr), /^POLICY_CHANGED .* Put back what it was planned with/);
+    assert.doesNotMatch(changed.stderr, /--id/);
+    assert.deepEqual(
+      [movedFor(stage, policy).trades.length, movedFor(stage, policy).withdrawals.length],
+      [1, 1],
+    );
+  });
+
+  test('a second run of a date says what was traded and paid on it', async () => {
+    const policy = await putPolicy(stage);
+    const first = await run(policy);
+    assertExit(first, 0);
+    assert.doesNotMatch(first.stderr, /one more run of this date/);
+    const second = await run(policy, '--id', `${policy.run.id}-second`);
+    assertExit(second, 0);
+    assert.match(
+      flat(second.stderr),
+      /-second is one more run of this date\. It does again what is done: \S+ traded 1000\.00 USD for 18500 MXN \(trade \S+\) \S+ paid supplier: 18500 MXN to wac_7Hk2mQ9vT4xR \(withdrawal \S+\)/,
+    );
+    // It is there now: nothing is said a second time.
+    assert.doesNotMatch((await run(policy, '--id', `${policy.run.id}-second`)).stderr, /one more run/);
   });
 });
