@@ -3,12 +3,15 @@
  * nothing about money.
  */
 import { Command, CommanderError } from 'commander';
+import { addAccounts } from './accounts.ts';
+import { addBalances } from './balances.ts';
 import { addCancel } from './cancel.ts';
 import { addCheck } from './check.ts';
 import type { Session } from './command.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
 import { processIo, type Io } from './io.ts';
+import { addLedger } from './ledger.ts';
 import { addList } from './list.ts';
 import { Output } from './output.ts';
 import { addPlan } from './plan.ts';
@@ -88,6 +91,9 @@ export function buildProgram(session: Session): Command {
     addList,
     addCancel,
     addResolve,
+    addBalances,
+    addAccounts,
+    addLedger,
     addWorker,
     addSandbox,
     addTemporal,
