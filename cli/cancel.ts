@@ -7,6 +7,7 @@ import { act, teach, type JsonOption, type Session } from './command.ts';
 import { EXIT_CODES, type Ending } from './exit-codes.ts';
 import type { Output } from './output.ts';
 import { atPlace, type Place } from './place.ts';
+import { requireClock } from './preflight.ts';
 import { requireRun } from './report.ts';
 import { parseRun } from './run-names.ts';
 import { ANSWER_LIMIT_MS, describeRun, readRun, type RunFacts, type RunView } from './runs.ts';
@@ -48,6 +49,7 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
       output.say(text);
       return 'done';
     }
+    await requireClock(output);
     const isKept = await keepWord(place, facts, options.by ?? userName());
     await place.client.workflow.getHandle(facts.workflowId).cancel();
     const ending: Ending = isKept ? 'done' : 'infrastructure';

@@ -6,8 +6,9 @@ import { classOfReply } from '../domain/decisions.ts';
 import type { Reply } from '../domain/reply.ts';
 import { ADVICE, explain, nameOf, skewOf } from '../domain/stepper.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { createClient, type Settings } from '../worker/config.ts';
-import { CommandFailure, troubleOfItem } from './failure.ts';
+import { createClient, loadSettings, type Settings } from '../worker/config.ts';
+import { CommandFailure, failureOf, troubleOfItem } from './failure.ts';
+import type { Output } from './output.ts';
 
 /** Runs `work` with a client for looks, and closes it. `address` is how the service is called in messages. */
 export async function atService<T>(
@@ -20,6 +21,35 @@ export async function atService<T>(
     return await work(service, `${origin}${basePath}`);
   } finally {
     await service.close();
+  }
+}
+
+/**
+ * Before anything is said about a run: a person whose clock is wrong reads the service's times wrongly (design: "Before
+ * every write"). @throws CommandFailure when the service cannot be relied on; what may pass is said
+ */
+export async function requireService(output: Output, settings: Settings): Promise<void> {
+  const remark = await atService(settings, (service, address) =>
+    checkService(service, { address, now: output.io.now }),
+  );
+  if (remark !== null) output.note(remark);
+}
+
+/**
+ * The same for what must also be possible without the service or a key: only a clock that is known to be wrong stops it.
+ * @throws CommandFailure when the clocks are too far apart
+ */
+export async function requireClock(output: Output): Promise<void> {
+  const { io } = output;
+  try {
+    await requireService(output, await loadSettings(io.env, io.cwd));
+  } catch (error) {
+    const failure = failureOf(error);
+    const [problem] = failure.problems;
+    if (problem?.code === 'CLOCK_SKEW') throw failure;
+    output.note(
+      `The clock was not held against the service's: ${problem?.code ?? ''} ${problem?.message ?? ''}`,
+    );
   }
 }
 

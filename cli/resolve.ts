@@ -29,7 +29,7 @@ import { nonEmpty, statement } from './options.ts';
 import type { Output } from './output.ts';
 import { requireOwnPlan, requirePlan } from './pinned-plan.ts';
 import { atPlace, type Place } from './place.ts';
-import { atService, serviceFailure } from './preflight.ts';
+import { atService, requireService, serviceFailure } from './preflight.ts';
 import { requireRun } from './report.ts';
 import { parseRun } from './run-names.ts';
 import { describeRun, readRun, type RunView } from './runs.ts';
@@ -100,6 +100,7 @@ async function resolve(
     const facts = await requireRun(place, run);
     const plan = await requirePlan(place, run);
     requireOwnPlan(settings, plan);
+    await requireService(output, settings);
     const view = await readRun(place.client, facts);
     const item = requireItem(plan, asked.item);
     const theCase: Case = { place, settings, view, plan, item, said };

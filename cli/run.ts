@@ -23,7 +23,7 @@ import { openingOf, payAgainRequest, type PayAgainOptions, type PayAgainRequest 
 import { requireOwnPlan, requirePlan } from './pinned-plan.ts';
 import { atPlace, uiAddress, type Place } from './place.ts';
 import { requirePolicyFile, type PolicyFile } from './policy-file.ts';
-import { atService, checkService } from './preflight.ts';
+import { requireService } from './preflight.ts';
 import { drawProgress, stepLines } from './progress-text.ts';
 import { reportText, statusSentence } from './report-text.ts';
 import { requireRun, showReport } from './report.ts';
@@ -194,7 +194,7 @@ async function payAgain(course: Course, request: PayAgainRequest): Promise<Endin
   const plan = await requirePlan(place, name);
   requireOwnPlan(settings, plan);
   const view = await readRun(place.client, facts);
-  await lookAtService(output, settings);
+  await requireService(output, settings);
   const words = await wordsOf(place, name);
   const nowMs = output.io.now();
   const opening = await openingOf({ place, settings, plan, view, words, request, today, nowMs });
@@ -270,7 +270,7 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
     const said = sayAgain(moved, { run: name, mode, again: options.again === true });
     if (said.length > 0) output.note(...said);
   }
-  await lookAtService(output, settings);
+  await requireService(output, settings);
   if (mode === 'LIVE') await confirm(course, whatItDoes(policyFile));
   if (facts !== null && options.goOn === true) await takeCancelBack(course, 'run --go-on');
   return startRun({
@@ -310,13 +310,6 @@ async function readRest({ client, mode }: Place, facts: RunFacts): Promise<Rest>
     if (error instanceof CommandFailure) return 'something';
     throw error;
   }
-}
-
-async function lookAtService(output: Output, settings: Settings): Promise<void> {
-  const remark = await atService(settings, (service, address) =>
-    checkService(service, { address, now: output.io.now }),
-  );
-  if (remark !== null) output.note(remark);
 }
 
 /** Live money moves only when a person or `--yes` says so. @throws CommandFailure */

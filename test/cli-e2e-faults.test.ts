@@ -303,6 +303,45 @@ describe('clocks that differ', () => {
     });
   }
 
+  test('nothing is said about a run from a machine whose clock is wrong: 3', async () => {
+    const held = await putPolicy(
+      stage,
+      ['sell: "1000.00"', 'sell: "9000.00"'],
+      ['shortfall: skip', 'shortfall: hold'],
+    );
+    const refused = await putPolicy(stage, ['"16.90 MXN per USD"', '"19.00 MXN per USD"']);
+    assertExit(await command(stage, ['run', refused.file]), 4);
+    assertExit(await command(stage, ['run', held.file]), 8);
+    const by = ['--by', 'ana'];
+    stage.sandbox.clock.setOffset(-12_000);
+    try {
+      for (const argv of [
+        ['cancel', held.runText, ...by],
+        ['resolve', held.runText, 'usd-mxn-1', '--not-executed', '--evidence', 'e', ...by],
+        ['run', refused.file, '--pay-again', 'supplier', '--reason', 'r', ...by],
+      ]) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const said = await command(stage, argv);
+        assertExit(said, 3);
+        assert.match(said.stderr, /^CLOCK_SKEW/);
+      }
+    } finally {
+      stage.sandbox.clock.setOffset(0);
+    }
+    for (const { runText } of [held, refused]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { stdout } = await command(stage, ['report', runText]);
+      assert.doesNotMatch(stdout, /Said by people/);
+    }
+    // A cancel is possible without a key, and while the service is away.
+    for (const env of [{ CAMBIST_KEY_FILE: undefined }, { CAMBIST_BASE_URL: 'http://127.0.0.1:1/v3' }]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const cancelled = await command(stage, ['cancel', held.runText, ...by], { env });
+      assertExit(cancelled, 0);
+      assert.match(cancelled.stderr, /^The clock was not held against|^$/);
+    }
+  });
+
   test('8 s are no reason to stop', async () => {
     stage.sandbox.clock.setOffset(8_000);
     assertExit(await command(stage, ['plan', policy.file]), 0);
