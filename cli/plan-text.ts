@@ -5,7 +5,7 @@ import type { CompileInput, Leg, Observation, Payment, Plan } from '../domain/pl
 import { runName, workflowIdOf } from '../domain/references.ts';
 import type { Problem } from '../domain/stepper.ts';
 import { formatDuration } from '../language/business-date.ts';
-import { capital, sentence, wrap, zonedTime, type Paint } from './text.ts';
+import { capital, count, sentence, wrap, zonedTime, type Paint } from './text.ts';
 
 /** What `plan --json` prints, but for the exit code. */
 export type PlanDocument = {
@@ -102,6 +102,15 @@ export function planDocument(plan: Plan, input: CompileInput): PlanDocument {
 export function shortfallOf(plan: Plan, observation: Observation): Problem | null {
   // What is traded already needs no money any more.
   if (observation.trades.length > 0) return null;
+  const [first] = plan.payments;
+  if (plan.legs.length === 0 && first !== undefined) {
+    return {
+      code: 'SHORTFALL',
+      item: first.id,
+      message: `There is nothing to sell, so no ${first.currency} comes in: ${count(plan.payments.length, 'payment')} would end as not paid.`,
+      fix: 'Bring money in, or leave less behind (`keep`).',
+    };
+  }
   for (const leg of plan.legs) {
     if (leg.amount?.side !== 'sell') continue;
     const available = availableIn(observation, leg.sell);
@@ -129,7 +138,7 @@ export function explainPlan(plan: Plan, input: CompileInput, width: number, pain
       `${paint.strong(`Plan of ${runName(plan.run)}`)} (${plan.credentials.mode.toLowerCase()}, workflow ${workflowIdOf(plan.credentials.mode, plan.run)})`,
       `The date is ${plan.date}, counted in ${plan.zone} by the policy.`,
     ],
-    ...(plan.legs.length === 0 ? [[nothingToSell(input)]] : []),
+    ...(plan.legs.length === 0 ? [[nothingToSell(plan, input)]] : []),
     ...plan.legs.map((leg) => explainLeg(leg, plan, input, paint)),
     ...plan.payments.map((payment) => explainPayment(payment, observation, paint)),
     [
@@ -206,6 +215,8 @@ function limitsText(plan: Plan): string {
   const texts = [
     ...(limits.perTrade === null ? [] : [`${limits.perTrade.value} ${limits.perTrade.currency} per trade`]),
     ...(limits.perRun === null ? [] : [`${limits.perRun.value} ${limits.perRun.currency} per run`]),
+    ...limits.perPayment.map(({ value, currency }) => `${value} ${currency} per payment`),
+    ...limits.paidPerRun.map(({ value, currency }) => `${value} ${currency} paid per run`),
   ];
   return `Limits: ${texts.join(', ')}; the amount keeps them, a quote that does not is not traded.`;
 }
@@ -221,11 +232,12 @@ function whyLeg(leg: Leg, input: CompileInput): string {
   return `all that is withdrawable, ${available} ${leg.sell}, less the ${amount.keep} that the policy keeps`;
 }
 
-function nothingToSell(input: CompileInput): string {
+function nothingToSell(plan: Plan, input: CompileInput): string {
   const { convert } = input.policy;
   const available = availableIn(input.observation, convert.sell);
   const keep = convert.amount.kind === 'sell-all' ? convert.amount.keep : '0';
-  return `There is nothing to sell: ${available} ${convert.sell} are withdrawable, and the policy keeps ${keep}. The run would end as completed.`;
+  const outcome = plan.payments.length === 0 ? ' The run would end as completed.' : '';
+  return `There is nothing to sell: ${available} ${convert.sell} are withdrawable, and the policy keeps ${keep}.${outcome}`;
 }
 
 function explainPayment(payment: Payment, observation: Observation, paint: Paint): string[] {

@@ -89,8 +89,9 @@ function show(output: Output, file: string, input: CompileInput, result: Compile
     );
   }
   const shortfall = shortfallOf(result.plan, input.observation);
-  const ending: Ending =
-    shortfall === null ? 'done' : result.plan.shortfall === 'skip' ? 'refused by us' : 'waiting';
+  // Without a leg no money is waited for.
+  const waits = result.plan.shortfall === 'hold' && result.plan.legs.length > 0;
+  const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   output.document({ ...planDocument(result.plan, input), exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(plain(result.plan), plain(input), output.width, output.paint));
   output.say('', `Nothing was moved. To run it: cambist run ${file}`);

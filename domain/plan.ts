@@ -3,10 +3,12 @@
  * from a policy and one observation of the service. Nothing here talks to anyone; a plan is frozen plain data.
  */
 import { boundFromCost, boundFromRate, type PriceBound } from './guard.ts';
-import { compare, isPositive, round, subtract } from './money.ts';
+import { brokenPaymentLimit, brokenTradeLimit, type Gross } from './limits.ts';
+import { equal, isPositive, round, subtract } from './money.ts';
 import type {
   ConvertAmount,
   Limits,
+  Money,
   Policy,
   QuoteSettings,
   ReferenceRates,
@@ -54,7 +56,10 @@ export type Payment = {
         readonly rounding: 'down' | 'half-even';
         readonly decimals: number;
       };
-  /** The leg that must be traded before; null when the payment stands alone. */
+  /**
+   * The leg that must be traded before; null when the payment stands alone. One that is not in the plan brings nothing
+   * (nothing was there to sell), so that the payment is not paid.
+   */
   readonly dependsOn: string | null;
 };
 
@@ -166,7 +171,7 @@ export function compilePlan(input: CompileInput): CompileResult {
   if (!found)
     problems.push(
       ...accountProblems(payments, observation),
-      ...limitProblems(legs, policy.limits),
+      ...limitProblems(legs, payments, policy.limits),
       ...guardProblems(input, guard),
     );
   if (problems.length > 0) return { ok: false, problems };
@@ -198,7 +203,7 @@ export function compilePlan(input: CompileInput): CompileResult {
 /** The leg of a convert policy. Nothing left to sell makes no leg at all. */
 function compileLegs(input: CompileInput, found: boolean): Leg[] {
   const { sell, buy, amount } = input.policy.convert;
-  const id = `${sell}-${buy}-1`.toLowerCase();
+  const id = legIdOf(input.policy);
   const leg = { id, reference: reference(input.run, id), sell, buy };
   const fixed = legAmount(amount, sell, input);
   if (amount.kind !== 'sell-all') return [{ ...leg, amount: fixed }];
@@ -209,6 +214,10 @@ function compileLegs(input: CompileInput, found: boolean): Leg[] {
   if (record !== undefined) return [{ ...leg, amount: amountOfTrade(record) }];
   if (found) return [{ ...leg, amount: null }];
   return isPositive(fixed.value) ? [{ ...leg, amount: fixed }] : [];
+}
+
+function legIdOf({ convert }: Policy): string {
+  return `${convert.sell}-${convert.buy}-1`.toLowerCase();
 }
 
 function legAmount(amount: ConvertAmount, sell: string, input: CompileInput): LegAmount {
@@ -224,21 +233,21 @@ function amountOfTrade(trade: Trade): LegAmount | null {
   return null;
 }
 
+/** Every payment of the policy is in the plan, also where there is no leg (M3); only proceeds of no leg are no payment. */
 function compilePayments(input: CompileInput, legs: readonly Leg[]): Payment[] {
-  const [leg] = legs;
-  // Without a leg there is nothing to convert, and so nothing to pay.
-  if (leg === undefined) return [];
+  const leg = legIdOf(input.policy);
   const currency = input.policy.convert.buy;
-  return input.policy.withdraw.map((spec): Payment => {
+  return input.policy.withdraw.flatMap((spec): Payment[] => {
     const payment = {
       id: spec.id,
       reference: reference(input.run, spec.id),
       account: spec.account,
       currency,
+      dependsOn: leg,
     };
-    if (spec.amount.kind === 'fixed') return { ...payment, amount: spec.amount, dependsOn: leg.id };
-    const decimals = input.decimalsOf(currency);
-    return { ...payment, amount: { ...spec.amount, leg: leg.id, decimals }, dependsOn: leg.id };
+    if (spec.amount.kind === 'fixed') return [{ ...payment, amount: spec.amount }];
+    if (legs.length === 0) return [];
+    return [{ ...payment, amount: { ...spec.amount, leg, decimals: input.decimalsOf(currency) } }];
   });
 }
 
@@ -269,40 +278,42 @@ function accountProblems(payments: readonly Payment[], observation: Observation)
   });
 }
 
-/** The limits on amounts that are known before a quote; the other side is checked against the quote. */
-function limitProblems(legs: readonly Leg[], limits: Limits | null): PlanProblem[] {
-  return legs.flatMap((leg): PlanProblem[] => {
-    if (leg.amount === null) return [];
-    const currency = leg.amount.side === 'sell' ? leg.sell : leg.buy;
-    const broken = brokenLimit(limits, currency, leg.amount.value);
-    if (broken === null) return [];
-    return [
-      {
-        code: 'PLAN_OVER_LIMIT',
-        item: leg.id,
-        message: broken,
-        fix: 'Lower the amount, or raise the limit on purpose.',
-      },
-    ];
-  });
+/** The limits on amounts that are known before a quote, sums over the run included; the rest is checked when it is known. */
+function limitProblems(
+  legs: readonly Leg[],
+  payments: readonly Payment[],
+  limits: Limits | null,
+): PlanProblem[] {
+  const problem = (item: string, message: string | null): PlanProblem[] =>
+    message === null
+      ? []
+      : [
+          {
+            code: 'PLAN_OVER_LIMIT',
+            item,
+            message,
+            fix: 'Lower the amount, or raise the limit on purpose.',
+          },
+        ];
+  const gross = legs.map(plannedGross);
+  const paid = payments.map(({ currency, amount }) =>
+    amount.kind === 'fixed' ? { value: amount.value, currency } : null,
+  );
+  return [
+    ...legs.flatMap((leg, index) =>
+      problem(leg.id, brokenTradeLimit(limits, gross[index] ?? [], gross.slice(0, index))),
+    ),
+    ...payments.flatMap((payment, index) => {
+      const money = paid[index];
+      const before = paid.slice(0, index).flatMap((one) => one ?? []);
+      return problem(payment.id, money ? brokenPaymentLimit(limits, money, before) : null);
+    }),
+  ];
 }
 
-/** The sentence that names the limit which `value` exceeds; null when it keeps them all. Equal passes. */
-export function brokenLimit(limits: Limits | null, currency: string, value: string): string | null {
-  for (const [name, limit] of [
-    ['per_trade', limits?.perTrade],
-    ['per_run', limits?.perRun],
-  ] as const) {
-    if (
-      limit !== null &&
-      limit !== undefined &&
-      limit.currency === currency &&
-      compare(value, limit.value) > 0
-    ) {
-      return `${value} ${currency} is more than the limit ${name} of ${limit.value} ${limit.currency}.`;
-    }
-  }
-  return null;
+function plannedGross({ amount, sell, buy }: Leg): Gross {
+  if (amount === null) return [];
+  return [{ value: amount.value, currency: amount.side === 'sell' ? sell : buy } satisfies Money];
 }
 
 function compileGuard({ policy: { guard, convert }, referenceRates }: CompileInput): PlanGuard | null {
@@ -345,4 +356,96 @@ function guardProblems(input: CompileInput, compiled: PlanGuard | null): PlanPro
 /** True when a trade or withdrawal record names something of this run. */
 export function isOfRun(run: RunName, text: string | null): boolean {
   return text !== null && text.startsWith(runPrefix(run));
+}
+
+/**
+ * What the plan says otherwise than the policy that it is said to be made from, in one sentence; null when they agree in
+ * all that the policy fixes literally. A plan is data that somebody may have changed: no account, currency or amount of
+ * it counts against the policy.
+ */
+export function planContradicts(plan: Plan, policy: Policy): string | null {
+  const { convert } = policy;
+  if (plan.policy.name !== policy.name || plan.run.policy !== policy.name)
+    return `The plan is of policy "${plan.policy.name}", not of "${policy.name}".`;
+  if (plan.zone !== policy.zone)
+    return `The plan counts dates in ${plan.zone}, the policy in ${policy.zone}.`;
+  const [leg, ...moreLegs] = plan.legs;
+  if (moreLegs.length > 0) return `The plan has ${plan.legs.length} legs, the policy one conversion.`;
+  if (leg === undefined && convert.amount.kind !== 'sell-all')
+    return 'The plan has no leg, the policy converts a fixed amount.';
+  if (leg !== undefined) {
+    const difference = legContradicts(leg, plan, policy);
+    if (difference !== null) return difference;
+  }
+  const specs = policy.withdraw.filter((spec) => leg !== undefined || spec.amount.kind === 'fixed');
+  if (plan.payments.length !== specs.length)
+    return `The plan has ${plan.payments.length} payments, the policy ${specs.length}.`;
+  for (const [index, spec] of specs.entries()) {
+    const payment = plan.payments[index];
+    const difference = payment === undefined ? null : paymentContradicts(payment, spec, plan, policy);
+    if (difference !== null) return difference;
+  }
+  for (const field of ['quote', 'settle', 'shortfall', 'limits'] as const) {
+    if (canonical(plan[field]) !== canonical(policy[field]))
+      return `The plan says otherwise than the policy about \`${field}\`.`;
+  }
+  return guardContradicts(plan.guard, policy) ? 'The plan has another price guard than the policy.' : null;
+}
+
+function legContradicts(leg: Leg, plan: Plan, policy: Policy): string | null {
+  const { sell, buy, amount } = policy.convert;
+  const id = legIdOf(policy);
+  if (leg.id !== id || leg.reference !== reference(plan.run, id))
+    return `The plan calls its leg "${leg.reference}", the policy makes it "${reference(plan.run, id)}".`;
+  if (leg.sell !== sell || leg.buy !== buy)
+    return `Leg "${id}" of the plan sells ${leg.sell} for ${leg.buy}, the policy ${sell} for ${buy}.`;
+  if (amount.kind === 'sell-all')
+    return leg.amount?.fixed === true
+      ? `The plan fixes the amount of leg "${id}", the policy does not.`
+      : null;
+  const isSame =
+    leg.amount?.fixed === true && leg.amount.side === amount.kind && equal(leg.amount.value, amount.value);
+  if (isSame) return null;
+  const planned = leg.amount === null ? 'nothing known' : `${leg.amount.side} ${leg.amount.value}`;
+  return `Leg "${id}" of the plan has the amount "${planned}", the policy "${amount.kind} ${amount.value}".`;
+}
+
+function paymentContradicts(
+  payment: Payment,
+  spec: Policy['withdraw'][number],
+  plan: Plan,
+  policy: Policy,
+): string | null {
+  const { id, account, amount } = spec;
+  const leg = legIdOf(policy);
+  if (payment.id !== id || payment.reference !== reference(plan.run, id))
+    return `The plan has payment "${payment.reference}" where the policy has "${reference(plan.run, id)}".`;
+  if (payment.account !== account)
+    return `Payment "${id}" of the plan goes to ${payment.account}, the policy pays ${account}.`;
+  if (payment.currency !== policy.convert.buy)
+    return `Payment "${id}" of the plan is in ${payment.currency}, the policy pays ${policy.convert.buy}.`;
+  if (payment.dependsOn !== leg) return `Payment "${id}" of the plan does not depend on leg "${leg}".`;
+  const isSame =
+    amount.kind === 'fixed'
+      ? payment.amount.kind === 'fixed' && equal(payment.amount.value, amount.value)
+      : payment.amount.kind === 'proceeds' &&
+        payment.amount.leg === leg &&
+        payment.amount.rounding === amount.rounding;
+  return isSame ? null : `Payment "${id}" of the plan has another amount than the policy.`;
+}
+
+function guardContradicts(guard: PlanGuard | null, policy: Policy): boolean {
+  if (policy.guard === null || guard === null) return policy.guard !== guard;
+  // The bound of reference rates depends on their file, which the policy only names.
+  if (policy.guard.kind === 'reference') return false;
+  return canonical(guard.bound) !== canonical(boundFromRate(policy.guard.rate, policy.convert));
+}
+
+/** The same text for the same data, whatever the order of its fields. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
 }

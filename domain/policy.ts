@@ -49,8 +49,15 @@ export type SettleSettings = {
   readonly lateAfterMs: number | null;
 };
 
-/** Size limits; null where the policy states none. */
-export type Limits = { readonly perTrade: Money | null; readonly perRun: Money | null };
+/** Size limits (`limits.ts`); null or empty where the policy states none. */
+export type Limits = {
+  readonly perTrade: Money | null;
+  /** Gross: this currency's side, sold or bought, of every leg of the run. */
+  readonly perRun: Money | null;
+  /** At most one per currency that is paid. */
+  readonly perPayment: readonly Money[];
+  readonly paidPerRun: readonly Money[];
+};
 
 /** What the conversion is counted in. */
 export type ConvertAmount =

@@ -5,9 +5,10 @@
  */
 import { backoffMs, classOfReply, followUp, waitMs, type ReplyClass } from './decisions.ts';
 import { keepsGuard } from './guard.ts';
+import { brokenTradeLimit } from './limits.ts';
 import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look, type Sweep } from './looks.ts';
 import { compare, equal } from './money.ts';
-import { brokenLimit, type Leg } from './plan.ts';
+import type { Leg } from './plan.ts';
 import type { Quote, Trade } from './records.ts';
 import type { Reply } from './reply.ts';
 import {
@@ -533,8 +534,9 @@ function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boolean | 
 /** Price guard and limits against the quote (M4); null when it keeps all of them. */
 function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem | null {
   const { guard, limits } = context.plan;
-  const broken =
-    brokenLimit(limits, leg.sell, quote.sellAmount) ?? brokenLimit(limits, leg.buy, quote.buyAmount);
+  const sold = { value: quote.sellAmount, currency: leg.sell };
+  const bought = { value: quote.buyAmount, currency: leg.buy };
+  const broken = brokenTradeLimit(limits, [sold, bought], []);
   if (broken !== null) {
     return {
       code: 'OVER_LIMIT',

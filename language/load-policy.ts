@@ -4,8 +4,17 @@
  */
 import type { z } from 'zod';
 import { decimalsOf, KNOWN_CURRENCIES, WITHDRAWAL_CURRENCIES } from '../domain/currencies.ts';
-import { compare, sum } from '../domain/money.ts';
-import type { ConvertAmount, ConvertPolicy, Guard, Money, Policy, WithdrawSpec } from '../domain/policy.ts';
+import { boundFromRate, type Pair, type PriceBound } from '../domain/guard.ts';
+import { compare, multiply, sum } from '../domain/money.ts';
+import type {
+  ConvertAmount,
+  ConvertPolicy,
+  Guard,
+  Money,
+  Policy,
+  Rate,
+  WithdrawSpec,
+} from '../domain/policy.ts';
 import { cutTo, fractionDigits, isZero, smallest } from './amount-text.ts';
 import { parseDuration } from './business-date.ts';
 import { checkStructure } from './check-structure.ts';
@@ -76,7 +85,7 @@ function readPolicy(source: YamlSource, decimals: Readonly<Record<string, number
 /** What other kinds have, and what a convert policy gets later. */
 const RESERVED: Reserved = {
   'limits.per_day': {
-    message: '`per_day` does not exist for convert; only `per_trade` and `per_run` do',
+    message: '`per_day` does not exist for convert; limits of a run do: `per_run`, `paid_per_run`',
     fix: 'delete it, and bound the run by `per_run`',
   },
   schedule: {
@@ -229,36 +238,94 @@ function checkGuard(source: YamlSource): void {
   });
 }
 
+const TRADE_LIMITS = ['per_trade', 'per_run'] as const;
+const PAID_LIMITS = ['per_payment', 'paid_per_run'] as const;
+
 function checkLimits(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
   const limits: Path = ['limits'];
   if (source.shapeAt(limits) !== 'map' || source.isSpoiled(limits)) return;
-  const paths: readonly Path[] = [['limits', 'per_trade'], ['limits', 'per_run']]; // prettier-ignore
   const pair = [source.clean(SELL), source.clean(BUY)];
-  for (const path of paths) {
-    const text = source.clean(path);
-    if (text === null) continue;
-    if (source.written(path)?.quoted === false) {
-      source.report(source.placeAt(path), unquotedComplaint(text));
+  for (const name of TRADE_LIMITS) {
+    const path: Path = ['limits', name];
+    const limit = limitAt(source, path, decimals);
+    if (limit === null) continue;
+    if (pair.includes(null) || pair.includes(limit.currency)) {
+      warnAboveLimit(source, limit);
       continue;
     }
-    const limit = readMoney(text);
-    checkDecimalsAt(source, { path, ...limit }, decimals);
-    if (!pair.includes(null) && !pair.includes(limit.currency)) {
-      source.report(source.placeWithin(path, limit.currency, 'end'), {
-        mistake: 'LIMIT_CURRENCY',
-        message: `a limit in ${quoted(limit.currency)} cannot be compared with a trade of ${pair.join(' to ')}`,
-        fix: `state the limit in ${pair.join(' or in ')}`,
-      });
-      continue;
-    }
-    warnAboveLimit(source, limit);
+    source.report(source.placeWithin(path, limit.currency, 'end'), {
+      mistake: 'LIMIT_CURRENCY',
+      message: `a limit in ${quoted(limit.currency)} cannot be compared with a trade of ${pair.join(' to ')}`,
+      fix: `state the limit in ${pair.join(' or in ')}`,
+    });
   }
-  if (source.has(['limits', 'per_trade']) || source.has(['limits', 'per_run'])) return;
-  if (source.has(['limits', 'per_day'])) return;
+  for (const name of PAID_LIMITS) checkPaidLimits(source, name, decimals);
+  if ([...TRADE_LIMITS, ...PAID_LIMITS, 'per_day'].some((name) => source.has(['limits', name]))) return;
   source.report(source.keyPlaceAt(limits), {
     mistake: 'MISSING_FIELD',
     message: '`limits` limits nothing',
     fix: 'write `per_trade: "1000.00 USD"` or `per_run: "1000.00 USD"` in it',
+  });
+}
+
+/** The limit at `path`, its quotes and decimals checked; null where there is none, or it has been reported. */
+function limitAt(source: YamlSource, path: Path, decimals: Readonly<Record<string, number>>): Money | null {
+  const text = source.clean(path);
+  if (text === null) return null;
+  if (source.written(path)?.quoted === false) {
+    source.report(source.placeAt(path), unquotedComplaint(text));
+    return null;
+  }
+  const limit = readMoney(text);
+  checkDecimalsAt(source, { path, ...limit }, decimals);
+  return limit;
+}
+
+/** Each currency once, and only one that is paid: a limit that bounds nothing would look like one that does. */
+function checkPaidLimits(
+  source: YamlSource,
+  name: (typeof PAID_LIMITS)[number],
+  decimals: Readonly<Record<string, number>>,
+): void {
+  const paid = source.clean(BUY);
+  const seen = new Map<string, Path>();
+  for (let index = 0; index < source.lengthAt(['limits', name]); index += 1) {
+    const path: Path = ['limits', name, index];
+    const limit = limitAt(source, path, decimals);
+    if (limit === null) continue;
+    const earlier = seen.get(limit.currency);
+    seen.set(limit.currency, earlier ?? path);
+    if (earlier !== undefined) {
+      source.report(source.placeAt(path), {
+        mistake: 'LIMIT_TWICE',
+        message: `\`${name}\` has a limit in ${limit.currency} already`,
+        fix: 'keep one limit per currency',
+      });
+    } else if (paid !== null && limit.currency !== paid) {
+      source.report(source.placeWithin(path, limit.currency, 'end'), {
+        mistake: 'LIMIT_CURRENCY',
+        message: `the policy pays nothing in ${quoted(limit.currency)}, only in ${paid}`,
+        fix: `state the limit in ${paid}`,
+      });
+    } else warnPaidAboveLimit(source, name, limit);
+  }
+}
+
+function warnPaidAboveLimit(source: YamlSource, name: (typeof PAID_LIMITS)[number], limit: Money): void {
+  const paid = fixedPaths(source).flatMap((path) => {
+    const value = source.clean(path);
+    return value === null ? [] : [{ path, value }];
+  });
+  const isPerPayment = name === 'per_payment';
+  const over = paid.find(({ value }, index) => {
+    const counted = isPerPayment ? value : sum(paid.slice(0, index + 1).map((one) => one.value));
+    return compare(counted, limit.value) > 0;
+  });
+  if (over === undefined) return;
+  source.warn(source.placeAt(over.path), {
+    mistake: 'AMOUNT_ABOVE_LIMIT',
+    message: `${isPerPayment ? `${over.value} ${limit.currency} is` : 'with this one the payments are'} above \`${name}\` of ${limit.value} ${limit.currency}: every run will be refused`,
+    fix: 'lower the amount or raise the limit',
   });
 }
 
@@ -383,18 +450,55 @@ function fixedPaths(source: YamlSource): readonly Path[] {
   return Array.from({ length: count }, (_, index): Path => ['withdraw', index, 'amount', 'fixed']);
 }
 
+/** Fixed payments against what the conversion is sure to bring: money is not converted for payments that it cannot cover. */
 function checkSums(source: YamlSource): void {
-  const bought = source.clean([...AMOUNT, 'buy']);
   const currency = source.clean(BUY);
-  if (bought === null || currency === null) return;
   const fixed = fixedPaths(source).flatMap((path) => source.clean(path) ?? []);
+  if (currency === null || fixed.length === 0 || source.shapeAt(AMOUNT) !== 'map') return;
   const total = sum(fixed);
-  if (compare(total, bought) <= 0) return;
-  source.warn(source.placeAt(['withdraw']), {
-    mistake: 'WITHDRAWALS_EXCEED_AMOUNT',
-    message: `the withdrawals add up to ${total} ${currency}; only ${bought} is bought`,
-    fix: 'buy more, or see that the balance covers the rest',
+  const place = source.placeAt(['withdraw']);
+  const bought = source.clean([...AMOUNT, 'buy']);
+  if (bought !== null) {
+    if (compare(total, bought) <= 0) return;
+    source.report(place, {
+      mistake: 'WITHDRAWALS_EXCEED_AMOUNT',
+      message: `the withdrawals add up to ${total} ${currency}; only ${bought} is bought`,
+      fix: 'buy more, or pay less',
+    });
+    return;
+  }
+  const sold = source.clean([...AMOUNT, 'sell']);
+  const sell = source.clean(SELL);
+  if (sold === null || sell === null) return;
+  const rate = source.isSpoiled(['guard', 'worst_rate']) ? null : source.clean(['guard', 'worst_rate']);
+  const bound = rate === null ? null : boundOf(readRate(rate), { sell, buy: currency });
+  if (sold !== 'all' && bound !== null) {
+    // The worst price that the guard lets pass, so the least that the sale brings.
+    const least = { sold: multiply(sold, bound.sellFactor), paid: multiply(total, bound.buyFactor) };
+    if (compare(least.paid, least.sold) <= 0) return;
+    source.report(place, {
+      mistake: 'WITHDRAWALS_EXCEED_AMOUNT',
+      message: `the withdrawals add up to ${total} ${currency}; at the guard's worst rate ${sold} ${sell} bring less`,
+      fix: 'sell more, pay less, tighten the guard, or write `amount: { buy: … }` for exactly what is paid',
+    });
+    return;
+  }
+  if (source.has(['guard', 'reference'])) return;
+  const why =
+    sold === 'all'
+      ? 'how much is sold is known only when the plan is made'
+      : 'no guard says what the sale brings at least';
+  source.warn(place, {
+    mistake: 'WITHDRAWALS_UNCOVERED',
+    message: `the withdrawals add up to ${total} ${currency}, and the sale may bring less: ${why}`,
+    fix: 'write `amount: { buy: … }` for exactly what is paid, or see that the balance covers the rest',
   });
+}
+
+/** Null for a rate of another pair, which is reported elsewhere. */
+function boundOf(rate: Rate, pair: Pair): PriceBound | null {
+  const isOfPair = [rate.currency, rate.per].toSorted().join() === [pair.sell, pair.buy].toSorted().join();
+  return isOfPair ? boundFromRate(rate, pair) : null;
 }
 
 /** In live everything that could lose money is written out, never a default. */
@@ -405,7 +509,7 @@ function checkLive(source: YamlSource): void {
     { path: ['quote', 'settlement'], write: 'quote: { settlement: T0 }' },
     { path: ['settle', 'until'], write: 'settle: { until: funds }' },
     { path: ['shortfall'], write: 'shortfall: skip' },
-    { path: ['limits'], write: 'limits: { per_run: "…" }' },
+    ...requiredLimits(source),
   ];
   for (const { path, write } of required) {
     if (source.has(path)) continue;
@@ -417,6 +521,23 @@ function checkLive(source: YamlSource): void {
       fix: `write \`${write}\`, or what you mean instead`,
     });
   }
+}
+
+/** Limits on what is traded and, where anything is paid, on what is paid: in live each has to be there. */
+function requiredLimits(source: YamlSource): readonly { readonly path: Path; readonly write: string }[] {
+  const traded = { name: 'per_run', write: 'per_run: "…"' };
+  const paid = PAID_LIMITS.map((name) => ({
+    name,
+    write: `${name}: ["… ${source.clean(BUY) ?? 'MXN'}"]`,
+  }));
+  const wanted = [traded, ...(source.lengthAt(['withdraw']) > 0 ? paid : [])];
+  const limits: Path = ['limits'];
+  if (!source.has(limits))
+    return [{ path: limits, write: `limits: { ${wanted.map(({ write }) => write).join(', ')} }` }];
+  const hasTradeLimit = TRADE_LIMITS.some((name) => source.has([...limits, name]));
+  return wanted
+    .filter((limit) => limit !== traded || !hasTradeLimit)
+    .map(({ name, write }) => ({ path: [...limits, name], write }));
 }
 
 type ParsedConvert = z.output<typeof ConvertSchema>;
@@ -446,6 +567,8 @@ function toConvertPolicy(parsed: ParsedConvert): ConvertPolicy {
         : {
             perTrade: parsed.limits.per_trade === undefined ? null : readMoney(parsed.limits.per_trade),
             perRun: parsed.limits.per_run === undefined ? null : readMoney(parsed.limits.per_run),
+            perPayment: (parsed.limits.per_payment ?? []).map(readMoney),
+            paidPerRun: (parsed.limits.paid_per_run ?? []).map(readMoney),
           },
     convert: { sell: parsed.convert.sell, buy: parsed.convert.buy, amount: toAmount(parsed.convert.amount) },
     withdraw: (parsed.withdraw ?? []).map(toWithdrawSpec),

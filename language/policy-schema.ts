@@ -86,13 +86,22 @@ const settle = hinted(
 const limits = {
   per_trade: money({ description: 'No single trade above this.', example: '"400000.00 USD"' }).optional(),
   per_run: money({
-    description: 'No run above this, all its trades together.',
+    description: 'No run above this: this side, sold or bought, of all its trades together.',
     example: '"1000000.00 USD"',
   }).optional(),
+  per_payment: paidLimits('No single payment above this; one amount per currency that is paid.'),
+  paid_per_run: paidLimits(
+    'No run pays more than this, all its payments together; one amount per currency that is paid.',
+  ),
 };
 
+function paidLimits(description: string) {
+  const one = money({ description: 'The most, in one currency.', example: '"30000.00 MXN"' });
+  return hinted(z.array(one).min(1).max(100), { description, example: '["30000.00 MXN"]' }).optional();
+}
+
 const limitsHint = {
-  description: 'Size limits; must be written in live.',
+  description: 'Size limits; must be written in live, for what is traded and for what is paid.',
   example: '{ per_trade: "1000.00 USD" }',
 };
 

@@ -61,10 +61,12 @@ export type Mistake =
   | 'NOT_AVAILABLE'
   | 'LIVE_UNSTATED'
   | 'LIMIT_CURRENCY'
+  | 'LIMIT_TWICE'
   | 'ROUNDING_MISSING'
   | 'PROCEEDS_TWICE'
   | 'PROCEEDS_WITH_FIXED'
-  | 'WITHDRAWALS_EXCEED_AMOUNT';
+  | 'WITHDRAWALS_EXCEED_AMOUNT'
+  | 'WITHDRAWALS_UNCOVERED';
 
 /** A stable code: `POLICY_UNKNOWN_FIELD`. */
 export type ProblemCode = `${Subject}_${Mistake}`;

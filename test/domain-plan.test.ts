@@ -3,7 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decimalsOf } from '../domain/currencies.ts';
 import { keepsGuard } from '../domain/guard.ts';
-import { compilePlan, type CompileInput, type CompileResult, type Plan } from '../domain/plan.ts';
+import {
+  compilePlan,
+  planContradicts,
+  type CompileInput,
+  type CompileResult,
+  type Plan,
+} from '../domain/plan.ts';
 import type { ConvertPolicy } from '../domain/policy.ts';
 import { fencesOf } from '../language/business-date.ts';
 import { LEG, NOW, PAYMENT, RUN, TRADE, WITHDRAWAL } from './support/scripts.ts';
@@ -96,11 +102,26 @@ test('"sell all" takes what is withdrawable above the cushion, cut to the curren
     const balances = { aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: '9999' }] };
     const plan = planOf({ policy: { convert: SELL_ALL }, observation: { balances } });
     assert.equal(plan.legs[0]?.amount?.value ?? null, amount);
-    // Nothing to sell: nothing to do, and nothing to pay.
+    // The proceeds of nothing are no payment.
     assert.equal(plan.payments.length, amount === null ? 0 : 1);
   }
   const none = { balances: { aggregateUsd: '0', balances: [] } };
   assert.deepEqual(planOf({ policy: { convert: SELL_ALL }, observation: none }).legs, []);
+});
+
+test('fixed payments stay in the plan where there is nothing to sell, and depend on the leg that brings nothing', () => {
+  const balances = {
+    aggregateUsd: '0',
+    balances: [{ currency: 'USD', withdrawable: '1.00', total: '1.00' }],
+  };
+  const fixed = { kind: 'fixed', value: '100.00' } as const;
+  const withdraw = ['first', 'second'].map((id) => ({ id, account: PAYMENT.account, amount: fixed }));
+  const plan = planOf({ policy: { convert: SELL_ALL, withdraw }, observation: { balances } });
+  assert.deepEqual(plan.legs, []);
+  assert.deepEqual(
+    plan.payments.map(({ id, amount, dependsOn }) => ({ id, amount, dependsOn })),
+    ['first', 'second'].map((id) => ({ id, amount: fixed, dependsOn: LEG.id })),
+  );
 });
 
 test('an amount from live balances is taken from the record, or forgotten, but never computed a second time', () => {
@@ -118,6 +139,12 @@ test('an amount from live balances is taken from the record, or forgotten, but n
 const AS_OF = new Date(NOW - DAY_MS).toISOString();
 const REFERENCE = { kind: 'reference', file: 'rates.yaml', maxAgeMs: DAY_MS, worstCostBps: '25' } as const;
 const RATES = { asOf: AS_OF, rates: [{ value: '17.25', currency: 'MXN', per: 'USD' }] };
+
+const NO_LIMITS = { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] } as const;
+const FIXED: ConvertPolicy['withdraw'] = [
+  { id: 'first', account: PAYMENT.account, amount: { kind: 'fixed', value: '40.00' } },
+  { id: 'second', account: PAYMENT.account, amount: { kind: 'fixed', value: '60.00' } },
+];
 
 /** What stands against a plan, one thing at a time. */
 const AGAINST: readonly (readonly [string, More, string | null])[] = [
@@ -140,17 +167,78 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
   ],
   [
     'an amount over a limit',
-    { policy: { limits: { perTrade: { value: '999.99', currency: 'USD' }, perRun: null } } },
+    {
+      policy: {
+        limits: {
+          perTrade: { value: '999.99', currency: 'USD' },
+          perRun: null,
+          perPayment: [],
+          paidPerRun: [],
+        },
+      },
+    },
     'PLAN_OVER_LIMIT',
   ],
   [
     'an amount that equals a limit',
-    { policy: { limits: { perTrade: { value: '1000', currency: 'USD' }, perRun: null } } },
+    {
+      policy: {
+        limits: {
+          perTrade: { value: '1000', currency: 'USD' },
+          perRun: null,
+          perPayment: [],
+          paidPerRun: [],
+        },
+      },
+    },
     null,
   ],
   [
     'a limit in the other currency, which only the quote can tell',
-    { policy: { limits: { perTrade: { value: '1.00', currency: 'MXN' }, perRun: null } } },
+    {
+      policy: {
+        limits: {
+          perTrade: { value: '1.00', currency: 'MXN' },
+          perRun: null,
+          perPayment: [],
+          paidPerRun: [],
+        },
+      },
+    },
+    null,
+  ],
+  [
+    'a payment over its limit',
+    {
+      policy: {
+        withdraw: FIXED,
+        limits: { ...NO_LIMITS, perPayment: [{ value: '59.99', currency: 'MXN' }] },
+      },
+    },
+    'PLAN_OVER_LIMIT',
+  ],
+  [
+    'payments that are over the limit of the run together',
+    {
+      policy: {
+        withdraw: FIXED,
+        limits: { ...NO_LIMITS, paidPerRun: [{ value: '99.99', currency: 'MXN' }] },
+      },
+    },
+    'PLAN_OVER_LIMIT',
+  ],
+  [
+    'payments that equal both limits',
+    {
+      policy: {
+        withdraw: FIXED,
+        limits: {
+          ...NO_LIMITS,
+          perPayment: [{ value: '60', currency: 'MXN' }],
+          paidPerRun: [{ value: '100', currency: 'MXN' }],
+        },
+      },
+    },
     null,
   ],
   ['no reference rates', { policy: { guard: REFERENCE } }, 'PLAN_REFERENCE_MISSING'],
@@ -218,4 +306,67 @@ test('the guard of the plan is the policy’s, and says until when its reference
   });
   assert.equal(literal.guard?.staleAtMs, null);
   assert.equal(literal.guard?.text, 'not worse than 16.90 MXN per USD');
+});
+
+/** A plan that somebody has changed, and the word by which the contradiction is known. */
+const TAMPERED: readonly (readonly [what: string, change: (plan: Plan) => Plan, word: RegExp])[] = [
+  ['another account', changePayment({ account: 'wac_other' }), /wac_other/],
+  ['another currency', changePayment({ currency: 'USD' }), /in USD/],
+  ['another amount', changePayment({ amount: { kind: 'fixed', value: '40.01' } }), /another amount/],
+  ['another reference', changePayment({ reference: 'p.2026-11-21.other' }), /other/],
+  ['a payment that needs no leg', changePayment({ dependsOn: null }), /depend/],
+  ['a payment more', (plan) => ({ ...plan, payments: [...plan.payments, PAYMENT] }), /3 payments/],
+  ['a payment less', (plan) => ({ ...plan, payments: plan.payments.slice(1) }), /1 payments/],
+  ['no leg', (plan) => ({ ...plan, legs: [] }), /no leg/],
+  ['a leg more', (plan) => ({ ...plan, legs: [...plan.legs, LEG] }), /2 legs/],
+  ['another sold amount', changeLeg({ amount: { side: 'sell', value: '1000.01', fixed: true } }), /1000\.01/],
+  ['the other side', changeLeg({ amount: { side: 'buy', value: '1000.00', fixed: true } }), /buy 1000/],
+  ['another pair', changeLeg({ sell: 'EUR' }), /EUR/],
+  ['another policy', (plan) => ({ ...plan, policy: { ...plan.policy, name: 'q' } }), /"q"/],
+  ['a wider limit', (plan) => ({ ...plan, limits: null }), /limits/],
+  ['another guard', (plan) => ({ ...plan, guard: null }), /guard/],
+  ['a longer quote', (plan) => ({ ...plan, quote: { ...plan.quote, validForSeconds: 60 } }), /quote/],
+];
+
+function changePayment(change: Partial<Plan['payments'][number]>): (plan: Plan) => Plan {
+  return (plan) => ({
+    ...plan,
+    payments: plan.payments.map((payment, index) => (index === 0 ? { ...payment, ...change } : payment)),
+  });
+}
+
+function changeLeg(change: Partial<Plan['legs'][number]>): (plan: Plan) => Plan {
+  return (plan) => ({ ...plan, legs: plan.legs.map((leg) => ({ ...leg, ...change })) });
+}
+
+const LITERAL = {
+  withdraw: FIXED,
+  guard: { kind: 'worst-rate', rate: { value: '16.90', currency: 'MXN', per: 'USD' } },
+  limits: { ...NO_LIMITS, perRun: { value: '1000', currency: 'USD' } },
+} as const;
+
+for (const [what, change, word] of TAMPERED)
+  test(`a plan with ${what} than its policy contradicts it`, () => {
+    const policy = { ...POLICY, ...LITERAL };
+    const plan = planOf({ policy: LITERAL });
+    assert.equal(planContradicts(plan, policy), null);
+    assert.match(planContradicts(change(plan), policy) ?? 'no contradiction', word);
+  });
+
+test('a plan agrees with its policy, whatever was read from balances, found, or kept by Temporal in another order', () => {
+  const policies: readonly Partial<ConvertPolicy>[] = [
+    {},
+    { convert: SELL_ALL },
+    { convert: SELL_ALL, withdraw: FIXED },
+    { guard: REFERENCE },
+    { withdraw: [] },
+  ];
+  const none = { aggregateUsd: '0', balances: [] };
+  const observations = [{}, { balances: none }, { trades: [TRADE] }, { withdrawals: [WITHDRAWAL] }];
+  for (const policy of policies)
+    for (const observation of observations) {
+      const plan = planOf({ policy, observation, referenceRates: RATES });
+      const kept: Plan = JSON.parse(JSON.stringify(plan));
+      assert.equal(planContradicts(kept, { ...POLICY, ...policy }), null);
+    }
 });

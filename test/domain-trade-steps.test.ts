@@ -342,7 +342,12 @@ for (const [what, answer, code] of BAD_QUOTES)
   test(`a quote ${what} is dropped and ends the leg, looked for once more`, () => {
     const plan = {
       guard: { bound: { buyFactor: '1', sellFactor: '16.90' }, text: 'not worse', staleAtMs: null },
-      limits: { perTrade: { value: '20000.00', currency: 'MXN' }, perRun: null },
+      limits: {
+        perTrade: { value: '20000.00', currency: 'MXN' },
+        perRun: null,
+        perPayment: [],
+        paidPerRun: [],
+      },
     };
     const { result, effects } = quote({ 'send quote': [answer] }, NEW_LEG, context({ plan }));
     assert.equal(result.kind, 'not traded');

@@ -54,9 +54,12 @@ function amountsOf(policy: Policy): readonly string[] {
   return [
     amount.kind === 'sell-all' ? amount.keep : amount.value,
     ...policy.withdraw.flatMap((entry) => (entry.amount.kind === 'fixed' ? [entry.amount.value] : [])),
-    ...[policy.limits?.perTrade, policy.limits?.perRun].flatMap((limit) =>
-      limit === null || limit === undefined ? [] : [`${limit.value} ${limit.currency}`],
-    ),
+    ...[
+      policy.limits?.perTrade,
+      policy.limits?.perRun,
+      ...(policy.limits?.perPayment ?? []),
+      ...(policy.limits?.paidPerRun ?? []),
+    ].flatMap((limit) => (limit === null || limit === undefined ? [] : [`${limit.value} ${limit.currency}`])),
     ...(rate === null ? [] : [`${rate.value} ${rate.currency} per ${rate.per}`]),
   ];
 }

@@ -121,6 +121,8 @@ limits: { per_trade: "400000.00 USD", per_run: "9000000.00 MXN" }
   assert.deepEqual(loaded(guarded).limits, {
     perTrade: { value: '400000.00', currency: 'USD' },
     perRun: { value: '9000000.00', currency: 'MXN' },
+    perPayment: [],
+    paidPerRun: [],
   });
 });
 
@@ -352,7 +354,7 @@ fix: write \`shortfall: skip\`, or what you mean instead
 p.yaml:4:14 POLICY_LIVE_UNSTATED: in live \`limits\` must be written out; no default is taken
   4 | environment: live
     |              ^^^^
-fix: write \`limits: { per_run: "…" }\`, or what you mean instead
+fix: write \`limits: { per_run: "…", per_payment: ["… MXN"], paid_per_run: ["… MXN"] }\`, or what you mean instead
 p.yaml:14:1 POLICY_LIVE_UNSTATED: in live \`quote.settlement\` must be written out; no default is taken
   14 | quote: { valid_for: 15s }
      | ^^^^^
@@ -687,6 +689,17 @@ test('any account of the interface is taken: every prefix and a lower-case UUID'
   }
 });
 
+const GUARD = 'guard: { worst_rate: "16.90 MXN per USD" }\n';
+const PAYS_FIXED = `${SUPPLIER.replace('proceeds\n    rounding: down', '{ fixed: "16900.00" }')}${GUARD}`;
+const PAYS_TWICE = PAYS_FIXED.replace(
+  '    amount: { fixed: "16900.00" }\n',
+  `    amount: { fixed: "10000.00" }
+  - id: second
+    account: wac_7Hk2mQ9vT4xR
+    amount: { fixed: "6900.00" }
+`,
+);
+
 const WARNED: readonly (readonly [title: string, text: string, warning: string])[] = [
   [
     'a bought currency that the interface cannot withdraw',
@@ -700,14 +713,100 @@ const WARNED: readonly (readonly [title: string, text: string, warning: string])
     'AMOUNT_ABOVE_LIMIT 8:19 lower the amount or raise the limit',
   ],
   [
-    'withdrawals above what is bought',
-    edited('{ sell: "1000.00" }', '{ buy: "100.00" }').replace(
-      'proceeds\n    rounding: down',
-      '{ fixed: "100.01" }',
-    ),
-    'WITHDRAWALS_EXCEED_AMOUNT 10:3 buy more, or see that the balance covers the rest',
+    'a payment above its limit',
+    `${PAYS_FIXED}limits: { per_payment: ["16899.99 MXN"], paid_per_run: ["16900.00 MXN"] }\n`,
+    'AMOUNT_ABOVE_LIMIT 12:22 lower the amount or raise the limit',
+  ],
+  [
+    'payments that are above a limit together',
+    `${PAYS_TWICE}limits: { per_payment: ["10000.00 MXN"], paid_per_run: ["16899.99 MXN"] }\n`,
+    'AMOUNT_ABOVE_LIMIT 15:22 lower the amount or raise the limit',
   ],
 ];
+
+/** Every one fills the guard's worst rate exactly. */
+const COVERED: readonly (readonly [what: string, text: string])[] = [
+  ['one payment', PAYS_FIXED],
+  ['two payments', PAYS_TWICE],
+  [
+    'a rate the other way round',
+    PAYS_FIXED.replace('16.90 MXN per USD', '0.05 USD per MXN').replace('16900', '20000'),
+  ],
+  ['a fixed bought side', PAYS_FIXED.replace('{ sell: "1000.00" }', '{ buy: "16900.00" }')],
+];
+
+for (const [what, text] of COVERED) {
+  test(`payments that the conversion just covers load; a hundredth more does not: ${what}`, () => {
+    assert.deepEqual(listed(text), []);
+    const more = text.replace(/fixed: "(\d+)\.00"/, 'fixed: "$1.01"');
+    assert.equal(loadPolicy(more, 'p.yaml').ok, false);
+    assert.deepEqual(
+      listed(more).map((line) => line.split(' ')[0]),
+      ['POLICY_WITHDRAWALS_EXCEED_AMOUNT'],
+    );
+  });
+}
+
+test('payments that nothing proves to be covered load with a warning that says why', () => {
+  for (const [from, to, why] of [
+    [GUARD, '', 'no guard says what the sale brings at least'],
+    [
+      '{ sell: "1000.00" }',
+      '{ sell: all, keep: "0.00" }',
+      'how much is sold is known only when the plan is made',
+    ],
+  ] as const) {
+    const text = PAYS_FIXED.replace(from, to);
+    const result = loadPolicy(text, 'p.yaml');
+    assert.ok(result.ok, printed(text));
+    assert.deepEqual(
+      result.warnings.map(({ code }) => code),
+      ['POLICY_WITHDRAWALS_UNCOVERED'],
+    );
+    assert.ok(result.warnings[0]?.message.endsWith(why));
+  }
+});
+
+test('limits of payments are one amount per paid currency, in quotes, and nothing else', () => {
+  const limited = (limits: string) => listed(`${SUPPLIER}limits: { ${limits} }\n`);
+  assert.deepEqual(limited('per_payment: ["1.00 MXN"], paid_per_run: [\'2.00 MXN\']'), []);
+  assert.deepEqual(limited('per_payment: ["1.00 MXN", "2.00 MXN"]'), [
+    'POLICY_LIMIT_TWICE 14:37 keep one limit per currency',
+  ]);
+  assert.deepEqual(limited('paid_per_run: ["1.00 USD"]'), [
+    'POLICY_LIMIT_CURRENCY 14:32 state the limit in MXN',
+  ]);
+  assert.deepEqual(limited('per_payment: [1.00 MXN]'), [
+    'POLICY_AMOUNT_UNQUOTED 14:25 write "1.00 MXN", with the quotes',
+  ]);
+  assert.deepEqual(limited('per_payment: ["1.001 MXN"]'), [
+    'POLICY_AMOUNT_DECIMALS 14:26 write "1.00" (cut off), or set `decimals` in the service file if the service takes more',
+  ]);
+  assert.deepEqual(limited('per_payment: "1.00 MXN"'), [
+    'POLICY_WRONG_TYPE 14:24 write for example `per_payment: ["30000.00 MXN"]`',
+  ]);
+  assert.deepEqual(loaded(`${SUPPLIER}limits: { per_payment: ["1.00 MXN"] }\n`).limits, {
+    perTrade: null,
+    perRun: null,
+    perPayment: [{ value: '1.00', currency: 'MXN' }],
+    paidPerRun: [],
+  });
+});
+
+test('in live what is paid is limited too, each payment and their sum', () => {
+  const text = read('live-shaped.yaml');
+  const codesWithout = (fields: string): readonly string[] => {
+    const without = text.replaceAll(new RegExp(`^ *(${fields}): .*\n`, 'gm'), '');
+    assert.notEqual(without, text, fields);
+    return listed(without).map((line) => line.split(' ')[0] ?? '');
+  };
+  assert.deepEqual(codesWithout('per_payment'), ['POLICY_LIVE_UNSTATED']);
+  assert.deepEqual(codesWithout('paid_per_run'), ['POLICY_LIVE_UNSTATED']);
+  // One limit of what is traded is enough for one conversion.
+  assert.deepEqual(codesWithout('per_trade'), []);
+  assert.deepEqual(codesWithout('per_run'), []);
+  assert.deepEqual(codesWithout('per_trade|per_run'), ['POLICY_LIVE_UNSTATED']);
+});
 
 for (const [title, text, warning] of WARNED) {
   test(`${title} loads with a warning`, () => {

@@ -92,6 +92,59 @@ test('a run that was cancelled before there was a plan, and then reset, ends wit
   assert.equal(makeReport(state).status, 'CANCELLED');
 });
 
+/** Carries a plan out in a world in which its leg brings 17250 and settles; what the steps are told not to send. */
+async function unwantedOf(plan: Plan): Promise<readonly (readonly [id: string, code: string | null])[]> {
+  const asked: (readonly [string, string | null])[] = [];
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan }),
+    awaitSettlement: () => ({
+      settled: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => {},
+    }),
+  });
+  const createWithdrawals: Ports['createWithdrawals'] = (call) => {
+    asked.push(...call.items.map(({ payment, unwanted }) => [payment.id, unwanted?.code ?? null] as const));
+    return world.createWithdrawals(call);
+  };
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  await new Course(INPUT, state, { ...world, createWithdrawals }).complete();
+  return asked;
+}
+
+const LIMITS = { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] };
+const PROCEEDS = { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 } as const;
+
+test('proceeds are held against the limits of payments once they are known, and not sent above them', async () => {
+  const payments = [{ ...PAYMENT, amount: PROCEEDS, dependsOn: LEG.id }];
+  for (const [limits, code] of [
+    [{ ...LIMITS, perPayment: [{ value: '17249.99', currency: 'MXN' }] }, 'OVER_LIMIT'],
+    [{ ...LIMITS, paidPerRun: [{ value: '17249.99', currency: 'MXN' }] }, 'OVER_LIMIT'],
+    [{ ...LIMITS, perPayment: [{ value: '17250', currency: 'MXN' }] }, null],
+    [null, null],
+  ] as const)
+    assert.deepEqual(await unwantedOf({ ...PLAN, limits, payments }), [[PAYMENT.id, code]]);
+});
+
+test('payments of one run are added up in the order of the plan, and those above the limit together are not sent', async () => {
+  const payments = ['first', 'second', 'third'].map((id) => ({
+    ...PAYMENT,
+    id,
+    amount: { kind: 'fixed', value: '100.00' } as const,
+    dependsOn: LEG.id,
+  }));
+  const limits = { ...LIMITS, paidPerRun: [{ value: '200.00', currency: 'MXN' }] };
+  assert.deepEqual(await unwantedOf({ ...PLAN, limits, payments }), [
+    ['first', null],
+    ['second', null],
+    ['third', 'OVER_LIMIT'],
+  ]);
+});
+
+test('a payment whose leg is not in the plan, because nothing was there to sell, is not sent but looked up', async () => {
+  const payments = [{ ...PAYMENT, dependsOn: LEG.id }];
+  assert.deepEqual(await unwantedOf({ ...PLAN, legs: [], payments }), [[PAYMENT.id, 'LEG_NOT_TRADED']]);
+});
+
 const SHORT: Problem = { code: 'SHORT', item: 'late', message: 'Money is missing.', fix: 'Wait.' };
 
 test('payments are followed together once all are sent, and one that is accepted later joins at once', async () => {

@@ -5,8 +5,10 @@
  * while something is in doubt (M3, M8).
  */
 import { keepsGuard } from '../domain/guard.ts';
+import { brokenPaymentLimit } from '../domain/limits.ts';
 import { round } from '../domain/money.ts';
 import type { Plan } from '../domain/plan.ts';
+import type { Money } from '../domain/policy.ts';
 import { runName } from '../domain/references.ts';
 import {
   addEvidence,
@@ -157,6 +159,7 @@ export class Course {
     for (const leg of this.state.legs) await this.convert(plan, leg);
     await this.waitForSettlement(plan);
     this.dropDependants();
+    this.dropBeyondLimits(plan);
     await Promise.all([this.pay(plan), this.track(plan)]);
   }
 
@@ -269,8 +272,14 @@ export class Course {
   /** A payment whose leg was not traded, or will never settle, is not sent; whether it was is looked for all the same. */
   dropDependants(): void {
     for (const record of this.state.payments) {
-      const leg = this.state.legs.find((candidate) => candidate.leg.id === record.payment.dependsOn);
-      if (leg === undefined || (leg.outcome === 'TRADED' && leg.settled !== false)) continue;
+      const { dependsOn } = record.payment;
+      if (dependsOn === null) continue;
+      const leg = this.state.legs.find((candidate) => candidate.leg.id === dependsOn);
+      if (leg === undefined) {
+        this.#unwanted.set(record, nothingToConvert(record, dependsOn));
+        continue;
+      }
+      if (leg.outcome === 'TRADED' && leg.settled !== false) continue;
       const problem: Problem = {
         code: leg.problem?.code === 'CANCELLED' ? 'CANCELLED' : 'LEG_NOT_TRADED',
         item: record.payment.id,
@@ -283,6 +292,24 @@ export class Course {
         record.outcome = 'NOT_PAID';
         record.problem = problem;
       }
+    }
+  }
+
+  /** Limits bind what is paid, sums of the run included (M4). What proceeds come to is known only here. */
+  dropBeyondLimits(plan: Plan): void {
+    const before: Money[] = [];
+    for (const record of this.state.payments) {
+      if (record.amount === null || this.#unwanted.has(record)) continue;
+      const money = { value: record.amount, currency: record.payment.currency };
+      const broken = brokenPaymentLimit(plan.limits, money, before);
+      before.push(money);
+      if (broken === null) continue;
+      this.#unwanted.set(record, {
+        code: 'OVER_LIMIT',
+        item: record.payment.id,
+        message: broken,
+        fix: 'The money stays as a balance. Pay it by another run, with a limit that was raised on purpose.',
+      });
     }
   }
 
@@ -542,6 +569,16 @@ function executedOutsideGuard(plan: Plan, leg: string, traded: Traded): Problem 
     item: leg,
     message: `Trade ${traded.tradeId} gave ${traded.buyAmount} for ${traded.sellAmount}; the guard asks for a price ${guard.text}.`,
     fix: 'Ask the operator of the service why the trade differs from its quote.',
+  };
+}
+
+/** `sell: all` with nothing to sell: the plan has no leg, and what depends on it gets no money (M3). */
+function nothingToConvert(record: PaymentRecord, leg: string): Problem {
+  return {
+    code: 'LEG_NOT_TRADED',
+    item: record.payment.id,
+    message: `Leg "${leg}" brings no ${record.payment.currency}: when the plan was made, nothing was there to sell.`,
+    fix: 'Bring money in and start another run, or pay it by a policy that sells a fixed amount.',
   };
 }
 

@@ -259,7 +259,9 @@ function policyOf(settings: PolicySettings): Policy {
     guard: guard ? { kind: 'worst-rate', rate: { value: '17', currency: 'MXN', per: 'USD' } } : null,
     settle: { until: settle, lateAfterMs: 3_600_000 },
     shortfall,
-    limits: limit ? { perTrade: { value: '17300', currency: 'MXN' }, perRun: null } : null,
+    limits: limit
+      ? { perTrade: { value: '17300', currency: 'MXN' }, perRun: null, perPayment: [], paidPerRun: [] }
+      : null,
     convert: { sell: 'USD', buy: 'MXN', amount: amounts[amount] },
     withdraw: [
       { id: 'supplier', account, amount: pays === 'fixed' || pays === 'twins' ? fixed : proceeds },
