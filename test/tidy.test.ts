@@ -7,6 +7,7 @@ import { isBuiltin } from 'node:module';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { codes, readPage } from './docs-tables.ts';
 
 type Edges = {
   /** Other folders of ours. */
@@ -21,7 +22,6 @@ const EVERYTHING_BUT_ACTIVITIES = [
   'service',
   'workflows',
   'worker',
-  'schedules',
   'operations',
   'sandbox',
 ];
@@ -37,7 +37,7 @@ const EDGES: Readonly<Record<string, Edges>> = {
     node: 'any',
   },
   worker: {
-    folders: ['domain', 'language', 'service', 'workflows', 'activities', 'schedules', 'operations'],
+    folders: ['domain', 'language', 'service', 'workflows', 'activities', 'operations'],
     packages: [
       '@temporalio/worker',
       '@temporalio/client',
@@ -45,11 +45,6 @@ const EDGES: Readonly<Record<string, Edges>> = {
       '@temporalio/envconfig',
       '#temporal-binary',
     ],
-    node: 'any',
-  },
-  schedules: {
-    folders: ['domain', 'language', 'service', 'workflows'],
-    packages: ['@temporalio/client', '@temporalio/common'],
     node: 'any',
   },
   operations: {
@@ -105,6 +100,25 @@ test('the linter forbids the same edges', () => {
       `in .oxlintrc.json for ${folder}/**`,
     );
   }
+});
+
+test('the documentation shows the same edges, as a table and as a picture', () => {
+  const page = readPage('docs/architecture.md');
+  const heading = 'Which folder may import which';
+  const listed = (names: readonly string[] | 'any'): string =>
+    names === 'any' ? 'any' : names.length === 0 ? 'none' : codes(names);
+  const expected = Object.entries(EDGES).map(([folder, { folders, packages, node }]) => [
+    `\`${folder}/\``,
+    listed(folders),
+    listed(packages),
+    listed(node),
+  ]);
+  assert.deepEqual(page.rows(heading), expected);
+  const drawn = page.block(heading, 'mermaid').match(/\w+ --> \w+/g) ?? [];
+  const arrows = Object.entries(EDGES).flatMap(([folder, { folders }]) =>
+    folders.filter((other) => other !== 'domain').map((other) => `${folder} --> ${other}`),
+  );
+  assert.deepEqual(drawn.toSorted(compare), arrows.toSorted(compare));
 });
 
 test('no file imports itself through others, types included', () => {
@@ -272,6 +286,10 @@ function linterRule(folder: string, { folders, packages, node }: Edges): unknown
 
 function matching(among: readonly string[], pattern: RegExp): string[] {
   return among.filter((file) => pattern.test(read(file)));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
 }
 
 function packageOf(specifier: string): string {
