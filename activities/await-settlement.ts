@@ -9,7 +9,7 @@ import { compare, equal, sum } from '../domain/money.ts';
 import type { Withdrawal } from '../domain/records.ts';
 import { generationOf } from '../domain/references.ts';
 import type { Wait } from '../domain/stepper.ts';
-import { isCancelled } from '../domain/words.ts';
+import { isCancelled } from '../domain/instructions.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Activities, Settlement, SettlementCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
@@ -53,7 +53,8 @@ async function poll(deps: Deps, call: SettlementCall): Promise<Settlement> {
 /** A run that was cancelled before a reset does not know it, and needs no money any more. @throws the next poll */
 async function waitOn(deps: Deps, call: SettlementCall, goal: string, status: string): Promise<Settlement> {
   const { credentials, run } = call.plan;
-  if (isCancelled(await deps.words.read(credentials.mode, run))) return { kind: 'cancelled' };
+  if (isCancelled((await deps.instructions.read(credentials.mode, run)).instructions))
+    return { kind: 'cancelled' };
   throw notYet(
     `Leg "${call.leg}" waits for ${goal}; the service says "${status}" of its trade ${call.tradeId}`,
   );

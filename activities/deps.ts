@@ -7,9 +7,9 @@ import type { Plan } from '../domain/plan.ts';
 import type { Mode } from '../domain/records.ts';
 import type { RunName } from '../domain/references.ts';
 import type { ServiceFacts } from '../domain/service-facts.ts';
-import type { Word } from '../domain/words.ts';
+import type { Fact, Instruction, Kept } from '../domain/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
-import type { PinInput, PinState } from '../workflows/names.ts';
+import type { PlanInput, PlanState } from '../workflows/names.ts';
 
 export type Deps = {
   /** Signs writes, with the worker's key. */
@@ -17,16 +17,18 @@ export type Deps = {
   /** Signs looks: the read key where there is one, else the same as `service`. */
   readonly reader: ServiceClient;
   readonly facts: ServiceFacts;
-  /** People's words, kept in Temporal. */
-  readonly words: {
-    read(mode: Mode, run: RunName): Promise<readonly Word[]>;
-    record(mode: Mode, run: RunName, word: Word): Promise<void>;
+  /** What people said, and facts that no reset may lose, kept in Temporal. */
+  readonly instructions: {
+    read(mode: Mode, run: RunName): Promise<Kept>;
+    record(mode: Mode, run: RunName, instruction: Instruction): Promise<void>;
+    /** Returns when the facts are kept durably. */
+    note(mode: Mode, run: RunName, facts: readonly Fact[]): Promise<void>;
   };
-  /** The pins of runs, kept in Temporal. */
-  readonly pins: {
-    start(input: PinInput): Promise<void>;
-    read(mode: Mode, run: RunName, patienceMs: number): Promise<PinState>;
-    /** The plan of an earlier completed pin of the same id; `runId` is a Temporal run that may be it. */
+  /** The plans of runs, kept in Temporal. */
+  readonly plans: {
+    start(input: PlanInput): Promise<void>;
+    read(mode: Mode, run: RunName, patienceMs: number): Promise<PlanState>;
+    /** The plan of an earlier completed `plan` of the same id; `runId` is a Temporal run that may be it. */
     readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
   };
   readonly clock: Clock;

@@ -1,9 +1,10 @@
 /**
- * Carries out what the stepper asks for: signs, sends, reads words and lists, and notes what came back as evidence.
+ * Carries out what the stepper asks for: signs, sends, reads instructions and lists, and notes what came back as evidence.
  * One driver per activity call. It decides nothing about replies; it only never sends after the attempt's deadline.
  */
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
+import type { Fact, Kept } from '../domain/instructions.ts';
 import type { Sweep } from '../domain/looks.ts';
 import type { Balances, Trade, Withdrawal } from '../domain/records.ts';
 import { keyMaterial, type WriteEndpoint } from '../domain/references.ts';
@@ -19,7 +20,6 @@ import {
   type Steps,
 } from '../domain/stepper.ts';
 import { withoutStack } from '../domain/without-stack.ts';
-import type { Word } from '../domain/words.ts';
 import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';
 import { scanList } from '../service/list-scan.ts';
@@ -43,7 +43,7 @@ export class Driver {
   /** Latest monotonic moment at which a write may leave: a frozen worker that wakes up sends nothing. */
   readonly #sendUntilMonotonicMs: number;
   readonly #withdrawalSweeps: SharedSweep;
-  readonly #words: () => Promise<readonly Word[]>;
+  readonly #instructions: () => Promise<Kept>;
   readonly #balances: () => Promise<Reply<Balances>>;
   readonly evidence: Evidence[] = [];
 
@@ -74,7 +74,7 @@ export class Driver {
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
     this.#withdrawalSweeps = new SharedSweep(deps, (reply) => clockSkew.note(deps.clock, reply));
     const { run, credentials } = call.plan;
-    this.#words = shared(deps, () => deps.words.read(credentials.mode, run));
+    this.#instructions = shared(deps, () => deps.instructions.read(credentials.mode, run));
     this.#balances = shared(deps, async () => this.#told(await deps.reader.balances()));
   }
 
@@ -111,8 +111,10 @@ export class Driver {
   async #perform(effect: Effect): Promise<Answer> {
     const { service, reader } = this.#deps;
     switch (effect.kind) {
-      case 'read words':
-        return this.#words();
+      case 'read instructions':
+        return this.#instructions();
+      case 'note facts':
+        return this.#noted(effect.facts);
       case 'read balances':
         return this.#balances();
       case 'fetch trade':
@@ -190,13 +192,24 @@ export class Driver {
     return { kind: 'NOT_SENT', reason: 'this attempt took too long; it is left to the next one' };
   }
 
+  /** False when Temporal did not take the facts: what follows from them must wait. */
+  async #noted(facts: readonly Fact[]): Promise<boolean> {
+    const { run, credentials } = this.#call.plan;
+    try {
+      await this.#deps.instructions.note(credentials.mode, run, facts);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   #told<T>(reply: Reply<T>): Reply<T> {
     clockSkew.note(this.#deps.clock, reply);
     return reply;
   }
 
   #note(item: string, effect: Effect, answer: Answer): void {
-    if (effect.kind === 'read words') return;
+    if (typeof answer === 'boolean' || 'instructions' in answer) return;
     const at = new Date(this.#deps.clock.wallMs()).toISOString();
     if (!('kind' in answer)) {
       const found =

@@ -7,7 +7,7 @@ import type { Deps } from './deps.ts';
 import { executeTrade } from './execute-trade.ts';
 import { observe } from './observe.ts';
 import { readPlan } from './read-plan.ts';
-import { recordWord } from './record-word.ts';
+import { recordInstruction } from './record-instruction.ts';
 import { requestQuote } from './request-quote.ts';
 
 export function createActivities(deps: Deps): Activities {
@@ -19,6 +19,6 @@ export function createActivities(deps: Deps): Activities {
     awaitSettlement: awaitSettlement(deps),
     createWithdrawals: createWithdrawals(deps),
     awaitWithdrawals: awaitWithdrawals(deps),
-    recordWord: recordWord(deps),
+    recordInstruction: recordInstruction(deps),
   };
 }

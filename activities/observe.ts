@@ -14,7 +14,7 @@ import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { formatProblem, type PolicyProblem } from '../language/problem.ts';
 import { observeService } from '../service/observe.ts';
 import type { Activities, Observed } from '../workflows/calls.ts';
-import type { ObserveInput, PinInput } from '../workflows/names.ts';
+import type { ObserveInput, PlanInput } from '../workflows/names.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
@@ -30,8 +30,8 @@ export const observe =
     });
 
 async function observed(deps: Deps, input: ObserveInput): Promise<Observed> {
-  // A pin that is reset or started again returns the first result.
-  const earlier = await deps.pins.readEarlier(input.mode, input.run, input.originalPinRunId);
+  // A `plan` that is reset or started again returns the first result.
+  const earlier = await deps.plans.readEarlier(input.mode, input.run, input.originalPlanRunId);
   if (earlier !== null) return { kind: 'pinned', plan: earlier };
 
   const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
@@ -82,7 +82,7 @@ type Rates =
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
 /** The reference rates that the guard names; a file that was not given is "no rate", which the plan refuses. */
-function readRates(policy: Policy, files: PinInput['files']): Rates {
+function readRates(policy: Policy, files: PlanInput['files']): Rates {
   if (policy.guard?.kind !== 'reference') return { ok: true, rates: null };
   const text = Object.hasOwn(files, policy.guard.file) ? files[policy.guard.file] : undefined;
   if (text === undefined) return { ok: true, rates: null };

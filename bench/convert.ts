@@ -14,12 +14,12 @@ import { NEW_LEG } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
 import { todayIn } from '../language/business-date.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
-import { readFirstPlan, readPin, readResult, startPin } from '../operations/pins.ts';
-import { readWords, recordWord } from '../operations/words.ts';
+import { readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
+import { noteFacts, readInstructions, recordInstruction } from '../operations/instructions.ts';
 import { createClient, loadSettings } from '../worker/config.ts';
 import { connectWorker } from '../worker/temporal.ts';
 import type { RunInput } from '../workflows/names.ts';
-import { pinIdOf } from '../workflows/names.ts';
+import { planIdOf } from '../workflows/names.ts';
 import { openStage, type Stage } from '../test/support/stage.ts';
 import { counted, median, number, plain, quantile, timed, type Section } from './figures.ts';
 import type { NewItems } from './hand-written.ts';
@@ -161,15 +161,16 @@ async function startHandWritten(
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       reached: () => {},
-      words: {
-        read: (mode, run) => readWords({ client, mode, run }),
-        record: (mode, run, word) => recordWord({ client, taskQueue, mode, run }, word),
+      instructions: {
+        read: (mode, run) => readInstructions({ client, mode, run }),
+        record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
+        note: (mode, run, facts) => noteFacts({ client, taskQueue, mode, run }, facts),
       },
-      pins: {
-        start: (input) => startPin(client, settings.taskQueue, input),
-        read: (mode, run, patienceMs) => readPin(client, mode, run, patienceMs),
+      plans: {
+        start: (input) => startPlan(client, settings.taskQueue, input),
+        read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),
         readEarlier: async (mode, run, runId) =>
-          (await readResult(client, pinIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
+          (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
       },
     }),
     stickyQueueScheduleToStartTimeout: '2s',

@@ -1,8 +1,9 @@
 /** `cambist cancel RUN`: what is not sent stays unsent. The word is kept first, so that no reset brings the rest back. */
+import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { runName } from '../domain/references.ts';
-import { recordWord } from '../operations/words.ts';
+import { recordInstruction } from '../operations/instructions.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
 import { EXIT_CODES, type Ending } from './exit-codes.ts';
 import type { Output } from './output.ts';
@@ -71,7 +72,10 @@ async function keepWord(place: Place, facts: RunFacts, by: string): Promise<bool
   const { client, taskQueue, mode } = place;
   try {
     await client.withDeadline(Date.now() + ANSWER_LIMIT_MS, () =>
-      recordWord({ client, taskQueue, mode, run: facts.run }, { kind: 'cancel', by, atMs: Date.now() }),
+      recordInstruction(
+        { client, taskQueue, mode, run: facts.run },
+        { kind: 'cancel', id: randomUUID(), by, why: 'cambist cancel' },
+      ),
     );
     return true;
   } catch {

@@ -4,7 +4,7 @@
  */
 import { CREATED_SLACK_MS } from '../domain/looks.ts';
 import { runName, type RunName } from '../domain/references.ts';
-import { readFirstPlan } from '../operations/pins.ts';
+import { readFirstPlan } from '../operations/plans.ts';
 import type { Place } from './place.ts';
 import { listRuns, readRun } from './runs.ts';
 

@@ -2,18 +2,13 @@
  * `run POLICY --pay-again ITEM`: what must hold before a later generation of a payment is opened by a person's word
  * (design: "The chain rule"). Looks at the service, decides nothing about money: the word does, and the run that reads it.
  */
+import { randomUUID } from 'node:crypto';
 import type { Plan } from '../domain/plan.ts';
 import type { Withdrawal } from '../domain/records.ts';
 import { reference, runName } from '../domain/references.ts';
 import type { Report, ReportPayment } from '../domain/report.ts';
-import { wordsAbout, type Word } from '../domain/words.ts';
-import { fencesOf } from '../language/business-date.ts';
-import {
-  checkPayAgain,
-  type PayAgain,
-  type PayAgainVerdict,
-  type PaymentHistory,
-} from '../operations/decisions.ts';
+import { instructionsAbout, withdrawalsUntil, type Instruction, type Kept } from '../domain/instructions.ts';
+import { checkPayAgain, type PayAgainVerdict, type PaymentHistory } from '../operations/decisions.ts';
 import type { Settings } from '../worker/config.ts';
 import { claimantOf } from './claims.ts';
 import type { Ending } from './exit-codes.ts';
@@ -57,7 +52,9 @@ export function payAgainRequest({ payAgain, reason, by }: PayAgainOptions): PayA
 
 /** A generation that may be opened. */
 export type Opening = {
-  readonly word: PayAgain;
+  readonly instruction: Extract<Instruction, { kind: 'pay again' }>;
+  /** When its keys are sent no more. */
+  readonly windowUntilMs: number;
   readonly payment: ReportPayment;
   /** The payment's name in the new generation. */
   readonly reference: string;
@@ -65,21 +62,20 @@ export type Opening = {
   readonly others: readonly string[];
 };
 
-/** Everything that the checks read. `today`: the date in the policy's zone, which fixes the fence. */
+/** Everything that the checks read. */
 export type OpeningInput = {
   readonly place: Place;
   readonly settings: Settings;
   readonly plan: Plan;
   readonly view: RunView;
-  readonly words: readonly Word[];
+  readonly kept: Kept;
   readonly request: PayAgainRequest;
-  readonly today: string;
   readonly nowMs: number;
 };
 
 /** @throws CommandFailure when the payment may not be paid again, or the service cannot be read whole */
 export async function openingOf(input: OpeningInput): Promise<Opening> {
-  const { plan, view, request, today, nowMs } = input;
+  const { plan, view, request, nowMs } = input;
   const payment = requirePayment(plan, view.report, request.item);
   requireEnded(input, payment);
   const history = historyOf(input, payment);
@@ -94,13 +90,16 @@ export async function openingOf(input: OpeningInput): Promise<Opening> {
     return requireMay(input, await checkPayAgain(service, { ...history, identity }), address);
   });
   return {
-    word: {
+    instruction: {
       kind: 'pay again',
-      ...request,
-      generation,
-      fenceUntilMs: fencesOf(today, plan.zone).withdrawalsUntilMs,
-      atMs: nowMs,
+      id: randomUUID(),
+      item: request.item,
+      by: request.by,
+      why: request.reason,
+      follows: generation - 1,
+      recordId: payment.withdrawalId,
     },
+    windowUntilMs: withdrawalsUntil(new Date(nowMs).toISOString().slice(0, 10)),
     payment,
     reference: reference(plan.run, payment.id, generation),
     others: goesOnWith(view.report, payment.id),
@@ -124,7 +123,7 @@ function requirePayment(plan: Plan, report: Report, item: string): ReportPayment
 const NEVER_SENT: readonly string[] = ['LEG_NOT_TRADED', 'CANCELLED', 'NOTHING_TO_PAY'];
 
 /** The report's side of it: the payment has ended unpaid, after something may have been sent. */
-function requireEnded({ plan, view, words }: OpeningInput, payment: ReportPayment): void {
+function requireEnded({ plan, view, kept }: OpeningInput, payment: ReportPayment): void {
   const { report } = view;
   const place = `${runName(plan.run)} ${payment.id}`;
   if (payment.outcome === 'PENDING' || payment.outcome === 'NEEDS_HUMAN') {
@@ -144,7 +143,7 @@ function requireEnded({ plan, view, words }: OpeningInput, payment: ReportPaymen
       fix: 'Start the run again with --go-on: it pays it under its first name.',
     });
   }
-  const { cancelled } = wordsAbout(words, payment.id);
+  const { cancelled } = instructionsAbout(kept, payment.id);
   const unsent = report.problems
     .filter((problem) => problem.code === 'CANCELLED')
     .map(({ item }) => item ?? 'all');
@@ -158,9 +157,9 @@ function requireEnded({ plan, view, words }: OpeningInput, payment: ReportPaymen
   }
 }
 
-function historyOf({ plan, view, words, settings }: OpeningInput, payment: ReportPayment): PaymentHistory {
+function historyOf({ plan, view, kept, settings }: OpeningInput, payment: ReportPayment): PaymentHistory {
   const { report, facts } = view;
-  const last = words.findLast((word) => word.kind === 'pay again' && word.item === payment.id);
+  const last = instructionsAbout(kept, payment.id).payAgain;
   const planned = plan.payments.find(({ id }) => id === payment.id);
   return {
     identity: {
@@ -177,9 +176,9 @@ function historyOf({ plan, view, words, settings }: OpeningInput, payment: Repor
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
     reported: payment,
-    words,
+    kept,
     // A run that has ended since has read the word: `requireEnded` has seen that it was sent and came to nothing.
-    lastRefused: last !== undefined && facts.closedAtMs !== null && facts.closedAtMs > last.atMs,
+    lastRefused: last !== null && facts.closedAtMs !== null && facts.closedAtMs > last.atMs,
   };
 }
 
@@ -219,7 +218,7 @@ function requireMay({ plan, request }: OpeningInput, verdict: PayAgainVerdict, a
       throw refusal('refused by us', {
         code: 'PAY_AGAIN_OPEN',
         place,
-        message: `${verdict.word.by} has opened generation ~${verdict.word.generation} of it already, and nothing has come of it yet; no second one is opened`,
+        message: `${verdict.opened.by} has opened generation ~${verdict.opened.generation} of it already, and nothing has come of it yet; no second one is opened`,
         fix: 'Start the run with --go-on: it pays that generation.',
       });
   }

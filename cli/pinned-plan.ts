@@ -2,7 +2,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Plan } from '../domain/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
-import { readPin } from '../operations/pins.ts';
+import { readPlan } from '../operations/plans.ts';
 import type { Settings } from '../worker/config.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
@@ -27,7 +27,7 @@ export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
 /** Null when there is none, or Temporal has it no more. */
 export async function planOf({ client, mode }: Place, run: RunName): Promise<Plan | null> {
   try {
-    const pin = await readPin(client, mode, run, PATIENCE_MS);
+    const pin = await readPlan(client, mode, run, PATIENCE_MS);
     return pin.kind === 'plan' ? pin.plan : null;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;

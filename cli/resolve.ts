@@ -3,6 +3,7 @@
  * not. The service is looked at first, and stands above what anybody says; the word is kept outside the run's history,
  * so that no reset loses it. It moves no money.
  */
+import { randomUUID } from 'node:crypto';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Command } from 'commander';
 import { LOOK_BACK_MS } from '../domain/looks.ts';
@@ -10,7 +11,7 @@ import type { Plan } from '../domain/plan.ts';
 import type { Trade, Withdrawal } from '../domain/records.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Hold } from '../domain/stepper.ts';
-import { wordsAbout, type Decision } from '../domain/words.ts';
+import { instructionsAbout, type Instruction } from '../domain/instructions.ts';
 import {
   checkExecuted,
   checkNotExecuted,
@@ -33,7 +34,7 @@ import { atService, requireService, serviceFailure } from './preflight.ts';
 import { requireRun } from './report.ts';
 import { parseRun } from './run-names.ts';
 import { describeRun, readRun, type RunView } from './runs.ts';
-import { keepWord, wordsOf } from './words.ts';
+import { keepInstruction, keptAbout } from './words.ts';
 
 type ResolveOptions = JsonOption & {
   readonly executed?: string;
@@ -106,8 +107,11 @@ async function resolve(
     const theCase: Case = { place, settings, view, plan, item, said };
     requireOpenQuestion(theCase);
     const seen = await lookFirst(theCase);
-    const word: Decision = { ...said, item, atMs: io.now() };
-    await keepWord(place, run, word);
+    const instruction: Instruction =
+      said.kind === 'executed'
+        ? { ...said, id: randomUUID(), item, why: 'the record is the evidence' }
+        : { kind: said.kind, id: randomUUID(), by: said.by, item, why: said.evidence };
+    await keepInstruction(place, run, instruction);
     return show(output, theCase, seen, await wake(place, run));
   });
 }
@@ -242,12 +246,12 @@ async function wellFormed<T>(look: () => Promise<T>): Promise<T> {
 async function subjectOf({ view, plan, item, settings, place, said }: Case): Promise<Subject> {
   const { report } = view;
   const { opensAtMs } = plan.fences;
-  const words = await wordsOf(place, plan.run);
+  const kept = await keptAbout(place, plan.run);
   const otherIds = [
     ...report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),
     ...report.payments.map(({ id, withdrawalId }) => ({ id, recordId: withdrawalId })),
-    ...words.flatMap((word) =>
-      word.kind === 'executed' ? [{ id: word.item, recordId: word.recordId }] : [],
+    ...kept.instructions.flatMap((one) =>
+      one.kind === 'executed' ? [{ id: one.item, recordId: one.recordId }] : [],
     ),
   ].flatMap(({ id, recordId }) => (id === item || recordId === null ? [] : [recordId]));
   const leg = plan.legs.find(({ id }) => id === item);
@@ -278,7 +282,7 @@ async function subjectOf({ view, plan, item, settings, place, said }: Case): Pro
       opensAtMs,
       ownIds: said.kind === 'executed' ? [said.recordId] : [],
       otherIds,
-      fromGeneration: wordsAbout(words, item).payAgain?.generation ?? 1,
+      fromGeneration: instructionsAbout(kept, item).payAgain?.generation ?? 1,
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
   };

@@ -2,13 +2,15 @@
  * `cambist run POLICY`: starts the run of a policy, or finds it there and attaches; shows how it goes; says how it ended
  * or what it waits for. It decides nothing about money: leaving it changes nothing.
  */
+import { randomUUID } from 'node:crypto';
 import { createLogUpdate } from 'log-update';
 import type { Command } from 'commander';
+import { isCancelled } from '../domain/instructions.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import { makeReport, newRunState, type Report } from '../domain/report.ts';
 import { todayIn } from '../language/business-date.ts';
 import { policyHash } from '../language/policy-hash.ts';
-import { readFirstPlan } from '../operations/pins.ts';
+import { readFirstPlan } from '../operations/plans.ts';
 import { loadSettings, type Settings } from '../worker/config.ts';
 import type { Progress } from '../workflows/names.ts';
 import { batchOption, refuseBatch, type BatchOption } from './batch.ts';
@@ -48,7 +50,7 @@ import {
 } from './runs.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
 import { startRun, summaryOf } from './start-run.ts';
-import { keepWord, wordsOf } from './words.ts';
+import { keepInstruction, keptAbout } from './words.ts';
 
 type RunOptions = JsonOption &
   BatchOption &
@@ -178,7 +180,7 @@ async function bringAbout(course: Course): Promise<Ending> {
  * opened is in `pay-again.ts`.
  */
 async function payAgain(course: Course, request: PayAgainRequest): Promise<Ending> {
-  const { output, options, place, settings, run: name, today } = course;
+  const { output, options, place, settings, run: name } = course;
   const facts = await requireRun(place, name);
   await requireSamePolicy(course, facts);
   if (facts.isOpen) {
@@ -195,16 +197,16 @@ async function payAgain(course: Course, request: PayAgainRequest): Promise<Endin
   requireOwnPlan(settings, plan);
   const view = await readRun(place.client, facts);
   await requireService(output, settings);
-  const words = await wordsOf(place, name);
+  const kept = await keptAbout(place, name);
   const nowMs = output.io.now();
-  const opening = await openingOf({ place, settings, plan, view, words, request, today, nowMs });
-  const { payment, reference, word, others } = opening;
+  const opening = await openingOf({ place, settings, plan, view, kept, request, nowMs });
+  const { payment, reference, instruction, windowUntilMs, others } = opening;
   const what = `${payment.amount ?? '?'} ${payment.currency} to ${payment.account}, as ${reference}`;
-  output.note(`Pays again: ${what}, until ${new Date(word.fenceUntilMs).toISOString()}.`);
+  output.note(`Pays again: ${what}, until ${new Date(windowUntilMs).toISOString()}.`);
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${others.join(', ')}.`);
   if (place.mode === 'LIVE') await confirm(course, [`pay AGAIN ${what}`]);
-  await keepWord(place, name, word);
-  await takeCancelBack(course, word.by);
+  await keepInstruction(place, name, instruction);
+  await takeCancelBack(course, instruction.by);
   const { client, mode, taskQueue } = place;
   const { policyFile } = course;
   // Started by somebody else in the meantime: that run reads the word too.
@@ -344,16 +346,16 @@ function whatItDoes({ policy }: PolicyFile): readonly string[] {
 /** Whether a person has opened a generation since the run ended: then even a completed one has something to do. */
 async function isOpenedSince({ place, run: name }: Course, facts: RunFacts): Promise<boolean> {
   const closedAtMs = facts.closedAtMs ?? Number.POSITIVE_INFINITY;
-  const words = await wordsOf(place, name);
-  return words.some((word) => word.kind === 'pay again' && word.atMs > closedAtMs);
+  const { instructions } = await keptAbout(place, name);
+  return instructions.some((one) => one.kind === 'pay again' && one.atMs > closedAtMs);
 }
 
 /** `--go-on` after a cancel: the word is kept first, so that the new start finds it. */
 async function takeCancelBack({ place, run: name }: Course, by: string): Promise<void> {
-  const words = await wordsOf(place, name);
-  const last = words.findLast(({ kind }) => kind === 'cancel' || kind === 'go-on');
-  if (last?.kind !== 'cancel') return;
-  await keepWord(place, name, { kind: 'go-on', by, atMs: Date.now() });
+  const { instructions } = await keptAbout(place, name);
+  if (!isCancelled(instructions)) return;
+  const id = randomUUID();
+  await keepInstruction(place, name, { kind: 'go-on', id, item: null, by, why: 'the cancel is taken back' });
 }
 
 /** `--detach`: the run as far as this command knows it. */

@@ -14,8 +14,8 @@ import type { Mode } from '../domain/records.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Report, ReportStatus } from '../domain/report.ts';
 import type { Hold, Problem } from '../domain/stepper.ts';
-import type { Word } from '../domain/words.ts';
-import { readWords } from '../operations/words.ts';
+import type { Recorded } from '../domain/instructions.ts';
+import { readInstructions } from '../operations/instructions.ts';
 import {
   RUN_TYPE,
   modeAttribute,
@@ -174,10 +174,13 @@ export async function readRun(client: Client, facts: RunFacts, limitMs = ANSWER_
 }
 
 /** What people have said; none when no worker answers for it: a report does without. */
-async function readWordsOf(client: Client, facts: RunFacts, limitMs: number): Promise<readonly Word[]> {
+async function readWordsOf(client: Client, facts: RunFacts, limitMs: number): Promise<readonly Recorded[]> {
   const mode = facts.workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
   try {
-    return await client.withDeadline(Date.now() + limitMs, () => readWords({ client, mode, run: facts.run }));
+    const kept = await client.withDeadline(Date.now() + limitMs, () =>
+      readInstructions({ client, mode, run: facts.run }),
+    );
+    return kept.instructions;
   } catch {
     return [];
   }

@@ -1,16 +1,16 @@
 /** People's words as reports show them: in `evidence`, and as lines for people. Pure. */
 import { runName, type RunName } from '../domain/references.ts';
 import type { Evidence, Report } from '../domain/report.ts';
-import type { Word } from '../domain/words.ts';
+import type { Recorded } from '../domain/instructions.ts';
 
 /** What tells a word from a call of the service among the evidence. */
 const WORD_CALL = 'word';
 
 /** A word as evidence, so that every report shows who decided what. */
-export function evidenceOf(word: Word, run: RunName): Evidence {
+export function evidenceOf(word: Recorded, run: RunName): Evidence {
   return {
     at: new Date(word.atMs).toISOString(),
-    item: 'item' in word ? word.item : runName(run),
+    item: 'item' in word && word.item !== null ? word.item : runName(run),
     call: WORD_CALL,
     result: `${word.by}: ${tell(word)}`,
     traceId: null,
@@ -25,17 +25,19 @@ export function wordLines(report: Report): readonly string[] {
     .map(({ at, item, result }) => `${at.slice(0, 19)}Z ${item}, ${result}`);
 }
 
-function tell(word: Word): string {
+function tell(word: Recorded): string {
   switch (word.kind) {
     case 'cancel':
       return 'cancel what is not sent';
     case 'go-on':
-      return 'go on after the cancel';
+      return word.item === null ? 'go on after the cancel' : 'try it now: its cause is gone';
     case 'executed':
       return `executed as ${word.recordId}`;
     case 'not executed':
-      return `not executed: ${word.evidence}`;
+      return `not executed: ${word.why}`;
     case 'pay again':
-      return `pay again as ~${word.generation}: ${word.reason}`;
+      return `pay again after generation ${word.follows}: ${word.why}`;
+    case 'accept':
+      return `accepted as ${word.recordId}: ${word.why}`;
   }
 }

@@ -1,24 +1,24 @@
 /**
- * People's words as commands keep and read them. A word needs a worker to be kept; the deadline is the one after
+ * What people said, as commands keep and read it. An instruction needs a worker to be kept; the deadline is the one after
  * which a person is told that there is none.
  */
 import { runName, type RunName } from '../domain/references.ts';
-import type { Word } from '../domain/words.ts';
-import { readWords, recordWord } from '../operations/words.ts';
+import type { Instruction, Kept } from '../domain/instructions.ts';
+import { readInstructions, recordInstruction } from '../operations/instructions.ts';
 import { CommandFailure } from './failure.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
 import type { Place } from './place.ts';
 
-/** Keeps a word outside the run's history. @throws CommandFailure when no worker took it in time */
-export async function keepWord(place: Place, run: RunName, word: Word): Promise<void> {
+/** Keeps an instruction outside the run's history. @throws CommandFailure when no worker took it in time */
+export async function keepInstruction(place: Place, run: RunName, instruction: Instruction): Promise<void> {
   const { client, taskQueue, mode } = place;
-  await withWorker(place, run, () => recordWord({ client, taskQueue, mode, run }, word));
+  await withWorker(place, run, () => recordInstruction({ client, taskQueue, mode, run }, instruction));
 }
 
-/** Every word about a run, oldest first. @throws CommandFailure when there are words and no worker answers */
-export async function wordsOf(place: Place, run: RunName): Promise<readonly Word[]> {
+/** Everything that is kept about a run. @throws CommandFailure when something is kept and no worker answers */
+export async function keptAbout(place: Place, run: RunName): Promise<Kept> {
   const { client, mode } = place;
-  return withWorker(place, run, () => readWords({ client, mode, run }));
+  return withWorker(place, run, () => readInstructions({ client, mode, run }));
 }
 
 async function withWorker<T>(place: Place, run: RunName, work: () => Promise<T>): Promise<T> {
@@ -30,7 +30,7 @@ async function withWorker<T>(place: Place, run: RunName, work: () => Promise<T>)
         code: 'NO_WORKER',
         place: runName(run),
         message: `no worker answered within ${UNTAKEN_MS / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
-        fix: 'Start one with `cambist worker`, then try again: the same word twice changes nothing.',
+        fix: 'Start one with `cambist worker`, then try again: the same instruction twice changes nothing.',
       },
     ]);
   }

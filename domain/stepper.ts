@@ -10,11 +10,19 @@ import type { LegAmount, Plan } from './plan.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from './records.ts';
 import type { Reply } from './reply.ts';
 import type { ServiceFacts } from './service-facts.ts';
-import { wordsAbout, type Word, type WordsAbout } from './words.ts';
+import {
+  instructionsAbout,
+  type Fact,
+  type InstructionsAbout,
+  type Kept,
+  type Recorded,
+} from './instructions.ts';
 
 /** One thing that the stepper asks the driver to do. Only the last three are sent to the service as writes. */
 export type Effect =
-  | { readonly kind: 'read words' }
+  | { readonly kind: 'read instructions' }
+  /** Keeps facts durably, before what follows from them. */
+  | { readonly kind: 'note facts'; readonly facts: readonly Fact[] }
   | { readonly kind: 'read balances' }
   | { readonly kind: 'fetch trade'; readonly id: string }
   | { readonly kind: 'fetch withdrawal'; readonly id: string }
@@ -47,7 +55,9 @@ export type WithdrawalRequest = {
 
 /** What the driver answers to each effect. */
 type Answers = {
-  'read words': readonly Word[];
+  'read instructions': Kept;
+  /** True when they are kept; else what follows from them must wait. */
+  'note facts': boolean;
   'read balances': Reply<Balances>;
   'fetch trade': Reply<Trade>;
   'fetch withdrawal': Reply<Withdrawal>;
@@ -273,7 +283,7 @@ export function leftUnder<State extends SendState>(context: Context, state: Stat
 }
 
 /** True for a person's decision that is older than a send in doubt: whoever said it could not have looked for that one. */
-export function isOlderThanDoubt({ atMs }: Pick<Word, 'atMs'>, { doubt }: SendState): boolean {
+export function isOlderThanDoubt({ atMs }: Pick<Recorded, 'atMs'>, { doubt }: SendState): boolean {
   return doubt?.sentAtMs !== undefined && atMs < doubt.sentAtMs;
 }
 
@@ -372,8 +382,8 @@ export function skewOf(skewMs: number | null): Problem | null {
 }
 
 /** Step 1: what people have said about an item. */
-export function* readWordsAbout(item: string): Steps<WordsAbout> {
-  return wordsAbout(yield* ask<'read words'>({ kind: 'read words' }), item);
+export function* readInstructionsAbout(item: string): Steps<InstructionsAbout> {
+  return instructionsAbout(yield* ask<'read instructions'>({ kind: 'read instructions' }), item);
 }
 
 /** What a reply is called in messages: its code, or what was odd about it. */

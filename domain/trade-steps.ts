@@ -25,7 +25,7 @@ import {
   isOtherKey,
   leftUnder,
   problemOf,
-  readWordsAbout,
+  readInstructionsAbout,
   recall,
   serviceWait,
   resourceIdOf,
@@ -42,7 +42,7 @@ import {
   type Steps,
   type Wait,
 } from './stepper.ts';
-import type { Decision } from './words.ts';
+import type { Decision } from './instructions.ts';
 
 /** A quote that passed the guard, as it is kept in history between the two activities. */
 export type QuoteInHand = {
@@ -184,7 +184,7 @@ function* open(
   const look: Look<Trade> = fresh ? { kind: 'absent' } : yield* lookForLeg(context, leg, state);
   const seen = conclude(leg, state, look);
   if (seen !== null && look.kind !== 'differs') return { step: seen };
-  const { cancelled, decision } = yield* readWordsAbout(leg.id);
+  const { cancelled, decision } = yield* readInstructionsAbout(leg.id);
   // A record that contradicts the plan stops the leg, until a person has decided over it.
   if (seen !== null && decision?.kind === 'not executed')
     return { step: { kind: 'not traded', state, problem: decidedAgainst(leg, decision) } };
@@ -614,7 +614,7 @@ function decidedAgainst(leg: Leg, decision: Extract<Decision, { kind: 'not execu
   return {
     code: 'DECIDED_NOT_EXECUTED',
     item: leg.id,
-    message: `${decision.by} decided that leg "${leg.id}" was not traded: ${decision.evidence}`,
+    message: `${decision.by} decided that leg "${leg.id}" was not traded: ${decision.why}`,
     fix: 'Trade it in a new run, if it is still wanted.',
   };
 }

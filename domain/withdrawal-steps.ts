@@ -33,7 +33,7 @@ import {
   isUnknownKey,
   leftUnder,
   problemOf,
-  readWordsAbout,
+  readInstructionsAbout,
   recall,
   serviceWait,
   resourceIdOf,
@@ -50,7 +50,7 @@ import {
   type Steps,
   type Wait,
 } from './stepper.ts';
-import type { WordsAbout } from './words.ts';
+import type { InstructionsAbout } from './instructions.ts';
 
 /** What is known of a payment's writes. */
 export type PaymentState = SendState & {
@@ -101,7 +101,7 @@ type Item = {
   readonly payment: Payment;
   readonly amount: string;
   /** What people have said about it. */
-  readonly words: WordsAbout;
+  readonly words: InstructionsAbout;
 };
 
 /**
@@ -121,7 +121,7 @@ export function* createWithdrawalSteps(
 
   if (!isPositive(amount)) return { kind: 'not paid', state: before, problem: nothingToPay(payment, amount) };
 
-  const words = yield* readWordsAbout(payment.id);
+  const words = yield* readInstructionsAbout(payment.id);
   const item: Item = { context, payment, amount, words };
   const recalled = recall(context, walkFromFirst(item, before), 'withdrawal');
   let { state } = recalled;
@@ -148,7 +148,7 @@ export function* createWithdrawalSteps(
     };
     return wait(state, { afterMs: fences.opensAtMs - now, hold: 'opening', problem });
   }
-  const fenceUntilMs = words.payAgain?.fenceUntilMs ?? fences.withdrawalsUntilMs;
+  const fenceUntilMs = words.payAgain?.windowUntilMs ?? fences.withdrawalsUntilMs;
   if (now > fenceUntilMs) return yield* endUnsent(item, state, fencePassed(payment, fenceUntilMs));
   if (state.spent !== null) return yield* waitOutDoubt(item, state, state.spent);
   if (isOtherKey(context, state)) {
@@ -554,14 +554,11 @@ function couldBeIt(payment: Payment, reason: string): Problem {
   };
 }
 
-function decidedAgainst(
-  payment: Payment,
-  decision: { readonly by: string; readonly evidence: string },
-): Problem {
+function decidedAgainst(payment: Payment, decision: { readonly by: string; readonly why: string }): Problem {
   return {
     code: 'DECIDED_NOT_EXECUTED',
     item: payment.id,
-    message: `${decision.by} decided that payment "${payment.id}" was not executed: ${decision.evidence}`,
+    message: `${decision.by} decided that payment "${payment.id}" was not executed: ${decision.why}`,
     fix: 'Pay it by a new generation, if it is still owed.',
   };
 }

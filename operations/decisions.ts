@@ -22,7 +22,7 @@ import type { Trade, Withdrawal } from '../domain/records.ts';
 import { generationOf } from '../domain/references.ts';
 import type { Reply } from '../domain/reply.ts';
 import type { ReportPayment } from '../domain/report.ts';
-import type { Word } from '../domain/words.ts';
+import { instructionsAbout, type Kept, type PayAgain } from '../domain/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
 
@@ -164,17 +164,15 @@ export type PayAgainVerdict =
   /** An untagged record that may be the payment and has not failed. */
   | { readonly kind: 'could be'; readonly record: Withdrawal }
   /** A generation that a person opened before has not come to anything yet. */
-  | { readonly kind: 'open'; readonly word: PayAgain }
+  | { readonly kind: 'open'; readonly opened: PayAgain }
   | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
-
-export type PayAgain = Extract<Word, { kind: 'pay again' }>;
 
 /** What is known of a payment before it may be paid again. */
 export type PaymentHistory = {
   /** With `fromGeneration` 1 and the id that the report names. */
   readonly identity: PaymentIdentity;
   readonly reported: ReportPayment;
-  readonly words: readonly Word[];
+  readonly kept: Kept;
   /** The last `pay again` was carried out by a run that has ended since, with a refusal and no record. */
   readonly lastRefused: boolean;
 };
@@ -200,7 +198,7 @@ export async function checkPayAgain(reader: Reader, history: PaymentHistory): Pr
 
 /** Pure: what the records that a look found allow. */
 export function judgePayAgain(history: PaymentHistory, records: readonly Withdrawal[]): PayAgainVerdict {
-  const { identity, reported, words, lastRefused } = history;
+  const { identity, reported, kept, lastRefused } = history;
   const hasFailed = (record: Withdrawal) => identity.failedWords.includes(record.status);
   const ours = records.filter((record) => isWithdrawalOf(identity, record));
   const stands = ours.find((record) => !hasFailed(record));
@@ -208,15 +206,13 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
   const twin = records.find((record) => couldBe(identity, record) && !ours.includes(record));
   if (twin !== undefined && !hasFailed(twin)) return { kind: 'could be', record: twin };
 
-  const said = words.filter((word): word is PayAgain => word.kind === 'pay again');
-  const opened = said.filter((word) => word.item === reported.id);
+  const last = instructionsAbout(kept, reported.id).payAgain;
   const recorded = [...ours.map((record) => record.tag), reported.reference].map((text) =>
     generationOf(identity.reference, text ?? ''),
   );
-  const last = opened.at(-1);
-  if (last !== undefined && !lastRefused && !recorded.some((of) => of !== null && of >= last.generation))
-    return { kind: 'open', word: last };
-  const known = [1, ...recorded.map((of) => of ?? 1), ...opened.map((word) => word.generation)];
+  if (last !== null && !lastRefused && !recorded.some((of) => of !== null && of >= last.generation))
+    return { kind: 'open', opened: last };
+  const known = [1, ...recorded.map((of) => of ?? 1), last?.generation ?? 1];
   return { kind: 'may', generation: Math.max(...known) + 1, failed: ours };
 }
 

@@ -5,9 +5,8 @@ import { awaitSettlement } from '../activities/await-settlement.ts';
 import { awaitWithdrawals } from '../activities/await-withdrawals.ts';
 import type { Deps } from '../activities/deps.ts';
 import { DEFAULT_SERVICE_FACTS } from '../domain/service-facts.ts';
-import type { Word } from '../domain/words.ts';
 import type { Settlement, SettlementCall, WithdrawalsCall } from '../workflows/calls.ts';
-import { client, inActivity, page, worker, wordsOf, type AttemptInfo } from './support/activities.ts';
+import { client, inActivity, page, worker, instructionsOf, type AttemptInfo } from './support/activities.ts';
 import { NO_ANSWER, PAYMENT, TRADE, WITHDRAWAL, context, done } from './support/scripts.ts';
 
 const { plan } = context();
@@ -101,8 +100,10 @@ for (const [what, scripted, call, attempt, settlement] of SETTLEMENTS)
   });
 
 test('a settlement that nobody waits for any more is not waited for', async () => {
-  const cancel: Word = { kind: 'cancel', by: 'ana', atMs: 1 };
-  const { deps } = worker({ ...traded('LOCKED'), ...there('0') }, { words: wordsOf(cancel) });
+  const { deps } = worker(
+    { ...traded('LOCKED'), ...there('0') },
+    { instructions: instructionsOf({ kind: 'cancel' }) },
+  );
   const { kind } = await inActivity({}, () => awaitSettlement(deps)(SETTLEMENT));
   assert.equal(kind, 'cancelled');
 });

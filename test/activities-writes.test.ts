@@ -15,11 +15,12 @@ import {
   inActivity,
   page,
   worker,
-  wordsOf,
+  instructionsOf,
   type AttemptInfo,
   type Request,
 } from './support/activities.ts';
 import { LEG, NOW, NO_ANSWER, PAYMENT, TRADE, WITHDRAWAL, context, done, failed } from './support/scripts.ts';
+import { kept } from './support/instructions.ts';
 
 const HEAD = { plan: context().plan, originalRunId: 'run-1', runStartedAtMs: NOW - 2_000 };
 const QUOTED: LegState = {
@@ -100,17 +101,17 @@ test('a quote is asked for under a fresh key each time: it moves no money, and a
   assert.equal(new Set(keys).size, 2);
 });
 
-/** A machine that stands still while it reads people's words. */
-function standsStill(later: Partial<Deps['clock']>, then: () => void): Pick<Deps, 'clock' | 'words'> {
+/** A machine that stands still while it reads what people said. */
+function standsStill(later: Partial<Deps['clock']>, then: () => void): Pick<Deps, 'clock' | 'instructions'> {
   let clock: Deps['clock'] = { wallMs: () => NOW, monotonicMs: () => 0 };
   const read = async () => {
     clock = { ...clock, ...later };
     then();
-    return [];
+    return kept();
   };
   return {
     clock: { wallMs: () => clock.wallMs(), monotonicMs: () => clock.monotonicMs() },
-    words: { ...wordsOf(), read },
+    instructions: { ...instructionsOf(), read },
   };
 }
 
@@ -186,11 +187,11 @@ test('the payments of one call share one read of the balances and of what people
   const { deps, sent } = worker(
     { createWithdrawal: async () => short },
     {
-      words: {
-        ...wordsOf(),
+      instructions: {
+        ...instructionsOf(),
         read: async () => {
           reads += 1;
-          return [];
+          return kept();
         },
       },
     },
@@ -223,26 +224,26 @@ test('a read that is too old for the payments of a call is made anew, and so is 
     { createWithdrawal: async () => NO_ANSWER },
     {
       clock: { wallMs: () => NOW, monotonicMs: () => monotonicMs },
-      words: {
-        ...wordsOf(),
+      instructions: {
+        ...instructionsOf(),
         read: async () => {
           reads += 1;
           if (reads === 2) throw new Error('Temporal is away');
-          return [];
+          return kept();
         },
       },
     },
   );
   const driver = await inActivity({}, () => Driver.open(deps, HEAD));
-  const readWords = () =>
-    inActivity({}, () => driver.run('supplier', ask<'read words'>({ kind: 'read words' })));
-  await readWords();
+  const readInstructions = () =>
+    inActivity({}, () => driver.run('supplier', ask<'read instructions'>({ kind: 'read instructions' })));
+  await readInstructions();
   monotonicMs = 5_000;
-  await readWords();
+  await readInstructions();
   assert.equal(reads, 1);
   monotonicMs = 5_001;
-  await assert.rejects(readWords());
-  await readWords();
+  await assert.rejects(readInstructions());
+  await readInstructions();
   assert.equal(reads, 3);
 });
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Report } from '../domain/report.ts';
-import { recordWord } from '../operations/words.ts';
+import { recordInstruction } from '../operations/instructions.ts';
 import { reportQuery } from '../workflows/names.ts';
 import { signerFor } from './sandbox-signer.ts';
 import {
@@ -24,6 +24,7 @@ import {
   type PolicyOnStage,
 } from './support/commands.ts';
 import { openStage, type Stage } from './support/stage.ts';
+import { said as asSaid } from './support/instructions.ts';
 
 let stage: Stage;
 /** A run that needs a person after a minute, when time has settled what it can: begun first, so that nobody waits. */
@@ -254,22 +255,14 @@ describe('what people decide', { concurrency: 4 }, () => {
     const three = [policy.reference, `${policy.reference}~2`, `${policy.reference}~3`];
     assert.deepEqual(movedFor(stage, policy).withdrawals, three);
     // As if the command had been killed between the word and the start.
-    await recordWord(
+    await recordInstruction(
       {
         client: stage.temporal.client,
         taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
         mode: 'SANDBOX',
         run: policy.run,
       },
-      {
-        kind: 'pay again',
-        item: 'supplier',
-        generation: 4,
-        reason: 'r',
-        by: 'bo',
-        atMs: Date.now(),
-        fenceUntilMs: Date.now() + 86_400_000,
-      },
+      asSaid({ kind: 'pay again', item: 'supplier', follows: 3, recordId: null, by: 'bo' }),
     );
     assertProblem(
       await run(policy, ...AGAIN),

@@ -11,7 +11,7 @@ import type { PaymentIdentity } from '../domain/looks.ts';
 import type { Page, Trade, Withdrawal } from '../domain/records.ts';
 import type { Reply } from '../domain/reply.ts';
 import type { ReportPayment } from '../domain/report.ts';
-import type { Word } from '../domain/words.ts';
+import { NOTHING_KEPT } from '../domain/instructions.ts';
 import {
   checkExecuted,
   checkNotExecuted,
@@ -24,6 +24,7 @@ import {
 } from '../operations/decisions.ts';
 import { makeReportOf } from './support/cli-reports.ts';
 import { LEG, NO_ANSWER, PAYMENT, RUN, TRADE, WITHDRAWAL, done, failed } from './support/scripts.ts';
+import { kept } from './support/instructions.ts';
 
 const OPENS_AT_MS = Date.parse('2026-11-21T00:00:00Z');
 
@@ -274,25 +275,18 @@ const REPORTED: ReportPayment = {
   reason: null,
 };
 const FAILED: Withdrawal = { ...WITHDRAWAL, status: 'FAILED' };
-const word = (generation: number, item = 'supplier'): Word => ({
-  kind: 'pay again',
-  item,
-  generation,
-  reason: 'r',
-  by: 'ana',
-  atMs: 1,
-  fenceUntilMs: 2,
-});
+const again = (follows: number, item = 'supplier') =>
+  ({ kind: 'pay again', item, follows, recordId: null, why: 'r' }) as const;
 const history = (more: Partial<PaymentHistory> = {}): PaymentHistory => ({
   identity: { ...IDENTITY, ownIds: ['wtd_1'] },
   reported: REPORTED,
-  words: [],
+  kept: NOTHING_KEPT,
   lastRefused: false,
   ...more,
 });
 const tell = (verdict: PayAgainVerdict): string =>
   verdict.kind === 'may' ? `may ~${verdict.generation}` : verdict.kind;
-const again = (generation: number): string => `${PAYMENT.reference}~${generation}`;
+const tagOf = (generation: number): string => `${PAYMENT.reference}~${generation}`;
 
 const AGAIN: readonly (readonly [
   name: string,
@@ -302,35 +296,35 @@ const AGAIN: readonly (readonly [
 ])[] = [
   ['one that failed', [FAILED], {}, 'may ~2'],
   ['one that was never accepted', [], { reported: { ...REPORTED, withdrawalId: null } }, 'may ~2'],
-  ['two that failed', [{ ...FAILED, id: 'wtd_2', tag: again(2) }, FAILED], {}, 'may ~3'],
+  ['two that failed', [{ ...FAILED, id: 'wtd_2', tag: tagOf(2) }, FAILED], {}, 'may ~3'],
   ['one that failed, whose tag is not shown', [{ ...FAILED, tag: null }], {}, 'may ~2'],
   [
     'a later one that only the report names',
     [],
-    { reported: { ...REPORTED, reference: again(4) } },
+    { reported: { ...REPORTED, reference: tagOf(4) } },
     'may ~5',
   ],
   ['one that is paid', [{ ...FAILED, status: 'COMPLETED' }], {}, 'stands'],
   ['one under way', [{ ...FAILED, status: 'PENDING' }], {}, 'stands'],
   ['one with a word that nobody knows', [{ ...FAILED, status: 'PONDERED' }], {}, 'stands'],
-  ['a later one under way', [{ ...WITHDRAWAL, id: 'wtd_2', tag: again(2) }, FAILED], {}, 'stands'],
+  ['a later one under way', [{ ...WITHDRAWAL, id: 'wtd_2', tag: tagOf(2) }, FAILED], {}, 'stands'],
   ['one that differs from the plan', [{ ...WITHDRAWAL, withdrawalAmount: '1.00' }], {}, 'stands'],
   ['one without a tag that could be it', [FAILED, { ...WITHDRAWAL, id: 'wtd_2', tag: null }], {}, 'could be'],
   ['the same, failed', [FAILED, { ...FAILED, id: 'wtd_2', tag: null }], {}, 'may ~2'],
   ['one of another payment', [FAILED, { ...WITHDRAWAL, id: 'wtd_other', tag: null }], {}, 'may ~2'],
-  ['a word that came to nothing yet', [FAILED], { words: [word(2)] }, 'open'],
-  ['a word for another payment', [FAILED], { words: [word(2, 'rent')] }, 'may ~2'],
+  ['a word that came to nothing yet', [FAILED], { kept: kept(again(1)) }, 'open'],
+  ['a word for another payment', [FAILED], { kept: kept(again(1, 'rent')) }, 'may ~2'],
   [
     'a word whose withdrawal failed',
-    [{ ...FAILED, id: 'wtd_2', tag: again(2) }, FAILED],
-    { words: [word(2)] },
+    [{ ...FAILED, id: 'wtd_2', tag: tagOf(2) }, FAILED],
+    { kept: kept(again(1)) },
     'may ~3',
   ],
-  ['a word that was refused since', [FAILED], { words: [word(2)], lastRefused: true }, 'may ~3'],
+  ['a word that was refused since', [FAILED], { kept: kept(again(1)), lastRefused: true }, 'may ~3'],
   [
     'a second word that came to nothing yet',
-    [{ ...FAILED, tag: again(2) }],
-    { words: [word(2), word(3)] },
+    [{ ...FAILED, tag: tagOf(2) }],
+    { kept: kept(again(1), again(2)) },
     'open',
   ],
 ];
@@ -356,19 +350,23 @@ test('a record that the report names and the list does not show is asked for by 
 
 test('who decided what is among the evidence of every report, and said to people', () => {
   const said = { by: 'ana', atMs: Date.parse('2026-11-21T12:00:00Z') };
-  const words: readonly Word[] = [
+  const { instructions } = kept(
     { ...said, kind: 'cancel' },
-    { ...said, kind: 'go-on' },
+    { ...said, kind: 'go-on', item: null },
+    { ...said, kind: 'go-on', item: 'supplier' },
     { ...said, kind: 'executed', item: 'supplier', recordId: 'wtd_1' },
-    { ...said, kind: 'not executed', item: 'supplier', evidence: 'ticket 4711' },
-    { ...word(2), ...said },
-  ];
-  const evidence = words.map((one) => evidenceOf(one, RUN));
+    { ...said, kind: 'not executed', item: 'supplier', why: 'ticket 4711' },
+    { ...said, ...again(1) },
+    { ...said, kind: 'accept', item: 'eur-usd-1', recordId: 'tde_1', why: 'still cheap' },
+  );
+  const evidence = instructions.map((one) => evidenceOf(one, RUN));
   assert.deepEqual(wordLines({ ...makeReportOf({ status: 'COMPLETED' }), evidence }), [
     '2026-11-21T12:00:00Z p.2026-11-21, ana: cancel what is not sent',
     '2026-11-21T12:00:00Z p.2026-11-21, ana: go on after the cancel',
+    '2026-11-21T12:00:00Z supplier, ana: try it now: its cause is gone',
     '2026-11-21T12:00:00Z supplier, ana: executed as wtd_1',
     '2026-11-21T12:00:00Z supplier, ana: not executed: ticket 4711',
-    '2026-11-21T12:00:00Z supplier, ana: pay again as ~2: r',
+    '2026-11-21T12:00:00Z supplier, ana: pay again after generation 1: r',
+    '2026-11-21T12:00:00Z eur-usd-1, ana: accepted as tde_1: still cheap',
   ]);
 });

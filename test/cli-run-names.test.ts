@@ -35,7 +35,7 @@ for (const text of [
   'a.b.c',
   'a b.c',
   'test/a.b',
-  'sandbox/a.b/pin',
+  'sandbox/a.b/plan',
   'a.b\n',
   '/a.b',
 ]) {
@@ -49,7 +49,7 @@ for (const text of [
 
 test('the workflow ids of pins and words are no runs', () => {
   assert.deepEqual(runOfWorkflowId('live/p.2026-11-21'), { policy: 'p', id: '2026-11-21' });
-  assert.equal(runOfWorkflowId('sandbox/p.2026-11-21/pin'), null);
+  assert.equal(runOfWorkflowId('sandbox/p.2026-11-21/plan'), null);
   assert.equal(runOfWorkflowId('something-else'), null);
 });
 

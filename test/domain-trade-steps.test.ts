@@ -26,6 +26,7 @@ import {
   seen,
   type Script,
 } from './support/scripts.ts';
+import { kept } from './support/instructions.ts';
 
 const IN_HAND = { id: QUOTE.id, sellAmount: '1000.00', buyAmount: '17250.00', usableUntilMs: NOW + 20_000 };
 /** A leg whose quote, good for another 20 s, this very run has asked for. */
@@ -57,9 +58,9 @@ function problemOf(step: LegStep): string | null {
 test('a fresh leg is quoted and traded without a look, in one send each', () => {
   const quoted = quote();
   assert.equal(quoted.result.kind, 'quoted');
-  assert.deepEqual(kindsOf(quoted.effects), ['read words', 'read balances', 'send quote']);
+  assert.deepEqual(kindsOf(quoted.effects), ['read instructions', 'read balances', 'send quote']);
   const traded = trade({}, quoted.result.state);
-  assert.deepEqual(kindsOf(traded.effects), ['read words', 'send trade']);
+  assert.deepEqual(kindsOf(traded.effects), ['read instructions', 'send trade']);
   assert.deepEqual(traded.effects.at(-1), {
     kind: 'send trade',
     quoteId: QUOTE.id,
@@ -100,7 +101,7 @@ for (const [why, more, state] of NOT_FRESH) {
     assert.deepEqual(kindsOf(adopted.effects), ['sweep trades']);
     assert.equal(adopted.result.kind, 'traded');
     const absent = trade({}, { ...QUOTED, ...state }, ctx);
-    assert.deepEqual(kindsOf(absent.effects), ['sweep trades', 'read words', 'send trade']);
+    assert.deepEqual(kindsOf(absent.effects), ['sweep trades', 'read instructions', 'send trade']);
     const unreadable = trade({ 'sweep trades': [UNREADABLE] }, { ...QUOTED, ...state }, ctx);
     assert.deepEqual(kindsOf(unreadable.effects), ['sweep trades']);
     assert.equal(problemOf(unreadable.result), 'LOOK_INCOMPLETE');
@@ -249,7 +250,7 @@ test('a dead quote is not sent: nothing in doubt asks for a new one, doubt waits
   const dead = { ...QUOTED, quote: { ...IN_HAND, usableUntilMs: NOW + 400 } };
   const plain = trade({}, dead);
   assert.equal(plain.result.kind, 'requote');
-  assert.deepEqual(kindsOf(plain.effects), ['read words', 'sweep trades']);
+  assert.deepEqual(kindsOf(plain.effects), ['read instructions', 'sweep trades']);
   const doubtful = trade({}, { ...DOUBTFUL, quote: dead.quote });
   assert.equal(named(doubtful.result), 'wait: doubt');
   assert.equal(trade({ 'sweep trades': [seen(TRADE)] }, dead).result.kind, 'traded');
@@ -293,7 +294,7 @@ test('a reply after which only a person can go on waits for one once the doubt i
     assert.equal(named(end.result), 'wait: person', code);
     assert.equal(problemOf(end.result), code);
     for (const { effects } of [half, end])
-      assert.ok(kindsOf(effects).every((kind) => kind === 'sweep trades' || kind === 'read words'));
+      assert.ok(kindsOf(effects).every((kind) => kind === 'sweep trades' || kind === 'read instructions'));
     // A record that appears after all stands above everything.
     assert.equal(quote({ 'sweep trades': [seen(TRADE)] }, end.result.state).result.kind, 'traded');
   }
@@ -407,18 +408,24 @@ test('a request that the service calls malformed is our bug while nothing else w
 });
 
 test('a cancelled leg is not sent; one that may have been sent is looked for until that is settled', () => {
-  const words = [[{ kind: 'cancel', by: 'me', atMs: NOW }]] as const;
-  for (const { result, effects } of [quote({ 'read words': words }), trade({ 'read words': words })]) {
+  const words = [kept({ kind: 'cancel', atMs: NOW })];
+  for (const { result, effects } of [
+    quote({ 'read instructions': words }),
+    trade({ 'read instructions': words }),
+  ]) {
     assert.equal(result.kind, 'not traded');
     assert.equal(problemOf(result), 'CANCELLED');
     assert.ok(kindsOf(effects).every((kind) => !kind.startsWith('send')));
   }
-  const doubtful = trade({ 'read words': words }, DOUBTFUL);
+  const doubtful = trade({ 'read instructions': words }, DOUBTFUL);
   assert.equal(named(doubtful.result), 'wait: doubt');
   assert.equal(doubtful.result.state.verdict?.code, 'CANCELLED');
-  assert.equal(trade({ 'read words': words, 'sweep trades': [seen(TRADE)] }, DOUBTFUL).result.kind, 'traded');
-  const taken = [[...words[0], { kind: 'go-on', by: 'me', atMs: NOW }]] as const;
-  assert.equal(trade({ 'read words': taken }).result.kind, 'traded');
+  assert.equal(
+    trade({ 'read instructions': words, 'sweep trades': [seen(TRADE)] }, DOUBTFUL).result.kind,
+    'traded',
+  );
+  const taken = [kept({ kind: 'cancel', atMs: NOW }, { kind: 'go-on', item: null, atMs: NOW })];
+  assert.equal(trade({ 'read instructions': taken }).result.kind, 'traded');
 });
 
 test('no trade leaves before its date begins or after it has ended', () => {
@@ -532,9 +539,12 @@ const NAMED_TRADES: readonly (readonly [string, Answer, boolean])[] = [
 ];
 for (const [what, answer, adopted] of NAMED_TRADES)
   test(`a person names a trade that ${what}: ${adopted ? 'adopted' : 'asked again'}`, () => {
-    const word = { kind: 'executed', item: LEG.id, recordId: 'tde_9', by: 'ana', atMs: NOW } as const;
+    const word = { kind: 'executed', item: LEG.id, recordId: 'tde_9', atMs: NOW } as const;
     for (const act of [trade, quote]) {
-      const { result, effects } = act({ 'read words': [[word]], 'fetch trade': [answer] }, DOUBTFUL);
+      const { result, effects } = act(
+        { 'read instructions': [kept(word)], 'fetch trade': [answer] },
+        DOUBTFUL,
+      );
       assert.equal(named(result), adopted ? 'traded' : 'wait: person');
       if (!adopted) assert.equal(problemOf(result), 'DECISION_UNPROVEN');
       assert.ok(!kindsOf(effects).some((kind) => kind === 'send trade' || kind === 'send quote'));

@@ -25,6 +25,7 @@ import {
   seen,
   type Script,
 } from './support/scripts.ts';
+import { kept } from './support/instructions.ts';
 
 const AMOUNT = '17250.00';
 const LATER = NOW + 60_000;
@@ -60,7 +61,7 @@ const replayed = (code: string): Answer => failed(code, { facts: { replayed: tru
 
 test('a fresh payment is sent once, without a look, under its reference', () => {
   const { result, effects } = pay();
-  assert.deepEqual(kindsOf(effects), ['read words', 'send withdrawal']);
+  assert.deepEqual(kindsOf(effects), ['read instructions', 'send withdrawal']);
   assert.deepEqual(effects.at(-1), {
     kind: 'send withdrawal',
     request: { account: PAYMENT.account, currency: 'MXN', amount: AMOUNT, reference: PAYMENT.reference },
@@ -83,10 +84,14 @@ test('a payment that this history may not know of is looked for, then sent under
   ];
   for (const [why, ctx, state] of rows) {
     const found = pay({ 'sweep withdrawals': [seen(WITHDRAWAL)] }, { ...NEW_PAYMENT, ...state }, ctx);
-    assert.deepEqual(kindsOf(found.effects), ['read words', 'sweep withdrawals'], why);
+    assert.deepEqual(kindsOf(found.effects), ['read instructions', 'sweep withdrawals'], why);
     assert.equal(found.result.kind, 'accepted', why);
     const absent = pay({}, { ...NEW_PAYMENT, ...state }, ctx);
-    assert.deepEqual(kindsOf(absent.effects), ['read words', 'sweep withdrawals', 'send withdrawal'], why);
+    assert.deepEqual(
+      kindsOf(absent.effects),
+      ['read instructions', 'sweep withdrawals', 'send withdrawal'],
+      why,
+    );
     assert.deepEqual(sentAs(absent.effects), [PAYMENT.reference], why);
     assert.equal(absent.result.kind, 'accepted', why);
   }
@@ -94,7 +99,7 @@ test('a payment that this history may not know of is looked for, then sent under
 
 test('a plan that is older than a restore takes is no reason to look for a payment', () => {
   const { effects } = pay({}, NEW_PAYMENT, context({ plan: { pinnedAtMs: NOW - 3_600_000 } }));
-  assert.deepEqual(kindsOf(effects), ['read words', 'send withdrawal']);
+  assert.deepEqual(kindsOf(effects), ['read instructions', 'send withdrawal']);
 });
 
 test('an untagged twin or an unreadable list never ends a payment; the same key again is itself a look', () => {
@@ -214,9 +219,9 @@ test('generations are walked from the first, past every standing refusal, up to 
 test('a run goes past a standing refusal once, and again only when a read shows the cause gone', () => {
   const hold = context({ plan: { shortfall: 'hold' } });
   const poor = failed('WITHDRAWAL_INSUFFICIENT_BALANCE');
-  const kept = replayed('WITHDRAWAL_INSUFFICIENT_BALANCE');
+  const again = replayed('WITHDRAWAL_INSUFFICIENT_BALANCE');
   // The first generation is refused of old, the second is refused now.
-  const first = pay({ 'send withdrawal': [kept, poor] }, NEW_PAYMENT, hold);
+  const first = pay({ 'send withdrawal': [again, poor] }, NEW_PAYMENT, hold);
   assert.equal(named(first.result), 'wait: money');
   assert.equal(first.result.state.generation, 2);
   // No money yet: nothing is sent.
@@ -226,7 +231,7 @@ test('a run goes past a standing refusal once, and again only when a read shows 
   assert.deepEqual(sentAs(waiting.effects), []);
   // Money is there: past the second, to the third.
   const there = pay(
-    { 'send withdrawal': [kept, done({ ...WITHDRAWAL, tag: null })] },
+    { 'send withdrawal': [again, done({ ...WITHDRAWAL, tag: null })] },
     first.result.state,
     hold,
   );
@@ -365,15 +370,15 @@ test('a request that the service calls malformed is our bug while nothing else w
 });
 
 test('a cancelled payment is not sent; one that may have been sent is looked for until that is settled', () => {
-  const words = [[{ kind: 'cancel', by: 'me', atMs: NOW }]] as const;
-  const fresh = pay({ 'read words': words });
+  const words = [kept({ kind: 'cancel', atMs: NOW })];
+  const fresh = pay({ 'read instructions': words });
   assert.equal(problemOf(fresh.result), 'CANCELLED');
   assert.deepEqual(sentAs(fresh.effects), []);
-  const doubtful = pay({ 'read words': words }, DOUBTFUL);
+  const doubtful = pay({ 'read instructions': words }, DOUBTFUL);
   assert.equal(named(doubtful.result), 'wait: doubt');
   assert.deepEqual(sentAs(doubtful.effects), []);
   const found = pay(
-    { 'read words': words, 'sweep withdrawals': [seen<Withdrawal>(), seen(WITHDRAWAL)] },
+    { 'read instructions': words, 'sweep withdrawals': [seen<Withdrawal>(), seen(WITHDRAWAL)] },
     DOUBTFUL,
   );
   assert.equal(found.result.kind, 'accepted');
@@ -431,7 +436,7 @@ test('a person’s word that is older than a send does not end the doubt about t
     kind: 'not executed',
     item: PAYMENT.id,
     by: 'ana',
-    evidence: 'seen',
+    why: 'seen',
     atMs: NOW - 5_000,
   } as const;
   for (const [sentAtMs, step] of [
@@ -442,7 +447,7 @@ test('a person’s word that is older than a send does not end the doubt about t
       ...DOUBTFUL,
       doubt: { lastSendMs: sentAtMs + 45_000, absentAtMs: null, sentAtMs, why: 'no answer' },
     };
-    assert.equal(named(pay({ 'read words': [[word]] }, state).result), step);
+    assert.equal(named(pay({ 'read instructions': [kept(word)] }, state).result), step);
   }
 });
 
@@ -476,7 +481,7 @@ test('a record that answered another payment of the run could not be this one', 
   assert.equal(named(result), 'not paid');
 });
 
-const NAMED = { kind: 'executed', item: PAYMENT.id, recordId: 'wtd_9', by: 'ana', atMs: NOW } as const;
+const NAMED = { kind: 'executed', item: PAYMENT.id, recordId: 'wtd_9', atMs: NOW } as const;
 const UNTAGGED: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null };
 /** What a person's naming a record comes to: the record as the service shows it, and ids that other payments have. */
 const NAMINGS: readonly (readonly [string, Answer, readonly string[], string | null])[] = [
@@ -493,9 +498,12 @@ const NAMINGS: readonly (readonly [string, Answer, readonly string[], string | n
 ];
 for (const [what, answer, otherWithdrawalIds, code] of NAMINGS)
   test(`a person names a record that ${what}: ${code === null ? 'adopted' : 'asked again'}`, () => {
-    const script = { 'read words': [[NAMED]], 'fetch withdrawal': [answer] };
+    const script = { 'read instructions': [kept(NAMED)], 'fetch withdrawal': [answer] };
     // The list shows the record too, when there is one.
-    const listed = 'kind' in answer && answer.kind === 'DONE' ? [answer.value as Withdrawal] : [];
+    const listed =
+      typeof answer === 'object' && 'kind' in answer && answer.kind === 'DONE'
+        ? [answer.value as Withdrawal]
+        : [];
     for (const look of [seen<Withdrawal>(), seen(...listed)]) {
       const { result, effects } = pay(
         { ...script, 'sweep withdrawals': [look] },

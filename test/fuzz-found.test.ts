@@ -22,6 +22,7 @@ import {
   play,
   seen,
 } from './support/scripts.ts';
+import { kept } from './support/instructions.ts';
 
 const AMOUNT = '17250.00';
 
@@ -64,10 +65,10 @@ test('a person’s decision stands before the first send too: the payment may ha
   const byHand = { ...WITHDRAWAL, tag: null };
   const decisions = [
     [{ kind: 'executed', recordId: WITHDRAWAL.id, ...said }, 'accepted'],
-    [{ kind: 'not executed', evidence: 'seen', ...said }, 'not paid'],
+    [{ kind: 'not executed', why: 'seen', ...said }, 'not paid'],
   ] as const;
   for (const [word, kind] of decisions) {
-    const script = { 'read words': [[word]], 'fetch withdrawal': [done(byHand)] };
+    const script = { 'read instructions': [kept(word)], 'fetch withdrawal': [done(byHand)] };
     const { result, effects } = play(createWithdrawalSteps(context(), PAYMENT, AMOUNT, NEW_PAYMENT), script);
     assert.equal(result.kind, kind);
     assert.ok(!kindsOf(effects).includes('send withdrawal'));
@@ -104,8 +105,8 @@ test('nothing more is sent once a reply has told that the clocks are apart', () 
     next = steps.next(
       kind === 'send withdrawal'
         ? failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED', { facts: { replayed: true } })
-        : kind === 'read words'
-          ? []
+        : kind === 'read instructions'
+          ? kept()
           : seen<Withdrawal>(),
     );
   }
@@ -132,7 +133,7 @@ test('by a clock that is wrong no doubt is ever over', () => {
       assert.equal(result.kind === 'wait' && result.wait.problem.code === 'CLOCK_SKEW', waits);
       assert.ok(!waits || !kindsOf(effects).includes('send trade'));
     }
-    const cancelled = { 'read words': [[{ kind: 'cancel', by: 'ana', atMs: NOW }]] } as const;
+    const cancelled = { 'read instructions': [kept({ kind: 'cancel', atMs: NOW })] };
     const payment = { ...NEW_PAYMENT, ...known, openedIn: 'run-1' };
     const { result } = play(createWithdrawalSteps(ctx, PAYMENT, AMOUNT, payment), cancelled);
     assert.equal(result.kind, waits ? 'wait' : 'not paid');
@@ -162,7 +163,7 @@ test('a trade that a person names is found in the list where its own answer is n
   const word = { kind: 'executed', item: LEG.id, by: 'ana', recordId: TRADE.id, atMs: NOW } as const;
   const byHand = { ...TRADE, clientReferenceId: null, quoteId: 'qte_x' };
   const ctx = context({ attempt: { runId: 'run-2' } });
-  const script = { 'read words': [[word]], 'fetch trade': [NO_ANSWER] };
+  const script = { 'read instructions': [kept(word)], 'fetch trade': [NO_ANSWER] };
   const found = play(requestQuoteSteps(ctx, LEG, NEW_LEG), {
     ...script,
     'sweep trades': [seen<Trade>(), seen<Trade>(byHand)],
@@ -199,15 +200,14 @@ test('a run whose trade never settles is not completed', () => {
 });
 
 test('what a person has said of a payment judges no record that is newer than the word', () => {
-  const said = (atMs: number) =>
-    ({ kind: 'not executed', item: PAYMENT.id, by: 'ana', evidence: 'the bank says so', atMs }) as const;
+  const said = (atMs: number) => ({ kind: 'not executed', item: PAYMENT.id, atMs }) as const;
   const untagged = { ...WITHDRAWAL, tag: null };
   const bookedAtMs = Date.parse(untagged.createdAt);
   // A reset has forgotten the send that came after the word.
   const ctx = context({ attempt: { runId: 'run-2' }, nowMs: () => bookedAtMs + 60_000 });
   const stepOf = (atMs: number, ...records: readonly Withdrawal[]) =>
     play(createWithdrawalSteps(ctx, PAYMENT, '17250.00', NEW_PAYMENT), {
-      'read words': [[said(atMs)]],
+      'read instructions': [kept(said(atMs))],
       'sweep withdrawals': [seen(...records)],
     }).result;
   const before = stepOf(bookedAtMs - 1, untagged);

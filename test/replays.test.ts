@@ -19,23 +19,23 @@ test('there are twenty incompatible edits and more, each with a name, a sentence
 });
 
 test('an edit counts only when replay notices it: others are told by name, as is one that fits nothing', async () => {
-  const incompatible = (await readEdits()).find(({ name }) => name === 'pin-observes-twice');
+  const incompatible = (await readEdits()).find(({ name }) => name === 'plan-observes-twice');
   assert.ok(incompatible !== undefined);
   const kept = (replace: string, by: string) => [
-    { file: 'workflows/words.ts', inside: 'KEPT_MS', replace, by },
+    { file: 'workflows/instructions.ts', inside: 'KEPT_MS', replace, by },
   ];
   const harmless = {
-    name: 'words-kept-longer',
+    name: 'instructions-kept-longer',
     what: 'A timer of another length.',
     change: kept('90', '91'),
   };
-  const broken = { name: 'words-unreadable', what: 'Half a line.', change: kept('90', '(') };
-  const stale = { name: 'words-gone', what: 'What is not there.', change: kept('no such thing', '') };
+  const broken = { name: 'instructions-unreadable', what: 'Half a line.', change: kept('90', '(') };
+  const stale = { name: 'instructions-gone', what: 'What is not there.', change: kept('no such thing', '') };
   const outcome = await replays({ edits: [incompatible, harmless, broken, stale] });
   assert.deepEqual([outcome.edits, outcome.detected], [4, 1]);
   const told = outcome.failures.toSorted().map((line) => line.split(':')[0]);
   assert.equal(told.length, 3);
-  assert.match(told[0] ?? '', /^Defect 'words-gone' does not fit workflows\/words\.ts/);
-  assert.match(told[1] ?? '', /^words-kept-longer is NOT NOTICED/);
-  assert.match(told[2] ?? '', /^words-unreadable cannot be judged/);
+  assert.match(told[0] ?? '', /^Defect 'instructions-gone' does not fit workflows\/instructions\.ts/);
+  assert.match(told[1] ?? '', /^instructions-kept-longer is NOT NOTICED/);
+  assert.match(told[2] ?? '', /^instructions-unreadable cannot be judged/);
 });

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import type { Report } from '../domain/report.ts';
 import type { Plan } from '../domain/plan.ts';
-import { PIN_TYPE, pinIdOf } from '../workflows/names.ts';
+import { PLAN_TYPE, planIdOf } from '../workflows/names.ts';
 import { uniqueName } from './support/dev-server.ts';
 import { convertPolicy, type PolicyParts } from './support/policies.ts';
 import { resetPoints, resetTo } from './support/resets.ts';
@@ -188,7 +188,7 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
     test('a pin that is reset, or started again with another policy, returns the first plan', async () => {
       const run = await started();
       const first = await run.report();
-      const pinId = pinIdOf('SANDBOX', run.name);
+      const pinId = planIdOf('SANDBOX', run.name);
       const { client } = stage.temporal;
       const pin = client.workflow.getHandle(pinId);
       const plan = (await pin.result()) as Plan;
@@ -196,7 +196,7 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
       assert.ok(point !== undefined);
       await resetTo(stage.temporal, { workflowId: pinId, runId: (await pin.describe()).runId }, point);
       assert.deepEqual(await client.workflow.getHandle(pinId).result(), plan);
-      await client.workflow.start(PIN_TYPE, {
+      await client.workflow.start(PLAN_TYPE, {
         workflowId: pinId,
         taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
         args: [{ ...run.input, ...changed(run.input.policyText), forRun: 'another' }],

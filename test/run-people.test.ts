@@ -9,8 +9,8 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Report } from '../domain/report.ts';
-import { isCancelled } from '../domain/words.ts';
-import { readWords, recordWord } from '../operations/words.ts';
+import { isCancelled } from '../domain/instructions.ts';
+import { readInstructions, recordInstruction } from '../operations/instructions.ts';
 import type { FaultEffect } from '../sandbox/server.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { SOME_SERVICES, type Service } from './resets/sweep.ts';
@@ -25,6 +25,7 @@ import { uniqueName } from './support/dev-server.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './support/policies.ts';
 import { resetPoints, resetTo } from './support/resets.ts';
 import { openStage, type Run, type Stage } from './support/stage.ts';
+import { said } from './support/instructions.ts';
 
 /** Nearly all of the time is waiting: for a lost worker to be missed, for a freeze to last, for doubt to end. */
 const AT_ONCE = { concurrency: 10 };
@@ -213,7 +214,8 @@ async function untilCancelIsKept({ stage }: Place, run: Run): Promise<void> {
   const { client } = stage.temporal;
   for (const giveUpAtMs = Date.now() + KEPT_WITHIN_MS; Date.now() < giveUpAtMs;) {
     // oxlint-disable-next-line no-await-in-loop -- one look after the other
-    if (isCancelled(await readWords({ client, mode: 'SANDBOX', run: run.name }))) return;
+    const kept = await readInstructions({ client, mode: 'SANDBOX', run: run.name });
+    if (isCancelled(kept.instructions)) return;
     // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody
     await delay(150);
   }
@@ -236,14 +238,10 @@ async function nameRecord({ stage, service }: Place, run: Run, item: string): Pr
   assert.ok(record !== undefined && others.length === 0);
   const { client } = stage.temporal;
   const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-  const word = {
-    kind: 'executed',
-    by: 'ana',
-    atMs: Date.now(),
-    item,
-    recordId: String(record['id']),
-  } as const;
-  await recordWord({ client, taskQueue, mode: 'SANDBOX', run: run.name }, word);
+  await recordInstruction(
+    { client, taskQueue, mode: 'SANDBOX', run: run.name },
+    said({ kind: 'executed', item, recordId: String(record['id']) }),
+  );
 }
 
 /** Of a cancelled run: what was under way is told as the ledger has it, and nothing else was sent. */

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import type { WorkflowHandle } from '@temporalio/client';
-import { pinIdOf, wordsIdOf } from '../workflows/names.ts';
+import { planIdOf, instructionsIdOf } from '../workflows/names.ts';
 import { MXN_ACCOUNT, convertPolicy } from './support/policies.ts';
 import { openServiceProxy, type Credentials } from './support/proxy.ts';
 import { assertDoneOnce, openStage, type Run } from './support/stage.ts';
@@ -124,10 +124,10 @@ test('the key, tokens, signatures and beneficiaries are in no history, log, repo
     ['COMPLETED', 'COMPLETED', 'PARTIAL', 'PARTIAL', 'FAILED', 'CANCELLED'],
   );
   const { client } = stage.temporal;
-  const words = client.workflow.getHandle(wordsIdOf('SANDBOX', cancelled.name));
+  const words = client.workflow.getHandle(instructionsIdOf('SANDBOX', cancelled.name));
   await words.terminate();
   const handles = [
-    ...runs.flatMap((run) => [run.handle, client.workflow.getHandle(pinIdOf('SANDBOX', run.name))]),
+    ...runs.flatMap((run) => [run.handle, client.workflow.getHandle(planIdOf('SANDBOX', run.name))]),
     words,
   ];
   const kept = (await Promise.all(handles.map(keptOf))).join('\n');

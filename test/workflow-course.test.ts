@@ -53,7 +53,7 @@ function ports(more: Partial<Ports>): Ports {
       evidence: [],
     }),
     awaitWithdrawals: () => assert.fail('Nothing was accepted.'),
-    recordWord: () => Promise.reject(new Error('The word is there already.')),
+    recordInstruction: () => Promise.reject(new Error('The word is there already.')),
     awaitSettlement: () => ({
       settled: Promise.resolve({ kind: 'cancelled' }),
       giveUp: () => assert.fail('The poll has ended by itself.'),
@@ -241,11 +241,11 @@ test('a plan that was made from another text of the policy is not carried out', 
   await assert.rejects(() => new Course(INPUT, state, world).complete(), { code: 'POLICY_CHANGED' });
 });
 
-test('a cancel by Temporal’s own button is kept as a word, once, before anything is sent', async () => {
+test('a cancel by Temporal’s own button is kept as an instruction, once, before anything is sent', async () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   const kept: string[] = [];
   const world = ports({
-    recordWord: async ({ word }) => void kept.push(word.kind),
+    recordInstruction: async ({ instruction }) => void kept.push(instruction.kind),
     requestQuote: async () => {
       kept.push('quote');
       return { step: { kind: 'traded', state: NEW_LEG, traded: TRADED }, evidence: [] };

@@ -7,10 +7,10 @@ import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { machineClock, type Clock } from '../activities/deps.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
-import { readFirstPlan, readPin, readResult, startPin } from '../operations/pins.ts';
-import { readWords, recordWord } from '../operations/words.ts';
+import { readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
+import { noteFacts, readInstructions, recordInstruction } from '../operations/instructions.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
-import { pinIdOf } from '../workflows/names.ts';
+import { planIdOf } from '../workflows/names.ts';
 import { createClient, type Settings } from './config.ts';
 import { connectTemporal, connectWorker, registerSearchAttributes } from './temporal.ts';
 
@@ -65,15 +65,16 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       clock: options.clock ?? machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       reached: options.reached ?? (() => {}),
-      words: {
-        read: (mode, run) => readWords({ client, mode, run }),
-        record: (mode, run, word) => recordWord({ client, taskQueue, mode, run }, word),
+      instructions: {
+        read: (mode, run) => readInstructions({ client, mode, run }),
+        record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
+        note: (mode, run, facts) => noteFacts({ client, taskQueue, mode, run }, facts),
       },
-      pins: {
-        start: (input) => startPin(client, taskQueue, input),
-        read: (mode, run, patienceMs) => readPin(client, mode, run, patienceMs),
+      plans: {
+        start: (input) => startPlan(client, taskQueue, input),
+        read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),
         readEarlier: async (mode, run, runId) =>
-          (await readResult(client, pinIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
+          (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
       },
     }),
     ...(options.identity !== undefined && { identity: options.identity }),

@@ -9,9 +9,9 @@ import type { RunName } from '../domain/references.ts';
 import type { Evidence } from '../domain/report.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
 import type { LegState, LegStep } from '../domain/trade-steps.ts';
-import type { Word } from '../domain/words.ts';
+import type { Instruction } from '../domain/instructions.ts';
 import type { PaymentState, PaymentStep } from '../domain/withdrawal-steps.ts';
-import type { ObserveInput, PinInput, PinState } from './names.ts';
+import type { ObserveInput, PlanInput, PlanState } from './names.ts';
 
 /** The plan without its items, as every call needs it. */
 export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy'>;
@@ -107,25 +107,30 @@ export type Observed =
       readonly decimals: Readonly<Record<string, number>>;
       readonly observation: Observation;
     }
-  /** An earlier completed pin of the same id: its plan counts for ever. */
+  /** An earlier completed `plan` of the same id: its plan counts for ever. */
   | { readonly kind: 'pinned'; readonly plan: Plan }
   | { readonly kind: 'wait'; readonly wait: Wait }
   /** The policy or its files cannot be read: no plan, nothing sent. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
-/** `cancelled`: while there was no plan, by a word that no reset loses, though the history may know nothing of it. */
-export type PlanAnswer = PinState | { readonly kind: 'cancelled' };
+/** `cancelled`: while there was no plan, by an instruction that no reset loses, though the history may know nothing of it. */
+export type PlanAnswer = PlanState | { readonly kind: 'cancelled' };
 
 export interface Activities {
-  /** For `run`: starts or finds the run's pin and reads its plan. */
-  readPlan(input: PinInput): Promise<PlanAnswer>;
-  /** For `pin`: reads policy and service. */
+  /** For `run`: starts or finds the run's plan and reads it. */
+  readPlan(input: PlanInput): Promise<PlanAnswer>;
+  /** For `plan`: reads policy and service. */
   observe(input: ObserveInput): Promise<Observed>;
   requestQuote(call: LegCall): Promise<LegAnswer>;
   executeTrade(call: LegCall): Promise<LegAnswer>;
   awaitSettlement(call: SettlementCall): Promise<Settlement>;
   createWithdrawals(call: PaymentsCall): Promise<PaymentsAnswer>;
   awaitWithdrawals(call: WithdrawalsCall): Promise<WithdrawalsAnswer>;
-  /** Keeps a word outside the run's history, as the command line does. */
-  recordWord(call: { readonly mode: Mode; readonly run: RunName; readonly word: Word }): Promise<void>;
+  /** Keeps an instruction outside the run's history, as the command line does. */
+  recordInstruction(call: {
+    readonly mode: Mode;
+    readonly run: RunName;
+    /** Its id is the Temporal run's: pressed again in another one, it is said again. */
+    readonly instruction: Omit<Extract<Instruction, { kind: 'cancel' }>, 'id'>;
+  }): Promise<void>;
 }

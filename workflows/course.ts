@@ -34,12 +34,12 @@ import {
   type WithdrawalsAnswer,
   type WithdrawalsCall,
 } from './calls.ts';
-import type { PinInput, Progress, RunInput } from './names.ts';
+import type { PlanInput, Progress, RunInput } from './names.ts';
 
 /** Everything that a course awaits or asks of the world: the activities, durable waits, the run's own facts. */
 export type Ports = Pick<
   Activities,
-  'readPlan' | 'requestQuote' | 'executeTrade' | 'createWithdrawals' | 'recordWord'
+  'readPlan' | 'requestQuote' | 'executeTrade' | 'createWithdrawals' | 'recordInstruction'
 > & {
   /** Polls that may be given up. */
   awaitWithdrawals(call: WithdrawalsCall): {
@@ -163,12 +163,12 @@ export class Course {
     await Promise.all([this.pay(plan), this.track(plan)]);
   }
 
-  /** The plan that counts: the first completed result of this run's pin. */
+  /** The plan that counts: the first completed result of this run's `plan`. */
   async readPlan(): Promise<Plan> {
-    const pinInput: PinInput = { ...this.input, forRun: this.ports.originalRunId };
+    const planInput: PlanInput = { ...this.input, forRun: this.ports.originalRunId };
     for (;;) {
       this.leaveLongHistory();
-      const answer = await this.ports.readPlan(pinInput);
+      const answer = await this.ports.readPlan(planInput);
       switch (answer.kind) {
         case 'plan':
           return samePolicy(this.input, answer.plan);
@@ -467,10 +467,10 @@ export class Course {
   async recordCancel(): Promise<void> {
     if (!this.state.cancelled) return;
     const { mode, run } = this.input;
-    this.#cancelKept ??= this.ports.recordWord({
+    this.#cancelKept ??= this.ports.recordInstruction({
       mode,
       run,
-      word: { kind: 'cancel', by: 'Temporal', atMs: this.ports.nowMs() },
+      instruction: { kind: 'cancel', by: 'Temporal', why: 'Cancel was pressed' },
     });
     await this.#cancelKept;
   }

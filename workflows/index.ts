@@ -1,4 +1,4 @@
 /** Every workflow that a worker of Cambist runs. */
-export { pin } from './pin.ts';
+export { instructions } from './instructions.ts';
+export { plan } from './plan.ts';
 export { run } from './run.ts';
-export { words } from './words.ts';

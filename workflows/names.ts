@@ -9,23 +9,23 @@ import { workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Report, Waiting } from '../domain/report.ts';
 import type { Problem } from '../domain/stepper.ts';
-import type { Word } from '../domain/words.ts';
+import type { Fact, Kept, Recorded } from '../domain/instructions.ts';
 
 export const DEFAULT_TASK_QUEUE = 'cambist';
 
 /** Workflow types as they stand in the Temporal UI. */
 export const RUN_TYPE = 'run';
-export const PIN_TYPE = 'pin';
-export const WORDS_TYPE = 'words';
+export const PLAN_TYPE = 'plan';
+export const INSTRUCTIONS_TYPE = 'instructions';
 
-/** Id of the small workflow that fixes the plan of a run. */
-export function pinIdOf(mode: Mode, run: RunName): string {
-  return `${workflowIdOf(mode, run)}/pin`;
+/** Id of the small workflow that makes the plan of a run. */
+export function planIdOf(mode: Mode, run: RunName): string {
+  return `${workflowIdOf(mode, run)}/plan`;
 }
 
-/** Id of the workflow that keeps people's words about a run, outside the run's own history. */
-export function wordsIdOf(mode: Mode, run: RunName): string {
-  return `${workflowIdOf(mode, run)}/words`;
+/** Id of the workflow that keeps what people said about a run, outside the run's own history. */
+export function instructionsIdOf(mode: Mode, run: RunName): string {
+  return `${workflowIdOf(mode, run)}/instructions`;
 }
 
 export const policyAttribute = defineSearchAttributeKey('CambistPolicy', SearchAttributeType.KEYWORD);
@@ -48,14 +48,14 @@ export type RunInput = {
   readonly files: Readonly<Record<string, string>>;
 };
 
-/** What `pin` is started with. `forRun` is the `originalExecutionRunId` of the run that asks; it identifies no money. */
-export type PinInput = RunInput & { readonly forRun: string };
+/** What `plan` is started with. `forRun` is the `originalExecutionRunId` of the run that asks; it identifies no money. */
+export type PlanInput = RunInput & { readonly forRun: string };
 
-/** What `observe` is called with: the pin's input and its own `originalExecutionRunId`, which finds the first result after a reset. */
-export type ObserveInput = PinInput & { readonly originalPinRunId: string };
+/** What `observe` is called with: the plan workflow's input and its own `originalExecutionRunId`, which finds the first result after a reset. */
+export type ObserveInput = PlanInput & { readonly originalPlanRunId: string };
 
-/** Where a pin stands: the plan, a refusal, or what it waits for (null: it is at work). */
-export type PinState =
+/** Where the making of a plan stands: the plan, a refusal, or what it waits for (null: it is at work). */
+export type PlanState =
   | { readonly kind: 'plan'; readonly plan: Plan }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
   | { readonly kind: 'waiting'; readonly waiting: Waiting | null };
@@ -79,5 +79,6 @@ export const wakeSignal = defineSignal('wake');
 
 export const waitingQuery = defineQuery<Waiting | null>('waiting');
 
-export const wordsQuery = defineQuery<readonly Word[]>('words');
-export const recordWordUpdate = defineUpdate<void, [Word]>('recordWord');
+export const instructionsQuery = defineQuery<Kept>('kept');
+export const recordInstructionUpdate = defineUpdate<void, [Recorded]>('record');
+export const noteFactsUpdate = defineUpdate<void, [readonly Fact[]]>('note');

@@ -67,7 +67,7 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
       return { answer: scope.run(() => polls.awaitWithdrawals(call)), giveUp: () => scope.cancel() };
     },
     // A cancel is what brings this about: it must not cancel it as well.
-    recordWord: (call) => CancellationScope.nonCancellable(() => reads.recordWord(call)),
+    recordInstruction: (call) => CancellationScope.nonCancellable(() => reads.recordInstruction(call)),
     awaitSettlement: (call) => {
       const scope = new CancellationScope();
       return { settled: scope.run(() => polls.awaitSettlement(call)), giveUp: () => scope.cancel() };

@@ -13,11 +13,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Report } from '../../domain/report.ts';
-import { recordWord } from '../../operations/words.ts';
+import { recordInstruction } from '../../operations/instructions.ts';
 import { generateKey } from '../../sandbox/keys.ts';
 import { startSandbox, type Sandbox } from '../../sandbox/server.ts';
 import { connectTemporal, type Temporal } from '../../worker/temporal.ts';
-import { pinIdOf, reportQuery, wakeSignal } from '../../workflows/names.ts';
+import { planIdOf, reportQuery, wakeSignal } from '../../workflows/names.ts';
 import type { Plan } from '../../domain/plan.ts';
 import type { Draft } from '../resets/copies.ts';
 import { RATES } from '../resets/samples.ts';
@@ -36,6 +36,7 @@ import { attempt, crowd, startRun, type Crowd, type Place } from './crowd.ts';
 import { stormFaults } from './faults.ts';
 import { ServerProcess, WorkerProcess } from './processes.ts';
 import { weather, type Harm } from './weather.ts';
+import { randomUUID } from 'node:crypto';
 
 export type ChaosOptions = {
   readonly seed: number;
@@ -355,7 +356,7 @@ class Calm {
   async #wake({ workflowId, run }: Draft): Promise<void> {
     const { workflow } = this.#scene.temporal.client;
     await attempt(this.#scene, () => workflow.getHandle(workflowId).signal(wakeSignal));
-    await attempt(this.#scene, () => workflow.getHandle(pinIdOf('SANDBOX', run)).signal(wakeSignal));
+    await attempt(this.#scene, () => workflow.getHandle(planIdOf('SANDBOX', run)).signal(wakeSignal));
   }
 
   /** A person who has looked at the service says what was executed and what was not. */
@@ -366,15 +367,15 @@ class Calm {
     for (const item of [...report.legs, ...report.payments]) {
       if (item.outcome !== 'NEEDS_HUMAN') continue;
       const record = [...trades, ...withdrawals].find((row) => isRecordOf(`${draft.name}.${item.id}`, row));
-      const said = { by: 'chaos', atMs: Date.now(), item: item.id };
+      const by = { id: randomUUID(), by: 'chaos', item: item.id };
       const { temporal } = this.#scene;
       this.decisions += 1;
       this.#tell(`a person decides about ${draft.name}, ${item.id}: ${JSON.stringify(report.problems)}`);
-      await recordWord(
+      await recordInstruction(
         { client: temporal.client, taskQueue: TASK_QUEUE, mode: 'SANDBOX', run: draft.run },
         record === undefined
-          ? { ...said, kind: 'not executed', evidence: 'the ledger shows nothing' }
-          : { ...said, kind: 'executed', recordId: String(record['id']) },
+          ? { ...by, kind: 'not executed', why: 'the ledger shows nothing' }
+          : { ...by, kind: 'executed', recordId: String(record['id']), why: 'the ledger shows it' },
       );
       await this.#wake(draft);
     }
@@ -393,7 +394,7 @@ class Calm {
 
   async #plan({ run }: Draft): Promise<Plan | null> {
     try {
-      const pin = this.#scene.temporal.client.workflow.getHandle(pinIdOf('SANDBOX', run));
+      const pin = this.#scene.temporal.client.workflow.getHandle(planIdOf('SANDBOX', run));
       return (await pin.result()) as Plan;
     } catch {
       // It was refused: nothing was to be done.

@@ -142,7 +142,7 @@ const readFaults = oneOf<readonly ReadFault[]>(
 );
 
 const EFFECTS = [
-  ...['read words', 'read balances', 'send quote', 'send trade', 'send withdrawal'],
+  ...['read instructions', 'read balances', 'send quote', 'send trade', 'send withdrawal'],
   ...['sweep trades', 'sweep withdrawals', 'fetch trade', 'fetch withdrawal'],
 ];
 /** Wherever an attempt can be struck. */
@@ -213,7 +213,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
       takesMs: of(5 * MINUTE, 20 * MINUTE, 6 * HOUR),
     }),
   ],
-  [3, fc.record({ kind: fc.constant('cancel' as const), how: of('both', 'word', 'button') })],
+  [3, fc.record({ kind: fc.constant('cancel' as const), how: of('both', 'command', 'button') })],
   [4, fc.constant({ kind: 'go on' })],
   [
     3,

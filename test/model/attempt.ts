@@ -18,7 +18,7 @@ import type { World } from './world.ts';
 
 /** An attempt that comes to a worker later than this asks whether it still counts (`activities/driver.ts`). */
 const PROMPT_MS = 5_000;
-const WORDS_MS = 10;
+const INSTRUCTIONS_MS = 10;
 
 type Call = LegCall | PaymentsCall;
 type Step = LegStep | PaymentStep;
@@ -145,11 +145,17 @@ export class Attempt {
     };
     const { readMs } = world.service.settings;
     switch (effect.kind) {
-      case 'read words':
-        world.agenda.after(WORDS_MS, () => {
-          // Words are kept in Temporal: without it this attempt fails, and nobody hears of that.
+      case 'read instructions':
+        world.agenda.after(INSTRUCTIONS_MS, () => {
+          // They are kept in Temporal: without it this attempt fails, and nobody hears of that.
           if (world.temporal.isAway()) this.isDead = true;
-          else answer(world.temporal.words.map(({ word }) => word));
+          else answer(world.temporal.kept);
+        });
+        return;
+      case 'note facts':
+        world.agenda.after(INSTRUCTIONS_MS, () => {
+          if (!world.temporal.isAway()) world.temporal.note(effect.facts);
+          answer(!world.temporal.isAway());
         });
         return;
       case 'read balances':
@@ -255,9 +261,11 @@ export class Attempt {
 }
 
 function shortOf(answer: Answer): string {
+  if (typeof answer === 'boolean') return answer ? 'kept' : 'not kept';
   if ('complete' in answer)
     return `${answer.complete ? '' : 'incomplete, '}${answer.records.map((record) => `${record.id} ${record.status}`).join(', ') || 'nothing'}`;
-  if (!('kind' in answer)) return answer.map((word) => word.kind).join(', ') || 'no words';
+  if ('instructions' in answer)
+    return answer.instructions.map(({ kind }) => kind).join(', ') || 'nothing said';
   switch (answer.kind) {
     case 'DONE':
       return `done${answer.facts.replayed === true ? ', replayed' : ''} ${'id' in answer.value ? answer.value.id : ''}`;

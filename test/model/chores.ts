@@ -17,16 +17,17 @@ import {
   type Problem,
   type Wait,
 } from '../../domain/stepper.ts';
-import { isCancelled, type Word } from '../../domain/words.ts';
+import { isCancelled } from '../../domain/instructions.ts';
 import { fencesOf } from '../../language/business-date.ts';
 import type {
+  Activities,
   PlanHead,
   Settlement,
   SettlementCall,
   WithdrawalsAnswer,
   WithdrawalsCall,
 } from '../../workflows/calls.ts';
-import type { PinInput, PinState, RunInput } from '../../workflows/names.ts';
+import type { PlanInput, PlanState, RunInput } from '../../workflows/names.ts';
 import type { PolicySettings } from './schedule.ts';
 import type { Activity, Pin } from './temporal.ts';
 import type { World } from './world.ts';
@@ -66,12 +67,12 @@ export class Chores {
 
   /** Does what a run has asked for, when there is a worker. */
   take(activity: Activity): void {
-    const { temporal, agenda } = this.#world;
+    const { temporal } = this.#world;
     if (activity.name === 'readPlan') temporal.whenUp(20, () => this.#readPlan(activity));
-    else if (activity.name === 'recordWord')
+    else if (activity.name === 'recordInstruction')
       temporal.whenUp(20, () => {
-        const { word } = activity.args as { word: Word };
-        temporal.words.push({ word, atMs: agenda.nowMs });
+        const { instruction } = activity.args as Parameters<Activities['recordInstruction']>[0];
+        temporal.keep({ ...instruction, id: `${instruction.kind}-${activity.execution.runId}` });
         return temporal.complete(activity, undefined);
       });
     else temporal.whenUp(50, () => this.#poll(activity));
@@ -89,13 +90,13 @@ export class Chores {
     const { temporal, agenda } = this.#world;
     if (!temporal.isOpen(activity)) return;
     if (temporal.pin === null || temporal.pin.refused !== null) {
-      const { forRun } = activity.args as PinInput;
+      const { forRun } = activity.args as PlanInput;
       temporal.pin = { forRun, startedAtMs: agenda.nowMs, plan: null, refused: null, endedAtMs: null };
       this.makePin(temporal.pin);
     }
     const answer = (isLate: boolean): Promise<void> | void => {
       const state = stateOf(temporal.pin, isLate);
-      const cancelled = isCancelled(temporal.words.map(({ word }) => word));
+      const cancelled = isCancelled(temporal.kept.instructions);
       if (state !== null) return temporal.complete(activity, { ...state, cancelled });
       temporal.whenUp(PATIENCE_MS, () => answer(true));
     };
@@ -216,7 +217,7 @@ export class Chores {
 }
 
 /** Where a pin stands for somebody who asks; null: ask again a little later. */
-function stateOf(pin: Pin | null, isLate: boolean): PinState | null {
+function stateOf(pin: Pin | null, isLate: boolean): PlanState | null {
   if (pin?.plan) return { kind: 'plan', plan: pin.plan };
   if (pin?.refused) return { kind: 'refused', problems: pin.refused };
   return pin === null || isLate ? { kind: 'waiting', waiting: null } : null;

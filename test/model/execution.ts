@@ -38,7 +38,7 @@ export type ActivityName =
   | 'createWithdrawals'
   | 'awaitSettlement'
   | 'awaitWithdrawals'
-  | 'recordWord';
+  | 'recordInstruction';
 
 /** How a run stands in Temporal. */
 type Standing = 'open' | 'ended' | 'refused' | 'broken' | 'terminated' | 'continued';
@@ -192,7 +192,7 @@ export class Execution {
       requestQuote: activity('requestQuote'),
       executeTrade: activity('executeTrade'),
       createWithdrawals: activity('createWithdrawals'),
-      recordWord: activity('recordWord'),
+      recordInstruction: activity('recordInstruction'),
       awaitWithdrawals: (call) => {
         const { result, giveUp } = this.#ask<WithdrawalsAnswer>('awaitWithdrawals', call);
         return { answer: result, giveUp };

@@ -8,7 +8,7 @@ import type { Movement, Write } from './service.ts';
 import { isFailed } from './service.ts';
 import { RunRefused } from '../../workflows/course.ts';
 import type { Execution } from './execution.ts';
-import type { KeptWord } from './temporal.ts';
+import type { KeptInstruction } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
 import type { World } from './world.ts';
 
@@ -25,7 +25,8 @@ const MOST_BOUGHT = '17300';
 const PAUSES =
   /^(AUTH_|SANDBOX_|INVALID_|MISSING_|ROUTE_|IDEMPOTENCY_KEY|FEATURE_|CREDENTIALS_|CLOCK_|API_KEY_)|_DISABLED|_NOT_ENABLED/;
 
-type Rule = 'M1' | 'M2' | 'M3' | 'M4' | 'M5' | 'M7' | 'M8' | 'replay' | 'words' | 'fence' | 'clock' | 'model';
+type Rule =
+  'M1' | 'M2' | 'M3' | 'M4' | 'M5' | 'M7' | 'M8' | 'replay' | 'instructions' | 'fence' | 'clock' | 'model';
 
 export class Oracle {
   readonly violations: string[] = [];
@@ -74,22 +75,22 @@ export class Oracle {
     this.#noNewKey(write, attempt);
   }
 
-  /** The fence that a person's last word gave to a payment; null when nobody did. */
+  /** The window that the last instruction to pay again gave to a payment; null when nobody gave one. */
   #lastFenceOf(item: string): number | null {
-    const { words } = this.#world.temporal;
-    const opened = words.findLast(({ word }) => word.kind === 'pay again' && word.item === item);
-    return opened?.word.kind === 'pay again' ? opened.word.fenceUntilMs : null;
+    const { instructions } = this.#world.temporal.kept;
+    const opened = instructions.findLast((said) => said.kind === 'pay again' && said.item === item);
+    return opened === undefined ? null : Date.parse(`${opened.date}T00:00:00Z`) + 5.5 * 86_400_000;
   }
 
-  /** Step 1: an attempt heeds the words that were said before it began, unless they were taken back meanwhile. */
+  /** Step 1: an attempt heeds the instructions that were said before it began, unless they were taken back meanwhile. */
   #wanted(write: Write, attempt: Attempt): void {
-    const { words } = this.#world.temporal;
-    const then = standingOf(words, write.item, attempt.beganAtMs);
-    const now = standingOf(words, write.item, Infinity);
+    const { instructions } = this.#world.temporal.kept;
+    const then = standingOf(instructions, write.item, attempt.beganAtMs);
+    const now = standingOf(instructions, write.item, Infinity);
     if (then.cancelled && now.cancelled)
-      this.broken('words', `${write.step} of ${write.item} sent although the run was cancelled`);
+      this.broken('instructions', `${write.step} of ${write.item} sent although the run was cancelled`);
     if (then.decided && now.decided)
-      this.broken('words', `${write.step} of ${write.item} sent although a person has decided it`);
+      this.broken('instructions', `${write.step} of ${write.item} sent although a person has decided it`);
   }
 
   #isText(amount: unknown): void {
@@ -149,13 +150,13 @@ export class Oracle {
     for (const other of this.#movementsOf(write.item)) {
       if (other === movement || other.kind !== 'withdrawal') continue;
       const otherReference = other.send.write.step === 'withdrawal' ? other.send.write.request.reference : '';
-      const opened = [...temporal.words, ...temporal.lostWords].some(
-        ({ word, atMs }) =>
-          word.kind === 'pay again' &&
-          word.item === write.item &&
-          word.generation <= generationIn(reference) &&
+      const opened = [...temporal.kept.instructions, ...temporal.lost].some(
+        (said) =>
+          said.kind === 'pay again' &&
+          said.item === write.item &&
+          said.follows < generationIn(reference) &&
           other.failedAtMs !== null &&
-          atMs >= other.failedAtMs,
+          said.keptAtMs >= other.failedAtMs,
       );
       // Two API keys and a booking later than the design assumes: outside the rules.
       const isBeyond = movement.send.beyond || other.send.beyond;
@@ -211,9 +212,9 @@ export class Oracle {
   #noteSwapped({ payment, accepted }: PaymentRecord): void {
     const { temporal, service } = this.#world;
     const owner = service.ledger.find(({ record }) => record.id === accepted?.withdrawalId)?.send.write.item;
-    const isNamed = [...temporal.words, ...temporal.lostWords].some(
-      ({ word }) =>
-        word.kind === 'executed' && word.item === payment.id && word.recordId === accepted?.withdrawalId,
+    const isNamed = [...temporal.kept.instructions, ...temporal.lost].some(
+      (said) =>
+        said.kind === 'executed' && said.item === payment.id && said.recordId === accepted?.withdrawalId,
     );
     if (owner === undefined || owner === payment.id || !isNamed) return;
     this.misled.add(payment.id);
@@ -256,18 +257,18 @@ export class Oracle {
 
 /** What people have said of one item, counted here once more. */
 function standingOf(
-  words: readonly KeptWord[],
+  instructions: readonly KeptInstruction[],
   item: string,
   beforeMs: number,
 ): { cancelled: boolean; decided: boolean } {
   let cancelled = false;
   let decided = false;
-  for (const { word, atMs } of words) {
-    if (atMs >= beforeMs) continue;
-    if (word.kind === 'cancel') cancelled = true;
-    if (word.kind === 'go-on') cancelled = false;
-    if ((word.kind === 'executed' || word.kind === 'not executed') && word.item === item) decided = true;
-    if (word.kind === 'pay again' && word.item === item) decided = false;
+  for (const said of instructions) {
+    if (said.keptAtMs >= beforeMs) continue;
+    if (said.kind === 'cancel') cancelled = true;
+    if (said.kind === 'go-on' && said.item === null) cancelled = false;
+    if ((said.kind === 'executed' || said.kind === 'not executed') && said.item === item) decided = true;
+    if (said.kind === 'pay again' && said.item === item) decided = false;
   }
   return { cancelled, decided };
 }

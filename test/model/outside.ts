@@ -31,12 +31,12 @@ export function isOverruled(world: World, target: Execution): boolean {
   );
 }
 
-/** A restore takes a person's word away under which a payment was made, and no list shows the payment's tag. */
+/** A restore takes an instruction away under which a payment was made, and no list shows the payment's tag. */
 export function forgetsAGeneration(world: World): boolean {
   return noted(
     world,
     world.service.settings.metadataInLists !== 'always' &&
-      world.temporal.words.some(({ word }) => word.kind === 'pay again'),
+      world.temporal.kept.instructions.some(({ kind }) => kind === 'pay again'),
     'a restore that forgets who opened a generation',
   );
 }

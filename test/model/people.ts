@@ -2,11 +2,10 @@
  * People: what they say about a run, true or false, and what the commands do with it. Words are kept in Temporal outside
  * the run's own history; a run is woken when something was said.
  */
-import type { Word } from '../../domain/words.ts';
+import type { Instruction } from '../../domain/instructions.ts';
 import type { Misfortune } from './schedule.ts';
 import type { World } from './world.ts';
 
-const DAY_MS = 86_400_000;
 const LEG = 'usd-mxn-1';
 /** The items of the plan; not every policy has the last. */
 const ITEMS = [LEG, 'supplier', 'second'] as const;
@@ -15,32 +14,34 @@ export class People {
   readonly #world: World;
   /** Who has heard the truth, and how much the ledger held then. */
   readonly #toldTheTruth = new Map<string, number>();
+  #told = 0;
 
   constructor(world: World) {
     this.#world = world;
   }
 
   /** Where Temporal cannot be reached, nothing is said. */
-  #say(word: Word): void {
-    const { temporal, agenda } = this.#world;
-    if (!temporal.isAway()) temporal.words.push({ word, atMs: agenda.nowMs });
+  #say(instruction: Instruction): void {
+    const { temporal } = this.#world;
+    if (!temporal.isAway()) temporal.keep(instruction);
   }
 
-  #said(): { readonly by: string; readonly atMs: number } {
-    return { by: 'ana', atMs: this.#world.wallMs() };
+  #said(): { readonly id: string; readonly by: string; readonly why: string } {
+    this.#told += 1;
+    return { id: `said-${this.#told}`, by: 'ana', why: 'seen' };
   }
 
   /** The command keeps the word and presses the button; either may happen alone. */
-  async cancel(how: 'button' | 'word' | 'both'): Promise<void> {
+  async cancel(how: 'button' | 'command' | 'both'): Promise<void> {
     if (how !== 'button') this.#say({ kind: 'cancel', ...this.#said() });
-    if (how !== 'word') await this.#world.temporal.cancel();
+    if (how !== 'command') await this.#world.temporal.cancel();
   }
 
   /** `run --go-on`: takes a cancel back, and starts what has ended. */
   async goOn(): Promise<void> {
     const { temporal } = this.#world;
-    if (temporal.words.some(({ word }) => word.kind === 'cancel'))
-      this.#say({ kind: 'go-on', ...this.#said() });
+    if (temporal.kept.instructions.some(({ kind }) => kind === 'cancel'))
+      this.#say({ kind: 'go-on', item: null, ...this.#said() });
     await temporal.start('go on');
     await temporal.wake();
   }
@@ -58,7 +59,7 @@ export class People {
     const sends = [...service.alive(), ...service.ledger.map(({ send }) => send)];
     // Whoever says so of something that was, or still may be, answers for it.
     if (sends.some(({ write }) => write.item === item)) oracle.misled.add(item);
-    this.#say({ kind: 'not executed', item, evidence: 'seen', ...this.#said() });
+    this.#say({ kind: 'not executed', item, ...this.#said() });
   }
 
   #sayExecuted(item: string, claim: 'true' | 'twin' | 'other' | 'none'): void {
@@ -77,13 +78,12 @@ export class People {
 
   /** `run … --pay-again`: only for a payment that the report calls NOT_PAID. */
   async payAgain(which: 0 | 1, ahead: 0 | 1): Promise<void> {
-    const { temporal, oracle, agenda } = this.#world;
+    const { temporal, oracle } = this.#world;
     const item = which === 0 ? 'supplier' : 'second';
     const record = temporal.newest()?.state.payments.find(({ payment }) => payment.id === item);
     if (record?.outcome !== 'NOT_PAID' || oracle.misled.has(item) || temporal.isAway()) return;
     const generation = Math.max(2, this.#world.latestGeneration(item) + ahead);
-    const fenceUntilMs = agenda.nowMs + 5.5 * DAY_MS;
-    this.#say({ kind: 'pay again', item, generation, reason: 'owed', fenceUntilMs, ...this.#said() });
+    this.#say({ kind: 'pay again', item, follows: generation - 1, recordId: null, ...this.#said() });
     await temporal.start('go on');
     await temporal.wake();
   }
@@ -109,7 +109,7 @@ export class People {
       );
       // Somebody named this one's record for an equal payment: it can be only one payment's.
       if (record === undefined || taker !== undefined)
-        this.#say({ kind: 'not executed', item, evidence: 'seen', ...this.#said() });
+        this.#say({ kind: 'not executed', item, ...this.#said() });
       else this.#say({ kind: 'executed', item, recordId: record.id, ...this.#said() });
     }
     coverage.hit('event', 'a person decides what is left', waiting.length);

@@ -121,7 +121,7 @@ export type Misfortune =
   | { readonly kind: 'start'; readonly times: number }
   /** Temporal goes back to a state `back` points of history ago; it takes `takesMs`. */
   | { readonly kind: 'restore'; readonly back: number; readonly takesMs: number }
-  | { readonly kind: 'cancel'; readonly how: 'button' | 'word' | 'both' }
+  | { readonly kind: 'cancel'; readonly how: 'button' | 'command' | 'both' }
   | { readonly kind: 'go on' }
   /** A person says that an item was executed: as its true record, as a twin of somebody else, or as another item's. */
   | {

@@ -1,11 +1,11 @@
 /**
  * Temporal as far as the promise depends on it: one open run at a time, resets, restarts and restores; activities with
- * attempts, heartbeats, time-outs and retries; and what no reset of a run loses: its pin and people's words.
+ * attempts, heartbeats, time-outs and retries; and what no reset of a run loses: its plan and what people said.
  */
 import type { Plan } from '../../domain/plan.ts';
 import type { Carried } from '../../domain/report.ts';
 import type { Problem } from '../../domain/stepper.ts';
-import type { Word } from '../../domain/words.ts';
+import type { Fact, Instruction, Recorded } from '../../domain/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../workflows/limits.ts';
 import type { RunInput } from '../../workflows/names.ts';
 import type { Planned } from './agenda.ts';
@@ -38,8 +38,10 @@ export type Pin = {
   endedAtMs: number | null;
 };
 
-/** A person's word, and when Temporal had it. */
-export type KeptWord = { readonly word: Word; readonly atMs: number };
+/** An instruction as it is kept, and when Temporal had it. */
+export type KeptInstruction = Recorded & { readonly keptAtMs: number };
+/** A fact as it is kept, and when Temporal had it. */
+type KeptFact = Fact & { readonly keptAtMs: number };
 
 /** What a run is that begins; all but the first two are of a run that goes on from a history. */
 type Beginning = {
@@ -51,9 +53,12 @@ type Beginning = {
 };
 
 export class Temporal {
-  words: KeptWord[] = [];
-  /** Words that were said and that a restore has taken away. */
-  lostWords: KeptWord[] = [];
+  kept: { instructions: readonly KeptInstruction[]; facts: readonly KeptFact[] } = {
+    instructions: [],
+    facts: [],
+  };
+  /** Instructions that a restore has taken away. */
+  lost: KeptInstruction[] = [];
   pin: Pin | null = null;
   /** The one open run; null when none is. */
   current: Execution | null = null;
@@ -169,8 +174,12 @@ export class Temporal {
 
   async #comeBackAsOf(thenMs: number): Promise<void> {
     this.#world.tell(() => `Temporal is back as it was at ${new Date(thenMs).toISOString()}`);
-    this.lostWords.push(...this.words.filter(({ atMs }) => atMs > thenMs));
-    this.words = this.words.filter(({ atMs }) => atMs <= thenMs);
+    const { instructions, facts } = this.kept;
+    this.lost.push(...instructions.filter(({ keptAtMs }) => keptAtMs > thenMs));
+    this.kept = {
+      instructions: instructions.filter(({ keptAtMs }) => keptAtMs <= thenMs),
+      facts: facts.filter(({ keptAtMs }) => keptAtMs <= thenMs),
+    };
     if (this.pin !== null && this.pin.startedAtMs > thenMs) this.pin = null;
     else if (this.pin !== null && (this.pin.endedAtMs ?? 0) > thenMs) {
       this.pin = { ...this.pin, plan: null, refused: null, endedAtMs: null };
@@ -197,6 +206,24 @@ export class Temporal {
     execution.closedAtMs ??= this.#world.agenda.nowMs;
     if (this.current === execution) this.current = null;
     for (const timer of this.#timers.get(execution)?.values() ?? []) timer.cancel();
+  }
+
+  /** As the worker that accepts it: by its clock. */
+  keep(instruction: Instruction): void {
+    const { instructions, facts } = this.kept;
+    if (instructions.some(({ id }) => id === instruction.id)) return;
+    const atMs = this.#world.wallMs();
+    const date = new Date(atMs).toISOString().slice(0, 10);
+    const recorded: KeptInstruction = { ...instruction, atMs, date, keptAtMs: this.#world.agenda.nowMs };
+    this.kept = { instructions: [...instructions, recorded], facts };
+  }
+
+  note(facts: readonly Fact[]): void {
+    const keptAtMs = this.#world.agenda.nowMs;
+    this.kept = {
+      ...this.kept,
+      facts: [...this.kept.facts, ...facts.map((fact) => ({ ...fact, keptAtMs }))],
+    };
   }
 
   /** The cancel button. */

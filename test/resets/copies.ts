@@ -8,7 +8,7 @@ import { runName, workflowIdOf, type RunName } from '../../domain/references.ts'
 import type { Report } from '../../domain/report.ts';
 import { todayIn } from '../../language/business-date.ts';
 import { loadPolicy } from '../../language/load-policy.ts';
-import { pinIdOf, reportQuery, RUN_TYPE, type RunInput } from '../../workflows/names.ts';
+import { planIdOf, reportQuery, RUN_TYPE, type RunInput } from '../../workflows/names.ts';
 import type { Stage } from '../support/stage.ts';
 import type { Sample, Texts } from './samples.ts';
 
@@ -91,7 +91,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
 
 /** What a pin has come to: the plan, or why there is none. @param pinRunId absent: the newest pin of the run */
 export async function planOf(copy: Copy, pinRunId?: string): Promise<Plan | { readonly refused: string }> {
-  const pin = copy.stage.temporal.client.workflow.getHandle(pinIdOf('SANDBOX', copy.run), pinRunId);
+  const pin = copy.stage.temporal.client.workflow.getHandle(planIdOf('SANDBOX', copy.run), pinRunId);
   try {
     return (await pin.result()) as Plan;
   } catch (error) {

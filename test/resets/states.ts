@@ -3,9 +3,9 @@
  * ends the cause, so that a later rewind does what was missing, once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { recordWord } from '../../operations/words.ts';
+import { recordInstruction } from '../../operations/instructions.ts';
 import type { Report } from '../../domain/report.ts';
-import type { Word } from '../../domain/words.ts';
+import type { Instruction } from '../../domain/instructions.ts';
 import type { SandboxAccount, SandboxFault } from '../../sandbox/server.ts';
 import { hashKey } from '../../service/idempotency-key.ts';
 import { createClient, loadSettings } from '../../worker/config.ts';
@@ -279,11 +279,14 @@ export async function wake(copy: Copy): Promise<void> {
     .catch(() => undefined);
 }
 
-/** A person's word about a run. */
-export function say(copy: Copy, word: Word): Promise<void> {
+/** What a person says about a run. */
+export function say(copy: Copy, instruction: Instruction): Promise<void> {
   const { temporal, env } = copy.stage;
   const taskQueue = env['CAMBIST_TASK_QUEUE'] ?? '';
-  return recordWord({ client: temporal.client, taskQueue, mode: 'SANDBOX', run: copy.run }, word);
+  return recordInstruction(
+    { client: temporal.client, taskQueue, mode: 'SANDBOX', run: copy.run },
+    instruction,
+  );
 }
 
 export function faultOf(draft: Draft): string {

@@ -12,7 +12,7 @@ import type { Client } from '@temporalio/client';
 import type { Plan } from '../../domain/plan.ts';
 import type { Report } from '../../domain/report.ts';
 import type { LedgerView, SettingsPatch } from '../../sandbox/server.ts';
-import { PIN_TYPE, pinIdOf, type PinInput } from '../../workflows/names.ts';
+import { PLAN_TYPE, planIdOf, type PlanInput } from '../../workflows/names.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { diceOf, type Dice } from '../support/dice.ts';
 import {
@@ -29,6 +29,7 @@ import { MovedClock } from './moved-clock.ts';
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, textsOf, type Sample } from './samples.ts';
 import { STATES, easeAll, failedBy, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
+import { said } from '../support/instructions.ts';
 
 /** What a service keeps under a key besides successes, and whether its lists show our tags. */
 export type Service = {
@@ -579,19 +580,19 @@ class ServiceSweep {
     const { copy, row, dice } = subject;
     const { stage, input, run, baseRunId } = copy;
     const { client } = stage.temporal;
-    const workflowId = pinIdOf('SANDBOX', run);
+    const workflowId = planIdOf('SANDBOX', run);
     const first = await planOf(copy);
     let pinRunId: string;
     if (kind === 'reset of the pin') {
       const { runId } = await client.workflow.getHandle(workflowId).describe();
       pinRunId = await this.#rewindAny({ client, workflowId, runId, row, dice, from: dice.share() });
     } else {
-      const pinInput: PinInput = { ...input, forRun: baseRunId };
+      const planInput: PlanInput = { ...input, forRun: baseRunId };
       row.starts += 1;
-      const handle = await client.workflow.start(PIN_TYPE, {
+      const handle = await client.workflow.start(PLAN_TYPE, {
         workflowId,
         taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
-        args: [pinInput],
+        args: [planInput],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       });
       pinRunId = handle.firstExecutionRunId;
@@ -643,7 +644,7 @@ class ServiceSweep {
       const isRight = (report: Report): boolean => report.status === 'COMPLETED' || mayGoOn(report);
       const report = await this.#untilAtRest(copy, { isOpen: false }, isRight);
       if (report.status === 'COMPLETED') return report;
-      await say(copy, { by: 'sweep', atMs: this.#clock.wallMs(), kind: 'go-on' });
+      await say(copy, said({ kind: 'go-on', item: null }));
       row.starts += 1;
       await start(copy.stage, copy);
     }
@@ -686,8 +687,7 @@ class ServiceSweep {
     const known = await this.#untilAtRest(copy, { isOpen: null }, (now) => isSame(now) || asksAbout(now));
     if (isSame(known)) return;
     for (const { id: item, withdrawalId } of later) {
-      const word = { by: 'sweep', atMs: this.#clock.wallMs(), item, recordId: withdrawalId ?? '' };
-      await say(copy, { ...word, kind: 'executed' });
+      await say(copy, said({ kind: 'executed', item, recordId: withdrawalId ?? '' }));
     }
     await wake(copy);
     await this.#untilAtRest(copy, { isOpen: false }, ({ status }) => status === 'COMPLETED');
@@ -695,12 +695,10 @@ class ServiceSweep {
 
   /** What failed after it was accepted, and what was cancelled, is never sent again by itself: only by a word. */
   async #sayTheWord({ state, copy, row, report }: Subject): Promise<void> {
-    const said = { by: 'sweep', atMs: this.#clock.wallMs() };
-    if (state.name === 'cancelled') await say(copy, { ...said, kind: 'go-on' });
+    if (state.name === 'cancelled') await say(copy, said({ kind: 'go-on', item: null }));
     else {
       for (const { id: item } of report.payments.filter(({ outcome }) => outcome === 'NOT_PAID')) {
-        const fenceUntilMs = this.#clock.wallMs() + 86_400_000;
-        await say(copy, { ...said, kind: 'pay again', item, generation: 2, reason: 'sweep', fenceUntilMs });
+        await say(copy, said({ kind: 'pay again', item, follows: 1, recordId: null }));
       }
     }
     row.starts += 1;

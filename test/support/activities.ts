@@ -7,9 +7,10 @@ import type { Deps } from '../../activities/deps.ts';
 import type { Page } from '../../domain/records.ts';
 import type { Reply } from '../../domain/reply.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service-facts.ts';
-import type { Word } from '../../domain/words.ts';
+
 import type { ServiceClient } from '../../service/client.ts';
 import { NOW, QUOTE, TRADE, WITHDRAWAL, context, done } from './scripts.ts';
+import { kept, type LooseRecorded } from './instructions.ts';
 
 /** One request: the operation, and what it was called with. */
 export type Request = { readonly operation: string; readonly asked: unknown };
@@ -67,7 +68,7 @@ export function client(requests: Request[], scripted: Scripted = {}): ServiceCli
 }
 
 /** What a worker is given; its clock stands at `NOW` unless the test moves it. */
-export function worker(scripted: Scripted = {}, more: Partial<Deps> & { words?: Deps['words'] } = {}) {
+export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
   const requests: Request[] = [];
   const service = client(requests, scripted);
   const never = () => Promise.reject(new Error('Nothing asks for this here.'));
@@ -75,8 +76,8 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> & { words?: 
     service,
     reader: service,
     facts: DEFAULT_SERVICE_FACTS,
-    words: wordsOf(),
-    pins: { start: never, read: never, readEarlier: never },
+    instructions: instructionsOf(),
+    plans: { start: never, read: never, readEarlier: never },
     clock: { wallMs: () => NOW, monotonicMs: () => 0 },
     isCurrentAttempt: async () => true,
     reached: () => {},
@@ -86,8 +87,9 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> & { words?: 
 }
 
 /** What people have said. */
-export function wordsOf(...words: readonly Word[]): Deps['words'] {
-  return { read: async () => words, record: () => Promise.reject(new Error('Nobody says anything here.')) };
+export function instructionsOf(...said: readonly LooseRecorded[]): Deps['instructions'] {
+  const nobody = () => Promise.reject(new Error('Nobody says anything here.'));
+  return { read: async () => kept(...said), record: nobody, note: nobody };
 }
 
 function sentIn(requests: readonly Request[], operation: string): readonly unknown[] {

@@ -9,16 +9,15 @@ import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import type { Word } from '../../domain/words.ts';
-import { fencesOf } from '../../language/business-date.ts';
-import { readWords, recordWord } from '../../operations/words.ts';
+import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
-import { pinIdOf, wordsIdOf } from '../../workflows/names.ts';
+import { planIdOf, instructionsIdOf } from '../../workflows/names.ts';
 import { killIn, type Cell } from './kill-cells.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
 import { resetPoints, resetTo } from './resets.ts';
 import { openStage, type Run, type Stage } from './stage.ts';
+import { said } from './instructions.ts';
 
 const FOLDER = fileURLToPath(new URL('../histories/', import.meta.url));
 /** Stands where the machine and a process stood. */
@@ -57,7 +56,7 @@ if (asked.length === 0) await rm(FOLDER, { recursive: true, force: true });
 await mkdir(FOLDER, { recursive: true });
 try {
   // Alone: what happens to reads happens to all.
-  if (isAsked('unseen')) await recordWaitingPin();
+  if (isAsked('unseen')) await recordWaitingPlan();
   const wanted = Object.entries(RECORDINGS).filter(([name]) => isAsked(name));
   await Promise.all(wanted.map(([name, work]) => work(name)));
 } finally {
@@ -74,7 +73,7 @@ async function recordEnds(): Promise<void> {
   const tooDear = '{ worst_rate: "18 MXN per USD" }';
   await Promise.all([
     recordEnd('happy', { settle: '{ until: funds, late_after: 6h }' }).then((run) =>
-      save('happy-pin', pinIdOf('SANDBOX', run.name)),
+      save('happy-plan', planIdOf('SANDBOX', run.name)),
     ),
     recordEnd('requoted', {}, [{ kind: 'error', code: 'QUOTE_EXPIRED' }]),
     recordEnd('lost-reply', {}, [{ kind: 'lose-reply' }]),
@@ -89,12 +88,12 @@ async function recordEnds(): Promise<void> {
     recordEnd('refused', { guard: tooDear }),
     recordEnd('refused-with-payment', { guard: tooDear, withdraw: fixed }),
     recordEnd('unplanned', { withdraw: [{ id: 'supplier', account: 'wac_Nobody' }] }).then((run) =>
-      save('unplanned-pin', pinIdOf('SANDBOX', run.name)),
+      save('unplanned-plan', planIdOf('SANDBOX', run.name)),
     ),
   ]);
 }
 
-async function recordWaitingPin(): Promise<void> {
+async function recordWaitingPlan(): Promise<void> {
   const balances: SandboxFault = { operation: 'listBalances', effect: { kind: 'html', status: 503 } };
   const id = stage.sandbox.addFault(balances);
   const run = await start('unseen');
@@ -102,7 +101,7 @@ async function recordWaitingPin(): Promise<void> {
   stage.sandbox.clearFaults(id);
   await run.report();
   await record('unseen', run);
-  await save('unseen-pin', pinIdOf('SANDBOX', run.name));
+  await save('unseen-plan', planIdOf('SANDBOX', run.name));
 }
 
 async function recordHeld(): Promise<void> {
@@ -129,7 +128,7 @@ async function recordCancelled(): Promise<void> {
   await cancelled.handle.cancel();
   await cancelled.report();
   await record('cancelled', cancelled);
-  await save('cancelled-words', wordsIdOf('SANDBOX', cancelled.name));
+  await save('cancelled-instructions', instructionsIdOf('SANDBOX', cancelled.name));
   await resetToPoint(cancelled, 0);
   await cancelled.report();
   await record('cancelled-reset', cancelled);
@@ -144,7 +143,7 @@ async function recordCancelledInTrade(name: string): Promise<void> {
   await run.handle.cancel();
   const { client } = stage.temporal;
   // oxlint-disable-next-line no-await-in-loop -- one look after the other
-  while ((await readWords({ client, mode: 'SANDBOX', run: run.name })).length === 0)
+  while ((await readInstructions({ client, mode: 'SANDBOX', run: run.name })).instructions.length === 0)
     await delay(LOOK_EVERY_MS);
   stage.sandbox.clearFaults(id);
   await run.report();
@@ -162,17 +161,15 @@ async function recordPaidAgain(): Promise<void> {
   setOutcome('completed');
   await say(run, {
     kind: 'pay again',
-    by: 'ana',
-    atMs: Date.now(),
     item: 'supplier',
-    generation: 2,
-    reason: 'the account is open again',
-    fenceUntilMs: fencesOf(run.name.id.slice(0, '2026-11-21'.length), 'UTC').withdrawalsUntilMs,
+    follows: 1,
+    recordId: null,
+    why: 'the account is open again',
   });
   await run.startAgain();
   await run.report();
   await record('paid-again', run);
-  await save('paid-again-words', wordsIdOf('SANDBOX', run.name));
+  await save('paid-again-instructions', instructionsIdOf('SANDBOX', run.name));
 }
 
 /** What the machine cannot tell is decided by a person. */
@@ -186,10 +183,8 @@ async function recordResolved(): Promise<void> {
   await run.until(({ payments }) => payments[0]?.outcome === 'NEEDS_HUMAN');
   await say(run, {
     kind: 'not executed',
-    by: 'ana',
-    atMs: Date.now(),
     item: 'supplier',
-    evidence: 'never received',
+    why: 'never received',
   });
   await run.wake();
   await run.report();
@@ -256,11 +251,11 @@ async function resetToPoint(run: Run, share: number): Promise<void> {
   await resetTo(stage.temporal, { workflowId, runId }, point);
 }
 
-/** Keeps a word about a run, as the command line does. */
-function say(run: Run, word: Word): Promise<void> {
+/** Keeps an instruction about a run, as the command line does. */
+function say(run: Run, instruction: Parameters<typeof said>[0]): Promise<void> {
   const { client } = stage.temporal;
   const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-  return recordWord({ client, taskQueue, mode: 'SANDBOX', run: run.name }, word);
+  return recordInstruction({ client, taskQueue, mode: 'SANDBOX', run: run.name }, said(instruction));
 }
 
 function record(name: string, run: Run): Promise<void> {

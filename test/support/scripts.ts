@@ -10,6 +10,7 @@ import type { Reply, ReplyFacts } from '../../domain/reply.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service-facts.ts';
 import type { Answer, Context, Effect, Steps } from '../../domain/stepper.ts';
 import { fencesOf } from '../../language/business-date.ts';
+import { NOTHING_KEPT } from '../../domain/instructions.ts';
 
 export const NOW = Date.parse('2026-11-21T15:00:00.000Z');
 export const RUN = { policy: 'p', id: '2026-11-21' };
@@ -156,7 +157,8 @@ export function context(
 export type Script = { readonly [Kind in Effect['kind']]?: readonly Answer[] };
 
 const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
-  'read words': [[]],
+  'read instructions': [NOTHING_KEPT],
+  'note facts': [true],
   'read balances': [
     done({
       aggregateUsd: '1000000',

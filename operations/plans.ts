@@ -14,20 +14,20 @@ import type { Mode } from '../domain/records.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Problem } from '../domain/stepper.ts';
 import {
-  PIN_TYPE,
+  PLAN_TYPE,
   modeAttribute,
-  pinIdOf,
+  planIdOf,
   policyAttribute,
   waitingQuery,
-  type PinInput,
-  type PinState,
+  type PlanInput,
+  type PlanState,
 } from '../workflows/names.ts';
 
 /** Starts the pin of a run unless it is under way or has completed. */
-export async function startPin(client: Client, taskQueue: string, input: PinInput): Promise<void> {
+export async function startPlan(client: Client, taskQueue: string, input: PlanInput): Promise<void> {
   try {
-    await client.workflow.start(PIN_TYPE, {
-      workflowId: pinIdOf(input.mode, input.run),
+    await client.workflow.start(PLAN_TYPE, {
+      workflowId: planIdOf(input.mode, input.run),
       taskQueue,
       args: [input],
       // A pin that failed made no plan: it may be tried again. One that completed counts for ever.
@@ -45,15 +45,15 @@ export async function startPin(client: Client, taskQueue: string, input: PinInpu
 }
 
 /** Waits up to `patienceMs` for the pin to complete, else says what it waits for. */
-export async function readPin(
+export async function readPlan(
   client: Client,
   mode: Mode,
   run: RunName,
   patienceMs: number,
-): Promise<PinState> {
+): Promise<PlanState> {
   const first = await readFirstPlan(client, mode, run);
   if (first !== null) return { kind: 'plan', plan: first };
-  const handle = client.workflow.getHandle(pinIdOf(mode, run));
+  const handle = client.workflow.getHandle(planIdOf(mode, run));
   const result = handle.result() as Promise<Plan>;
   result.catch(() => undefined);
   const late = Symbol('late');
@@ -76,10 +76,10 @@ export async function readPin(
 
 /**
  * The first completed result of the pin, whatever was reset or started again since; null when none is known. Visibility
- * may lag behind: a pin that has just completed is read by `readPin` through its own result.
+ * may lag behind: a pin that has just completed is read by `readPlan` through its own result.
  */
 export async function readFirstPlan(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
-  const workflowId = pinIdOf(mode, run);
+  const workflowId = planIdOf(mode, run);
   const completed: { runId: string; closedAtMs: number }[] = [];
   for await (const info of client.workflow.list({
     query: `WorkflowId = '${workflowId}' AND ExecutionStatus = 'Completed'`,

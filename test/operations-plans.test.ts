@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { isCurrentAttempt } from '../operations/attempts.ts';
-import { readFirstPlan, readResult, startPin } from '../operations/pins.ts';
-import type { PinInput } from '../workflows/names.ts';
+import { readFirstPlan, readResult, startPlan } from '../operations/plans.ts';
+import type { PlanInput } from '../workflows/names.ts';
 import { RUN } from './support/scripts.ts';
 
-const INPUT: PinInput = {
+const INPUT: PlanInput = {
   run: RUN,
   mode: 'SANDBOX',
   policyText: 'policy: 1',
@@ -50,7 +50,7 @@ test('only a completed pin has a result', async () => {
     done: { status: 'COMPLETED', closedAtMs: 1 },
     failed: { status: 'FAILED', closedAtMs: 1 },
   });
-  const resultOf = (runId: string) => readResult(client, 'sandbox/p.2026-11-21/pin', runId);
+  const resultOf = (runId: string) => readResult(client, 'sandbox/p.2026-11-21/plan', runId);
   assert.deepEqual(
     [await resultOf('done'), await resultOf('failed'), await resultOf('gone')],
     ['done', null, null],
@@ -63,11 +63,11 @@ test('a pin is started once: one under way is used, and only one that failed may
     const { workflowId, workflowIdReusePolicy, workflowIdConflictPolicy } = options;
     asked.push({ type, workflowId, workflowIdReusePolicy, workflowIdConflictPolicy });
   };
-  await startPin({ workflow: { start } } as unknown as Client, 'cambist', INPUT);
+  await startPlan({ workflow: { start } } as unknown as Client, 'cambist', INPUT);
   assert.deepEqual(asked, [
     {
-      type: 'pin',
-      workflowId: 'sandbox/p.2026-11-21/pin',
+      type: 'plan',
+      workflowId: 'sandbox/p.2026-11-21/plan',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       workflowIdConflictPolicy: 'USE_EXISTING',
     },

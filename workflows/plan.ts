@@ -1,5 +1,5 @@
 /**
- * `pin`: fixes the plan of a run once (design: "The plan is pinned once"). Its first completed result counts for ever;
+ * `plan`: makes the plan of a run once (design: "The plan is made once"). Its first completed result counts for ever;
  * when it is reset or started again, `observe` finds that result and it is returned unchanged.
  */
 import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
@@ -10,10 +10,10 @@ import type { Problem } from '../domain/stepper.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { reads } from './activities.ts';
 import type { Observed } from './calls.ts';
-import { waitingQuery, wakeSignal, type PinInput } from './names.ts';
+import { waitingQuery, wakeSignal, type PlanInput } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 
-export async function pin(input: PinInput): Promise<Plan> {
+export async function plan(input: PlanInput): Promise<Plan> {
   let waiting: Waiting | null = null;
   let wakes = 0;
   setHandler(waitingQuery, () => waiting);
@@ -21,11 +21,11 @@ export async function pin(input: PinInput): Promise<Plan> {
     wakes += 1;
   });
   // Null: it has waited for so long that it goes on in a new history.
-  const plan = await neverFailTheTask(async (): Promise<Plan | null> => {
+  const made = await neverFailTheTask(async (): Promise<Plan | null> => {
     for (;;) {
       const observed: Observed = await reads.observe({
         ...input,
-        originalPinRunId: workflowInfo().originalExecutionRunId,
+        originalPlanRunId: workflowInfo().originalExecutionRunId,
       });
       switch (observed.kind) {
         case 'pinned':
@@ -44,10 +44,10 @@ export async function pin(input: PinInput): Promise<Plan> {
       }
     }
   });
-  return plan ?? continueAsNew<typeof pin>(input);
+  return made ?? continueAsNew<typeof plan>(input);
 }
 
-function compiled(input: PinInput, observed: Extract<Observed, { kind: 'observed' }>): Plan {
+function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observed' }>): Plan {
   const result = compilePlan({
     run: input.run,
     policy: observed.policy,

@@ -1,0 +1,159 @@
+/**
+ * What people said about a run (*instructions*), and the facts that no reset may lose. Both live in Temporal outside the
+ * run's own history; they are read before every write and never override a record of the service. Pure.
+ */
+
+/** What a person said. `id` is made by the command (a uuid; the same id twice is one instruction). */
+type Said = { readonly id: string; readonly by: string; readonly why: string };
+
+export type Instruction =
+  /** What is not sent stays unsent. */
+  | (Said & { readonly kind: 'cancel' })
+  /** `item` null: takes a cancel back. An item: its cause is gone, try it now. */
+  | (Said & { readonly kind: 'go-on'; readonly item: string | null })
+  /** The item was executed, as this record of the service: adopted when it exists and agrees with the plan. */
+  | (Said & { readonly kind: 'executed'; readonly item: string; readonly recordId: string })
+  /** The item was not executed; `why` is the evidence. Stands in for what is left of the time that doubt takes. */
+  | (Said & { readonly kind: 'not executed'; readonly item: string })
+  /** Opens later generations of a payment. `follows`: the generation that it follows, `recordId`: that one's record. */
+  | (Said & {
+      readonly kind: 'pay again';
+      readonly item: string;
+      readonly follows: number;
+      readonly recordId: string | null;
+    })
+  /** A trade that came out worse than planned is accepted as it is. */
+  | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string });
+
+/** As accepted: the moment, and the UTC date of a clock that agrees with the service's. */
+export type Recorded = Instruction & { readonly atMs: number; readonly date: string };
+
+/** Facts that no reset may lose. */
+export type Fact =
+  /** A worker with this API key, not the plan's, is about to send for this run. */
+  | { readonly kind: 'api key'; readonly keyName: string; readonly atMs: number }
+  /** A generation above the first is about to be sent. */
+  | {
+      readonly kind: 'opened';
+      readonly item: string;
+      readonly generation: number;
+      readonly atMs: number;
+    }
+  /** The record that the service gave for an item. */
+  | { readonly kind: 'record'; readonly item: string; readonly recordId: string };
+
+/** What the workflow `instructions` answers; both lists oldest first. */
+export type Kept = { readonly instructions: readonly Recorded[]; readonly facts: readonly Fact[] };
+
+export const NOTHING_KEPT: Kept = Object.freeze({ instructions: [], facts: [] });
+
+/** An instruction of one kind, as accepted. */
+export type RecordedOf<Kind extends Instruction['kind']> = Extract<Instruction, { readonly kind: Kind }> & {
+  readonly atMs: number;
+  readonly date: string;
+};
+
+export type Decision = RecordedOf<'executed' | 'not executed'>;
+
+/** Generations `first` to `first + 7` of a payment, opened by a person, with a window of their own. */
+export type Eight = {
+  readonly first: number;
+  /** No key of these is sent from here on, epoch milliseconds. */
+  readonly windowUntilMs: number;
+  readonly openedBy: RecordedOf<'pay again'>;
+};
+
+/** The one generation that a `pay again` opened, its window's end in epoch milliseconds. */
+export type PayAgain = RecordedOf<'pay again'> & {
+  readonly generation: number;
+  readonly windowUntilMs: number;
+};
+
+/** What everything that is kept says about one item. */
+export type InstructionsAbout = {
+  readonly cancelled: boolean;
+  /** The last decision about the item; a later `pay again` makes it history. */
+  readonly decision: Decision | null;
+  /** The generation that a person opened last; null when nobody did. */
+  readonly payAgain: PayAgain | null;
+  /** What people opened above the plan's own eight generations, in order. */
+  readonly eights: readonly Eight[];
+  /** Every `go-on` that says that this item's cause is gone. */
+  readonly causeGone: readonly RecordedOf<'go-on'>[];
+  /** Records of this item that a person accepted as they are. */
+  readonly acceptedIds: readonly string[];
+  /** Generations above the first that were about to be sent, in the order in which they were noted. */
+  readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
+  /** Records that the service gave for the item. */
+  readonly recordIds: readonly string[];
+};
+
+/** Generations that a plan has of its own, and that each `pay again` opens. */
+const GENERATIONS_AT_ONCE = 8;
+
+/** Which eight a generation belongs to: 0 is the plan's own. */
+function eightOf(generation: number): number {
+  return Math.floor((generation - 1) / GENERATIONS_AT_ONCE);
+}
+
+/** The end of the window for withdrawals of a date (`2026-11-21`): 00:00 UTC of it plus 5 days 12 h. */
+export function withdrawalsUntil(date: string): number {
+  return Date.parse(`${date}T00:00:00Z`) + WINDOW_MS;
+}
+
+const WINDOW_MS = (5 * 24 + 12) * 3_600_000;
+
+/** True when what is not sent stays unsent. `instructions` in the order in which they were said. */
+export function isCancelled(instructions: readonly Instruction[]): boolean {
+  return (
+    instructions.findLast((said) => said.kind === 'cancel' || (said.kind === 'go-on' && said.item === null))
+      ?.kind === 'cancel'
+  );
+}
+
+/** Folds everything that is kept into what it says about one item. */
+export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
+  let decision: Decision | null = null;
+  let payAgain: PayAgain | null = null;
+  const eights: Eight[] = [];
+  const followed = new Set<number>();
+  const causeGone: RecordedOf<'go-on'>[] = [];
+  const acceptedIds: string[] = [];
+  for (const said of kept.instructions) {
+    if (said.kind === 'cancel' || said.item !== item) continue;
+    switch (said.kind) {
+      case 'go-on':
+        causeGone.push(said);
+        break;
+      case 'executed':
+      case 'not executed':
+        decision = said;
+        break;
+      case 'accept':
+        acceptedIds.push(said.recordId);
+        break;
+      case 'pay again': {
+        const windowUntilMs = withdrawalsUntil(said.date);
+        payAgain = { ...said, generation: said.follows + 1, windowUntilMs };
+        decision = null;
+        // A second one about the same generations changes nothing.
+        if (followed.has(eightOf(said.follows))) break;
+        followed.add(eightOf(said.follows));
+        const first = (eights.length + 1) * GENERATIONS_AT_ONCE + 1;
+        eights.push({ first, windowUntilMs, openedBy: said });
+      }
+    }
+  }
+  return {
+    cancelled: isCancelled(kept.instructions),
+    decision,
+    payAgain,
+    eights,
+    causeGone,
+    acceptedIds,
+    opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
+    recordIds: kept.facts.flatMap((fact) =>
+      fact.kind === 'record' && fact.item === item ? [fact.recordId] : [],
+    ),
+  };
+}
