@@ -5,7 +5,7 @@ import { act, teach, type JsonOption, type Session } from './command.ts';
 import { EXIT_CODES, type Ending } from './exit-codes.ts';
 import type { Output } from './output.ts';
 import { atPlace } from './place.ts';
-import { listRuns, type RunFacts } from './runs.ts';
+import { listRuns, readStuck, type RunFacts } from './runs.ts';
 import { clockTime, count, span, table } from './text.ts';
 
 type ListOptions = JsonOption & { readonly attention?: true };
@@ -22,7 +22,7 @@ export function addList(program: Command, session: Session): void {
     )
     .option(
       '--attention',
-      'only runs that are held or late, failed, were cancelled with a rest, or were ended from outside',
+      'only runs that are held or late, get nowhere, failed, were cancelled with a rest, or were ended from outside',
     )
     .action((options: ListOptions) => act(session, options, (output) => list(output, options)));
   teach(command, {
@@ -34,9 +34,15 @@ export function addList(program: Command, session: Session): void {
 /** States in which nobody has to look at a run. */
 const QUIET: readonly string[] = ['RUNNING', 'COMPLETED'];
 
-/** True for a run that somebody should look at. Late runs are held; a cancel that left nothing undone is completed. */
-function needsAttention(facts: RunFacts): boolean {
-  return !QUIET.includes(facts.state);
+/** A run in the list. `stuck`: why it gets nowhere though it does not say so; null: it does, or nobody has looked. */
+type Listed = { readonly facts: RunFacts; readonly stuck: string | null };
+
+/**
+ * True for a run that somebody should look at. Late runs are held, and so is one with a status that nobody knows; a
+ * cancel that left nothing undone is completed.
+ */
+function needsAttention({ facts, stuck }: Listed): boolean {
+  return stuck !== null || !QUIET.includes(facts.state);
 }
 
 async function list(output: Output, options: ListOptions): Promise<Ending> {
@@ -44,7 +50,13 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     const attention = options.attention === true;
     const limit = attention ? null : SHOWN;
     const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
-    const matching = attention ? found.filter(needsAttention) : found;
+    const listed = await Promise.all(
+      found.map(async (facts): Promise<Listed> => {
+        const isQuiet = attention && facts.isOpen && QUIET.includes(facts.state);
+        return { facts, stuck: isQuiet ? await readStuck(place.client, facts, output.io.now()) : null };
+      }),
+    );
+    const matching = attention ? listed.filter(needsAttention) : listed;
     const runs = matching.slice(0, limit ?? matching.length);
     const ending: Ending = attention && runs.length > 0 ? 'needs a human' : 'done';
     output.document({ runs: runs.map(rowOf), exitCode: EXIT_CODES[ending] });
@@ -52,21 +64,29 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
       output.say(attention ? 'No run needs attention.' : `There are no runs in mode ${place.mode}.`);
       return ending;
     }
-    output.show(listText(runs, output.io.now(), output.width));
+    const rows = runs.map(({ facts, stuck }) => (stuck === null ? facts : { ...facts, state: STUCK }));
+    output.show(listText(rows, output.io.now(), output.width));
+    for (const { facts, stuck } of runs)
+      if (stuck !== null) output.say('', `${runName(facts.run)}: ${stuck}`);
     if (matching.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);
     if (attention) output.say('', `${count(runs.length, 'run')}; see \`cambist status RUN\` for each.`);
     return ending;
   });
 }
 
-function rowOf(facts: RunFacts): Record<string, unknown> {
+/** What is shown of a run that gets nowhere and cannot say so. */
+const STUCK = 'STUCK';
+
+function rowOf(listed: Listed): Record<string, unknown> {
+  const { facts, stuck } = listed;
   return {
     run: runName(facts.run),
     workflowId: facts.workflowId,
-    state: facts.state,
+    state: stuck === null ? facts.state : STUCK,
+    stuckBy: stuck,
     startedAt: new Date(facts.startedAtMs).toISOString(),
     closedAt: facts.closedAtMs === null ? null : new Date(facts.closedAtMs).toISOString(),
-    needsAttention: needsAttention(facts),
+    needsAttention: needsAttention(listed),
   };
 }
 

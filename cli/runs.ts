@@ -27,6 +27,7 @@ import {
   type RunInput,
 } from '../workflows/names.ts';
 import { CommandFailure, type Trouble } from './failure.ts';
+import { UNTAKEN_MS } from './follow-run.ts';
 import { runOfWorkflowId } from './run-names.ts';
 import { evidenceOf } from './word-text.ts';
 
@@ -85,6 +86,59 @@ export async function describeRun(client: Client, mode: Mode, run: RunName): Pro
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
+}
+
+/** What Temporal shows of an open run that cannot say by itself that it gets nowhere; the ids are Temporal's. */
+export type Outside = {
+  readonly historyLength: number;
+  readonly pendingWorkflowTask: { readonly attempt: number; readonly isStarted: boolean } | null;
+  readonly pendingActivities: readonly {
+    readonly name: string;
+    readonly attempt: number;
+    /** Type of the failure of the last attempt; null: it has not failed. */
+    readonly lastFailure: string | null;
+  }[];
+};
+
+/** So many failed attempts of a task or a call are no passing trouble. */
+const MANY_ATTEMPTS = 4;
+/** How a poll says that it comes again: nothing has failed. */
+const NOT_YET = 'NOT_YET';
+
+/** Why an open run gets nowhere, as one sentence; null when it does, or says so by itself. Pure. */
+export function stuckBy(outside: Outside, openForMs: number): string | null {
+  const { pendingWorkflowTask: task, pendingActivities, historyLength } = outside;
+  if (task !== null && task.attempt >= MANY_ATTEMPTS)
+    return `Its workflow task has failed ${task.attempt - 1} times: this version of the worker cannot go on with it. See the failure in the Temporal UI; a reset is safe.`;
+  if (historyLength <= 2 && task?.isStarted === false && openForMs >= UNTAKEN_MS)
+    return 'No worker has taken it. Start one with `cambist worker`.';
+  const call = pendingActivities.find(
+    ({ attempt, lastFailure }) => attempt >= MANY_ATTEMPTS && lastFailure !== null && lastFailure !== NOT_YET,
+  );
+  if (call === undefined) return null;
+  return `Its call ${call.name} has failed ${call.attempt - 1} times (${call.lastFailure ?? ''}). See the failure in the Temporal UI, and the worker’s log.`;
+}
+
+/** `stuckBy` of a run as Temporal has it now; null also when it has ended since. */
+export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<string | null> {
+  const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
+  const { raw, historyLength, status } = await handle.describe();
+  if (status.name !== 'RUNNING') return null;
+  const task = raw.pendingWorkflowTask ?? null;
+  const isStarted = (task?.startedTime ?? null) !== null;
+  return stuckBy(
+    {
+      historyLength,
+      pendingWorkflowTask: task === null ? null : { attempt: task.attempt ?? 1, isStarted },
+      pendingActivities: (raw.pendingActivities ?? []).map(({ activityType, attempt, lastFailure }) => ({
+        name: activityType?.name ?? '?',
+        attempt: attempt ?? 1,
+        lastFailure:
+          (lastFailure ?? null) === null ? null : (lastFailure?.applicationFailureInfo?.type ?? 'failure'),
+      })),
+    },
+    nowMs - facts.startedAtMs,
+  );
 }
 
 /** Most runs that a search reads: a list for people. */

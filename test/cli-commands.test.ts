@@ -8,7 +8,14 @@ import { fileURLToPath } from 'node:url';
 import { EXIT_CODES } from '../cli/exit-codes.ts';
 import type { Io } from '../cli/io.ts';
 import { buildProgram, main } from '../cli/main.ts';
-import { endedReport, isEndedFromOutside, stateOf, type RunFacts } from '../cli/runs.ts';
+import {
+  endedReport,
+  isEndedFromOutside,
+  stateOf,
+  stuckBy,
+  type Outside,
+  type RunFacts,
+} from '../cli/runs.ts';
 import { makeReportOf } from './support/cli-reports.ts';
 
 const SAMPLES = fileURLToPath(new URL('../policies', import.meta.url));
@@ -222,6 +229,51 @@ test('the state of a run is what was last told, unless Temporal ended it', () =>
   assert.equal(stateOf('TERMINATED', false, 'COMPLETED'), 'TERMINATED');
   assert.equal(stateOf('COMPLETED', false, 'COMPLETED'), 'COMPLETED');
 });
+
+const QUIET: Outside = { historyLength: 20, pendingWorkflowTask: null, pendingActivities: [] };
+const untaken = { attempt: 1, isStarted: false };
+const call = { name: 'awaitSettlement', attempt: 40, lastFailure: 'NOT_YET' };
+const STUCK: readonly (readonly [
+  name: string,
+  more: Partial<Outside>,
+  openForMs: number,
+  why: RegExp | null,
+])[] = [
+  ['waits for a timer', {}, 3_600_000, null],
+  ['polls for days, which fails nothing', { pendingActivities: [call] }, 3_600_000, null],
+  [
+    'had a call that failed twice',
+    { pendingActivities: [{ ...call, attempt: 3, lastFailure: 'E' }] },
+    9_000,
+    null,
+  ],
+  [
+    'has a call that fails again and again',
+    { pendingActivities: [call, { ...call, attempt: 4, lastFailure: 'TypeError' }] },
+    9_000,
+    /call awaitSettlement has failed 3 times \(TypeError\)/,
+  ],
+  ['was started just now', { historyLength: 2, pendingWorkflowTask: untaken }, 5_000, null],
+  [
+    'was taken by no worker',
+    { historyLength: 2, pendingWorkflowTask: untaken },
+    31_000,
+    /No worker has taken it/,
+  ],
+  [
+    'has a workflow task that fails',
+    { pendingWorkflowTask: { attempt: 5, isStarted: true } },
+    9_000,
+    /workflow task has failed 4 times/,
+  ],
+];
+for (const [name, more, openForMs, why] of STUCK) {
+  test(`a run that ${name} ${why === null ? 'needs nobody' : 'is stuck, and list --attention says why'}`, () => {
+    const said = stuckBy({ ...QUIET, ...more }, openForMs);
+    if (why === null) assert.equal(said, null);
+    else assert.match(said ?? '', why);
+  });
+}
 
 test('a run that was refused a plan is reported as failed, with the reasons', () => {
   const problem = { code: 'PLAN_ACCOUNT_MISSING', item: 'supplier', message: 'm', fix: 'f' };

@@ -197,6 +197,12 @@ describe('configuration', { concurrency: 2 }, () => {
     const ran = await command(stage, ['run', waiting.file, '--json'], { env });
     assertExit(ran, 7);
     assert.equal(reportOf(ran).problems[0]?.code, 'NO_WORKER');
+    const attention = await command(stage, ['list', '--attention', '--json']);
+    assertExit(attention, 6);
+    const { runs } = documentOf(attention) as { runs: { run: string; state: string; stuckBy: string }[] };
+    const listed = runs.find((each) => each.run === waiting.runText);
+    assert.equal(listed?.state, 'STUCK');
+    assert.match(listed.stuckBy, /No worker has taken it/);
     await stage.temporal.client.workflow.getHandle(waiting.workflowId).terminate('the test is over');
   });
 });
