@@ -8,6 +8,7 @@ import { addBalances } from './balances.ts';
 import { addCancel } from './cancel.ts';
 import { addCheck } from './check.ts';
 import type { Session } from './command.ts';
+import { addCompletion } from './completion.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
 import { processIo, type Io } from './io.ts';
@@ -22,6 +23,7 @@ import { addSandbox } from './sandbox.ts';
 import { addStatus } from './status.ts';
 import { addTemporal } from './temporal.ts';
 import { addUp } from './up.ts';
+import { packageVersion } from './version.ts';
 import { addWorker } from './worker.ts';
 
 /** Runs one command; resolves with its exit code and never rejects. */
@@ -56,6 +58,7 @@ export function buildProgram(session: Session): Command {
       'Runs FX and payout policies as durable Temporal workflows: money never moves twice.\n' +
         'A first look round: `cambist up`, then in a second terminal `cambist run policies/mxn-supplier.yaml`.',
     )
+    .version(packageVersion(), '-V, --version', 'show the version')
     .exitOverride()
     .showSuggestionAfterError(true)
     .configureOutput({
@@ -97,6 +100,7 @@ export function buildProgram(session: Session): Command {
     addWorker,
     addSandbox,
     addTemporal,
+    addCompletion,
   ]) {
     add(program, session);
   }

@@ -70,6 +70,7 @@ test('every command is in the help, with its options, examples and exit codes', 
       'worker',
       'sandbox',
       'temporal',
+      'completion',
     ],
   );
   for (const command of program.commands) {
