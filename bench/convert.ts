@@ -143,7 +143,7 @@ async function startHandWritten(
   const settings = await loadSettings(stage.env, stage.folder);
   const { client } = stage.temporal;
   const service = createClient(settings, 'write');
-  const { connection, namespace } = await connectWorker(stage.env);
+  const { connection, namespace } = await connectWorker(stage.env, 'SANDBOX');
   const taskQueue = `${settings.taskQueue}-by-hand`;
   const worker = await Worker.create({
     connection,

@@ -7,8 +7,7 @@ import type { Problem } from '../domain/stepper.ts';
 import type { PolicyProblem } from '../language/problem.ts';
 import { BadInput } from '../sandbox/checks.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
-import { ConfigurationError } from '../worker/config.ts';
-import { InfrastructureError } from '../worker/temporal.ts';
+import { ConfigurationError, InfrastructureError } from '../worker/errors.ts';
 import type { Ending } from './exit-codes.ts';
 
 /** One thing that is wrong, each text on one line but `excerpt`: the line at fault with carets, where there is one. */

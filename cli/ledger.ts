@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { decimalsOf } from '../domain/currencies.ts';
 import { isDecimal } from '../domain/money.ts';
-import { withDevEnvironment } from '../worker/config.ts';
+import { withDevEnvironment } from '../worker/dev-environment.ts';
 import { amountText } from './amount-text.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
 import { EXIT_CODES, type Ending } from './exit-codes.ts';

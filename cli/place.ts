@@ -3,9 +3,9 @@
  * only looks at runs needs none.
  */
 import type { Mode } from '../domain/records.ts';
-import { withDevEnvironment } from '../worker/config.ts';
+import { withDevEnvironment } from '../worker/dev-environment.ts';
 import { connectTemporal, type Temporal } from '../worker/temporal.ts';
-import { DEFAULT_TASK_QUEUE } from '../workflows/names.ts';
+import { defaultTaskQueue } from '../workflows/names.ts';
 import { CommandFailure, NOT_SET_UP } from './failure.ts';
 import type { Io } from './io.ts';
 import type { RunFacts } from './runs.ts';
@@ -18,14 +18,15 @@ export type Place = Temporal & {
 
 /** Connects, runs `work`, and closes the connection. `mode`: the one that a workflow id names, null for the configured. */
 export async function atPlace<T>(io: Io, mode: Mode | null, work: (place: Place) => Promise<T>): Promise<T> {
-  const env = await withDevEnvironment(io.env, io.cwd);
+  // What `cambist up` left has no live runs.
+  const env = mode === 'LIVE' ? io.env : await withDevEnvironment(io.env, io.cwd);
   const known = mode ?? modeOf(env);
-  const temporal = await connectTemporal(env);
+  const temporal = await connectTemporal(env, known);
   try {
     return await work({
       ...temporal,
       mode: known,
-      taskQueue: env['CAMBIST_TASK_QUEUE'] || DEFAULT_TASK_QUEUE,
+      taskQueue: env['CAMBIST_TASK_QUEUE'] || defaultTaskQueue(known),
       uiUrl: env['CAMBIST_UI_URL'] || null,
     });
   } finally {

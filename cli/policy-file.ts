@@ -7,7 +7,7 @@ import type { Policy, ReferenceRates } from '../domain/policy.ts';
 import { loadPolicy } from '../language/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
-import { withDevEnvironment } from '../worker/config.ts';
+import { withDevEnvironment } from '../worker/dev-environment.ts';
 import { readTextFile } from '../worker/read-text-file.ts';
 import { CommandFailure, troubleOfPolicy, type Trouble } from './failure.ts';
 import type { Io } from './io.ts';

@@ -4,21 +4,25 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { DEV_ENVIRONMENT_FILE } from '../worker/config.ts';
+import { isLoopback } from '../service/address.ts';
+import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE } from '../worker/dev-environment.ts';
 import { startDevServer, type DevServer } from '../worker/dev-server.ts';
-import { DEFAULT_TASK_QUEUE } from '../workflows/names.ts';
+import { defaultTaskQueue } from '../workflows/names.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
 import type { Ending } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
 import type { Output } from './output.ts';
 import { untilInterrupted } from './ready.ts';
 import { openSandbox } from './sandbox.ts';
+import { UP_FILE, UpChildren } from './up-children.ts';
 
+/** Whoever sets one of these has a service of their own (see `withDevEnvironment`). */
+const SET_BY_HAND = ['CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE', 'CAMBIST_APP_MODE'];
 export function addUp(program: Command, session: Session): void {
   const command = program
     .command('up')
@@ -26,7 +30,7 @@ export function addUp(program: Command, session: Session): void {
     .description(
       'Starts everything for a look round and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
         'and a worker, on the usual ports or free ones. Makes a key in .cambist/key.json, and .cambist/dev.json, which ' +
-        'the other commands in this folder read when CAMBIST_BASE_URL is not set. With TEMPORAL_ADDRESS that server is used.',
+        'the other commands in this folder read when no service is configured. With TEMPORAL_ADDRESS that server is used.',
     )
     .action((options: JsonOption) => act(session, options, up));
   teach(command, {
@@ -38,32 +42,35 @@ export function addUp(program: Command, session: Session): void {
 async function up(output: Output): Promise<Ending> {
   const { io } = output;
   const devFile = join(io.cwd, DEV_ENVIRONMENT_FILE);
-  const keyFile = join(dirname(devFile), 'key.json');
-  await refuseSecond(devFile);
-  await mkdir(dirname(devFile), { recursive: true, mode: 0o700 });
-  if (io.env['CAMBIST_BASE_URL'] !== undefined)
-    output.note('CAMBIST_BASE_URL is set: other commands use that service, not the sandbox of this one.');
+  const keyFile = join(io.cwd, DEV_KEY_FILE);
+  const children = new UpChildren(join(io.cwd, UP_FILE));
+  await children.takeOver(output);
+  if (SET_BY_HAND.some((name) => io.env[name]))
+    output.note(
+      `${SET_BY_HAND.join(' or ')} is set: other commands use what you set, not the sandbox of this one.`,
+    );
   // From the first moment on, so that nothing stays behind.
   const interrupted = untilInterrupted(io);
-  const closing: (() => Promise<unknown>)[] = [];
+  const closing: (() => Promise<unknown>)[] = [() => children.forget()];
   try {
     const temporal = io.env['TEMPORAL_ADDRESS'] ? null : await startDevServer();
-    if (temporal !== null) closing.unshift(() => temporal.stop());
+    if (temporal !== null) {
+      closing.unshift(() => temporal.stop());
+      await children.add(temporal.pid);
+    }
     const { sandbox, stop } = await openSandbox({ keyFile });
     closing.unshift(stop);
-    const variables = variablesOf({
-      temporal,
-      env: io.env,
-      baseUrl: sandbox.baseUrl,
-      adminUrl: sandbox.adminUrl,
-      keyFile,
-    });
+    const { baseUrl, adminUrl } = sandbox;
+    const variables = variablesOf({ temporal, env: io.env, baseUrl, adminUrl });
     closing.unshift(() => rm(devFile, { force: true }));
+    // Anew, so that neither the mode nor the owner of a file that is there counts.
+    await rm(devFile, { force: true });
     await writeFile(devFile, `${JSON.stringify(variables, null, 2)}\n`, { mode: 0o600 });
-    const worker = startWorkerProcess({ ...io.env, ...variables }, io.cwd);
+    const worker = startWorkerProcess(workerEnvironment(io.env, variables, keyFile), io.cwd);
     closing.unshift(() => endProcess(worker));
+    if (worker.pid !== undefined) await children.add(worker.pid);
     await untilReady(worker);
-    showReady(output, { variables, temporal, worker, adminUrl: sandbox.adminUrl });
+    showReady(output, { variables, temporal, worker, adminUrl, keyFile });
     void once(worker, 'exit').then(() =>
       output.note('The worker ended. Start another one with `cambist worker`; runs wait for it.'),
     );
@@ -73,58 +80,55 @@ async function up(output: Output): Promise<Ending> {
     if (!isOver) output.note('The Temporal dev server ended by itself.');
     return isOver ? 'done' : 'infrastructure';
   } finally {
-    if (closing.length > 0) output.note('Ending …');
+    output.note('Ending …');
     for (const close of closing) await close().catch(() => undefined);
   }
 }
 
-/** What the other commands read. */
+/** What the other commands read. The key and the mode are not among it: they are always the same. */
 function variablesOf(parts: {
   readonly temporal: DevServer | null;
   readonly env: NodeJS.ProcessEnv;
   readonly baseUrl: string;
   readonly adminUrl: string;
-  readonly keyFile: string;
 }): Record<string, string> {
   const { temporal, env } = parts;
   const uiUrl = temporal?.uiUrl ?? null;
   return {
     CAMBIST_BASE_URL: parts.baseUrl,
-    CAMBIST_KEY_FILE: parts.keyFile,
-    CAMBIST_APP_MODE: 'SANDBOX',
-    CAMBIST_TASK_QUEUE: env['CAMBIST_TASK_QUEUE'] ?? DEFAULT_TASK_QUEUE,
+    CAMBIST_TASK_QUEUE: env['CAMBIST_TASK_QUEUE'] || defaultTaskQueue('SANDBOX'),
     CAMBIST_SANDBOX_ADMIN_URL: parts.adminUrl,
-    CAMBIST_UP_PID: String(process.pid),
     ...(temporal === null
-      ? { TEMPORAL_ADDRESS: env['TEMPORAL_ADDRESS'] ?? '' }
+      ? ownTemporal(env)
       : { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: 'default', TEMPORAL_TLS: 'false' }),
     ...(uiUrl !== null && { CAMBIST_UI_URL: uiUrl }),
   };
 }
 
-/** Two of them in one folder would take each other's file away. */
-async function refuseSecond(devFile: string): Promise<void> {
-  const text = await readFile(devFile, 'utf8').catch(() => null);
-  if (text === null) return;
-  const pid = Number(/"CAMBIST_UP_PID": "([0-9]+)"/.exec(text)?.[1] ?? Number.NaN);
-  if (!Number.isInteger(pid) || pid === process.pid || !isAlive(pid)) return;
-  throw new CommandFailure('refused by us', [
-    {
-      code: 'UP_ALREADY',
-      place: devFile,
-      message: `\`cambist up\` runs in this folder already (process ${pid})`,
-      fix: 'Use that one, or end it first.',
-    },
-  ]);
+/** A server that was there already: named to the other commands if it is on this machine, and else by their own variables. */
+function ownTemporal(env: NodeJS.ProcessEnv): Record<string, string> {
+  const address = env['TEMPORAL_ADDRESS'] ?? '';
+  const namespace = env['TEMPORAL_NAMESPACE'];
+  if (!URL.canParse(`http://${address}`) || !isLoopback(new URL(`http://${address}`).hostname)) return {};
+  return { TEMPORAL_ADDRESS: address, ...(namespace && { TEMPORAL_NAMESPACE: namespace }) };
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+/** What was configured by hand for another service, or for another Temporal than the one of this command, is left out. */
+function workerEnvironment(
+  env: NodeJS.ProcessEnv,
+  variables: Readonly<Record<string, string>>,
+  keyFile: string,
+): NodeJS.ProcessEnv {
+  const isOwnTemporal = variables['TEMPORAL_TLS'] !== undefined;
+  const kept = Object.entries(env).filter(
+    ([name]) => name !== 'CAMBIST_READ_KEY_FILE' && !(isOwnTemporal && name.startsWith('TEMPORAL_')),
+  );
+  return {
+    ...Object.fromEntries(kept),
+    ...variables,
+    CAMBIST_KEY_FILE: keyFile,
+    CAMBIST_APP_MODE: 'SANDBOX',
+  };
 }
 
 /** The package's own command, whether this runs from the sources or from a build. */
@@ -186,18 +190,20 @@ function showReady(
     readonly temporal: DevServer | null;
     readonly worker: ChildProcess;
     readonly adminUrl: string;
+    readonly keyFile: string;
   },
 ): void {
-  const { variables, temporal, worker, adminUrl } = parts;
+  const { variables, temporal, worker, adminUrl, keyFile } = parts;
+  const temporalAddress = variables['TEMPORAL_ADDRESS'] ?? output.io.env['TEMPORAL_ADDRESS'] ?? '';
   const pid = worker.pid ?? 0;
   const uiUrl = temporal?.uiUrl ?? null;
   if (output.isJson) {
     const ready = {
       ready: 'up',
-      temporal: { address: variables['TEMPORAL_ADDRESS'], uiUrl },
+      temporal: { address: temporalAddress, uiUrl },
       sandbox: { baseUrl: variables['CAMBIST_BASE_URL'], adminUrl },
       worker: { pid },
-      keyFile: variables['CAMBIST_KEY_FILE'],
+      keyFile,
       environmentFile: DEV_ENVIRONMENT_FILE,
     };
     output.ready('', ready);
@@ -206,11 +212,11 @@ function showReady(
   output.show(
     [
       `ready up`,
-      `  Temporal     ${variables['TEMPORAL_ADDRESS'] ?? ''}`,
+      `  Temporal     ${temporalAddress}`,
       ...(uiUrl === null ? [] : [`  Temporal UI  ${uiUrl}`]),
       `  sandbox      ${variables['CAMBIST_BASE_URL'] ?? ''}  (admin ${adminUrl})`,
       `  worker       process ${pid}`,
-      `  key          ${variables['CAMBIST_KEY_FILE'] ?? ''}`,
+      `  key          ${keyFile}`,
       '',
       'In a second terminal, in this folder:  cambist run policies/mxn-supplier.yaml',
       'Ctrl-C ends all of it.',

@@ -1,7 +1,8 @@
 /** `cambist worker`: one worker, until a signal. Calls that move money are finished before it ends. */
 import { DefaultLogger, Runtime, type LogEntry } from '@temporalio/worker';
 import type { Command } from 'commander';
-import { loadSettings, withDevEnvironment } from '../worker/config.ts';
+import { loadSettings } from '../worker/config.ts';
+import { withDevEnvironment } from '../worker/dev-environment.ts';
 import { startWorker } from '../worker/worker.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
 import type { Ending } from './exit-codes.ts';

@@ -79,7 +79,7 @@ function parseUrl(text: string): URL | null {
   }
 }
 
-/** `hostname` comes from URL, which has already written every form of an IP address in one way. */
-function isLoopback(hostname: string): boolean {
+/** Whether a host is this machine. `hostname` comes from URL, which has already written every form of an IP address in one way. */
+export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }

@@ -1,7 +1,7 @@
 // The dev server as `cambist up` and the tests use it: started, reached, killed, and started again on its file.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -51,6 +51,24 @@ test('the web page answers, and stopping twice is no mistake', async () => {
   await server.exited;
 });
 
+const NO_PROC = process.platform === 'linux' ? false : 'the open ports of a process are listed on Linux only';
+
+test('no port starts a run for a web page', { skip: NO_PROC }, async () => {
+  const server = await startDevServer({ port: 0, headless: true });
+  try {
+    const ports = openPorts(server.pid);
+    assert.ok(ports.includes(portOf(server)) && ports.length > 1, 'the HTTP API has a port of its own');
+    const statuses = await Promise.all(ports.map(startedByWebPage));
+    assert.ok(statuses.includes(403), `one port refuses it: ${statuses.join(', ')}`);
+    assert.deepEqual(
+      statuses.filter((status) => status !== null && status < 400),
+      [],
+    );
+  } finally {
+    await server.kill();
+  }
+});
+
 test('a port that was asked for and is taken is named in the error', async () => {
   const port = Number((await testServerAddress()).split(':')[1]);
   await assert.rejects(startDevServer({ port, headless: true }), (error) => {
@@ -66,6 +84,37 @@ async function withClient(address: string, use: (client: Client) => Promise<void
     await use(new Client({ connection }));
   } finally {
     await connection.close();
+  }
+}
+
+/** The status of a start by the HTTP API, as a browser would send it; null where no HTTP is spoken. */
+async function startedByWebPage(port: number): Promise<number | null> {
+  const id = uniqueName('web-page');
+  const response = await fetch(`http://127.0.0.1:${port}/api/v1/namespaces/default/workflows/${id}`, {
+    method: 'POST',
+    headers: { 'content-type': 'text/plain' },
+    body: JSON.stringify({ workflowType: { name: 'run' }, taskQueue: { name: 'cambist-sandbox' } }),
+  }).catch(() => null);
+  await response?.body?.cancel();
+  return response?.status ?? null;
+}
+
+/** The TCP ports on which a process listens. */
+function openPorts(pid: number): readonly number[] {
+  const sockets = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+  const inodes = new Set(sockets.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []));
+  const rows = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1);
+  const listening = rows.map((row) => row.trim().split(/\s+/)).filter((row) => row[3] === '0A');
+  return listening
+    .filter((row) => inodes.has(row[9] ?? ''))
+    .map((row) => Number.parseInt(row[1]?.split(':')[1] ?? '', 16));
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
   }
 }
 

@@ -2,8 +2,6 @@
  * Configuration from the environment (design: "Command line and configuration"): read once, checked whole, never logged.
  * Keys stay in the client; what is here may be shown.
  */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { isDefinitive } from '../domain/decisions.ts';
 import type { Mode } from '../domain/records.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../domain/service-facts.ts';
@@ -14,7 +12,9 @@ import { parseAddress, type ServiceAddress } from '../service/address.ts';
 import { createServiceClient, type ServiceClient } from '../service/client.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { readKeyFile, type ApiKey } from '../service/key.ts';
-import { DEFAULT_TASK_QUEUE } from '../workflows/names.ts';
+import { defaultTaskQueue } from '../workflows/names.ts';
+import { withDevEnvironment } from './dev-environment.ts';
+import { ConfigurationError } from './errors.ts';
 import { readTextFile } from './read-text-file.ts';
 
 /** Everything that a worker or a command needs to reach the service. */
@@ -32,53 +32,8 @@ export type Settings = {
   readonly warnings: readonly string[];
 };
 
-/** Everything that is wrong with the configuration, at once. */
-export class ConfigurationError extends Error {
-  override readonly name = 'ConfigurationError';
-  readonly problems: readonly Problem[];
-
-  constructor(problems: readonly Problem[]) {
-    super(problems.map((problem) => `${problem.code}: ${problem.message} ${problem.fix}`).join('\n'));
-    this.problems = problems;
-  }
-}
-
-/** The environment that `cambist up` left for the other commands, relative to the working folder. */
-export const DEV_ENVIRONMENT_FILE = '.cambist/dev.json';
-
 /** One request must end before its attempt does: start-to-close less the time in which it may leave, less some slack. */
 const REQUEST_LIMIT_MS = 15_000;
-
-/** Overlays what `cambist up` left, when no address is configured by hand. */
-export async function withDevEnvironment(env: NodeJS.ProcessEnv, cwd: string): Promise<NodeJS.ProcessEnv> {
-  if (env['CAMBIST_BASE_URL'] !== undefined) return env;
-  const text = await readFile(join(cwd, DEV_ENVIRONMENT_FILE), 'utf8').catch(() => null);
-  if (text === null) return env;
-  const variables = Object.entries(parseDevEnvironment(text));
-  return {
-    ...Object.fromEntries(
-      variables.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-    ),
-    ...env,
-  };
-}
-
-function parseDevEnvironment(text: string): object {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    if (typeof parsed === 'object' && parsed !== null) return parsed;
-  } catch {
-    // Told below, as any other content that is no object.
-  }
-  throw new ConfigurationError([
-    {
-      code: 'DEV_ENVIRONMENT_UNREADABLE',
-      item: null,
-      message: `"${DEV_ENVIRONMENT_FILE}" is not what \`cambist up\` writes.`,
-      fix: 'Delete it and run `cambist up` again, or set the CAMBIST_* variables.',
-    },
-  ]);
-}
 
 /** @throws ConfigurationError with every problem that was found */
 export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string): Promise<Settings> {
@@ -90,6 +45,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     return null;
   };
   const mode = readMode(env['CAMBIST_APP_MODE'], problems);
+  if (mode === 'LIVE') problems.push(...uncheckedCertificates(env));
   const address = await attempt(() => parseAddress(env['CAMBIST_BASE_URL'] ?? ''), note);
   const key = await attempt(() => keyFrom(env['CAMBIST_KEY_FILE'], mode, 'CAMBIST_KEY_FILE', warnings), note);
   const readKeyPath = env['CAMBIST_READ_KEY_FILE'];
@@ -109,7 +65,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     issuer: env['CAMBIST_ISSUER'] || 'service',
     facts,
     filesFolder: env['CAMBIST_FILES'] || null,
-    taskQueue: env['CAMBIST_TASK_QUEUE'] || DEFAULT_TASK_QUEUE,
+    taskQueue: env['CAMBIST_TASK_QUEUE'] || defaultTaskQueue(mode),
     warnings,
   };
 }
@@ -137,6 +93,19 @@ function readMode(text: string | undefined, problems: Problem[]): Mode | null {
     fix: 'Set it to SANDBOX or LIVE; there is no default, so that live money is never touched by accident.',
   });
   return null;
+}
+
+/** Node's own switch that accepts any certificate: whoever stands between us and the service would see and answer all. */
+export function uncheckedCertificates(env: NodeJS.ProcessEnv): readonly Problem[] {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return [];
+  return [
+    {
+      code: 'TLS_CHECKS_OFF',
+      item: null,
+      message: 'NODE_TLS_REJECT_UNAUTHORIZED is 0: no certificate is checked, of nobody.',
+      fix: 'Unset it. A certificate authority of your own is named in NODE_EXTRA_CA_CERTS.',
+    },
+  ];
 }
 
 async function keyFrom(

@@ -119,6 +119,8 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
   const settings = [
     // Off by default in server 1.29: without it each activity waits for a poll of its own (quotes live seconds).
     'system.enableActivityEagerExecution=true',
+    // Its HTTP API asks nobody who they are, and takes what any web page in a browser on this machine sends.
+    'frontend.httpAllowedHosts=["none.invalid"]',
     ...(options.shortTimers ? SHORT_TIMERS : []),
     ...(options.dynamicConfig ?? []),
   ];
@@ -205,7 +207,9 @@ const children = new Set<ChildProcess>();
 function endWithThisProcess(child: ChildProcess): void {
   if (children.size === 0) {
     process.on('exit', killAll);
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, endUnlessHandled);
+    // Before all others: one that has done its part may take itself off the list.
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.prependListener(signal, endUnlessHandled);
   }
   children.add(child);
   child.once('exit', () => {

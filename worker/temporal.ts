@@ -2,26 +2,11 @@
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
+import type { Mode } from '../domain/records.ts';
+import type { Problem } from '../domain/stepper.ts';
 import { modeAttribute, policyAttribute, stateAttribute } from '../workflows/names.ts';
-import { ConfigurationError } from './config.ts';
-
-/** Something that is not ours to mend is away: Temporal, or a worker. */
-export class InfrastructureError extends Error {
-  override readonly name = 'InfrastructureError';
-  readonly code: string;
-  readonly fix: string;
-
-  constructor(problem: {
-    readonly code: string;
-    readonly message: string;
-    readonly fix: string;
-    readonly cause?: unknown;
-  }) {
-    super(problem.message, { cause: problem.cause });
-    this.code = problem.code;
-    this.fix = problem.fix;
-  }
-}
+import { uncheckedCertificates } from './config.ts';
+import { ConfigurationError, InfrastructureError } from './errors.ts';
 
 export type Temporal = {
   readonly client: Client;
@@ -36,8 +21,8 @@ const KEYWORD = 2;
 const isKeyword = (type: number): boolean => type === KEYWORD;
 
 /** @throws ConfigurationError for a profile that cannot be used, InfrastructureError when Temporal does not answer */
-export async function connectTemporal(env: NodeJS.ProcessEnv): Promise<Temporal> {
-  const { options, namespace, address } = readProfile(env);
+export async function connectTemporal(env: NodeJS.ProcessEnv, mode: Mode): Promise<Temporal> {
+  const { options, namespace, address } = readProfile(env, mode);
   try {
     const connection = await Connection.connect({ ...options, connectTimeout: CONNECT_LIMIT_MS });
     return { client: new Client({ connection, namespace }), connection, namespace, address };
@@ -49,8 +34,9 @@ export async function connectTemporal(env: NodeJS.ProcessEnv): Promise<Temporal>
 /** The worker's own connection. */
 export async function connectWorker(
   env: NodeJS.ProcessEnv,
+  mode: Mode,
 ): Promise<{ readonly connection: NativeConnection; readonly namespace: string }> {
-  const { options, namespace, address } = readProfile(env);
+  const { options, namespace, address } = readProfile(env, mode);
   try {
     return { connection: await NativeConnection.connect(options), namespace };
   } catch (error) {
@@ -99,19 +85,23 @@ export async function registerSearchAttributes(connection: Connection, namespace
   }
 }
 
-function readProfile(env: NodeJS.ProcessEnv): {
-  options: ReturnType<typeof loadClientConnectConfig>['connectionOptions'];
-  namespace: string;
-  address: string;
-} {
+type Profile = {
+  readonly options: ReturnType<typeof loadClientConnectConfig>['connectionOptions'];
+  readonly namespace: string;
+  readonly address: string;
+};
+
+/** Exported for tests. @throws ConfigurationError for what cannot be used, and for what live money may not go by */
+export function readProfile(env: NodeJS.ProcessEnv, mode: Mode): Profile {
+  const { connectionOptions, namespace } = loadProfile(env);
+  if (mode === 'LIVE') requireSafe(env, connectionOptions, namespace);
+  const address = connectionOptions.address || '127.0.0.1:7233';
+  return { options: { ...connectionOptions, address }, namespace: namespace ?? 'default', address };
+}
+
+function loadProfile(env: NodeJS.ProcessEnv): ReturnType<typeof loadClientConnectConfig> {
   try {
-    const config = loadClientConnectConfig({ configFileStrict: true, overrideEnvVars: definedOf(env) });
-    const address = config.connectionOptions.address || '127.0.0.1:7233';
-    return {
-      options: { ...config.connectionOptions, address },
-      namespace: config.namespace ?? 'default',
-      address,
-    };
+    return loadClientConnectConfig({ configFileStrict: true, overrideEnvVars: definedOf(env) });
   } catch (error) {
     throw new ConfigurationError([
       {
@@ -122,6 +112,34 @@ function readProfile(env: NodeJS.ProcessEnv): {
       },
     ]);
   }
+}
+
+/**
+ * Whoever writes to Temporal starts runs, and whoever stands between sees the policies. So live runs need a server that
+ * somebody chose, that proves who it is, and that asks who we are.
+ */
+function requireSafe(
+  env: NodeJS.ProcessEnv,
+  options: Profile['options'],
+  namespace: string | undefined,
+): void {
+  const problems: Problem[] = [...uncheckedCertificates(env)];
+  const add = (code: string, message: string, fix: string): void => {
+    problems.push({ code, item: null, message: `In LIVE, ${message}.`, fix });
+  };
+  if (!options.address)
+    add('TEMPORAL_ADDRESS_MISSING', 'the address of Temporal must be named', 'Set TEMPORAL_ADDRESS.');
+  if (!namespace)
+    add('TEMPORAL_NAMESPACE_MISSING', 'the namespace of Temporal must be named', 'Set TEMPORAL_NAMESPACE.');
+  const { tls } = options;
+  const hasCertificate = typeof tls === 'object' && tls !== null && Boolean(tls.clientCertPair);
+  if (!tls || !(hasCertificate || options.apiKey))
+    add(
+      'TEMPORAL_NOT_SECURED',
+      'Temporal must be reached by TLS, with a client certificate or an API key',
+      'Set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH, or TEMPORAL_API_KEY.',
+    );
+  if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
 function definedOf(env: NodeJS.ProcessEnv): Record<string, string> {

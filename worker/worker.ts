@@ -46,9 +46,9 @@ const BUNDLE = fileURLToPath(
 
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
   const { settings, env } = options;
-  const temporal = await connectTemporal(env);
+  const temporal = await connectTemporal(env, settings.mode);
   await registerSearchAttributes(temporal.connection, temporal.namespace);
-  const { connection, namespace } = await connectWorker(env);
+  const { connection, namespace } = await connectWorker(env, settings.mode);
   const service = createClient(settings, 'write');
   const reader = settings.readKey === null ? service : createClient(settings, 'read');
   const { client } = temporal;

@@ -11,7 +11,10 @@ import type { Report, Waiting } from '../domain/report.ts';
 import type { Problem } from '../domain/stepper.ts';
 import type { Fact, Kept, Recorded } from '../domain/instructions.ts';
 
-export const DEFAULT_TASK_QUEUE = 'cambist';
+/** The task queue where none is named. One for each mode: a worker serves one mode only. */
+export function defaultTaskQueue(mode: Mode): string {
+  return mode === 'LIVE' ? 'cambist-live' : 'cambist-sandbox';
+}
 
 /** Workflow types as they stand in the Temporal UI. */
 export const RUN_TYPE = 'run';

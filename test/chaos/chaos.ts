@@ -205,7 +205,7 @@ class Scene implements Place {
     // A storm over workers that are still being loaded would harm nothing.
     await Promise.all(workers.map(({ ready }) => ready));
     const direct = { ...env, TEMPORAL_ADDRESS: `127.0.0.1:${server.port}` };
-    const temporal = await connectTemporal(direct);
+    const temporal = await connectTemporal(direct, 'SANDBOX');
     return new Scene({ service, sandbox, server, temporal, env: direct, wires, workers, note });
   }
 

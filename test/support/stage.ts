@@ -138,7 +138,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     CAMBIST_TASK_QUEUE: uniqueName('queue'),
     TEMPORAL_ADDRESS: temporalAddress ?? (await testServerAddress()),
   };
-  const temporal = await connectTemporal(env);
+  const temporal = await connectTemporal(env, 'SANDBOX');
   const workers: StageWorker[] = [];
   const stage: Stage = {
     get sandbox() {
