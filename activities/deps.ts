@@ -34,6 +34,8 @@ export type Deps = {
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
   readonly isCurrentAttempt: (info: Info) => Promise<boolean>;
+  /** Whether this worker has been asked to end: what only waits leaves its place to another worker. */
+  readonly isStopping: () => boolean;
   /** Named moments before and after every effect, poll and result; a no-op but in tests that kill the process there. */
   readonly reached: (point: string) => void;
 };

@@ -73,6 +73,7 @@ async function observed(deps: Deps, input: ObserveInput): Promise<Observed> {
     fences,
     referenceRates: rates.rates,
     decimals: deps.facts.decimals,
+    lateAfterMs: deps.facts.lateAfterMs,
     observation,
   };
 }

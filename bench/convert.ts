@@ -31,7 +31,6 @@ const AT_ONCE = {
   withdrawalSteps: [{ status: 'PENDING', forMs: 0 }],
 };
 
-/** No `late_after`: a policy that asks for it gets a timer, which the hand-written workflow has not. */
 const POLICY = `
 policy: 1
 kind: convert
@@ -160,6 +159,7 @@ async function startHandWritten(
       facts: settings.facts,
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
+      isStopping: () => false,
       reached: () => {},
       instructions: {
         read: (mode, run) => readInstructions({ client, mode, run }),

@@ -5,7 +5,7 @@
  * It knows its policy by heart (one leg, one payment of the proceeds), keeps no state, answers no query, holds nothing
  * and cannot be cancelled. Whatever is not the happy way is a failure.
  */
-import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
+import { ApplicationFailure, condition, workflowInfo } from '@temporalio/workflow';
 import { polls, reads, writes } from '../workflows/activities.ts';
 import { headOf } from '../workflows/calls.ts';
 import type { RunInput } from '../workflows/names.ts';
@@ -40,14 +40,16 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
   if (traded.step.kind !== 'traded') throw unexpected('trade', traded.step.kind);
   const { tradeId, buyAmount } = traded.step.traded;
 
-  const settled = await polls.awaitSettlement({
+  const settling = polls.awaitSettlement({
     plan: call.plan,
     leg: leg.id,
     tradeId,
     until: plan.settle.until,
     currency: leg.buy,
+    unknownStatus: null,
     unpaid: [{ reference: payment.reference, account: payment.account, amount: buyAmount }],
   });
+  const settled = await inTime(settling, plan.lateAfterMs.settlement);
   if (settled.kind !== 'settled') throw unexpected('settlement', settled.kind);
 
   const sent = await writes.createWithdrawals({
@@ -59,12 +61,26 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
   if (item?.step.kind !== 'accepted') throw unexpected('withdrawal', item?.step.kind ?? 'no outcome');
   const { withdrawalId } = item.step.accepted;
 
-  const { ended } = await polls.awaitWithdrawals({
+  const paying = polls.awaitWithdrawals({
     plan: call.plan,
-    items: [{ id: payment.id, withdrawalId, paid: false, status: item.step.accepted.status }],
+    items: [
+      { id: payment.id, withdrawalId, paid: false, status: item.step.accepted.status, isUnknown: false },
+    ],
   });
+  const { ended } = await inTime(paying, plan.lateAfterMs.withdrawal);
   if (ended[0]?.paid !== true) throw unexpected('payment', ended[0]?.status ?? 'no word');
   return withdrawalId;
+}
+
+/** What takes too long is to be noticed here as well, by a timer of its own. */
+async function inTime<T>(work: Promise<T>, lateAfterMs: number): Promise<T> {
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+  };
+  work.then(end, end);
+  if (!(await condition(() => isOver, lateAfterMs))) throw unexpected('wait', 'late');
+  return work;
 }
 
 function unexpected(step: string, what: string): ApplicationFailure {

@@ -111,6 +111,7 @@ const OWN_CODES = {
   CREDENTIALS_DIFFER: 'configuration',
   API_KEY_CHANGED: 'configuration',
   CLOCK_SKEW: 'configuration',
+  STATUS_UNKNOWN: 'configuration',
   READ_KEY_FOREIGN: 'configuration',
   // Goes on by itself.
   PLANNING: 'waiting',
@@ -118,6 +119,8 @@ const OWN_CODES = {
   LOOK_INCOMPLETE: 'waiting',
   AWAITING_SETTLEMENT: 'waiting',
   SETTLEMENT_LATE: 'waiting',
+  WITHDRAWAL_LATE: 'waiting',
+  ACTIVITY_FAILED: 'infrastructure',
   NOT_SENT: 'waiting',
   NO_ANSWER: 'waiting',
 } as const satisfies Record<string, Ending>;

@@ -146,9 +146,7 @@ export function explainPlan(plan: Plan, input: CompileInput, width: number, pain
       plan.settle.until === 'funds'
         ? 'Payments go out when the withdrawable balance covers them (`settle.until: funds`).'
         : 'Payments go out when the service calls the trade settled (`settle.until: status`).',
-      plan.settle.lateAfterMs === null
-        ? 'It waits without calling that late.'
-        : `After ${formatDuration(plan.settle.lateAfterMs)} it says that it is late, and goes on waiting.`,
+      `After ${formatDuration(plan.lateAfterMs.settlement)} it says that it is late, and goes on waiting.`,
     ],
     [
       paint.strong('When it may send'),

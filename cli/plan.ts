@@ -71,6 +71,7 @@ async function plan(output: Output, file: string): Promise<Ending> {
       fences,
       referenceRates: policyFile.referenceRates,
       observation: observed.observation,
+      lateAfterMs: settings.facts.lateAfterMs,
       decimalsOf: (currency) => decimalsOf(currency, settings.facts.decimals),
       // Nothing is pinned here.
       pinnedFor: '',

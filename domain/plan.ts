@@ -16,6 +16,7 @@ import type {
 } from './policy.ts';
 import type { Balances, LenientRecord, Mode, Trade, Withdrawal } from './records.ts';
 import { generationOf, reference, runPrefix, type RunName } from './references.ts';
+import type { ServiceFacts } from './service-facts.ts';
 
 /** Moments between which writes may be sent, epoch milliseconds (design: "Inside the fence?"). */
 export type Fences = {
@@ -76,6 +77,8 @@ export type Plan = {
   readonly quote: QuoteSettings;
   readonly guard: PlanGuard | null;
   readonly settle: SettleSettings;
+  /** When it is said that settlement of a leg, or an accepted payment, is late. */
+  readonly lateAfterMs: ServiceFacts['lateAfterMs'];
   readonly shortfall: 'skip' | 'hold';
   readonly limits: Limits | null;
   readonly legs: readonly Leg[];
@@ -133,6 +136,8 @@ export type CompileInput = {
   readonly fences: Fences;
   readonly referenceRates: ReferenceRates | null;
   readonly observation: Observation;
+  /** By the operator's service file; the policy may have its own for settlement. */
+  readonly lateAfterMs: ServiceFacts['lateAfterMs'];
   /** Decimals of a currency, by the table and the operator's service file. */
   readonly decimalsOf: (currency: string) => number;
   readonly pinnedFor: string;
@@ -189,6 +194,10 @@ export function compilePlan(input: CompileInput): CompileResult {
       quote: policy.quote,
       guard,
       settle: policy.settle,
+      lateAfterMs: {
+        ...input.lateAfterMs,
+        ...(policy.settle.lateAfterMs !== null && { settlement: policy.settle.lateAfterMs }),
+      },
       shortfall: policy.shortfall,
       limits: policy.limits,
       legs,

@@ -46,6 +46,8 @@ export type PaymentRecord = {
   state: PaymentState;
   outcome: PaymentOutcome;
   accepted: Accepted | null;
+  /** When it was taken for accepted, epoch milliseconds; null before. */
+  acceptedAtMs: number | null;
   /** The service's word for the withdrawal. */
   status: string | null;
   problem: Problem | null;
@@ -108,6 +110,7 @@ export function adoptPlan(state: RunState, plan: Plan): void {
     state: NEW_PAYMENT,
     outcome: 'PENDING',
     accepted: null,
+    acceptedAtMs: null,
     status: null,
     problem: null,
     waiting: null,

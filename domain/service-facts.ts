@@ -3,10 +3,18 @@
  * YAML file that `CAMBIST_SERVICE_FILE` names (design, section 4); `language/` loads it into this record.
  */
 export type ServiceFacts = {
-  /** Statuses of a trade that mean "settled" and "will never settle". Any other status waits and says so. */
-  readonly tradeStatuses: { readonly settled: readonly string[]; readonly failed: readonly string[] };
-  /** Statuses of a withdrawal that mean "paid" and "will never be paid". Any other status waits and says so. */
-  readonly withdrawalStatuses: { readonly paid: readonly string[]; readonly failed: readonly string[] };
+  /** What the statuses of a trade mean: settled, will never settle, goes on. One in no list waits and holds the run. */
+  readonly tradeStatuses: {
+    readonly settled: readonly string[];
+    readonly failed: readonly string[];
+    readonly pending: readonly string[];
+  };
+  /** What the statuses of a withdrawal mean: paid, will never be paid, goes on. One in no list waits and holds the run. */
+  readonly withdrawalStatuses: {
+    readonly paid: readonly string[];
+    readonly failed: readonly string[];
+    readonly pending: readonly string[];
+  };
   /** When sold money leaves the withdrawable balance: what planning from balances may count on. */
   readonly saleLeavesWithdrawable: 'at_trade' | 'at_settlement';
   /** How long a new record may be missing from the lists, milliseconds. */
@@ -28,10 +36,17 @@ export type ServiceFacts = {
 
 /** The defaults; all optional in the service file. */
 export const DEFAULT_SERVICE_FACTS: ServiceFacts = Object.freeze({
-  tradeStatuses: { settled: ['SETTLED', 'COMPLETED', 'CLOSED'], failed: ['FAILED', 'REJECTED', 'CANCELLED'] },
+  tradeStatuses: {
+    settled: ['SETTLED', 'COMPLETED', 'CLOSED'],
+    failed: ['FAILED', 'REJECTED', 'CANCELLED'],
+    // Those that the interface shows.
+    pending: ['EXECUTED', 'LOCKED', 'READY_TO_SETTLE'],
+  },
   withdrawalStatuses: {
     paid: ['COMPLETED'],
     failed: ['FAILED', 'REJECTED', 'RETURNED', 'CANCELLED', 'CANCELED', 'EXPIRED'],
+    // The interface shows none; these two mean nothing else anywhere.
+    pending: ['PENDING', 'PROCESSING'],
   },
   saleLeavesWithdrawable: 'at_trade',
   listLagMs: 60_000,
@@ -41,3 +56,8 @@ export const DEFAULT_SERVICE_FACTS: ServiceFacts = Object.freeze({
   lateAfterMs: { settlement: 21_600_000, withdrawal: 86_400_000 },
   decimals: {},
 });
+
+/** False for a status that is in no list of its kind: what it means is not known. */
+export function isKnown(statuses: Readonly<Record<string, readonly string[]>>, status: string): boolean {
+  return Object.values(statuses).some((list) => list.includes(status));
+}

@@ -25,18 +25,8 @@ export function loadServiceFacts(text: string, file: string): LoadedServiceFacts
   const parsed = source.broken ? null : checkStructure(ServiceFileSchema, source, {});
   const facts = parsed === null ? null : toServiceFacts(parsed);
   if (facts !== null) {
-    checkDisjoint(
-      source,
-      { field: 'trade_statuses', good: 'settled' },
-      facts.tradeStatuses.settled,
-      facts.tradeStatuses.failed,
-    );
-    checkDisjoint(
-      source,
-      { field: 'withdrawal_statuses', good: 'paid' },
-      facts.withdrawalStatuses.paid,
-      facts.withdrawalStatuses.failed,
-    );
+    checkDisjoint(source, 'trade_statuses', facts.tradeStatuses);
+    checkDisjoint(source, 'withdrawal_statuses', facts.withdrawalStatuses);
     checkDoubt(source, facts);
   }
   const problems = source.problems();
@@ -53,6 +43,7 @@ const ServiceFileSchema = z.strictObject({
     z.strictObject({
       settled: statuses('Trade statuses that mean "settled".').optional(),
       failed: statuses('Trade statuses that mean "will never settle".').optional(),
+      pending: statuses('Trade statuses that mean "goes on".', '[LOCKED]').optional(),
     }),
     {
       description: 'What the statuses of a trade mean.',
@@ -63,6 +54,7 @@ const ServiceFileSchema = z.strictObject({
     z.strictObject({
       paid: statuses('Withdrawal statuses that mean "paid".').optional(),
       failed: statuses('Withdrawal statuses that mean "will never be paid".').optional(),
+      pending: statuses('Withdrawal statuses that mean "goes on".', '[PENDING]').optional(),
     }),
     {
       description: 'What the statuses of a withdrawal mean.',
@@ -129,10 +121,12 @@ function toServiceFacts(parsed: z.output<typeof ServiceFileSchema>): ServiceFact
     tradeStatuses: {
       settled: parsed.trade_statuses?.settled ?? defaults.tradeStatuses.settled,
       failed: parsed.trade_statuses?.failed ?? defaults.tradeStatuses.failed,
+      pending: parsed.trade_statuses?.pending ?? defaults.tradeStatuses.pending,
     },
     withdrawalStatuses: {
       paid: parsed.withdrawal_statuses?.paid ?? defaults.withdrawalStatuses.paid,
       failed: parsed.withdrawal_statuses?.failed ?? defaults.withdrawalStatuses.failed,
+      pending: parsed.withdrawal_statuses?.pending ?? defaults.withdrawalStatuses.pending,
     },
     saleLeavesWithdrawable: parsed.sale_leaves_withdrawable ?? defaults.saleLeavesWithdrawable,
     listLagMs,
@@ -150,27 +144,38 @@ function toServiceFacts(parsed: z.output<typeof ServiceFileSchema>): ServiceFact
   };
 }
 
-/** A status that means both would end an item on the wrong side: refused, also against the defaults of a list left out. */
+/**
+ * A status that means two things would end an item on the wrong side: refused, also against the defaults of a list left
+ * out. Of two lists the later one is at fault, unless it was not written.
+ */
 function checkDisjoint(
   source: YamlSource,
-  names: { readonly field: string; readonly good: string },
-  good: readonly string[],
-  failed: readonly string[],
+  field: string,
+  lists: Readonly<Record<string, readonly string[]>>,
 ): void {
-  const { field } = names;
-  const [list, other, otherName] = source.has([field, 'failed'])
-    ? [failed, good, names.good]
-    : [good, failed, 'failed'];
-  const listName = otherName === 'failed' ? names.good : 'failed';
-  const taken = new Set(other.map((found) => found.toUpperCase()));
-  list.forEach((found, index) => {
+  const names = Object.keys(lists);
+  names.forEach((later, index) => {
+    for (const earlier of names.slice(0, index)) {
+      const [name, other] = source.has([field, later]) ? [later, earlier] : [earlier, later];
+      reportShared(source, { field, name, other }, lists);
+    }
+  });
+}
+
+function reportShared(
+  source: YamlSource,
+  { field, name, other }: { readonly field: string; readonly name: string; readonly other: string },
+  lists: Readonly<Record<string, readonly string[]>>,
+): void {
+  const taken = new Set(lists[other]?.map((found) => found.toUpperCase()));
+  const isDefault = !source.has([field, other]);
+  lists[name]?.forEach((found, index) => {
     if (!taken.has(found.toUpperCase())) return;
-    const isDefault = !source.has([field, otherName]);
-    source.report(source.placeAt([field, listName, index]), {
+    source.report(source.placeAt([field, name, index]), {
       mistake: 'CONTRADICTION',
-      message: `${quoted(found)} is also a status for \`${otherName}\`${isDefault ? ', by default' : ''}`,
+      message: `${quoted(found)} is also a status for \`${other}\`${isDefault ? ', by default' : ''}`,
       fix: isDefault
-        ? `delete it here, or write \`${otherName}\` out without it`
+        ? `delete it here, or write \`${other}\` out without it`
         : 'delete it from one of the two lists',
     });
   });

@@ -76,7 +76,8 @@ const settle = hinted(
       example: 'funds',
     }),
     late_after: duration({
-      description: 'After this long the run says that it is late, and goes on waiting.',
+      description:
+        'After this long the run says that it is late, and goes on waiting. Default: `late_after` of the service file, 6h.',
       example: '6h',
     }).optional(),
   }),

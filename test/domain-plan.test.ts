@@ -58,6 +58,7 @@ function compile({ policy = {}, observation = {}, referenceRates = null }: More 
       withdrawals: [],
       ...observation,
     },
+    lateAfterMs: { settlement: 6 * 3_600_000, withdrawal: DAY_MS },
     decimalsOf: (currency) => decimalsOf(currency, {}),
     pinnedFor: 'run-1',
   });

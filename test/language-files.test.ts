@@ -56,7 +56,7 @@ late_after: { withdrawal: 2d }
   assert.ok(result.ok);
   assert.deepEqual(result.facts, {
     ...DEFAULT_SERVICE_FACTS,
-    tradeStatuses: { settled: ['Done'], failed: DEFAULT_SERVICE_FACTS.tradeStatuses.failed },
+    tradeStatuses: { ...DEFAULT_SERVICE_FACTS.tradeStatuses, settled: ['Done'] },
     saleLeavesWithdrawable: 'at_settlement',
     listLagMs: 5_000,
     keyUsedSince: '2026-11-01',
@@ -157,6 +157,14 @@ fix: delete it here, or write \`failed\` out without it`,
   assert.match(
     factsProblems('trade_statuses: { failed: [CLOSED] }\n'),
     /also a status for `settled`, by default/,
+  );
+  assert.match(
+    factsProblems('trade_statuses: { settled: [Locked] }\n'),
+    /also a status for `pending`, by default/,
+  );
+  assert.match(
+    factsProblems('withdrawal_statuses: { pending: [QUEUED, RETURNED] }\n'),
+    /"RETURNED" is also a status for `failed`, by default/,
   );
 });
 

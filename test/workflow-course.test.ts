@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Plan } from '../domain/plan.ts';
-import { adoptPlan, makeReport, newRunState, takeOver } from '../domain/report.ts';
-import type { Problem } from '../domain/stepper.ts';
+import { adoptPlan, holdsOf, makeReport, newRunState, statusOf, takeOver } from '../domain/report.ts';
+import type { Problem, Wait } from '../domain/stepper.ts';
 import { NEW_LEG } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
 import { Course, HistoryIsLong, type Ports } from '../workflows/course.ts';
+import type { Settlement, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/calls.ts';
 import type { RunInput } from '../workflows/names.ts';
 import { LEG, NOW, PAYMENT, RUN, context } from './support/scripts.ts';
 
@@ -171,7 +172,7 @@ test('payments are followed together once all are sent, and one that is accepted
   });
   const follow: Ports['awaitWithdrawals'] = ({ items }) => {
     asked.push(items.map(({ id }) => id));
-    const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true }));
+    const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
     if (items.length === 3) return { answer: Promise.resolve({ ended, wait: null }), giveUp: () => {} };
     let refuse = (_error: Error): void => {};
     const answer = new Promise<never>((_resolve, reject) => {
@@ -313,4 +314,190 @@ test('which payment is sent next does not depend on the clock, which a replay ma
   };
   const expected = ['first', 'second', 'third', 'timer', 'third', 'timer', 'second', 'timer', 'first'];
   for (const clockStepMs of [0, 400, 100_000]) assert.deepEqual(await asks(clockStepMs), expected);
+});
+
+/** A world in which one payment is accepted and then followed by these answers; the last one stays. */
+function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> = {}) {
+  const asked: WithdrawalsCall[] = [];
+  const shown: string[] = [];
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = ports({
+    readPlan: async () => ({
+      kind: 'plan',
+      plan: { ...PLAN, legs: [], payments: [{ ...PAYMENT, dependsOn: null }] },
+    }),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference } }) => ({
+        id,
+        step: {
+          kind: 'accepted',
+          state: NEW_PAYMENT,
+          accepted: { withdrawalId: 'wtd_1', reference, status: 'ODD' },
+        },
+      })),
+      evidence: [],
+    }),
+    awaitWithdrawals: (call) => {
+      const answer = answers[asked.length];
+      asked.push(call);
+      assert.ok(answer !== undefined, 'It is asked for more than there is.');
+      return { answer: Promise.resolve(answer), giveUp: () => {} };
+    },
+    show: () => {
+      const [waiting] = holdsOf(state);
+      const now = waiting === undefined ? statusOf(state) : waiting.problem.code;
+      if (shown.at(-1) !== now) shown.push(now);
+    },
+    ...more,
+  });
+  return { course: new Course(INPUT, state, world), state, asked, shown };
+}
+const told = (status: string, paid: boolean | null, isUnknown: boolean): WithdrawalsAnswer => ({
+  ended: [{ id: PAYMENT.id, status, paid, isUnknown }],
+  wait: null,
+});
+
+test('a payment with a status in no list holds the run, which says which and where to declare it, and then goes on', async () => {
+  let held: Problem | undefined;
+  const { course, state, asked, shown } = following(
+    [
+      told('ODD', null, true),
+      told('ODDER', null, true),
+      told('PENDING', null, false),
+      told('COMPLETED', true, false),
+    ],
+    {},
+  );
+  const show = course.ports.show.bind(course.ports);
+  course.ports.show = () => {
+    held ??= holdsOf(state)[0]?.problem;
+    show();
+  };
+  await course.complete();
+  assert.deepEqual(held, {
+    code: 'STATUS_UNKNOWN',
+    item: PAYMENT.id,
+    message: 'The service says "ODD" of withdrawal wtd_1; it is not known what that status means.',
+    fix: 'Write it into `withdrawal_statuses` (paid, failed or pending) of the service file (CAMBIST_SERVICE_FILE) and start the workers again; the run then goes on by itself.',
+  });
+  assert.deepEqual(shown, ['RUNNING', 'STATUS_UNKNOWN', 'RUNNING', 'COMPLETED']);
+  assert.deepEqual(
+    asked.map(({ items }) => items.map(({ status, isUnknown }) => [status, isUnknown])),
+    [[['ODD', false]], [['ODD', true]], [['ODDER', true]], [['PENDING', false]]],
+  );
+});
+
+test('an accepted payment without a terminal status is late after a day by a timer, says so, and is followed on', async () => {
+  const timers: number[] = [];
+  let answered = (_answer: WithdrawalsAnswer): void => {};
+  const { course, state, shown } = following([], {
+    awaitWithdrawals: () => ({
+      answer: new Promise((resolve) => {
+        answered = resolve;
+      }),
+      giveUp: () => {},
+    }),
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs !== undefined) {
+        timers.push(timeoutMs);
+        for (let turns = 0; turns < 5; turns += 1) await nextTurn();
+        return false;
+      }
+      for (let turns = 0; turns < 50 && !holds(); turns += 1) {
+        if (shown.includes('WITHDRAWAL_LATE')) answered(told('COMPLETED', true, false));
+        await nextTurn();
+      }
+      assert.ok(holds(), 'it waits for what never comes');
+      return true;
+    },
+  });
+  await course.complete();
+  assert.deepEqual(timers, [86_400_000]);
+  assert.deepEqual(shown, ['RUNNING', 'WITHDRAWAL_LATE', 'RUNNING', 'COMPLETED']);
+  assert.equal(makeReport(state).payments[0]?.outcome, 'PAID');
+});
+
+test('polls that are stopped again and again are asked for ever later', async () => {
+  const away: Wait = {
+    afterMs: 60_000,
+    hold: 'outage',
+    problem: { code: 'NO_ANSWER', item: null, message: 'It is away.', fix: 'Wait.' },
+  };
+  const stopped: WithdrawalsAnswer = { ended: [], wait: away };
+  const pauses: number[] = [];
+  const { course } = following(
+    [
+      stopped,
+      stopped,
+      stopped,
+      stopped,
+      stopped,
+      told('PENDING', null, false),
+      stopped,
+      told('COMPLETED', true, false),
+    ],
+    {
+      waitUntil: async (holds, timeoutMs) => {
+        if (timeoutMs !== undefined && timeoutMs !== 86_400_000) {
+          pauses.push(timeoutMs);
+          return false;
+        }
+        for (let turns = 0; turns < 100 && !holds(); turns += 1) await nextTurn();
+        assert.ok(holds(), 'it waits for what never comes');
+        return true;
+      },
+    },
+  );
+  await course.complete();
+  assert.deepEqual(pauses, [60_000, 120_000, 240_000, 480_000, 600_000, 60_000]);
+});
+
+test('a trade with a status in no list holds the run, and a settlement that takes too long says so', async () => {
+  const answers: Settlement[] = [
+    { kind: 'news', status: 'ODD', isUnknown: true },
+    { kind: 'news', status: 'LOCKED', isUnknown: false },
+    { kind: 'settled', status: 'SETTLED' },
+  ];
+  const asked: (string | null)[] = [];
+  const timers: number[] = [];
+  const shown: string[] = [];
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, payments: [] } }),
+    awaitSettlement: (call) => {
+      asked.push(call.unknownStatus);
+      const answer = answers[asked.length - 1] ?? assert.fail('It is asked for more than there is.');
+      // The last poll takes so long that the timer comes first.
+      const isLast = answers.length === asked.length;
+      const settled = isLast
+        ? nextTurn()
+            .then(() => nextTurn())
+            .then(() => answer)
+        : Promise.resolve(answer);
+      return { settled, giveUp: () => {} };
+    },
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs !== undefined) {
+        timers.push(timeoutMs);
+        if (asked.length < answers.length) await nextTurn();
+        return holds();
+      }
+      for (let turns = 0; turns < 50 && !holds(); turns += 1) await nextTurn();
+      assert.ok(holds(), 'it waits for what never comes');
+      return true;
+    },
+    show: () => {
+      const code = holdsOf(state)[0]?.problem.code ?? statusOf(state);
+      if (shown.at(-1) !== code) shown.push(code);
+    },
+  });
+  await new Course(INPUT, state, world).complete();
+  assert.deepEqual(asked, [null, 'ODD', null]);
+  assert.deepEqual(shown.slice(shown.indexOf('STATUS_UNKNOWN')), [
+    'STATUS_UNKNOWN',
+    'AWAITING_SETTLEMENT',
+    'SETTLEMENT_LATE',
+    'COMPLETED',
+  ]);
+  assert.ok(timers.every((ms) => ms === 21_600_000));
 });

@@ -53,7 +53,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const reader = settings.readKey === null ? service : createClient(settings, 'read');
   const { client } = temporal;
   const { taskQueue } = settings;
-  const worker = await Worker.create({
+  const worker: Worker = await Worker.create({
     connection,
     namespace,
     taskQueue,
@@ -64,6 +64,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       facts: settings.facts,
       clock: options.clock ?? machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
+      isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),
       instructions: {
         read: (mode, run) => readInstructions({ client, mode, run }),

@@ -7,6 +7,7 @@ import type { Policy, ReferenceRates } from '../domain/policy.ts';
 import type { Mode } from '../domain/records.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Evidence } from '../domain/report.ts';
+import type { ServiceFacts } from '../domain/service-facts.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
 import type { LegState, LegStep } from '../domain/trade-steps.ts';
 import type { Instruction } from '../domain/instructions.ts';
@@ -58,6 +59,8 @@ export type SettlementCall = {
   readonly tradeId: string;
   readonly until: 'funds' | 'status';
   readonly currency: string;
+  /** A status in no list that people are told of already; null while there is none. */
+  readonly unknownStatus: string | null;
   /** What this run still has to pay in `currency`, as far as it knows. */
   readonly unpaid: readonly {
     readonly reference: string;
@@ -67,8 +70,10 @@ export type SettlementCall = {
 };
 export type Settlement =
   | { readonly kind: 'settled'; readonly status: string }
-  /** The service's word says that it will never settle. */
+  /** The status says that it will never settle. */
   | { readonly kind: 'failed'; readonly status: string }
+  /** Not yet, by a status that is in no list and news, or no longer is: people are told, and it is asked for again. */
+  | { readonly kind: 'news'; readonly status: string; readonly isUnknown: boolean }
   /** Not yet, and the run was cancelled by a word that its history may know nothing of: nothing needs the money. */
   | { readonly kind: 'cancelled' }
   /** The service cannot be asked: people should know why. */
@@ -76,23 +81,25 @@ export type Settlement =
 
 export type WithdrawalsCall = {
   readonly plan: PlanHead;
-  /** `paid` and `status`: what is known of it; a paid one may still be returned. */
+  /** `paid`, `status` and `isUnknown`: what is known of it; a paid one may still be returned. */
   readonly items: readonly {
     readonly id: string;
     readonly withdrawalId: string;
     readonly paid: boolean;
     readonly status: string | null;
+    readonly isUnknown: boolean;
   }[];
 };
-/** The payments of the call of which the service's word is news; those without a last one are asked for again. */
+/** The payments of the call of which the status is news; those without a terminal one are asked for again. */
 export type WithdrawalsAnswer = {
   /** The service cannot be asked: people should know why. Null when it could. */
   readonly wait: Wait | null;
-  /** `paid` is null for a word that is not the last. */
+  /** `paid` is null for a status that is not terminal; `isUnknown` when it is in no list. */
   readonly ended: readonly {
     readonly id: string;
     readonly status: string;
     readonly paid: boolean | null;
+    readonly isUnknown: boolean;
   }[];
 };
 
@@ -105,6 +112,7 @@ export type Observed =
       readonly fences: Fences;
       readonly referenceRates: ReferenceRates | null;
       readonly decimals: Readonly<Record<string, number>>;
+      readonly lateAfterMs: ServiceFacts['lateAfterMs'];
       readonly observation: Observation;
     }
   /** An earlier completed `plan` of the same id: its plan counts for ever. */

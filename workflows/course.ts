@@ -86,6 +86,12 @@ export class HistoryIsLong extends Error {
 /** When settlement will be late, epoch milliseconds, and whether it is. */
 type Late = { readonly atMs: number; is: boolean };
 
+/** How an accepted payment that has no terminal status stands: what people are told of it. */
+type Follow = { isWatched: boolean; isUnknown: boolean; isLate: boolean };
+
+/** What people are told of a settlement, and how often in a row its poll was stopped. */
+type SettlementWatch = { readonly late: Late; unknownStatus: string | null; stops: number };
+
 /** Payments of one call of `createWithdrawals`: one each in small runs, so that each is seen in the UI. */
 const SMALL_RUN = 50;
 const SLICE = 25;
@@ -101,6 +107,8 @@ export class Course {
   readonly #unwanted = new Map<PaymentRecord, Problem>();
   /** Payments are being sent, so that more will soon be accepted. */
   #isSending = true;
+  /** What people are told of accepted payments; one that is not here has nothing to be told. */
+  readonly #follows = new Map<PaymentRecord, Follow>();
   /** Counts whatever ends waits early: a person's signal, a cancel, an outcome. */
   #wakes = 0;
 
@@ -160,7 +168,7 @@ export class Course {
     await this.waitForSettlement(plan);
     this.dropDependants();
     this.dropBeyondLimits(plan);
-    await Promise.all([this.pay(plan), this.track(plan)]);
+    await Promise.all([this.pay(plan), this.track(plan), this.noticeLate(plan)]);
   }
 
   /** The plan that counts: the first completed result of this run's `plan`. */
@@ -224,16 +232,17 @@ export class Course {
   /** Money that a leg bought must be there before it is paid on. Late: it says so, and goes on waiting. */
   async waitForSettlement(plan: Plan): Promise<void> {
     this.fixProceeds();
-    const { lateAfterMs } = plan.settle;
     // As in `pay`, a timer says whether it is late, never the clock.
-    const late = lateAfterMs === null ? null : { atMs: this.ports.nowMs() + lateAfterMs, is: false };
+    const late = { atMs: this.ports.nowMs() + plan.lateAfterMs.settlement, is: false };
     for (const record of this.state.legs) {
+      const watch: SettlementWatch = { late, unknownStatus: null, stops: 0 };
       while (record.traded !== null && record.settled === null && !this.state.cancelled)
-        await this.pollSettlement(plan, record, record.traded, late);
+        await this.pollSettlement(plan, record, record.traded, watch);
     }
   }
 
-  async pollSettlement(plan: Plan, record: LegRecord, trade: Traded, late: Late | null): Promise<void> {
+  async pollSettlement(plan: Plan, record: LegRecord, trade: Traded, watch: SettlementWatch): Promise<void> {
+    const { late } = watch;
     this.leaveLongHistory();
     const { settled, giveUp } = this.ports.awaitSettlement({
       plan: headOf(plan),
@@ -241,6 +250,7 @@ export class Course {
       tradeId: trade.tradeId,
       until: plan.settle.until,
       currency: record.leg.buy,
+      unknownStatus: watch.unknownStatus,
       unpaid: this.stillToPay(record),
     });
     const poll = { open: true };
@@ -249,10 +259,10 @@ export class Course {
     };
     settled.then(close, close);
     const over = () => !poll.open || this.state.cancelled;
-    this.showWaiting(record, settlementWait(record, plan, late?.is === true));
-    if (late?.is === false) {
+    this.showWaiting(record, settlementWait(record, plan, watch));
+    if (!late.is) {
       late.is = !(await this.ports.waitUntil(over, Math.max(late.atMs - this.ports.nowMs(), 1)));
-      if (late.is) this.showWaiting(record, settlementWait(record, plan, true));
+      if (late.is) this.showWaiting(record, settlementWait(record, plan, watch));
     }
     await this.ports.waitUntil(over);
     record.waiting = null;
@@ -262,8 +272,17 @@ export class Course {
       return;
     }
     const result = await settled;
-    if (result.kind === 'wait') return this.pause(record, result.wait);
+    if (result.kind === 'wait') {
+      watch.stops += 1;
+      return this.pause(record, backedOff(result.wait, watch.stops));
+    }
+    watch.stops = 0;
     if (result.kind === 'cancelled') return this.#knowCancelled();
+    if (result.kind === 'news') {
+      watch.unknownStatus = result.isUnknown ? result.status : null;
+      record.traded = { ...trade, status: result.status };
+      return;
+    }
     record.settled = result.kind === 'settled';
     record.traded = { ...trade, status: result.status };
     if (result.kind === 'failed') record.problem = settlementFailed(record, result.status);
@@ -366,6 +385,7 @@ export class Course {
       case 'accepted':
         record.outcome = 'PENDING';
         record.accepted = step.accepted;
+        record.acceptedAtMs = this.ports.nowMs();
         record.status = step.accepted.status;
         this.wake();
         break;
@@ -384,13 +404,14 @@ export class Course {
   }
 
   /**
-   * Follows accepted payments to their last word: `PAID` at the paid word, not before. A paid one is watched as long as
-   * the run is open: it may still be returned.
+   * Follows accepted payments to their terminal status: `PAID` at a paid status, not before. A paid one is watched as
+   * long as the run is open: it may still be returned.
    */
   async track(plan: Plan): Promise<void> {
     const { payments } = this.state;
     const isOver = () => !payments.some(isOpen);
     const isFollowed = (record: PaymentRecord) => record.accepted !== null && record.outcome !== 'NOT_PAID';
+    let stops = 0;
     for (;;) {
       // While something is unsent `pay` leaves, between two calls that write.
       if (!payments.some((record) => isOpen(record) && record.accepted === null)) this.leaveLongHistory();
@@ -401,11 +422,20 @@ export class Course {
       const isOutdated = () => !this.#isSending && payments.filter(isFollowed).length > followed.length;
       const { answer, giveUp } = this.ports.awaitWithdrawals({
         plan: headOf(plan),
-        items: followed.flatMap(({ payment, accepted, outcome, status }) =>
-          accepted === null
+        items: followed.flatMap((record) => {
+          const { payment, accepted, outcome, status } = record;
+          return accepted === null
             ? []
-            : [{ id: payment.id, withdrawalId: accepted.withdrawalId, paid: outcome === 'PAID', status }],
-        ),
+            : [
+                {
+                  id: payment.id,
+                  withdrawalId: accepted.withdrawalId,
+                  paid: outcome === 'PAID',
+                  status,
+                  isUnknown: this.followOf(record).isUnknown,
+                },
+              ];
+        }),
       });
       const poll = { open: true };
       const close = () => {
@@ -419,17 +449,58 @@ export class Course {
         continue;
       }
       const { ended, wait } = await answer;
-      for (const { id, status, paid } of ended) {
+      for (const { id, status, paid, isUnknown } of ended) {
         const record = payments.find((candidate) => candidate.payment.id === id);
         if (record === undefined) continue;
         record.status = status;
-        if (paid === null) continue;
-        record.outcome = paid ? 'PAID' : 'NOT_PAID';
-        if (!paid) record.problem = paymentFailed(record, status);
+        this.followOf(record).isUnknown = isUnknown;
+        if (paid !== null) record.outcome = paid ? 'PAID' : 'NOT_PAID';
+        if (paid === false) record.problem = paymentFailed(record, status);
+        this.tellFollow(record);
       }
-      if (wait !== null) await this.pause(this.state, wait);
+      stops = wait === null ? 0 : stops + 1;
+      if (wait !== null) await this.pause(this.state, backedOff(wait, stops));
       this.show();
     }
+  }
+
+  /** An accepted payment without a terminal status after `late_after` is late, and says so. As in `pay`, by timers. */
+  async noticeLate(plan: Plan): Promise<void> {
+    const { payments } = this.state;
+    const isOver = () => !payments.some(isOpen);
+    const isNew = (record: PaymentRecord) =>
+      isOpen(record) && record.accepted !== null && !this.followOf(record).isWatched;
+    for (;;) {
+      await this.ports.waitUntil(() => isOver() || (!this.#isSending && payments.some(isNew)));
+      if (isOver()) return;
+      // One timer for all that were accepted by now: what is accepted later has the next one.
+      const watched = payments.filter(isNew);
+      for (const record of watched) this.followOf(record).isWatched = true;
+      const lastMs = Math.max(...watched.map(({ acceptedAtMs }) => acceptedAtMs ?? this.ports.nowMs()));
+      const leftMs = Math.max(lastMs + plan.lateAfterMs.withdrawal - this.ports.nowMs(), 1);
+      await this.ports.waitUntil(() => isOver() || !watched.some(isOpen), leftMs);
+      for (const record of watched.filter(isOpen)) {
+        this.followOf(record).isLate = true;
+        this.tellFollow(record);
+      }
+      this.show();
+    }
+  }
+
+  followOf(record: PaymentRecord): Follow {
+    const follow = this.#follows.get(record) ?? { isWatched: false, isUnknown: false, isLate: false };
+    this.#follows.set(record, follow);
+    return follow;
+  }
+
+  /** Shows what an accepted payment waits for that people should know: a status in no list, or a late one. */
+  tellFollow(record: PaymentRecord): void {
+    const { isUnknown, isLate } = this.followOf(record);
+    const problem = isUnknown ? statusUnknownOf(record) : isLate ? withdrawalLate(record) : null;
+    const isShown = problem !== null && isOpen(record);
+    record.waiting = isShown
+      ? { hold: isUnknown ? 'configuration' : 'settlement', problem, wakeAtMs: this.ports.nowMs() }
+      : null;
   }
 
   /** The amount of a payment of proceeds, once its leg has brought them; cut by the rounding that the policy names. */
@@ -544,7 +615,25 @@ function isOpen(record: PaymentRecord): boolean {
   return record.outcome === 'PENDING' || record.outcome === 'NEEDS_HUMAN';
 }
 
-function settlementWait(record: LegRecord, plan: Plan, late: boolean): Wait {
+/** A poll that is stopped again and again is asked for ever later, up to 10 min: each time costs history. */
+function backedOff(wait: Wait, times: number): Wait {
+  return { ...wait, afterMs: Math.min(wait.afterMs * 2 ** Math.min(times - 1, 10), 600_000) };
+}
+
+function settlementWait(record: LegRecord, plan: Plan, watch: SettlementWatch): Wait {
+  const late = watch.late.is;
+  if (watch.unknownStatus !== null)
+    return {
+      afterMs: 0,
+      hold: 'configuration',
+      problem: statusUnknown({
+        item: record.leg.id,
+        subject: `trade ${record.traded?.tradeId ?? ''}`,
+        status: watch.unknownStatus,
+        field: 'trade_statuses',
+        lists: 'settled, failed or pending',
+      }),
+    };
   const message = `Leg "${record.leg.id}" is traded; its ${record.leg.buy} ${plan.settle.until === 'funds' ? 'is not withdrawable' : 'is not settled'} yet${late ? ', later than expected' : ''}.`;
   return {
     // The poller looks by itself every few seconds; there is no timer of ours to show.
@@ -579,6 +668,41 @@ function nothingToConvert(record: PaymentRecord, leg: string): Problem {
     item: record.payment.id,
     message: `Leg "${leg}" brings no ${record.payment.currency}: when the plan was made, nothing was there to sell.`,
     fix: 'Bring money in and start another run, or pay it by a policy that sells a fixed amount.',
+  };
+}
+
+/** A status that is in no list: it may mean anything, so that it is waited out, and somebody has to say what it means. */
+function statusUnknown(of: {
+  readonly item: string;
+  readonly subject: string;
+  readonly status: string;
+  readonly field: string;
+  readonly lists: string;
+}): Problem {
+  return {
+    code: 'STATUS_UNKNOWN',
+    item: of.item,
+    message: `The service says "${of.status}" of ${of.subject}; it is not known what that status means.`,
+    fix: `Write it into \`${of.field}\` (${of.lists}) of the service file (CAMBIST_SERVICE_FILE) and start the workers again; the run then goes on by itself.`,
+  };
+}
+
+function statusUnknownOf(record: PaymentRecord): Problem {
+  return statusUnknown({
+    item: record.payment.id,
+    subject: `withdrawal ${record.accepted?.withdrawalId ?? ''}`,
+    status: record.status ?? '',
+    field: 'withdrawal_statuses',
+    lists: 'paid, failed or pending',
+  });
+}
+
+function withdrawalLate(record: PaymentRecord): Problem {
+  return {
+    code: 'WITHDRAWAL_LATE',
+    item: record.payment.id,
+    message: `Withdrawal ${record.accepted?.withdrawalId ?? ''} was accepted and is still "${record.status ?? ''}", later than expected.`,
+    fix: 'Ask the operator of the service; it looks again by itself and is never paid again meanwhile.',
   };
 }
 

@@ -57,6 +57,7 @@ function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observe
     fences: observed.fences,
     referenceRates: observed.referenceRates,
     observation: observed.observation,
+    lateAfterMs: observed.lateAfterMs,
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     pinnedFor: input.forRun,
   });

@@ -123,6 +123,7 @@ export class Chores {
         fences: FENCES,
         referenceRates: null,
         observation,
+        lateAfterMs: world.facts.lateAfterMs,
         decimalsOf: () => 2,
         pinnedFor: pin.forRun,
       });
@@ -200,9 +201,12 @@ export class Chores {
     const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
       const status = records.find(({ id }) => id === item.withdrawalId)?.status;
       if (status === undefined) return [];
-      if (paid.includes(status)) return item.paid ? [] : [{ id: item.id, status, paid: true }];
-      if (failed.includes(status)) return [{ id: item.id, status, paid: false }];
-      return item.paid || status === item.status ? [] : [{ id: item.id, status, paid: null }];
+      if (paid.includes(status))
+        return item.paid ? [] : [{ id: item.id, status, paid: true, isUnknown: false }];
+      if (failed.includes(status)) return [{ id: item.id, status, paid: false, isUnknown: false }];
+      return item.paid || status === item.status
+        ? []
+        : [{ id: item.id, status, paid: null, isUnknown: false }];
     });
     if (ended.length > 0) return { ended, wait: null };
     if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait }));

@@ -80,6 +80,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     plans: { start: never, read: never, readEarlier: never },
     clock: { wallMs: () => NOW, monotonicMs: () => 0 },
     isCurrentAttempt: async () => true,
+    isStopping: () => false,
     reached: () => {},
     ...more,
   };
@@ -102,21 +103,33 @@ export type AttemptInfo = {
   readonly attempt?: number;
   readonly scheduledAtMs?: number;
   readonly signal?: AbortSignal;
+  /** What the attempt before left. */
+  readonly heartbeatDetails?: unknown;
+  /** What it told, and how long it slept, step by step: added here. */
+  readonly heartbeats?: unknown[];
+  readonly slept?: number[];
 };
 
 /** Runs `work` as an attempt of an activity: the first one, of the run that made the plan, unless it is said otherwise. */
 export function inActivity<T>(attempt: AttemptInfo, work: () => Promise<T>): Promise<T> {
-  const { runId = 'run-1', attempt: number = 1, scheduledAtMs = NOW, signal } = attempt;
+  const { runId = 'run-1', attempt: number = 1, scheduledAtMs = NOW, signal, heartbeats, slept } = attempt;
   const info: Partial<Info> = {
     activityId: 'activity',
     attempt: number,
+    heartbeatDetails: attempt.heartbeatDetails,
     currentAttemptScheduledTimestampMs: scheduledAtMs,
     workflowExecution: { workflowId: 'sandbox/p.2026-11-21', runId },
   };
   const current = {
     info,
     cancellationSignal: signal ?? new AbortController().signal,
-    heartbeat: () => {},
+    heartbeat: (progress: unknown) => {
+      if (progress !== undefined) heartbeats?.push(progress);
+    },
+    // Nothing waits here: what a sleep was to last is noted instead.
+    sleep: async (ms: number) => {
+      slept?.push(ms);
+    },
   };
   return asyncLocalStorage.run(current as unknown as Context, work);
 }

@@ -135,6 +135,7 @@ export function context(
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 3 },
       guard: null,
       settle: { until: 'funds', lateAfterMs: null },
+      lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
       shortfall: 'skip',
       limits: null,
       pinnedAtMs: NOW - 1_000,
