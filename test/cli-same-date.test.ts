@@ -13,7 +13,7 @@ function policyOf(withdraw: string): Policy {
 kind: convert
 name: mxn-supplier
 environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
+convert: { sell: USD, buy: MXN, amount: { sell: "2000.00" } }
 guard: { worst_rate: "16.90 MXN per USD" }
 withdraw:
   - ${withdraw}
