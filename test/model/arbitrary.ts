@@ -3,12 +3,22 @@
  * of something. Shrinking goes towards a plain day: no faults, no events, the first of every choice.
  */
 import fc from 'fast-check';
+import {
+  NOTHING_TO_SELL,
+  OUTLIVES_LIES,
+  OUTLASTS_REFUSALS,
+  PROMPTS,
+  QUICK_RESTORES,
+  SECOND_RUNS,
+  TEMPORAL_CLOCK_OFF,
+} from './outside.ts';
 import type {
   Event,
   Misfortune,
   Moment,
   PolicySettings,
   ReadFault,
+  Remedy,
   Schedule,
   ServiceSettings,
   WriteFault,
@@ -43,7 +53,7 @@ const service: fc.Arbitrary<ServiceSettings> = fc.record({
   paysAfterMs: of(SECOND, MINUTE, 3 * HOUR, DAY),
   paymentWord: of('COMPLETED', 'COMPLETED', 'COMPLETED', 'FAILED', 'ON_HOLD'),
   returnsAfterMs: of(null, null, null, 500, 2 * HOUR),
-  startsWith: of('5000', '5000', '5000', '900'),
+  startsWith: NOTHING_TO_SELL ? of('5000', '5000', '5000', '900', '400') : of('5000', '5000', '5000', '900'),
   alsoMxn: of('0', '50000'),
   twins: fc.boolean(),
   readMs: of(40, 40, 40, 2 * SECOND),
@@ -51,7 +61,10 @@ const service: fc.Arbitrary<ServiceSettings> = fc.record({
 
 const policy: fc.Arbitrary<PolicySettings> = fc.record({
   amount: of('sell', 'buy', 'sell all'),
-  pays: of('proceeds', 'fixed', 'twins', 'both'),
+  pays: oneOf<PolicySettings['pays']>(
+    [60, of('proceeds', 'fixed', 'twins', 'both')],
+    [1, fc.constant('batch')],
+  ),
   shortfall: of('skip', 'hold'),
   validForSeconds: of(30, 60, 3),
   guard: fc.boolean(),
@@ -172,6 +185,15 @@ const sometime = moment(
 );
 
 const item = of(0, 1, 2);
+/** A person may take a lunch break before saying yes. */
+const promptMs = PROMPTS ? of(0, 0, 20 * SECOND, 2 * MINUTE, HOUR, 20 * HOUR) : of(0);
+const refuses = (step: WriteStep) =>
+  fc.record({
+    kind: fc.constant('refuses' as const),
+    step: fc.constant(step),
+    code: of(...REFUSALS[step]),
+    ms: of(5 * MINUTE, 3 * HOUR, 20 * HOUR, 2 * DAY, 3 * DAY),
+  });
 /** What strikes attempts in the middle of what they do. */
 const blow: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
   [4, fc.constant({ kind: 'crash' })],
@@ -192,7 +214,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
     fc.record({
       kind: fc.constant('reset' as const),
       back: of(0, 0, 1, 2, 3, 4, 6, 9, 99),
-      run: of(0, 0, 0, 1),
+      run: of(0, 0, 0, 1, 99),
     }),
   ],
   [1, fc.record({ kind: fc.constant('two resets' as const), back: of(0, 1, 3, 5) })],
@@ -201,7 +223,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
     fc.record({
       kind: fc.constant('terminate' as const),
       againAfterMs: of(0, 0, 5 * SECOND, MINUTE, 2 * HOUR, 2 * DAY, 8 * DAY),
-      pin: of('kept', 'kept', 'lost'),
+      plan: of('kept', 'kept', 'lost'),
     }),
   ],
   [1, fc.record({ kind: fc.constant('start' as const), times: of(1, 10) })],
@@ -210,17 +232,45 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
     fc.record({
       kind: fc.constant('restore' as const),
       back: of(0, 1, 2, 3, 5, 8, 99),
-      takesMs: of(5 * MINUTE, 20 * MINUTE, 6 * HOUR),
+      takesMs: QUICK_RESTORES
+        ? of(31 * SECOND, 5 * MINUTE, 20 * MINUTE, 6 * HOUR, 2 * DAY)
+        : of(5 * MINUTE, 20 * MINUTE, 6 * HOUR),
     }),
   ],
   [3, fc.record({ kind: fc.constant('cancel' as const), how: of('both', 'command', 'button') })],
   [4, fc.constant({ kind: 'go on' })],
+  [1, fc.record({ kind: fc.constant('cause gone' as const), item })],
+  [
+    OUTLASTS_REFUSALS ? 4 : 0,
+    oneOf<Misfortune>([1, refuses('quote')], [1, refuses('trade')], [2, refuses('withdrawal')]),
+  ],
+  [
+    OUTLASTS_REFUSALS ? 1 : 0,
+    fc.record({
+      kind: fc.constant('deposits' as const),
+      each: of('250', '17000'),
+      everyMs: of(MINUTE, 10 * MINUTE),
+      times: of(5, 60),
+    }),
+  ],
+  [
+    TEMPORAL_CLOCK_OFF ? 2 : 0,
+    fc.record({
+      kind: fc.constant('Temporal’s clock' as const),
+      byMs: seconds(-8, 8, -180, 180, -7_200, 7_200),
+    }),
+  ],
   [
     3,
-    fc.record({ kind: fc.constant('executed' as const), item, claim: of('true', 'twin', 'other', 'none') }),
+    fc.record({
+      kind: fc.constant('executed' as const),
+      item,
+      claim: of('true', 'twin', 'other', 'none'),
+      promptMs,
+    }),
   ],
-  [2, fc.record({ kind: fc.constant('not executed' as const), item })],
-  [4, fc.record({ kind: fc.constant('pay again' as const), item: of(0, 1), ahead: of(1, 0) })],
+  [2, fc.record({ kind: fc.constant('not executed' as const), item, promptMs })],
+  [4, fc.record({ kind: fc.constant('pay again' as const), item: of(0, 1), ahead: of(1, 0), promptMs })],
   [
     2,
     fc.record({
@@ -249,8 +299,8 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
 );
 
 const event: fc.Arbitrary<Event> = oneOf<Event>(
-  [3, fc.record({ when: sometime, what: misfortune })],
-  [1, fc.record({ when: atOnce, what: blow })],
+  [3, fc.record({ when: sometime, what: misfortune, of: of(0, 0, 1) })],
+  [1, fc.record({ when: atOnce, what: blow, of: fc.constant(0) })],
 );
 
 const anything: fc.Arbitrary<Schedule> = fc.record({
@@ -268,9 +318,64 @@ const anything: fc.Arbitrary<Schedule> = fc.record({
     'by id': readFaults,
   }),
   events: fc.array(event, { maxLength: 6, size: 'max' }),
+  secondAfterMs: oneOf(
+    [SECOND_RUNS ? 24 : 1, fc.constant(null)],
+    [SECOND_RUNS ? 1 : 0, of(0, 20 * SECOND, 2 * HOUR)],
+  ),
+  remedy: oneOf<Remedy>(
+    [
+      3,
+      fc.record({
+        kind: fc.constant('reset' as const),
+        back: of(0, 0, 1, 2, 5, 99),
+        run: of(0, 0, 1, 99),
+      }),
+    ],
+    [1, fc.constant({ kind: 'go on' })],
+  ),
+  story: fc.constant(null),
   longHistory: oneOf([4, fc.constant(4_000)], [1, of(6, 13, 40)]),
   healsAfterMs: oneOf([12, of(20 * MINUTE, 3 * HOUR)], [1, of(2 * DAY, 6 * DAY)]),
 });
+
+/** Puts what a story is about before whatever else a schedule has. */
+function told(
+  schedule: Schedule,
+  story: {
+    readonly service?: Partial<ServiceSettings>;
+    readonly policy?: Partial<PolicySettings>;
+    readonly trade?: readonly WriteFault[];
+    readonly withdrawal?: readonly WriteFault[];
+    readonly events: readonly Event[];
+    readonly secondAfterMs?: number;
+    /** How much of the rest of the schedule happens as well. */
+    readonly noise: number;
+  },
+): Schedule {
+  const { trade = [], withdrawal = [], events, noise, secondAfterMs } = story;
+  return {
+    ...schedule,
+    service: { ...schedule.service, ...story.service },
+    policy: { ...schedule.policy, ...story.policy },
+    faults: {
+      quote: schedule.faults.quote.slice(0, noise),
+      trade: [...trade, ...schedule.faults.trade.slice(0, noise)],
+      withdrawal: [...withdrawal, ...schedule.faults.withdrawal.slice(0, noise)],
+    },
+    events: [...events, ...schedule.events.slice(0, noise)],
+    secondAfterMs: secondAfterMs ?? schedule.secondAfterMs,
+  };
+}
+
+const noise = of(0, 0, 0, 1, 2);
+const whenever = (at: string, nth: number, plusMs: number) => ({ at, nth, plusMs });
+const first = (what: Misfortune, when: Moment): Event => ({ what, when, of: 0 });
+/** The account is not good yet: the payment ends, and somebody mends it. */
+const REFUSED: WriteFault = { kind: 'refusal', code: 'WITHDRAWAL_ADDRESS_NOT_VERIFIED' };
+const onceMore: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
+  [2, fc.record({ kind: fc.constant('reset' as const), back: of(0, 1, 2, 3, 99), run: of(0, 1) })],
+  [1, fc.constant({ kind: 'go on' })],
+);
 
 /** Something strikes while a record is read by the id that a failure named: seldom by chance. */
 const strikesAFetch = fc
@@ -283,12 +388,216 @@ const strikesAFetch = fc
   })
   .map(({ schedule, step, side, what, committed }): Schedule => {
     const fault: WriteFault = { kind: '5xx', committed, stored: false, resourceId: true, timeoutMs: null };
-    const at = `${side} fetch ${step}`;
-    return {
-      ...schedule,
-      faults: { ...schedule.faults, [step]: [fault, ...schedule.faults[step]] },
-      events: [{ when: { at, nth: 1, plusMs: 0 }, what }, ...schedule.events],
-    };
+    const events = [first(what, whenever(`${side} fetch ${step}`, 1, 0))];
+    return told(schedule, { [step]: [fault], events, noise: 9 });
   });
 
-export const schedules: fc.Arbitrary<Schedule> = oneOf([40, anything], [1, strikesAFetch]);
+/** Somebody stands at the prompt of `--pay-again` while somebody else sends the first generation once more. */
+const overtakes = fc
+  .record({
+    schedule: anything,
+    lost: writeFault('withdrawal'),
+    again: onceMore,
+    blow: of(null, blow),
+    blowAt: of('before send withdrawal', 'after send withdrawal'),
+    blowNth: of(2, 3),
+    againAfterMs: of(SECOND, 20 * SECOND, HOUR),
+    promptMs: of(2 * SECOND, 25 * SECOND, 2 * MINUTE, 2 * HOUR),
+    terminates: of(null, 100, 30 * SECOND),
+    noise,
+  })
+  .chain(({ blow: strikes, ...rest }) =>
+    (strikes ?? fc.constant(null)).map((what): Schedule => {
+      const { schedule, lost, again, againAfterMs, promptMs: waitsMs, terminates } = rest;
+      const payAgain = { kind: 'pay again', item: 0, ahead: 1, promptMs: waitsMs } as const;
+      return told(schedule, {
+        withdrawal: [REFUSED, lost],
+        events: [
+          first(payAgain, whenever('end', 1, SECOND / 2)),
+          first(again, whenever('end', 1, againAfterMs)),
+          ...(what === null ? [] : [first(what, whenever(rest.blowAt, rest.blowNth, 0))]),
+          ...(terminates === null
+            ? []
+            : [
+                first(
+                  { kind: 'terminate', againAfterMs: 0, plan: 'kept' },
+                  whenever('before send withdrawal', 2, terminates),
+                ),
+              ]),
+        ],
+        noise: rest.noise,
+      });
+    }),
+  );
+
+/** A run ends in the middle of a send, and Temporal's clock, by which starts are dated, is minutes behind. */
+const endsByAnotherClock = fc
+  .record({
+    schedule: anything,
+    step: of('trade' as const, 'withdrawal' as const),
+    lateMs: of(0, 50 * SECOND, 4 * MINUTE),
+    byMs: seconds(-180, -600, 180),
+    plusMs: of(0, 30, 90, SECOND),
+    noise,
+  })
+  .map(({ schedule, step, lateMs, byMs, plusMs, noise: rest }): Schedule => {
+    const late: WriteFault = { kind: 'late', ms: lateMs, reply: 'none', resourceId: false, key: 'in work' };
+    return told(schedule, {
+      [step]: [lateMs === 0 ? { kind: 'lost after' } : late],
+      events: [
+        first({ kind: 'Temporal’s clock', byMs }, whenever('start', 1, 0)),
+        first(
+          { kind: 'terminate', againAfterMs: 0, plan: 'kept' },
+          whenever(`before send ${step}`, 1, plusMs),
+        ),
+      ],
+      noise: rest,
+    });
+  });
+
+/** A person says "not executed" while an attempt is sending, and the worker dies. */
+const decidesDuringASend = fc
+  .record({
+    schedule: anything,
+    step: of('trade' as const, 'withdrawal' as const),
+    fault: of<WriteFault[]>(
+      { kind: 'lost after' },
+      { kind: 'slow network', ms: 30 * SECOND },
+      { kind: 'slow network', ms: 44_500 },
+    ),
+    saidMs: of(0, 30, 90),
+    diesMs: of(0, 20, 90, 150),
+    again: of(null, onceMore),
+    noise,
+  })
+  .chain(({ again: more, ...rest }) =>
+    (more ?? fc.constant(null)).map((again): Schedule => {
+      const { schedule, step, fault, saidMs, diesMs } = rest;
+      const at = `before send ${step}`;
+      const decided: 0 | 1 = step === 'trade' ? 0 : 1;
+      return told(schedule, {
+        [step]: [fault],
+        events: [
+          first({ kind: 'not executed', item: decided, promptMs: 0 }, whenever(at, 1, saidMs)),
+          first({ kind: 'crash' }, whenever(at, 1, diesMs)),
+          ...(again === null ? [] : [first(again, whenever(at, 1, 10 * SECOND))]),
+        ],
+        noise: rest.noise,
+      });
+    }),
+  );
+
+/** Temporal comes back from a backup while the API key is another one, or the plan's once more. */
+const forgetsUnderAnotherKey = fc
+  .record({
+    schedule: anything,
+    step: of('trade' as const, 'withdrawal' as const),
+    before: fc.boolean(),
+    back: of(0, 1, 2, 3, 5),
+    takesMs: of(31 * SECOND, 5 * MINUTE, 6 * HOUR),
+    keyAfterMs: of(0, 30 * SECOND),
+    noise,
+  })
+  .map(({ schedule, step, before, back, takesMs, keyAfterMs, noise: rest }): Schedule => {
+    const another = { kind: 'credentials', use: 'another key' } as const;
+    const plans = { kind: 'credentials', use: 'the plan’s' } as const;
+    const at = `after send ${step}`;
+    return told(schedule, {
+      events: [
+        ...(before ? [first(another, whenever('start', 1, 0))] : []),
+        first({ kind: 'restore', back, takesMs }, whenever(at, 1, 0)),
+        first(before ? plans : another, whenever(at, 1, keyAfterMs)),
+      ],
+      noise: rest,
+    });
+  });
+
+/** Refused, mended, reset, and reset again, whatever the lists show. */
+const resetAgainAndAgain = fc
+  .record({
+    schedule: anything,
+    refusals: fc.array(of(REFUSED), { minLength: 1, maxLength: 3 }),
+    again: fc.array(onceMore, { minLength: 2, maxLength: 4 }),
+    everyMs: of(MINUTE, 20 * MINUTE, 2 * HOUR, 20 * HOUR),
+    noise,
+  })
+  .map(({ schedule, refusals, again, everyMs, noise: rest }): Schedule =>
+    told(schedule, {
+      withdrawal: refusals,
+      events: again.map((what, index) => first(what, whenever('end', 1, (index + 1) * everyMs))),
+      noise: rest,
+    }),
+  );
+
+/** Two runs of one day pay the same, and one of them is refused or goes missing on the way. */
+const twinRuns = fc
+  .record({
+    schedule: anything,
+    faults: fc.array(oneOf([1, fc.constant(REFUSED)], [1, writeFault('withdrawal')]), { maxLength: 3 }),
+    secondAfterMs: of(0, 20 * SECOND, 2 * HOUR),
+    again: onceMore,
+    which: of<(0 | 1)[]>(0, 1),
+    noise,
+  })
+  .map(({ schedule, faults, secondAfterMs, again, which, noise: rest }): Schedule =>
+    told(schedule, {
+      policy: { pays: 'fixed' },
+      service: { startsWith: '5000' },
+      withdrawal: faults,
+      events: [{ what: again, when: whenever('end', 1, MINUTE), of: which }],
+      secondAfterMs,
+      noise: rest,
+    }),
+  );
+
+/** A refusal that lasts for days, or money that comes by drops. */
+const lastingRefusal = fc
+  .record({
+    schedule: anything,
+    code: of(
+      'WITHDRAWAL_DISABLED_FOR_ACCOUNT',
+      'WITHDRAWAL_PENDING_DEPOSIT_REQUIRED',
+      'WITHDRAWAL_INSUFFICIENT_BALANCE',
+      'AUTH_API_KEY_INVALID',
+    ),
+    ms: of(HOUR, 20 * HOUR, 2 * DAY, 3 * DAY),
+    drops: fc.boolean(),
+    noise,
+  })
+  .map(({ schedule, code, ms, drops, noise: rest }): Schedule =>
+    told(schedule, {
+      policy: { shortfall: 'hold', startsAt: 'in the day' },
+      events: [
+        first({ kind: 'refuses', step: 'withdrawal', code, ms }, whenever('start', 1, 0)),
+        ...(drops
+          ? [
+              first(
+                { kind: 'deposits', each: '17000', everyMs: 10 * MINUTE, times: 8 },
+                whenever('start', 1, 0),
+              ),
+            ]
+          : []),
+      ],
+      noise: rest,
+    }),
+  );
+
+/** Courses of events that chance seldom brings, with how often they are played in a thousand schedules. */
+export const STORIES = {
+  'strikes a fetch': [20, strikesAFetch],
+  'pay again overtakes': [PROMPTS ? 40 : 0, overtakes],
+  'Temporal’s clock is off': [TEMPORAL_CLOCK_OFF ? 20 : 0, endsByAnotherClock],
+  'decides during a send': [OUTLIVES_LIES ? 20 : 0, decidesDuringASend],
+  'forgets under another key': [QUICK_RESTORES ? 20 : 0, forgetsUnderAnotherKey],
+  'reset again and again': [30, resetAgainAndAgain],
+  'twins of two runs': [SECOND_RUNS ? 20 : 0, twinRuns],
+  'a refusal that lasts': [OUTLASTS_REFUSALS ? 10 : 0, lastingRefusal],
+} as const satisfies Readonly<Record<string, readonly [number, fc.Arbitrary<Schedule>]>>;
+
+export const schedules: fc.Arbitrary<Schedule> = oneOf(
+  [820, anything],
+  ...Object.entries(STORIES).map(
+    ([story, [weight, arbitrary]]) =>
+      [weight, arbitrary.map((schedule): Schedule => ({ ...schedule, story }))] as const,
+  ),
+);

@@ -22,7 +22,8 @@ const INSTRUCTIONS_MS = 10;
 
 type Call = LegCall | PaymentsCall;
 type Step = LegStep | PaymentStep;
-type Sent = { readonly item: string; readonly steps: Steps<Step> };
+/** One item of a call, under way; `step` is what came of it. */
+type Item = { readonly id: string; readonly steps: Steps<Step>; step: Step | null };
 
 export class Attempt {
   readonly activity: Activity;
@@ -36,20 +37,19 @@ export class Attempt {
   readonly #world: World;
   #wallDeadlineMs = 0;
   #keyName = '';
-  #items: readonly Sent[] = [];
-  readonly #ended: { readonly id: string; readonly step: Step }[] = [];
+  #items: readonly Item[] = [];
 
   constructor(world: World, activity: Activity, number: number) {
     this.#world = world;
     this.activity = activity;
     this.number = number;
-    this.scheduledAtMs = world.agenda.nowMs;
+    this.scheduledAtMs = world.temporalMs();
   }
 
   /** True once Temporal counts on another attempt, or on none. */
   isSuperseded(): boolean {
     return (
-      this.activity.current !== this || this.activity.isOver || !this.#world.temporal.isOpen(this.activity)
+      this.activity.current !== this || this.activity.isOver || !this.activity.temporal.isOpen(this.activity)
     );
   }
 
@@ -68,21 +68,22 @@ export class Attempt {
     this.#keyName = world.credentials.keyName;
     const call = this.activity.args as Call;
     this.#items = 'items' in call ? this.#payments(call) : [this.#leg(call)];
-    this.#next(undefined);
+    for (const item of this.#items) this.#next(item, undefined);
   }
 
-  #leg(call: LegCall): Sent {
+  #leg(call: LegCall): Item {
     const context = this.#context(call, call.othersAccepted, []);
     const begin = this.activity.name === 'requestQuote' ? requestQuoteSteps : executeTradeSteps;
-    return { item: call.leg.id, steps: begin(context, call.leg, call.state) };
+    return { id: call.leg.id, steps: begin(context, call.leg, call.state), step: null };
   }
 
-  /** The items of a slice, one after the other: side by side they share nothing that matters here. */
-  #payments(call: PaymentsCall): readonly Sent[] {
+  /** The items of a slice, side by side. */
+  #payments(call: PaymentsCall): readonly Item[] {
     const context = this.#context(call, call.acceptedIds.length > 0, call.acceptedIds);
     return call.items.map(({ payment, amount, state, unwanted }) => ({
-      item: payment.id,
+      id: payment.id,
       steps: createWithdrawalSteps(context, payment, amount, state, unwanted),
+      step: null,
     }));
   }
 
@@ -108,33 +109,29 @@ export class Attempt {
     };
   }
 
-  #next(answer: Answer | undefined): void {
-    if (this.isDead || this.#isFrozen(() => this.#next(answer))) return;
-    const sent = this.#items[this.#ended.length];
-    if (sent === undefined) {
-      this.#finish();
-      return;
-    }
-    const next = sent.steps.next(answer as Answer);
+  #next(item: Item, answer: Answer | undefined): void {
+    if (this.isDead || this.#isFrozen(() => this.#next(item, answer))) return;
+    const next = item.steps.next(answer as Answer);
     if (next.done === true) {
-      this.#ended.push({ id: sent.item, step: next.value });
-      this.#next(undefined);
+      item.step = next.value;
+      if (this.#items.every(({ step }) => step !== null)) this.#finish();
       return;
     }
     const effect = next.value;
     this.#world.reach(`before ${effect.kind}`);
-    this.#perform(sent.item, effect);
+    this.#perform(item, effect);
   }
 
-  #perform(item: string, effect: Effect): void {
+  #perform(item: Item, effect: Effect): void {
     if (this.isDead || this.#isFrozen(() => this.#perform(item, effect))) return;
     const world = this.#world;
-    world.tell(() => `${this.name()} asks: ${effect.kind}`);
+    const { temporal } = this.activity;
+    world.tell(() => `${this.name()} asks for ${item.id}: ${effect.kind}`);
     const answer = (given: Answer): void => {
       if (this.isDead) return;
-      world.tell(() => `${this.name()} is answered: ${effect.kind}: ${shortOf(given)}`);
+      world.tell(() => `${this.name()} is answered for ${item.id}: ${effect.kind}: ${shortOf(given)}`);
       world.reach(`after ${effect.kind}`);
-      this.#next(given);
+      this.#next(item, given);
     };
     const read = (ms: number, now: () => Answer): void => {
       // What a read says was true in the middle of it.
@@ -148,14 +145,14 @@ export class Attempt {
       case 'read instructions':
         world.agenda.after(INSTRUCTIONS_MS, () => {
           // They are kept in Temporal: without it this attempt fails, and nobody hears of that.
-          if (world.temporal.isAway()) this.isDead = true;
-          else answer(world.temporal.kept);
+          if (temporal.isAway()) this.isDead = true;
+          else answer(temporal.kept);
         });
         return;
       case 'note facts':
         world.agenda.after(INSTRUCTIONS_MS, () => {
-          if (!world.temporal.isAway()) world.temporal.note(effect.facts);
-          answer(!world.temporal.isAway());
+          if (!temporal.isAway()) temporal.note(effect.facts);
+          answer(!temporal.isAway());
         });
         return;
       case 'read balances':
@@ -174,18 +171,18 @@ export class Attempt {
         read(readMs, () => this.#swept(world.service.sweepWithdrawals(effect.wanted)));
         return;
       case 'send quote':
-        this.#send({ ...this.#origin(item), step: 'quote', request: effect.request }, answer);
+        this.#send({ ...this.#origin(item.id), step: 'quote', request: effect.request }, answer);
         return;
       case 'send trade': {
         const { quoteId, reference } = effect;
         const key = this.#key('trades', reference, quoteId);
-        this.#send({ ...this.#origin(item), step: 'trade', quoteId, reference, key }, answer);
+        this.#send({ ...this.#origin(item.id), step: 'trade', quoteId, reference, key }, answer);
         return;
       }
       case 'send withdrawal': {
         const { request } = effect;
         const key = this.#key('withdrawals', request.reference, null);
-        this.#send({ ...this.#origin(item), step: 'withdrawal', request, key }, answer);
+        this.#send({ ...this.#origin(item.id), step: 'withdrawal', request, key }, answer);
       }
     }
   }
@@ -214,9 +211,9 @@ export class Attempt {
     return isWallOver || world.agenda.nowMs > this.beganAtMs + WRITE_LIMITS.sendWithinMs;
   }
 
-  #origin(item: string) {
+  #origin(id: string) {
     return {
-      item,
+      item: this.activity.temporal.itemOf(id),
       keyName: this.#keyName,
       tokenUntilMs: Math.floor(this.#world.wallMs() / 1_000) * 1_000 + TOKEN_LIFE_MS,
       deadlineMs: this.beganAtMs + WRITE_LIMITS.sendWithinMs,
@@ -232,13 +229,13 @@ export class Attempt {
   #finish(): void {
     this.#world.reach('before result');
     if (this.isDead || this.#isFrozen(() => this.#finish())) return;
-    this.#world.temporal.report(this, this.#answer());
+    this.activity.temporal.report(this, this.#answer());
   }
 
   #answer(): LegAnswer | PaymentsAnswer {
-    const [only] = this.#ended;
+    const [only] = this.#items;
     if (this.activity.name === 'createWithdrawals')
-      return { items: this.#ended as { id: string; step: PaymentStep }[], evidence: [] };
+      return { items: this.#items.map(({ id, step }) => ({ id, step: step as PaymentStep })), evidence: [] };
     if (only === undefined) throw new RangeError('An attempt ended without a step.');
     return { step: only.step as LegStep, evidence: [] };
   }
@@ -255,8 +252,8 @@ export class Attempt {
   }
 
   name(): string {
-    const { execution, name, number } = this.activity;
-    return `${execution.runId} ${name}#${number} attempt ${this.number}`;
+    const { execution, name, number, temporal } = this.activity;
+    return `${temporal.itemOf('')}${execution.runId} ${name}#${number} attempt ${this.number}`;
   }
 }
 

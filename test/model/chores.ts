@@ -29,19 +29,30 @@ import type {
 } from '../../workflows/calls.ts';
 import type { PlanInput, PlanState, RunInput } from '../../workflows/names.ts';
 import type { PolicySettings } from './schedule.ts';
-import type { Activity, Pin } from './temporal.ts';
+import type { Activity, Pin, Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
-const RUN = { policy: 'p', id: '2026-11-21' } as const;
-const FENCES: Fences = fencesOf('2026-11-21', 'UTC');
-export const INPUT: RunInput = {
-  run: RUN,
-  mode: 'SANDBOX',
-  policyText: 'the policy',
-  policyHash: 'its hash',
-  policyFile: 'p.yaml',
-  files: {},
+const WINDOWS: Fences = fencesOf('2026-11-21', 'UTC');
+
+/** One run of ours: what it is called, what its policy asks, and what sets its items apart from those of another run. */
+export type Ours = {
+  readonly input: RunInput;
+  readonly policy: PolicySettings;
+  readonly prefix: string;
 };
+
+export function oursOf(name: 'p' | 'q', policy: PolicySettings): Ours {
+  const input: RunInput = {
+    run: { policy: name, id: '2026-11-21' },
+    mode: 'SANDBOX',
+    policyText: 'the policy',
+    policyHash: 'its hash',
+    policyFile: `${name}.yaml`,
+    files: {},
+  };
+  return { input, policy, prefix: name === 'p' ? '' : `${name}/` };
+}
+
 const ORGANISATION = 'org-1';
 /** A plan that is long in coming is asked for again after this. */
 const PATIENCE_MS = 4_000;
@@ -58,16 +69,18 @@ type Polled<Result> = Result | 'not yet' | 'unanswered';
 
 export class Chores {
   readonly #world: World;
+  readonly #temporal: Temporal;
   /** Polls that have seen nothing new; they look again when something has changed that a look could see. */
   #parked: Activity[] = [];
 
-  constructor(world: World) {
+  constructor(world: World, temporal: Temporal) {
     this.#world = world;
+    this.#temporal = temporal;
   }
 
   /** Does what a run has asked for, when there is a worker. */
   take(activity: Activity): void {
-    const { temporal } = this.#world;
+    const temporal = this.#temporal;
     if (activity.name === 'readPlan') temporal.whenUp(20, () => this.#readPlan(activity));
     else if (activity.name === 'recordInstruction')
       temporal.whenUp(20, () => {
@@ -81,13 +94,14 @@ export class Chores {
   lookAgain(): void {
     const parked = this.#parked;
     this.#parked = [];
-    for (const activity of parked) this.#world.temporal.whenUp(1_000, () => this.#poll(activity));
+    for (const activity of parked) this.#temporal.whenUp(1_000, () => this.#poll(activity));
   }
 
   // The pin: its first completed result counts for ever.
 
   #readPlan(activity: Activity): void {
-    const { temporal, agenda } = this.#world;
+    const temporal = this.#temporal;
+    const { agenda } = this.#world;
     if (!temporal.isOpen(activity)) return;
     if (temporal.pin === null || temporal.pin.refused !== null) {
       const { forRun } = activity.args as PlanInput;
@@ -105,8 +119,9 @@ export class Chores {
 
   makePin(pin: Pin): void {
     const world = this.#world;
-    world.temporal.whenUp(100, () => {
-      if (world.temporal.pin !== pin || pin.plan !== null) return;
+    const { ours } = this.#temporal;
+    this.#temporal.whenUp(100, () => {
+      if (this.#temporal.pin !== pin || pin.plan !== null) return;
       const observation = this.#observe();
       // Nobody makes the plan of a run anew for somebody else's money.
       const isForeign = world.credentials.organisation !== ORGANISATION;
@@ -115,12 +130,12 @@ export class Chores {
         return;
       }
       const result = compilePlan({
-        run: RUN,
-        policy: policyOf(world.schedule.policy),
-        policyText: INPUT.policyText,
-        policyHash: INPUT.policyHash,
+        run: ours.input.run,
+        policy: policyOf(ours),
+        policyText: ours.input.policyText,
+        policyHash: ours.input.policyHash,
         date: '2026-11-21',
-        fences: FENCES,
+        fences: WINDOWS,
         referenceRates: null,
         observation,
         lateAfterMs: world.facts.lateAfterMs,
@@ -130,16 +145,19 @@ export class Chores {
       if (result.ok) pin.plan = result.plan;
       else pin.refused = result.problems;
       pin.endedAtMs = world.agenda.nowMs;
-      world.tell(() => (result.ok ? `the plan is pinned for ${pin.forRun}` : 'no plan can be made'));
+      world.tell(() =>
+        result.ok ? `the plan is made for ${this.#temporal.itemOf(pin.forRun)}` : 'no plan can be made',
+      );
     });
   }
 
   /** As `observeService`: null when anything could not be read. */
   #observe(): Observation | null {
     const world = this.#world;
+    const { run } = this.#temporal.ours.input;
     const balances = world.told(world.service.balances());
-    const trades = world.service.sweepTrades((trade) => isOfRun(RUN, trade.clientReferenceId));
-    const withdrawals = world.service.sweepWithdrawals((record) => isOfRun(RUN, record.tag));
+    const trades = world.service.sweepTrades((trade) => isOfRun(run, trade.clientReferenceId));
+    const withdrawals = world.service.sweepWithdrawals((record) => isOfRun(run, record.tag));
     if (balances.kind !== 'DONE' || !trades.complete || !withdrawals.complete) return null;
     return {
       credentials: world.credentials,
@@ -155,7 +173,7 @@ export class Chores {
   // Polls.
 
   #poll(activity: Activity): Promise<void> | void {
-    const { temporal } = this.#world;
+    const temporal = this.#temporal;
     if (activity.isOver || !temporal.isOpen(activity)) return;
     activity.attempts += 1;
     const result =
@@ -245,11 +263,38 @@ function mayBe(payment: SettlementCall['unpaid'][number], record: Withdrawal): b
   return sameAccount && equal(record.withdrawalAmount, payment.amount);
 }
 
-function policyOf(settings: PolicySettings): Policy {
-  const { amount, pays, shortfall, validForSeconds, guard, limit, settle } = settings;
-  const fixed = { kind: 'fixed', value: '17000.00' } as const;
-  const proceeds = { kind: 'proceeds', rounding: 'down' } as const;
-  const account = 'wac_supplier';
+/** What a policy of this kind pays, in Mexican pesos; null is the proceeds. */
+export function paymentsOf({ pays }: Pick<PolicySettings, 'pays'>): readonly {
+  readonly id: string;
+  readonly account: string;
+  readonly amount: string | null;
+}[] {
+  const supplier = { id: 'supplier', account: 'wac_supplier' };
+  const second = { id: 'second', account: 'wac_supplier', amount: '17000.00' };
+  switch (pays) {
+    case 'proceeds':
+      return [{ ...supplier, amount: null }];
+    case 'fixed':
+      return [{ ...supplier, amount: '17000.00' }];
+    case 'twins':
+      return [{ ...supplier, amount: '17000.00' }, second];
+    case 'both':
+      return [{ ...supplier, amount: null }, second];
+    // More than fit one call: slices, in which payments leave side by side. The first two are twins.
+    case 'batch':
+      return Array.from({ length: BATCH }, (_, index) => ({
+        id: ['supplier', 'second'][index] ?? `payee-${index}`,
+        account: index < 2 ? 'wac_supplier' : `wac_${index}`,
+        amount: index < 2 ? '200.00' : `${200 + index}.00`,
+      }));
+  }
+}
+
+/** Payments of a batch. */
+const BATCH = 60;
+
+function policyOf({ input, policy }: Ours): Policy {
+  const { amount, shortfall, validForSeconds, guard, limit, settle } = policy;
   const amounts = {
     sell: { kind: 'sell', value: '1000.00' },
     buy: { kind: 'buy', value: '17000.00' },
@@ -257,7 +302,7 @@ function policyOf(settings: PolicySettings): Policy {
   } as const;
   return {
     kind: 'convert',
-    name: 'p',
+    name: input.run.policy,
     environment: 'sandbox',
     zone: 'UTC',
     quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
@@ -268,9 +313,10 @@ function policyOf(settings: PolicySettings): Policy {
       ? { perTrade: { value: '17300', currency: 'MXN' }, perRun: null, perPayment: [], paidPerRun: [] }
       : null,
     convert: { sell: 'USD', buy: 'MXN', amount: amounts[amount] },
-    withdraw: [
-      { id: 'supplier', account, amount: pays === 'fixed' || pays === 'twins' ? fixed : proceeds },
-      ...(pays === 'twins' || pays === 'both' ? [{ id: 'second', account, amount: fixed }] : []),
-    ],
+    withdraw: paymentsOf(policy).map(({ id, account, amount: value }) => ({
+      id,
+      account,
+      amount: value === null ? { kind: 'proceeds', rounding: 'down' } : { kind: 'fixed', value },
+    })),
   };
 }

@@ -2,7 +2,7 @@
  * Which faults were hit at which step, and how often. A cell that stays empty means that the schedules do not reach what
  * they claim to reach: the test fails then.
  */
-import { MOMENTS, PROBABLY_OURS, REFUSALS } from './arbitrary.ts';
+import { MOMENTS, PROBABLY_OURS, REFUSALS, STORIES } from './arbitrary.ts';
 import type { WriteStep } from './schedule.ts';
 
 export type Counts = readonly (readonly [cell: string, times: number])[];
@@ -63,7 +63,17 @@ const EVENTS = [
     'start',
     'restore',
   ],
-  ...['cancel', 'go on', 'executed', 'not executed', 'pay again', 'our clock', 'their clock', 'credentials'],
+  ...[
+    'cancel',
+    'go on',
+    'executed',
+    'not executed',
+    'cause gone',
+    'pay again',
+    'our clock',
+    'their clock',
+    'credentials',
+  ],
   ...[
     'lists unreadable',
     'service away',
@@ -85,7 +95,14 @@ export function expectedCells(): readonly string[] {
     ['no answer', 'html', '500', 'second page', 'key refused'].map((what) => cellOf(step, what)),
   );
   const blows = ['crash', 'freeze', 'mute'].flatMap((blow) => MOMENTS.map((moment) => cellOf(blow, moment)));
-  return [...writes, ...reads, ...blows, ...EVENTS.map((what) => cellOf('event', what))];
+  const stories = Object.entries(STORIES).filter(([, [weight]]) => weight > 0);
+  return [
+    ...writes,
+    ...reads,
+    ...blows,
+    ...EVENTS.map((what) => cellOf('event', what)),
+    ...stories.map(([name]) => cellOf('story', name)),
+  ];
 }
 
 /** What was hit, for people: one line per cell, most telling first within each step. */

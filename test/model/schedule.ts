@@ -84,8 +84,8 @@ export type ServiceSettings = {
 
 export type PolicySettings = {
   readonly amount: 'sell' | 'buy' | 'sell all';
-  /** `twins`: two payments with the same account and amount. */
-  readonly pays: 'proceeds' | 'fixed' | 'twins' | 'both';
+  /** `twins`: two payments with the same account and amount; `batch`: more than fit one call. */
+  readonly pays: 'proceeds' | 'fixed' | 'twins' | 'both' | 'batch';
   readonly shortfall: 'skip' | 'hold';
   readonly validForSeconds: 3 | 30 | 60;
   readonly guard: boolean;
@@ -113,24 +113,38 @@ export type Misfortune =
   | { readonly kind: 'slow dispatch'; readonly ms: number }
   /** No worker for so long. */
   | { readonly kind: 'away'; readonly ms: number }
-  /** `back` points of history before the newest, of the newest run or the one before it. */
-  | { readonly kind: 'reset'; readonly back: number; readonly run: 0 | 1 }
+  /** `back` points of history before the newest, of the newest Temporal run, the one before it, or the first. */
+  | { readonly kind: 'reset'; readonly back: number; readonly run: 0 | 1 | 99 }
   /** Two resets at the same moment: the second wins. */
   | { readonly kind: 'two resets'; readonly back: number }
-  | { readonly kind: 'terminate'; readonly againAfterMs: number; readonly pin: 'kept' | 'lost' }
+  | { readonly kind: 'terminate'; readonly againAfterMs: number; readonly plan: 'kept' | 'lost' }
   | { readonly kind: 'start'; readonly times: number }
   /** Temporal goes back to a state `back` points of history ago; it takes `takesMs`. */
   | { readonly kind: 'restore'; readonly back: number; readonly takesMs: number }
   | { readonly kind: 'cancel'; readonly how: 'button' | 'command' | 'both' }
   | { readonly kind: 'go on' }
+  /** `--go-on ITEM`: a person says that its cause is gone. */
+  | { readonly kind: 'cause gone'; readonly item: 0 | 1 | 2 }
   /** A person says that an item was executed: as its true record, as a twin of somebody else, or as another item's. */
   | {
       readonly kind: 'executed';
       readonly item: 0 | 1 | 2;
       readonly claim: 'true' | 'twin' | 'other' | 'none';
+      /** Between the look of the command and the answer of its person. */
+      readonly promptMs: number;
     }
-  | { readonly kind: 'not executed'; readonly item: 0 | 1 | 2 }
-  | { readonly kind: 'pay again'; readonly item: 0 | 1; readonly ahead: 0 | 1 }
+  | { readonly kind: 'not executed'; readonly item: 0 | 1 | 2; readonly promptMs: number }
+  | {
+      readonly kind: 'pay again';
+      readonly item: 0 | 1;
+      readonly ahead: 0 | 1;
+      readonly promptMs: number;
+    }
+  /** The service refuses whatever it is asked to do, for so long. */
+  | { readonly kind: 'refuses'; readonly step: WriteStep; readonly code: string; readonly ms: number }
+  /** A little money comes again and again. */
+  | { readonly kind: 'deposits'; readonly each: string; readonly everyMs: number; readonly times: number }
+  | { readonly kind: 'Temporal’s clock'; readonly byMs: number }
   | { readonly kind: 'our clock'; readonly byMs: number }
   | { readonly kind: 'their clock'; readonly byMs: number }
   | { readonly kind: 'credentials'; readonly use: 'another key' | 'another organisation' | 'the plan’s' }
@@ -138,7 +152,12 @@ export type Misfortune =
   | { readonly kind: 'service away'; readonly ms: number }
   | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN'; readonly change: 'comes' | 'goes' };
 
-export type Event = { readonly when: Moment; readonly what: Misfortune };
+/** `of`: what it happens to, where there are two runs of ours. */
+export type Event = { readonly when: Moment; readonly what: Misfortune; readonly of: 0 | 1 };
+
+/** What an operator does when the causes are mended and something is undone: any event of any Temporal run may do. */
+export type Remedy =
+  { readonly kind: 'reset'; readonly back: number; readonly run: 0 | 1 | 99 } | { readonly kind: 'go on' };
 
 export type Schedule = {
   readonly service: ServiceSettings;
@@ -147,6 +166,11 @@ export type Schedule = {
   readonly faults: { readonly [Step in WriteStep]: readonly WriteFault[] };
   readonly reads: { readonly [Step in ReadStep]: readonly ReadFault[] };
   readonly events: readonly Event[];
+  /** Another policy pays the same account the same amount on the same day; it starts so much later. Null: none does. */
+  readonly secondAfterMs: number | null;
+  readonly remedy: Remedy;
+  /** The course of events that chance seldom brings; null: chance. */
+  readonly story: string | null;
   /** Points of history after which a run goes on in a new one. */
   readonly longHistory: number;
   /** Faults stop this long after the start. */
@@ -205,6 +229,9 @@ export const PLAIN_DAY: Schedule = {
   faults: { quote: [], trade: [], withdrawal: [] },
   reads: { trades: [], withdrawals: [], balances: [], 'by id': [] },
   events: [],
+  secondAfterMs: null,
+  remedy: { kind: 'go on' },
+  story: null,
   longHistory: 4_000,
   healsAfterMs: 1_200_000,
 };

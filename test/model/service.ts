@@ -66,6 +66,8 @@ export type Movement =
       readonly send: Send;
       readonly atMs: number;
       status: string;
+      /** Since when that is its status. */
+      saidAtMs: number;
     }
   | {
       readonly kind: 'withdrawal';
@@ -73,6 +75,7 @@ export type Movement =
       readonly send: Send;
       readonly atMs: number;
       status: string;
+      saidAtMs: number;
       /** When the service first said that it will never be paid, or came back. */
       failedAtMs: number | null;
       wasPaid: boolean;
@@ -100,6 +103,8 @@ export class Service {
   skewMs = 0;
   awayUntilMs = 0;
   listsUnreadableUntilMs = 0;
+  /** What it refuses to do, as which code, until when. */
+  #refusing: { readonly step: Write['step']; readonly code: string; readonly untilMs: number }[] = [];
   readonly ledger: Movement[] = [];
   #sends: Send[] = [];
   /** Ids of somebody else's untagged withdrawals that look like ours. */
@@ -154,6 +159,7 @@ export class Service {
     this.listsUnreadableUntilMs = 0;
     for (const step of ['quote', 'trade', 'withdrawal'] as const) this.#faults[step].length = 0;
     for (const step of ['trades', 'withdrawals', 'balances', 'by id'] as const) this.#reads[step].length = 0;
+    this.#refusing = [];
     this.#balances.USD += units('1000000');
     this.#balances.MXN += units('10000000');
     for (const movement of this.ledger) {
@@ -166,6 +172,23 @@ export class Service {
   money(currency: 'USD' | 'MXN', change: 'comes' | 'goes'): void {
     this.#balances[currency] = change === 'comes' ? this.#balances[currency] + units('100000') : 0n;
     this.#watcher.changed();
+  }
+
+  deposit(amount: string): void {
+    this.#balances.MXN += units(amount);
+    this.#watcher.changed();
+  }
+
+  /** From now on, for so long, whatever `step` asks for is refused. */
+  refuse(step: Write['step'], code: string, ms: number): void {
+    const untilMs = this.#agenda.nowMs + ms;
+    this.#refusing.push({ step, code, untilMs });
+    this.#agenda.at(untilMs, () => this.#watcher.changed());
+  }
+
+  #refusal(step: Write['step']): string | null {
+    const { nowMs } = this.#agenda;
+    return this.#refusing.find((each) => each.step === step && each.untilMs > nowMs)?.code ?? null;
   }
 
   /** Requests of trades and withdrawals that may still be booked. */
@@ -245,7 +268,7 @@ export class Service {
 
   /** The operation itself; `scoped` is the key under which its answer is kept, null for a quote. */
   #operate(write: Write, fault: WriteFault, send: Send, scoped: string | null): Reply<Booked> | null {
-    const refusal = fault.kind === 'refusal' ? fault.code : this.#check(write);
+    const refusal = fault.kind === 'refusal' ? fault.code : (this.#refusal(write.step) ?? this.#check(write));
     if (refusal !== null) {
       if (fault.kind !== 'refusal') this.#coverage.hit(write.step, `refused: ${refusal}`);
       const reply = this.#failed(refusal);
@@ -278,7 +301,8 @@ export class Service {
     if (fault.kind === 'same key, please')
       return this.#failed('SOMETHING_NEW', { retryStrategy: 'RETRY_SAME_KEY' });
     if (fault.kind === 'ours, probably') return this.#failed(fault.code);
-    if (fault.kind === 'refusal' && BEFORE_THE_OPERATION.test(fault.code)) return this.#failed(fault.code);
+    const refusal = fault.kind === 'refusal' ? fault.code : this.#refusal(write.step);
+    if (refusal !== null && BEFORE_THE_OPERATION.test(refusal)) return this.#failed(refusal);
     return isOddity(fault) && !fault.committed ? this.#oddity(write, fault) : null;
   }
 
@@ -443,7 +467,14 @@ export class Service {
           settlementWindow: 'T0',
         };
         this.#balances.USD -= units(sellAmount ?? quoteAmount);
-        const movement: Movement = { kind: 'trade', record, send, atMs: nowMs, status: 'EXECUTED' };
+        const movement: Movement = {
+          kind: 'trade',
+          record,
+          send,
+          atMs: nowMs,
+          status: 'EXECUTED',
+          saidAtMs: nowMs,
+        };
         this.#trades.push({ record, visibleAtMs, status: 'EXECUTED' });
         this.#enter(movement);
         this.#agenda.after(this.settings.settlesAfterMs, () => this.#say(movement, this.settings.tradeWord));
@@ -467,6 +498,7 @@ export class Service {
           send,
           atMs: nowMs,
           status: 'PENDING',
+          saidAtMs: nowMs,
           failedAtMs: null,
           wasPaid: false,
         };
@@ -492,6 +524,7 @@ export class Service {
     const status =
       this.#healed && !isLast(word) ? (movement.kind === 'trade' ? 'SETTLED' : 'COMPLETED') : word;
     movement.status = status;
+    movement.saidAtMs = this.#agenda.nowMs;
     const list: Listed<Trade | Withdrawal>[] = movement.kind === 'trade' ? this.#trades : this.#withdrawals;
     const listed = list.find(({ record }) => record.id === movement.record.id);
     if (listed !== undefined) listed.status = status;
@@ -596,6 +629,11 @@ export class Service {
 
   #isAway(): boolean {
     return this.#agenda.nowMs < this.awayUntilMs;
+  }
+
+  /** Whatever is asked is answered now. */
+  isReadable(): boolean {
+    return !this.#isAway() && this.#agenda.nowMs >= this.listsUnreadableUntilMs;
   }
 
   #newQuote(request: QuoteRequest): Quote {
@@ -721,7 +759,7 @@ export class Service {
       createdAt,
       settlementWindow: 'T0',
     };
-    for (const clientReferenceId of [null, 'p.2026-11-21-weekly.usd-mxn-1', 'q.2026-11-21.usd-mxn-1']) {
+    for (const clientReferenceId of [null, 'p.2026-11-21-weekly.usd-mxn-1', 'r.2026-11-21.usd-mxn-1']) {
       const record = { ...trade, id: this.#id('trade'), clientReferenceId };
       this.#trades.push({ record, visibleAtMs: 0, status: 'SETTLED' });
     }
@@ -767,7 +805,7 @@ export function isFailed(word: string): boolean {
   return FAILED_WORDS.includes(word);
 }
 
-function isLast(word: string): boolean {
+export function isLast(word: string): boolean {
   return LAST_WORDS.includes(word);
 }
 

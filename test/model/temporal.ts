@@ -7,11 +7,19 @@ import type { Carried } from '../../domain/report.ts';
 import type { Problem } from '../../domain/stepper.ts';
 import type { Fact, Instruction, Recorded } from '../../domain/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../workflows/limits.ts';
-import type { RunInput } from '../../workflows/names.ts';
 import type { Planned } from './agenda.ts';
 import { Attempt } from './attempt.ts';
-import { Execution, type ActivityName, type Asked, type Point, type Told } from './execution.ts';
-import { RESTORE_TAKES_MS, forgetsAGeneration, forgetsTheKey, isOverruled } from './outside.ts';
+import { Chores, type Ours } from './chores.ts';
+import {
+  Execution,
+  type ActivityName,
+  type Asked,
+  type Point,
+  type Standing,
+  type Told,
+} from './execution.ts';
+import { comesBackAfter, forgetsTheKey, isOverruled } from './outside.ts';
+import { People } from './people.ts';
 import type { Misfortune } from './schedule.ts';
 import type { World } from './world.ts';
 
@@ -20,6 +28,7 @@ const MOST_CONTINUED = 2;
 
 /** An activity that a run has asked for. */
 export type Activity = {
+  readonly temporal: Temporal;
   readonly execution: Execution;
   readonly number: number;
   readonly name: ActivityName;
@@ -64,8 +73,10 @@ export class Temporal {
   current: Execution | null = null;
   /** A restore or a lost pin has made a run forget. */
   hasForgotten = false;
+  readonly ours: Ours;
+  readonly chores: Chores;
+  readonly people: People;
   readonly #world: World;
-  readonly #input: RunInput;
   #executions: Execution[] = [];
   #runIds = 0;
   #continued = 0;
@@ -78,13 +89,24 @@ export class Temporal {
   /** When each activity's attempts began, to know what a restored Temporal knows of them. */
   readonly #begun = new Map<string, number[]>();
 
-  constructor(world: World, input: RunInput) {
+  constructor(world: World, ours: Ours) {
     this.#world = world;
-    this.#input = input;
+    this.ours = ours;
+    this.chores = new Chores(world, this);
+    this.people = new People(world, this);
+  }
+
+  /** The name of an item among those of all runs. */
+  itemOf(id: string): string {
+    return `${this.ours.prefix}${id}`;
   }
 
   newest(): Execution | undefined {
     return this.#executions.at(-1);
+  }
+
+  standing(): Standing | 'none' {
+    return this.newest()?.standing ?? 'none';
   }
 
   isAway(): boolean {
@@ -103,14 +125,14 @@ export class Temporal {
     // Open: attaches. Ended with a report: shows it, sends nothing.
     if (newest?.standing === 'open') return;
     if (newest?.standing === 'ended' && how === 'again') return;
-    await this.#begin({ originalRunId: null, startedAtMs: this.#world.agenda.nowMs }, null);
+    await this.#begin({ originalRunId: null, startedAtMs: this.#world.temporalMs() }, null);
   }
 
   /** @param history what it goes on from; null for a run that is new */
   async #begin(beginning: Beginning, history: readonly Point[] | null): Promise<void> {
     const world = this.#world;
     const runId = beginning.runId ?? `run-${(this.#runIds += 1)}`;
-    const execution = new Execution(this.#input, {
+    const execution = new Execution(this.ours.input, {
       runId,
       originalRunId: beginning.originalRunId ?? runId,
       startedAtMs: beginning.startedAtMs,
@@ -118,7 +140,10 @@ export class Temporal {
       carried: beginning.carried ?? null,
       longAfter: this.#continued < MOST_CONTINUED ? world.schedule.longHistory : Infinity,
     });
-    world.tell(() => `${runId} starts${history === null ? '' : ` from ${history.length} points of history`}`);
+    world.tell(
+      () =>
+        `${this.itemOf(runId)} starts${history === null ? '' : ` from ${history.length} points of history`}`,
+    );
     this.#executions.push(execution);
     this.current = execution;
     this.#timers.set(execution, new Map());
@@ -135,9 +160,9 @@ export class Temporal {
   }
 
   /** Goes back to a point of history: the attempts at work go on, their outcomes count no more. */
-  async reset(back: number, run: 0 | 1): Promise<void> {
+  async reset(back: number, run: 0 | 1 | 99): Promise<void> {
     if (this.isAway()) return;
-    const target = this.#executions.at(-1 - run) ?? this.newest();
+    const target = this.#executions.at(-1 - run) ?? this.#executions[0];
     if (target === undefined || isOverruled(this.#world, target)) return;
     const atLeast = target.standing === 'open' || target.standing === 'terminated' ? 0 : 1;
     const cut = Math.max(1, target.history.length - Math.max(back, atLeast));
@@ -149,31 +174,33 @@ export class Temporal {
 
   terminate(asked: Extract<Misfortune, { kind: 'terminate' }>): void {
     if (this.current === null || this.isAway()) return;
-    const isLost = asked.pin === 'lost' && !forgetsTheKey(this.#world);
+    const isLost = asked.plan === 'lost' && !forgetsTheKey(this.#world);
     if (isLost) this.hasForgotten = true;
     this.#terminateNow(this.current);
-    this.#world.later(
-      isLost ? Math.max(asked.againAfterMs, RESTORE_TAKES_MS) : asked.againAfterMs,
-      async () => {
-        if (isLost) this.pin = null;
-        await this.start('again');
-      },
-    );
+    this.#world.later(isLost ? comesBackAfter(asked.againAfterMs, true) : asked.againAfterMs, async () => {
+      if (isLost) this.pin = null;
+      await this.start('again');
+    });
   }
 
-  /** Temporal goes back to an earlier state of itself, `back` points of history ago; the service does not. */
-  restore(back: number, takesMs: number): void {
-    if (this.isAway() || forgetsTheKey(this.#world) || forgetsAGeneration(this.#world)) return;
-    this.hasForgotten = true;
+  /** The moment `back` points of history ago. */
+  momentBefore(back: number): number {
     const moments = this.#executions.flatMap(({ history }) => history.map(({ atMs }) => atMs));
-    const thenMs = moments.toSorted((a, b) => a - b).at(-1 - back) ?? moments[0] ?? 0;
+    return moments.toSorted((a, b) => a - b).at(-1 - back) ?? moments[0] ?? 0;
+  }
+
+  /** Temporal goes back to an earlier state of itself; the service does not. */
+  restore(thenMs: number, takesMs: number): void {
+    this.hasForgotten = true;
     this.current = null;
     this.#upAtMs = this.#world.agenda.nowMs + takesMs;
     this.#world.later(takesMs, () => this.#comeBackAsOf(thenMs));
   }
 
   async #comeBackAsOf(thenMs: number): Promise<void> {
-    this.#world.tell(() => `Temporal is back as it was at ${new Date(thenMs).toISOString()}`);
+    this.#world.tell(
+      () => `${this.itemOf('')}Temporal is back as it was at ${new Date(thenMs).toISOString()}`,
+    );
     const { instructions, facts } = this.kept;
     this.lost.push(...instructions.filter(({ keptAtMs }) => keptAtMs > thenMs));
     this.kept = {
@@ -183,7 +210,7 @@ export class Temporal {
     if (this.pin !== null && this.pin.startedAtMs > thenMs) this.pin = null;
     else if (this.pin !== null && (this.pin.endedAtMs ?? 0) > thenMs) {
       this.pin = { ...this.pin, plan: null, refused: null, endedAtMs: null };
-      this.#world.chores.makePin(this.pin);
+      this.chores.makePin(this.pin);
     }
     for (const [key, begun] of this.#begun) {
       this.#begun.set(
@@ -201,7 +228,7 @@ export class Temporal {
   }
 
   #terminateNow(execution: Execution): void {
-    this.#world.tell(() => `${execution.runId} is terminated`);
+    this.#world.tell(() => `${this.itemOf(execution.runId)} is terminated`);
     if (execution.standing === 'open') execution.standing = 'terminated';
     execution.closedAtMs ??= this.#world.agenda.nowMs;
     if (this.current === execution) this.current = null;
@@ -239,7 +266,7 @@ export class Temporal {
   async tell(execution: Execution, told: Told): Promise<void> {
     if (execution !== this.current || execution.standing !== 'open') return;
     const { nowMs } = this.#world.agenda;
-    const asked = await execution.tell(nowMs, told);
+    const asked = await execution.tell({ atMs: nowMs, clockMs: this.#world.temporalMs(), told });
     this.#noteStanding(execution);
     if (hasContinued(execution)) await this.#continue(execution);
     else for (const command of asked) this.#carryOut(execution, command, nowMs);
@@ -249,7 +276,7 @@ export class Temporal {
   async #continue(execution: Execution): Promise<void> {
     this.#continued += 1;
     this.#world.coverage.hit('event', 'goes on in a new history');
-    const startedAtMs = this.#world.agenda.nowMs;
+    const startedAtMs = this.#world.temporalMs();
     await this.#begin({ originalRunId: null, startedAtMs, carried: execution.handOn() }, null);
   }
 
@@ -257,7 +284,7 @@ export class Temporal {
     const { standing, error, runId } = execution;
     if (standing === 'open') return;
     execution.closedAtMs ??= this.#world.agenda.nowMs;
-    this.#world.tell(() => `${runId} has ${standing}`);
+    this.#world.tell(() => `${this.itemOf(runId)} has ${standing}`);
     if (standing === 'broken')
       this.#world.oracle.broken('model', `the workflow broke: ${String((error as Error).stack)}`);
     if (this.current === execution) this.current = null;
@@ -289,11 +316,11 @@ export class Temporal {
         // A run that was restored keeps its id, and knows of the attempts that had begun by then.
         const attempts = this.#begun.get(`${execution.runId} ${number}`)?.length ?? 0;
         const state = { attempts, current: null, isOver: false };
-        const activity: Activity = { execution, number, name, args, ...state };
+        const activity: Activity = { temporal: this, execution, number, name, args, ...state };
         activities?.set(number, activity);
         if (name === 'requestQuote' || name === 'executeTrade' || name === 'createWithdrawals')
           this.#attempt(activity);
-        else this.#world.chores.take(activity);
+        else this.chores.take(activity);
       }
     }
   }
@@ -365,6 +392,10 @@ export class Temporal {
   /** The next attempt comes to its worker this much later. */
   slowDown(ms: number): void {
     this.#dispatchMs = ms;
+  }
+
+  hasWorkers(): boolean {
+    return this.#workersUpAtMs <= this.#world.agenda.nowMs;
   }
 
   /** No worker until then. */

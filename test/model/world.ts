@@ -5,14 +5,23 @@
  */
 import type { Credentials } from '../../domain/plan.ts';
 import type { Reply, ReplyFacts } from '../../domain/reply.ts';
+import type { RunState, Waiting } from '../../domain/report.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service-facts.ts';
 import { Agenda } from './agenda.ts';
 import type { Attempt } from './attempt.ts';
-import { Chores, INPUT } from './chores.ts';
+import { oursOf } from './chores.ts';
 import type { Coverage } from './coverage.ts';
 import { DATE_MS, Oracle, generationIn } from './oracle.ts';
-import { cannotBeTold, cannotReplaceKey, isRevoked } from './outside.ts';
-import { People } from './people.ts';
+import {
+  NEVER_SILENT,
+  TRIES_AGAIN,
+  cannotBeTold,
+  cannotReplaceKey,
+  comesBackAfter,
+  forgetsAGeneration,
+  forgetsTheKey,
+  isRevoked,
+} from './outside.ts';
 import type { Event, Misfortune, Schedule } from './schedule.ts';
 import { Service, type Movement, type Write } from './service.ts';
 import { Temporal } from './temporal.ts';
@@ -30,21 +39,25 @@ const STARTS_AT_MS = {
 const LULL_MS = 40 * 60_000;
 /** After the faults have stopped a run may still need its fence and the doubt after it. */
 const ENDS_WITHIN_MS = 9 * DAY_MS;
+/** Shorter pauses need no sentence. */
+const QUIET_MS = 60_000;
 /** More than any schedule needs: a run that spins is a fault. */
 const MOST_EVENTS = 30_000;
+const MOST_EVENTS_OF_A_BATCH = 20 * MOST_EVENTS;
 
 export class World {
   readonly schedule: Schedule;
   readonly agenda: Agenda;
   readonly service: Service;
-  readonly temporal: Temporal;
-  readonly chores: Chores;
-  readonly people: People;
+  /** Our runs, as Temporal has them: one, or two of the same day. */
+  readonly runs: readonly Temporal[];
   readonly oracle: Oracle;
   readonly coverage: Coverage;
   readonly facts = DEFAULT_SERVICE_FACTS;
   /** Our clock less the true time. */
   ourSkewMs = 0;
+  /** Temporal's clock less the true time. */
+  #temporalSkewMs = 0;
   /** The service's clock less ours, as the worker last heard; null in a worker that has just started. */
   toldSkewMs: number | null = null;
   credentials: Credentials = FIRST_KEY;
@@ -58,7 +71,9 @@ export class World {
   /** When something last happened, was sent for the first time, or was booked. */
   #newsAtMs: number;
   /** When the faults stopped; null while they go on. */
-  #healedAtMs: number | null = null;
+  healedAtMs: number | null = null;
+  /** An operator has tried again what was left. */
+  #isRemedied = false;
   /** Keys under which something was sent. */
   readonly #sent = new Set<string>();
   readonly #generations = new Map<string, number>();
@@ -71,22 +86,27 @@ export class World {
     this.agenda = new Agenda(STARTS_AT_MS[schedule.policy.startsAt]);
     this.#newsAtMs = this.agenda.nowMs;
     this.oracle = new Oracle(this);
-    this.temporal = new Temporal(this, INPUT);
-    this.chores = new Chores(this);
-    this.people = new People(this);
+    const { policy, secondAfterMs } = schedule;
+    const second = secondAfterMs === null ? [] : [oursOf('q', { ...policy, pays: 'fixed' })];
+    this.runs = [oursOf('p', policy), ...second].map((ours) => new Temporal(this, ours));
     this.service = new Service(schedule, this.agenda, coverage, {
       booked: (movement) => this.#booked(movement),
-      changed: () => this.chores.lookAgain(),
+      changed: () => this.#lookAgain(),
     });
   }
 
   /** Runs the whole schedule; what was broken, in the order in which it was. */
   async run(): Promise<readonly string[]> {
-    await this.temporal.start('first');
+    const { story } = this.schedule;
+    if (story !== null) this.coverage.hit('story', story);
+    const [first, second] = this.runs;
+    await first?.start('first');
+    if (second !== undefined) this.later(this.schedule.secondAfterMs ?? 0, () => second.start('first'));
+    const most = this.schedule.policy.pays === 'batch' ? MOST_EVENTS_OF_A_BATCH : MOST_EVENTS;
     for (let events = 0; this.oracle.violations.length === 0; events += 1) {
       // oxlint-disable-next-line no-await-in-loop -- time goes on event by event
       if (!(await this.#goOn())) break;
-      if (events > MOST_EVENTS) this.oracle.broken('M8', `the run spins: ${this.#whereItStands()}`);
+      if (events > most) this.oracle.broken('M8', `the run spins: ${this.#whereItStands()}`);
     }
     if (this.oracle.violations.length === 0) this.#judgeTheEnd();
     return this.oracle.violations;
@@ -94,14 +114,21 @@ export class World {
 
   /** One event; false when nothing is left. */
   async #goOn(): Promise<boolean> {
-    if (this.#healedAtMs === null) {
-      if (this.#mayHeal()) this.#heal();
-      else if (this.#coming.size > 0) this.#skipTheLull();
+    if (this.healedAtMs === null) {
+      if (this.#mayHeal()) {
+        this.#heal();
+        return true;
+      }
+      if (this.#coming.size > 0) this.#skipTheLull();
     } else {
       if (this.#isAtRest()) return false;
-      if (this.temporal.current === null) await this.temporal.start('again');
+      for (const temporal of this.runs)
+        // oxlint-disable-next-line no-await-in-loop -- Temporal takes one after the other
+        if (['none', 'terminated'].includes(temporal.standing())) await temporal.start('again');
     }
-    if (this.agenda.nextMs() === null) return this.#healedAtMs === null;
+    const nextMs = this.agenda.nextMs();
+    if (nextMs === null) return false;
+    if (NEVER_SILENT && nextMs - this.agenda.nowMs > QUIET_MS) this.oracle.quietUntil(nextMs);
     await this.agenda.take()();
     return true;
   }
@@ -119,6 +146,14 @@ export class World {
     return this.agenda.nowMs + this.ourSkewMs;
   }
 
+  temporalMs(): number {
+    return this.agenda.nowMs + this.#temporalSkewMs;
+  }
+
+  #lookAgain(): void {
+    for (const { chores } of this.runs) chores.lookAgain();
+  }
+
   /** Every answer that tells the service's clock teaches the worker (`activities/clock-skew.ts`). */
   told<T>(reply: Reply<T>): Reply<T> {
     if (reply.kind !== 'NOT_SENT') this.noteFacts(reply.facts);
@@ -131,7 +166,7 @@ export class World {
 
   /** The credentials that the plan was made with, as far as there is one. */
   #planKey(): Credentials {
-    return this.temporal.pin?.plan?.credentials ?? FIRST_KEY;
+    return this.runs[0]?.pin?.plan?.credentials ?? FIRST_KEY;
   }
 
   // What is sent and booked.
@@ -171,7 +206,7 @@ export class World {
     const nth = (this.#moments.get(moment) ?? 0) + 1;
     this.#moments.set(moment, nth);
     for (const event of this.schedule.events) {
-      if (event.when.at !== moment || event.when.nth !== nth || this.#healedAtMs !== null) continue;
+      if (event.when.at !== moment || event.when.nth !== nth || this.healedAtMs !== null) continue;
       // In the middle of what an attempt does: before it can go on.
       if (event.when.plusMs === 0 && isBlow(event.what)) this.#befall(event);
       else this.later(event.when.plusMs, () => this.#happen(event));
@@ -197,20 +232,20 @@ export class World {
     if (nowMs - this.#newsAtMs < LULL_MS || nextMs - nowMs < 2 * LULL_MS) return;
     this.tell(() => 'nothing happens; no worker for a while');
     this.#stopWorkers();
-    this.temporal.withoutWorkers(nextMs - LULL_MS / 2);
+    for (const temporal of this.runs) temporal.withoutWorkers(nextMs - LULL_MS / 2);
     this.#news();
   }
 
   /** Another process will go on: it has heard no clock yet. */
   #stopWorkers(): void {
-    this.temporal.strike({ kind: 'crash' });
+    for (const temporal of this.runs) temporal.strike({ kind: 'crash' });
     this.toldSkewMs = null;
   }
 
   #befall(event: Event): void {
     this.#note(event);
     if (event.what.kind === 'crash') this.#stopWorkers();
-    else this.temporal.strike(event.what);
+    else for (const temporal of this.runs) temporal.strike(event.what);
   }
 
   #note({ what, when }: Event): void {
@@ -221,56 +256,62 @@ export class World {
   }
 
   async #happen(event: Event): Promise<void> {
-    if (this.#healedAtMs !== null) return;
+    if (this.healedAtMs !== null) return;
     const { what } = event;
     if (isBlow(what)) {
       this.#befall(event);
       return;
     }
     this.#note(event);
+    const temporal = this.runs[event.of] ?? this.runs[0];
+    if (temporal === undefined) return;
+    const { people } = temporal;
     switch (what.kind) {
       case 'crash':
       case 'freeze':
       case 'mute':
         return;
       case 'slow dispatch':
-        this.temporal.slowDown(what.ms);
+        temporal.slowDown(what.ms);
         return;
       case 'away':
         this.#stopWorkers();
-        this.temporal.withoutWorkers(this.agenda.nowMs + what.ms);
+        for (const each of this.runs) each.withoutWorkers(this.agenda.nowMs + what.ms);
         this.later(what.ms, async () => {});
         return;
       case 'reset':
-        await this.temporal.reset(what.back, what.run);
+        await temporal.reset(what.back, what.run);
         return;
       case 'two resets':
-        await this.temporal.reset(what.back, 0);
-        await this.temporal.reset(what.back, 1);
+        await temporal.reset(what.back, 0);
+        await temporal.reset(what.back, 1);
         return;
       case 'terminate':
-        this.temporal.terminate(what);
+        temporal.terminate(what);
         return;
       case 'start':
         for (let start = 0; start < what.times; start += 1)
           // oxlint-disable-next-line no-await-in-loop -- Temporal takes one after the other
-          await this.temporal.start('again');
+          await temporal.start('again');
         return;
       case 'restore':
-        this.temporal.restore(what.back, what.takesMs);
+        this.#restore(what);
         return;
       case 'cancel':
-        await this.people.cancel(what.how);
+        await people.cancel(what.how);
         return;
       case 'go on':
-        await this.people.goOn();
+        await people.goOn();
+        return;
+      case 'cause gone':
+        await people.causeGone(what.item);
         return;
       case 'executed':
       case 'not executed':
-        await this.people.decide(what);
+        people.decide(what);
         return;
       case 'pay again':
-        await this.people.payAgain(what.item, what.ahead);
+        people.payAgain(what);
         return;
       case 'our clock':
         if (!cannotBeTold(this, what.byMs)) this.ourSkewMs += what.byMs;
@@ -278,20 +319,41 @@ export class World {
       case 'their clock':
         if (!cannotBeTold(this, -what.byMs)) this.service.skewMs += what.byMs;
         return;
+      case 'Temporal’s clock':
+        this.#temporalSkewMs += what.byMs;
+        return;
       case 'credentials':
         this.#takeKey(what.use);
         return;
       case 'lists unreadable':
         this.service.listsUnreadableUntilMs = this.agenda.nowMs + what.ms;
-        this.agenda.after(what.ms, () => this.chores.lookAgain());
+        this.agenda.after(what.ms, () => this.#lookAgain());
         return;
       case 'service away':
         this.service.awayUntilMs = this.agenda.nowMs + what.ms;
-        this.agenda.after(what.ms, () => this.chores.lookAgain());
+        this.agenda.after(what.ms, () => this.#lookAgain());
         return;
       case 'money':
         this.service.money(what.currency, what.change);
+        return;
+      case 'refuses':
+        this.service.refuse(what.step, what.code, what.ms);
+        this.later(what.ms, async () => {});
+        return;
+      case 'deposits':
+        for (let time = 1; time <= what.times; time += 1)
+          this.later(time * what.everyMs, async () => this.service.deposit(what.each));
     }
+  }
+
+  /** Temporal goes back to an earlier state, with every run that it has. */
+  #restore({ back, takesMs }: Extract<Misfortune, { kind: 'restore' }>): void {
+    const [first] = this.runs;
+    if (first === undefined || first.isAway() || forgetsTheKey(this) || forgetsAGeneration(this)) return;
+    const thenMs = first.momentBefore(back);
+    const losesPlan = this.runs.some(({ pin }) => pin !== null && (pin.endedAtMs ?? Infinity) > thenMs);
+    const backAfterMs = comesBackAfter(takesMs, losesPlan);
+    for (const temporal of this.runs) temporal.restore(thenMs, backAfterMs);
   }
 
   /** A worker gets another key file by being started again. */
@@ -320,16 +382,17 @@ export class World {
     if (this.#coming.size > 0) return false;
     const startedAtMs = STARTS_AT_MS[this.schedule.policy.startsAt];
     if (nextMs >= startedAtMs + this.schedule.healsAfterMs) return true;
-    return this.temporal.current === null || this.agenda.nowMs - this.#newsAtMs > LULL_MS;
+    return this.runs.every(({ current }) => current === null) || this.agenda.nowMs - this.#newsAtMs > LULL_MS;
   }
 
   /** Faults stop. */
   #heal(): void {
     this.tell(() => '### faults stop');
-    this.#healedAtMs = this.agenda.nowMs;
+    this.healedAtMs = this.agenda.nowMs;
     this.ourSkewMs = 0;
+    this.#temporalSkewMs = 0;
     this.credentials = { ...this.#planKey(), keyName: this.#keyToGoBackTo() };
-    this.temporal.withWorkers();
+    for (const temporal of this.runs) temporal.withWorkers();
     // A service that sends no `Date` does not tell that the clocks agree again: whoever set them starts the worker anew.
     if (!this.service.settings.dates) this.toldSkewMs = null;
     this.service.heal();
@@ -338,40 +401,66 @@ export class World {
   /** After the faults have stopped: everything has ended, or nothing will change any more. What waits for a person hears the truth. */
   #isAtRest(): boolean {
     const isBooking = this.service.alive().length > 0;
-    const { temporal } = this;
-    if (temporal.current === null && !temporal.isAway() && this.#coming.size === 0)
-      return !isBooking && temporal.newest()?.standing !== 'terminated';
-    if (isBooking || temporal.current === null) return false;
-    if (this.#waitsOnlyForPeople() && this.people.sayTheTruth()) {
+    if (this.runs.every(hasEnded) && this.#coming.size === 0) return !isBooking && !this.#remedy();
+    const open = this.runs.filter(({ current }) => current !== null);
+    if (isBooking || open.length === 0) return false;
+    for (const temporal of open) {
+      if (!waitsOnlyForPeople(temporal)) continue;
+      this.oracle.askedInVain(temporal);
+      if (!temporal.people.sayTheTruth()) continue;
       this.agenda.after(1, () => temporal.wake());
       return false;
     }
-    return this.agenda.nowMs > Math.max(this.#healedAtMs ?? 0, DATE_MS) + ENDS_WITHIN_MS;
+    return this.agenda.nowMs > Math.max(this.healedAtMs ?? 0, DATE_MS) + ENDS_WITHIN_MS;
   }
 
-  #waitsOnlyForPeople(): boolean {
-    const state = this.temporal.current?.state;
-    if (state === undefined || state.waiting !== null) return false;
-    const waits = [...state.legs, ...state.payments].flatMap(({ waiting }) => waiting ?? []);
-    return waits.length > 0 && waits.every(({ hold }) => hold === 'person');
+  /** Whoever finds something undone when the causes are mended presses a button, once. True when there was something. */
+  #remedy(): boolean {
+    const undone = this.runs.filter((temporal) => this.oracle.isUndone(temporal));
+    if (!TRIES_AGAIN || this.#isRemedied || undone.length === 0) return false;
+    this.#isRemedied = true;
+    const { remedy } = this.schedule;
+    this.coverage.hit('event', `a remedy: ${remedy.kind}`);
+    for (const temporal of undone)
+      this.agenda.after(1, () =>
+        remedy.kind === 'reset' ? temporal.reset(remedy.back, remedy.run) : temporal.people.goOn(),
+      );
+    return true;
   }
 
   #judgeTheEnd(): void {
-    const newest = this.temporal.newest();
-    if (this.temporal.current !== null || newest === undefined || newest.standing === 'open') {
-      this.oracle.broken('M8', `the run never ends: ${this.#whereItStands()}`);
-      return;
+    for (const temporal of this.runs) {
+      const newest = temporal.newest();
+      if (temporal.current !== null || newest === undefined || newest.standing === 'open') {
+        this.oracle.broken('M8', `the run never ends: ${this.#whereItStands()}`);
+        return;
+      }
+      this.coverage.hit('end', newest.standing);
+      this.oracle.ended(temporal, newest);
     }
-    this.coverage.hit('end', newest.standing);
-    this.oracle.ended(newest);
   }
 
   #whereItStands(): string {
-    const state = this.temporal.current?.state;
-    const items = [...(state?.legs ?? []), ...(state?.payments ?? [])];
-    const waits = [state, ...items].flatMap((item) => item?.waiting ?? []);
-    return JSON.stringify(waits.map(({ hold, problem: { code, message } }) => ({ hold, code, message })));
+    const waits = this.runs.flatMap(({ current }) => (current === null ? [] : waitsOf(current.state)));
+    return [...new Set(waits.map(({ hold, problem: { code, message } }) => `${hold}, ${code}: ${message}`))]
+      .slice(0, 3)
+      .join('; ');
   }
+}
+
+function hasEnded(temporal: Temporal): boolean {
+  return !temporal.isAway() && ['ended', 'refused'].includes(temporal.standing());
+}
+
+/** Everything that a run says it waits for. */
+function waitsOf(state: RunState): readonly Waiting[] {
+  return [state, ...state.legs, ...state.payments].flatMap(({ waiting }) => waiting ?? []);
+}
+
+function waitsOnlyForPeople({ current }: Temporal): boolean {
+  if (current === null || current.state.waiting !== null) return false;
+  const waits = waitsOf(current.state);
+  return waits.length > 0 && waits.every(({ hold }) => hold === 'person');
 }
 
 /** What strikes attempts in the middle of what they do. */
