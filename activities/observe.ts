@@ -48,7 +48,8 @@ async function observed(deps: Deps, input: ObserveInput): Promise<Observed> {
   const nowMs = deps.clock.wallMs();
   const result = await observeService(deps.reader, {
     run: input.run,
-    accounts: policy.withdraw.map((spec) => spec.account),
+    policy,
+    facts: deps.facts,
     sinceMs: fences.opensAtMs - LOOK_BACK_MS,
     nowMs,
     onReply: (reply) => clockSkew.note(deps.clock, reply),

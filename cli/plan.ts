@@ -57,7 +57,8 @@ async function plan(output: Output, file: string): Promise<Ending> {
     if (remark !== null) output.note(remark);
     const observed = await observeService(client, {
       run,
-      accounts: policy.withdraw.map((spec) => spec.account),
+      policy,
+      facts: settings.facts,
       sinceMs: fences.opensAtMs - LOOK_BACK_MS,
       nowMs: io.now(),
     });

@@ -2,7 +2,7 @@
  * Which run is meant: the text RUN of a command line, and the id that a new run gets (design: "Identity"). Pure.
  */
 import type { Mode } from '../domain/records.ts';
-import { isPart, parseRunName, runName, type RunName } from '../domain/references.ts';
+import { isRunPart, parseRunName, runName, type RunName } from '../domain/references.ts';
 import type { Report } from '../domain/report.ts';
 import { dateOfRunId } from '../language/business-date.ts';
 import { quoted } from '../language/problem.ts';
@@ -41,13 +41,13 @@ export function runOfWorkflowId(workflowId: string): RunName | null {
  */
 export function idOfRun(asked: string | undefined, today: string): string {
   if (asked === undefined) return today;
-  const date = isPart(asked) ? dateOfRunId(asked) : null;
+  const date = isRunPart(asked) ? dateOfRunId(asked) : null;
   if (date === null) {
     throw new CommandFailure('bad input', [
       {
         code: 'RUN_ID',
         place: '--id',
-        message: `${quoted(asked)} is no id of a run: it begins with a calendar date and has only letters, digits, - and _`,
+        message: `${quoted(asked)} is no id of a run: it begins with a calendar date and has only small letters, digits, - and _`,
         fix: `Write ${today}, or ${today}-second.`,
       },
     ]);

@@ -30,7 +30,7 @@ export function decimalsOf(currency: string, overrides: Readonly<Record<string, 
   return override ?? DECIMALS.get(currency) ?? UNKNOWN_DECIMALS;
 }
 
-/** The currencies that heading "POST /fx/withdrawals" lists; its pattern would allow more, so this warns and never blocks. */
+/** The currencies that heading "POST /fx/withdrawals" lists. Its pattern would allow more; no money is converted for those. */
 export const WITHDRAWAL_CURRENCIES: readonly string[] =
   'USDT USDC EURC EUROP USD AED GBP EUR AUD MXN BRL PHP ARS COP INR CHF IDR NOK PLN SGD ZAR DKK HKD SEK'.split(
     ' ',

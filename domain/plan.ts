@@ -2,9 +2,10 @@
  * The plan of a run: what will be sent, fixed once (design: "The plan is pinned once"). Types and the pure compile step
  * from a policy and one observation of the service. Nothing here talks to anyone; a plan is frozen plain data.
  */
+import { WITHDRAWAL_CURRENCIES } from './currencies.ts';
 import { boundFromCost, boundFromRate, type PriceBound } from './guard.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from './limits.ts';
-import { equal, isPositive, round, subtract } from './money.ts';
+import { compare, decimalPlaces, equal, isPositive, round, subtract } from './money.ts';
 import type {
   ConvertAmount,
   Limits,
@@ -14,7 +15,7 @@ import type {
   ReferenceRates,
   SettleSettings,
 } from './policy.ts';
-import type { Balances, LenientRecord, Mode, Trade, Withdrawal } from './records.ts';
+import type { Balances, LenientRecord, Mode, Pair, Trade, Withdrawal } from './records.ts';
 import { generationOf, reference, runPrefix, type RunName } from './references.ts';
 import type { ServiceFacts } from './service-facts.ts';
 
@@ -99,14 +100,25 @@ export type PlanGuard = {
   readonly staleAtMs: number | null;
 };
 
-/** What one look at the service found before the plan is made. */
+/** A withdrawal account as the service lists it. */
+export type RegisteredAccount = LenientRecord & {
+  /** Its status is one of those that the service facts name as unusable; any other status proves nothing. */
+  readonly isUnusable: boolean;
+};
+
+/** What one reading of the service found before the plan is made. */
 export type Observation = {
   readonly credentials: Credentials;
   readonly observedAtMs: number;
+  /** Rows of the policy's currencies only. */
   readonly balances: Balances;
-  /** Withdrawal accounts, and whether every page was read. */
-  readonly accounts: readonly LenientRecord[];
+  /** The withdrawal accounts that the policy names and the list shows; whether every page of it was read. */
+  readonly accounts: readonly RegisteredAccount[];
   readonly accountsComplete: boolean;
+  /** The forms of the ids in that list (`accountIdForm`): an id in another form may name a listed account all the same. */
+  readonly accountIdForms: readonly string[];
+  /** Rows of the policy's currencies; null when the pairs could not be read, which proves nothing. */
+  readonly pairs: readonly Pair[] | null;
   /** Trades and withdrawals found under this run's prefix. */
   readonly trades: readonly Trade[];
   readonly withdrawals: readonly Withdrawal[];
@@ -117,9 +129,15 @@ export type PlanProblem = {
   readonly code:
     | 'PLAN_ACCOUNT_MISSING'
     | 'PLAN_ACCOUNT_CURRENCY'
+    | 'PLAN_ACCOUNT_UNUSABLE'
+    | 'PLAN_CURRENCY_NOT_WITHDRAWABLE'
+    | 'PLAN_PAIR_NOT_OFFERED'
+    | 'PLAN_AMOUNT_OUTSIDE_PAIR'
+    | 'PLAN_AMOUNT_DECIMALS'
     | 'PLAN_ENVIRONMENT'
     | 'PLAN_REFERENCE_MISSING'
     | 'PLAN_REFERENCE_TOO_OLD'
+    | 'PLAN_REFERENCE_FROM_THE_FUTURE'
     | 'PLAN_OVER_LIMIT'
     | 'PLAN_FENCE_PASSED';
   readonly item: string | null;
@@ -176,6 +194,9 @@ export function compilePlan(input: CompileInput): CompileResult {
   if (!found)
     problems.push(
       ...accountProblems(payments, observation),
+      ...withdrawalCurrencyProblems(payments),
+      ...pairProblems(legs, observation.pairs),
+      ...decimalsProblems(legs, payments, input.decimalsOf),
       ...limitProblems(legs, payments, policy.limits),
       ...guardProblems(input, guard),
     );
@@ -260,31 +281,116 @@ function compilePayments(input: CompileInput, legs: readonly Leg[]): Payment[] {
   });
 }
 
-/** One that is missing from a *complete* list ends the run before any quote; what cannot be read proves nothing. */
+/** `wac` of `wac_7Hk2mQ9vT4xR`, or `uuid`: lists show each account under an id of one form. */
+export function accountIdForm(id: string): string {
+  return /^([a-z]{3,5})_/.exec(id)?.[1] ?? 'uuid';
+}
+
+/**
+ * What the service already says against the accounts: money is never converted for a payment that is known to be
+ * impossible. Missing counts only from a *complete* list; what cannot be read proves nothing.
+ */
 function accountProblems(payments: readonly Payment[], observation: Observation): PlanProblem[] {
   return payments.flatMap((payment): PlanProblem[] => {
+    const item = payment.id;
     const account = observation.accounts.find((record) => record.id === payment.account);
     if (account === undefined) {
-      if (!observation.accountsComplete) return [];
+      const { accountsComplete, accountIdForms } = observation;
+      const usesOtherForms =
+        accountIdForms.length > 0 && !accountIdForms.includes(accountIdForm(payment.account));
+      if (!accountsComplete || usesOtherForms) return [];
       return [
         {
           code: 'PLAN_ACCOUNT_MISSING',
-          item: payment.id,
-          message: `Withdrawal account "${payment.account}" of payment "${payment.id}" is not registered at the service.`,
+          item,
+          message: `Withdrawal account "${payment.account}" of payment "${item}" is not registered at the service.`,
           fix: 'Register the account at the service, or correct `account:` in the policy.',
         },
       ];
     }
-    if (account.currency === null || account.currency === payment.currency) return [];
+    const problems: PlanProblem[] = [];
+    if (account.isUnusable) {
+      problems.push({
+        code: 'PLAN_ACCOUNT_UNUSABLE',
+        item,
+        message: `Withdrawal account "${payment.account}" of payment "${item}" is ${account.status ?? 'of no status'}: the service pays nothing to it.`,
+        fix: 'Have the account verified at the service, or name another one; then start the run again.',
+      });
+    }
+    if (account.currency !== null && account.currency !== payment.currency) {
+      problems.push({
+        code: 'PLAN_ACCOUNT_CURRENCY',
+        item,
+        message: `Withdrawal account "${payment.account}" takes ${account.currency}, payment "${item}" is in ${payment.currency}.`,
+        fix: `Name an account that takes ${payment.currency}.`,
+      });
+    }
+    return problems;
+  });
+}
+
+/** Heading "POST /fx/withdrawals" names the currencies that can be withdrawn. */
+function withdrawalCurrencyProblems(payments: readonly Payment[]): PlanProblem[] {
+  return payments
+    .filter(({ currency }) => !WITHDRAWAL_CURRENCIES.includes(currency))
+    .map(({ id, currency }) => ({
+      code: 'PLAN_CURRENCY_NOT_WITHDRAWABLE',
+      item: id,
+      message: `Payment "${id}" is in ${currency}, which is not among the currencies that the service lets one withdraw.`,
+      fix: 'Pay in another currency, or leave `withdraw` out to only convert.',
+    }));
+}
+
+/** A pair that is not in the list, or an amount outside its bounds. A bound itself proves nothing: it may be inclusive. */
+function pairProblems(legs: readonly Leg[], pairs: readonly Pair[] | null): PlanProblem[] {
+  if (pairs === null) return [];
+  return legs.flatMap(({ id, sell, buy, amount }): PlanProblem[] => {
+    const pair = pairs.find((row) => row.sellCurrency === sell && row.buyCurrency === buy);
+    if (pair === undefined) {
+      return [
+        {
+          code: 'PLAN_PAIR_NOT_OFFERED',
+          item: id,
+          message: `The service offers no conversion of ${sell} to ${buy}.`,
+          fix: 'Ask the operator of the service to offer the pair, or convert through another currency by two policies.',
+        },
+      ];
+    }
+    // The bounds are in the sold currency; what a bought amount sells, only a quote tells.
+    if (amount?.side !== 'sell') return [];
+    const { minTradeAmount, maxTradeAmount } = pair;
+    const isBelow = compare(amount.value, minTradeAmount) < 0;
+    if (!isBelow && compare(amount.value, maxTradeAmount) <= 0) return [];
     return [
       {
-        code: 'PLAN_ACCOUNT_CURRENCY',
-        item: payment.id,
-        message: `Withdrawal account "${payment.account}" takes ${account.currency}, payment "${payment.id}" is in ${payment.currency}.`,
-        fix: `Name an account that takes ${payment.currency}.`,
+        code: 'PLAN_AMOUNT_OUTSIDE_PAIR',
+        item: id,
+        message: `The leg sells ${amount.value} ${sell}; for ${buy} the service takes from ${minTradeAmount} to ${maxTradeAmount} ${sell} in one trade.`,
+        fix: isBelow ? 'Sell more in one run.' : 'Sell less in one run, or ask the operator of the service.',
       },
     ];
   });
+}
+
+function decimalsProblems(
+  legs: readonly Leg[],
+  payments: readonly Payment[],
+  decimalsOf: CompileInput['decimalsOf'],
+): PlanProblem[] {
+  const amounts = [
+    ...legs.flatMap((leg) => plannedGross(leg).map((money) => ({ item: leg.id, ...money }))),
+    ...payments.flatMap(({ id, currency, amount }) =>
+      amount.kind === 'fixed' ? [{ item: id, value: amount.value, currency }] : [],
+    ),
+  ];
+  return amounts
+    .filter(({ value, currency }) => decimalPlaces(value) > decimalsOf(currency))
+    .map(({ item, value, currency }) => ({
+      code: 'PLAN_AMOUNT_DECIMALS',
+      item,
+      message: `${value} ${currency} has ${decimalPlaces(value)} decimals; ${currency} has ${decimalsOf(currency)}.`,
+      fix: 'Write the amount with fewer decimals, or set `decimals` in the service file if the service takes more.',
+    }));
 }
 
 /** The limits on amounts that are known before a quote, sums over the run included; the rest is checked when it is known. */
@@ -325,7 +431,12 @@ function plannedGross({ amount, sell, buy }: Leg): Gross {
   return [{ value: amount.value, currency: amount.side === 'sell' ? sell : buy } satisfies Money];
 }
 
-function compileGuard({ policy: { guard, convert }, referenceRates }: CompileInput): PlanGuard | null {
+/** How much later than the worker's clock the rates may have been fixed. */
+const RATES_AHEAD_MS = 60_000;
+
+function compileGuard(input: CompileInput): PlanGuard | null {
+  const { guard, convert } = input.policy;
+  const { referenceRates } = input;
   if (guard === null) return null;
   if (guard.kind === 'worst-rate') {
     const text = `not worse than ${guard.rate.value} ${guard.rate.currency} per ${guard.rate.per}`;
@@ -334,14 +445,34 @@ function compileGuard({ policy: { guard, convert }, referenceRates }: CompileInp
   const bound = referenceRates && boundFromCost(referenceRates.rates, guard.worstCostBps, convert);
   if (referenceRates === null || bound === null)
     return { bound: null, text: `against ${guard.file}, which gives no such rate`, staleAtMs: 0 };
+  if (isFromTheFuture(input))
+    return { bound: null, text: `against ${guard.file}, which is of a time to come`, staleAtMs: 0 };
   const text = `at most ${guard.worstCostBps} bps worse than ${guard.file} of ${referenceRates.asOf}`;
   return { bound, text, staleAtMs: Date.parse(referenceRates.asOf) + guard.maxAgeMs };
 }
 
-/** No quote can be held against rates that are missing or too old. */
+/** Rates of a time to come are a mistake, and would count as fresh for too long. */
+function isFromTheFuture({ referenceRates, observation }: CompileInput): boolean {
+  return (
+    referenceRates !== null && Date.parse(referenceRates.asOf) > observation.observedAtMs + RATES_AHEAD_MS
+  );
+}
+
+/** No quote can be held against rates that are missing, too old or from the future. */
 function guardProblems(input: CompileInput, compiled: PlanGuard | null): PlanProblem[] {
   const { guard, convert } = input.policy;
   if (guard?.kind !== 'reference' || compiled === null) return [];
+  const asOf = input.referenceRates?.asOf ?? '';
+  if (isFromTheFuture(input)) {
+    return [
+      {
+        code: 'PLAN_REFERENCE_FROM_THE_FUTURE',
+        item: null,
+        message: `Reference file "${guard.file}" is of ${asOf}, a time to come.`,
+        fix: 'Correct `as_of` to the moment at which the rates were fixed, then run again.',
+      },
+    ];
+  }
   if (compiled.bound === null)
     return [
       {
@@ -356,7 +487,7 @@ function guardProblems(input: CompileInput, compiled: PlanGuard | null): PlanPro
     {
       code: 'PLAN_REFERENCE_TOO_OLD',
       item: null,
-      message: `Reference file "${guard.file}" is of ${input.referenceRates?.asOf ?? ''}: older than max_age allows.`,
+      message: `Reference file "${guard.file}" is of ${asOf}: older than max_age allows.`,
       fix: 'Bring the file up to date, then run again.',
     },
   ];

@@ -14,15 +14,25 @@ export function isPart(text: string): boolean {
 /** A run: policy and id, `daily-treasury.2026-11-21`. */
 export type RunName = { readonly policy: string; readonly id: string };
 
+/** Lower case only: two runs that differ in capitals alone would be taken for one another. */
+const RUN_PART = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+
+/** True for what may name a policy, or a run of it. */
+export function isRunPart(text: string): boolean {
+  return RUN_PART.test(text);
+}
+
 /** `policy.id`: the name of a run. Refuses parts that could be read in two ways. */
-export function runName(run: RunName): string {
-  return `${part(run.policy)}.${part(run.id)}`;
+export function runName({ policy, id }: RunName): string {
+  for (const text of [policy, id])
+    if (!isRunPart(text)) throw new RangeError(`"${text}" cannot be part of a run's name.`);
+  return `${policy}.${id}`;
 }
 
 /** The text before the first dot is the policy, the rest the id; null when it is not a run's name. */
 export function parseRunName(text: string): RunName | null {
   const [policy, id, ...rest] = text.split('.');
-  if (policy === undefined || id === undefined || rest.length > 0 || !isPart(policy) || !isPart(id))
+  if (policy === undefined || id === undefined || rest.length > 0 || !isRunPart(policy) || !isRunPart(id))
     return null;
   return { policy, id };
 }

@@ -37,9 +37,9 @@ export function fencesOf(date: string, zone: string): Fences {
   };
 }
 
-/** The business date with which a run id begins (`2026-11-21`, `2026-11-21-weekly`); null when it has none. */
+/** The business date with which a run id begins (`2026-11-21`, `2026-11-21-weekly`); null when it has none, or is no id of a run. */
 export function dateOfRunId(id: string): string | null {
-  const match = /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[A-Za-z0-9_-]{1,53})?$/.exec(id);
+  const match = /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[a-z0-9_-]{1,53})?$/.exec(id);
   const date = match?.[1];
   return date !== undefined && isCalendarDate(date) ? date : null;
 }

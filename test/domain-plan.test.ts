@@ -30,6 +30,9 @@ const POLICY: ConvertPolicy = {
 const SELL_ALL = { ...POLICY.convert, amount: { kind: 'sell-all', keep: '500.00' } } as const;
 const DAY_MS = 86_400_000;
 
+const ACCOUNT = { id: PAYMENT.account, status: 'LIVE', currency: 'MXN', isUnusable: false };
+const PAIR = { sellCurrency: 'USD', buyCurrency: 'MXN', minTradeAmount: '0.01', maxTradeAmount: '5000.00' };
+
 type More = {
   readonly policy?: Partial<ConvertPolicy>;
   readonly observation?: Partial<CompileInput['observation']>;
@@ -52,8 +55,10 @@ function compile({ policy = {}, observation = {}, referenceRates = null }: More 
         aggregateUsd: '0',
         balances: [{ currency: 'USD', withdrawable: '1500.005', total: '9999' }],
       },
-      accounts: [{ id: PAYMENT.account, status: 'LIVE', currency: 'MXN' }],
+      accounts: [ACCOUNT],
       accountsComplete: true,
+      accountIdForms: ['wac'],
+      pairs: [PAIR],
       trades: [],
       withdrawals: [],
       ...observation,
@@ -158,13 +163,85 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
   ],
   [
     'an account of another currency',
-    { observation: { accounts: [{ id: PAYMENT.account, status: 'LIVE', currency: 'EUR' }] } },
+    { observation: { accounts: [{ ...ACCOUNT, currency: 'EUR' }] } },
     'PLAN_ACCOUNT_CURRENCY',
   ],
   [
     'an account whose currency is not shown',
-    { observation: { accounts: [{ id: PAYMENT.account, status: null, currency: null }] } },
+    { observation: { accounts: [{ ...ACCOUNT, status: null, currency: null }] } },
     null,
+  ],
+  [
+    'an account that is not in a list of ids in another form',
+    { observation: { accounts: [], accountIdForms: ['uuid'] } },
+    null,
+  ],
+  [
+    'an account that is in no list, because the list is empty',
+    { observation: { accounts: [], accountIdForms: [] } },
+    'PLAN_ACCOUNT_MISSING',
+  ],
+  [
+    'an account that the service pays nothing to',
+    { observation: { accounts: [{ ...ACCOUNT, status: 'UNVERIFIED', isUnusable: true }] } },
+    'PLAN_ACCOUNT_UNUSABLE',
+  ],
+  [
+    'a currency that cannot be withdrawn',
+    {
+      policy: { convert: { ...POLICY.convert, buy: 'JPY' } },
+      observation: { accounts: [{ ...ACCOUNT, currency: null }], pairs: null },
+    },
+    'PLAN_CURRENCY_NOT_WITHDRAWABLE',
+  ],
+  [
+    'a currency that cannot be withdrawn, and is not',
+    { policy: { convert: { ...POLICY.convert, buy: 'JPY' }, withdraw: [] }, observation: { pairs: null } },
+    null,
+  ],
+  ['a pair that is not offered', { observation: { pairs: [] } }, 'PLAN_PAIR_NOT_OFFERED'],
+  [
+    'a pair that is offered the other way round only',
+    { observation: { pairs: [{ ...PAIR, sellCurrency: 'MXN', buyCurrency: 'USD' }] } },
+    'PLAN_PAIR_NOT_OFFERED',
+  ],
+  ['pairs that could not be read', { observation: { pairs: null } }, null],
+  [
+    'an amount below the pair’s minimum',
+    { observation: { pairs: [{ ...PAIR, minTradeAmount: '1000.01' }] } },
+    'PLAN_AMOUNT_OUTSIDE_PAIR',
+  ],
+  [
+    'an amount above the pair’s maximum',
+    { observation: { pairs: [{ ...PAIR, maxTradeAmount: '999.99' }] } },
+    'PLAN_AMOUNT_OUTSIDE_PAIR',
+  ],
+  [
+    'an amount that equals a bound of the pair',
+    { observation: { pairs: [{ ...PAIR, minTradeAmount: '1000', maxTradeAmount: '1000.000' }] } },
+    null,
+  ],
+  [
+    'a bought amount, of which only a quote tells what is sold',
+    {
+      policy: { convert: { ...POLICY.convert, amount: { kind: 'buy', value: '9999.00' } } },
+      observation: { pairs: [{ ...PAIR, maxTradeAmount: '1.00' }] },
+    },
+    null,
+  ],
+  [
+    'an amount with more decimals than its currency',
+    { policy: { convert: { ...POLICY.convert, amount: { kind: 'sell', value: '1000.001' } } } },
+    'PLAN_AMOUNT_DECIMALS',
+  ],
+  [
+    'a payment with more decimals than its currency',
+    {
+      policy: {
+        withdraw: [{ id: 'first', account: PAYMENT.account, amount: { kind: 'fixed', value: '1.001' } }],
+      },
+    },
+    'PLAN_AMOUNT_DECIMALS',
   ],
   [
     'an amount over a limit',
@@ -256,6 +333,22 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
     },
     'PLAN_REFERENCE_TOO_OLD',
   ],
+  [
+    'reference rates of a time to come',
+    {
+      policy: { guard: REFERENCE },
+      referenceRates: { ...RATES, asOf: new Date(NOW + 60_001).toISOString() },
+    },
+    'PLAN_REFERENCE_FROM_THE_FUTURE',
+  ],
+  [
+    'reference rates that another clock has fixed a minute ahead',
+    {
+      policy: { guard: REFERENCE },
+      referenceRates: { ...RATES, asOf: new Date(NOW + 60_000).toISOString() },
+    },
+    null,
+  ],
   ['reference rates of just that age', { policy: { guard: REFERENCE }, referenceRates: RATES }, null],
   [
     'a date that is over',
@@ -284,7 +377,11 @@ test('all reasons are told at once', () => {
 test('where something was sent already, a plan is there to follow it, whatever stands against more', () => {
   const policy = { guard: REFERENCE };
   const observation = { accounts: [], trades: [TRADE] };
-  for (const referenceRates of [null, { ...RATES, asOf: '2020-01-01T00:00:00Z' }]) {
+  for (const referenceRates of [
+    null,
+    { ...RATES, asOf: '2020-01-01T00:00:00Z' },
+    { ...RATES, asOf: '2030-01-01T00:00:00Z' },
+  ]) {
     const { guard, payments } = planOf({ policy, observation, referenceRates });
     // Nothing new is traded against it.
     assert.ok(guard?.staleAtMs !== null && guard !== null && guard.staleAtMs < NOW);

@@ -49,6 +49,19 @@ test('a part that could be read in two ways is refused, never rewritten', () => 
   }
 });
 
+test('a run is named in lower case; an item may have capitals', () => {
+  for (const run of [
+    { ...RUN, id: '2026-11-21-Weekly' },
+    { ...RUN, policy: 'Contractors' },
+  ]) {
+    assert.throws(() => runName(run), RangeError);
+    assert.throws(() => reference(run, 'inv-1042'), RangeError);
+    assert.throws(() => workflowIdOf('LIVE', run), RangeError);
+    assert.equal(parseRunName(`${run.policy}.${run.id}`), null);
+  }
+  assert.equal(reference(RUN, 'INV-1042'), 'contractors.2026-11-21-weekly.INV-1042');
+});
+
 test('a run name is read back as it was written, and nothing else is one', () => {
   assert.deepEqual(parseRunName(runName(RUN)), RUN);
   for (const text of ['', 'contractors', 'a.b.c', '.b', 'a.', 'a.b ', 'a~1.b'])

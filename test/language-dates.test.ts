@@ -98,6 +98,7 @@ const RUN_IDS: readonly (readonly [id: string, date: string | null])[] = [
   ['2026-11-21-a.b', null],
   ['2026-11-21-a~2', null],
   ['2026-11-21-ü', null],
+  ['2026-11-21-Weekly', null],
   ['2026-11-21\n', null],
   [` 2026-11-21`, null],
   ['weekly-2026-11-21', null],

@@ -163,8 +163,8 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
     });
 
     test('a run whose payment was refused, reset when the cause is gone, pays only that', async () => {
-      const account = { id: 'wac_SoonVerified', currency: 'MXN', assetType: 'FIAT' } as const;
-      stage.sandbox.putAccounts([{ ...account, status: 'UNVERIFIED' }]);
+      const account = { id: 'wac_SoonLive', currency: 'MXN', assetType: 'FIAT' } as const;
+      stage.sandbox.putAccounts([{ ...account, status: 'SUSPENDED' }]);
       const run = await started({
         withdraw: [
           { id: 'supplier', account: 'wac_7Hk2mQ9vT4xR', fixed: '100.00' },

@@ -28,6 +28,8 @@ const stage = await openStage({
 });
 stage.sandbox.putAccounts([
   { id: 'wac_ZarEftLive', currency: 'ZAR', assetType: 'FIAT', status: 'LIVE' },
+  { id: 'wac_Canada', currency: 'CAD', assetType: 'FIAT', status: 'LIVE' },
+  { id: 'wac_Frozen', currency: 'MXN', assetType: 'FIAT', status: 'FROZEN' },
   { id: 'wac_Hangs', currency: 'MXN', assetType: 'FIAT', status: 'LIVE', outcome: 'stuck' },
 ]);
 await stage.startWorker();
@@ -237,9 +239,24 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
       [],
       'TRADE_INSUFFICIENT_BALANCE',
     ],
-    ['an amount above the pair’s limit', { sell: 'GBP' }, [], 'TRADE_AMOUNT_ABOVE_LIMIT'],
-    ['an amount below the pair’s minimum', { sell: 'GBP', buy: 'EUR' }, [], 'TRADE_AMOUNT_BELOW_MINIMUM'],
-    ['a pair that is not supported', { sell: 'CHF' }, [], 'TRADE_PAIR_NOT_SUPPORTED'],
+    [
+      'a bought amount above the pair’s limit, which only a quote shows',
+      { sell: 'GBP', amount: '{ buy: "20000.00" }' },
+      [],
+      'TRADE_AMOUNT_ABOVE_LIMIT',
+    ],
+    [
+      'a bought amount below the pair’s minimum',
+      { sell: 'GBP', buy: 'EUR', amount: '{ buy: "100.00" }' },
+      [],
+      'TRADE_AMOUNT_BELOW_MINIMUM',
+    ],
+    [
+      'a pair that is listed and not supported all the same',
+      {},
+      [trade(once('TRADE_PAIR_NOT_SUPPORTED'))],
+      'TRADE_PAIR_NOT_SUPPORTED',
+    ],
     ['a pair at its volume limit', { sell: 'EUR' }, [], 'TRADE_PAIR_VOLUME_LIMIT_REACHED'],
     [
       'a used up credit line',
@@ -268,13 +285,13 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
   /** What ends a payment whose leg was traded. */
   const PAYMENT_ENDS: readonly (readonly [string, PolicyParts, readonly Fault[], string])[] = [
     [
-      'an account that is not verified',
-      { withdraw: [{ id: 'supplier', account: 'wac_Unver1fied22' }] },
-      [],
+      'an account that is not verified any more',
+      {},
+      [withdrawal(once('WITHDRAWAL_ADDRESS_NOT_VERIFIED'))],
       'WITHDRAWAL_ADDRESS_NOT_VERIFIED',
     ],
     [
-      'an account that is not live',
+      'an account that is not live, in a status that proves nothing before',
       { sell: 'USD', buy: 'EUR', withdraw: [{ id: 'supplier', account: 'wac_Suspended33' }] },
       [],
       'WITHDRAWAL_ACCOUNT_NOT_LIVE',
@@ -344,7 +361,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
     test('the other payments of the run go on', async () => {
       const run = await startWith([], {
         withdraw: [
-          { id: 'wrong', account: 'wac_Unver1fied22', fixed: '100.00' },
+          { id: 'wrong', account: 'wac_Frozen', fixed: '100.00' },
           { id: 'right', account: MXN_ACCOUNT, fixed: '200.00' },
         ],
       });
@@ -561,6 +578,22 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
       (text) => text.replace(MXN_ACCOUNT, 'wac_EuR5epaLive1'),
       'PLAN_ACCOUNT_CURRENCY',
     ],
+    [
+      'an account that is not verified',
+      (text) => text.replace(MXN_ACCOUNT, 'wac_Unver1fied22'),
+      'PLAN_ACCOUNT_UNUSABLE',
+    ],
+    ['a pair that is not offered', (text) => text.replace('sell: USD', 'sell: CHF'), 'PLAN_PAIR_NOT_OFFERED'],
+    [
+      'an amount above the pair’s maximum',
+      (text) => text.replace('sell: USD', 'sell: GBP'),
+      'PLAN_AMOUNT_OUTSIDE_PAIR',
+    ],
+    [
+      'a currency that cannot be withdrawn',
+      (text) => text.replace('buy: MXN', 'buy: CAD').replace(MXN_ACCOUNT, 'wac_Canada'),
+      'PLAN_CURRENCY_NOT_WITHDRAWABLE',
+    ],
     ['an amount over a limit', (text) => `${text}limits: { per_trade: "999.99 USD" }\n`, 'PLAN_OVER_LIMIT'],
     [
       'reference rates that were not given',
@@ -584,6 +617,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
         assert.ok(report.problems.length > 0);
         if (code !== '') assert.equal(report.problems[0]?.code, code);
         assert.deepEqual(run.writes(), []);
+        assert.equal(calls(report, 'send quote'), 0);
       });
   });
 });

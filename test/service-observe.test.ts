@@ -1,8 +1,10 @@
 /** What is read of the service's lists before anything is planned or sent: all of it, or it counts for nothing (M1). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Policy } from '../domain/policy.ts';
 import type { Page, Withdrawal } from '../domain/records.ts';
 import type { Reply } from '../domain/reply.ts';
+import { DEFAULT_SERVICE_FACTS } from '../domain/service-facts.ts';
 import { scanList } from '../service/list-scan.ts';
 import { observeService } from '../service/observe.ts';
 import type { PageRequest } from '../service/pages.ts';
@@ -137,7 +139,11 @@ test('a list scan ends with the activity that it is made for, and then proves no
   assert.equal(stopped?.kind, 'UNKNOWN');
 });
 
-const OPTIONS = { run: RUN, accounts: ['wac_1'], sinceMs: NOW - DAY_MS, nowMs: NOW };
+const POLICY: Pick<Policy, 'convert' | 'withdraw'> = {
+  convert: { sell: 'USD', buy: 'MXN', amount: { kind: 'sell', value: '1000.00' } },
+  withdraw: [{ id: 'supplier', account: 'wac_1', amount: { kind: 'fixed', value: '1.00' } }],
+};
+const OPTIONS = { run: RUN, policy: POLICY, facts: DEFAULT_SERVICE_FACTS, sinceMs: NOW - DAY_MS, nowMs: NOW };
 
 test('what is there under the run’s name is found, and nothing of a run with a longer name', async () => {
   const trades = [TRADE, { ...TRADE, id: 'tde_2', clientReferenceId: 'p.2026-11-21-b.usd-mxn-1' }];
@@ -164,7 +170,7 @@ test('an observation is given up with its activity, accounts included', async ()
   assert.equal(observed.ok, false);
   assert.deepEqual(
     requests.map(({ operation }) => operation),
-    ['balances'],
+    ['balances', 'pairs'],
   );
 });
 
@@ -181,4 +187,50 @@ test('no plan is made from lists that could not be read whole; accounts that cou
   );
   assert.ok(observed.ok);
   assert.equal(observed.observation.accountsComplete, false);
+});
+
+test('of balances, pairs and accounts only what the plan needs is kept', async () => {
+  const row = (currency: string) => ({ currency, withdrawable: '1', total: '1' });
+  const pair = (sellCurrency: string, buyCurrency: string) => ({
+    sellCurrency,
+    buyCurrency,
+    minTradeAmount: '1',
+    maxTradeAmount: '9',
+  });
+  const account = (id: string, status: string | null) => ({ id, status, currency: 'MXN' });
+  const service = client([], {
+    balances: async () => done({ aggregateUsd: '9', balances: [row('EUR'), row('USD'), row('MXN')] }),
+    pairs: async () => done([pair('USD', 'EUR'), pair('USD', 'MXN'), pair('MXN', 'USD')]),
+    listWithdrawalAccounts: async () => page(account('wac_0', 'LIVE'), account('wac_1', 'LIVE')),
+  });
+  const observed = await observeService(service, OPTIONS);
+  assert.ok(observed.ok);
+  const { balances, pairs, accounts, accountIdForms } = observed.observation;
+  assert.deepEqual(balances.balances, [row('USD'), row('MXN')]);
+  assert.deepEqual(pairs, [pair('USD', 'MXN'), pair('MXN', 'USD')]);
+  assert.deepEqual(accounts, [{ ...account('wac_1', 'LIVE'), isUnusable: false }]);
+  assert.deepEqual(accountIdForms, ['wac']);
+});
+
+test('an account is unusable by a status that the service facts name, in any capitals, and by no other', async () => {
+  for (const [status, isUnusable] of [
+    ['UNVERIFIED', true],
+    ['disabled', true],
+    ['SUSPENDED', false],
+    ['LIVE', false],
+    [null, false],
+  ] as const) {
+    const service = client([], {
+      listWithdrawalAccounts: async () => page({ id: 'wac_1', status, currency: 'MXN' }),
+    });
+    const observed = await observeService(service, OPTIONS);
+    assert.ok(observed.ok);
+    assert.equal(observed.observation.accounts[0]?.isUnusable, isUnusable, String(status));
+  }
+});
+
+test('pairs that cannot be read are told as such, and stop no plan', async () => {
+  const observed = await observeService(client([], { pairs: async () => NO_ANSWER }), OPTIONS);
+  assert.ok(observed.ok);
+  assert.equal(observed.observation.pairs, null);
 });

@@ -165,6 +165,8 @@ export class Chores {
       balances: balances.value,
       accounts: [],
       accountsComplete: false,
+      accountIdForms: [],
+      pairs: null,
       trades: trades.records,
       withdrawals: withdrawals.records,
     };

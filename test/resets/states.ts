@@ -133,7 +133,7 @@ export const STATES: readonly State[] = [
     ...usual,
     name: 'failed: payment refused',
     edits: (sample) => [[sample.account, `wac_Refused${sample.currency}`]],
-    isReached: failedBy('WITHDRAWAL_ADDRESS_NOT_VERIFIED'),
+    isReached: failedBy('WITHDRAWAL_ACCOUNT_NOT_LIVE'),
     moved: { trades: 'all', payments: 'all but the first' },
   },
   {
@@ -249,7 +249,7 @@ export function troubledAccounts(now: 'refuse' | 'accept'): readonly SandboxAcco
         currency,
         assetType,
         network,
-        status: now === 'refuse' ? 'UNVERIFIED' : 'LIVE',
+        status: now === 'refuse' ? 'SUSPENDED' : 'LIVE',
       },
       {
         id: `wac_Returns${currency}`,

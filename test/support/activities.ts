@@ -19,6 +19,7 @@ type Scripted = Partial<
   Pick<
     ServiceClient,
     | 'balances'
+    | 'pairs'
     | 'createQuote'
     | 'createTrade'
     | 'createWithdrawal'
@@ -42,6 +43,7 @@ export function client(requests: Request[], scripted: Scripted = {}): ServiceCli
   const plain = {
     balances: async () =>
       done({ aggregateUsd: '1', balances: [{ currency: 'MXN', withdrawable: '17250', total: '17250' }] }),
+    pairs: async () => done([]),
     createQuote: async () => done(QUOTE),
     createTrade: async () => done(TRADE),
     createWithdrawal: async () => done(WITHDRAWAL),

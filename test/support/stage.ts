@@ -101,10 +101,12 @@ export type Run = {
   writes(): readonly Logged[];
 };
 
-/** Quick settlement and payment, and doubt that ends in seconds: everything else is as a user has it. */
+/** Quick settlement and payment, doubt that ends in seconds, trades of any size: everything else is as a user has it. */
 const QUICK: NonNullable<SandboxOptions['settings']> = {
   settlementMs: { IMMEDIATE: 0, T0: 300, T1: 600, T2: 900 },
   withdrawalSteps: [{ status: 'PENDING', forMs: 200 }],
+  // Runs that wait for money ask for more than anybody has.
+  maxTradeUsd: '1000000000000',
 };
 const SERVICE_FILE = 'list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 4s }\n';
 
