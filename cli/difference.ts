@@ -30,8 +30,17 @@ export function difference(
   return shown.join('\n');
 }
 
-/** The longest common subsequence of lines, by the usual table: policies have a few hundred lines. */
+/** Policies have a few hundred lines; the table of two texts that are nothing but line breaks would fill the memory. */
+const MAX_CELLS = 4_000_000;
+
+/** The longest common subsequence of lines, by the usual table; all lines of both where that would be too large. */
 function compareLines(before: readonly string[], after: readonly string[]): Line[] {
+  if (before.length * after.length > MAX_CELLS) {
+    return [
+      ...before.map((text): Line => ({ mark: '-', text })),
+      ...after.map((text): Line => ({ mark: '+', text })),
+    ];
+  }
   const lengths = Array.from({ length: before.length + 1 }, () => new Uint32Array(after.length + 1));
   const at = (i: number, j: number): number => lengths[i]?.[j] ?? 0;
   for (let i = before.length - 1; i >= 0; i -= 1) {

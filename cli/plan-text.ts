@@ -1,10 +1,17 @@
 /** A plan in words: every number with its reason. Pure. */
 import { type PriceBound } from '../domain/guard.ts';
 import { compare, divide, multiply, subtract } from '../domain/money.ts';
-import type { CompileInput, Leg, Observation, Payment, Plan } from '../domain/plan.ts';
+import {
+  notCovered,
+  type CompileInput,
+  type Leg,
+  type Observation,
+  type Payment,
+  type Plan,
+} from '../domain/plan.ts';
 import { runName, workflowIdOf } from '../domain/references.ts';
 import type { Problem } from '../domain/stepper.ts';
-import { formatDuration } from '../language/business-date.ts';
+import { formatDuration, settlesBeforeMs } from '../language/business-date.ts';
 import { capital, count, sentence, wrap, zonedTime, type Paint } from './text.ts';
 
 /** What `plan --json` prints, but for the exit code. */
@@ -49,6 +56,8 @@ export type PlanDocument = {
   /** What is at the service already under this run's name: adopted, never repeated. */
   readonly found: { readonly trades: readonly string[]; readonly withdrawals: readonly string[] };
   readonly problems: readonly Problem[];
+  /** Worth a thought, and no reason against the run. */
+  readonly remarks: readonly string[];
 };
 
 export function planDocument(plan: Plan, input: CompileInput): PlanDocument {
@@ -95,8 +104,27 @@ export function planDocument(plan: Plan, input: CompileInput): PlanDocument {
       withdrawals: observation.withdrawals.map((withdrawal) => withdrawal.id),
     },
     problems: shortfall === null ? [] : [shortfall],
+    remarks: remarksOf(plan),
   };
 }
+
+/** What is worth a thought before the run, and is no reason against it. */
+function remarksOf(plan: Plan): readonly string[] {
+  const { date, fences, payments, quote } = plan;
+  const uncovered = notCovered(plan);
+  const settledMs = settlesBeforeMs(date, quote.settlement);
+  const isLate = payments.length > 0 && settledMs > fences.withdrawalsUntilMs - DAY_MS;
+  return [
+    ...(uncovered === null ? [] : [`${uncovered} What is missing must be there as a balance.`]),
+    ...(isLate
+      ? [
+          `What is bought on ${date} and settles ${quote.settlement} may come as late as ${zonedTime(settledMs, 'UTC')}, less than a day before withdrawals stop. A holiday in between is too much: run it earlier in the week.`,
+        ]
+      : []),
+  ];
+}
+
+const DAY_MS = 86_400_000;
 
 /** Money that is missing now for what a leg sells; null when it is there, or only a quote can tell. */
 export function shortfallOf(plan: Plan, observation: Observation): Problem | null {
@@ -160,6 +188,7 @@ export function explainPlan(plan: Plan, input: CompileInput, width: number, pain
     ],
     foundText(observation, paint),
     shortfall === null ? [] : [`${paint.warn(shortfall.code)}: ${shortfall.message} ${shortfall.fix}`],
+    ...remarksOf(plan).map((remark) => [`${paint.warn('Note')}: ${remark}`]),
   ];
   return sections
     .filter((section) => section.length > 0)

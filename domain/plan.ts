@@ -3,9 +3,9 @@
  * from a policy and one observation of the service. Nothing here talks to anyone; a plan is frozen plain data.
  */
 import { WITHDRAWAL_CURRENCIES } from './currencies.ts';
-import { boundFromCost, boundFromRate, type PriceBound } from './guard.ts';
+import { boundFromCost, boundFromRate, keepsGuard, type PriceBound } from './guard.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from './limits.ts';
-import { compare, decimalPlaces, equal, isPositive, round, subtract } from './money.ts';
+import { compare, decimalPlaces, equal, isPositive, multiply, round, subtract, sum } from './money.ts';
 import type {
   ConvertAmount,
   Limits,
@@ -424,6 +424,27 @@ function limitProblems(
       return problem(payment.id, money ? brokenPaymentLimit(limits, money, before) : null);
     }),
   ];
+}
+
+/**
+ * Why the fixed payments may get less than they need from the conversion, in one sentence; null when the leg is sure to
+ * bring it. No reason against a plan: the balance may cover the rest, or the price be better than the guard's worst.
+ */
+export function notCovered({ legs, payments, guard }: Plan): string | null {
+  const [leg] = legs;
+  const fixed = payments.flatMap(({ amount }) => (amount.kind === 'fixed' ? [amount.value] : []));
+  if (leg === undefined || leg.amount === null || fixed.length === 0) return null;
+  const total = sum(fixed);
+  const { side, value } = leg.amount;
+  const what = `The payments add up to ${total} ${leg.buy}`;
+  if (side === 'buy')
+    return compare(total, value) > 0 ? `${what}; the leg buys only ${value} ${leg.buy}.` : null;
+  const bound = guard?.bound ?? null;
+  if (bound === null) return `${what}; no guard says what ${value} ${leg.sell} bring at least.`;
+  return keepsGuard(bound, value, total) &&
+    !equal(multiply(total, bound.buyFactor), multiply(value, bound.sellFactor))
+    ? `${what}; at the worst price that the guard lets pass, ${value} ${leg.sell} bring less.`
+    : null;
 }
 
 function plannedGross({ amount, sell, buy }: Leg): Gross {

@@ -37,6 +37,21 @@ export function fencesOf(date: string, zone: string): Fences {
   };
 }
 
+const SETTLEMENT_DAYS = { IMMEDIATE: 0, T0: 0, T1: 1, T2: 2 } as const;
+
+/**
+ * The last moment (UTC) of the date by which a trade of `date` settles: business days from Monday to Friday are counted,
+ * holidays are not known.
+ */
+export function settlesBeforeMs(date: string, window: keyof typeof SETTLEMENT_DAYS): number {
+  let day = DateTime.fromISO(date, { zone: 'utc' });
+  for (let left: number = SETTLEMENT_DAYS[window]; left > 0;) {
+    day = day.plus({ days: 1 });
+    if (day.weekday <= 5) left -= 1;
+  }
+  return day.toMillis() + DAY_MS;
+}
+
 /** The business date with which a run id begins (`2026-11-21`, `2026-11-21-weekly`); null when it has none, or is no id of a run. */
 export function dateOfRunId(id: string): string | null {
   const match = /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[a-z0-9_-]{1,53})?$/.exec(id);

@@ -127,6 +127,14 @@ test('a difference shows the lines of both texts, and none that is not there', (
   assertHarmless(shown.replaceAll(/^[-+ ]/gm, ' '));
 });
 
+test('a difference of two texts that are nothing but line breaks is told too, and fills no memory', () => {
+  const shown = difference(
+    { label: 'a', text: '\n'.repeat(64_000) },
+    { label: 'b', text: 'x\n'.repeat(32_000) },
+  );
+  assert.equal(shown.split('\n').filter((line) => line.startsWith('+x')).length, 32_000);
+});
+
 const output = (): Output => {
   let made: Output | null = null;
   written((each) => (made = each));

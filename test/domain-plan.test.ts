@@ -5,6 +5,7 @@ import { decimalsOf } from '../domain/currencies.ts';
 import { keepsGuard } from '../domain/guard.ts';
 import {
   compilePlan,
+  notCovered,
   planContradicts,
   type CompileInput,
   type CompileResult,
@@ -404,6 +405,29 @@ test('the guard of the plan is the policy’s, and says until when its reference
   });
   assert.equal(literal.guard?.staleAtMs, null);
   assert.equal(literal.guard?.text, 'not worse than 16.90 MXN per USD');
+});
+
+test('fixed payments that the leg is not sure to cover are told, and are no reason against the plan', () => {
+  const pays = (value: string) =>
+    [{ id: 'first', account: PAYMENT.account, amount: { kind: 'fixed', value } }] as const;
+  const guard = { kind: 'worst-rate', rate: { value: '16.90', currency: 'MXN', per: 'USD' } } as const;
+  const buy = { ...POLICY.convert, amount: { kind: 'buy', value: '16900.00' } } as const;
+  const rows: readonly (readonly [Partial<ConvertPolicy>, RegExp | null])[] = [
+    [{ guard, withdraw: pays('16900.00') }, null],
+    [{ guard, withdraw: pays('16900.01') }, /worst price/],
+    [{ convert: buy, withdraw: pays('16900.00') }, null],
+    [{ convert: buy, withdraw: pays('16900.01') }, /buys only 16900\.00 MXN/],
+    [{ withdraw: pays('1.00') }, /no guard/],
+    [{ convert: SELL_ALL, guard, withdraw: pays('16900.01') }, /worst price/],
+    [{ guard: REFERENCE, withdraw: pays('17206.87') }, null],
+    [{ guard: REFERENCE, withdraw: pays('17206.88') }, /worst price/],
+    [{}, null],
+  ];
+  for (const [policy, told] of rows) {
+    const found = notCovered(planOf({ policy, referenceRates: RATES }));
+    assert.equal(found === null, told === null, found ?? JSON.stringify(policy));
+    if (told !== null) assert.match(found ?? '', told);
+  }
 });
 
 /** A plan that somebody has changed, and the word by which the contradiction is known. */

@@ -7,6 +7,7 @@ import {
   formatDuration,
   isZone,
   parseDuration,
+  settlesBeforeMs,
   todayIn,
 } from '../language/business-date.ts';
 
@@ -168,4 +169,18 @@ test('a zone is named exactly as the IANA database does', () => {
   ]) {
     assert.equal(isZone(zone), false, zone);
   }
+});
+
+test('a trade settles by the end of its settlement date; Saturdays and Sundays are not counted', () => {
+  // 19 November 2026 is a Thursday.
+  for (const [date, window, end] of [
+    ['2026-11-19', 'T0', '2026-11-20T00:00Z'],
+    ['2026-11-19', 'IMMEDIATE', '2026-11-20T00:00Z'],
+    ['2026-11-19', 'T1', '2026-11-21T00:00Z'],
+    ['2026-11-19', 'T2', '2026-11-24T00:00Z'],
+    ['2026-11-20', 'T1', '2026-11-24T00:00Z'],
+    ['2026-11-21', 'T2', '2026-11-25T00:00Z'],
+    ['2026-11-18', 'T2', '2026-11-21T00:00Z'],
+  ] as const)
+    assert.equal(iso(settlesBeforeMs(date, window)), end, `${date} ${window}`);
 });
