@@ -22,12 +22,8 @@ export type Complaint = { readonly mistake: Mistake; readonly message: string; r
 
 type Located = Complaint & { readonly place: Place };
 
-/** What is read of each kind of file. A policy goes into Temporal's history, where every payload has its limit. */
-const MAX_BYTES: Readonly<Record<Subject, number>> = {
-  POLICY: 64 * 1024,
-  SERVICE_FILE: 64 * 1024,
-  RATES: 256 * 1024,
-};
+/** A policy goes into Temporal's history, where every payload has its limit; and no text may keep a worker busy for long. */
+const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 20;
 const MAX_PROBLEMS = 100;
 
@@ -61,10 +57,9 @@ export class YamlSource {
     this.#file = input.file;
     this.#subject = input.subject;
     const bytes = Buffer.byteLength(input.text);
-    const maxBytes = MAX_BYTES[input.subject];
-    this.#text = bytes > maxBytes ? '' : input.text;
-    if (bytes > maxBytes) {
-      this.report({ start: 0, end: 0 }, tooLarge(bytes, maxBytes));
+    this.#text = bytes > MAX_BYTES ? '' : input.text;
+    if (bytes > MAX_BYTES) {
+      this.report({ start: 0, end: 0 }, tooLarge(bytes));
       this.value = null;
       this.broken = true;
       return;
@@ -409,10 +404,10 @@ function syntaxComplaint(error: YAMLError): Complaint {
   return { mistake: 'SYNTAX', message: `not YAML: ${printable(error.message)}`, fix: SYNTAX_FIX[error.code] };
 }
 
-function tooLarge(bytes: number, maxBytes: number): Complaint {
+function tooLarge(bytes: number): Complaint {
   return {
     mistake: 'TOO_LARGE',
-    message: `the file has ${bytes} bytes; at most ${maxBytes} are read`,
+    message: `the file has ${bytes} bytes; at most ${MAX_BYTES} are read`,
     fix: 'many payments belong into a batch file, not into a policy',
   };
 }
