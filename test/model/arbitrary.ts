@@ -62,7 +62,7 @@ const service: fc.Arbitrary<ServiceSettings> = fc.record({
 const policy: fc.Arbitrary<PolicySettings> = fc.record({
   amount: of('sell', 'buy', 'sell all'),
   pays: oneOf<PolicySettings['pays']>(
-    [60, of('proceeds', 'fixed', 'twins', 'both')],
+    [200, of('proceeds', 'fixed', 'twins', 'both')],
     [1, fc.constant('batch')],
   ),
   shortfall: of('skip', 'hold'),

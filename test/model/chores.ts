@@ -10,6 +10,7 @@ import type { Withdrawal } from '../../domain/records.ts';
 import { generationOf } from '../../domain/references.ts';
 import type { Reply } from '../../domain/reply.ts';
 import { followUp } from '../../domain/decisions.ts';
+import { isKnown } from '../../domain/service-facts.ts';
 import {
   configurationWait,
   foreignCredentials,
@@ -198,16 +199,27 @@ export class Chores {
     const maybePaid = call.plan.pinnedFor !== activity.execution.runId;
     if ((call.until === 'status' || maybePaid) && settled.includes(status))
       return { kind: 'settled', status };
-    if (call.until === 'status') return 'not yet';
+    if (call.until === 'status') return this.#notSettled(call, status);
     const balances = world.told(world.service.balances());
     if (balances.kind !== 'DONE') return waitFor(activity, balances, (wait) => ({ kind: 'wait', wait }));
     const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
     const { records } = world.service.sweepWithdrawals((record) => record.currency === call.currency);
-    const unpaid = maybePaid
-      ? call.unpaid.filter((payment) => !records.some((record) => mayBe(payment, record)))
-      : call.unpaid;
+    const left = [...records];
+    const unpaid = call.unpaid.filter((payment) => {
+      const index = maybePaid ? left.findIndex((record) => mayBe(payment, record)) : -1;
+      if (index >= 0) left.splice(index, 1);
+      return index < 0;
+    });
     const needed = sum(unpaid.map(({ amount }) => amount));
-    return compare(there, needed) >= 0 ? { kind: 'settled', status } : 'not yet';
+    if (compare(there, needed) >= 0) return { kind: 'settled', status };
+    return this.#notSettled(call, status);
+  }
+
+  #notSettled(call: SettlementCall, status: string): Polled<Settlement> {
+    if (isCancelled(this.#temporal.kept.instructions)) return { kind: 'cancelled' };
+    const isUnknown = !isKnown(this.#world.facts.tradeStatuses, status);
+    const isNews = (isUnknown ? status : null) !== call.unknownStatus;
+    return isNews ? { kind: 'news', status, isUnknown } : 'not yet';
   }
 
   #lastWords(activity: Activity): Polled<WithdrawalsAnswer> {
@@ -224,9 +236,10 @@ export class Chores {
       if (paid.includes(status))
         return item.paid ? [] : [{ id: item.id, status, paid: true, isUnknown: false }];
       if (failed.includes(status)) return [{ id: item.id, status, paid: false, isUnknown: false }];
-      return item.paid || status === item.status
+      const isUnknown = !isKnown(facts.withdrawalStatuses, status);
+      return item.paid || (status === item.status && isUnknown === item.isUnknown)
         ? []
-        : [{ id: item.id, status, paid: null, isUnknown: false }];
+        : [{ id: item.id, status, paid: null, isUnknown }];
     });
     if (ended.length > 0) return { ended, wait: null };
     if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait }));

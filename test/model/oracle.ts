@@ -286,9 +286,10 @@ export class Oracle {
     for (const temporal of runs) {
       const { current } = temporal;
       if (current === null || !temporal.hasWorkers() || temporal.isAway()) continue;
-      const pending = service.ledger.filter(
-        ({ send, status }) => this.#oursOf(send.write.item) === temporal && !isLast(status),
-      );
+      const moved = service.ledger.filter(({ send }) => this.#oursOf(send.write.item) === temporal);
+      // Where the money is there, nobody waits for the status of the trade.
+      const pays = moved.some(({ kind }) => kind === 'withdrawal');
+      const pending = moved.filter(({ kind, status }) => !isLast(status) && (kind === 'withdrawal' || !pays));
       const untilMs = Math.min(...(pending.length === 0 ? [agenda.nowMs] : pending.map(mayBeQuietUntil)));
       if (nextMs <= untilMs + SAYS_WITHIN_MS || makeReport(current.state).status !== 'RUNNING') continue;
       const what = pending.map(({ record, status }) => `${record.id} is ${status}`).join(', ');

@@ -24,7 +24,6 @@ const RESETS_ANY_RUN = on('resets');
 const TAKES_ANY_KEY = on('keys');
 export const TRIES_AGAIN = on('tries');
 export const ASKS_NOBODY_IN_VAIN = on('vain');
-export const NEVER_SILENT = on('silent');
 export const OUTLASTS_REFUSALS = on('refusals');
 export const TEMPORAL_CLOCK_OFF = on('clock');
 export const PROMPTS = on('prompts');

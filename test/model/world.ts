@@ -13,7 +13,6 @@ import { oursOf } from './chores.ts';
 import type { Coverage } from './coverage.ts';
 import { DATE_MS, Oracle, generationIn } from './oracle.ts';
 import {
-  NEVER_SILENT,
   TRIES_AGAIN,
   cannotBeTold,
   cannotReplaceKey,
@@ -128,7 +127,7 @@ export class World {
     }
     const nextMs = this.agenda.nextMs();
     if (nextMs === null) return false;
-    if (NEVER_SILENT && nextMs - this.agenda.nowMs > QUIET_MS) this.oracle.quietUntil(nextMs);
+    if (nextMs - this.agenda.nowMs > QUIET_MS) this.oracle.quietUntil(nextMs);
     await this.agenda.take()();
     return true;
   }
