@@ -1,19 +1,20 @@
-/** `cambist cancel RUN`: what is not sent stays unsent. The word is kept first, so that no reset brings the rest back. */
+/** `cambist cancel RUN`: what is not sent stays unsent. The instruction is kept first, so that no reset brings the rest back. */
 import { randomUUID } from 'node:crypto';
-import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { runName } from '../domain/references.ts';
 import { recordInstruction } from '../operations/instructions.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
 import { EXIT_CODES, type Ending } from './exit-codes.ts';
+import { statement } from './options.ts';
 import type { Output } from './output.ts';
 import { atPlace, type Place } from './place.ts';
 import { requireClock } from './preflight.ts';
 import { requireRun } from './report.ts';
 import { parseRun } from './run-names.ts';
 import { ANSWER_LIMIT_MS, describeRun, readRun, type RunFacts, type RunView } from './runs.ts';
+import { NO_REASON, userName } from './user-name.ts';
 
-type CancelOptions = JsonOption & { readonly by?: string };
+type CancelOptions = JsonOption & { readonly by?: string; readonly reason?: string };
 
 export function addCancel(program: Command, session: Session): void {
   const command = program
@@ -24,7 +25,8 @@ export function addCancel(program: Command, session: Session): void {
         '`cambist run … --go-on` takes it back; a reset does not.',
     )
     .argument('<run>', 'the run as `policy.id`, or its workflow id')
-    .option('--by <name>', 'who says so; default: the name of the user')
+    .option('--reason <text>', 'why; the report keeps it', statement)
+    .option('--by <name>', 'who says so; default: the login', statement)
     .action((name: string, options: CancelOptions) =>
       act(session, options, (output) => cancel(output, name, options)),
     );
@@ -51,7 +53,7 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
       return 'done';
     }
     await requireClock(output);
-    const isKept = await keepWord(place, facts, options.by ?? userName());
+    const isKept = await keepCancel(place, facts, options);
     await place.client.workflow.getHandle(facts.workflowId).cancel();
     const ending: Ending = isKept ? 'done' : 'infrastructure';
     const sent = isKept ? await readSent(place, facts) : null;
@@ -67,14 +69,14 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
   });
 }
 
-/** Keeps the word outside the run's history. False when no worker took it in time; the run then keeps it by itself. */
-async function keepWord(place: Place, facts: RunFacts, by: string): Promise<boolean> {
+/** Keeps the instruction outside the run's history. False when no worker took it in time; the run then keeps it by itself. */
+async function keepCancel(place: Place, facts: RunFacts, { by, reason }: CancelOptions): Promise<boolean> {
   const { client, taskQueue, mode } = place;
   try {
     await client.withDeadline(Date.now() + ANSWER_LIMIT_MS, () =>
       recordInstruction(
         { client, taskQueue, mode, run: facts.run },
-        { kind: 'cancel', id: randomUUID(), by, why: 'cambist cancel' },
+        { kind: 'cancel', id: randomUUID(), by: by ?? userName(), why: reason ?? NO_REASON },
       ),
     );
     return true;
@@ -105,12 +107,4 @@ async function readSent(place: Place, facts: RunFacts): Promise<readonly string[
         ],
   );
   return [...legs, ...payments];
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'unknown';
-  }
 }

@@ -1,6 +1,6 @@
 /**
- * `run POLICY --pay-again ITEM`: what must hold before a later generation of a payment is opened by a person's word
- * (design: "The chain rule"). Looks at the service, decides nothing about money: the word does, and the run that reads it.
+ * `run POLICY --pay-again ITEM`: what must hold before a person opens later generations of a payment (design: "The chain
+ * rule"). It looks at the service and advises; the instruction is a permission, and the worker that sends looks again.
  */
 import { randomUUID } from 'node:crypto';
 import type { Plan } from '../domain/plan.ts';
@@ -19,6 +19,7 @@ import type { RunView } from './runs.ts';
 
 export type PayAgainOptions = {
   readonly payAgain?: string;
+  readonly goOn?: string | true;
   readonly reason?: string;
   readonly by?: string;
 };
@@ -27,19 +28,25 @@ export type PayAgainOptions = {
 export type PayAgainRequest = { readonly item: string; readonly reason: string; readonly by: string };
 
 /** Null when nothing is to be paid again. @throws CommandFailure with every mistake of the options */
-export function payAgainRequest({ payAgain, reason, by }: PayAgainOptions): PayAgainRequest | null {
+export function payAgainRequest({ payAgain, goOn, reason, by }: PayAgainOptions): PayAgainRequest | null {
   const problems: Trouble[] = [];
   const mistake = (place: string, message: string, fix: string): void => {
     problems.push({ code: 'DECISION_INCOMPLETE', place, message, fix });
   };
   if (payAgain === undefined) {
-    if (reason !== undefined || by !== undefined)
+    if (reason !== undefined && goOn === undefined)
       mistake(
-        '--reason, --by',
-        'they belong to --pay-again, which is not given',
-        'Name the payment by --pay-again, or leave them out.',
+        '--reason',
+        'it belongs to --pay-again or --go-on, and neither is given',
+        'Name the payment by --pay-again, or leave it out.',
       );
   } else {
+    if (goOn !== undefined)
+      mistake(
+        '--pay-again, --go-on',
+        'both are given',
+        'Say one of the two: paying again goes on by itself.',
+      );
     if (reason === undefined)
       mistake('--reason', 'it is missing', 'Say why it is paid again; the report keeps it.');
     if (by === undefined)
@@ -49,6 +56,8 @@ export function payAgainRequest({ payAgain, reason, by }: PayAgainOptions): PayA
   if (payAgain === undefined || reason === undefined || by === undefined) return null;
   return { item: payAgain, reason, by };
 }
+
+type May = Extract<PayAgainVerdict, { kind: 'may' }>;
 
 /** A generation that may be opened. */
 export type Opening = {
@@ -79,7 +88,7 @@ export async function openingOf(input: OpeningInput): Promise<Opening> {
   const payment = requirePayment(plan, view.report, request.item);
   requireEnded(input, payment);
   const history = historyOf(input, payment);
-  const generation = await atService(input.settings, async (service, address) => {
+  const may = await atService(input.settings, async (service, address) => {
     const verdict = await checkPayAgain(service, history);
     if (verdict.kind !== 'could be') return requireMay(input, verdict, address);
     // The twin of another run is nobody's doubt here.
@@ -96,12 +105,12 @@ export async function openingOf(input: OpeningInput): Promise<Opening> {
       item: request.item,
       by: request.by,
       why: request.reason,
-      follows: generation - 1,
-      recordId: payment.withdrawalId,
+      follows: may.follows,
+      recordId: may.recordId,
     },
     windowUntilMs: withdrawalsUntil(new Date(nowMs).toISOString().slice(0, 10)),
     payment,
-    reference: reference(plan.run, payment.id, generation),
+    reference: reference(plan.run, payment.id, may.generation),
     others: goesOnWith(view.report, payment.id),
   };
 }
@@ -158,8 +167,7 @@ function requireEnded({ plan, view, kept }: OpeningInput, payment: ReportPayment
 }
 
 function historyOf({ plan, view, kept, settings }: OpeningInput, payment: ReportPayment): PaymentHistory {
-  const { report, facts } = view;
-  const last = instructionsAbout(kept, payment.id).payAgain;
+  const { report } = view;
   const planned = plan.payments.find(({ id }) => id === payment.id);
   return {
     identity: {
@@ -177,8 +185,6 @@ function historyOf({ plan, view, kept, settings }: OpeningInput, payment: Report
     },
     reported: payment,
     kept,
-    // A run that has ended since has read the word: `requireEnded` has seen that it was sent and came to nothing.
-    lastRefused: last !== null && facts.closedAtMs !== null && facts.closedAtMs > last.atMs,
   };
 }
 
@@ -192,12 +198,12 @@ async function claimantOfTwin({ place, plan }: OpeningInput, record: Withdrawal)
   });
 }
 
-/** The generation that may be opened. @throws CommandFailure */
-function requireMay({ plan, request }: OpeningInput, verdict: PayAgainVerdict, address: string): number {
+/** What may be opened. @throws CommandFailure */
+function requireMay({ plan, request }: OpeningInput, verdict: PayAgainVerdict, address: string): May {
   const place = `${runName(plan.run)} ${request.item}`;
   switch (verdict.kind) {
     case 'may':
-      return verdict.generation;
+      return verdict;
     case 'unreadable':
       throw serviceFailure(verdict.reply, address);
     case 'stands':
@@ -214,11 +220,11 @@ function requireMay({ plan, request }: OpeningInput, verdict: PayAgainVerdict, a
         message: `withdrawal ${verdict.record.id} carries no tag, agrees in currency, amount and account and says "${verdict.record.status}": it could be this payment`,
         fix: 'Find out whose it is. If it is another one, pay this one in a new run.',
       });
-    case 'open':
+    case 'opened before':
       throw refusal('refused by us', {
         code: 'PAY_AGAIN_OPEN',
         place,
-        message: `${verdict.opened.by} has opened generation ~${verdict.opened.generation} of it already, and nothing has come of it yet; no second one is opened`,
+        message: `${verdict.by} has opened generation ~${verdict.generation} of it already, and nothing has come of it yet; no second one is opened`,
         fix: 'Start the run with --go-on: it pays that generation.',
       });
   }

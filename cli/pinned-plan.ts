@@ -1,4 +1,4 @@
-/** The plan of a run as it was pinned, and whether what this command reads with may judge it. */
+/** The plan of a run as it was made, its items, and whether what this command reads with may judge it. */
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Plan } from '../domain/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
@@ -7,7 +7,7 @@ import type { Settings } from '../worker/config.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
 
-/** How long a pin that has not completed is waited for. */
+/** How long a plan that is being made is waited for. */
 const PATIENCE_MS = 1_000;
 
 /** @throws CommandFailure when the run has no plan */
@@ -24,11 +24,25 @@ export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
   ]);
 }
 
+/** @throws CommandFailure when the plan has no such item */
+export function requireItem(plan: Plan, item: string): string {
+  const ids = [...plan.legs, ...plan.payments].map(({ id }) => id);
+  if (ids.includes(item)) return item;
+  throw new CommandFailure('bad input', [
+    {
+      code: 'ITEM_NOT_FOUND',
+      place: 'ITEM',
+      message: `the plan of ${runName(plan.run)} has no leg or payment "${item}"`,
+      fix: `It has: ${ids.join(', ') || 'none'}.`,
+    },
+  ]);
+}
+
 /** Null when there is none, or Temporal has it no more. */
 export async function planOf({ client, mode }: Place, run: RunName): Promise<Plan | null> {
   try {
-    const pin = await readPlan(client, mode, run, PATIENCE_MS);
-    return pin.kind === 'plan' ? pin.plan : null;
+    const state = await readPlan(client, mode, run, PATIENCE_MS);
+    return state.kind === 'plan' ? state.plan : null;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;

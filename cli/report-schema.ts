@@ -56,7 +56,7 @@ const total = z.strictObject({
 const evidence = z.strictObject({
   at: z.string(),
   item: z.string(),
-  call: z.string().meta({ description: 'What was asked of the service; `word`: what a person said.' }),
+  call: z.string().meta({ description: 'What was asked of the service; `instruction`: what a person said.' }),
   result: z.string(),
   traceId: z.string().nullable(),
   replayed: z.boolean().nullable(),

@@ -4,7 +4,7 @@ import type { Hold } from '../domain/stepper.ts';
 import type { Progress } from '../workflows/names.ts';
 import { plain } from './safe.ts';
 import { paragraphOf, clockTime, count, sentence, table, wrap, type Paint } from './text.ts';
-import { wordLines } from './word-text.ts';
+import { instructionLines } from './instruction-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
 export function reportText(options: {
@@ -22,7 +22,7 @@ export function reportText(options: {
     paymentsTable(report, width),
     totalsTable(report, width),
     problemsText(report, width),
-    wordsText(report, width),
+    instructionsText(report, width),
     uiUrl === null ? '' : `Temporal UI: ${uiUrl}`,
   ];
   return sections.filter((section) => section !== '').join('\n\n');
@@ -154,8 +154,8 @@ function problemsText(report: Report, width: number): string {
 }
 
 /** Who decided what; empty when nobody said anything. */
-function wordsText(report: Report, width: number): string {
-  const lines = wordLines(report).map((line) => wrap(`  ${line}`, width, '    '));
+function instructionsText(report: Report, width: number): string {
+  const lines = instructionLines(report).map((line) => wrap(`  ${line}`, width, '    '));
   return lines.length === 0 ? '' : ['Said by people:', ...lines].join('\n');
 }
 

@@ -4,12 +4,11 @@
  * so that no reset loses it. It moves no money.
  */
 import { randomUUID } from 'node:crypto';
-import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Command } from 'commander';
 import { LOOK_BACK_MS } from '../domain/looks.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Trade, Withdrawal } from '../domain/records.ts';
-import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import { runName, workflowIdOf } from '../domain/references.ts';
 import type { Hold } from '../domain/stepper.ts';
 import { instructionsAbout, type Instruction } from '../domain/instructions.ts';
 import {
@@ -21,20 +20,19 @@ import {
 } from '../operations/decisions.ts';
 import { ServiceInputError } from '../service/errors.ts';
 import { loadSettings, type Settings } from '../worker/config.ts';
-import { wakeSignal } from '../workflows/names.ts';
 import { claimantOf } from './claims.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
 import { EXIT_CODES, type Ending } from './exit-codes.ts';
 import { CommandFailure, type Trouble } from './failure.ts';
 import { nonEmpty, statement } from './options.ts';
 import type { Output } from './output.ts';
-import { requireOwnPlan, requirePlan } from './pinned-plan.ts';
+import { requireItem, requireOwnPlan, requirePlan } from './pinned-plan.ts';
 import { atPlace, type Place } from './place.ts';
 import { atService, requireService, serviceFailure } from './preflight.ts';
 import { requireRun } from './report.ts';
 import { parseRun } from './run-names.ts';
-import { describeRun, readRun, type RunView } from './runs.ts';
-import { keepInstruction, keptAbout } from './words.ts';
+import { readRun, type RunView } from './runs.ts';
+import { keepInstruction, keptAbout, wakeRun } from './instructions.ts';
 
 type ResolveOptions = JsonOption & {
   readonly executed?: string;
@@ -112,7 +110,7 @@ async function resolve(
         ? { ...said, id: randomUUID(), item, why: 'the record is the evidence' }
         : { kind: said.kind, id: randomUUID(), by: said.by, item, why: said.evidence };
     await keepInstruction(place, run, instruction);
-    return show(output, theCase, seen, await wake(place, run));
+    return show(output, theCase, seen, await wakeRun(place, run));
   });
 }
 
@@ -142,20 +140,6 @@ function readSaid(options: ResolveOptions): Said {
   if (problems.length > 0 || by === undefined) throw new CommandFailure('bad input', problems);
   if (executed !== undefined) return { kind: 'executed', recordId: executed, by };
   return { kind: 'not executed', evidence: evidence ?? '', by };
-}
-
-/** @throws CommandFailure when the plan has no such item */
-function requireItem(plan: Plan, item: string): string {
-  const ids = [...plan.legs, ...plan.payments].map(({ id }) => id);
-  if (ids.includes(item)) return item;
-  throw new CommandFailure('bad input', [
-    {
-      code: 'ITEM_NOT_FOUND',
-      place: 'ITEM',
-      message: `the plan of ${runName(plan.run)} has no leg or payment "${item}"`,
-      fix: `It has: ${ids.join(', ') || 'none'}.`,
-    },
-  ]);
 }
 
 /** What an item waits for while its fate may be open. Money, settlement and the service's own pace leave nothing open. */
@@ -365,19 +349,6 @@ function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, 
         },
       ]);
     }
-  }
-}
-
-/** Ends the wait of an open run, so that it reads the word at once. False when it has ended. */
-async function wake({ client, mode }: Place, run: RunName): Promise<boolean> {
-  const facts = await describeRun(client, mode, run);
-  if (facts === null || !facts.isOpen) return false;
-  try {
-    await client.workflow.getHandle(facts.workflowId).signal(wakeSignal);
-    return true;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
   }
 }
 

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { createLogUpdate } from 'log-update';
 import type { Command } from 'commander';
-import { isCancelled } from '../domain/instructions.ts';
-import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import { instructionsAbout, isCancelled, nextOpening } from '../domain/instructions.ts';
+import { generationOf, reference, runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import { makeReport, newRunState, type Report } from '../domain/report.ts';
 import { todayIn } from '../language/business-date.ts';
 import { policyHash } from '../language/policy-hash.ts';
@@ -22,7 +22,7 @@ import { UNTAKEN_MS, followRun, type Followed } from './follow-run.ts';
 import { nonEmpty, statement } from './options.ts';
 import type { Output } from './output.ts';
 import { openingOf, payAgainRequest, type PayAgainOptions, type PayAgainRequest } from './pay-again.ts';
-import { requireOwnPlan, requirePlan } from './pinned-plan.ts';
+import { requireItem, requireOwnPlan, requirePlan } from './pinned-plan.ts';
 import { atPlace, uiAddress, type Place } from './place.ts';
 import { requirePolicyFile, type PolicyFile } from './policy-file.ts';
 import { requireService } from './preflight.ts';
@@ -50,7 +50,8 @@ import {
 } from './runs.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
 import { startRun, summaryOf } from './start-run.ts';
-import { keepInstruction, keptAbout } from './words.ts';
+import { NO_REASON, userName } from './user-name.ts';
+import { keepInstruction, keptAbout, wakeRun } from './instructions.ts';
 
 type RunOptions = JsonOption &
   BatchOption &
@@ -58,7 +59,6 @@ type RunOptions = JsonOption &
     readonly id?: string;
     readonly detach?: true;
     readonly wait?: true;
-    readonly goOn?: true;
     readonly again?: true;
     readonly yes?: true;
   };
@@ -80,10 +80,19 @@ export function addRun(program: Command, session: Session): void {
     )
     .option('--detach', 'start it and return at once')
     .option('--wait', 'stay while the run is held, until it ends')
-    .option('--go-on', 'start an ended run again with what is not paid or traded; takes a cancel back')
+    .option(
+      '--go-on [item]',
+      'start an ended run again with what is not paid or traded; takes a cancel back. With an item, which stands ' +
+        'behind it: its cause is gone, try it now',
+      nonEmpty,
+    )
     .option('--pay-again <payment>', 'pay a payment that ended unpaid once more, in an ended run', nonEmpty)
-    .option('--reason <text>', 'why it is paid again; required with --pay-again', statement)
-    .option('--by <name>', 'who decides that; required with --pay-again', statement)
+    .option('--reason <text>', 'why it is paid again, or goes on; required with --pay-again', statement)
+    .option(
+      '--by <name>',
+      'who starts it or says so; default: the login, but required with --pay-again',
+      statement,
+    )
     .option('--again', 'yes, one more run of a date on which the policy has moved money already')
     .option('--yes', 'do not ask before live money moves')
     .addOption(batchOption())
@@ -161,12 +170,13 @@ async function bringAbout(course: Course): Promise<Ending> {
     const facts = await describeRun(place.client, place.mode, name);
     await requireSamePolicy(course, facts);
     if (facts !== null && facts.isOpen) {
+      if (options.goOn !== undefined) await goOnOpen(course);
       output.note(`${runName(name)} is open already; attaching.`);
       return options.detach === true ? shownAsStarted(course) : follow(course, facts.startedAtMs);
     }
-    if (facts !== null && !isEndedFromOutside(facts) && options.goOn !== true)
+    if (facts !== null && !isEndedFromOutside(facts) && options.goOn === undefined)
       return showEnded(course, facts);
-    if (facts !== null && facts.temporalStatus === 'COMPLETED' && !(await isOpenedSince(course, facts))) {
+    if (facts !== null && facts.temporalStatus === 'COMPLETED' && !(await isOpened(course, facts))) {
       output.note(`${runName(name)} is completed; there is nothing to do.`);
       return showReport(output, place, await readRun(place.client, facts));
     }
@@ -175,8 +185,48 @@ async function bringAbout(course: Course): Promise<Ending> {
   }
 }
 
+/** `--go-on` of a run that is open. @throws CommandFailure when it cannot go on with what was cancelled */
+async function goOnOpen(course: Course): Promise<void> {
+  const { place, settings, output, run: name } = course;
+  if (isCancelled((await keptAbout(place, name)).instructions)) {
+    throw new CommandFailure('refused by us', [
+      {
+        code: 'RUN_CANCELLED',
+        place: runName(name),
+        message:
+          'it is cancelled, and open only to follow what was sent before; what was not sent cannot go on in it; nothing was sent',
+        fix: `Wait for its end (\`cambist run … --wait\`, without --go-on), then type this again. \`cambist status ${runName(name)}\` says what it follows.`,
+      },
+    ]);
+  }
+  await requireService(output, settings);
+  await sayCauseGone(course);
+  await wakeRun(place, name);
+}
+
+/** `--go-on ITEM`: kept outside the run's history; the run reads it before it sends. Without an item nothing is said. */
+async function sayCauseGone({ place, options, run: name, output }: Course): Promise<void> {
+  const { goOn } = options;
+  if (goOn === undefined || goOn === true) return;
+  const item = requireItem(await requirePlan(place, name), goOn);
+  const kept = await keptAbout(place, name);
+  if (isCancelled(kept.instructions)) {
+    throw new CommandFailure('refused by us', [
+      {
+        code: 'RUN_CANCELLED',
+        place: runName(name),
+        message: `it is cancelled, so "${item}" does not go on alone; nothing was sent`,
+        fix: 'Take the cancel back first: --go-on without an item goes on with everything that is not done.',
+      },
+    ]);
+  }
+  const { by = userName(), reason = NO_REASON } = options;
+  await keepInstruction(place, name, { kind: 'go-on', id: randomUUID(), by, why: reason, item });
+  output.note(`${runName(name)} ${item}: ${by} says that its cause is gone; it is tried now.`);
+}
+
 /**
- * One recorded word opens the next generation of a payment; then the run is started again, and reads it. What may be
+ * One instruction opens the next generations of a payment; then the run is started again, and reads it. What may be
  * opened is in `pay-again.ts`.
  */
 async function payAgain(course: Course, request: PayAgainRequest): Promise<Ending> {
@@ -200,17 +250,18 @@ async function payAgain(course: Course, request: PayAgainRequest): Promise<Endin
   const kept = await keptAbout(place, name);
   const nowMs = output.io.now();
   const opening = await openingOf({ place, settings, plan, view, kept, request, nowMs });
-  const { payment, reference, instruction, windowUntilMs, others } = opening;
-  const what = `${payment.amount ?? '?'} ${payment.currency} to ${payment.account}, as ${reference}`;
+  const { payment, instruction, windowUntilMs, others } = opening;
+  const what = `${payment.amount ?? '?'} ${payment.currency} to ${payment.account}, as ${opening.reference}`;
   output.note(`Pays again: ${what}, until ${new Date(windowUntilMs).toISOString()}.`);
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${others.join(', ')}.`);
   if (place.mode === 'LIVE') await confirm(course, [`pay AGAIN ${what}`]);
   await keepInstruction(place, name, instruction);
-  await takeCancelBack(course, instruction.by);
+  await takeCancelBack(course, { by: instruction.by, why: instruction.why });
   const { client, mode, taskQueue } = place;
   const { policyFile } = course;
-  // Started by somebody else in the meantime: that run reads the word too.
-  await startRun({ client, taskQueue, mode, run: name, policyFile, again: true });
+  // Started by somebody else in the meantime: that run reads the instruction too.
+  if (!(await startRun({ client, taskQueue, mode, run: name, policyFile, again: true })))
+    await wakeRun(place, name);
   return options.detach === true ? shownAsStarted(course) : follow(course, nowMs);
 }
 
@@ -274,7 +325,11 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
   }
   await requireService(output, settings);
   if (mode === 'LIVE') await confirm(course, whatItDoes(policyFile));
-  if (facts !== null && options.goOn === true) await takeCancelBack(course, 'run --go-on');
+  if (facts !== null) {
+    const { by = userName(), reason: why = NO_REASON } = options;
+    if (options.goOn === true) await takeCancelBack(course, { by, why });
+    await sayCauseGone(course);
+  }
   return startRun({
     client,
     taskQueue: place.taskQueue,
@@ -343,19 +398,27 @@ function whatItDoes({ policy }: PolicyFile): readonly string[] {
   return [summaryOf(policy), ...payments];
 }
 
-/** Whether a person has opened a generation since the run ended: then even a completed one has something to do. */
-async function isOpenedSince({ place, run: name }: Course, facts: RunFacts): Promise<boolean> {
-  const closedAtMs = facts.closedAtMs ?? Number.POSITIVE_INFINITY;
-  const { instructions } = await keptAbout(place, name);
-  return instructions.some((one) => one.kind === 'pay again' && one.atMs > closedAtMs);
+/**
+ * Whether a person has opened generations of which nothing has come: then even a completed run has something to do. No
+ * clocks are compared: the report names the generation that each payment is in.
+ */
+async function isOpened({ place, run: name }: Course, facts: RunFacts): Promise<boolean> {
+  const kept = await keptAbout(place, name);
+  const { payments } = (await readRun(place.client, facts)).report;
+  return payments.some(({ id, reference: current }) => {
+    const generation = generationOf(reference(name, id), current) ?? 1;
+    return nextOpening(instructionsAbout(kept, id), generation).kind === 'opened before';
+  });
 }
 
-/** `--go-on` after a cancel: the word is kept first, so that the new start finds it. */
-async function takeCancelBack({ place, run: name }: Course, by: string): Promise<void> {
+/** `--go-on` after a cancel: that is kept first, so that the new start finds it. */
+async function takeCancelBack(
+  { place, run: name }: Course,
+  said: { readonly by: string; readonly why: string },
+): Promise<void> {
   const { instructions } = await keptAbout(place, name);
   if (!isCancelled(instructions)) return;
-  const id = randomUUID();
-  await keepInstruction(place, name, { kind: 'go-on', id, item: null, by, why: 'the cancel is taken back' });
+  await keepInstruction(place, name, { kind: 'go-on', id: randomUUID(), item: null, ...said });
 }
 
 /** `--detach`: the run as far as this command knows it. */

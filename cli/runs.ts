@@ -29,7 +29,7 @@ import {
 import { CommandFailure, type Trouble } from './failure.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
 import { runOfWorkflowId } from './run-names.ts';
-import { evidenceOf } from './word-text.ts';
+import { evidenceOf } from './instruction-text.ts';
 
 /** A run by its outside. */
 export type RunFacts = {
@@ -221,14 +221,18 @@ export function isEndedFromOutside(facts: RunFacts): boolean {
  * @throws CommandFailure when no worker answers
  */
 export async function readRun(client: Client, facts: RunFacts, limitMs = ANSWER_LIMIT_MS): Promise<RunView> {
-  const view = await readWithoutWords(client, facts, limitMs);
-  const words = await readWordsOf(client, facts, Math.min(limitMs, QUESTION_LIMIT_MS));
-  const said = words.map((word) => evidenceOf(word, facts.run));
+  const view = await readWithoutInstructions(client, facts, limitMs);
+  const instructions = await readInstructionsOf(client, facts, Math.min(limitMs, QUESTION_LIMIT_MS));
+  const said = instructions.map((each) => evidenceOf(each, facts.run));
   return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
 }
 
 /** What people have said; none when no worker answers for it: a report does without. */
-async function readWordsOf(client: Client, facts: RunFacts, limitMs: number): Promise<readonly Recorded[]> {
+async function readInstructionsOf(
+  client: Client,
+  facts: RunFacts,
+  limitMs: number,
+): Promise<readonly Recorded[]> {
   const mode = facts.workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
   try {
     const kept = await client.withDeadline(Date.now() + limitMs, () =>
@@ -240,7 +244,7 @@ async function readWordsOf(client: Client, facts: RunFacts, limitMs: number): Pr
   }
 }
 
-async function readWithoutWords(client: Client, facts: RunFacts, limitMs: number): Promise<RunView> {
+async function readWithoutInstructions(client: Client, facts: RunFacts, limitMs: number): Promise<RunView> {
   const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   if (facts.temporalStatus === 'COMPLETED') {
     const report = (await handle.result()) as Report;

@@ -157,3 +157,16 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     ),
   };
 }
+
+/** What one more `pay again` would come to. */
+export type NextOpening =
+  /** It opens this generation. */
+  | { readonly kind: 'opens'; readonly generation: number }
+  /** It changes nothing: nothing has come of what this person opened before. */
+  | { readonly kind: 'opened before'; readonly by: string; readonly generation: number };
+
+/** What one more `pay again` about an item would come to, when it follows generation `follows`. */
+export function nextOpening({ payAgain }: InstructionsAbout, follows: number): NextOpening {
+  if (payAgain === null || follows >= payAgain.generation) return { kind: 'opens', generation: follows + 1 };
+  return { kind: 'opened before', by: payAgain.by, generation: payAgain.generation };
+}

@@ -22,7 +22,7 @@ import type { Trade, Withdrawal } from '../domain/records.ts';
 import { generationOf } from '../domain/references.ts';
 import type { Reply } from '../domain/reply.ts';
 import type { ReportPayment } from '../domain/report.ts';
-import { instructionsAbout, type Kept, type PayAgain } from '../domain/instructions.ts';
+import { instructionsAbout, nextOpening, type Kept, type NextOpening } from '../domain/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
 
@@ -154,7 +154,11 @@ function couldBeTrade(subject: Extract<Subject, { kind: 'leg' }>, trade: Trade):
 export type PayAgainVerdict =
   | {
       readonly kind: 'may';
-      /** The generation to open: one more than the highest that is known. */
+      /** The highest generation of which anything is known: the instruction follows it. */
+      readonly follows: number;
+      /** That generation's record; null when it has none. */
+      readonly recordId: string | null;
+      /** The first of the generations that the instruction opens. */
       readonly generation: number;
       /** Records of earlier generations, all failed. */
       readonly failed: readonly Withdrawal[];
@@ -163,8 +167,8 @@ export type PayAgainVerdict =
   | { readonly kind: 'stands'; readonly id: string; readonly status: string }
   /** An untagged record that may be the payment and has not failed. */
   | { readonly kind: 'could be'; readonly record: Withdrawal }
-  /** A generation that a person opened before has not come to anything yet. */
-  | { readonly kind: 'open'; readonly opened: PayAgain }
+  /** Generations that a person opened before have not come to anything yet: one more instruction would change nothing. */
+  | Extract<NextOpening, { kind: 'opened before' }>
   | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
 
 /** What is known of a payment before it may be paid again. */
@@ -173,11 +177,12 @@ export type PaymentHistory = {
   readonly identity: PaymentIdentity;
   readonly reported: ReportPayment;
   readonly kept: Kept;
-  /** The last `pay again` was carried out by a run that has ended since, with a refusal and no record. */
-  readonly lastRefused: boolean;
 };
 
-/** Looks at every generation of a payment: none may stand when another one is opened. */
+/**
+ * Looks at every generation of a payment: none may stand when others are opened. It is advice for the person who asks:
+ * the worker looks again before it sends, since anything may happen between this look and the person's yes.
+ */
 export async function checkPayAgain(reader: Reader, history: PaymentHistory): Promise<PayAgainVerdict> {
   const { identity, reported } = history;
   const { records, stopped } = await scanList(reader.listWithdrawals, {
@@ -198,7 +203,7 @@ export async function checkPayAgain(reader: Reader, history: PaymentHistory): Pr
 
 /** Pure: what the records that a look found allow. */
 export function judgePayAgain(history: PaymentHistory, records: readonly Withdrawal[]): PayAgainVerdict {
-  const { identity, reported, kept, lastRefused } = history;
+  const { identity, reported, kept } = history;
   const hasFailed = (record: Withdrawal) => identity.failedWords.includes(record.status);
   const ours = records.filter((record) => isWithdrawalOf(identity, record));
   const stands = ours.find((record) => !hasFailed(record));
@@ -206,14 +211,20 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
   const twin = records.find((record) => couldBe(identity, record) && !ours.includes(record));
   if (twin !== undefined && !hasFailed(twin)) return { kind: 'could be', record: twin };
 
-  const last = instructionsAbout(kept, reported.id).payAgain;
-  const recorded = [...ours.map((record) => record.tag), reported.reference].map((text) =>
-    generationOf(identity.reference, text ?? ''),
-  );
-  if (last !== null && !lastRefused && !recorded.some((of) => of !== null && of >= last.generation))
-    return { kind: 'open', opened: last };
-  const known = [1, ...recorded.map((of) => of ?? 1), last?.generation ?? 1];
-  return { kind: 'may', generation: Math.max(...known) + 1, failed: ours };
+  const said = instructionsAbout(kept, reported.id);
+  const generationIn = (text: string | null) => generationOf(identity.reference, text ?? '');
+  const known = [
+    ...ours.map((record) => generationIn(record.tag)),
+    generationIn(reported.reference),
+    ...said.opened.map(({ generation }) => generation),
+  ];
+  const follows = Math.max(1, ...known.map((generation) => generation ?? 1));
+  const next = nextOpening(said, follows);
+  if (next.kind === 'opened before') return next;
+  const tagged = ours.find((record) => generationIn(record.tag) === follows);
+  const recordId =
+    tagged?.id ?? (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
+  return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
 }
 
 type Found<T> =

@@ -112,7 +112,7 @@ test('the options are those of the design', () => {
   assert.deepEqual(optionsOf('report'), ['--json', '--refresh']);
   assert.deepEqual(optionsOf('resolve'), ['--by', '--evidence', '--executed', '--json', '--not-executed']);
   assert.deepEqual(optionsOf('list'), ['--attention', '--json']);
-  assert.deepEqual(optionsOf('cancel'), ['--by', '--json']);
+  assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
 });
 
 for (const argv of [

@@ -243,7 +243,7 @@ describe('what people decide', { concurrency: 4 }, () => {
     const shown = await command(stage, ['report', policy.runText]);
     assert.match(
       flat(shown.stdout),
-      /Said by people: .* supplier, ana: pay again as ~2: the account is open again/,
+      /Said by people: .* supplier, ana: pay again after generation 1 \(\S+\): the account is open again/,
     );
   });
 
@@ -340,7 +340,7 @@ describe('what people decide', { concurrency: 4 }, () => {
     const report = reportOf(ended);
     assert.equal(report.payments[0]?.withdrawalId, tagged);
     assert.ok(
-      report.evidence.every(({ call }) => call !== 'word'),
+      report.evidence.every(({ call }) => call !== 'instruction'),
       'nothing was recorded',
     );
   });

@@ -279,10 +279,63 @@ describe('runs that stay open', { concurrency: 4 }, () => {
       /has ended; nothing was sent\. With --go-on this would go on: usd-mxn-1, supplier/,
     );
     assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
-    assertExit(await command(stage, ['run', policy.file, '--go-on', '--detach']), 8);
+    assertExit(
+      await command(stage, ['run', policy.file, '--go-on', '--detach', '--by', 'bo', '--reason', 'mended']),
+      8,
+    );
     const taken = await command(stage, ['report', policy.runText]);
-    assert.match(flat(taken.stdout), /ana: cancel what is not sent .* run --go-on: go on after the cancel/);
+    assert.match(
+      flat(taken.stdout),
+      /ana: cancel what is not sent: no reason given .* bo: go on after the cancel: mended/,
+    );
     await stage.temporal.client.workflow.getHandle(policy.workflowId).terminate('the test is over');
+    assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
+  });
+
+  test('--go-on of an open run that is cancelled says why it cannot go on, and sends nothing', async () => {
+    const policy = await putPolicy(stage);
+    const fault = stage.sandbox.addFault({
+      operation: 'createWithdrawal',
+      when: { reference: `${policy.runText}.supplier` },
+      effect: { kind: 'outcome', outcome: 'stuck' },
+    });
+    const waiting = startCommand(stage, ['run', policy.file, '--wait']);
+    await waiting.says(/payment supplier: accepted/);
+    stage.sandbox.clearFaults(fault);
+    assertExit(await command(stage, ['cancel', policy.runText, '--by', 'ana', '--reason', 'not today']), 0);
+    const goesOn = await command(stage, ['run', policy.file, '--go-on']);
+    assertExit(goesOn, 4);
+    assert.match(
+      flat(goesOn.stderr),
+      /^RUN_CANCELLED \S+: it is cancelled, and open only to follow what was sent before; .* Wait for its end/,
+    );
+    waiting.process.kill('SIGINT');
+    await waiting.ended;
+    const shown = await command(stage, ['report', policy.runText]);
+    assert.match(flat(shown.stdout), /ana: cancel what is not sent: not today/);
+    await stage.temporal.client.workflow.getHandle(policy.workflowId).terminate('the test is over');
+  });
+
+  test('--go-on ITEM says that its cause is gone; another item, or one of a cancelled run, is refused', async () => {
+    const policy = await putPolicy(stage, HUGE, HOLDING);
+    const waiting = startCommand(stage, ['run', policy.file, '--wait']);
+    await waiting.says(/waits: SHORTFALL/);
+    const goOn = (item: string, ...more: readonly string[]) =>
+      command(stage, ['run', policy.file, '--detach', '--go-on', item, ...more]);
+    const unknown = await goOn('nobody');
+    assertExit(unknown, 2);
+    assert.match(flat(unknown.stderr), /^ITEM_NOT_FOUND .*It has: usd-mxn-1, supplier\./);
+    assertExit(await goOn('usd-mxn-1', '--by', 'ana', '--reason', 'money is on its way'), 8);
+    const shown = await command(stage, ['report', policy.runText]);
+    assert.match(flat(shown.stdout), /usd-mxn-1, ana: try it now, its cause is gone: money is on its way/);
+    assertExit(await command(stage, ['cancel', policy.runText, '--by', 'ana']), 0);
+    assertExit(await waiting.ended, 4);
+    const cancelled = await goOn('usd-mxn-1');
+    assertExit(cancelled, 4);
+    assert.match(
+      flat(cancelled.stderr),
+      /^RUN_CANCELLED .* Take the cancel back first: --go-on without an item/,
+    );
     assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
   });
 });

@@ -61,7 +61,7 @@ const reports: readonly Report[] = STATUSES.flatMap((status) =>
   (['PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING'] as const).map((payment) => ({
     ...poisoned({
       ...makeReportOf({ status, payment, problems: [problem] }),
-      evidence: [{ ...evidence, call: 'word' }],
+      evidence: [{ ...evidence, call: 'instruction' }],
     }),
     status,
   })),

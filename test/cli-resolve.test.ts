@@ -6,12 +6,12 @@ import type { Io } from '../cli/io.ts';
 import { main } from '../cli/main.ts';
 import { statement } from '../cli/options.ts';
 import { payAgainRequest } from '../cli/pay-again.ts';
-import { evidenceOf, wordLines } from '../cli/word-text.ts';
+import { evidenceOf, instructionLines } from '../cli/instruction-text.ts';
 import type { PaymentIdentity } from '../domain/looks.ts';
 import type { Page, Trade, Withdrawal } from '../domain/records.ts';
 import type { Reply } from '../domain/reply.ts';
 import type { ReportPayment } from '../domain/report.ts';
-import { NOTHING_KEPT } from '../domain/instructions.ts';
+import { NOTHING_KEPT, type Fact } from '../domain/instructions.ts';
 import {
   checkExecuted,
   checkNotExecuted,
@@ -107,11 +107,14 @@ test('paying again needs a reason and a name, and these need a payment', () => {
   assert.equal(payAgainRequest({}), null);
   const whole = { payAgain: 'supplier', reason: 'r', by: 'ana' };
   assert.deepEqual(payAgainRequest(whole), { item: 'supplier', reason: 'r', by: 'ana' });
+  // Whoever starts a run may say who it is, and why it goes on.
+  assert.equal(payAgainRequest({ by: 'ana' }), null);
+  assert.equal(payAgainRequest({ goOn: 'supplier', reason: 'r' }), null);
   for (const wrong of [
     { payAgain: 'supplier' },
     { reason: 'r' },
-    { by: 'ana' },
     { payAgain: 's', by: 'ana' },
+    { ...whole, goOn: true as const },
   ])
     assert.throws(() => payAgainRequest(wrong), /DECISION_INCOMPLETE/);
 });
@@ -277,11 +280,11 @@ const REPORTED: ReportPayment = {
 const FAILED: Withdrawal = { ...WITHDRAWAL, status: 'FAILED' };
 const again = (follows: number, item = 'supplier') =>
   ({ kind: 'pay again', item, follows, recordId: null, why: 'r' }) as const;
+const opened = (generation: number): Fact => ({ kind: 'opened', item: 'supplier', generation, atMs: 1 });
 const history = (more: Partial<PaymentHistory> = {}): PaymentHistory => ({
   identity: { ...IDENTITY, ownIds: ['wtd_1'] },
   reported: REPORTED,
   kept: NOTHING_KEPT,
-  lastRefused: false,
   ...more,
 });
 const tell = (verdict: PayAgainVerdict): string =>
@@ -306,26 +309,31 @@ const AGAIN: readonly (readonly [
   ],
   ['one that is paid', [{ ...FAILED, status: 'COMPLETED' }], {}, 'stands'],
   ['one under way', [{ ...FAILED, status: 'PENDING' }], {}, 'stands'],
-  ['one with a word that nobody knows', [{ ...FAILED, status: 'PONDERED' }], {}, 'stands'],
+  ['one with a status that nobody knows', [{ ...FAILED, status: 'PONDERED' }], {}, 'stands'],
   ['a later one under way', [{ ...WITHDRAWAL, id: 'wtd_2', tag: tagOf(2) }, FAILED], {}, 'stands'],
   ['one that differs from the plan', [{ ...WITHDRAWAL, withdrawalAmount: '1.00' }], {}, 'stands'],
   ['one without a tag that could be it', [FAILED, { ...WITHDRAWAL, id: 'wtd_2', tag: null }], {}, 'could be'],
   ['the same, failed', [FAILED, { ...FAILED, id: 'wtd_2', tag: null }], {}, 'may ~2'],
   ['one of another payment', [FAILED, { ...WITHDRAWAL, id: 'wtd_other', tag: null }], {}, 'may ~2'],
-  ['a word that came to nothing yet', [FAILED], { kept: kept(again(1)) }, 'open'],
-  ['a word for another payment', [FAILED], { kept: kept(again(1, 'rent')) }, 'may ~2'],
+  ['an instruction that came to nothing yet', [FAILED], { kept: kept(again(1)) }, 'opened before'],
+  ['an instruction for another payment', [FAILED], { kept: kept(again(1, 'rent')) }, 'may ~2'],
   [
-    'a word whose withdrawal failed',
+    'an instruction whose withdrawal failed',
     [{ ...FAILED, id: 'wtd_2', tag: tagOf(2) }, FAILED],
     { kept: kept(again(1)) },
     'may ~3',
   ],
-  ['a word that was refused since', [FAILED], { kept: kept(again(1)), lastRefused: true }, 'may ~3'],
   [
-    'a second word that came to nothing yet',
+    'one that was opened and refused since, without a record',
+    [FAILED],
+    { kept: { ...kept(again(1)), facts: [opened(2)] } },
+    'may ~3',
+  ],
+  [
+    'a second instruction that came to nothing yet',
     [{ ...FAILED, tag: tagOf(2) }],
     { kept: kept(again(1), again(2)) },
-    'open',
+    'opened before',
   ],
 ];
 for (const [name, records, more, verdict] of AGAIN) {
@@ -333,6 +341,22 @@ for (const [name, records, more, verdict] of AGAIN) {
     assert.equal(tell(judgePayAgain(history(more), records)), verdict);
   });
 }
+
+test('paying again names the generation that it follows, and the record of that one', () => {
+  const follows = (records: readonly Withdrawal[], more: Partial<PaymentHistory> = {}) => {
+    const verdict = judgePayAgain(history(more), records);
+    assert.ok(verdict.kind === 'may', verdict.kind);
+    return [verdict.follows, verdict.recordId];
+  };
+  assert.deepEqual(follows([FAILED]), [1, 'wtd_1']);
+  // The report names it though the list does not show its tag.
+  assert.deepEqual(follows([{ ...FAILED, tag: null }]), [1, 'wtd_1']);
+  assert.deepEqual(follows([{ ...FAILED, id: 'wtd_2', tag: tagOf(2) }, FAILED]), [2, 'wtd_2']);
+  assert.deepEqual(follows([], { reported: { ...REPORTED, withdrawalId: null } }), [1, null]);
+  // Sent and refused: it has no record, and what failed before it is not its record.
+  const refused = { ...kept(again(1)), facts: [opened(2)] };
+  assert.deepEqual(follows([FAILED], { kept: refused }), [2, null]);
+});
 
 test('nothing is paid again on a look that is not complete', async () => {
   const cut = serviceOf({ withdrawals: [FAILED], cut: true });
@@ -360,13 +384,13 @@ test('who decided what is among the evidence of every report, and said to people
     { ...said, kind: 'accept', item: 'eur-usd-1', recordId: 'tde_1', why: 'still cheap' },
   );
   const evidence = instructions.map((one) => evidenceOf(one, RUN));
-  assert.deepEqual(wordLines({ ...makeReportOf({ status: 'COMPLETED' }), evidence }), [
-    '2026-11-21T12:00:00Z p.2026-11-21, ana: cancel what is not sent',
-    '2026-11-21T12:00:00Z p.2026-11-21, ana: go on after the cancel',
-    '2026-11-21T12:00:00Z supplier, ana: try it now: its cause is gone',
+  assert.deepEqual(instructionLines({ ...makeReportOf({ status: 'COMPLETED' }), evidence }), [
+    '2026-11-21T12:00:00Z p.2026-11-21, ana: cancel what is not sent: seen',
+    '2026-11-21T12:00:00Z p.2026-11-21, ana: go on after the cancel: seen',
+    '2026-11-21T12:00:00Z supplier, ana: try it now, its cause is gone: seen',
     '2026-11-21T12:00:00Z supplier, ana: executed as wtd_1',
     '2026-11-21T12:00:00Z supplier, ana: not executed: ticket 4711',
     '2026-11-21T12:00:00Z supplier, ana: pay again after generation 1: r',
-    '2026-11-21T12:00:00Z eur-usd-1, ana: accepted as tde_1: still cheap',
+    '2026-11-21T12:00:00Z eur-usd-1, ana: trade tde_1 accepted as it came out: still cheap',
   ]);
 });

@@ -2,12 +2,15 @@
  * What people said, as commands keep and read it. An instruction needs a worker to be kept; the deadline is the one after
  * which a person is told that there is none.
  */
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { runName, type RunName } from '../domain/references.ts';
 import type { Instruction, Kept } from '../domain/instructions.ts';
 import { readInstructions, recordInstruction } from '../operations/instructions.ts';
+import { wakeSignal } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
 import type { Place } from './place.ts';
+import { describeRun } from './runs.ts';
 
 /** Keeps an instruction outside the run's history. @throws CommandFailure when no worker took it in time */
 export async function keepInstruction(place: Place, run: RunName, instruction: Instruction): Promise<void> {
@@ -19,6 +22,19 @@ export async function keepInstruction(place: Place, run: RunName, instruction: I
 export async function keptAbout(place: Place, run: RunName): Promise<Kept> {
   const { client, mode } = place;
   return withWorker(place, run, () => readInstructions({ client, mode, run }));
+}
+
+/** Ends the waits of an open run, so that it reads what was said at once. False when it has ended. */
+export async function wakeRun({ client, mode }: Place, run: RunName): Promise<boolean> {
+  const facts = await describeRun(client, mode, run);
+  if (facts === null || !facts.isOpen) return false;
+  try {
+    await client.workflow.getHandle(facts.workflowId).signal(wakeSignal);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
 }
 
 async function withWorker<T>(place: Place, run: RunName, work: () => Promise<T>): Promise<T> {
