@@ -16,12 +16,18 @@ export type Place = Temporal & {
   readonly uiUrl: string | null;
 };
 
+/** Somebody may be starting Temporal at this very moment. */
+const PATIENCE_MS = 15_000;
+
 /** Connects, runs `work`, and closes the connection. `mode`: the one that a workflow id names, null for the configured. */
 export async function atPlace<T>(io: Io, mode: Mode | null, work: (place: Place) => Promise<T>): Promise<T> {
   // What `cambist up` left has no live runs.
   const env = mode === 'LIVE' ? io.env : await withDevEnvironment(io.env, io.cwd);
   const known = mode ?? modeOf(env);
-  const temporal = await connectTemporal(env, known);
+  const temporal = await connectTemporal(env, known, {
+    ms: PATIENCE_MS,
+    say: (message) => void io.stderr.write(`${message}\n`),
+  });
   try {
     return await work({
       ...temporal,

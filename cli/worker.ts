@@ -27,6 +27,9 @@ export function addWorker(program: Command, session: Session): void {
   });
 }
 
+/** A worker is often started before its server is up. */
+const PATIENCE_MS = 120_000;
+
 async function work(output: Output): Promise<Ending> {
   const { io } = output;
   const env = await withDevEnvironment(io.env, io.cwd);
@@ -34,7 +37,8 @@ async function work(output: Output): Promise<Ending> {
   for (const warning of settings.warnings) output.note(warning);
   // It also listens to signals, and shuts the worker down on the first one.
   Runtime.install({ logger: new DefaultLogger('WARN', (entry) => output.note(logLine(entry))) });
-  const worker = await startWorker({ settings, env });
+  const patience = { ms: PATIENCE_MS, say: (message: string) => output.note(message) };
+  const worker = await startWorker({ settings, env, patience });
   const ended = worker.run();
   sayReady(output, 'worker', {
     service: `${settings.address.origin}${settings.address.basePath}`,

@@ -12,11 +12,13 @@ import { noteFacts, readInstructions, recordInstruction } from '../operations/in
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { planIdOf } from '../workflows/names.ts';
 import { createClient, type Settings } from './config.ts';
-import { connectTemporal, connectWorker, registerSearchAttributes } from './temporal.ts';
+import { connectTemporal, connectWorker, registerSearchAttributes, type Patience } from './temporal.ts';
 
 export type WorkerOptions = {
   readonly settings: Settings;
   readonly env: NodeJS.ProcessEnv;
+  /** How long to wait for a Temporal that is still starting; default: not at all. */
+  readonly patience?: Patience;
   /** Shown in the Temporal UI; default: process id and host. */
   readonly identity?: string;
   /** For tests. */
@@ -46,7 +48,7 @@ const BUNDLE = fileURLToPath(
 
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
   const { settings, env } = options;
-  const temporal = await connectTemporal(env, settings.mode);
+  const temporal = await connectTemporal(env, settings.mode, options.patience);
   await registerSearchAttributes(temporal.connection, temporal.namespace);
   const { connection, namespace } = await connectWorker(env, settings.mode);
   const service = createClient(settings, 'write');
