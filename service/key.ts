@@ -32,7 +32,7 @@ const KEY_FILE_MAX_BYTES = 65_536;
 
 /**
  * Reads the key record in `path`.
- * @param mode a file that others may read is a warning in `SANDBOX`, an error in `LIVE`
+ * @param mode a file that others may read, or its group may write, is a warning in `SANDBOX`, an error in `LIVE`
  * @param place where the path was configured, for messages
  * @throws ServiceConfigurationError `KEY_…`
  */
@@ -44,18 +44,31 @@ export async function readKeyFile(options: {
   const place = `${options.place ?? 'CAMBIST_KEY_FILE'} "${options.path}"`;
   const { text, fileMode } = await readSmallFile(options.path, place);
   const warnings: ConfigurationProblem[] = [];
-  // Windows has no such bits.
-  if (process.platform !== 'win32' && (fileMode & 0o077) !== 0) {
+  const exposure = exposureOf(fileMode);
+  if (exposure !== null) {
     const problem: ConfigurationProblem = {
       code: 'KEY_FILE_TOO_OPEN',
       place,
-      problem: `other users of this machine may use the file (mode ${(fileMode & 0o777).toString(8).padStart(4, '0')}).`,
+      problem: `${exposure.who} (mode ${(fileMode & 0o777).toString(8).padStart(4, '0')}).`,
       fix: `Run: chmod 600 "${options.path}".`,
     };
-    if (options.mode === 'LIVE') throw new ServiceConfigurationError(problem);
+    if (options.mode === 'LIVE' && !exposure.isBorne) throw new ServiceConfigurationError(problem);
     warnings.push(problem);
   }
   return { key: await parseKey(text, place), warnings };
+}
+
+/**
+ * Who else may use a file of this mode; null when nobody. A group that may only read it is borne in live, since that is how
+ * services are given their secrets; what it may write, it may also replace.
+ */
+function exposureOf(fileMode: number): { readonly who: string; readonly isBorne: boolean } | null {
+  // Windows has no such bits.
+  if (process.platform === 'win32') return null;
+  if ((fileMode & 0o007) !== 0)
+    return { who: 'other users of this machine may use the file', isBorne: false };
+  if ((fileMode & 0o020) !== 0) return { who: 'the group of the file may write it', isBorne: false };
+  return (fileMode & 0o050) !== 0 ? { who: 'the group of the file may read it', isBorne: true } : null;
 }
 
 /**

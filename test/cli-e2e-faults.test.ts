@@ -54,7 +54,8 @@ async function assertRefused(
   ]);
   assertExit(plain, expected.exitCode);
   assert.equal(plain.stdout, '');
-  const paragraphs = plain.stderr.trim().split('\n\n');
+  const remark = /^Waiting up to .*\n/;
+  const paragraphs = plain.stderr.replace(remark, '').trim().split('\n\n');
   const told = paragraphs.find((paragraph) => paragraph.startsWith(expected.code));
   assert.ok(told !== undefined, `${expected.code} is not told: ${plain.stderr}`);
   assert.equal(paragraphs.length, 1, plain.stderr);

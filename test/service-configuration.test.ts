@@ -7,7 +7,12 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { inspect } from 'node:util';
 import { parseAddress } from '../service/address.ts';
-import { type ConfigurationCode, ServiceConfigurationError } from '../service/errors.ts';
+import type { Mode } from '../domain/records.ts';
+import {
+  type ConfigurationCode,
+  type ConfigurationProblem,
+  ServiceConfigurationError,
+} from '../service/errors.ts';
 import { parseKey, readKeyFile } from '../service/key.ts';
 import { KEY_NAME } from './service-fixture.ts';
 
@@ -138,22 +143,33 @@ test('each wrong key record is refused with its code, and none of its text is qu
   );
 });
 
-test('a key file that others may read is a warning in sandbox and an error in live', async (t) => {
+test('a key file that others may read, or its group may write, is a warning in sandbox and an error in live', async (t) => {
   const path = keyFile(t, 'key.json');
   const closed = await readKeyFile({ path, mode: 'LIVE' });
   assert.deepEqual(closed, { key: { name: KEY_NAME, organisation: 'org_7Hk2mQ9vT4xR' }, warnings: [] });
-  for (const mode of [0o640, 0o604, 0o620, 0o601, 0o777]) {
+  const cases: readonly (readonly [mode: number, who: string])[] = [
+    [0o604, 'other users of this machine may use the file'],
+    [0o601, 'other users of this machine may use the file'],
+    [0o602, 'other users of this machine may use the file'],
+    [0o777, 'other users of this machine may use the file'],
+    [0o620, 'the group of the file may write it'],
+    [0o660, 'the group of the file may write it'],
+  ];
+  for (const [mode, who] of cases) {
     chmodSync(path, mode);
-    const { warnings } = await readKeyFile({ path, mode: 'SANDBOX' });
-    assert.deepEqual(warnings, [
-      {
-        code: 'KEY_FILE_TOO_OPEN',
-        place: `CAMBIST_KEY_FILE "${path}"`,
-        problem: `other users of this machine may use the file (mode 0${mode.toString(8)}).`,
-        fix: `Run: chmod 600 "${path}".`,
-      },
-    ]);
+    assert.deepEqual(await warningsIn('SANDBOX', path), [tooOpen(path, who, mode)]);
     assert.equal((await rejection(readKeyFile({ path, mode: 'LIVE' }))).code, 'KEY_FILE_TOO_OPEN');
+  }
+});
+
+test('a key file that its group may read is a warning in sandbox and in live', async (t) => {
+  const path = keyFile(t, 'key.json');
+  for (const mode of [0o640, 0o440, 0o650]) {
+    chmodSync(path, mode);
+    for (const appMode of ['SANDBOX', 'LIVE'] as const)
+      assert.deepEqual(await warningsIn(appMode, path), [
+        tooOpen(path, 'the group of the file may read it', mode),
+      ]);
   }
 });
 
@@ -183,6 +199,19 @@ function pkcs8(key: { export(options: { type: 'pkcs8'; format: 'pem' }): string 
 
 function ec(namedCurve: string): string {
   return pkcs8(generateKeyPairSync('ec', { namedCurve }).privateKey);
+}
+
+async function warningsIn(mode: Mode, path: string): Promise<readonly ConfigurationProblem[]> {
+  return (await readKeyFile({ path, mode })).warnings;
+}
+
+function tooOpen(path: string, who: string, mode: number): ConfigurationProblem {
+  return {
+    code: 'KEY_FILE_TOO_OPEN',
+    place: `CAMBIST_KEY_FILE "${path}"`,
+    problem: `${who} (mode 0${mode.toString(8)}).`,
+    fix: `Run: chmod 600 "${path}".`,
+  };
 }
 
 function keyFile(t: TestContext, name: string): string {

@@ -95,6 +95,11 @@ test('a set-up that was killed is taken over by the next', async (t) => {
   assert.equal(checkout.cambist().status, 4);
 });
 
+test('npm runs no install script of any package in the checkout', () => {
+  const { stdout } = spawnSync('npm', ['config', 'get', 'ignore-scripts'], { cwd: ROOT, encoding: 'utf8' });
+  assert.equal(stdout, 'true\n');
+});
+
 test('a Node that is too old is told so', (t) => {
   const checkout = freshCheckout(t);
   const settings = readFileSync(join(checkout.folder, 'package.json'), 'utf8');

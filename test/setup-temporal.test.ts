@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { afterEach, beforeEach, mock, test } from 'node:test';
+import { afterEach, beforeEach, mock, test, type TestContext } from 'node:test';
 import { ensureTemporal, findTemporal, TemporalUnavailable } from '../scripts/temporal-binary.mjs';
 
 const RECENT = 'temporal version 0.0.0-DEV (Server 1.29.1, UI 2.42.1)';
@@ -36,6 +37,7 @@ beforeEach(() => {
 afterEach(() => {
   mock.restoreAll();
   process.env['PATH'] = environment['PATH'];
+  delete process.env['CAMBIST_TEMPORAL_SHA256'];
   if (environment['XDG_CACHE_HOME'] === undefined) delete process.env['XDG_CACHE_HOME'];
   else process.env['XDG_CACHE_HOME'] = environment['XDG_CACHE_HOME'];
   rmSync(folder, { recursive: true });
@@ -53,24 +55,36 @@ test('an old one on the PATH gives way to the one in the cache', async () => {
   assert.equal(await findTemporal(), cached);
 });
 
-test('the official download is unpacked into the cache', async () => {
-  script(join(folder, 'temporal'), print(RECENT));
-  execFileSync('tar', ['-czf', join(folder, 'archive.tar.gz'), '-C', folder, 'temporal']);
-  const asked: (string | undefined)[] = [];
-  const server = createServer((request, response) => {
-    asked.push(request.url);
-    response.end(readFileSync(join(folder, 'archive.tar.gz')));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  assert.ok(typeof address === 'object' && address !== null);
-  try {
-    assert.equal(await ensureTemporal({ downloadBase: `http://127.0.0.1:${address.port}` }), cached);
-  } finally {
-    server.close();
-  }
-  assert.match(asked[0] ?? '', /^\/v1\.5\.1\?platform=[a-z]+&arch=[a-z0-9]+$/);
+test('the official download is unpacked into the cache if its SHA-256 is the one that is known', async (t) => {
+  const downloadBase = await serveArchive(t);
+  process.env['CAMBIST_TEMPORAL_SHA256'] = createHash('sha256')
+    .update(readFileSync(join(folder, 'archive.tar.gz')))
+    .digest('hex')
+    .toUpperCase();
+  assert.equal(await ensureTemporal({ downloadBase }), cached);
+  assert.match(asked[0] ?? '', /^\/v1\.5\.1\/temporal_cli_1\.5\.1_[a-z]+_[a-z0-9]+\.(tar\.gz|zip)$/);
   assert.match(execFileSync(cached, ['--version'], { encoding: 'utf8' }), /Server 1\.29\.1/);
+});
+
+test('a download with another SHA-256 is neither unpacked nor kept', async (t) => {
+  const downloadBase = await serveArchive(t);
+  await assert.rejects(
+    ensureTemporal({ downloadBase }),
+    /official download: its SHA-256 is [0-9a-f]{64}, not [0-9a-f]{64}/,
+  );
+  assert.equal(existsSync(cached), false);
+});
+
+test('where no SHA-256 is known, nothing is downloaded', async (t) => {
+  const downloadBase = await serveArchive(t);
+  const { platform } = process;
+  Object.defineProperty(process, 'platform', { value: 'win32' });
+  t.after(() => Object.defineProperty(process, 'platform', { value: platform }));
+  await assert.rejects(
+    ensureTemporal({ downloadBase }),
+    /no SHA-256 is known for windows .* CAMBIST_TEMPORAL_SHA256/,
+  );
+  assert.deepEqual(asked, []);
 });
 
 test('where the download cannot be reached, Go builds it, and only a finished build is kept', async () => {
@@ -96,6 +110,24 @@ test('when no way works, the error names each that was tried and three that mend
     return true;
   });
 });
+
+let asked: (string | undefined)[] = [];
+
+/** A host that has one archive, with an executable in it, at every address. */
+async function serveArchive(t: TestContext): Promise<string> {
+  script(join(folder, 'temporal'), print(RECENT));
+  execFileSync('tar', ['-czf', join(folder, 'archive.tar.gz'), '-C', folder, 'temporal']);
+  asked = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url);
+    response.end(readFileSync(join(folder, 'archive.tar.gz')));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  return `http://127.0.0.1:${address.port}`;
+}
 
 function script(path: string, code: string): void {
   writeFileSync(path, `#!${process.execPath}\n${code}\n`);
