@@ -4,11 +4,11 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { CommandFailed, run, say } from './lib/steps.mjs';
+import { listTestFiles, testEnvironment } from './lib/test-files.mjs';
 import { setup } from './setup.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -88,11 +88,6 @@ async function verify() {
   if (failed.length > 0) throw new ScriptFailed(`Failed: ${failed.join(', ')}. No test was run.`);
 }
 
-function listTestFiles() {
-  const names = readdirSync(join(ROOT, 'test')).filter((name) => name.endsWith('.test.ts'));
-  return names.toSorted();
-}
-
 /**
  * @param {string[]} names of files in test/
  * @param {Record<string, string>} extraEnvironment
@@ -102,7 +97,7 @@ async function runTests(names, extraEnvironment) {
   const preloaded = ['--import', 'tsx', '--import', './scripts/test-limit.mjs'];
   const child = spawn(process.execPath, [...preloaded, ...testRunnerOptions(), ...paths], {
     cwd: ROOT,
-    env: { ...withoutOurSettings(process.env), TZ: 'UTC', ...extraEnvironment },
+    env: { ...testEnvironment(process.env), ...extraEnvironment },
     stdio: ['ignore', 'inherit', 'inherit'],
     // A group of its own, so that nothing that a test started outlives the run.
     detached: process.platform !== 'win32',
@@ -132,10 +127,4 @@ function testRunnerOptions() {
   const hasLimits = major > 20 || minor >= 11;
   const limits = [`--test-concurrency=${FILES_AT_ONCE}`, `--test-timeout=${TIMEOUT_PER_FILE_MS}`];
   return ['--test', '--test-reporter=spec', ...(hasLimits ? limits : [])];
-}
-
-/** Tests state what they need: the addresses, keys and profiles of whoever runs them are none of their business. */
-function withoutOurSettings(/** @type {NodeJS.ProcessEnv} */ environment) {
-  const kept = Object.entries(environment).filter(([name]) => !/^(CAMBIST|TEMPORAL)_/.test(name));
-  return { ...Object.fromEntries(kept), TEMPORAL_CONFIG_FILE: join(ROOT, '.cambist', 'no-profile.toml') };
 }

@@ -7,6 +7,7 @@ import { isBuiltin } from 'node:module';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { listUnitTests } from '../scripts/lib/test-files.mjs';
 import { codes, readPage } from './docs-tables.ts';
 
 type Edges = {
@@ -153,6 +154,21 @@ test('a circle of imports is found, and the shortest is named', () => {
   );
 });
 
+test('a test that starts a server has a name by which `npm run quick` leaves it out', () => {
+  const known = importsAmong(typescript, () => true);
+  const reaches = (file: string, met = new Set<string>()): boolean => {
+    if (file === 'test/support/dev-server.ts') return true;
+    if (met.has(file)) return false;
+    met.add(file);
+    return (known.get(file) ?? []).some((next) => reaches(next, met));
+  };
+  assert.deepEqual(
+    listUnitTests().filter((name) => reaches(`test/${name}`)),
+    [],
+  );
+  assert.ok(reaches('test/run-happy.test.ts'));
+});
+
 test('relative imports end in the name of the file', () => {
   const wrong = typescript.flatMap((file) =>
     importsOf(file)
@@ -223,7 +239,16 @@ function importsOf(file: string): Import[] {
 
 /** The circles that imports of the chosen kind make among files. */
 function circlesOf(among: readonly string[], chosen: (found: Import) => boolean): string[][] {
-  const known = new Map(
+  const known = importsAmong(among, chosen);
+  return circlesAmong(among, (file) => known.get(file) ?? []);
+}
+
+/** The files of ours that each file imports, by imports of the chosen kind. */
+function importsAmong(
+  among: readonly string[],
+  chosen: (found: Import) => boolean,
+): ReadonlyMap<string, readonly string[]> {
+  return new Map(
     among.map((file) => [
       file,
       importsOf(file)
@@ -231,7 +256,6 @@ function circlesOf(among: readonly string[], chosen: (found: Import) => boolean)
         .map(({ specifier }) => posix.join(posix.dirname(file), specifier)),
     ]),
   );
-  return circlesAmong(among, (file) => known.get(file) ?? []);
 }
 
 /** For each file that is the first by name in some circle, the shortest such circle, from this file back to it. */
