@@ -14,15 +14,23 @@ export const createWithdrawals =
         othersAccepted: call.acceptedIds.length > 0,
         otherWithdrawalIds: call.acceptedIds,
       });
+      const takenBy = new Map<string, string>();
       const items = await Promise.all(
-        call.items.map(async ({ payment, amount, state, unwanted }) => {
-          const step = await driver.run(
-            payment.id,
-            createWithdrawalSteps(context, payment, amount, state, unwanted),
-          );
+        call.items.map(async ({ payment, wanted, state }) => {
+          const item = { ...context, take: takeFor(payment.id, takenBy) };
+          const step = await driver.run(payment.id, createWithdrawalSteps(item, payment, wanted, state));
           return { id: payment.id, step };
         }),
       );
       deps.reached('before result');
       return { items, evidence: driver.evidence };
     });
+
+/** A record that one item of the slice counts as its own is no other one's. */
+function takeFor(item: string, takenBy: Map<string, string>): (recordId: string) => boolean {
+  return (recordId) => {
+    const owner = takenBy.get(recordId) ?? item;
+    takenBy.set(recordId, owner);
+    return owner === item;
+  };
+}

@@ -68,7 +68,6 @@ export class Driver {
       runId: info.workflowExecution?.runId ?? '',
       number: numberOf(info),
       startedAtMs: deps.clock.wallMs(),
-      runStartedAtMs: call.runStartedAtMs,
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
     };
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
@@ -92,6 +91,7 @@ export class Driver {
       credentials: { mode: service.mode, organisation: service.organisation, keyName: service.keyName },
       reader: { mode: reader.mode, organisation: reader.organisation },
       ...item,
+      take: () => true,
       nowMs: clock.wallMs,
       skewMs: clockSkew.latestMs,
     };

@@ -16,7 +16,7 @@ import type { PaymentState } from '../domain/withdrawal-steps.ts';
 export type NewItems = { readonly leg: LegState; readonly payment: PaymentState };
 
 export async function handWritten(input: RunInput, newItems: NewItems): Promise<string> {
-  const { originalExecutionRunId, runStartTime } = workflowInfo();
+  const { originalExecutionRunId } = workflowInfo();
   const pinned = await reads.readPlan({ ...input, forRun: originalExecutionRunId });
   if (pinned.kind !== 'plan') throw unexpected('plan', pinned.kind);
   const { plan } = pinned;
@@ -26,7 +26,6 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
   const call = {
     plan: headOf(plan),
     originalRunId: originalExecutionRunId,
-    runStartedAtMs: runStartTime.getTime(),
   };
 
   const quoted = await writes.requestQuote({ ...call, leg, state: newItems.leg, othersAccepted: false });
@@ -54,7 +53,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
 
   const sent = await writes.createWithdrawals({
     ...call,
-    items: [{ payment, amount: buyAmount, state: newItems.payment, unwanted: null }],
+    items: [{ payment, wanted: { amount: buyAmount, ahead: '0', unwanted: null }, state: newItems.payment }],
     acceptedIds: [],
   });
   const [item] = sent.items;

@@ -122,6 +122,9 @@ const OWN_CODES = {
   // Goes on by itself.
   PLANNING: 'waiting',
   IN_DOUBT: 'waiting',
+  DECISION_PENDING: 'waiting',
+  NEWLY_SAID: 'waiting',
+  INSTRUCTIONS_AWAY: 'waiting',
   LOOK_INCOMPLETE: 'waiting',
   AWAITING_SETTLEMENT: 'waiting',
   SETTLEMENT_LATE: 'waiting',

@@ -181,6 +181,7 @@ function historyOf({ plan, view, kept, settings }: OpeningInput, payment: Report
         id === payment.id || withdrawalId === null ? [] : [withdrawalId],
       ),
       fromGeneration: 1,
+      closedIds: [],
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
     reported: payment,

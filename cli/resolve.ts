@@ -267,6 +267,7 @@ async function subjectOf({ view, plan, item, settings, place, said }: Case): Pro
       ownIds: said.kind === 'executed' ? [said.recordId] : [],
       otherIds,
       fromGeneration: instructionsAbout(kept, item).payAgain?.generation ?? 1,
+      closedIds: [],
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
   };

@@ -118,6 +118,10 @@ type Row = {
   readonly class: ReplyClass;
   /** Why the service's `retryStrategy` is not followed; absent where it is. */
   readonly departs?: string;
+  /** The read that shows that its cause is gone; absent: only another send can. */
+  readonly shownBy?: 'balances';
+  /** Its refusal proves nothing about an earlier send: the service did not look at the item itself. */
+  readonly judges?: 'the request only';
 };
 
 const wait: Row = { class: 'wait, same key' };
@@ -139,6 +143,8 @@ const wrong: Row = {
   departs:
     'the item ends with the reason; a new key is opened only past a replayed refusal or by a person (M1)',
 };
+const malformed: Row = { ...wrong, judges: 'the request only' };
+const shownMoney: Row = { ...money, shownBy: 'balances' };
 const ours = (why: string): Row => ({ class: 'ours, probably', departs: why });
 const deadQuote: Row = {
   class: 'look, then a new quote',
@@ -166,15 +172,15 @@ export const DECISIONS = {
   AUTH_INSUFFICIENT_SCOPE: pause,
   // Validation
   INVALID_APP_MODE: pause,
-  VALIDATION_QUERY_FAILED: wrong,
-  VALIDATION_PATH_FAILED: wrong,
-  VALIDATION_BODY_FAILED: wrong,
+  VALIDATION_QUERY_FAILED: malformed,
+  VALIDATION_PATH_FAILED: malformed,
+  VALIDATION_BODY_FAILED: malformed,
   VALIDATION_HEADER_FAILED: pause,
   VALIDATION_CONTENT_TYPE: pause,
   INVALID_ORGANIZATION: pause,
   MISSING_REQUEST_CONTEXT: pause,
   METHOD_NOT_ALLOWED: pause,
-  VALIDATION_PAYLOAD_TOO_LARGE: wrong,
+  VALIDATION_PAYLOAD_TOO_LARGE: malformed,
   UNSUPPORTED_MEDIA_TYPE: pause,
   // Idempotency, routing, rate limiting, platform
   IDEMPOTENCY_KEY_MISSING: pause,
@@ -201,7 +207,7 @@ export const DECISIONS = {
   TRADE_AMOUNT_BELOW_MINIMUM: wrong,
   TRADE_PAIR_VOLUME_LIMIT_REACHED: money,
   TRADE_CREDIT_LIMIT_EXCEEDED: money,
-  TRADE_INSUFFICIENT_BALANCE: money,
+  TRADE_INSUFFICIENT_BALANCE: shownMoney,
   TRADE_CURRENCY_NOT_SUPPORTED: wrong,
   TRADE_CURRENCY_NOT_ENABLED_FOR_ACCOUNT: pausePolicy,
   TRADE_PAIR_NOT_SUPPORTED: wrong,
@@ -216,7 +222,7 @@ export const DECISIONS = {
   WITHDRAWAL_NOT_FOUND: unexpected,
   WITHDRAWAL_INITIATION_FAILED: checkState,
   WITHDRAWAL_INVALID_AMOUNT_PRECISION: wrong,
-  WITHDRAWAL_INSUFFICIENT_BALANCE: money,
+  WITHDRAWAL_INSUFFICIENT_BALANCE: shownMoney,
   WITHDRAWAL_ADDRESS_NOT_VERIFIED: wrong,
   WITHDRAWAL_ADDRESS_CHECKSUM_FAILED: wrong,
   WITHDRAWAL_CURRENCY_NOT_SUPPORTED: wrong,
@@ -292,6 +298,20 @@ const DEFINITIVE: Readonly<Record<ReplyClass, boolean>> = {
 /** True when an error with this code proves that the very send it answers executed nothing. */
 export function isDefinitive(code: string): boolean {
   return DEFINITIVE[classOf({ code, details: {} })];
+}
+
+function rowOf(code: string): Row | null {
+  return Object.hasOwn(DECISIONS, code) ? DECISIONS[code as Code] : null;
+}
+
+/** True when a read of the balances shows that what was refused with this code may be sent again. */
+export function isShownByBalances(code: string): boolean {
+  return rowOf(code)?.shownBy === 'balances';
+}
+
+/** True when a refusal with this code says that the request was malformed: nothing about the item itself. */
+export function isMalformed(code: string): boolean {
+  return rowOf(code)?.judges === 'the request only';
 }
 
 /** The nonce was used before: an earlier copy of this very request may have been accepted (heading "JWT"). */

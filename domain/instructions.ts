@@ -61,6 +61,8 @@ export type Eight = {
   /** No key of these is sent from here on, epoch milliseconds. */
   readonly windowUntilMs: number;
   readonly openedBy: RecordedOf<'pay again'>;
+  /** The "not executed" that stood when they were opened: once it counts, it closes what is below; null: none stood. */
+  readonly closedBy: RecordedOf<'not executed'> | null;
 };
 
 /** The one generation that a `pay again` opened, its window's end in epoch milliseconds. */
@@ -84,15 +86,16 @@ export type InstructionsAbout = {
   readonly acceptedIds: readonly string[];
   /** Generations above the first that were about to be sent, in the order in which they were noted. */
   readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
-  /** Records that the service gave for the item. */
+  /** Records that the service gave for the item, and those that it gave for others of the run. */
   readonly recordIds: readonly string[];
+  readonly otherRecordIds: readonly string[];
 };
 
 /** Generations that a plan has of its own, and that each `pay again` opens. */
-const GENERATIONS_AT_ONCE = 8;
+export const GENERATIONS_AT_ONCE = 8;
 
 /** Which eight a generation belongs to: 0 is the plan's own. */
-function eightOf(generation: number): number {
+export function eightOf(generation: number): number {
   return Math.floor((generation - 1) / GENERATIONS_AT_ONCE);
 }
 
@@ -135,12 +138,14 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
       case 'pay again': {
         const windowUntilMs = withdrawalsUntil(said.date);
         payAgain = { ...said, generation: said.follows + 1, windowUntilMs };
+        const closedBy: RecordedOf<'not executed'> | null =
+          decision !== null && decision.kind === 'not executed' ? decision : null;
         decision = null;
         // A second one about the same generations changes nothing.
         if (followed.has(eightOf(said.follows))) break;
         followed.add(eightOf(said.follows));
         const first = (eights.length + 1) * GENERATIONS_AT_ONCE + 1;
-        eights.push({ first, windowUntilMs, openedBy: said });
+        eights.push({ first, windowUntilMs, openedBy: said, closedBy });
       }
     }
   }
@@ -154,6 +159,9 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
     recordIds: kept.facts.flatMap((fact) =>
       fact.kind === 'record' && fact.item === item ? [fact.recordId] : [],
+    ),
+    otherRecordIds: kept.facts.flatMap((fact) =>
+      fact.kind === 'record' && fact.item !== item ? [fact.recordId] : [],
     ),
   };
 }

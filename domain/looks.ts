@@ -1,5 +1,5 @@
 /**
- * What a look at the service's lists proves (design: "Doubt, absence, generations"). Pure: the driver reads the pages,
+ * What a look at the service's lists proves (design: "In doubt, absent, generations"). Pure: the driver reads the pages,
  * this file judges the records. Found and equal: done. Found and different: a person. Absent: no record even could be it.
  */
 import { equal } from './money.ts';
@@ -75,15 +75,18 @@ export type PaymentIdentity = {
   readonly reference: string;
   readonly account: string;
   readonly currency: string;
-  readonly amount: string;
+  /** Null: not known, since the leg whose proceeds it pays on is not known to be traded. */
+  readonly amount: string | null;
   /** Begin of the run's date, epoch milliseconds. */
   readonly opensAtMs: number;
   /** Ids that the service gave us for this payment. */
   readonly ownIds: readonly string[];
   /** Ids that the service gave us for other payments. */
   readonly otherIds: readonly string[];
-  /** Earlier generations are closed by a person: their records count only while they may still pay. */
+  /** A person has opened this generation after earlier ones: their records count only while they may still pay. */
   readonly fromGeneration: number;
+  /** Records of the earlier generations that show no tag. */
+  readonly closedIds: readonly string[];
   /** The service's words for "will never be paid". */
   readonly failedWords: readonly string[];
 };
@@ -102,6 +105,7 @@ export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boole
   return (
     withdrawal.tag === null &&
     withdrawal.currency === payment.currency &&
+    payment.amount !== null &&
     equal(withdrawal.withdrawalAmount, payment.amount) &&
     (withdrawal.withdrawalAccountId === null || withdrawal.withdrawalAccountId === payment.account) &&
     Date.parse(withdrawal.createdAt) >= payment.opensAtMs - CREATED_SLACK_MS &&
@@ -126,7 +130,9 @@ export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdra
     const difference = withdrawalDifference(payment, record);
     return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
   }
-  const twins = sweep.records.filter((candidate) => couldBe(payment, candidate));
+  const twins = sweep.records.filter(
+    (candidate) => couldBe(payment, candidate) && !isClosedGeneration(payment, candidate),
+  );
   const [twin] = twins;
   if (twin !== undefined)
     return {
@@ -138,21 +144,21 @@ export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdra
   return nothingFound(sweep);
 }
 
-/** A failed withdrawal of a generation that a person has closed by opening a later one. */
+/** A failed withdrawal of a generation that a person has opened a later one after. */
 function isClosedGeneration(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
   const generation = generationOf(payment.reference, withdrawal.tag ?? '');
-  return (
-    generation !== null &&
-    generation < payment.fromGeneration &&
-    payment.failedWords.includes(withdrawal.status)
-  );
+  const isEarlier =
+    generation === null
+      ? withdrawal.tag === null && payment.closedIds.includes(withdrawal.id)
+      : generation < payment.fromGeneration;
+  return isEarlier && payment.failedWords.includes(withdrawal.status);
 }
 
 /** What a withdrawal contradicts of its payment; null when it agrees. A null account is no difference. */
 export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawal): string | null {
   if (record.currency !== payment.currency)
     return `its currency is ${record.currency}, planned was ${payment.currency}`;
-  if (!equal(record.withdrawalAmount, payment.amount)) {
+  if (payment.amount !== null && !equal(record.withdrawalAmount, payment.amount)) {
     return `its amount is ${record.withdrawalAmount}, planned was ${payment.amount}`;
   }
   if (record.withdrawalAccountId !== null && record.withdrawalAccountId !== payment.account) {

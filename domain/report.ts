@@ -6,9 +6,10 @@ import { rateOf } from './guard.ts';
 import { sum } from './money.ts';
 import type { Leg, Payment, Plan } from './plan.ts';
 import { runName, type RunName } from './references.ts';
-import type { Hold, Problem, SendState } from './stepper.ts';
+import type { Hold, Problem } from './stepper.ts';
 import { NEW_LEG, type LegState, type Traded } from './trade-steps.ts';
 import { NEW_PAYMENT, type Accepted, type PaymentState } from './withdrawal-steps.ts';
+import type { SendState } from './writes/doubt.ts';
 
 /** What an item or the run waits for, and when it wakes by itself. */
 export type Waiting = { readonly hold: Hold; readonly problem: Problem; readonly wakeAtMs: number };
@@ -151,7 +152,7 @@ export function takeOver(state: RunState, carried: Carried, runId: string): void
   const taken = <Known extends SendState>(known: Known): Known => {
     if (known.knownIn === carried.runId) return { ...known, knownIn: runId };
     if (known.knownIn !== null || !madePin) return known;
-    return { ...known, knownIn: runId, knownAtMs: plan.pinnedAtMs, knownSinceMs: plan.pinnedAtMs };
+    return { ...known, knownIn: runId, knownAtMs: plan.pinnedAtMs };
   };
   for (const record of state.legs) {
     const { id: _, ...known } = carried.legs.find(({ id }) => id === record.leg.id) ?? { id: null };
@@ -161,7 +162,7 @@ export function takeOver(state: RunState, carried: Carried, runId: string): void
   for (const record of state.payments) {
     const { id: _, ...known } = carried.payments.find(({ id }) => id === record.payment.id) ?? { id: null };
     Object.assign(record, known, { waiting: null });
-    record.state = { ...taken(record.state), openedIn: runId };
+    record.state = { ...taken(record.state), walkedIn: runId };
   }
   state.cancelled = carried.cancelled;
   state.evidence = [...carried.evidence];

@@ -1,22 +1,16 @@
 /**
- * The core that decides (look, sign, send, what next), as pure generators: each `yield` asks the driver for one thing
- * of the world (an *effect*) and gets its answer. Activities drive it with the client, tests with a model. The six
- * steps before every write (design: "Before every write") are here and in the two files that go on from it:
- * `trade-steps.ts` and `withdrawal-steps.ts`. No clock but the one given, no randomness, no I/O.
+ * What the core that decides asks of the world, and what all of its steps share. The steps are pure generators: each
+ * `yield` asks the driver for one thing (an *effect*) and gets its answer. Activities drive them with the client, tests
+ * with a model. The six steps before every write are in `writes/protocol.ts`. No clock but the one given, no randomness,
+ * no I/O.
  */
 import { backoffMs, type ReplyClass } from './decisions.ts';
+import type { Fact, Kept } from './instructions.ts';
 import type { Sweep } from './looks.ts';
 import type { LegAmount, Plan } from './plan.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from './records.ts';
 import type { Reply } from './reply.ts';
 import type { ServiceFacts } from './service-facts.ts';
-import {
-  instructionsAbout,
-  type Fact,
-  type InstructionsAbout,
-  type Kept,
-  type Recorded,
-} from './instructions.ts';
 
 /** One thing that the stepper asks the driver to do. Only the last three are sent to the service as writes. */
 export type Effect =
@@ -100,8 +94,6 @@ export type Attempt = {
   readonly runId: string;
   readonly number: number;
   readonly startedAtMs: number;
-  /** Start of the Temporal run; of no use after a reset, which keeps the old one. */
-  readonly runStartedAtMs: number;
   /** No write leaves later than this after `startedAtMs` (start-to-close less the HTTP limit). */
   readonly sendWithinMs: number;
 };
@@ -124,6 +116,8 @@ export type Context = {
   readonly othersAccepted: boolean;
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
+  /** Counts a record as this item's; false when another item of the same call counts it as its own already. */
+  readonly take: (recordId: string) => boolean;
   readonly nowMs: () => number;
   /** Service clock less ours by the last reply that told, milliseconds; null when none did yet. */
   readonly skewMs: () => number | null;
@@ -147,178 +141,14 @@ export type Hold =
 /** An item that cannot go on now. */
 export type Wait = { readonly afterMs: number; readonly hold: Hold; readonly problem: Problem };
 
-/**
- * Doubt: an earlier send may still be, or become, a record. `lastSendMs` is the last moment at which such a send could
- * have been accepted; `absentAtMs` is the first look after half of `settle_doubt` that found nothing.
- */
-export type Doubt = {
-  readonly lastSendMs: number;
-  readonly absentAtMs: number | null;
-  /** When the latest send that this history knows of left; absent: it knows of none. */
-  readonly sentAtMs?: number;
-  readonly why: string;
-};
-
-/** What is known of one item's writes; lives in history as argument and result of the activities. */
-export type SendState = {
-  /** Temporal run in which all of this was learned; null when nothing was. */
-  readonly knownIn: string | null;
-  /** When this was last confirmed, and first in that Temporal run; epoch milliseconds. */
-  readonly knownAtMs: number;
-  readonly knownSinceMs: number;
-  /** Some write of this item has left, or may have. */
-  readonly sent: boolean;
-  /** Names of the API keys under which sends left, or may have, whose fate is not settled. */
-  readonly sentUnder: readonly string[];
-  readonly doubt: Doubt | null;
-  /** Sends in a row that ended in a wait: drives the backoff. */
-  readonly tries: number;
-  /** The refusal for lack of money that is being waited out; null when none is. */
-  readonly shortOf: Problem | null;
-  /** A reply after which this item is never sent again by itself (mismatch, duplicate, stored failure). */
-  readonly spent: Problem | null;
-  /** A definitive refusal that ends the item as soon as no earlier send is in doubt. */
-  readonly verdict: Problem | null;
-};
-
-export const NOTHING_SENT: SendState = Object.freeze({
-  knownIn: null,
-  knownAtMs: 0,
-  knownSinceMs: 0,
-  sent: false,
-  sentUnder: [],
-  doubt: null,
-  tries: 0,
-  shortOf: null,
-  spent: null,
-  verdict: null,
-});
-
 /** A send can be accepted until its token has expired; the client's tokens live this long (heading "JWT"). */
 export const TOKEN_LIFE_MS = 45_000;
-/** No backup is restored faster than this; what is older may have been, behind our back. */
-const FRESH_MS = 30_000;
-/** Clocks further apart than this make every life and fence unreliable. */
-const MAX_SKEW_MS = 10_000;
+/** How far apart two clocks may be that agree; further apart, every life and window would be unreliable. */
+export const CLOCK_TOLERANCE_MS = 10_000;
 /** A wait for the service that is longer than this is shown as an outage. */
 const OUTAGE_MS = 15_000;
-/** How often a held item looks again when nothing but a look or a person can help. */
-export const SLOW_LOOK_MS = 600_000;
-
-/**
- * Steps 2 and 4 of the six: may this item have been sent by someone whom this history does not show? Fresh means no:
- * this very run made the pin and found nothing then, has not sent the item, this is the first attempt, and for a trade the pin is young.
- * Otherwise, unless this run's own history is complete as to the item, a forgotten send is assumed (doubt).
- */
-export function recall<State extends SendState>(
-  context: Context,
-  state: State,
-  call: 'quote' | 'trade' | 'withdrawal',
-): { readonly fresh: boolean; readonly state: State } {
-  const { attempt, plan } = context;
-  const now = context.nowMs();
-  const wasReset = attempt.runId !== context.originalRunId;
-  const madePin = plan.pinnedFor === attempt.runId && !plan.foundRecords;
-  // A quote moves no money: a repeated attempt of asking for one has sent nothing.
-  const firstAttempt = attempt.number === 1 || call === 'quote';
-  const young = call === 'withdrawal' || now - plan.pinnedAtMs < FRESH_MS;
-  const knownHere = state.knownIn === attempt.runId;
-  const known: State = {
-    ...state,
-    knownIn: attempt.runId,
-    knownAtMs: now,
-    knownSinceMs: knownHere ? state.knownSinceMs : now,
-  };
-  if (madePin && !wasReset && firstAttempt && !state.sent && young) return { fresh: true, state: known };
-  // A restored history has the same run id: without a quote in hand, only what was learned just now is whole.
-  const whole = knownHere && firstAttempt && (call !== 'quote' || now - state.knownAtMs < FRESH_MS);
-  if (whole) return { fresh: false, state: known };
-  // Whoever sent it, in the run before a reset or in the attempt before this one, started before this moment.
-  const resetBefore = wasReset ? known.knownSinceMs : attempt.runStartedAtMs;
-  const from = firstAttempt ? resetBefore : attempt.startedAtMs;
-  const lastSendMs = from + attempt.sendWithinMs + TOKEN_LIFE_MS;
-  return {
-    fresh: false,
-    state: {
-      ...known,
-      sent: true,
-      sentUnder: withName(state.sentUnder, plan.credentials.keyName),
-      doubt: deepen(state.doubt, lastSendMs, 'an earlier attempt may have sent it'),
-    },
-  };
-}
-
-function withName(names: readonly string[], name: string): readonly string[] {
-  return names.includes(name) ? names : [...names, name];
-}
-
-/** Doubt that lasts at least until `lastSendMs`. Looks made before that prove nothing about the later send. */
-function deepen(doubt: Doubt | null, lastSendMs: number, why: string): Doubt {
-  if (doubt !== null && doubt.lastSendMs >= lastSendMs) return doubt;
-  return { ...doubt, lastSendMs, absentAtMs: null, why: doubt?.why ?? why };
-}
-
-/**
- * State after a send whose fate is unknown: it can be accepted until its token has expired, and carried out as long as
- * what it uses lives (epoch milliseconds).
- */
-export function unknownSend<State extends SendState>(
-  context: Context,
-  state: State,
-  why: string,
-  livesUntilMs = 0,
-): State {
-  const sentAtMs = context.nowMs();
-  const lastSendMs = Math.max(sentAtMs + TOKEN_LIFE_MS, livesUntilMs);
-  return {
-    ...leftUnder(context, state),
-    tries: state.tries + 1,
-    doubt: { ...deepen(state.doubt, lastSendMs, why), sentAtMs },
-  };
-}
-
-/** State after a send that left, whatever became of it. */
-export function leftUnder<State extends SendState>(context: Context, state: State): State {
-  return { ...withOwnKey(context, state), sent: true };
-}
-
-/** True for a person's decision that is older than a send in doubt: whoever said it could not have looked for that one. */
-export function isOlderThanDoubt({ atMs }: Pick<Recorded, 'atMs'>, { doubt }: SendState): boolean {
-  return doubt?.sentAtMs !== undefined && atMs < doubt.sentAtMs;
-}
-
-/** State in which no earlier send is in doubt any more. */
-export function withoutDoubt<State extends SendState>(state: State): State {
-  return { ...state, doubt: null, sentUnder: [] };
-}
-
-/**
- * Doubt ended by time: a look after half of `settleDoubtMs` and one at its end, both absent. `absent` is what the look
- * that was just made said. Returns the state with the doubt moved on, over, or the moment of the next look.
- */
-export function settleByTime<State extends SendState>(
-  context: Context,
-  state: State,
-  settleDoubtMs: number,
-): { readonly over: boolean; readonly state: State; readonly nextLookMs: number } {
-  const { doubt } = state;
-  if (doubt === null) return { over: true, state, nextLookMs: 0 };
-  const now = context.nowMs();
-  const halfMs = doubt.lastSendMs + settleDoubtMs / 2;
-  const endMs = doubt.lastSendMs + settleDoubtMs;
-  // A look in the future was dated by a clock that has been set since.
-  const earlierMs = doubt.absentAtMs !== null && doubt.absentAtMs <= now ? doubt.absentAtMs : null;
-  if (now >= endMs && earlierMs !== null && earlierMs < now) {
-    return { over: true, state: withoutDoubt(state), nextLookMs: 0 };
-  }
-  if (now < halfMs) return { over: false, state, nextLookMs: halfMs - now };
-  const absentAtMs = earlierMs ?? now;
-  return {
-    over: false,
-    state: { ...state, doubt: { ...doubt, absentAtMs } },
-    nextLookMs: Math.max(endMs - now, 1_000),
-  };
-}
+/** How often a held item looks again when nothing but a lookup or a person can help. */
+export const SLOW_LOOKUP_MS = 600_000;
 
 /**
  * Step 2: a worker whose keys, to write or to read, are of another organisation or mode than the plan's sends nothing
@@ -341,28 +171,6 @@ export function foreignCredentials(
   };
 }
 
-/**
- * True when a send in doubt left under another API key than the worker's: keys may belong to the API key, so that the
- * same key again would be no look.
- */
-export function isOtherKey(context: Context, state: SendState): boolean {
-  return state.doubt !== null && state.sentUnder.some((name) => name !== context.credentials.keyName);
-}
-
-/**
- * True when nothing may leave under this worker's API key yet: it is not the plan's, and the run's history does not name
- * it. A worker with the plan's key that goes on after a crash would take a send under it for one of its own.
- */
-export function isUnknownKey(context: Context, state: SendState): boolean {
-  const { keyName } = context.credentials;
-  return keyName !== context.plan.credentials.keyName && !state.sentUnder.includes(keyName);
-}
-
-/** State in which this worker's API key is named. */
-export function withOwnKey<State extends SendState>(context: Context, state: State): State {
-  return { ...state, sentUnder: withName(state.sentUnder, context.credentials.keyName) };
-}
-
 /** Clocks too far apart: lives and fences cannot be trusted, so nothing is written. One read tells anew when in doubt. */
 export function* checkClock(context: Context): Steps<Problem | null> {
   if (context.skewMs() !== null && skewOf(context.skewMs()) === null) return null;
@@ -372,18 +180,13 @@ export function* checkClock(context: Context): Steps<Problem | null> {
 
 /** What is wrong with a skew in milliseconds; null is no problem: nothing told yet. */
 export function skewOf(skewMs: number | null): Problem | null {
-  if (skewMs === null || Math.abs(skewMs) <= MAX_SKEW_MS) return null;
+  if (skewMs === null || Math.abs(skewMs) <= CLOCK_TOLERANCE_MS) return null;
   return {
     code: 'CLOCK_SKEW',
     item: null,
     message: `This machine's clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the service's.`,
     fix: 'Set the clock (NTP); the run goes on by itself.',
   };
-}
-
-/** Step 1: what people have said about an item. */
-export function* readInstructionsAbout(item: string): Steps<InstructionsAbout> {
-  return instructionsAbout(yield* ask<'read instructions'>({ kind: 'read instructions' }), item);
 }
 
 /** What a reply is called in messages: its code, or what was odd about it. */
@@ -454,11 +257,6 @@ export function problemOf(reply: Reply<unknown>, item: string, fix: string): Pro
 /** The service's own pace, until it asks for so long that people should know. */
 export function serviceWait(problem: Problem, afterMs: number): Wait {
   return { afterMs, hold: afterMs < OUTAGE_MS ? 'service' : 'outage', problem };
-}
-
-/** One wait more in a row: the next one is longer. */
-export function triedAgain<State extends SendState>(state: State): State {
-  return { ...state, tries: state.tries + 1 };
 }
 
 /** A wait on configuration: slow retries with the cause in plain words. */

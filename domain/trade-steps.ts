@@ -3,8 +3,17 @@
  * entries, one per activity: `requestQuoteSteps` and `executeTradeSteps`. The reference stays the same across quotes;
  * the key changes with the quote, which is single-use.
  */
-import { backoffMs, classOfReply, followUp, waitMs, type ReplyClass } from './decisions.ts';
+import {
+  backoffMs,
+  classOfReply,
+  followUp,
+  isMalformed,
+  isShownByBalances,
+  waitMs,
+  type ReplyClass,
+} from './decisions.ts';
 import { keepsGuard } from './guard.ts';
+import type { InstructionsAbout } from './instructions.ts';
 import { brokenTradeLimit } from './limits.ts';
 import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look, type Sweep } from './looks.ts';
 import { compare, equal } from './money.ts';
@@ -14,35 +23,44 @@ import type { Reply } from './reply.ts';
 import {
   ADVICE,
   BUG_OF_OURS,
-  NOTHING_SENT,
-  SLOW_LOOK_MS,
+  SLOW_LOOKUP_MS,
   ask,
   checkClock,
   configurationWait,
   executedNothing,
-  foreignCredentials,
-  isOlderThanDoubt,
-  isOtherKey,
-  leftUnder,
   problemOf,
-  readInstructionsAbout,
-  recall,
   serviceWait,
   resourceIdOf,
-  settleByTime,
   settleTimeMs,
-  triedAgain,
-  unknownSend,
-  unreadable,
-  withoutDoubt,
   type Context,
-  type Hold,
   type Problem,
-  type SendState,
   type Steps,
   type Wait,
 } from './stepper.ts';
-import type { Decision } from './instructions.ts';
+import {
+  NOTHING_SENT,
+  isOthersDoubt,
+  isRecent,
+  settleByTime,
+  triedAgain,
+  unknownSend,
+  withoutDoubt,
+  type SendState,
+} from './writes/doubt.ts';
+import {
+  beforeWrite,
+  conclude,
+  endUnsent,
+  lookUp,
+  inDoubt,
+  isOf,
+  mayStillLeave,
+  waitLonger,
+  waits,
+  type Looked,
+  type Ready,
+  type Subject,
+} from './writes/protocol.ts';
 
 /** A quote that passed the guard, as it is kept in history between the two activities. */
 export type QuoteInHand = {
@@ -62,6 +80,8 @@ export type LegState = SendState & {
   readonly held: boolean;
   /** The dead quote has been sent once more at the end of doubt, and that settled nothing against it. */
   readonly probed: boolean;
+  /** The trade, once the service has shown it: a traded leg never asks for a quote again. */
+  readonly traded: Traded | null;
 };
 
 export const NEW_LEG: LegState = Object.freeze({
@@ -70,6 +90,7 @@ export const NEW_LEG: LegState = Object.freeze({
   quotes: 0,
   held: false,
   probed: false,
+  traded: null,
 });
 
 /** A trade as the plan needs it: both sides filled in, whichever was asked for. */
@@ -78,7 +99,7 @@ export type Traded = {
   readonly quoteId: string;
   readonly sellAmount: string;
   readonly buyAmount: string;
-  /** The service's word when the record was read. */
+  /** The service's status when the record was read. */
   readonly status: string;
 };
 
@@ -88,7 +109,13 @@ export type LegStep =
   | { readonly kind: 'quoted'; readonly state: LegState }
   /** The quote is dead and nothing is in doubt: ask for a new one. */
   | { readonly kind: 'requote'; readonly state: LegState }
-  | { readonly kind: 'traded'; readonly state: LegState; readonly traded: Traded }
+  /** `worse`: it came out worse than planned, and no person has accepted it; null when all is well. */
+  | {
+      readonly kind: 'traded';
+      readonly state: LegState;
+      readonly traded: Traded;
+      readonly worse: Problem | null;
+    }
   /** An end, with the proof: no trade exists under this reference. */
   | { readonly kind: 'not traded'; readonly state: LegState; readonly problem: Problem }
   | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait };
@@ -102,24 +129,36 @@ const MONEY_POLL_MS = 15_000;
 /** How often a shortage that no read can show is tried again. */
 const BLIND_RETRY_MS = 900_000;
 
-/** Asks for a quote, unless the leg is done, unwanted, outside its fence, or in doubt. */
+/** How long a leg in doubt waits at most for its next lookup: a call that comes later may be of a restored history. */
+const DOUBT_POLL_MS = 20_000;
+
+/** A leg in one call, with what people have said about it. */
+type Item = {
+  readonly context: Context;
+  readonly leg: Leg;
+  readonly subject: Subject<LegState, Trade, LegStep>;
+  readonly ready: Ready<LegState, Trade>;
+};
+
+/** Asks for a quote, unless the leg is done, unwanted, outside its send window, or in doubt. */
 export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
-  const opened = yield* open(context, leg, before, 'quote');
-  if ('step' in opened) return opened.step;
+  const subject = subjectOf(context, leg, 'quote');
+  const opened = yield* beforeWrite(subject, before);
+  if (!isOf('ready', opened)) return opened;
+  const item: Item = { context, leg, subject, ready: opened };
   const { state } = opened;
 
-  if (state.doubt !== null) return yield* stayInDoubt(context, leg, state);
+  if (state.doubt !== null) return yield* stayInDoubt(item, state, opened.looked);
   if (state.spent !== null) return waitForPerson(state, state.spent);
-  if (state.verdict !== null) return yield* endAfterLook(context, leg, state, state.verdict);
+  if (state.verdict !== null) return yield* end(item, state, state.verdict);
   if (leg.amount === null) return waitForPerson(state, forgottenAmount(leg));
   const stale = staleReference(context, leg);
-  if (stale !== null) return yield* endAfterLook(context, leg, state, stale);
+  if (stale !== null) return yield* end(item, state, stale);
   if (state.quotes >= context.plan.quote.maxQuotes)
-    return yield* endAfterLook(context, leg, state, tooManyQuotes(context, leg));
+    return yield* end(item, state, tooManyQuotes(context, leg));
 
   const short = yield* lookForMoney(context, leg, state);
-  if (short !== null)
-    return short.kind === 'wait' ? short : yield* endAfterLook(context, leg, state, short.problem);
+  if (short !== null) return short.kind === 'wait' ? short : yield* end(item, state, short.problem);
 
   const sentAtMs = context.nowMs();
   const reply = yield* ask<'send quote'>({
@@ -132,108 +171,76 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
       settlement: context.plan.quote.settlement,
     },
   });
-  if (reply.kind !== 'DONE') return yield* refusedQuote(context, leg, state, reply);
+  if (reply.kind !== 'DONE') return yield* refusedQuote(item, state, reply);
   const after: LegState = { ...state, quotes: state.held ? state.quotes : state.quotes + 1 };
 
   const odd = oddQuote(context, leg, reply.value, reply.facts.replayed);
-  if (odd !== null) return yield* endAfterLook(context, leg, after, odd);
+  if (odd !== null) return yield* end(item, after, odd);
   const quote = inHand(context, reply.value, sentAtMs);
   const bad = outsideBounds(context, leg, quote);
-  if (bad !== null) return yield* endAfterLook(context, leg, after, bad);
+  if (bad !== null) return yield* end(item, after, bad);
   return { kind: 'quoted', state: { ...after, quote, tries: 0, held: false, shortOf: null, probed: false } };
 }
 
-/** Trades the quote in hand, unless the leg is done, unwanted, outside its fence, or the quote is dead. */
+/** Trades the quote in hand, unless the leg is done, unwanted, outside its send window, or the quote is dead. */
 export function* executeTradeSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
-  const opened = yield* open(context, leg, withoutForgottenQuote(context, before), 'trade');
-  if ('step' in opened) return opened.step;
+  const subject = subjectOf(context, leg, 'trade');
+  const opened = yield* beforeWrite(subject, withoutForgottenQuote(context, before));
+  if (!isOf('ready', opened)) return opened;
+  const item: Item = { context, leg, subject, ready: opened };
   const { state } = opened;
   const { quote } = state;
 
   const isDead = quote === null || context.nowMs() + MIN_QUOTE_LIFE_MS > quote.usableUntilMs;
-  if (quote === null || isDead || state.spent !== null || isOtherKey(context, state))
-    return yield* deadQuote(context, leg, state);
-  const skewed = yield* checkClock(context);
-  if (skewed !== null) return wait(triedAgain(state), configurationWait(skewed, state.tries));
+  // Keys may belong to the API key: under another one the same quote again settles nothing.
+  const isOthers = opened.otherKeys && isOthersDoubt(context, state);
+  if (quote === null || isDead || state.spent !== null || isOthers)
+    return yield* deadQuote(item, state, opened.looked);
+  const stopped = yield* mayStillLeave(subject, opened, state);
+  if (stopped !== null) return stopped;
 
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
-  return yield* afterTrade(context, leg, state, quote, reply);
+  return yield* afterTrade(item, state, quote, reply);
+}
+
+/** What a leg gives to the steps before every write. */
+function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject<LegState, Trade, LegStep> {
+  return {
+    context,
+    call,
+    item: leg.id,
+    name: `leg "${leg.id}"`,
+    unwanted: null,
+    windowUntilMs: () => context.plan.fences.tradesUntilMs,
+    windowPassed: () => windowPassed(context, leg),
+    looksAlways: true,
+    lookUp: (_said, state) => lookForLeg(context, leg, state),
+    adopt: (said, state, record) => traded(context, leg, said, state, record),
+    end: (state, problem) => ({ kind: 'not traded', state, problem }),
+    readNamed: (_said, id) => readNamed(context, leg, id),
+    settleDoubtMs: context.facts.settleDoubtMs.trade,
+    doubtPollMs: DOUBT_POLL_MS,
+  };
 }
 
 /**
- * A quote of which another Temporal run was told is dead, whatever its life: before the reset that run may have traded a
- * later one.
+ * A quote of which another Temporal run was told, or which was confirmed long ago, is dead, whatever its life: before the
+ * reset or the restore a later one may have been traded.
  */
-function withoutForgottenQuote({ attempt }: Context, state: LegState): LegState {
-  if (state.quote === null || state.knownIn === attempt.runId) return state;
+function withoutForgottenQuote(context: Context, state: LegState): LegState {
+  if (state.quote === null) return state;
+  if (state.knownIn === context.attempt.runId && isRecent(context, state)) return state;
   return { ...state, quote: { ...state.quote, usableUntilMs: 0 } };
 }
 
-/** Steps 1 to 4 of the six: ours, looked for unless fresh, still wanted, inside the fence. */
-function* open(
-  context: Context,
-  leg: Leg,
-  before: LegState,
-  call: 'quote' | 'trade',
-): Steps<{ readonly state: LegState } | { readonly step: LegStep }> {
-  const foreign = foreignCredentials(context);
-  if (foreign !== null)
-    return { step: wait(triedAgain(before), configurationWait({ ...foreign, item: leg.id }, before.tries)) };
-
-  const { fresh, state } = recall(context, before, call);
-  const look: Look<Trade> = fresh ? { kind: 'absent' } : yield* lookForLeg(context, leg, state);
-  const seen = conclude(leg, state, look);
-  if (seen !== null && look.kind !== 'differs') return { step: seen };
-  const { cancelled, decision } = yield* readInstructionsAbout(leg.id);
-  // A record that contradicts the plan stops the leg, until a person has decided over it.
-  if (seen !== null && decision?.kind === 'not executed')
-    return { step: { kind: 'not traded', state, problem: decidedAgainst(leg, decision) } };
-  if (seen !== null) return { step: seen };
-  if (decision !== null) return { step: yield* carryOutDecision(context, leg, state, decision) };
-  if (cancelled) return { step: yield* endUnsent(context, leg, state, cancelledLeg(leg)) };
-
-  const { fences, zone, date } = context.plan;
-  const now = context.nowMs();
-  if (now < fences.opensAtMs) {
-    const problem = {
-      code: 'NOT_YET_OPEN',
-      item: leg.id,
-      message: `${date} has not begun in ${zone}.`,
-      fix: 'Nothing to do: it goes on then.',
-    };
-    return { step: wait(state, { afterMs: fences.opensAtMs - now, hold: 'opening', problem }) };
-  }
-  if (now > fences.tradesUntilMs)
-    return { step: yield* endUnsent(context, leg, state, fencePassed(context, leg)) };
-  return { state };
-}
-
-/** A person's decision about a leg of which no record was found: checked against the service, then carried out. */
-function* carryOutDecision(context: Context, leg: Leg, state: LegState, decision: Decision): Steps<LegStep> {
-  if (decision.kind === 'not executed') {
-    const problem = decidedAgainst(leg, decision);
-    return isOlderThanDoubt(decision, state)
-      ? yield* endUnsent(context, leg, state, problem)
-      : yield* endAfterLook(context, leg, state, problem);
-  }
-  const { records, complete, reason } = yield* tradeNamed(context, decision.recordId);
+/** The trade with this id, if it agrees: read by it, or found in the list where that answer is not whole. */
+function* readNamed(context: Context, leg: Leg, id: string): Steps<Trade | 'unreadable' | null> {
+  const { records, complete } = yield* tradeNamed(context, id);
   const [record] = records;
-  if (record !== undefined && isOwnEcho(leg, record) && tradeDifference(leg, record) === null)
-    return traded(state, record);
-  if (record === undefined && !complete)
-    return wait(
-      triedAgain(state),
-      serviceWait(unreadable(leg.id, reason ?? 'no answer'), backoffMs(state.tries)),
-    );
-  return waitForPerson(state, {
-    code: 'DECISION_UNPROVEN',
-    item: leg.id,
-    message: `A person named trade ${decision.recordId} for leg "${leg.id}", but the service shows no such trade that agrees with the plan.`,
-    fix: 'Name the right record, or decide again.',
-  });
+  if (record === undefined) return complete ? null : 'unreadable';
+  return isOwnEcho(leg, record) && tradeDifference(leg, record) === null ? record : null;
 }
 
-/** The trade with this id: read by it, or found in the list where that answer is not whole. */
 function* tradeNamed(context: Context, id: string): Steps<Sweep<Trade>> {
   const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
   if (fetched.kind === 'DONE') return { records: [fetched.value], complete: true, reason: null };
@@ -241,21 +248,16 @@ function* tradeNamed(context: Context, id: string): Steps<Sweep<Trade>> {
   return yield* ask<'sweep trades'>({ kind: 'sweep trades', sinceMs, wanted: (trade) => trade.id === id });
 }
 
-/** What follows from the reply to a trade: the table's word, carried out. */
-function* afterTrade(
-  context: Context,
-  leg: Leg,
-  state: LegState,
-  quote: QuoteInHand,
-  reply: Reply<Trade>,
-): Steps<LegStep> {
+/** What follows from the reply to a trade: what the table says, carried out. */
+function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Reply<Trade>): Steps<LegStep> {
+  const { context, leg, subject, ready } = item;
   const follow = followUp(reply);
   const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
   // Whatever its class: a reply that was not understood, or proves nothing, leaves the send in doubt.
   const sent: LegState =
     reply.kind === 'UNKNOWN' && !executedNothing(reply)
       ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
-      : { ...(reply.kind === 'NOT_SENT' ? state : leftUnder(context, state)), tries: state.tries + 1 };
+      : { ...state, sent: state.sent || reply.kind !== 'NOT_SENT', tries: state.tries + 1 };
   switch (follow.trade) {
     case 'adopt': {
       if (reply.kind !== 'DONE') break;
@@ -265,16 +267,11 @@ function* afterTrade(
         tradeDifference(leg, reply.value) === null &&
         isQuotedAmount(leg, quote, reply.value)
       ) {
-        return traded(sent, reply.value);
+        return traded(context, leg, ready.said, sent, reply.value);
       }
       // A success that is not our trade proves nothing: look, and until then it is in doubt.
-      return yield* lookThen(
-        context,
-        leg,
-        unknownTrade(context, state, quote, 'the answer was not about our trade'),
-        problem,
-        10_000,
-      );
+      const unknown = unknownTrade(context, state, quote, 'the answer was not about our trade');
+      return yield* lookThen(item, unknown, problem, 10_000);
     }
     case 'same key again':
       return wait(sent, serviceWait(problem, waitMs(reply, state.tries)));
@@ -284,31 +281,31 @@ function* afterTrade(
       if (id !== null) {
         const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
         if (fetched.kind === 'DONE' && fetched.value.quoteId === quote.id) {
-          const seen = conclude(leg, sent, judge(leg, fetched.value));
+          const seen = conclude(subject, ready.said, sent, judge(leg, fetched.value));
           if (seen !== null) return seen;
         }
       }
       const after: LegState = follow.trade === 'look, then same key again' ? sent : { ...sent, quote: null };
       const afterMs = Math.max(settleTimeMs(reply), backoffMs(state.tries));
-      return yield* lookThen(context, leg, after, problem, afterMs);
+      return yield* lookThen(item, after, problem, afterMs);
     }
     case 'look, then new quote':
-      return yield* deadQuote(context, leg, sent);
+      return yield* deadQuote(item, sent, null);
     case 'look, then doubt':
-      return yield* lookThen(context, leg, { ...sent, spent: problem }, problem, 1_000);
+      return yield* lookThen(item, { ...sent, spent: problem }, problem, 1_000);
     case 'shortfall rule': {
       const dead: LegState = { ...sent, quote: null };
-      if (context.plan.shortfall === 'skip') return yield* endUnsent(context, leg, dead, problem);
+      if (context.plan.shortfall === 'skip') return yield* endRefused(item, dead, problem);
       // What a leg needs is known before its quote only when the sold side is planned.
-      const isShown = problem.code === 'TRADE_INSUFFICIENT_BALANCE' && leg.amount?.side === 'sell';
+      const isShown = isShownByBalances(problem.code) && leg.amount?.side === 'sell';
       const afterMs = isShown ? MONEY_POLL_MS : BLIND_RETRY_MS;
       return wait({ ...dead, shortOf: problem, held: true }, { afterMs, hold: 'money', problem });
     }
     case 'look, then end': {
       const dead: LegState = { ...sent, quote: null };
-      if (problem.code.startsWith('VALIDATION_') && !context.othersAccepted)
+      if (isMalformed(problem.code) && !context.othersAccepted)
         return wait({ ...dead, held: true }, bugOfOurs(problem, state.tries));
-      return yield* endUnsent(context, leg, dead, problem);
+      return yield* endRefused(item, dead, problem);
     }
     case 'hold':
       return wait({ ...sent, held: true }, configurationWait(problem, state.tries));
@@ -321,29 +318,46 @@ function unknownTrade(context: Context, state: LegState, quote: QuoteInHand, why
   return unknownSend(context, state, why, quote.usableUntilMs + QUOTE_OUTLIVES_MS);
 }
 
-/** A quote that cannot be traded: one look, then what is in doubt, then a person or a new quote. */
-function* deadQuote(context: Context, leg: Leg, state: LegState): Steps<LegStep> {
-  const seen = conclude(leg, state, yield* lookForLeg(context, leg, state));
+/** A quote that cannot be traded: one lookup, then what is in doubt, then a person or a new quote. */
+function* deadQuote(item: Item, state: LegState, looked: Looked<Trade> | null): Steps<LegStep> {
+  const { subject, ready } = item;
+  const { look, atMs } = looked ?? (yield* lookUp(subject, ready.said, state));
+  const seen = conclude(subject, ready.said, state, look);
   if (seen !== null) return seen;
-  if (state.doubt !== null) return yield* stayInDoubt(context, leg, state);
+  if (state.doubt !== null) return yield* stayInDoubt(item, state, { look, atMs });
   const dead: LegState = { ...state, quote: null };
   return dead.spent === null ? { kind: 'requote', state: dead } : waitForPerson(dead, dead.spent);
 }
 
-/** A look that has just found nothing, in doubt: over by time, or wait for the next look. */
-function* stayInDoubt(context: Context, leg: Leg, state: LegState): Steps<LegStep> {
+/** A leg in doubt: over by time when a lookup finds nothing, or wait for the next lookup. */
+function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null): Steps<LegStep> {
+  const { context, leg, subject, ready } = item;
+  const { look, atMs } = looked ?? (yield* lookUp(subject, ready.said, state));
+  const seen = conclude(subject, ready.said, state, look);
+  if (seen !== null) return seen;
   // By a wrong clock no time has passed.
   const skewed = yield* checkClock(context);
-  if (skewed !== null) return wait(triedAgain(state), configurationWait(skewed, state.tries));
-  const settled = settleByTime(context, state, context.facts.settleDoubtMs.trade);
+  if (skewed !== null) return waitLonger(state, configurationWait({ ...skewed, item: leg.id }, state.tries));
+  const settled = settleByTime(state, atMs, subject.settleDoubtMs);
   if (!settled.over)
-    return wait(settled.state, { afterMs: settled.nextLookMs, hold: 'doubt', problem: inDoubt(leg, state) });
+    return waits(
+      settled.state,
+      'doubt',
+      Math.min(settled.nextLookupMs, DOUBT_POLL_MS),
+      inDoubt(subject, state, null),
+    );
   const { quote, probed, spent, verdict } = state;
-  if (quote !== null && !probed && spent === null && verdict === null)
-    return yield* probe(context, leg, state, quote);
+  if (
+    quote !== null &&
+    !probed &&
+    spent === null &&
+    verdict === null &&
+    !(ready.otherKeys && isOthersDoubt(context, state))
+  )
+    return yield* probe(item, state, quote);
   const over: LegState = { ...settled.state, quote: null };
   if (over.spent !== null) return waitForPerson(over, over.spent);
-  if (over.verdict !== null) return yield* endAfterLook(context, leg, over, over.verdict);
+  if (over.verdict !== null) return yield* end(item, over, over.verdict);
   return { kind: 'requote', state: over };
 }
 
@@ -351,41 +365,39 @@ function* stayInDoubt(context: Context, leg: Leg, state: LegState): Steps<LegSte
  * The last question before doubt ends by time: the same key, quote and bytes once more. A dead, single-use quote cannot
  * trade anew; but a first send that is still in work says so, and one that came through answers with its success.
  */
-function* probe(context: Context, leg: Leg, state: LegState, quote: QuoteInHand): Steps<LegStep> {
+function* probe(item: Item, state: LegState, quote: QuoteInHand): Steps<LegStep> {
+  const { leg, subject, ready } = item;
+  const stopped = yield* mayStillLeave(subject, ready, state);
+  if (stopped !== null) return stopped;
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
   const refused = reply.kind === 'REFUSED' && !PAUSES.includes(classOfReply(reply));
-  return yield* afterTrade(context, leg, { ...state, probed: refused }, quote, reply);
+  return yield* afterTrade(item, { ...state, probed: refused }, quote, reply);
 }
 
 /** Refusals that may have been given before the service looked at the trade at all. */
 const PAUSES: readonly ReplyClass[] = ['pause the policy', 'pause everything'];
 
-/** An end that nothing sent may stand against: in doubt it waits as a verdict, else one look more. */
-function* endUnsent(context: Context, leg: Leg, state: LegState, problem: Problem): Steps<LegStep> {
-  // What the service called ours is for a person to decide, also when nobody wants it any more.
-  if (state.doubt === null)
-    return state.spent === null
-      ? yield* endAfterLook(context, leg, state, problem)
-      : waitForPerson(state, state.spent);
-  return yield* stayInDoubt(context, leg, { ...state, verdict: problem });
+/** A refusal that ends the leg: in doubt it waits as a verdict. */
+function* endRefused(item: Item, state: LegState, problem: Problem): Steps<LegStep> {
+  return state.doubt === null || state.spent !== null
+    ? yield* end(item, state, problem)
+    : yield* stayInDoubt(item, { ...state, verdict: problem }, null);
 }
 
-/** An end needs one look more (step 6). */
-function* endAfterLook(context: Context, leg: Leg, state: LegState, problem: Problem): Steps<LegStep> {
-  const look = yield* lookForLeg(context, leg, state);
-  return conclude(leg, { ...state, verdict: problem }, look) ?? { kind: 'not traded', state, problem };
+/** An end needs one lookup more (step 6). */
+function end({ subject, ready }: Item, state: LegState, problem: Problem): Steps<LegStep> {
+  return endUnsent(subject, ready.said, { ...state, verdict: problem }, problem);
 }
 
-/** Looks after an unknown send; nothing found: wait, and the next call sends the same again while the quote lives. */
+/** Looks up after an unknown send; nothing found: wait, and the next call sends the same again while the quote lives. */
 function* lookThen(
-  context: Context,
-  leg: Leg,
+  { subject, ready }: Item,
   state: LegState,
   problem: Problem,
   afterMs: number,
 ): Steps<LegStep> {
-  const look = yield* lookForLeg(context, leg, state);
-  return conclude(leg, state, look) ?? wait(state, { afterMs, hold: 'doubt', problem });
+  const { look } = yield* lookUp(subject, ready.said, state);
+  return conclude(subject, ready.said, state, look) ?? wait(state, { afterMs, hold: 'doubt', problem });
 }
 
 function* lookForLeg(context: Context, leg: Leg, state: LegState): Steps<Look<Trade>> {
@@ -396,28 +408,6 @@ function* lookForLeg(context: Context, leg: Leg, state: LegState): Steps<Look<Tr
     wanted: (trade) => isTradeOf(leg, quoteId, trade),
   });
   return lookForTrade(leg, quoteId, sweep);
-}
-
-/** What a look settles; null when it found the leg absent. */
-function conclude(leg: Leg, state: LegState, look: Look<Trade>): LegStep | null {
-  switch (look.kind) {
-    case 'found':
-      return traded(state, look.record);
-    case 'differs':
-      return waitForPerson(state, {
-        code: 'RECORD_DIFFERS',
-        item: leg.id,
-        message: `Trade ${look.record.id} carries ${leg.reference}, but ${look.difference}.`,
-        fix: 'A person compares the record with the plan; nothing is sent for this leg.',
-      });
-    case 'unproven': {
-      const problem = unreadable(leg.id, look.reason);
-      const pause = serviceWait(problem, backoffMs(state.tries));
-      return wait(triedAgain(state), state.doubt === null ? pause : { ...pause, hold: 'doubt' });
-    }
-    case 'absent':
-      return null;
-  }
 }
 
 function judge(leg: Leg, trade: Trade): Look<Trade> {
@@ -439,18 +429,27 @@ function isOwnEcho(leg: Leg, trade: Trade): boolean {
   return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
 }
 
-function traded(state: LegState, trade: Trade): LegStep {
+function traded(
+  _context: Context,
+  _leg: Leg,
+  _said: InstructionsAbout,
+  state: LegState,
+  trade: Trade,
+): LegStep {
   const bySell = trade.sellAmount !== null;
   const sellAmount = bySell ? trade.sellAmount : trade.executedAmount;
   const buyAmount = bySell ? trade.executedAmount : (trade.buyAmount ?? trade.executedAmount);
+  const record = { tradeId: trade.id, quoteId: trade.quoteId, sellAmount, buyAmount, status: trade.status };
   return {
     kind: 'traded',
-    state: { ...withoutDoubt(state), quote: null, shortOf: null, verdict: null },
-    traded: { tradeId: trade.id, quoteId: trade.quoteId, sellAmount, buyAmount, status: trade.status },
+    state: { ...withoutDoubt(state), quote: null, shortOf: null, verdict: null, traded: record },
+    traded: record,
+    worse: null,
   };
 }
 
-function* refusedQuote(context: Context, leg: Leg, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
+function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
+  const { context, leg } = item;
   const follow = followUp(reply);
   const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
   const tried = triedAgain(state);
@@ -459,16 +458,16 @@ function* refusedQuote(context: Context, leg: Leg, state: LegState, reply: Reply
     case 'ask again':
       return wait(tried, serviceWait(problem, waitMs(reply, state.tries)));
     case 'shortfall rule': {
-      if (context.plan.shortfall === 'skip') return yield* endAfterLook(context, leg, tried, problem);
+      if (context.plan.shortfall === 'skip') return yield* end(item, tried, problem);
       return wait(
         { ...tried, shortOf: problem, held: true },
         { afterMs: BLIND_RETRY_MS, hold: 'money', problem },
       );
     }
     case 'end the leg':
-      if (problem.code.startsWith('VALIDATION_') && !context.othersAccepted)
+      if (isMalformed(problem.code) && !context.othersAccepted)
         return wait({ ...tried, held: true }, bugOfOurs(problem, state.tries));
-      return yield* endAfterLook(context, leg, tried, problem);
+      return yield* end(item, tried, problem);
     case 'hold':
       return wait({ ...tried, held: true }, configurationWait(problem, state.tries));
   }
@@ -601,39 +600,12 @@ function forgottenAmount(leg: Leg): Problem {
   };
 }
 
-function cancelledLeg(leg: Leg): Problem {
-  return {
-    code: 'CANCELLED',
-    item: leg.id,
-    message: 'The run was cancelled before this leg was traded.',
-    fix: 'Start the run with --go-on to trade it after all.',
-  };
-}
-
-function decidedAgainst(leg: Leg, decision: Extract<Decision, { kind: 'not executed' }>): Problem {
-  return {
-    code: 'DECIDED_NOT_EXECUTED',
-    item: leg.id,
-    message: `${decision.by} decided that leg "${leg.id}" was not traded: ${decision.why}`,
-    fix: 'Trade it in a new run, if it is still wanted.',
-  };
-}
-
-function fencePassed(context: Context, leg: Leg): Problem {
+function windowPassed(context: Context, leg: Leg): Problem {
   return {
     code: 'FENCE_PASSED',
     item: leg.id,
     message: `The business date ${context.plan.date} is over in ${context.plan.zone}: yesterday's reasons do not trade today.`,
     fix: 'Start a new run with today’s date.',
-  };
-}
-
-function inDoubt(leg: Leg, state: LegState): Problem {
-  return {
-    code: 'IN_DOUBT',
-    item: leg.id,
-    message: `Whether leg "${leg.id}" was traded is not known yet (${state.doubt?.why ?? 'unknown'}); no new quote before that.`,
-    fix: 'Nothing to do: it looks again by itself and goes on when the service’s records have settled it.',
   };
 }
 
@@ -648,7 +620,7 @@ function bugOfOurs(problem: Problem, tries: number): Wait {
 }
 
 function waitForPerson(state: LegState, problem: Problem): LegStep {
-  return wait(state, { afterMs: SLOW_LOOK_MS, hold: 'person' satisfies Hold, problem });
+  return waits(state, 'person', SLOW_LOOKUP_MS, problem);
 }
 
 function wait(state: LegState, pause: Wait): LegStep {

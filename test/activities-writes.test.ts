@@ -22,17 +22,19 @@ import {
 import { LEG, NOW, NO_ANSWER, PAYMENT, TRADE, WITHDRAWAL, context, done, failed } from './support/scripts.ts';
 import { kept } from './support/instructions.ts';
 
-const HEAD = { plan: context().plan, originalRunId: 'run-1', runStartedAtMs: NOW - 2_000 };
+const HEAD = { plan: context().plan, originalRunId: 'run-1' };
 const QUOTED: LegState = {
   ...NEW_LEG,
   knownIn: 'run-1',
+  knownAtMs: NOW,
   quote: { id: 'qte_1', sellAmount: '1000.00', buyAmount: '17250.00', usableUntilMs: NOW + 30_000 },
 };
 const LEG_CALL: LegCall = { ...HEAD, leg: LEG, state: QUOTED, othersAccepted: false };
 const SECOND = { ...PAYMENT, id: 'second', reference: 'p.2026-11-21.second', account: 'wac_Second' };
+const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
 const callOf = (...payments: readonly (typeof PAYMENT)[]): PaymentsCall => ({
   ...HEAD,
-  items: payments.map((payment) => ({ payment, amount: '17250.00', state: NEW_PAYMENT, unwanted: null })),
+  items: payments.map((payment) => ({ payment, wanted: WANTED, state: NEW_PAYMENT })),
   acceptedIds: [],
 });
 
@@ -207,9 +209,8 @@ test('the payments of one call share one read of the balances and of what people
   assert.equal(reads, 1);
   const again = first.items.map(({ id, step }) => ({
     payment: payments.find((payment) => payment.id === id) ?? PAYMENT,
-    amount: '17250.00',
+    wanted: WANTED,
     state: step.state,
-    unwanted: null,
   }));
   const before = sent('balances').length;
   await inActivity({}, () => createWithdrawals(deps)({ ...held, items: again }));

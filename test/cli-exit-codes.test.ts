@@ -177,7 +177,7 @@ for (const { name, report, holds, ending } of CASES) {
 
 test('each code that the domain, the workflows and the activities make has a meaning', () => {
   const unknown = ['domain', 'workflows', 'activities'].flatMap((folder) =>
-    readdirSync(new URL(`../${folder}`, import.meta.url))
+    readdirSync(new URL(`../${folder}`, import.meta.url), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .flatMap((name) => {
         const text = readFileSync(new URL(`../${folder}/${name}`, import.meta.url), 'utf8');

@@ -37,6 +37,7 @@ const IDENTITY: PaymentIdentity = {
   ownIds: [],
   otherIds: ['wtd_other'],
   fromGeneration: 1,
+  closedIds: [],
   failedWords: ['FAILED', 'RETURNED'],
 };
 const A_LEG: Subject = {

@@ -46,7 +46,9 @@ test('the reference rates that are shown load without a mistake', () => {
 
 test('every code of ours has a row with its exit code', () => {
   const sources = ['domain', 'workflows', 'activities', 'cli'].flatMap((folder) =>
-    readdirSync(join(ROOT, folder)).map((file) => readFileSync(join(ROOT, folder, file), 'utf8')),
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => readFileSync(join(ROOT, folder, file), 'utf8')),
   );
   const used = new Set(sources.flatMap((text) => text.match(/(?<=\bcode: ')[A-Z_]+(?=')/g) ?? []));
   const ours = [...used].filter((code) => isKnownCode(code) && !Object.hasOwn(DECISIONS, code));

@@ -38,6 +38,7 @@ const PAYMENT: PaymentIdentity = {
   ownIds: [],
   otherIds: [],
   fromGeneration: 1,
+  closedIds: [],
   failedWords: ['FAILED'],
 };
 

@@ -25,6 +25,7 @@ import {
 import { kept } from './support/instructions.ts';
 
 const AMOUNT = '17250.00';
+const WANTED = { amount: AMOUNT, ahead: '0', unwanted: null } as const;
 
 test('waits for the right credentials or the right clock grow longer and longer', () => {
   const foreign = context({
@@ -34,7 +35,7 @@ test('waits for the right credentials or the right clock grow longer and longer'
   for (const ctx of [foreign, skewed]) {
     let state = NEW_PAYMENT;
     const waits = [1, 2, 3, 4].map(() => {
-      const { result } = play(createWithdrawalSteps(ctx, PAYMENT, AMOUNT, state));
+      const { result } = play(createWithdrawalSteps(ctx, PAYMENT, WANTED, state));
       assert.ok(result.kind === 'wait' && result.wait.hold === 'configuration');
       state = result.state;
       return result.wait.afterMs;
@@ -54,7 +55,10 @@ test('a leg that waits for money which no read can show is tried again every qua
     ['buy', 900_000],
   ] as const) {
     const leg = { ...LEG, amount: { side, value: side === 'sell' ? '1000' : '17250', fixed: true } };
-    const { result } = play(executeTradeSteps(ctx, leg, { ...NEW_LEG, knownIn: 'run-1', quote }), script);
+    const { result } = play(
+      executeTradeSteps(ctx, leg, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quote }),
+      script,
+    );
     assert.ok(result.kind === 'wait' && result.wait.hold === 'money');
     assert.equal(result.wait.afterMs, afterMs);
   }
@@ -65,11 +69,12 @@ test('a person’s decision stands before the first send too: the payment may ha
   const byHand = { ...WITHDRAWAL, tag: null };
   const decisions = [
     [{ kind: 'executed', recordId: WITHDRAWAL.id, ...said }, 'accepted'],
-    [{ kind: 'not executed', why: 'seen', ...said }, 'not paid'],
+    // Not executed counts after two minutes and a quarter.
+    [{ kind: 'not executed', why: 'seen', ...said }, 'wait'],
   ] as const;
   for (const [word, kind] of decisions) {
     const script = { 'read instructions': [kept(word)], 'fetch withdrawal': [done(byHand)] };
-    const { result, effects } = play(createWithdrawalSteps(context(), PAYMENT, AMOUNT, NEW_PAYMENT), script);
+    const { result, effects } = play(createWithdrawalSteps(context(), PAYMENT, WANTED, NEW_PAYMENT), script);
     assert.equal(result.kind, kind);
     assert.ok(!kindsOf(effects).includes('send withdrawal'));
   }
@@ -80,7 +85,7 @@ test('an untagged record that could be the payment needs a person: no look will 
     'send withdrawal': [failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED')],
     'sweep withdrawals': [seen({ ...WITHDRAWAL, tag: null })],
   };
-  const { result } = play(createWithdrawalSteps(context(), PAYMENT, AMOUNT, NEW_PAYMENT), script);
+  const { result } = play(createWithdrawalSteps(context(), PAYMENT, WANTED, NEW_PAYMENT), script);
   assert.ok(result.kind === 'wait' && result.wait.hold === 'person');
   assert.equal(result.wait.problem.code, 'RECORD_COULD_BE_IT');
 });
@@ -88,7 +93,10 @@ test('an untagged record that could be the payment needs a person: no look will 
 test('a trade in doubt is in doubt as long as its quote lives, however early its token ends', () => {
   const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW + 59_000 };
   const script = { 'send trade': [NO_ANSWER] };
-  const { result } = play(executeTradeSteps(context(), LEG, { ...NEW_LEG, knownIn: 'run-1', quote }), script);
+  const { result } = play(
+    executeTradeSteps(context(), LEG, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quote }),
+    script,
+  );
   assert.ok(result.state.doubt !== null && result.state.doubt.lastSendMs >= NOW + 59_000);
 });
 
@@ -96,7 +104,7 @@ test('nothing more is sent once a reply has told that the clocks are apart', () 
   let skew = 0;
   const ctx = context({ skewMs: () => skew });
   const asked: string[] = [];
-  const steps = createWithdrawalSteps(ctx, PAYMENT, AMOUNT, NEW_PAYMENT);
+  const steps = createWithdrawalSteps(ctx, PAYMENT, WANTED, NEW_PAYMENT);
   let next = steps.next();
   while (next.done !== true) {
     asked.push(next.value.kind);
@@ -115,7 +123,7 @@ test('nothing more is sent once a reply has told that the clocks are apart', () 
 });
 
 /** Doubt whose time is over by the clock of `context`, after one look that found nothing. */
-const OVERDUE = { lastSendMs: NOW - 2 * 86_400_000, absentAtMs: NOW - 60_000, why: 'no answer' };
+const OVERDUE = { lastSendMs: NOW - 2 * 86_400_000, absentAtMs: NOW - 60_000, under: null, why: 'no answer' };
 
 test('by a clock that is wrong no doubt is ever over', () => {
   const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW - 600_000 };
@@ -134,8 +142,8 @@ test('by a clock that is wrong no doubt is ever over', () => {
       assert.ok(!waits || !kindsOf(effects).includes('send trade'));
     }
     const cancelled = { 'read instructions': [kept({ kind: 'cancel', atMs: NOW })] };
-    const payment = { ...NEW_PAYMENT, ...known, openedIn: 'run-1' };
-    const { result } = play(createWithdrawalSteps(ctx, PAYMENT, AMOUNT, payment), cancelled);
+    const payment = { ...NEW_PAYMENT, ...known, walkedIn: 'run-1' };
+    const { result } = play(createWithdrawalSteps(ctx, PAYMENT, WANTED, payment), cancelled);
     assert.equal(result.kind, waits ? 'wait' : 'not paid');
   }
 });
@@ -150,7 +158,7 @@ test('a look that a wrong clock dated in the future does not hold up the end of 
 test('a quote that another Temporal run was told of is dead, however long it lives: a later one may have been traded', () => {
   const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW + 59_000 };
   const reset = context({ attempt: { runId: 'run-2' } });
-  const first = play(executeTradeSteps(reset, LEG, { ...NEW_LEG, knownIn: 'run-1', quote }));
+  const first = play(executeTradeSteps(reset, LEG, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quote }));
   const state = first.result.kind === 'wait' ? first.result.state : NEW_LEG;
   const second = play(executeTradeSteps(reset, LEG, state));
   for (const { result, effects } of [first, second]) {
@@ -205,11 +213,15 @@ test('what a person has said of a payment judges no record that is newer than th
   const bookedAtMs = Date.parse(untagged.createdAt);
   // A reset has forgotten the send that came after the word.
   const ctx = context({ attempt: { runId: 'run-2' }, nowMs: () => bookedAtMs + 60_000 });
-  const stepOf = (atMs: number, ...records: readonly Withdrawal[]) =>
-    play(createWithdrawalSteps(ctx, PAYMENT, '17250.00', NEW_PAYMENT), {
-      'read instructions': [kept(said(atMs))],
+  const stepOf = (atMs: number, ...records: readonly Withdrawal[]) => {
+    const decision = kept(said(atMs));
+    const heard = { id: decision.instructions[0]?.id ?? '', sinceMs: NOW - 600_000 };
+    const state = { ...NEW_PAYMENT, knownIn: 'run-2', heard };
+    return play(createWithdrawalSteps(ctx, PAYMENT, WANTED, state), {
+      'read instructions': [decision],
       'sweep withdrawals': [seen(...records)],
     }).result;
+  };
   const before = stepOf(bookedAtMs - 1, untagged);
   assert.ok(before.kind === 'wait' && before.wait.problem.code === 'RECORD_COULD_BE_IT');
   // Nor is an older one in front of it any excuse.

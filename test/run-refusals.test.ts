@@ -6,7 +6,9 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Report } from '../domain/report.ts';
 import type { FaultEffect, SandboxFault } from '../sandbox/server.ts';
+import { recordInstruction } from '../operations/instructions.ts';
 import { uniqueName } from './support/dev-server.ts';
+import { said } from './support/instructions.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './support/policies.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Logged, type Run } from './support/stage.ts';
 
@@ -457,8 +459,16 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
       });
     }
 
-    test('a refusal of a payment that the service keeps is passed by the next generation', async () => {
-      const run = await startWith([withdrawal({ kind: 'error', code: 'WITHDRAWAL_DISABLED_FOR_ACCOUNT' })]);
+    test('a refusal of a payment that the service keeps is passed by the next generation once a person says that its cause is gone', async () => {
+      const code = 'WITHDRAWAL_DISABLED_FOR_ACCOUNT';
+      const run = await startWith([withdrawal({ kind: 'error', code })]);
+      await run.heldBy(code);
+      const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+      await recordInstruction(
+        { client: stage.temporal.client, taskQueue, mode: 'SANDBOX', run: run.name },
+        said({ kind: 'go-on', item: 'supplier' }),
+      );
+      await run.wake();
       const report = await run.report();
       assertDoneOnce(run, report);
       assert.match(report.payments[0]?.reference ?? '', /\.supplier~2$/);

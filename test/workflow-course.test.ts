@@ -40,7 +40,10 @@ const TRADED = {
 function ports(more: Partial<Ports>): Ports {
   return {
     readPlan: async () => ({ kind: 'plan', plan: PLAN }),
-    requestQuote: async () => ({ step: { kind: 'traded', state: NEW_LEG, traded: TRADED }, evidence: [] }),
+    requestQuote: async () => ({
+      step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null },
+      evidence: [],
+    }),
     executeTrade: () => Promise.reject(new Error('There is no quote to trade.')),
     createWithdrawals: async ({ items }) => ({
       items: items.map(({ payment: { id } }) => ({
@@ -70,7 +73,6 @@ function ports(more: Partial<Ports>): Ports {
     runId: 'run-1',
     keepsCancelAtOnce: () => true,
     originalRunId: 'run-1',
-    runStartedAtMs: NOW,
     show: () => {},
     ...more,
   };
@@ -104,7 +106,9 @@ async function unwantedOf(plan: Plan): Promise<readonly (readonly [id: string, c
     }),
   });
   const createWithdrawals: Ports['createWithdrawals'] = (call) => {
-    asked.push(...call.items.map(({ payment, unwanted }) => [payment.id, unwanted?.code ?? null] as const));
+    asked.push(
+      ...call.items.map(({ payment, wanted }) => [payment.id, wanted.unwanted?.code ?? null] as const),
+    );
     return world.createWithdrawals(call);
   };
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
@@ -164,7 +168,7 @@ test('payments are followed together once all are sent, and one that is accepted
           : {
               kind: 'accepted',
               state: NEW_PAYMENT,
-              accepted: { withdrawalId: `wtd_${id}`, reference, status: 'PENDING' },
+              accepted: { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250.00' },
             },
       };
     }),
@@ -217,7 +221,7 @@ test('a run that only follows what was accepted leaves a history that has grown 
         step: {
           kind: 'accepted',
           state: NEW_PAYMENT,
-          accepted: { withdrawalId: 'wtd_1', reference, status: 'PENDING' },
+          accepted: { withdrawalId: 'wtd_1', reference, status: 'PENDING', amount: '17250.00' },
         },
       })),
       evidence: [],
@@ -249,7 +253,7 @@ test('a cancel by Temporal’s own button is kept as an instruction, once, befor
     recordInstruction: async ({ instruction }) => void kept.push(instruction.kind),
     requestQuote: async () => {
       kept.push('quote');
-      return { step: { kind: 'traded', state: NEW_LEG, traded: TRADED }, evidence: [] };
+      return { step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null }, evidence: [] };
     },
   });
   const course = new Course(INPUT, state, world);
@@ -263,7 +267,7 @@ test('a run that was reset hands on as its own only what it has learned since: t
   const knownTo = (runId: string) => {
     const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
     adoptPlan(before, PLAN);
-    for (const record of before.legs) record.state = { ...NEW_LEG, knownIn: runId, knownSinceMs: NOW };
+    for (const record of before.legs) record.state = { ...NEW_LEG, knownIn: runId };
     for (const record of before.payments) record.state = { ...NEW_PAYMENT, knownIn: runId };
     const carried = new Course(INPUT, before, ports({ originalRunId: 'run-1', runId: 'run-2' })).handOn();
     const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
@@ -332,7 +336,7 @@ function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> =
         step: {
           kind: 'accepted',
           state: NEW_PAYMENT,
-          accepted: { withdrawalId: 'wtd_1', reference, status: 'ODD' },
+          accepted: { withdrawalId: 'wtd_1', reference, status: 'ODD', amount: '17250.00' },
         },
       })),
       evidence: [],

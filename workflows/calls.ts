@@ -11,7 +11,7 @@ import type { ServiceFacts } from '../domain/service-facts.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
 import type { LegState, LegStep } from '../domain/trade-steps.ts';
 import type { Instruction } from '../domain/instructions.ts';
-import type { PaymentState, PaymentStep } from '../domain/withdrawal-steps.ts';
+import type { PaymentState, PaymentStep, Wanted } from '../domain/withdrawal-steps.ts';
 import type { ObserveInput, PlanInput, PlanState } from './names.ts';
 
 /** The plan without its items, as every call needs it. */
@@ -26,7 +26,6 @@ export function headOf(plan: Plan): PlanHead {
 export type Call = {
   readonly plan: PlanHead;
   readonly originalRunId: string;
-  readonly runStartedAtMs: number;
 };
 
 export type LegCall = Call & {
@@ -39,10 +38,8 @@ export type LegAnswer = { readonly step: LegStep; readonly evidence: readonly Ev
 export type PaymentsCall = Call & {
   readonly items: readonly {
     readonly payment: Payment;
-    readonly amount: string;
+    readonly wanted: Wanted;
     readonly state: PaymentState;
-    /** Why the run does not want it any more; null when it does. */
-    readonly unwanted: Problem | null;
   }[];
   /** Ids that the service gave us for the run's other payments. */
   readonly acceptedIds: readonly string[];

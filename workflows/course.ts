@@ -6,7 +6,7 @@
  */
 import { keepsGuard } from '../domain/guard.ts';
 import { brokenPaymentLimit } from '../domain/limits.ts';
-import { round } from '../domain/money.ts';
+import { round, sum } from '../domain/money.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Money } from '../domain/policy.ts';
 import { runName } from '../domain/references.ts';
@@ -24,7 +24,7 @@ import {
 } from '../domain/report.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
 import type { Traded } from '../domain/trade-steps.ts';
-import type { PaymentStep } from '../domain/withdrawal-steps.ts';
+import type { PaymentStep, Wanted } from '../domain/withdrawal-steps.ts';
 import {
   headOf,
   type Activities,
@@ -57,10 +57,9 @@ export type Ports = Pick<
   historyIsLong(): boolean;
   /** False in histories from before a cancel was kept as a word at once: they kept it before the next step. */
   keepsCancelAtOnce(): boolean;
-  /** Id, `originalExecutionRunId` (another one after a reset) and start of the Temporal run. */
+  /** Id and `originalExecutionRunId` (another one after a reset) of the Temporal run. */
   readonly runId: string;
   readonly originalRunId: string;
-  readonly runStartedAtMs: number;
   /** Called whenever the state has changed: shows it to people. */
   show(): void;
 };
@@ -305,12 +304,7 @@ export class Course {
         message: `Leg "${leg.leg.id}" brought no ${record.payment.currency}: ${leg.problem?.message ?? leg.outcome}`,
         fix: leg.problem?.fix ?? 'See the leg.',
       };
-      if (record.amount !== null) this.#unwanted.set(record, problem);
-      else {
-        // Proceeds that never came have no amount, so that nothing can have been sent of them.
-        record.outcome = 'NOT_PAID';
-        record.problem = problem;
-      }
+      this.#unwanted.set(record, problem);
     }
   }
 
@@ -361,9 +355,8 @@ export class Course {
         ...this.call(plan),
         items: due.map((record) => ({
           payment: record.payment,
-          amount: record.amount ?? '0',
+          wanted: this.wanted(record),
           state: record.state,
-          unwanted: this.#unwanted.get(record) ?? null,
         })),
         acceptedIds: this.state.payments.flatMap((record) => record.accepted?.withdrawalId ?? []),
       });
@@ -378,6 +371,21 @@ export class Course {
     }
   }
 
+  /** What the run wants of a payment now; money goes to the payments before it in the plan first. */
+  wanted(record: PaymentRecord): Wanted {
+    const before = this.state.payments.slice(0, this.state.payments.indexOf(record));
+    const ahead = before.flatMap((other) =>
+      isOpen(other) &&
+      other.accepted === null &&
+      other.amount !== null &&
+      other.payment.currency === record.payment.currency &&
+      !this.#unwanted.has(other)
+        ? [other.amount]
+        : [],
+    );
+    return { amount: record.amount, ahead: sum(ahead), unwanted: this.#unwanted.get(record) ?? null };
+  }
+
   takeStep(record: PaymentRecord, step: PaymentStep, leftMs: Map<PaymentRecord, number>): void {
     record.state = step.state;
     record.waiting = null;
@@ -386,6 +394,7 @@ export class Course {
         record.outcome = 'PENDING';
         record.accepted = step.accepted;
         record.acceptedAtMs = this.ports.nowMs();
+        record.amount ??= step.accepted.amount;
         record.status = step.accepted.status;
         this.wake();
         break;
@@ -523,8 +532,7 @@ export class Course {
   }
 
   call(plan: Plan): Call {
-    const { originalRunId, runStartedAtMs } = this.ports;
-    return { plan: headOf(plan), originalRunId, runStartedAtMs };
+    return { plan: headOf(plan), originalRunId: this.ports.originalRunId };
   }
 
   othersAccepted(): boolean {

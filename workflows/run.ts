@@ -82,7 +82,6 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
     runId: info.runId,
     keepsCancelAtOnce: () => patched('keep-cancel-at-once'),
     originalRunId: info.originalExecutionRunId,
-    runStartedAtMs: info.runStartTime.getTime(),
     // One search attribute, only when it changes, and the current details.
     show: () => {
       const status = attributeOf(state);

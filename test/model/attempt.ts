@@ -80,11 +80,19 @@ export class Attempt {
   /** The items of a slice, side by side. */
   #payments(call: PaymentsCall): readonly Item[] {
     const context = this.#context(call, call.acceptedIds.length > 0, call.acceptedIds);
-    return call.items.map(({ payment, amount, state, unwanted }) => ({
-      id: payment.id,
-      steps: createWithdrawalSteps(context, payment, amount, state, unwanted),
-      step: null,
-    }));
+    const takenBy = new Map<string, string>();
+    return call.items.map(({ payment, wanted, state }) => {
+      const take = (recordId: string): boolean => {
+        const owner = takenBy.get(recordId) ?? payment.id;
+        takenBy.set(recordId, owner);
+        return owner === payment.id;
+      };
+      return {
+        id: payment.id,
+        steps: createWithdrawalSteps({ ...context, take }, payment, wanted, state),
+        step: null,
+      };
+    });
   }
 
   #context(call: Call, othersAccepted: boolean, otherWithdrawalIds: readonly string[]): Context {
@@ -96,7 +104,6 @@ export class Attempt {
         runId: this.activity.execution.runId,
         number: this.number,
         startedAtMs: world.wallMs(),
-        runStartedAtMs: call.runStartedAtMs,
         sendWithinMs: WRITE_LIMITS.sendWithinMs,
       },
       facts: world.facts,
@@ -104,6 +111,7 @@ export class Attempt {
       reader: world.credentials,
       othersAccepted,
       otherWithdrawalIds,
+      take: () => true,
       nowMs: () => world.wallMs(),
       skewMs: () => world.toldSkewMs,
     };

@@ -220,7 +220,6 @@ export class Execution {
       runId: this.runId,
       keepsCancelAtOnce: () => true,
       originalRunId: this.originalRunId,
-      runStartedAtMs: this.startedAtMs,
       show: () => {},
     };
   }

@@ -1,0 +1,473 @@
+/**
+ * The six steps before every write, once for trades and withdrawals alike and always in this order (design: "Before
+ * every write"). What differs (what a lookup finds, until when it may leave, which end an item has) is given to them as a
+ * `Subject`. Steps 1 to 4 are `beforeWrite`; what is asked once more in the moment of step 5 is `mayStillLeave`; what
+ * follows from a reply (step 6) is in `trade-steps.ts` and `withdrawal-steps.ts`.
+ */
+import { backoffMs } from '../decisions.ts';
+import { instructionsAbout, type InstructionsAbout, type Kept, type RecordedOf } from '../instructions.ts';
+import type { Look } from '../looks.ts';
+import type { Trade, Withdrawal } from '../records.ts';
+import {
+  SLOW_LOOKUP_MS,
+  ask,
+  checkClock,
+  configurationWait,
+  foreignCredentials,
+  serviceWait,
+  unreadable,
+  type Context,
+  type Hold,
+  type Problem,
+  type Steps,
+  type Wait,
+} from '../stepper.ts';
+import {
+  asKnownNow,
+  assumeSent,
+  isOthersDoubt,
+  othersSendMs,
+  recall,
+  settleByTime,
+  triedAgain,
+  type SendState,
+} from './doubt.ts';
+
+/** A step that only waits; every kind of item has it. */
+export type Waits<State> = { readonly kind: 'wait'; readonly state: State; readonly wait: Wait };
+
+/** Every step of an item says what it is. */
+type AnyStep = { readonly kind: string };
+
+/** A lookup, and when it began. */
+export type Looked<Found> = { readonly look: Look<Found>; readonly atMs: number };
+
+/** What a leg or a payment gives to the steps. `Step` is what one call comes to besides a wait. */
+export type Subject<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep> = {
+  readonly context: Context;
+  readonly call: 'quote' | 'trade' | 'withdrawal';
+  /** Id of the leg or payment. */
+  readonly item: string;
+  /** How messages call it: `leg "usd-mxn-1"`. */
+  readonly name: string;
+  /** Why the run does not want it any more; null when it does. */
+  readonly unwanted: Problem | null;
+  /** Until when something may be sent, epoch milliseconds, given what people have said. */
+  readonly windowUntilMs: (said: InstructionsAbout) => number;
+  readonly windowPassed: (untilMs: number) => Problem;
+  /** The same key again is no lookup: lists are read although this history is whole as to the item. */
+  readonly looksAlways: boolean;
+  readonly lookUp: (said: InstructionsAbout, state: State) => Steps<Look<Found>>;
+  /** The item as this record of the service. */
+  readonly adopt: (said: InstructionsAbout, state: State, record: Found) => Step | Waits<State>;
+  /** An end, with the proof: no record of it exists. */
+  readonly end: (state: State, problem: Problem) => Step;
+  /** A person named the item's record, and no lookup found one. Null: no record with this id agrees with the plan. */
+  readonly readNamed: (said: InstructionsAbout, id: string) => Steps<Found | 'unreadable' | null>;
+  /** How long doubt about such an item lasts where only time ends it. */
+  readonly settleDoubtMs: number;
+  /** How long it may be until the next call while the item is in doubt. */
+  readonly doubtPollMs: number;
+};
+
+/** The item may leave, as far as steps 1 to 4 go. */
+export type Ready<State, Found> = {
+  readonly kind: 'ready';
+  readonly state: State;
+  readonly said: InstructionsAbout;
+  /** When the instructions were read: nothing leaves much later without asking again. */
+  readonly saidAtMs: number;
+  /** The lookup of step 4; null where none was needed. */
+  readonly looked: Looked<Found> | null;
+  /** Another API key than this worker's may have sent for this run. */
+  readonly otherKeys: boolean;
+};
+
+/** Steps 1 to 4: wanted, ours to send, inside the send window, looked up unless fresh. */
+export function* beforeWrite<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  before: State,
+): Steps<Ready<State, Found> | Step | Waits<State>> {
+  const { context, item } = subject;
+  const { fences } = context.plan;
+  // 1. Is it still wanted?
+  const saidAtMs = context.nowMs();
+  const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
+  const said = instructionsAbout(kept, item);
+  const { decision } = said;
+
+  // 2. Is it ours to send?
+  const foreign = foreignCredentials(context);
+  if (foreign !== null) return waitLonger(before, configurationWait({ ...foreign, item }, before.tries));
+  const otherKeys = otherKeysOf(context, kept);
+
+  // 3. Inside the send window?
+  const untilMs = subject.windowUntilMs(said);
+  const isEarly = context.nowMs() < fences.opensAtMs;
+  const isLate = context.nowMs() > untilMs;
+
+  // 4. Unless it is fresh, look up.
+  const recalled = recall(context, before, subject.call);
+  const isPlain = otherKeys.length === 0 && decision === null && before.doubt === null;
+  const keyIsLookup = recalled === 'known' && !subject.looksAlways;
+  const looked =
+    isPlain && (recalled === 'fresh' || keyIsLookup) ? null : yield* lookUp(subject, said, before);
+  if (looked?.look.kind === 'found')
+    return subject.adopt(said, asKnownNow(context, before), looked.look.record);
+
+  // Neither an end, nor a doubt that begins, is told by a clock that is wrong.
+  if (looked !== null || isEarly || isLate) {
+    const apart = yield* checkClock(context);
+    if (apart !== null) return waitLonger(before, configurationWait({ ...apart, item }, before.tries));
+  }
+  const now = asKnownNow(context, before);
+  // What is never sent again by itself needs no doubt about what a restore may have taken from this very run.
+  const isIdle = before.spent !== null && before.knownIn === context.attempt.runId;
+  const state = recalled === 'forgotten' && !isIdle ? assumeSent(context, now) : now;
+
+  if (looked !== null && decision?.kind === 'not executed')
+    return endAsNotExecuted(subject, said, state, looked, decision);
+  if (looked?.look.kind === 'differs') return differs(subject, state, looked.look);
+  if (decision?.kind === 'executed') return yield* adoptNamed(subject, said, state, decision);
+  const end = said.cancelled ? cancelled(subject) : subject.unwanted;
+  if (end !== null) return yield* endUnsent(subject, said, state, end, looked);
+  if (isEarly) return waits(state, 'opening', fences.opensAtMs - context.nowMs(), notYetOpen(subject));
+  if (isLate) return yield* endUnsent(subject, said, state, subject.windowPassed(untilMs), looked);
+
+  // Only a key that is sent again can take the place of a lookup.
+  if (subject.looksAlways && looked !== null) {
+    const seen = conclude(subject, said, state, looked.look);
+    if (seen !== null) return seen;
+  }
+  const ready = { kind: 'ready', state, said, saidAtMs, looked, otherKeys: otherKeys.length > 0 } as const;
+  if (looked === null || otherKeys.length === 0) return ready;
+  const proven = yield* provenForThisKey(subject, state, looked, { kept, otherKeys });
+  return proven.kind === 'wait' ? proven : { ...ready, state: proven.state };
+}
+
+/** Reads the lists for the item. */
+export function* lookUp<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  said: InstructionsAbout,
+  state: State,
+): Steps<Looked<Found>> {
+  const atMs = subject.context.nowMs();
+  return { look: yield* subject.lookUp(said, state), atMs };
+}
+
+/** No write leaves longer than this after the instructions were read; reads shared in a call are half as old at most. */
+const SAID_AGE_MS = 5_000;
+
+/** Step 5, in the moment of sending: null when the clock still agrees and people have said nothing new. */
+export function* mayStillLeave<
+  State extends SendState,
+  Found extends Trade | Withdrawal,
+  Step extends AnyStep,
+>(
+  { context, item }: Subject<State, Found, Step>,
+  { said, saidAtMs, otherKeys }: Pick<Ready<State, Found>, 'said' | 'saidAtMs' | 'otherKeys'>,
+  state: State,
+): Steps<Waits<State> | null> {
+  const apart = yield* checkClock(context);
+  if (apart !== null) return waitLonger(state, configurationWait({ ...apart, item }, state.tries));
+  if (context.nowMs() - saidAtMs <= SAID_AGE_MS) return null;
+  const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
+  const now = instructionsAbout(kept, item);
+  const isSame =
+    now.cancelled === said.cancelled &&
+    now.decision?.id === said.decision?.id &&
+    now.eights.length === said.eights.length &&
+    otherKeysOf(context, kept).length > 0 === otherKeys;
+  return isSame ? null : waits(state, 'service', 1_000, newlySaid(item));
+}
+
+// Step 2: other API keys.
+
+/** API keys other than this worker's that may have sent for this run: the plan's, and those that the instructions name. */
+function otherKeysOf({ plan, credentials }: Context, kept: Kept): readonly string[] {
+  const named = kept.facts.flatMap((fact) => (fact.kind === 'api key' ? [fact.keyName] : []));
+  return [...new Set([plan.credentials.keyName, ...named])].filter((name) => name !== credentials.keyName);
+}
+
+/** When this worker's key was named, after every other one; null when it was not. */
+function namedAtMs({ credentials }: Context, kept: Kept): number | null {
+  const named = kept.facts.findLast((fact) => fact.kind === 'api key');
+  return named?.kind === 'api key' && named.keyName === credentials.keyName ? named.atMs : null;
+}
+
+/**
+ * Keys may belong to the API key, and what was sent under another one may be forgotten: this worker's key is named
+ * first, and nothing leaves before lists have shown that nobody has sent the item since.
+ */
+function* provenForThisKey<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  state: State,
+  { look, atMs }: Looked<Found>,
+  { kept, otherKeys }: { readonly kept: Kept; readonly otherKeys: readonly string[] },
+): Steps<{ readonly kind: 'proven'; readonly state: State } | Waits<State>> {
+  const { context, doubtPollMs } = subject;
+  const problem = otherKey(subject, otherKeys);
+  const provesAfterMs = othersSendMs(context) + context.facts.listLagMs;
+  const later = (ms: number) => waits(state, 'doubt', Math.min(ms, doubtPollMs), problem);
+  const named = namedAtMs(context, kept);
+  if (named === null) {
+    const { keyName } = context.credentials;
+    const facts = [{ kind: 'api key', keyName, atMs: context.nowMs() }] as const;
+    const isKept = yield* ask<'note facts'>({ kind: 'note facts', facts });
+    return isKept ? later(provesAfterMs) : waitLonger(state, serviceWait(problem, backoffMs(state.tries)));
+  }
+  // A record that was found has been adopted before.
+  if (look.kind === 'differs' || look.kind === 'unproven') return unsettled(subject, state, look);
+  if (atMs < named + provesAfterMs) return later(named + provesAfterMs - atMs + 1_000);
+  if (!isOthersDoubt(context, state)) return { kind: 'proven', state };
+  const settled = settleByTime(state, atMs, subject.settleDoubtMs);
+  if (settled.over) return { kind: 'proven', state: settled.state };
+  return waits(settled.state, 'doubt', Math.min(settled.nextLookupMs, doubtPollMs), problem);
+}
+
+// Ends, and doubt that only lookups end.
+
+/** What a lookup that did not settle the item makes of it. */
+function unsettled<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  state: State,
+  look: Exclude<Look<Found>, { kind: 'found' | 'absent' }>,
+): Waits<State> {
+  if (look.kind === 'differs') return differs(subject, state, look);
+  if (look.complete) return waits(state, 'person', SLOW_LOOKUP_MS, couldBeIt(subject, look.reason));
+  const pause = serviceWait(unreadable(subject.item, look.reason), backoffMs(state.tries));
+  return waitLonger(state, state.doubt === null ? pause : { ...pause, hold: 'doubt' });
+}
+
+/** What a lookup settles; null when it found the item absent. */
+export function conclude<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  said: InstructionsAbout,
+  state: State,
+  look: Look<Found>,
+): Step | Waits<State> | null {
+  if (look.kind === 'absent') return null;
+  return look.kind === 'found' ? subject.adopt(said, state, look.record) : unsettled(subject, state, look);
+}
+
+/** The doubt is over; what is known now. */
+type Over<State> = { readonly over: State };
+/** It is not: what the call comes to. */
+type Ends<Step> = { readonly step: Step };
+
+/** Doubt that only lookups and time end: over, or the wait for the next lookup. */
+export function* settleDoubt<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  said: InstructionsAbout,
+  state: State,
+  given: { readonly problem: Problem; readonly looked: Looked<Found> | null },
+): Steps<Over<State> | Ends<Step | Waits<State>>> {
+  const { look, atMs } = given.looked ?? (yield* lookUp(subject, said, state));
+  const seen = conclude(subject, said, state, look);
+  if (seen !== null) return { step: seen };
+  // By a wrong clock no time has passed.
+  const apart = yield* checkClock(subject.context);
+  if (apart !== null)
+    return { step: waitLonger(state, configurationWait({ ...apart, item: subject.item }, state.tries)) };
+  const settled = settleByTime(state, atMs, subject.settleDoubtMs);
+  if (settled.over) return { over: settled.state };
+  const afterMs = Math.min(settled.nextLookupMs, subject.doubtPollMs);
+  return { step: waits(settled.state, 'doubt', afterMs, given.problem) };
+}
+
+/** An end that nothing sent may stand against: in doubt it waits until time has settled it. */
+export function* endUnsent<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  said: InstructionsAbout,
+  state: State,
+  problem: Problem,
+  looked: Looked<Found> | null = null,
+): Steps<Step | Waits<State>> {
+  const given = { problem: state.spent ?? inDoubt(subject, state, problem), looked };
+  const settled = yield* settleDoubt(subject, said, state, given);
+  if ('step' in settled) return settled.step;
+  // What the service called ours is for a person to decide, also when nobody wants it any more.
+  if (state.spent !== null) return waits(settled.over, 'person', SLOW_LOOKUP_MS, state.spent);
+  return subject.end(settled.over, problem);
+}
+
+/** Tells an outcome of the protocol's own from a step of the item. */
+export function isOf<Kind extends string, Own extends { readonly kind: string }>(
+  kind: Kind,
+  step: Own,
+): step is Extract<Own, { readonly kind: Kind }> {
+  return step.kind === kind;
+}
+
+/**
+ * A person's "not executed" counts once this Temporal run has known it for as long as an older attempt could still send,
+ * and a complete lookup after that, and after the time that lists may lag, shows nothing of the item. A reset begins to
+ * know it anew.
+ */
+function endAsNotExecuted<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  said: InstructionsAbout,
+  before: State,
+  looked: Looked<Found>,
+  decision: RecordedOf<'not executed'>,
+): Step | Waits<State> {
+  const counted = countNotExecuted(subject, said, before, looked, decision);
+  return 'step' in counted ? counted.step : subject.end(counted.over, decidedAgainst(subject, decision));
+}
+
+/** Whether a "not executed" counts by now, after a lookup. */
+export function countNotExecuted<
+  State extends SendState,
+  Found extends Trade | Withdrawal,
+  Step extends AnyStep,
+>(
+  subject: Subject<State, Found, Step>,
+  said: InstructionsAbout,
+  before: State,
+  { look, atMs }: Looked<Found>,
+  decision: RecordedOf<'not executed'>,
+): Over<State> | Ends<Step | Waits<State>> {
+  const { context } = subject;
+  const now = context.nowMs();
+  const known = before.heard?.id === decision.id && before.heard.sinceMs <= now ? before.heard : null;
+  const heard = known ?? { id: decision.id, sinceMs: now };
+  const state: State = { ...before, heard };
+  const countsAtMs = heard.sinceMs + othersSendMs(context) + context.facts.listLagMs;
+  if (look.kind === 'found') return { step: subject.adopt(said, state, look.record) };
+  // What merely could be it, or contradicts the plan, the person has judged, unless it is newer than what was said.
+  const isNewer = look.kind === 'unproven' && (look.newestAtMs ?? 0) > decision.atMs;
+  if (look.kind === 'unproven' && (!look.complete || isNewer))
+    return { step: unsettled(subject, state, look) };
+  if (atMs >= countsAtMs) return { over: { ...state, doubt: null } };
+  const afterMs = Math.min(countsAtMs - now + 1_000, subject.doubtPollMs);
+  return { step: waits(state, 'doubt', afterMs, soonDecided(subject, decision)) };
+}
+
+/** A person named the item's record: checked against the service, then adopted. */
+function* adoptNamed<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  said: InstructionsAbout,
+  state: State,
+  { recordId }: RecordedOf<'executed'>,
+): Steps<Step | Waits<State>> {
+  const record = yield* subject.readNamed(said, recordId);
+  if (record === 'unreadable')
+    return waitLonger(
+      state,
+      serviceWait(unreadable(subject.item, `record ${recordId}`), backoffMs(state.tries)),
+    );
+  if (record !== null) return subject.adopt(said, state, record);
+  return waits(state, 'person', SLOW_LOOKUP_MS, decisionUnproven(subject, recordId));
+}
+
+// Waits and problems that legs and payments share.
+
+export function waits<State>(state: State, hold: Hold, afterMs: number, problem: Problem): Waits<State> {
+  return { kind: 'wait', state, wait: { afterMs, hold, problem } };
+}
+
+/** One wait more in a row: the next one is longer. */
+export function waitLonger<State extends SendState>(state: State, wait: Wait): Waits<State> {
+  return { kind: 'wait', state: triedAgain(state), wait };
+}
+
+type Named = { readonly item: string; readonly name: string };
+
+function differs<State extends SendState>(
+  subject: Named,
+  state: State,
+  { record, difference }: Extract<Look<Trade | Withdrawal>, { kind: 'differs' }>,
+): Waits<State> {
+  return waits(state, 'person', SLOW_LOOKUP_MS, {
+    code: 'RECORD_DIFFERS',
+    item: subject.item,
+    message: `Record ${record.id} of the service is of ${subject.name}, but ${difference}.`,
+    fix: 'A person compares the record with the plan; nothing is sent for this item.',
+  });
+}
+
+function couldBeIt({ item, name }: Named, reason: string): Problem {
+  return {
+    code: 'RECORD_COULD_BE_IT',
+    item,
+    message: `Whether ${name} was accepted cannot be proven: ${reason}.`,
+    fix: 'A person decides: name the record if it is this one, or say that it was not executed.',
+  };
+}
+
+export function inDoubt({ item, name }: Named, { doubt }: SendState, meanwhile: Problem | null): Problem {
+  const why = doubt?.why ?? 'an earlier attempt may have sent it';
+  return {
+    code: 'IN_DOUBT',
+    item,
+    message: `Whether ${name} was executed is not known yet (${why}${meanwhile === null ? '' : `; meanwhile: ${meanwhile.message}`}); nothing new is sent before that.`,
+    fix: 'Nothing to do: it looks again by itself, and goes on when the service’s records have settled it.',
+  };
+}
+
+function cancelled({ item, name }: Named): Problem {
+  return {
+    code: 'CANCELLED',
+    item,
+    message: `The run was cancelled before ${name} was sent.`,
+    fix: 'Start the run with --go-on to carry it out after all.',
+  };
+}
+
+function notYetOpen({ item, context }: Named & { readonly context: Context }): Problem {
+  const { date, zone } = context.plan;
+  return {
+    code: 'NOT_YET_OPEN',
+    item,
+    message: `${date} has not begun in ${zone}.`,
+    fix: 'Nothing to do: it goes on then.',
+  };
+}
+
+function newlySaid(item: string): Problem {
+  return {
+    code: 'NEWLY_SAID',
+    item,
+    message: 'People have said something new about the run in this moment.',
+    fix: 'Nothing to do: it goes on with that in a second.',
+  };
+}
+
+function otherKey(
+  { item, name, context }: Named & { readonly context: Context },
+  others: readonly string[],
+): Problem {
+  return {
+    code: 'API_KEY_CHANGED',
+    item,
+    message: `The worker uses the API key ${context.credentials.keyName}, but ${name} may have been sent under ${others.join(', ')}.`,
+    fix: 'Nothing to do when the lists show tags: it looks until they have settled it, and goes on under the new key.',
+  };
+}
+
+function decidedAgainst({ item, name }: Named, { by, why }: RecordedOf<'not executed'>): Problem {
+  return {
+    code: 'DECIDED_NOT_EXECUTED',
+    item,
+    message: `${by} decided that ${name} was not executed: ${why}`,
+    fix: 'Pay it again with --pay-again, or trade it in a new run, if it is still wanted.',
+  };
+}
+
+function soonDecided({ item, name }: Named, { by }: RecordedOf<'not executed'>): Problem {
+  return {
+    code: 'DECISION_PENDING',
+    item,
+    message: `${by} decided that ${name} was not executed; it counts once no earlier send can appear any more.`,
+    fix: 'Nothing to do: it looks once more, in two to three minutes, and then ends the item.',
+  };
+}
+
+function decisionUnproven({ item, name }: Named, recordId: string): Problem {
+  return {
+    code: 'DECISION_UNPROVEN',
+    item,
+    message: `A person named record ${recordId} for ${name}, but the service shows no such record that agrees with the plan.`,
+    fix: 'Name the right record, or decide again.',
+  };
+}
