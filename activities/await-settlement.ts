@@ -8,9 +8,9 @@ import { compare, equal, sum } from '../domain/money.ts';
 import type { Withdrawal } from '../domain/records.ts';
 import { generationOf } from '../domain/references.ts';
 import { isKnown } from '../domain/service-facts.ts';
-import { isCancelled } from '../domain/instructions.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Activities, Settlement, SettlementCall } from '../workflows/calls.ts';
+import { isRunCancelled } from './cancelled.ts';
 import type { Deps } from './deps.ts';
 import { foreignReader, poll, told, type Polled } from './polling.ts';
 
@@ -66,8 +66,7 @@ async function waitOn(
   status: string,
 ): Promise<Polled<Settlement>> {
   const { credentials, run } = call.plan;
-  if (isCancelled((await deps.instructions.read(credentials.mode, run)).instructions))
-    return answer({ kind: 'cancelled' });
+  if (await isRunCancelled(deps, credentials.mode, run)) return answer({ kind: 'cancelled' });
   const isUnknown = !isKnown(deps.facts.tradeStatuses, status);
   if ((isUnknown ? status : null) !== call.unknownStatus) return answer({ kind: 'news', status, isUnknown });
   return {

@@ -1,4 +1,5 @@
 /** `createWithdrawals`: sends a slice of payments side by side and returns an outcome for each. */
+import type { Wait } from '../domain/stepper.ts';
 import { createWithdrawalSteps } from '../domain/withdrawal-steps.ts';
 import type { PaymentsAnswer, PaymentsCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
@@ -15,6 +16,8 @@ export const createWithdrawals =
         otherWithdrawalIds: call.acceptedIds,
       });
       const takenBy = new Map<string, string>();
+      const stop = await driver.stop();
+      if (stop !== null) return { items: call.items.map((item) => stopped(item, stop)), evidence: [] };
       const items = await Promise.all(
         call.items.map(async ({ payment, wanted, state }) => {
           const item = { ...context, take: takeFor(payment.id, takenBy) };
@@ -33,4 +36,12 @@ function takeFor(item: string, takenBy: Map<string, string>): (recordId: string)
     takenBy.set(recordId, owner);
     return owner === item;
   };
+}
+
+function stopped(
+  { payment, state }: PaymentsCall['items'][number],
+  stop: Wait,
+): PaymentsAnswer['items'][number] {
+  const wait = { ...stop, problem: { ...stop.problem, item: payment.id } };
+  return { id: payment.id, step: { kind: 'wait', state, wait } };
 }

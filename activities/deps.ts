@@ -19,7 +19,12 @@ export type Deps = {
   readonly facts: ServiceFacts;
   /** What people said, and facts that no reset may lose, kept in Temporal. */
   readonly instructions: {
+    /** @throws InstructionsMissing where Temporal knows of nothing that would keep them */
     read(mode: Mode, run: RunName): Promise<Kept>;
+    /** What every Temporal run of the workflow `instructions` before this one holds. */
+    readEarlier(mode: Mode, run: RunName, runId: string): Promise<Kept>;
+    /** Opens what keeps them. Where they must have been kept before (`onlyIfKnown`) and are not, nothing is opened. */
+    open(mode: Mode, run: RunName, onlyIfKnown: boolean): Promise<void>;
     record(mode: Mode, run: RunName, instruction: Instruction): Promise<void>;
     /** Returns when the facts are kept durably. */
     note(mode: Mode, run: RunName, facts: readonly Fact[]): Promise<void>;
@@ -28,6 +33,8 @@ export type Deps = {
   readonly plans: {
     start(input: PlanInput): Promise<void>;
     read(mode: Mode, run: RunName, patienceMs: number): Promise<PlanState>;
+    /** Whether a plan was made, whatever became of what was said since. */
+    isMade(mode: Mode, run: RunName): Promise<boolean>;
     /** The plan of an earlier completed `plan` of the same id; `runId` is a Temporal run that may be it. */
     readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
   };
@@ -39,6 +46,11 @@ export type Deps = {
   /** Named moments before and after every effect, poll and result; a no-op but in tests that kill the process there. */
   readonly reached: (point: string) => void;
 };
+
+/** What people said about a run is not there, although it was kept once: what was forbidden may look allowed. */
+export class InstructionsMissing extends Error {
+  override readonly name = 'InstructionsMissing';
+}
 
 /** Wall time for lives and fences, monotonic time for what a frozen machine must not outlive. Milliseconds. */
 export type Clock = { readonly wallMs: () => number; readonly monotonicMs: () => number };

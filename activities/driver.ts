@@ -3,34 +3,49 @@
  * One driver per activity call. It decides nothing about replies; it only never sends after the attempt's deadline.
  */
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
 import type { Fact, Kept } from '../domain/instructions.ts';
 import type { Sweep } from '../domain/looks.ts';
 import type { Balances, Trade, Withdrawal } from '../domain/records.ts';
-import { keyMaterial, type WriteEndpoint } from '../domain/references.ts';
+import { keyMaterial, runName, type RunName, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/reply.ts';
 import type { Evidence } from '../domain/report.ts';
 import {
   drive,
   nameOf,
   type Answer,
+  SLOW_LOOKUP_MS,
   type Attempt,
   type Context,
   type Effect,
+  type Problem,
   type Steps,
+  type Wait,
 } from '../domain/stepper.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
-import type { Call } from '../workflows/calls.ts';
+import type { Call, LegAnswer, LegCall } from '../workflows/calls.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { clockSkew } from './clock-skew.ts';
-import type { Deps } from './deps.ts';
+import { InstructionsMissing, type Deps } from './deps.ts';
 
 /** A read that all items of a call share is at most this old when one of them uses it. */
 const SHARED_READ_MS = 5_000;
+
+/** What people said is read again before a write that leaves later than this after it was read: 10 s, less a shared read's age. */
+const HEEDED_MS = 10_000 - SHARED_READ_MS;
+
+/** What the steps of an item went by, and when that was read. */
+type Heeded = { readonly kept: Kept; readonly atMs: number };
+
+const LATER = {
+  kind: 'NOT_SENT',
+  reason: 'somebody has said something meanwhile; it is left to the next attempt',
+} as const;
 
 /** An attempt that reached us later than this after it was scheduled is asked for before it may send. */
 const PROMPT_MS = 5_000;
@@ -97,11 +112,26 @@ export class Driver {
     };
   }
 
+  /** Why nothing of this call may be sent at all, whatever the items say; null when nothing stands in the way. */
+  async stop(): Promise<Wait | null> {
+    try {
+      await this.#instructions();
+      return null;
+    } catch (error) {
+      if (!(error instanceof InstructionsMissing)) throw error;
+      return { afterMs: SLOW_LOOKUP_MS, hold: 'person', problem: instructionsMissing(this.#call.plan.run) };
+    }
+  }
+
   /** Runs the steps of one item to their end. */
   run<Result>(item: string, steps: Steps<Result>): Promise<Result> {
+    let heeded: Heeded | null = null;
     return drive(steps, async (effect) => {
       this.#deps.reached(`before ${effect.kind}`);
-      const answer = await this.#perform(effect);
+      const isLater = isSend(effect) && !(await this.#stillSaid(heeded));
+      const answer: Answer = isLater ? LATER : await this.#perform(effect);
+      if (effect.kind === 'read instructions')
+        heeded = { kept: answer as Kept, atMs: this.#deps.clock.monotonicMs() };
       this.#note(item, effect, answer);
       this.#deps.reached(`after ${effect.kind}`);
       return answer;
@@ -172,6 +202,14 @@ export class Driver {
     }
   }
 
+  /** No write leaves more than 10 s after what people said was read; where that was longer ago, it must still be the same. */
+  async #stillSaid(heeded: Heeded | null): Promise<boolean> {
+    if (heeded === null) return true;
+    const ageMs = this.#deps.clock.monotonicMs() - heeded.atMs;
+    if (ageMs <= HEEDED_MS) return true;
+    return isDeepStrictEqual(await this.#instructions(), heeded.kept);
+  }
+
   /** The same item always has the same key: from the plan's credentials, never from this worker's. */
   #key(endpoint: WriteEndpoint, reference: string, quoteId: string | null): string {
     const { mode, organisation } = this.#call.plan.credentials;
@@ -237,6 +275,25 @@ export class Driver {
  */
 function numberOf({ attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs }: Info): number {
   return currentAttemptScheduledTimestampMs > scheduledTimestampMs ? Math.max(attempt, 2) : attempt;
+}
+
+function isSend({ kind }: Effect): boolean {
+  return kind === 'send trade' || kind === 'send withdrawal';
+}
+
+/** A leg of a call that may send nothing. */
+export function stoppedLeg({ leg, state }: LegCall, stop: Wait): LegAnswer {
+  const wait = { ...stop, problem: { ...stop.problem, item: leg.id } };
+  return { step: { kind: 'wait', state, wait }, evidence: [] };
+}
+
+function instructionsMissing(run: RunName): Problem {
+  return {
+    code: 'INSTRUCTIONS_MISSING',
+    item: null,
+    message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
+    fix: 'Look at the service for what was paid. Then say again what holds: `cambist cancel`, `cambist resolve`, or `cambist run … --go-on` when nothing was said.',
+  };
 }
 
 /** One read for all items of a call that ask for it within a short time; a later one is made anew, and so is one that failed. */

@@ -2,7 +2,7 @@
 import { executeTradeSteps } from '../domain/trade-steps.ts';
 import type { LegAnswer, LegCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
-import { Driver } from './driver.ts';
+import { Driver, stoppedLeg } from './driver.ts';
 import { beating } from './heartbeats.ts';
 
 export const executeTrade =
@@ -10,6 +10,8 @@ export const executeTrade =
   (call: LegCall): Promise<LegAnswer> =>
     beating(async () => {
       const driver = await Driver.open(deps, call);
+      const stop = await driver.stop();
+      if (stop !== null) return stoppedLeg(call, stop);
       const context = driver.context({ othersAccepted: call.othersAccepted, otherWithdrawalIds: [] });
       const step = await driver.run(call.leg.id, executeTradeSteps(context, call.leg, call.state));
       deps.reached('before result');

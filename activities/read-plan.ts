@@ -1,6 +1,6 @@
 /** `readPlan`: starts or finds the `plan` of a run and reads its result. One that was cancelled waits for no plan. */
-import { isCancelled } from '../domain/instructions.ts';
 import type { Activities } from '../workflows/calls.ts';
+import { isRunCancelled } from './cancelled.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 
@@ -11,10 +11,10 @@ export const readPlan =
   (deps: Deps): Activities['readPlan'] =>
   (input) =>
     beating(async () => {
+      // What people say is kept from the start: where a plan is there and they are not, they are missing.
+      await deps.instructions.open(input.mode, input.run, await deps.plans.isMade(input.mode, input.run));
       await deps.plans.start(input);
       const state = await deps.plans.read(input.mode, input.run, PATIENCE_MS);
-      const isUnwanted =
-        state.kind === 'waiting' &&
-        isCancelled((await deps.instructions.read(input.mode, input.run)).instructions);
+      const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, input.mode, input.run));
       return isUnwanted ? { kind: 'cancelled' } : state;
     });

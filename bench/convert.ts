@@ -8,14 +8,20 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker, bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
-import { machineClock } from '../activities/deps.ts';
+import { InstructionsMissing, machineClock } from '../activities/deps.ts';
 import { createActivities } from '../activities/index.ts';
 import { NEW_LEG } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
 import { todayIn } from '../language/business-date.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
-import { readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
-import { noteFacts, readInstructions, recordInstruction } from '../operations/instructions.ts';
+import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
+import {
+  noteFacts,
+  openInstructions,
+  readEarlierInstructions,
+  readInstructions,
+  recordInstruction,
+} from '../operations/instructions.ts';
 import { createClient, loadSettings } from '../worker/config.ts';
 import { connectWorker } from '../worker/temporal.ts';
 import type { RunInput } from '../workflows/names.ts';
@@ -162,13 +168,20 @@ async function startHandWritten(
       isStopping: () => false,
       reached: () => {},
       instructions: {
-        read: (mode, run) => readInstructions({ client, mode, run }),
+        read: async (mode, run) => {
+          const kept = await readInstructions({ client, mode, run });
+          if (kept === null) throw new InstructionsMissing();
+          return kept;
+        },
+        readEarlier: (mode, run, runId) => readEarlierInstructions({ client, mode, run }, runId),
+        open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
         record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
         note: (mode, run, facts) => noteFacts({ client, taskQueue, mode, run }, facts),
       },
       plans: {
         start: (input) => startPlan(client, settings.taskQueue, input),
         read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),
+        isMade: (mode, run) => isPlanMade(client, mode, run),
         readEarlier: async (mode, run, runId) =>
           (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
       },

@@ -4,7 +4,7 @@
  */
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { runName, type RunName } from '../domain/references.ts';
-import type { Instruction, Kept } from '../domain/instructions.ts';
+import { NOTHING_KEPT, type Instruction, type Kept } from '../domain/instructions.ts';
 import { readInstructions, recordInstruction } from '../operations/instructions.ts';
 import { wakeSignal } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
@@ -21,7 +21,9 @@ export async function keepInstruction(place: Place, run: RunName, instruction: I
 /** Everything that is kept about a run. @throws CommandFailure when something is kept and no worker answers */
 export async function keptAbout(place: Place, run: RunName): Promise<Kept> {
   const { client, mode } = place;
-  return withWorker(place, run, () => readInstructions({ client, mode, run }));
+  const kept = await withWorker(place, run, () => readInstructions({ client, mode, run }));
+  // None is kept about a run that was never started.
+  return kept ?? NOTHING_KEPT;
 }
 
 /** Ends the waits of an open run, so that it reads what was said at once. False when it has ended. */

@@ -238,7 +238,7 @@ async function readInstructionsOf(
     const kept = await client.withDeadline(Date.now() + limitMs, () =>
       readInstructions({ client, mode, run: facts.run }),
     );
-    return kept.instructions;
+    return kept?.instructions ?? [];
   } catch {
     return [];
   }

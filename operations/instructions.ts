@@ -1,18 +1,21 @@
 /**
- * What people said about a run, and facts that no reset may lose: recorded and read in Temporal, outside the run's own
- * history (see `workflows/instructions.ts`).
+ * What people said about a run, and facts that no reset may lose: recorded in the workflow `instructions`, and read from
+ * its histories (design: "Instructions"). A Temporal run of it that took over what the earlier ones hold tells all;
+ * where it did not (it was reset, or ended too early), the earlier ones are read as well. Needs no worker to read.
  */
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { factsOf, keptOf, recordedOf, unionOf } from '../domain/instruction-shape.ts';
 import { NOTHING_KEPT, type Fact, type Instruction, type Kept } from '../domain/instructions.ts';
 import type { Mode } from '../domain/records.ts';
 import type { RunName } from '../domain/references.ts';
 import {
   INSTRUCTIONS_TYPE,
   instructionsIdOf,
-  instructionsQuery,
   noteFactsUpdate,
   recordInstructionUpdate,
+  type InstructionsInput,
 } from '../workflows/names.ts';
+import { readEvents, valuesOf, type HistoryEvents } from './history.ts';
 
 export type InstructionsOf = {
   readonly client: Client;
@@ -23,11 +26,11 @@ export type InstructionsOf = {
 
 /** Keeps an instruction. Returns when Temporal has it durably. Needs a running worker. */
 export async function recordInstruction(of: InstructionsOf, instruction: Instruction): Promise<void> {
-  const nowMs = Date.now();
-  const date = new Date(nowMs).toISOString().slice(0, 10);
   await of.client.workflow.executeUpdateWithStart(recordInstructionUpdate, {
-    args: [{ ...instruction, atMs: nowMs, date }],
-    startWorkflowOperation: opening(of),
+    args: [instruction],
+    // The same instruction twice is one.
+    updateId: instruction.id,
+    startWorkflowOperation: await opening(of),
   });
 }
 
@@ -35,25 +38,176 @@ export async function recordInstruction(of: InstructionsOf, instruction: Instruc
 export async function noteFacts(of: InstructionsOf, facts: readonly Fact[]): Promise<void> {
   await of.client.workflow.executeUpdateWithStart(noteFactsUpdate, {
     args: [facts],
-    startWorkflowOperation: opening(of),
+    startWorkflowOperation: await opening(of),
   });
 }
 
-/** Everything that is kept about a run; nothing when nobody said or noted anything. */
-export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept> {
+/**
+ * Opens what keeps the instructions of a run, where it is not open.
+ * @param onlyIfKnown where Temporal knows of none, none is opened: they are missing, which somebody must hear of
+ */
+export async function openInstructions(of: InstructionsOf, onlyIfKnown: boolean): Promise<void> {
+  const { client, taskQueue, mode, run } = of;
+  const known = await newestRunOf(client, instructionsIdOf(mode, run));
+  if (known?.isOpen === true || (known === null && onlyIfKnown)) return;
+  await client.workflow.start(INSTRUCTIONS_TYPE, {
+    ...startOptions(of),
+    taskQueue,
+    args: [inputOf(of, known?.runId ?? null)],
+  });
+}
+
+/** Everything that is kept about a run; null when Temporal knows of nothing that would keep it. */
+export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
+  const { client, mode, run } = of;
+  const workflowId = instructionsIdOf(mode, run);
+  const newest = await newestRunOf(client, workflowId);
+  if (newest === null) return null;
+  const held = await heldBy(client, workflowId, newest.runId);
+  if (held?.tookOver === true) return held.kept;
+  const all = await allBefore(client, workflowId, newest.runId);
+  return all.length === 0 ? null : unionOf(all);
+}
+
+/** What every Temporal run before `ownRunId` holds, whichever way one followed the other. */
+export async function readEarlierInstructions(
+  of: Omit<InstructionsOf, 'taskQueue'>,
+  ownRunId: string,
+): Promise<Kept> {
+  return unionOf(await allBefore(of.client, instructionsIdOf(of.mode, of.run), ownRunId));
+}
+
+/** What one Temporal run holds, and which ones it comes from. */
+type Held = { readonly kept: Kept; readonly tookOver: boolean; readonly before: readonly string[] };
+
+/** What a Temporal run and all before it hold, the oldest first: by what their histories name, and by what Temporal lists. */
+async function allBefore(client: Client, workflowId: string, runId: string): Promise<readonly Kept[]> {
+  const seen = new Set<string>();
+  const all: Kept[] = [];
+  const visit = async (each: string): Promise<void> => {
+    if (seen.has(each)) return;
+    seen.add(each);
+    const held = await heldBy(client, workflowId, each);
+    if (held === null) return;
+    if (!held.tookOver || each === runId) {
+      // oxlint-disable-next-line no-await-in-loop -- the older one first
+      for (const earlier of held.before) await visit(earlier);
+    }
+    all.push(held.kept);
+  };
+  const listed: { readonly runId: string; readonly startedAtMs: number }[] = [];
+  for await (const info of client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
+    listed.push({ runId: info.runId, startedAtMs: info.startTime.getTime() });
+  const earlier = listed.filter((each) => each.runId !== runId);
+  // oxlint-disable-next-line no-await-in-loop -- the older one first
+  for (const each of earlier.toSorted((a, b) => a.startedAtMs - b.startedAtMs)) await visit(each.runId);
+  await visit(runId);
+  return all;
+}
+
+/** Null for a run that Temporal has no more, or that is of another type: it holds nothing. */
+async function heldBy(client: Client, workflowId: string, runId: string): Promise<Held | null> {
+  const events = await readEvents(client, workflowId, runId);
+  const started = events?.[0]?.workflowExecutionStartedEventAttributes;
+  if (events === null || started?.workflowType?.name !== INSTRUCTIONS_TYPE) return null;
+  const [input, carried] = await valuesOf(client, started.input?.payloads);
+  const wasContinued = Number(started.initiator) === CONTINUED_AS_NEW && Boolean(started.continuedExecutionRunId);
+  const taken = await takenOver(client, events);
+  const kept = [
+    wasContinued ? trusted(carried) : NOTHING_KEPT,
+    ...taken.map(({ kept: earlier }) => earlier),
+    await updated(client, events),
+  ];
+  const before = [
+    previousRunOf(input),
+    started.continuedExecutionRunId,
+    ...events.map(({ workflowTaskFailedEventAttributes: failed }) => failed?.baseRunId),
+  ];
+  return {
+    kept: unionOf(kept),
+    tookOver: taken.some((one) => one.runId === runId),
+    before: before.flatMap((each) => (typeof each === 'string' && each !== '' ? [each] : [])),
+  };
+}
+
+/** Temporal's number for "the workflow itself went on", as opposed to a retry or a cron schedule. */
+const CONTINUED_AS_NEW = 1;
+
+/** What a run took over, and the run that did: another one in what a reset has copied. */
+async function takenOver(
+  client: Client,
+  events: HistoryEvents,
+): Promise<readonly { readonly runId: unknown; readonly kept: Kept }[]> {
+  const asked = new Set(
+    events.flatMap(({ eventId, activityTaskScheduledEventAttributes: scheduled }) =>
+      scheduled?.activityType?.name === 'takeOverInstructions' ? [String(eventId)] : [],
+    ),
+  );
+  const answers = events.flatMap(({ activityTaskCompletedEventAttributes: completed }) =>
+    completed && asked.has(String(completed.scheduledEventId)) ? [completed.result?.payloads] : [],
+  );
+  const values = await Promise.all(answers.map((payloads) => valuesOf(client, payloads)));
+  return values.flatMap(([value]) =>
+    typeof value === 'object' && value !== null && 'runId' in value && 'kept' in value
+      ? [{ runId: value.runId, kept: trusted(value.kept) }]
+      : [],
+  );
+}
+
+/** What a run accepted: each update answers what it keeps. */
+async function updated(client: Client, events: HistoryEvents): Promise<Kept> {
+  const answers = events.flatMap(({ workflowExecutionUpdateCompletedEventAttributes: completed }) =>
+    completed?.outcome?.success ? [completed.outcome.success.payloads] : [],
+  );
+  const values = await Promise.all(answers.map((payloads) => valuesOf(client, payloads)));
+  const kept = values.map(([value]): Kept => {
+    const instruction = recordedOf(value);
+    if (instruction.ok) return { instructions: [instruction.value], facts: [] };
+    const facts = factsOf(value);
+    return facts.ok ? { instructions: [], facts: facts.value } : NOTHING_KEPT;
+  });
+  return unionOf(kept);
+}
+
+function trusted(value: unknown): Kept {
+  const shape = keptOf(value);
+  return shape.ok ? shape.value : NOTHING_KEPT;
+}
+
+function previousRunOf(input: unknown): unknown {
+  return typeof input === 'object' && input !== null && 'previousRunId' in input ? input.previousRunId : null;
+}
+
+async function newestRunOf(
+  client: Client,
+  workflowId: string,
+): Promise<{ readonly runId: string; readonly isOpen: boolean } | null> {
   try {
-    return await of.client.workflow.getHandle(instructionsIdOf(of.mode, of.run)).query(instructionsQuery);
+    const { runId, status } = await client.workflow.getHandle(workflowId).describe();
+    return { runId, isOpen: status.name === 'RUNNING' };
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return NOTHING_KEPT;
+    if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
 }
 
-function opening(of: InstructionsOf): WithStartWorkflowOperation<() => Promise<Kept>> {
+async function opening(of: InstructionsOf) {
+  const known = await newestRunOf(of.client, instructionsIdOf(of.mode, of.run));
   return new WithStartWorkflowOperation(INSTRUCTIONS_TYPE, {
-    workflowId: instructionsIdOf(of.mode, of.run),
-    taskQueue: of.taskQueue,
-    args: [],
-    workflowIdConflictPolicy: 'USE_EXISTING',
+    ...startOptions(of),
+    args: [inputOf(of, known?.runId ?? null)],
   });
+}
+
+function inputOf({ mode, run }: InstructionsOf, previousRunId: string | null): InstructionsInput {
+  return { mode, run, previousRunId };
+}
+
+function startOptions({ taskQueue, mode, run }: InstructionsOf) {
+  return {
+    workflowId: instructionsIdOf(mode, run),
+    taskQueue,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: `What people said about ${run.policy}.${run.id}`,
+  } as const;
 }

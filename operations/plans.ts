@@ -44,6 +44,18 @@ export async function startPlan(client: Client, taskQueue: string, input: PlanIn
   }
 }
 
+/** Whether a plan was made: also one that Temporal's lists do not show yet, or that was reset since. */
+export async function isPlanMade(client: Client, mode: Mode, run: RunName): Promise<boolean> {
+  try {
+    const { status } = await client.workflow.getHandle(planIdOf(mode, run)).describe();
+    if (status.name === 'COMPLETED') return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+  return (await readFirstPlan(client, mode, run)) !== null;
+}
+
 /** Waits up to `patienceMs` for the pin to complete, else says what it waits for. */
 export async function readPlan(
   client: Client,

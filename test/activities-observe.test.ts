@@ -14,6 +14,7 @@ async function observed(policyText: string, scripted: Parameters<typeof worker>[
     plans: {
       start: () => assert.fail('No plan is started here.'),
       read: () => assert.fail('No plan is read here.'),
+      isMade: () => assert.fail('Nobody asks for it here.'),
       readEarlier: async () => null,
     },
   });

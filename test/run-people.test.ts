@@ -215,7 +215,7 @@ async function untilCancelIsKept({ stage }: Place, run: Run): Promise<void> {
   for (const giveUpAtMs = Date.now() + KEPT_WITHIN_MS; Date.now() < giveUpAtMs;) {
     // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const kept = await readInstructions({ client, mode: 'SANDBOX', run: run.name });
-    if (isCancelled(kept.instructions)) return;
+    if (isCancelled(kept?.instructions ?? [])) return;
     // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody
     await delay(150);
   }

@@ -29,9 +29,11 @@ async function read(name: string): Promise<string> {
 }
 
 function replay(text: string): Promise<void> {
+  const workflowId = /"workflowId":"([^"]+)"/.exec(text)?.[1];
   return Worker.runReplayHistory(
     { workflowBundle: { codePath: BUNDLE } },
     JSON.parse(text) as RecordedHistory,
+    workflowId,
   );
 }
 

@@ -5,10 +5,16 @@
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
-import { machineClock, type Clock } from '../activities/deps.ts';
+import { InstructionsMissing, machineClock, type Clock } from '../activities/deps.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
-import { readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
-import { noteFacts, readInstructions, recordInstruction } from '../operations/instructions.ts';
+import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
+import {
+  noteFacts,
+  openInstructions,
+  readEarlierInstructions,
+  readInstructions,
+  recordInstruction,
+} from '../operations/instructions.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { planIdOf } from '../workflows/names.ts';
 import { createClient, type Settings } from './config.ts';
@@ -69,13 +75,20 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),
       instructions: {
-        read: (mode, run) => readInstructions({ client, mode, run }),
+        read: async (mode, run) => {
+          const kept = await readInstructions({ client, mode, run });
+          if (kept === null) throw new InstructionsMissing();
+          return kept;
+        },
+        readEarlier: (mode, run, runId) => readEarlierInstructions({ client, mode, run }, runId),
+        open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
         record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
         note: (mode, run, facts) => noteFacts({ client, taskQueue, mode, run }, facts),
       },
       plans: {
         start: (input) => startPlan(client, taskQueue, input),
         read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),
+        isMade: (mode, run) => isPlanMade(client, mode, run),
         readEarlier: async (mode, run, runId) =>
           (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
       },

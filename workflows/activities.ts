@@ -9,7 +9,12 @@ import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from './limits.ts';
 const patient = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' } as const;
 
 /** Reads: long enough for a list of many pages. */
-export const reads = proxyActivities<Pick<Activities, 'readPlan' | 'observe' | 'recordInstruction'>>({
+export const reads = proxyActivities<
+  Pick<
+    Activities,
+    'readPlan' | 'observe' | 'recordInstruction' | 'takeOverInstructions' | 'acceptInstruction'
+  >
+>({
   startToCloseTimeout: '2m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   retry: patient,

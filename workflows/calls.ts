@@ -10,9 +10,9 @@ import type { Evidence } from '../domain/report.ts';
 import type { ServiceFacts } from '../domain/service-facts.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
 import type { LegState, LegStep } from '../domain/trade-steps.ts';
-import type { Instruction } from '../domain/instructions.ts';
+import type { Instruction, Kept, Recorded } from '../domain/instructions.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../domain/withdrawal-steps.ts';
-import type { ObserveInput, PlanInput, PlanState } from './names.ts';
+import type { InstructionsInput, ObserveInput, PlanInput, PlanState } from './names.ts';
 
 /** The plan without its items, as every call needs it. */
 export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy'>;
@@ -138,4 +138,8 @@ export interface Activities {
     /** Its id is the Temporal run's: pressed again in another one, it is said again. */
     readonly instruction: Omit<Extract<Instruction, { kind: 'cancel' }>, 'id'>;
   }): Promise<void>;
+  /** For `instructions`: what every earlier Temporal run of its id holds, and the Temporal run that asked. */
+  takeOverInstructions(input: InstructionsInput): Promise<{ readonly runId: string; readonly kept: Kept }>;
+  /** For `instructions`: adds the moment and the date, by a clock that agrees with the service's. */
+  acceptInstruction(call: { readonly instruction: Instruction }): Promise<Recorded>;
 }

@@ -1,28 +1,105 @@
 /**
- * `instructions`: keeps what people said about a run, and facts that no reset may lose, outside the run's own history.
- * It exists only for runs about which something is to be kept; it ends by itself long after every window has passed.
+ * `instructions`: keeps what people said about a run, and facts that no reset may lose, outside the run's own history
+ * (design: "Instructions"). It accepts only what its closed schema allows. A new Temporal run of it first takes over
+ * what every earlier one of its id holds, and accepts nothing before. It ends with the run and is opened again by
+ * whoever has something to keep. Who reads it reads its history: `operations/instructions.ts`.
  */
-import { condition, setHandler } from '@temporalio/workflow';
-import type { Fact, Kept, Recorded } from '../domain/instructions.ts';
-import { instructionsQuery, noteFactsUpdate, recordInstructionUpdate } from './names.ts';
+import {
+  ApplicationFailure,
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { factsOf, instructionOf, keptOf, unionOf, type Shaped } from '../domain/instruction-shape.ts';
+import {
+  NOTHING_KEPT,
+  type Fact,
+  type Instruction,
+  type Kept,
+  type Recorded,
+} from '../domain/instructions.ts';
+import { withoutStack } from '../domain/without-stack.ts';
+import { reads } from './activities.ts';
+import {
+  instructionsIdOf,
+  noteFactsUpdate,
+  recordInstructionUpdate,
+  runEndedSignal,
+  type InstructionsInput,
+} from './names.ts';
+import { neverFailTheTask } from './never-fail-the-task.ts';
+import { requireOwnId } from './own-id.ts';
+import { wasContinued } from './was-continued.ts';
 
-/** Longer than any window and any retention of the service. */
+/** Longer than any window and any retention of the service: for runs whose end nobody tells. */
 const KEPT_MS = 90 * 86_400_000;
 
-export async function instructions(): Promise<Kept> {
-  const said: Recorded[] = [];
-  const facts: Fact[] = [];
-  setHandler(instructionsQuery, () => ({ instructions: said, facts }));
-  setHandler(recordInstructionUpdate, (instruction) => {
-    // The same id twice is one instruction: a command that was repeated says nothing new.
-    if (!said.some(({ id }) => id === instruction.id)) said.push(instruction);
+/** @param carried what the Temporal run before this one handed on; whoever starts it gives none */
+export async function instructions(input: InstructionsInput, carried: unknown = null): Promise<void> {
+  requireOwnId(() => instructionsIdOf(input.mode, input.run));
+  let kept = handedOn(carried);
+  let isReady = false;
+  let hasEnded = false;
+  setHandler(
+    recordInstructionUpdate,
+    async (instruction: Instruction): Promise<Recorded> => {
+      await condition(() => isReady);
+      const known = kept.instructions.find(({ id }) => id === instruction.id);
+      if (known !== undefined) return known;
+      const recorded = await reads.acceptInstruction({ instruction });
+      // Two people, or one command twice, at the same time: the first one counts.
+      kept = unionOf([kept, { instructions: [recorded], facts: [] }]);
+      return kept.instructions.find(({ id }) => id === instruction.id) ?? recorded;
+    },
+    { validator: (instruction) => requireShape('instruction', instructionOf(instruction)) },
+  );
+  setHandler(
+    noteFactsUpdate,
+    async (facts: readonly Fact[]): Promise<readonly Fact[]> => {
+      await condition(() => isReady);
+      kept = unionOf([kept, { instructions: [], facts }]);
+      return facts;
+    },
+    { validator: (facts) => requireShape('fact', factsOf(facts)) },
+  );
+  setHandler(runEndedSignal, () => {
+    hasEnded = true;
   });
-  setHandler(noteFactsUpdate, (noted) => {
-    facts.push(...noted);
+  const isOver = await neverFailTheTask(async () => {
+    const { kept: earlier } = await reads.takeOverInstructions(input);
+    kept = unionOf([earlier, kept]);
+    isReady = true;
+    const isLong = (): boolean => workflowInfo().continueAsNewSuggested;
+    await condition(() => (hasEnded || isLong()) && allHandlersFinished(), KEPT_MS);
+    return hasEnded || !isLong();
   });
-  for (;;) {
-    const before = said.length + facts.length;
-    if (!(await condition(() => said.length + facts.length !== before, KEPT_MS)))
-      return { instructions: said, facts };
-  }
+  if (!isOver) await continueAsNew<typeof instructions>(input, kept);
+}
+
+/** State that Temporal itself handed on; a stranger who starts this workflow cannot bring any. */
+function handedOn(carried: unknown): Kept {
+  if (carried === null) return NOTHING_KEPT;
+  const shape = keptOf(carried);
+  if (wasContinued() && shape.ok) return shape.value;
+  throw withoutStack(
+    ApplicationFailure.create({
+      type: 'CARRIED_STATE_REFUSED',
+      message:
+        'This workflow was started with state of its own, which only Temporal hands on. Nothing is kept.',
+      nonRetryable: true,
+    }),
+  );
+}
+
+function requireShape(what: string, shape: Shaped<unknown>): void {
+  if (shape.ok) return;
+  throw withoutStack(
+    ApplicationFailure.create({
+      type: 'INSTRUCTION_INVALID',
+      message: `The ${what} is not one that Cambist makes. ${shape.why} Nothing is kept.`,
+      nonRetryable: true,
+    }),
+  );
 }

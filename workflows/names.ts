@@ -9,7 +9,7 @@ import { workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Report, Waiting } from '../domain/report.ts';
 import type { Problem } from '../domain/stepper.ts';
-import type { Fact, Kept, Recorded } from '../domain/instructions.ts';
+import type { Fact, Instruction, Recorded } from '../domain/instructions.ts';
 
 /** The task queue where none is named. One for each mode: a worker serves one mode only. */
 export function defaultTaskQueue(mode: Mode): string {
@@ -57,6 +57,13 @@ export type PlanInput = RunInput & { readonly forRun: string };
 /** What `observe` is called with: the plan workflow's input and its own `originalExecutionRunId`, which finds the first result after a reset. */
 export type ObserveInput = PlanInput & { readonly originalPlanRunId: string };
 
+/** What `instructions` is started with. `previousRunId`: the Temporal run of its id before it, if there is one. */
+export type InstructionsInput = {
+  readonly mode: Mode;
+  readonly run: RunName;
+  readonly previousRunId: string | null;
+};
+
 /** Where the making of a plan stands: the plan, a refusal, or what it waits for (null: it is at work). */
 export type PlanState =
   | { readonly kind: 'plan'; readonly plan: Plan }
@@ -82,6 +89,9 @@ export const wakeSignal = defineSignal('wake');
 
 export const waitingQuery = defineQuery<Waiting | null>('waiting');
 
-export const instructionsQuery = defineQuery<Kept>('kept');
-export const recordInstructionUpdate = defineUpdate<void, [Recorded]>('record');
-export const noteFactsUpdate = defineUpdate<void, [readonly Fact[]]>('note');
+/** Answers the instruction as it was accepted, which is how a history tells of it. */
+export const recordInstructionUpdate = defineUpdate<Recorded, [Instruction]>('record');
+/** Answers the facts that are kept. */
+export const noteFactsUpdate = defineUpdate<readonly Fact[], [readonly Fact[]]>('note');
+/** The run has ended: nothing more is to be kept for now. */
+export const runEndedSignal = defineSignal('runEnded');

@@ -10,10 +10,12 @@ import type { Problem } from '../domain/stepper.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { reads } from './activities.ts';
 import type { Observed } from './calls.ts';
-import { waitingQuery, wakeSignal, type PlanInput } from './names.ts';
+import { planIdOf, waitingQuery, wakeSignal, type PlanInput } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
+import { requireOwnId } from './own-id.ts';
 
 export async function plan(input: PlanInput): Promise<Plan> {
+  requireOwnId(() => planIdOf(input.mode, input.run));
   let waiting: Waiting | null = null;
   let wakes = 0;
   setHandler(waitingQuery, () => waiting);

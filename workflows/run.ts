@@ -6,8 +6,10 @@ import {
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
+  TemporalFailure,
   condition,
   continueAsNew,
+  getExternalWorkflowHandle,
   patched,
   setCurrentDetails,
   setHandler,
@@ -30,11 +32,21 @@ import { withoutStack } from '../domain/without-stack.ts';
 import { polls, reads, writes } from './activities.ts';
 import type { PaymentsCall } from './calls.ts';
 import { Course, HistoryIsLong, RunRefused, progressOf, type Ports } from './course.ts';
-import { progressQuery, reportQuery, stateAttribute, wakeSignal, type RunInput } from './names.ts';
+import {
+  instructionsIdOf,
+  progressQuery,
+  reportQuery,
+  runEndedSignal,
+  stateAttribute,
+  wakeSignal,
+  type RunInput,
+} from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
+import { requireOwnId } from './own-id.ts';
 
 /** @param carried what an earlier history of this run hands on; a run is started without it */
 export async function run(input: RunInput, carried: Carried | null = null): Promise<Report> {
+  requireOwnId(() => workflowIdOf(input.mode, input.run));
   const state = newRunState(input.run, workflowIdOf(input.mode, input.run), {
     name: input.run.policy,
     hash: input.policyHash,
@@ -46,9 +58,30 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   // Never settles unless somebody cancels: a listener, not something to wait for.
   void CancellationScope.current().cancelRequested.catch(() => course.cancel());
   // A cancel takes effect between steps, never in the middle of a write.
-  const end = await CancellationScope.nonCancellable(() => neverFailTheTask(() => complete(course)));
+  const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());
   return neverFailTheTask(async () => conclude(makeReport(state)));
+}
+
+/** Completes the course; whichever way it ends, what keeps people's instructions hears of it. */
+async function untilItsEnd(course: Course): Promise<'ended' | 'history is long'> {
+  try {
+    const end = await neverFailTheTask(() => complete(course));
+    if (end === 'ended') await tellTheEnd(course.input);
+    return end;
+  } catch (error) {
+    if (error instanceof TemporalFailure) await tellTheEnd(course.input);
+    throw error;
+  }
+}
+
+/** What keeps people's instructions ends with the run; it is opened again by whoever has something to say. */
+async function tellTheEnd({ mode, run: name }: RunInput): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(instructionsIdOf(mode, name)).signal(runEndedSignal);
+  } catch {
+    // It has ended already, or was never there: there is nothing to end.
+  }
 }
 
 function temporalPorts(state: RunState, carried: Carried | null): Ports {

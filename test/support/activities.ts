@@ -79,7 +79,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     reader: service,
     facts: DEFAULT_SERVICE_FACTS,
     instructions: instructionsOf(),
-    plans: { start: never, read: never, readEarlier: never },
+    plans: { start: never, read: never, isMade: never, readEarlier: never },
     clock: { wallMs: () => NOW, monotonicMs: () => 0 },
     isCurrentAttempt: async () => true,
     isStopping: () => false,
@@ -92,7 +92,13 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
 /** What people have said. */
 export function instructionsOf(...said: readonly LooseRecorded[]): Deps['instructions'] {
   const nobody = () => Promise.reject(new Error('Nobody says anything here.'));
-  return { read: async () => kept(...said), record: nobody, note: nobody };
+  return {
+    read: async () => kept(...said),
+    record: nobody,
+    note: nobody,
+    readEarlier: nobody,
+    open: nobody,
+  };
 }
 
 function sentIn(requests: readonly Request[], operation: string): readonly unknown[] {

@@ -143,7 +143,9 @@ async function recordCancelledInTrade(name: string): Promise<void> {
   await run.handle.cancel();
   const { client } = stage.temporal;
   // oxlint-disable-next-line no-await-in-loop -- one look after the other
-  while ((await readInstructions({ client, mode: 'SANDBOX', run: run.name })).instructions.length === 0)
+  while (
+    ((await readInstructions({ client, mode: 'SANDBOX', run: run.name }))?.instructions ?? []).length === 0
+  )
     await delay(LOOK_EVERY_MS);
   stage.sandbox.clearFaults(id);
   await run.report();

@@ -1,0 +1,45 @@
+/**
+ * `acceptInstruction`: adds to an instruction the moment and the UTC date at which it was accepted. What they decide
+ * about (a window, what is older than a send) needs a clock that agrees with the service's; a cancel does not wait for it.
+ */
+import { ApplicationFailure } from '@temporalio/common';
+import type { Instruction } from '../domain/instructions.ts';
+import { problemOf, skewOf, type Problem } from '../domain/stepper.ts';
+import { withoutStack } from '../domain/without-stack.ts';
+import type { Activities } from '../workflows/calls.ts';
+import { clockSkew } from './clock-skew.ts';
+import type { Deps } from './deps.ts';
+import { beating } from './heartbeats.ts';
+import { told } from './polling.ts';
+
+export const acceptInstruction =
+  (deps: Deps): Activities['acceptInstruction'] =>
+  ({ instruction }) =>
+    beating(async () => {
+      const problem = needsTheTime(instruction) ? await untrustedClock(deps) : null;
+      if (problem !== null)
+        throw withoutStack(
+          ApplicationFailure.create({
+            type: problem.code,
+            message: `${problem.message} Nothing is kept. ${problem.fix}`,
+            nonRetryable: true,
+          }),
+        );
+      const atMs = deps.clock.wallMs();
+      return { ...instruction, atMs, date: new Date(atMs).toISOString().slice(0, 10) };
+    });
+
+/** What stops or starts sending counts in the order in which it was said; only the rest is held against a time. */
+function needsTheTime({ kind }: Instruction): boolean {
+  return kind !== 'cancel' && kind !== 'go-on';
+}
+
+/** Null when this worker's clock agrees with the service's, which it has just asked. */
+async function untrustedClock(deps: Deps): Promise<Problem | null> {
+  const reply = told(deps, await deps.reader.balances());
+  // A refusal tells the time too.
+  const isTold = reply.kind !== 'NOT_SENT' && reply.facts.serviceTimeMs !== null;
+  if (reply.kind === 'DONE' || isTold) return skewOf(clockSkew.latestMs());
+  const fix = 'Say it again when the service answers: until then nobody knows whether the clocks agree.';
+  return problemOf(reply, '', fix);
+}

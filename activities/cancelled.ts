@@ -1,0 +1,15 @@
+/** Whether a run is cancelled by what people said, for activities that send nothing. */
+import { isCancelled } from '../domain/instructions.ts';
+import type { Mode } from '../domain/records.ts';
+import type { RunName } from '../domain/references.ts';
+import { InstructionsMissing, type Deps } from './deps.ts';
+
+/** False where what was said is missing: whatever would send something says so and waits. */
+export async function isRunCancelled(deps: Deps, mode: Mode, run: RunName): Promise<boolean> {
+  try {
+    return isCancelled((await deps.instructions.read(mode, run)).instructions);
+  } catch (error) {
+    if (error instanceof InstructionsMissing) return false;
+    throw error;
+  }
+}

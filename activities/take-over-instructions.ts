@@ -1,0 +1,13 @@
+/** `takeOverInstructions`: reads what every earlier Temporal run of a workflow `instructions` holds, from their histories. */
+import { Context as ActivityContext } from '@temporalio/activity';
+import type { Activities } from '../workflows/calls.ts';
+import type { Deps } from './deps.ts';
+import { beating } from './heartbeats.ts';
+
+export const takeOverInstructions =
+  (deps: Deps): Activities['takeOverInstructions'] =>
+  ({ mode, run }) =>
+    beating(async () => {
+      const runId = ActivityContext.current().info.workflowExecution?.runId ?? '';
+      return { runId, kept: await deps.instructions.readEarlier(mode, run, runId) };
+    });

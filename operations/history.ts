@@ -1,0 +1,39 @@
+/** Reads the history of one Temporal run, and what its payloads say. Whoever reads it checks what it says. */
+import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
+
+export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
+type Payloads = Parameters<Client['options']['loadedDataConverter']['payloadCodecs'][number]['decode']>[0];
+
+/** Every event, oldest first; null when Temporal does not have that run any more. */
+export async function readEvents(
+  client: Client,
+  workflowId: string,
+  runId: string,
+): Promise<HistoryEvents | null> {
+  try {
+    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    return events ?? [];
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+/** The values of some payloads; `undefined` for one that cannot be read. */
+export async function valuesOf(
+  client: Client,
+  payloads: Payloads | null | undefined,
+): Promise<readonly unknown[]> {
+  const { payloadCodecs, payloadConverter } = client.options.loadedDataConverter;
+  let decoded = payloads ?? [];
+  // Each codec undoes what the next one did.
+  // oxlint-disable-next-line no-await-in-loop -- one after the other
+  for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
+  return decoded.map((payload) => {
+    try {
+      return payloadConverter.fromPayload<unknown>(payload);
+    } catch {
+      return undefined;
+    }
+  });
+}
