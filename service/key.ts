@@ -4,6 +4,7 @@
  * stands in a map of this module.
  */
 import { createPrivateKey, type KeyObject, webcrypto } from 'node:crypto';
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Mode } from '../domain/records.ts';
 import {
@@ -122,7 +123,8 @@ async function readSmallFile(
 ): Promise<{ readonly text: string; readonly fileMode: number }> {
   let file;
   try {
-    file = await open(path, 'r');
+    // Without `O_NONBLOCK` the opening of a pipe waits for somebody who writes.
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const facts = await file.stat();
     if (!facts.isFile())
       return refuse('KEY_FILE_UNREADABLE', place, 'it is not a file.', 'Name the key record itself.');

@@ -1,5 +1,6 @@
 /** The service's address and the API key record: what is accepted, and what each refusal says. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -173,8 +174,13 @@ test('a key file that its group may read is a warning in sandbox and in live', a
   }
 });
 
-test('a key file that is not there, a folder or huge is refused', async (t) => {
+test('a key file that is not there, a folder, a pipe or huge is refused', { timeout: 10_000 }, async (t) => {
   const path = keyFile(t, 'key.json');
+  execFileSync('sh', ['-c', 'mkfifo "$0"', `${path}.pipe`]);
+  assert.equal(
+    (await rejection(readKeyFile({ path: `${path}.pipe`, mode: 'SANDBOX' }))).code,
+    'KEY_FILE_UNREADABLE',
+  );
   assert.equal(
     (await rejection(readKeyFile({ path: `${path}.none`, mode: 'SANDBOX' }))).code,
     'KEY_FILE_NOT_FOUND',
