@@ -360,6 +360,38 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
       assertDoneOnce(run, await run.report());
     });
 
+    for (const limit of ['per_payment', 'paid_per_run'])
+      test(`proceeds above the limit ${limit} are not paid, and stay as a balance`, async () => {
+        const run = await startWith([], { limits: `{ ${limit}: ["17249.99 MXN"] }` });
+        const report = await run.report();
+        assert.equal(report.status, 'PARTIAL');
+        assert.equal(report.legs[0]?.outcome, 'TRADED');
+        assert.equal(report.payments[0]?.outcome, 'NOT_PAID');
+        assert.deepEqual(
+          report.problems.map((problem) => problem.code),
+          ['OVER_LIMIT'],
+        );
+        assert.equal(writesTo(run, 'createWithdrawal').length, 0);
+      });
+
+    test('a fixed payment of a run that finds nothing to sell ends as not paid', async () => {
+      const run = await startWith([], {
+        sell: 'BRL',
+        amount: '{ sell: all, keep: "0.00" }',
+        withdraw: [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '100.00' }],
+      });
+      const report = await run.report();
+      assert.equal(report.status, 'FAILED');
+      assert.deepEqual(report.legs, []);
+      assert.equal(report.payments[0]?.outcome, 'NOT_PAID');
+      assert.equal(report.payments[0].amount, '100.00');
+      assert.deepEqual(
+        report.problems.map((problem) => problem.code),
+        ['LEG_NOT_TRADED'],
+      );
+      assertNothingMoved(run);
+    });
+
     test('the other payments of the run go on', async () => {
       const run = await startWith([], {
         withdraw: [
