@@ -6,6 +6,7 @@ import { awaitWithdrawals } from './await-withdrawals.ts';
 import { createWithdrawals } from './create-withdrawals.ts';
 import type { Deps } from './deps.ts';
 import { executeTrade } from './execute-trade.ts';
+import { guarded } from './failures.ts';
 import { observe } from './observe.ts';
 import { readPlan } from './read-plan.ts';
 import { recordInstruction } from './record-instruction.ts';
@@ -14,15 +15,15 @@ import { takeOverInstructions } from './take-over-instructions.ts';
 
 export function createActivities(deps: Deps): Activities {
   return {
-    readPlan: readPlan(deps),
-    observe: observe(deps),
-    requestQuote: requestQuote(deps),
-    executeTrade: executeTrade(deps),
-    awaitSettlement: awaitSettlement(deps),
-    createWithdrawals: createWithdrawals(deps),
-    awaitWithdrawals: awaitWithdrawals(deps),
-    recordInstruction: recordInstruction(deps),
-    takeOverInstructions: takeOverInstructions(deps),
-    acceptInstruction: acceptInstruction(deps),
+    readPlan: guarded(readPlan(deps)),
+    observe: guarded(observe(deps)),
+    requestQuote: guarded(requestQuote(deps)),
+    executeTrade: guarded(executeTrade(deps)),
+    awaitSettlement: guarded(awaitSettlement(deps)),
+    createWithdrawals: guarded(createWithdrawals(deps)),
+    awaitWithdrawals: guarded(awaitWithdrawals(deps)),
+    recordInstruction: guarded(recordInstruction(deps)),
+    takeOverInstructions: guarded(takeOverInstructions(deps)),
+    acceptInstruction: guarded(acceptInstruction(deps)),
   };
 }

@@ -5,6 +5,7 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import { activityFailed } from '../domain/activity-failed.ts';
 import { followUp, waitMs } from '../domain/decisions.ts';
 import type { Reply } from '../domain/reply.ts';
 import { ADVICE, configurationWait, foreignCredentials, problemOf, type Wait } from '../domain/stepper.ts';
@@ -12,7 +13,7 @@ import { withoutStack } from '../domain/without-stack.ts';
 import type { PlanHead } from '../workflows/calls.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
-import { failedActivity } from './failures.ts';
+import { whatFailed } from './failures.ts';
 import { beating } from './heartbeats.ts';
 
 /** Waits inside attempts come to so much, then each wait is a failure's: half of what an attempt may take. */
@@ -86,7 +87,7 @@ async function outcomeOf<T>(once: () => Promise<Polled<T>>): Promise<Outcome<T>>
   } catch (error) {
     // Given up: nobody waits for the answer.
     if (ActivityContext.current().cancellationSignal.aborted) throw error;
-    const wait = failedActivity(error, 0);
+    const wait = activityFailed(whatFailed(error), 1);
     return { kind: 'failed', what: wait.problem.message, pauseMs: 0, isPatient: true, wait };
   }
 }

@@ -1,7 +1,8 @@
-/** The bench: `npm run bench` sets up, then calls this. Loopback only; it ends by itself, within two minutes. */
+/** The bench: `npm run bench` sets up, then calls this. Loopback only; it ends by itself, within four minutes. */
 import { startDevServer } from '../worker/dev-server.ts';
 import { measureConvert } from './convert.ts';
 import { isRight, tableOf } from './figures.ts';
+import { measureHeld } from './held.ts';
 import { measureSigning } from './signing.ts';
 import { measureWorker } from './worker.ts';
 
@@ -21,7 +22,9 @@ export async function bench(): Promise<number> {
   const worker = await withServer([], measureWorker);
   say('One convert run, by the interpreter and by hand …');
   const convert = await withServer(UNTHROTTLED, () => measureConvert(TURNS));
-  const sections = [signing, ...worker, convert];
+  say('A run that only waits for money …');
+  const held = await withServer([], measureHeld);
+  const sections = [signing, ...worker, convert, held];
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }

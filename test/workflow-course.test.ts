@@ -7,7 +7,7 @@ import { adoptPlan, holdsOf, makeReport, newRunState, statusOf, takeOver } from 
 import type { Problem, Wait } from '../domain/stepper.ts';
 import { NEW_LEG } from '../domain/trade-steps.ts';
 import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
-import { Course, HistoryIsLong, type Ports } from '../workflows/course.ts';
+import { Course, HistoryIsLong, StepFailed, type Ports } from '../workflows/course.ts';
 import type { Settlement, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/calls.ts';
 import type { RunInput } from '../workflows/names.ts';
 import { LEG, NOW, PAYMENT, RUN, context } from './support/scripts.ts';
@@ -504,4 +504,156 @@ test('a trade with a status in no list holds the run, and a settlement that take
     'COMPLETED',
   ]);
   assert.ok(timers.every((ms) => ms === 21_600_000));
+});
+
+async function patient(holds: () => boolean): Promise<boolean> {
+  for (let turns = 0; turns < 2_000 && !holds(); turns += 1) await nextTurn();
+  assert.ok(holds(), 'it waits for what never comes');
+  return true;
+}
+
+test('a step that fails at all its attempts is told, tried again ever later, and may have sent what it was given', async () => {
+  const pauses: number[] = [];
+  const shown = new Set<string>();
+  const given: unknown[] = [];
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const times = (count: number) => () => (count -= 1) >= 0;
+  const [planFails, tradeFails, payFails] = [times(1), times(2), times(3)];
+  const failing = () => Promise.reject(new StepFailed('executeTrade: Error, ENOSPC, driver.ts:1'));
+  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW };
+  const base = ports({});
+  const world = ports({
+    readPlan: async (input) => (planFails() ? failing() : base.readPlan(input)),
+    requestQuote: async (call) => ({
+      step: { kind: 'quoted', state: { ...call.state, quote, knownIn: 'run-1' } },
+      evidence: [],
+    }),
+    executeTrade: async (call) => {
+      given.push([call.state.knownIn, call.state.sent]);
+      if (tradeFails()) return failing();
+      return { step: { kind: 'traded', state: call.state, traded: TRADED, worse: null }, evidence: [] };
+    },
+    awaitSettlement: () => ({
+      settled: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => {},
+    }),
+    createWithdrawals: async (call) => {
+      given.push(call.items.map((item) => [item.state.knownIn, item.state.sent]));
+      return payFails() ? failing() : base.createWithdrawals(call);
+    },
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return patient(holds);
+      for (let turns = 0; turns < 20 && !holds(); turns += 1) await nextTurn();
+      if (!holds()) pauses.push(timeoutMs);
+      return holds();
+    },
+    show: () => {
+      for (const { problem } of holdsOf(state)) shown.add(`${problem.code} ${problem.item ?? 'run'}`);
+    },
+  });
+  await new Course(INPUT, state, world).complete();
+  assert.deepEqual(
+    [...shown],
+    [
+      'ACTIVITY_FAILED run',
+      `ACTIVITY_FAILED ${LEG.id}`,
+      'AWAITING_SETTLEMENT usd-mxn-1',
+      `ACTIVITY_FAILED ${PAYMENT.id}`,
+    ],
+  );
+  assert.deepEqual(pauses, [60_000, 60_000, 120_000, 60_000, 120_000, 240_000]);
+  assert.deepEqual(given, [
+    ['run-1', false],
+    [null, true],
+    [null, true],
+    [[null, false]],
+    [[null, true]],
+    [[null, true]],
+    [[null, true]],
+  ]);
+});
+
+test('a cancel that cannot be kept is told, and kept before anything else happens', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const done: string[] = [];
+  let failures = 2;
+  const world = ports({
+    recordInstruction: async () => {
+      if ((failures -= 1) >= 0) throw new StepFailed('recordInstruction: Error');
+      done.push('kept');
+    },
+    requestQuote: async () => {
+      done.push('quote');
+      return { step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null }, evidence: [] };
+    },
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return patient(holds);
+      for (let turns = 0; turns < 20 && !holds(); turns += 1) await nextTurn();
+      done.push(holdsOf(state)[0]?.problem.code ?? 'nothing');
+      return holds();
+    },
+  });
+  const course = new Course(INPUT, state, world);
+  course.cancel();
+  await course.complete();
+  assert.deepEqual(done.slice(0, 4), ['ACTIVITY_FAILED', 'ACTIVITY_FAILED', 'kept', 'quote']);
+});
+
+test('a plan that waits for long is asked for ever later', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const pauses: number[] = [];
+  const base = ports({});
+  const world = ports({
+    readPlan: async (input) =>
+      pauses.length < 7 ? { kind: 'waiting', waiting: null } : base.readPlan(input),
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined || pauses.length === 7) return patient(holds);
+      pauses.push(timeoutMs);
+      return holds();
+    },
+  });
+  await new Course(INPUT, state, world).complete();
+  assert.deepEqual(pauses, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+});
+
+test('what waits for money asks for ever later, at most every five minutes, and soon again once money comes', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const payments = ['first', 'second'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const pauses: number[] = [];
+  let calls = 0;
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+    createWithdrawals: async (call) => {
+      calls += 1;
+      const items = call.items.map(({ payment: { id, reference } }) => {
+        const accepted = { withdrawalId: `wtd_${id}`, reference, amount: '17250.00', status: 'PENDING' };
+        const isPaid = (id === 'first' && pauses.length === 7) || pauses.length === 9;
+        return isPaid
+          ? ({ id, step: { kind: 'accepted', state: NEW_PAYMENT, accepted } } as const)
+          : ({
+              id,
+              step: {
+                kind: 'wait',
+                state: NEW_PAYMENT,
+                wait: { afterMs: 15_000, hold: 'money', problem: SHORT },
+              },
+            } as const);
+      });
+      return { items, evidence: [] };
+    },
+    awaitWithdrawals: ({ items }) => {
+      const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
+      return { answer: Promise.resolve({ ended, wait: null }), giveUp: () => {} };
+    },
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return patient(holds);
+      if (timeoutMs > 3_600_000) return patient(holds);
+      pauses.push(timeoutMs);
+      for (let turns = 0; turns < 5; turns += 1) await nextTurn();
+      return false;
+    },
+  });
+  await new Course(INPUT, state, world).complete();
+  assert.deepEqual(pauses, [15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 15_000, 30_000]);
+  assert.equal(calls, 2 * 8 + 2);
 });

@@ -5,23 +5,32 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from './calls.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from './limits.ts';
 
-/** A read is repeated until it comes back; the backoff is short, because reads are cheap and people wait for them. */
+/** After so many attempts in about 15 s people are told, and the workflow asks again later (`step-failed.ts`). */
+const ATTEMPTS = 5;
+
+/** The backoff is short, because reads are cheap and people wait for them. */
 const patient = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' } as const;
 
 /** Reads: long enough for a list of many pages. */
-export const reads = proxyActivities<
-  Pick<
-    Activities,
-    'readPlan' | 'observe' | 'recordInstruction' | 'takeOverInstructions' | 'acceptInstruction'
-  >
->({
+export const reads = proxyActivities<Pick<Activities, 'readPlan' | 'observe' | 'recordInstruction'>>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+  retry: { ...patient, maximumAttempts: ATTEMPTS },
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+});
+
+/** What `instructions` needs before it can answer: tried until it works. Whoever waits for the answer says so. */
+export const keeping = proxyActivities<Pick<Activities, 'takeOverInstructions' | 'acceptInstruction'>>({
   startToCloseTimeout: '2m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   retry: patient,
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
 });
 
-/** Pollers: each attempt is one poll; the wait between two is the retry's `nextRetryDelay`, which costs no event. */
+/**
+ * Pollers: short waits are slept inside an attempt; a longer one is the retry's `nextRetryDelay`, which costs no event. So
+ * attempts are not counted; what stops a poll is its answer.
+ */
 export const polls = proxyActivities<Pick<Activities, 'awaitSettlement' | 'awaitWithdrawals'>>({
   startToCloseTimeout: '2m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
@@ -36,7 +45,7 @@ export const writes = proxyActivities<
 >({
   startToCloseTimeout: WRITE_LIMITS.startToCloseMs,
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
-  // Only a crash or a lost worker makes an attempt fail; outcomes come back as results.
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  // Only a crash, a lost worker or a fault of ours makes an attempt fail; outcomes come back as results.
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m', maximumAttempts: ATTEMPTS },
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
 });

@@ -4,6 +4,7 @@
  * that it awaits comes through `Ports`, so that a model can drive the same code. Ends when no item is open; never
  * while something is in doubt (M3, M8).
  */
+import { activityFailed } from '../domain/activity-failed.ts';
 import { keepsGuard } from '../domain/guard.ts';
 import { brokenPaymentLimit } from '../domain/limits.ts';
 import { round, sum } from '../domain/money.ts';
@@ -23,6 +24,7 @@ import {
   type Waiting,
 } from '../domain/report.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
+import type { SendState } from '../domain/writes/doubt.ts';
 import type { Traded } from '../domain/trade-steps.ts';
 import type { PaymentStep, Wanted } from '../domain/withdrawal-steps.ts';
 import {
@@ -77,6 +79,11 @@ export class RunRefused extends Error {
   }
 }
 
+/** A call that failed at all its attempts: people are told, and it is tried again later. */
+export class StepFailed extends Error {
+  override readonly name = 'StepFailed';
+}
+
 /** Not a failure: the run must go on in a new history, with what it knows carried over. */
 export class HistoryIsLong extends Error {
   override readonly name = 'HistoryIsLong';
@@ -108,6 +115,8 @@ export class Course {
   #isSending = true;
   /** What people are told of accepted payments; one that is not here has nothing to be told. */
   readonly #follows = new Map<PaymentRecord, Follow>();
+  /** How often in a row an item was found to wait for money. */
+  readonly #moneyWaits = new Map<LegRecord | PaymentRecord, number>();
   /** Counts whatever ends waits early: a person's signal, a cancel, an outcome. */
   #wakes = 0;
 
@@ -173,9 +182,15 @@ export class Course {
   /** The plan that counts: the first completed result of this run's `plan`. */
   async readPlan(): Promise<Plan> {
     const planInput: PlanInput = { ...this.input, forRun: this.ports.originalRunId };
-    for (;;) {
+    for (let failures = 0, polls = 0; ;) {
       this.leaveLongHistory();
-      const answer = await this.ports.readPlan(planInput);
+      const answer = await this.ports.readPlan(planInput).catch(failed);
+      if (answer instanceof StepFailed) {
+        failures += 1;
+        await this.pause(this.state, activityFailed(answer.message, failures));
+        continue;
+      }
+      failures = 0;
       switch (answer.kind) {
         case 'plan':
           return samePolicy(this.input, answer.plan);
@@ -186,13 +201,18 @@ export class Course {
         case 'waiting':
           await this.recordCancel();
           if (this.state.cancelled) throw new RunRefused('CANCELLED', CANCELLED.message, [CANCELLED]);
-          await this.pause(this.state, { ...(answer.waiting ?? PLANNING), afterMs: PLAN_POLL_MS });
+          polls += 1;
+          await this.pause(this.state, {
+            ...(answer.waiting ?? PLANNING),
+            afterMs: Math.min(PLAN_POLL_MS.first * 2 ** Math.min(polls - 1, 10), PLAN_POLL_MS.most),
+          });
       }
     }
   }
 
   /** Quote and trade until the leg is traded, ended or in a person's hands. */
   async convert(plan: Plan, record: LegRecord): Promise<void> {
+    let failures = 0;
     while (record.outcome === 'PENDING' || record.outcome === 'NEEDS_HUMAN') {
       this.leaveLongHistory();
       await this.recordCancel();
@@ -202,9 +222,19 @@ export class Course {
         state: record.state,
         othersAccepted: this.othersAccepted(),
       };
-      const { step, evidence } = await (record.state.quote === null
-        ? this.ports.requestQuote(call)
-        : this.ports.executeTrade(call));
+      const isQuote = record.state.quote === null;
+      const answer = await (isQuote ? this.ports.requestQuote(call) : this.ports.executeTrade(call)).catch(
+        failed,
+      );
+      if (answer instanceof StepFailed) {
+        failures += 1;
+        // A quote moves no money.
+        if (!isQuote) record.state = asForgotten(record.state);
+        await this.pause(record, itemFailed(record.leg.id, answer, failures));
+        continue;
+      }
+      failures = 0;
+      const { step, evidence } = answer;
       addEvidence(this.state, evidence);
       record.state = step.state;
       switch (step.kind) {
@@ -223,7 +253,7 @@ export class Course {
           break;
         case 'wait':
           record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
-          await this.pause(record, step.wait);
+          await this.pause(record, { ...step.wait, afterMs: this.pauseFor(record, step.wait) });
       }
     }
   }
@@ -332,6 +362,7 @@ export class Course {
     // Counted by timers alone, never by the clock: a worker that takes over while somebody asks how the run stands may
     // see an older time than a later replay, which must ask for the same.
     const leftMs = new Map<PaymentRecord, number>();
+    const failures = new Map<PaymentRecord, number>();
     const leftOf = (record: PaymentRecord): number => leftMs.get(record) ?? 0;
     for (;;) {
       const unsent = this.state.payments.filter((record) => isOpen(record) && record.accepted === null);
@@ -351,15 +382,28 @@ export class Course {
         this.#isSending = true;
         continue;
       }
-      const answer = await this.ports.createWithdrawals({
-        ...this.call(plan),
-        items: due.map((record) => ({
-          payment: record.payment,
-          wanted: this.wanted(record),
-          state: record.state,
-        })),
-        acceptedIds: this.state.payments.flatMap((record) => record.accepted?.withdrawalId ?? []),
-      });
+      const answer = await this.ports
+        .createWithdrawals({
+          ...this.call(plan),
+          items: due.map((record) => ({
+            payment: record.payment,
+            wanted: this.wanted(record),
+            state: record.state,
+          })),
+          acceptedIds: this.state.payments.flatMap((record) => record.accepted?.withdrawalId ?? []),
+        })
+        .catch(failed);
+      if (answer instanceof StepFailed) {
+        for (const record of due) {
+          const times = (failures.get(record) ?? 0) + 1;
+          failures.set(record, times);
+          const wait = itemFailed(record.payment.id, answer, times);
+          this.takeStep(record, { kind: 'wait', state: asForgotten(record.state), wait }, leftMs);
+        }
+        this.show();
+        continue;
+      }
+      for (const record of due) failures.delete(record);
       addEvidence(this.state, answer.evidence);
       for (const record of due) {
         const item = answer.items.find((candidate) => candidate.id === record.payment.id);
@@ -396,6 +440,8 @@ export class Course {
         record.acceptedAtMs = this.ports.nowMs();
         record.amount ??= step.accepted.amount;
         record.status = step.accepted.status;
+        // Money has come: more may follow soon.
+        this.#moneyWaits.clear();
         this.wake();
         break;
       case 'not paid':
@@ -404,8 +450,9 @@ export class Course {
         this.wake();
         break;
       case 'wait': {
-        const until = this.ports.nowMs() + step.wait.afterMs;
-        leftMs.set(record, step.wait.afterMs);
+        const afterMs = this.pauseFor(record, step.wait);
+        const until = this.ports.nowMs() + afterMs;
+        leftMs.set(record, afterMs);
         record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
         record.waiting = { hold: step.wait.hold, problem: step.wait.problem, wakeAtMs: until };
       }
@@ -545,19 +592,31 @@ export class Course {
   /** A cancel by Temporal's own button is kept as a word too, so that no reset loses it. */
   async recordCancel(): Promise<void> {
     if (!this.state.cancelled) return;
-    const { mode, run } = this.input;
-    this.#cancelKept ??= this.ports.recordInstruction({
-      mode,
-      run,
-      instruction: { kind: 'cancel', by: 'Temporal', why: 'Cancel was pressed' },
-    });
+    this.#cancelKept ??= this.keepCancel();
     await this.#cancelKept;
+  }
+
+  async keepCancel(): Promise<void> {
+    const { mode, run } = this.input;
+    const instruction = { kind: 'cancel', by: 'Temporal', why: 'Cancel was pressed' } as const;
+    for (let failures = 1; ; failures += 1) {
+      const kept = await this.ports.recordInstruction({ mode, run, instruction }).catch(failed);
+      if (!(kept instanceof StepFailed)) return;
+      await this.pause(this.state, activityFailed(kept.message, failures));
+    }
   }
 
   /** A word said so that this history does not know of: it is kept already. */
   #knowCancelled(): void {
     this.#cancelKept = Promise.resolve();
     this.cancel();
+  }
+
+  /** Whoever waits for money asks for ever later, up to 5 min: each time costs a read of the balances, and history. */
+  pauseFor(record: LegRecord | PaymentRecord, { hold, afterMs }: Wait): number {
+    const times = hold === 'money' ? (this.#moneyWaits.get(record) ?? 0) : 0;
+    this.#moneyWaits.set(record, hold === 'money' ? times + 1 : 0);
+    return Math.max(afterMs, Math.min(afterMs * 2 ** Math.min(times, 10), LONGEST_MONEY_WAIT_MS));
   }
 
   /** A durable wait, shown with its reason; a wake-up ends it early. */
@@ -589,8 +648,9 @@ export class Course {
   }
 }
 
-/** How often a run asks again for a plan that is still being made. */
-const PLAN_POLL_MS = 2_000;
+const LONGEST_MONEY_WAIT_MS = 300_000;
+/** How soon a run asks again for a plan that is still being made: each time costs history. */
+const PLAN_POLL_MS = { first: 2_000, most: 30_000 };
 const CANCELLED: Problem = {
   code: 'CANCELLED',
   item: null,
@@ -617,6 +677,22 @@ function samePolicy(input: RunInput, plan: Plan): Plan {
       },
     ],
   );
+}
+
+/** The failure of a step as an answer; everything else is thrown on. */
+function failed(error: unknown): StepFailed {
+  if (error instanceof StepFailed) return error;
+  throw error;
+}
+
+function itemFailed(item: string, { message }: StepFailed, times: number): Wait {
+  const wait = activityFailed(message, times);
+  return { ...wait, problem: { ...wait.problem, item } };
+}
+
+/** The state after a call that came to nothing: it may have sent, and what it learned is lost. */
+function asForgotten<State extends SendState>(state: State): State {
+  return { ...state, knownIn: null, sent: true };
 }
 
 function isOpen(record: PaymentRecord): boolean {

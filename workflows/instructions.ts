@@ -21,7 +21,7 @@ import {
   type Recorded,
 } from '../domain/instructions.ts';
 import { withoutStack } from '../domain/without-stack.ts';
-import { reads } from './activities.ts';
+import { keeping } from './activities.ts';
 import {
   instructionsIdOf,
   noteFactsUpdate,
@@ -48,7 +48,7 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
       await condition(() => isReady);
       const known = kept.instructions.find(({ id }) => id === instruction.id);
       if (known !== undefined) return known;
-      const recorded = await reads.acceptInstruction({ instruction });
+      const recorded = await keeping.acceptInstruction({ instruction });
       // Two people, or one command twice, at the same time: the first one counts.
       kept = unionOf([kept, { instructions: [recorded], facts: [] }]);
       return kept.instructions.find(({ id }) => id === instruction.id) ?? recorded;
@@ -68,7 +68,7 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
     hasEnded = true;
   });
   const isOver = await neverFailTheTask(async () => {
-    const { kept: earlier } = await reads.takeOverInstructions(input);
+    const { kept: earlier } = await keeping.takeOverInstructions(input);
     kept = unionOf([earlier, kept]);
     isReady = true;
     const isLong = (): boolean => workflowInfo().continueAsNewSuggested;

@@ -3,6 +3,7 @@
  * when it is reset or started again, `observe` finds that result and it is returned unchanged.
  */
 import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import { activityFailed } from '../domain/activity-failed.ts';
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan, type Plan } from '../domain/plan.ts';
 import type { Waiting } from '../domain/report.ts';
@@ -10,9 +11,11 @@ import type { Problem } from '../domain/stepper.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { reads } from './activities.ts';
 import type { Observed } from './calls.ts';
+import { StepFailed } from './course.ts';
 import { planIdOf, waitingQuery, wakeSignal, type PlanInput } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
+import { orStepFailed } from './step-failed.ts';
 
 export async function plan(input: PlanInput): Promise<Plan> {
   requireOwnId(() => planIdOf(input.mode, input.run));
@@ -24,10 +27,12 @@ export async function plan(input: PlanInput): Promise<Plan> {
   });
   // Null: it has waited for so long that it goes on in a new history.
   const made = await neverFailTheTask(async (): Promise<Plan | null> => {
-    for (;;) {
-      const observed: Observed = await reads.observe({
-        ...input,
-        originalPlanRunId: workflowInfo().originalExecutionRunId,
+    for (let failures = 0; ;) {
+      const call = { ...input, originalPlanRunId: workflowInfo().originalExecutionRunId };
+      const observed: Observed = await orStepFailed(reads.observe(call)).catch((error: unknown) => {
+        if (!(error instanceof StepFailed)) throw error;
+        failures += 1;
+        return { kind: 'wait', wait: activityFailed(error.message, failures) };
       });
       switch (observed.kind) {
         case 'pinned':

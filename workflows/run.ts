@@ -43,6 +43,7 @@ import {
 } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
+import { orStepFailed } from './step-failed.ts';
 
 /** @param carried what an earlier history of this run hands on; a run is started without it */
 export async function run(input: RunInput, carried: Carried | null = null): Promise<Report> {
@@ -89,18 +90,21 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
   // A run is started as running; a history that goes on inherits whatever was shown last.
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
-    readPlan: reads.readPlan,
+    readPlan: (input) => orStepFailed(reads.readPlan(input)),
     // Summaries are what a person reads beside the activity's name in the Temporal UI.
-    requestQuote: (call) => writes.requestQuote.executeWithOptions({ summary: call.leg.id }, [call]),
-    executeTrade: (call) => writes.executeTrade.executeWithOptions({ summary: call.leg.id }, [call]),
+    requestQuote: (call) =>
+      orStepFailed(writes.requestQuote.executeWithOptions({ summary: call.leg.id }, [call])),
+    executeTrade: (call) =>
+      orStepFailed(writes.executeTrade.executeWithOptions({ summary: call.leg.id }, [call])),
     createWithdrawals: (call) =>
-      writes.createWithdrawals.executeWithOptions({ summary: summaryOfPayments(call) }, [call]),
+      orStepFailed(writes.createWithdrawals.executeWithOptions({ summary: summaryOfPayments(call) }, [call])),
     awaitWithdrawals: (call) => {
       const scope = new CancellationScope();
       return { answer: scope.run(() => polls.awaitWithdrawals(call)), giveUp: () => scope.cancel() };
     },
     // A cancel is what brings this about: it must not cancel it as well.
-    recordInstruction: (call) => CancellationScope.nonCancellable(() => reads.recordInstruction(call)),
+    recordInstruction: (call) =>
+      CancellationScope.nonCancellable(() => orStepFailed(reads.recordInstruction(call))),
     awaitSettlement: (call) => {
       const scope = new CancellationScope();
       return { settled: scope.run(() => polls.awaitSettlement(call)), giveUp: () => scope.cancel() };
