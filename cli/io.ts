@@ -28,6 +28,7 @@ const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** The process's own. */
 export function processIo(): Io {
   const { stdin, stdout, stderr } = process;
+  for (const stream of [stdout, stderr]) stream.on('error', goOnUnread);
   return {
     stdout,
     stderr,
@@ -42,6 +43,11 @@ export function processIo(): Io {
       };
     },
   };
+}
+
+/** Whoever reads no further (`| head`) misses text: the command goes on, and ends as it would. */
+function goOnUnread(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
 }
 
 /** Ctrl-C and Ctrl-D answer nothing. */
