@@ -111,7 +111,8 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
   const started = events?.[0]?.workflowExecutionStartedEventAttributes;
   if (events === null || started?.workflowType?.name !== INSTRUCTIONS_TYPE) return null;
   const [input, carried] = await valuesOf(client, started.input?.payloads);
-  const wasContinued = Number(started.initiator) === CONTINUED_AS_NEW && Boolean(started.continuedExecutionRunId);
+  const wasContinued =
+    Number(started.initiator) === CONTINUED_AS_NEW && Boolean(started.continuedExecutionRunId);
   const taken = await takenOver(client, events);
   const kept = [
     wasContinued ? trusted(carried) : NOTHING_KEPT,
