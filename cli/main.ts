@@ -81,7 +81,7 @@ export function buildProgram(session: Session): Command {
         '',
         'Configuration is by variables: CAMBIST_BASE_URL, CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE,',
         'CAMBIST_APP_MODE, CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_TASK_QUEUE and',
-        'TEMPORAL_*. Without CAMBIST_BASE_URL a running `cambist up` in this folder is used.',
+        'TEMPORAL_*. Where no service is configured, a running `cambist up` in this folder is used.',
       ].join('\n'),
     );
   for (const add of [
