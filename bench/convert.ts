@@ -150,6 +150,7 @@ async function startHandWritten(
   const service = createClient(settings, 'write');
   const { connection, namespace } = await connectWorker(stage.env, 'SANDBOX');
   const taskQueue = `${settings.taskQueue}-by-hand`;
+  const others = { client, taskQueue: settings.taskQueue };
   const worker = await Worker.create({
     connection,
     namespace,
@@ -158,7 +159,7 @@ async function startHandWritten(
       workflowsPath: fileURLToPath(new URL('hand-written.ts', import.meta.url)),
       logger: new DefaultLogger('ERROR'),
     }),
-    // As `worker/worker.ts` has them. The pin is the other worker's in both cases: it is no part of the comparison.
+    // As `worker/worker.ts` has them. Plan and instructions are the other worker's in both cases: no part of the comparison.
     activities: createActivities({
       service,
       reader: service,
@@ -174,9 +175,9 @@ async function startHandWritten(
           return kept;
         },
         readEarlier: (mode, run, runId) => readEarlierInstructions({ client, mode, run }, runId),
-        open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
-        record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
-        note: (mode, run, facts) => noteFacts({ client, taskQueue, mode, run }, facts),
+        open: (mode, run, onlyIfKnown) => openInstructions({ ...others, mode, run }, onlyIfKnown),
+        record: (mode, run, instruction) => recordInstruction({ ...others, mode, run }, instruction),
+        note: (mode, run, facts) => noteFacts({ ...others, mode, run }, facts),
       },
       plans: {
         start: (input) => startPlan(client, settings.taskQueue, input),

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { planIdOf, wakeSignal } from '../workflows/names.ts';
 import { uniqueName } from './support/dev-server.ts';
 import { convertPolicy } from './support/policies.ts';
 import { assertDoneOnce, openStage, type Run } from './support/stage.ts';
@@ -63,7 +64,9 @@ describe('what an activity throws is told, and moves nothing twice', AT_ONCE, ()
       assert.match(problem?.message ?? '', /ENOSPC/);
       assert.doesNotMatch(JSON.stringify(held), /Jane/);
       isMended = true;
-      const mending = setInterval(() => void run.wake().catch(() => undefined), 500);
+      const plan = stage.temporal.client.workflow.getHandle(planIdOf('SANDBOX', run.name));
+      const wake = () => Promise.allSettled([run.wake(), plan.signal(wakeSignal)]);
+      const mending = setInterval(() => void wake(), 500);
       try {
         assertDoneOnce(run, await run.report());
       } finally {

@@ -657,3 +657,39 @@ test('what waits for money asks for ever later, at most every five minutes, and 
   assert.deepEqual(pauses, [15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 15_000, 30_000]);
   assert.equal(calls, 2 * 8 + 2);
 });
+
+test('what the service puts off again and again, and a plan that nobody makes, is shown after a minute', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const busy: Problem = { code: 'RATE_LIMIT_EXCEEDED', item: LEG.id, message: 'Too many.', fix: 'Wait.' };
+  const shown: string[] = [];
+  let [plans, quotes] = [7, 70];
+  const base = ports({});
+  const world = ports({
+    readPlan: async (input) =>
+      (plans -= 1) >= 0 ? { kind: 'waiting', waiting: null } : base.readPlan(input),
+    requestQuote: async (call) =>
+      (quotes -= 1) >= 0
+        ? {
+            step: { kind: 'wait', state: NEW_LEG, wait: { afterMs: 1_000, hold: 'service', problem: busy } },
+            evidence: [],
+          }
+        : base.requestQuote(call),
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return patient(holds);
+      const [waiting] = holdsOf(state);
+      shown.push(waiting?.problem.code ?? statusOf(state));
+      return holds();
+    },
+  });
+  await new Course(INPUT, state, world).complete();
+  const counts = [...new Set(shown)].map((name) => [name, shown.filter((other) => other === name).length]);
+  assert.deepEqual(shown.slice(0, 7), [
+    ...Array.from({ length: 5 }, () => 'RUNNING'),
+    'PLANNING',
+    'PLANNING',
+  ]);
+  assert.deepEqual(
+    counts.find(([name]) => name === busy.code),
+    [busy.code, 10],
+  );
+});

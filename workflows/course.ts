@@ -115,8 +115,8 @@ export class Course {
   #isSending = true;
   /** What people are told of accepted payments; one that is not here has nothing to be told. */
   readonly #follows = new Map<PaymentRecord, Follow>();
-  /** How often in a row an item was found to wait for money. */
-  readonly #moneyWaits = new Map<LegRecord | PaymentRecord, number>();
+  /** What waits in a row, of an item or of the run, have come to. */
+  readonly #paces = new Map<object, { readonly moneyTimes: number; readonly serviceMs: number }>();
   /** Counts whatever ends waits early: a person's signal, a cancel, an outcome. */
   #wakes = 0;
 
@@ -202,10 +202,13 @@ export class Course {
           await this.recordCancel();
           if (this.state.cancelled) throw new RunRefused('CANCELLED', CANCELLED.message, [CANCELLED]);
           polls += 1;
-          await this.pause(this.state, {
-            ...(answer.waiting ?? PLANNING),
-            afterMs: Math.min(PLAN_POLL_MS.first * 2 ** Math.min(polls - 1, 10), PLAN_POLL_MS.most),
-          });
+          await this.pause(
+            this.state,
+            this.paced(this.state, {
+              ...(answer.waiting ?? PLANNING),
+              afterMs: Math.min(PLAN_POLL_MS.first * 2 ** Math.min(polls - 1, 10), PLAN_POLL_MS.most),
+            }),
+          );
       }
     }
   }
@@ -235,6 +238,7 @@ export class Course {
       }
       failures = 0;
       const { step, evidence } = answer;
+      if (step.kind !== 'wait') this.#paces.delete(record);
       addEvidence(this.state, evidence);
       record.state = step.state;
       switch (step.kind) {
@@ -253,7 +257,7 @@ export class Course {
           break;
         case 'wait':
           record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
-          await this.pause(record, { ...step.wait, afterMs: this.pauseFor(record, step.wait) });
+          await this.pause(record, this.paced(record, step.wait));
       }
     }
   }
@@ -441,7 +445,7 @@ export class Course {
         record.amount ??= step.accepted.amount;
         record.status = step.accepted.status;
         // Money has come: more may follow soon.
-        this.#moneyWaits.clear();
+        this.#paces.clear();
         this.wake();
         break;
       case 'not paid':
@@ -450,11 +454,10 @@ export class Course {
         this.wake();
         break;
       case 'wait': {
-        const afterMs = this.pauseFor(record, step.wait);
-        const until = this.ports.nowMs() + afterMs;
+        const { afterMs, hold, problem } = this.paced(record, step.wait);
         leftMs.set(record, afterMs);
-        record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
-        record.waiting = { hold: step.wait.hold, problem: step.wait.problem, wakeAtMs: until };
+        record.outcome = hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
+        record.waiting = { hold, problem, wakeAtMs: this.ports.nowMs() + afterMs };
       }
     }
   }
@@ -612,11 +615,32 @@ export class Course {
     this.cancel();
   }
 
-  /** Whoever waits for money asks for ever later, up to 5 min: each time costs a read of the balances, and history. */
-  pauseFor(record: LegRecord | PaymentRecord, { hold, afterMs }: Wait): number {
-    const times = hold === 'money' ? (this.#moneyWaits.get(record) ?? 0) : 0;
-    this.#moneyWaits.set(record, hold === 'money' ? times + 1 : 0);
-    return Math.max(afterMs, Math.min(afterMs * 2 ** Math.min(times, 10), LONGEST_MONEY_WAIT_MS));
+  /**
+   * A wait as it is made and shown. Whoever waits for money asks for ever later, up to 5 min: each time costs a read of the
+   * balances, and history. What waits at the service's own pace for longer than a minute altogether is shown (M8).
+   */
+  paced(item: object, wait: Wait): Wait {
+    const { moneyTimes, serviceMs } = this.#paces.get(item) ?? { moneyTimes: 0, serviceMs: 0 };
+    switch (wait.hold) {
+      case 'money': {
+        this.#paces.set(item, { moneyTimes: moneyTimes + 1, serviceMs: 0 });
+        const laterMs = Math.min(wait.afterMs * 2 ** Math.min(moneyTimes, 10), LONGEST_MONEY_WAIT_MS);
+        return { ...wait, afterMs: Math.max(wait.afterMs, laterMs) };
+      }
+      case 'service': {
+        const totalMs = serviceMs + wait.afterMs;
+        this.#paces.set(item, { moneyTimes: 0, serviceMs: totalMs });
+        return totalMs > PATIENT_MS ? { ...wait, hold: 'outage' } : wait;
+      }
+      case 'outage':
+      case 'doubt':
+      case 'configuration':
+      case 'opening':
+      case 'settlement':
+      case 'person':
+        this.#paces.delete(item);
+        return wait;
+    }
   }
 
   /** A durable wait, shown with its reason; a wake-up ends it early. */
@@ -649,6 +673,8 @@ export class Course {
 }
 
 const LONGEST_MONEY_WAIT_MS = 300_000;
+/** Waits at the service's own pace are shown once they have come to more than this in a row. */
+const PATIENT_MS = 60_000;
 /** How soon a run asks again for a plan that is still being made: each time costs history. */
 const PLAN_POLL_MS = { first: 2_000, most: 30_000 };
 const CANCELLED: Problem = {
@@ -659,7 +685,12 @@ const CANCELLED: Problem = {
 };
 const PLANNING = {
   hold: 'service',
-  problem: { code: 'PLANNING', item: null, message: 'The plan is being made.', fix: 'Nothing to do.' },
+  problem: {
+    code: 'PLANNING',
+    item: null,
+    message: 'The plan is being made.',
+    fix: 'Nothing to do. If it stays, see that a worker of this mode serves the task queue of the run.',
+  },
 } as const;
 
 /** The plan counts only for the policy that it was made from (M4). */
