@@ -3,15 +3,7 @@
  * of something. Shrinking goes towards a plain day: no faults, no events, the first of every choice.
  */
 import fc from 'fast-check';
-import {
-  NOTHING_TO_SELL,
-  OUTLIVES_LIES,
-  OUTLASTS_REFUSALS,
-  PROMPTS,
-  QUICK_RESTORES,
-  SECOND_RUNS,
-  TEMPORAL_CLOCK_OFF,
-} from './outside.ts';
+import { OUTLASTS_REFUSALS, QUICK_RESTORES } from './outside.ts';
 import type {
   Event,
   Misfortune,
@@ -53,7 +45,7 @@ const service: fc.Arbitrary<ServiceSettings> = fc.record({
   paysAfterMs: of(SECOND, MINUTE, 3 * HOUR, DAY),
   paymentWord: of('COMPLETED', 'COMPLETED', 'COMPLETED', 'FAILED', 'ON_HOLD'),
   returnsAfterMs: of(null, null, null, 500, 2 * HOUR),
-  startsWith: NOTHING_TO_SELL ? of('5000', '5000', '5000', '900', '400') : of('5000', '5000', '5000', '900'),
+  startsWith: of('5000', '5000', '5000', '900', '400'),
   alsoMxn: of('0', '50000'),
   twins: fc.boolean(),
   readMs: of(40, 40, 40, 2 * SECOND),
@@ -186,7 +178,7 @@ const sometime = moment(
 
 const item = of(0, 1, 2);
 /** A person may take a lunch break before saying yes. */
-const promptMs = PROMPTS ? of(0, 0, 20 * SECOND, 2 * MINUTE, HOUR, 20 * HOUR) : of(0);
+const promptMs = of(0, 0, 20 * SECOND, 2 * MINUTE, HOUR, 20 * HOUR);
 const refuses = (step: WriteStep) =>
   fc.record({
     kind: fc.constant('refuses' as const),
@@ -254,7 +246,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
     }),
   ],
   [
-    TEMPORAL_CLOCK_OFF ? 2 : 0,
+    2,
     fc.record({
       kind: fc.constant('Temporal’s clock' as const),
       byMs: seconds(-8, 8, -180, 180, -7_200, 7_200),
@@ -287,6 +279,13 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
     }),
   ],
   [2, fc.record({ kind: fc.constant('lists unreadable' as const), ms: seconds(5, 300, 10_800, 172_800) })],
+  [
+    1,
+    fc.record({
+      kind: fc.constant('instructions unreadable' as const),
+      ms: seconds(5, 300, 10_800, 172_800),
+    }),
+  ],
   [1, fc.record({ kind: fc.constant('service away' as const), ms: seconds(5, 600, 10_800) })],
   [
     2,
@@ -318,10 +317,7 @@ const anything: fc.Arbitrary<Schedule> = fc.record({
     'by id': readFaults,
   }),
   events: fc.array(event, { maxLength: 6, size: 'max' }),
-  secondAfterMs: oneOf(
-    [SECOND_RUNS ? 24 : 1, fc.constant(null)],
-    [SECOND_RUNS ? 1 : 0, of(0, 20 * SECOND, 2 * HOUR)],
-  ),
+  secondAfterMs: oneOf([24, fc.constant(null)], [1, of(0, 20 * SECOND, 2 * HOUR)]),
   remedy: oneOf<Remedy>(
     [
       3,
@@ -585,12 +581,12 @@ const lastingRefusal = fc
 /** Courses of events that chance seldom brings, with how often they are played in a thousand schedules. */
 export const STORIES = {
   'strikes a fetch': [20, strikesAFetch],
-  'pay again overtakes': [PROMPTS ? 40 : 0, overtakes],
-  'Temporal’s clock is off': [TEMPORAL_CLOCK_OFF ? 20 : 0, endsByAnotherClock],
-  'decides during a send': [OUTLIVES_LIES ? 20 : 0, decidesDuringASend],
+  'pay again overtakes': [40, overtakes],
+  'Temporal’s clock is off': [20, endsByAnotherClock],
+  'decides during a send': [20, decidesDuringASend],
   'forgets under another key': [QUICK_RESTORES ? 20 : 0, forgetsUnderAnotherKey],
   'reset again and again': [30, resetAgainAndAgain],
-  'twins of two runs': [SECOND_RUNS ? 20 : 0, twinRuns],
+  'twins of two runs': [20, twinRuns],
   'a refusal that lasts': [OUTLASTS_REFUSALS ? 10 : 0, lastingRefusal],
 } as const satisfies Readonly<Record<string, readonly [number, fc.Arbitrary<Schedule>]>>;
 

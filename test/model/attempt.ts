@@ -153,14 +153,14 @@ export class Attempt {
       case 'read instructions':
         world.agenda.after(INSTRUCTIONS_MS, () => {
           // They are kept in Temporal: without it this attempt fails, and nobody hears of that.
-          if (temporal.isAway()) this.isDead = true;
+          if (!temporal.keeps()) this.isDead = true;
           else answer(temporal.kept);
         });
         return;
       case 'note facts':
         world.agenda.after(INSTRUCTIONS_MS, () => {
-          if (!temporal.isAway()) temporal.note(effect.facts);
-          answer(!temporal.isAway());
+          if (temporal.keeps()) temporal.note(effect.facts);
+          answer(temporal.keeps());
         });
         return;
       case 'read balances':

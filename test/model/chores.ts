@@ -85,6 +85,10 @@ export class Chores {
     if (activity.name === 'readPlan') temporal.whenUp(20, () => this.#readPlan(activity));
     else if (activity.name === 'recordInstruction')
       temporal.whenUp(20, () => {
+        if (!temporal.keeps()) {
+          this.#world.agenda.after(1_000, () => this.take(activity));
+          return;
+        }
         const { instruction } = activity.args as Parameters<Activities['recordInstruction']>[0];
         temporal.keep({ ...instruction, id: `${instruction.kind}-${activity.execution.runId}` });
         return temporal.complete(activity, undefined);

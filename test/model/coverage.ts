@@ -76,6 +76,7 @@ const EVENTS = [
   ],
   ...[
     'lists unreadable',
+    'instructions unreadable',
     'service away',
     'money',
     'goes on in a new history',

@@ -9,7 +9,7 @@ import { isFailed, isLast } from './service.ts';
 import { RunRefused } from '../../workflows/course.ts';
 import { paymentsOf, type Ours } from './chores.ts';
 import type { Execution } from './execution.ts';
-import { ASKS_NOBODY_IN_VAIN, NOTHING_TO_SELL, TRIES_AGAIN } from './outside.ts';
+import { TELLS_TWINS_OF_RUNS, TRIES_AGAIN } from './outside.ts';
 import type { KeptInstruction, Temporal } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
 import type { World } from './world.ts';
@@ -211,8 +211,9 @@ export class Oracle {
         this.broken('M3', `the run ended without a plan (${code}), although something was sent`);
       return;
     }
-    for (const { id } of paymentsOf(ours.policy))
-      if (NOTHING_TO_SELL && !state.payments.some(({ payment }) => payment.id === id))
+    // Proceeds of nothing are no payment.
+    for (const { id, amount } of paymentsOf(ours.policy))
+      if (amount !== null && !state.payments.some(({ payment }) => payment.id === id))
         this.broken('M3', `${temporal.itemOf(id)}, which the policy names, is not in the report`);
     for (const record of state.payments) this.#noteSwapped(temporal, record);
     for (const record of state.legs) this.#legReported(temporal, record);
@@ -285,7 +286,7 @@ export class Oracle {
     if (!service.isReadable()) return;
     for (const temporal of runs) {
       const { current } = temporal;
-      if (current === null || !temporal.hasWorkers() || temporal.isAway()) continue;
+      if (current === null || !temporal.hasWorkers() || !temporal.keeps()) continue;
       const moved = service.ledger.filter(({ send }) => this.#oursOf(send.write.item) === temporal);
       // Where the money is there, nobody waits for the status of the trade.
       const pays = moved.some(({ kind }) => kind === 'withdrawal');
@@ -352,7 +353,7 @@ export class Oracle {
 
   /** Items wait for a person although nothing happened that only a person can judge. */
   askedInVain(temporal: Temporal): void {
-    if (!ASKS_NOBODY_IN_VAIN || this.#needsAPerson(temporal)) return;
+    if (this.#needsAPerson(temporal)) return;
     const { legs = [], payments = [] } = temporal.current?.state ?? {};
     const waits = [...legs, ...payments].flatMap(({ waiting }) => waiting?.problem.code ?? []);
     for (const id of temporal.people.waiting())
@@ -361,7 +362,7 @@ export class Oracle {
 
   /** What no lookup and no key can settle, whatever the item: then people are rightly asked. */
   #needsAPerson({ kept, lost, hasForgotten }: Temporal): boolean {
-    const { schedule, keysUsed, healedAtMs } = this.#world;
+    const { schedule, keysUsed, healedAtMs, runs } = this.#world;
     const { service, faults, events } = schedule;
     const showsTags = service.metadataInLists === 'always';
     const isOdd = [...faults.trade, ...faults.withdrawal].some(
@@ -372,7 +373,10 @@ export class Oracle {
     );
     return (
       isOdd ||
+      (runs.length > 1 && !TELLS_TWINS_OF_RUNS) ||
       service.twins ||
+      // A payment that was made and is not wanted any more: no key may ask for it.
+      service.tradeWord === 'FAILED' ||
       (keysUsed.size > 1 && (!showsTags || service.keysBelongTo === 'api key')) ||
       (hasForgotten && !showsTags) ||
       kept.instructions.length + lost.length > 0 ||

@@ -19,16 +19,11 @@ export const TRADES_SETTLE_MS = 110_000;
 export const WITHDRAWALS_SETTLE_MS = 86_400_000;
 
 // What the code does not hold yet: each becomes true with its mend, and goes then.
-export const OUTLIVES_LIES = on('lies');
 const RESETS_ANY_RUN = on('resets');
 const TAKES_ANY_KEY = on('keys');
 export const TRIES_AGAIN = on('tries');
-export const ASKS_NOBODY_IN_VAIN = on('vain');
+export const TELLS_TWINS_OF_RUNS = on('twins');
 export const OUTLASTS_REFUSALS = on('refusals');
-export const TEMPORAL_CLOCK_OFF = on('clock');
-export const PROMPTS = on('prompts');
-export const SECOND_RUNS = on('second');
-export const NOTHING_TO_SELL = on('nothing');
 export const QUICK_RESTORES = on('restores');
 
 /** How long it takes at least until Temporal is back, without the plan or with it. */

@@ -4,7 +4,6 @@
  * outside the run's own history; a run is woken when something was said.
  */
 import type { Instruction } from '../../domain/instructions.ts';
-import { OUTLIVES_LIES } from './outside.ts';
 import type { Misfortune } from './schedule.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
@@ -25,9 +24,9 @@ export class People {
     this.#temporal = temporal;
   }
 
-  /** Where Temporal cannot be reached, nothing is said. */
+  /** Where nobody can be told, nothing is said. */
   #say(instruction: Instruction): void {
-    if (!this.#temporal.isAway()) this.#temporal.keep(instruction);
+    if (this.#temporal.keeps()) this.#temporal.keep(instruction);
   }
 
   #said(): { readonly id: string; readonly by: string; readonly why: string } {
@@ -78,12 +77,12 @@ export class People {
   #sayNotExecuted(item: string): void {
     const { service, oracle } = this.#world;
     const name = this.#temporal.itemOf(item);
-    // Whoever says so of what the service is still at work on answers for it: nobody can see that it will be booked.
-    if (service.alive().some(({ write, state }) => write.item === name && state === 'in work'))
-      oracle.misled.add(name);
-    if (!OUTLIVES_LIES && service.ledger.some(({ send }) => send.write.item === name))
-      oracle.misled.add(name);
-    if (!OUTLIVES_LIES && service.alive().some(({ write }) => write.item === name)) oracle.misled.add(name);
+    // Whoever says so answers for what the service is still at work on, which nobody can see, and for a record that is
+    // there and shows no name: only a person can judge those.
+    const isInWork = service.alive().some(({ write, state }) => write.item === name && state === 'in work');
+    const isThere = service.ledger.some(({ send }) => send.write.item === name);
+    const isNameless = service.settings.metadataInLists !== 'always';
+    if (isInWork || (isThere && isNameless)) oracle.misled.add(name);
     this.#say({ kind: 'not executed', item, ...this.#said() });
   }
 

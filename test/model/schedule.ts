@@ -149,6 +149,8 @@ export type Misfortune =
   | { readonly kind: 'their clock'; readonly byMs: number }
   | { readonly kind: 'credentials'; readonly use: 'another key' | 'another organisation' | 'the plan’s' }
   | { readonly kind: 'lists unreadable'; readonly ms: number }
+  /** What keeps people's instructions cannot be read or written for so long. */
+  | { readonly kind: 'instructions unreadable'; readonly ms: number }
   | { readonly kind: 'service away'; readonly ms: number }
   | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN'; readonly change: 'comes' | 'goes' };
 

@@ -66,6 +66,8 @@ export class Temporal {
     instructions: [],
     facts: [],
   };
+  /** Until when what keeps the instructions does not answer. */
+  unreadableUntilMs = 0;
   /** Instructions that a restore has taken away. */
   lost: KeptInstruction[] = [];
   pin: Pin | null = null;
@@ -233,6 +235,11 @@ export class Temporal {
     execution.closedAtMs ??= this.#world.agenda.nowMs;
     if (this.current === execution) this.current = null;
     for (const timer of this.#timers.get(execution)?.values() ?? []) timer.cancel();
+  }
+
+  /** Instructions and facts can be read and written now. */
+  keeps(): boolean {
+    return !this.isAway() && this.#world.agenda.nowMs >= this.unreadableUntilMs;
   }
 
   /** As the worker that accepts it: by its clock. */

@@ -328,6 +328,10 @@ export class World {
         this.service.listsUnreadableUntilMs = this.agenda.nowMs + what.ms;
         this.agenda.after(what.ms, () => this.#lookAgain());
         return;
+      case 'instructions unreadable':
+        temporal.unreadableUntilMs = this.agenda.nowMs + what.ms;
+        this.later(what.ms, async () => {});
+        return;
       case 'service away':
         this.service.awayUntilMs = this.agenda.nowMs + what.ms;
         this.agenda.after(what.ms, () => this.#lookAgain());
