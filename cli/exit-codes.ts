@@ -105,6 +105,7 @@ const OWN_CODES = {
   RECORD_TAKEN: 'needs a human',
   AMOUNT_FORGOTTEN: 'needs a human',
   DECISION_UNPROVEN: 'needs a human',
+  INSTRUCTIONS_MISSING: 'needs a human',
   EXECUTED_OUTSIDE_GUARD: 'needs a human',
   BROKEN_INVARIANT: 'needs a human',
   ANSWER_INCOMPLETE: 'needs a human',

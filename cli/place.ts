@@ -8,6 +8,7 @@ import { connectTemporal, type Temporal } from '../worker/temporal.ts';
 import { defaultTaskQueue } from '../workflows/names.ts';
 import { CommandFailure, NOT_SET_UP } from './failure.ts';
 import type { Io } from './io.ts';
+import { Output } from './output.ts';
 import type { RunFacts } from './runs.ts';
 
 export type Place = Temporal & {
@@ -26,7 +27,7 @@ export async function atPlace<T>(io: Io, mode: Mode | null, work: (place: Place)
   const known = mode ?? modeOf(env);
   const temporal = await connectTemporal(env, known, {
     ms: PATIENCE_MS,
-    say: (message) => void io.stderr.write(`${message}\n`),
+    say: (message) => new Output(io, false).note(message),
   });
   try {
     return await work({
