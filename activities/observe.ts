@@ -70,6 +70,7 @@ async function observed(deps: Deps, input: ObserveInput): Promise<Observed> {
   return {
     kind: 'observed',
     policy,
+    policyHash: loaded.hash,
     date,
     fences,
     referenceRates: rates.rates,

@@ -1,4 +1,8 @@
-/** `readPlan`: starts or finds the `plan` of a run and reads its result. One that was cancelled waits for no plan. */
+/**
+ * `readPlan`: starts or finds the `plan` of a run and reads its result, which counts only for the policy that it was made
+ * from (M4). A run that was cancelled waits for no plan.
+ */
+import { policyHash } from '../language/policy-hash.ts';
 import type { Activities } from '../workflows/calls.ts';
 import { isRunCancelled } from './cancelled.ts';
 import type { Deps } from './deps.ts';
@@ -15,6 +19,12 @@ export const readPlan =
       await deps.instructions.open(input.mode, input.run, await deps.plans.isMade(input.mode, input.run));
       await deps.plans.start(input);
       const state = await deps.plans.read(input.mode, input.run, PATIENCE_MS);
+      if (state.kind === 'plan') {
+        // What the policies say is compared, comments and white space aside, and never a hash that came with the input.
+        const given = policyHash(input.policyText) ?? 'unreadable';
+        const planned = state.plan.policy.hash;
+        return given === planned ? state : { kind: 'other policy', planned, given };
+      }
       const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, input.mode, input.run));
       return isUnwanted ? { kind: 'cancelled' } : state;
     });

@@ -1,9 +1,12 @@
-/** What a worker sees before a plan is made: it reads the policy with its own eyes, and refuses what it may not read. */
+/** What a worker believes of a policy: it reads it with its own eyes, and carries out a plan for no other one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { observe } from '../activities/observe.ts';
-import { inActivity, page, worker } from './support/activities.ts';
-import { RUN } from './support/scripts.ts';
+import { readPlan } from '../activities/read-plan.ts';
+import type { Plan } from '../domain/plan.ts';
+import { policyHash } from '../language/policy-hash.ts';
+import { inActivity, instructionsOf, page, worker } from './support/activities.ts';
+import { RUN, context } from './support/scripts.ts';
 import { convertPolicy } from './support/policies.ts';
 
 const POLICY = convertPolicy().replace('name: replaced', `name: ${RUN.policy}`);
@@ -51,4 +54,56 @@ test('an account that the worker’s service file calls unusable is told as such
     answer.observation.accounts.map(({ isUnusable }) => isUnusable),
     [true],
   );
+});
+
+test('the hash is of what the policy says, whatever hash came with the input', async () => {
+  const { answer } = await observed(`# reviewed\n${POLICY}`);
+  assert.ok(answer.kind === 'observed');
+  assert.equal(answer.policyHash, policyHash(POLICY));
+});
+
+/** Reads the plan of a run that was planned with `POLICY`, for a start with this text. */
+async function planFor(policyText: string) {
+  const { plan: head } = context();
+  const hash = policyHash(POLICY) ?? '';
+  const plan: Plan = {
+    ...head,
+    policy: { name: RUN.policy, text: POLICY, hash },
+    legs: [],
+    payments: [],
+  };
+  const { deps } = worker(
+    {},
+    {
+      instructions: { ...instructionsOf(), open: async () => {} },
+      plans: {
+        start: async () => {},
+        isMade: async () => true,
+        read: async () => ({ kind: 'plan', plan }),
+        readEarlier: () => assert.fail('No earlier plan is asked for here.'),
+      },
+    },
+  );
+  // The hash of the input is that of the plan, so that only what the worker computes can tell them apart.
+  const input = {
+    run: RUN,
+    mode: 'SANDBOX',
+    policyText,
+    policyHash: hash,
+    policyFile: 'p.yaml',
+    files: {},
+  } as const;
+  return inActivity({}, () => readPlan(deps)({ ...input, forRun: 'run-1' }));
+}
+
+test('a plan counts for a policy that differs in comments and white space, and for no other one', async () => {
+  for (const text of [POLICY, `# reviewed\n${POLICY}\n`, POLICY.replace('kind: ', 'kind:   ')])
+    assert.equal((await planFor(text)).kind, 'plan');
+  for (const text of [
+    POLICY.replace('1000.00', '1000.01'),
+    '',
+    'not a policy',
+    `${POLICY}# ${'x'.repeat(65_536)}`,
+  ])
+    assert.equal((await planFor(text)).kind, 'other policy', text.slice(0, 20));
 });

@@ -105,6 +105,8 @@ export type Observed =
   | {
       readonly kind: 'observed';
       readonly policy: Policy;
+      /** Of what the policy says, as the worker has read it. */
+      readonly policyHash: string;
       readonly date: string;
       readonly fences: Fences;
       readonly referenceRates: ReferenceRates | null;
@@ -119,7 +121,11 @@ export type Observed =
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
 /** `cancelled`: while there was no plan, by an instruction that no reset loses, though the history may know nothing of it. */
-export type PlanAnswer = PlanState | { readonly kind: 'cancelled' };
+export type PlanAnswer =
+  | PlanState
+  | { readonly kind: 'cancelled' }
+  /** The plan was made from a policy that says something else; the hashes of both, computed by the worker. */
+  | { readonly kind: 'other policy'; readonly planned: string; readonly given: string };
 
 export interface Activities {
   /** For `run`: starts or finds the run's plan and reads it. */

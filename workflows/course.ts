@@ -31,6 +31,7 @@ import {
   headOf,
   type Activities,
   type Call,
+  type PlanAnswer,
   type Settlement,
   type SettlementCall,
   type WithdrawalsAnswer,
@@ -193,7 +194,9 @@ export class Course {
       failures = 0;
       switch (answer.kind) {
         case 'plan':
-          return samePolicy(this.input, answer.plan);
+          return answer.plan;
+        case 'other policy':
+          throw otherPolicy(this.input, answer);
         case 'refused':
           throw new RunRefused('PLAN_REFUSED', 'No plan can be made; nothing was sent.', answer.problems);
         case 'cancelled':
@@ -694,20 +697,18 @@ const PLANNING = {
 } as const;
 
 /** The plan counts only for the policy that it was made from (M4). */
-function samePolicy(input: RunInput, plan: Plan): Plan {
-  if (plan.policy.text === input.policyText) return plan;
-  throw new RunRefused(
-    'POLICY_CHANGED',
-    `Run ${runName(input.run)} was planned with another text of the policy.`,
-    [
-      {
-        code: 'POLICY_CHANGED',
-        item: null,
-        message: `The plan has the policy with SHA-256 ${plan.policy.hash}, this start has ${input.policyHash}.`,
-        fix: 'Start it with the policy that the plan was made from, or use another --id.',
-      },
-    ],
-  );
+function otherPolicy(
+  input: RunInput,
+  { planned, given }: Extract<PlanAnswer, { kind: 'other policy' }>,
+): RunRefused {
+  return new RunRefused('POLICY_CHANGED', `Run ${runName(input.run)} was planned with another policy.`, [
+    {
+      code: 'POLICY_CHANGED',
+      item: null,
+      message: `The plan was made from a policy with the hash ${planned}, this start has ${given}.`,
+      fix: 'Start it with the policy that the plan was made from. Another --id would pay everything again.',
+    },
+  ]);
 }
 
 /** The failure of a step as an answer; everything else is thrown on. */

@@ -59,7 +59,7 @@ function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observe
     run: input.run,
     policy: observed.policy,
     policyText: input.policyText,
-    policyHash: input.policyHash,
+    policyHash: observed.policyHash,
     date: observed.date,
     fences: observed.fences,
     referenceRates: observed.referenceRates,
