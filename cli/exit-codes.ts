@@ -78,6 +78,7 @@ const OWN_CODES = {
   PLAN_REFERENCE_FROM_THE_FUTURE: 'refused by us',
   PLAN_OVER_LIMIT: 'refused by us',
   PLAN_FENCE_PASSED: 'refused by us',
+  PLAN_NOT_AS_SHOWN: 'refused by us',
   POLICY_CHANGED: 'refused by us',
   POLICY_NAME_DIFFERS: 'bad input',
   RUN_ID_WITHOUT_DATE: 'bad input',
@@ -108,6 +109,7 @@ const OWN_CODES = {
   INSTRUCTIONS_MISSING: 'needs a human',
   EXECUTED_OUTSIDE_GUARD: 'needs a human',
   BROKEN_INVARIANT: 'needs a human',
+  INSTRUCTIONS_MISSING: 'needs a human',
   ANSWER_INCOMPLETE: 'needs a human',
   ENDED_FROM_OUTSIDE: 'needs a human',
   // What a refreshed report finds.

@@ -1,20 +1,15 @@
 /** `cambist plan POLICY`: what a run of today would do, and why each number is what it is. Reads only. */
 import type { Command } from 'commander';
-import { decimalsOf } from '../domain/currencies.ts';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
-import { compilePlan, type CompileInput, type CompileResult } from '../domain/plan.ts';
-import { fencesOf, todayIn } from '../language/business-date.ts';
-import { observeService } from '../service/observe.ts';
-import { createClient, loadSettings } from '../worker/config.ts';
+import type { CompileInput, CompileResult } from '../domain/plan.ts';
+import { todayIn } from '../language/business-date.ts';
+import { loadSettings } from '../worker/config.ts';
 import { batchOption, refuseBatch, type BatchOption } from './batch.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
-import { EXIT_CODES, endingOfCode, firstOf, type Ending } from './exit-codes.ts';
-import { CommandFailure, troubleOfItem } from './failure.ts';
+import { compileNow, requireCompiled } from './compile-now.ts';
+import { EXIT_CODES, type Ending } from './exit-codes.ts';
 import type { Output } from './output.ts';
 import { explainPlan, planDocument, shortfallOf } from './plan-text.ts';
-import { requirePolicyFile } from './policy-file.ts';
-import { checkService, serviceFailure } from './preflight.ts';
-import { requireEnvironment } from './run.ts';
+import { requireEnvironment, requirePolicyFile } from './policy-file.ts';
 import { plain } from './safe.ts';
 
 export function addPlan(program: Command, session: Session): void {
@@ -46,56 +41,19 @@ async function plan(output: Output, file: string): Promise<Ending> {
   for (const warning of settings.warnings) output.note(warning);
   requireEnvironment(policyFile, settings);
   const { policy } = policyFile;
-  const date = todayIn(policy.zone, io.now());
-  const run = { policy: policy.name, id: date };
-  const fences = fencesOf(date, policy.zone);
-  const address = `${settings.address.origin}${settings.address.basePath}`;
-  const client = createClient(settings, 'read');
-  let input: CompileInput;
-  try {
-    const remark = await checkService(client, { address, now: io.now });
-    if (remark !== null) output.note(remark);
-    const observed = await observeService(client, {
-      run,
-      policy,
-      facts: settings.facts,
-      sinceMs: fences.opensAtMs - LOOK_BACK_MS,
-      nowMs: io.now(),
-    });
-    if (!observed.ok) throw serviceFailure(observed.reply, address);
-    input = {
-      run,
-      policy,
-      policyText: policyFile.text,
-      policyHash: policyFile.hash,
-      date,
-      fences,
-      referenceRates: policyFile.referenceRates,
-      observation: observed.observation,
-      lateAfterMs: settings.facts.lateAfterMs,
-      decimalsOf: (currency) => decimalsOf(currency, settings.facts.decimals),
-      // Nothing is pinned here.
-      pinnedFor: '',
-    };
-  } finally {
-    await client.close();
-  }
-  return show(output, file, input, compilePlan(input));
+  const run = { policy: policy.name, id: todayIn(policy.zone, io.now()) };
+  const { input, result } = await compileNow(output, { policyFile, settings, run });
+  return show(output, file, input, result);
 }
 
 function show(output: Output, file: string, input: CompileInput, result: CompileResult): Ending {
-  if (!result.ok) {
-    throw new CommandFailure(
-      firstOf(result.problems.map((problem) => endingOfCode(problem.code))),
-      result.problems.map(troubleOfItem),
-    );
-  }
-  const shortfall = shortfallOf(result.plan, input.observation);
+  const made = requireCompiled(result);
+  const shortfall = shortfallOf(made, input.observation);
   // Without a leg no money is waited for.
-  const waits = result.plan.shortfall === 'hold' && result.plan.legs.length > 0;
+  const waits = made.shortfall === 'hold' && made.legs.length > 0;
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
-  output.document({ ...planDocument(result.plan, input), exitCode: EXIT_CODES[ending] });
-  output.show(explainPlan(plain(result.plan), plain(input), output.width, output.paint));
+  output.document({ ...planDocument(made, input), exitCode: EXIT_CODES[ending] });
+  output.show(explainPlan(plain(made), plain(input), output.width, output.paint));
   output.say('', `Nothing was moved. To run it: cambist run ${file}`);
   return ending;
 }

@@ -7,6 +7,7 @@ import type { Policy, ReferenceRates } from '../domain/policy.ts';
 import { loadPolicy } from '../language/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
+import type { Settings } from '../worker/config.ts';
 import { withDevEnvironment } from '../worker/dev-environment.ts';
 import { readTextFile } from '../worker/read-text-file.ts';
 import { CommandFailure, troubleOfPolicy, type Trouble } from './failure.ts';
@@ -70,6 +71,20 @@ export async function requirePolicyFile(output: Output, file: string): Promise<P
   for (const warning of warnings) output.warn(warning);
   if (policyFile === null) throw new CommandFailure('bad input', problems);
   return policyFile;
+}
+
+/** @throws CommandFailure when the policy is for another environment than the configured one */
+export function requireEnvironment(policyFile: PolicyFile, settings: Settings): void {
+  const { environment } = policyFile.policy;
+  if (environment === settings.mode.toLowerCase()) return;
+  throw new CommandFailure('configuration', [
+    {
+      code: 'PLAN_ENVIRONMENT',
+      place: `${policyFile.file}, environment`,
+      message: `the policy says "${environment}", CAMBIST_APP_MODE is ${settings.mode}; nothing was sent`,
+      fix: 'Use the mode that the policy is for, or change `environment:` in it on purpose.',
+    },
+  ]);
 }
 
 /** The operator's decimals, where a service file is configured: fixed amounts are held against them. */

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { createLogUpdate } from 'log-update';
 import type { Command } from 'commander';
 import { instructionsAbout, isCancelled, nextOpening } from '../domain/instructions.ts';
+import { movesOf } from '../domain/plan-moves.ts';
 import { generationOf, reference, runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import { makeReport, newRunState, type Report } from '../domain/report.ts';
 import { todayIn } from '../language/business-date.ts';
@@ -15,6 +16,7 @@ import { loadSettings, type Settings } from '../worker/config.ts';
 import type { Progress } from '../workflows/names.ts';
 import { batchOption, refuseBatch, type BatchOption } from './batch.ts';
 import { act, teach, type JsonOption, type Session } from './command.ts';
+import { compileNow, requireCompiled } from './compile-now.ts';
 import { difference } from './difference.ts';
 import { endingOf, type Ending } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
@@ -24,7 +26,7 @@ import type { Output } from './output.ts';
 import { openingOf, payAgainRequest, type PayAgainOptions, type PayAgainRequest } from './pay-again.ts';
 import { requireItem, requireOwnPlan, requirePlan } from './pinned-plan.ts';
 import { atPlace, uiAddress, type Place } from './place.ts';
-import { requirePolicyFile, type PolicyFile } from './policy-file.ts';
+import { requireEnvironment, requirePolicyFile, type PolicyFile } from './policy-file.ts';
 import { requireService } from './preflight.ts';
 import { drawProgress, stepLines } from './progress-text.ts';
 import { reportText, statusSentence } from './report-text.ts';
@@ -49,7 +51,7 @@ import {
   type RunFacts,
 } from './runs.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
-import { startRun, summaryOf } from './start-run.ts';
+import { startRun } from './start-run.ts';
 import { NO_REASON, userName } from './user-name.ts';
 import { keepInstruction, keptAbout, wakeRun } from './instructions.ts';
 
@@ -149,20 +151,6 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
   });
 }
 
-/** @throws CommandFailure when the policy is for another environment than the configured one */
-export function requireEnvironment(policyFile: PolicyFile, settings: Settings): void {
-  const { environment } = policyFile.policy;
-  if (environment === settings.mode.toLowerCase()) return;
-  throw new CommandFailure('configuration', [
-    {
-      code: 'PLAN_ENVIRONMENT',
-      place: `${policyFile.file}, environment`,
-      message: `the policy says "${environment}", CAMBIST_APP_MODE is ${settings.mode}; nothing was sent`,
-      fix: 'Use the mode that the policy is for, or change `environment:` in it on purpose.',
-    },
-  ]);
-}
-
 /** Finds the run or starts it, and shows what comes of it. Again when somebody else was quicker. */
 async function bringAbout(course: Course): Promise<Ending> {
   const { place, run: name, options, output } = course;
@@ -254,13 +242,13 @@ async function payAgain(course: Course, request: PayAgainRequest): Promise<Endin
   const what = `${payment.amount ?? '?'} ${payment.currency} to ${payment.account}, as ${opening.reference}`;
   output.note(`Pays again: ${what}, until ${new Date(windowUntilMs).toISOString()}.`);
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${others.join(', ')}.`);
-  if (place.mode === 'LIVE') await confirm(course, [`pay AGAIN ${what}`]);
+  if (place.mode === 'LIVE') await confirm(course, () => Promise.resolve([`pay AGAIN ${what}`]));
   await keepInstruction(place, name, instruction);
   await takeCancelBack(course, { by: instruction.by, why: instruction.why });
   const { client, mode, taskQueue } = place;
   const { policyFile } = course;
   // Started by somebody else in the meantime: that run reads the instruction too.
-  if (!(await startRun({ client, taskQueue, mode, run: name, policyFile, again: true })))
+  if (!(await startRun({ client, taskQueue, mode, run: name, policyFile, shown: null, again: true })))
     await wakeRun(place, name);
   return options.detach === true ? shownAsStarted(course) : follow(course, nowMs);
 }
@@ -324,7 +312,7 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
     if (said.length > 0) output.note(...said);
   }
   await requireService(output, settings);
-  if (mode === 'LIVE') await confirm(course, whatItDoes(policyFile));
+  const shown = mode === 'LIVE' ? await confirm(course, () => movesToShow(course)) : null;
   if (facts !== null) {
     const { by = userName(), reason: why = NO_REASON } = options;
     if (options.goOn === true) await takeCancelBack(course, { by, why });
@@ -336,8 +324,22 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
     mode,
     run: name,
     policyFile,
+    shown,
     again: facts !== null,
   });
+}
+
+/** What the run moves: its plan, or where there is none yet what the service's state of this moment makes of the policy. */
+async function movesToShow({
+  output,
+  place,
+  settings,
+  policyFile,
+  run: name,
+}: Course): Promise<readonly string[]> {
+  const made = await readFirstPlan(place.client, place.mode, name);
+  if (made !== null) return movesOf(made);
+  return movesOf(requireCompiled((await compileNow(output, { policyFile, settings, run: name })).result));
 }
 
 /** The run of the policy's latest earlier date that a start without `--id` must not pass over; null when there is none. */
@@ -369,9 +371,16 @@ async function readRest({ client, mode }: Place, facts: RunFacts): Promise<Rest>
   }
 }
 
-/** Live money moves only when a person or `--yes` says so. @throws CommandFailure */
-async function confirm({ output, options, run: name }: Course, lines: readonly string[]): Promise<void> {
-  if (options.yes === true) return;
+/**
+ * Live money moves only when a person or `--yes` says so. `tell`: what the person says yes to, asked for only when there
+ * is somebody to read it.
+ * @returns it, null when nobody was asked. @throws CommandFailure
+ */
+async function confirm(
+  { output, options, run: name }: Course,
+  tell: () => Promise<readonly string[]>,
+): Promise<readonly string[] | null> {
+  if (options.yes === true) return null;
   const refuse = (message: string): never => {
     throw new CommandFailure('refused by us', [
       {
@@ -384,18 +393,11 @@ async function confirm({ output, options, run: name }: Course, lines: readonly s
   };
   const { ask } = output.io;
   if (ask === null) return refuse('this moves live money, and there is no terminal to ask at');
+  const lines = await tell();
   output.note(`${runName(name)}, LIVE:`, ...lines.map((line) => `  ${line}`));
   const answer = await ask('Go ahead with live money? Type yes: ');
   if (answer.trim().toLowerCase() !== 'yes') refuse('the answer was not `yes`');
-}
-
-/** What a run of the policy does, line by line. */
-function whatItDoes({ policy }: PolicyFile): readonly string[] {
-  const payments = policy.withdraw.map(({ id, account, amount }) => {
-    const what = amount.kind === 'fixed' ? amount.value : 'the proceeds, in';
-    return `pay ${what} ${policy.convert.buy} to ${account} (${id})`;
-  });
-  return [summaryOf(policy), ...payments];
+  return lines;
 }
 
 /**

@@ -22,6 +22,8 @@ export type StartOptions = {
   readonly mode: Mode;
   readonly run: RunName;
   readonly policyFile: PolicyFile;
+  /** What a person has said yes to; null: nobody was asked. */
+  readonly shown: readonly string[] | null;
   /** Whether a closed run of the same id may be followed by another one. */
   readonly again: boolean;
 };
@@ -36,6 +38,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
     policyHash: policyFile.hash,
     policyFile: policyFile.file,
     files: policyFile.files,
+    ...(options.shown !== null && { shown: options.shown }),
   };
   try {
     await client.workflow.start(RUN_TYPE, {
@@ -60,7 +63,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
 }
 
 /** What a policy does, in one line: `sell 1000.00 USD for MXN, then 1 payment`. */
-export function summaryOf(policy: Policy): string {
+function summaryOf(policy: Policy): string {
   const { sell, buy, amount } = policy.convert;
   const conversion =
     amount.kind === 'sell'

@@ -7,7 +7,22 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { todayIn } from '../language/business-date.ts';
-import { assertExit, command, flat, movedFor, putPolicy, type PolicyOnStage } from './support/commands.ts';
+import { compileNow, requireCompiled } from '../cli/compile-now.ts';
+import type { Io } from '../cli/io.ts';
+import { Output } from '../cli/output.ts';
+import { readPolicyFile } from '../cli/policy-file.ts';
+import { startRun } from '../cli/start-run.ts';
+import { movesOf } from '../domain/plan-moves.ts';
+import { loadSettings } from '../worker/config.ts';
+import {
+  assertExit,
+  command,
+  flat,
+  movedFor,
+  putPolicy,
+  reportOf,
+  type PolicyOnStage,
+} from './support/commands.ts';
 import { uniqueName } from './support/dev-server.ts';
 import { openStage, type Stage } from './support/stage.ts';
 
@@ -98,4 +113,45 @@ describe('which run a start is of', { concurrency: 2 }, () => {
     // It is there now: nothing is said a second time.
     assert.doesNotMatch((await run(policy, '--id', `${policy.run.id}-second`)).stderr, /one more run/);
   });
+
+  test('a run whose plan is not what a person was shown ends without a send; --go-on carries out its plan', async () => {
+    const policy = await putPolicy(
+      stage,
+      ['sell: USD', 'sell: EUR'],
+      ['sell: "1000.00"', 'sell: all, keep: "1.00"'],
+      [/worst_rate: ".*"/, 'worst_rate: "1.00 MXN per EUR"'],
+    );
+    const { policyFile } = await readPolicyFile(policy.file, { cwd: stage.folder, decimals: {} });
+    assert.ok(policyFile !== null);
+    const settings = await loadSettings(stage.env, stage.folder);
+    const { result } = await compileNow(silent(), { policyFile, settings, run: policy.run });
+    const shown = movesOf(requireCompiled(result));
+    // Between the question and the yes the balance changes, and the plan with it.
+    stage.sandbox.deposit({ currency: 'EUR', amount: '5000.00' });
+    const { client } = stage.temporal;
+    const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+    const again = { client, taskQueue, mode: 'SANDBOX', run: policy.run, policyFile, again: false } as const;
+    assert.ok(await startRun({ ...again, shown }));
+    const ended = await run(policy, '--json');
+    assertExit(ended, 4);
+    assert.equal(reportOf(ended).problems[0]?.code, 'PLAN_NOT_AS_SHOWN');
+    assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
+    assertExit(await run(policy, '--go-on', '--detach'), 8);
+    await client.workflow.getHandle(policy.workflowId).terminate('the test is over');
+  });
 });
+
+/** An output that nobody reads. */
+function silent(): Output {
+  const sink = { write: () => {} };
+  const io: Io = {
+    stdout: sink,
+    stderr: sink,
+    env: {},
+    cwd: stage.folder,
+    now: () => Date.now(),
+    ask: null,
+    onInterrupt: () => () => {},
+  };
+  return new Output(io, false);
+}

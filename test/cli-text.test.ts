@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { difference } from '../cli/difference.ts';
 import { listText } from '../cli/list.ts';
+import { movesOf } from '../domain/plan-moves.ts';
 import { drawProgress, stepLines } from '../cli/progress-text.ts';
 import { reportText, statusSentence } from '../cli/report-text.ts';
 import { progressOfEnded } from '../cli/runs.ts';
@@ -10,6 +11,7 @@ import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from
 import type { Waiting } from '../domain/report.ts';
 import type { Progress } from '../workflows/names.ts';
 import { makeReportOf } from './support/cli-reports.ts';
+import { LEG, PAYMENT } from './support/scripts.ts';
 
 const same = (text: string): string => text;
 const PLAIN: Paint = { good: same, bad: same, warn: same, strong: same, faint: same };
@@ -20,6 +22,24 @@ test('words go on in the next line, indented, and a long word is never cut', () 
   assert.equal(wrap('  one two three', 10, '    '), '  one two\n    three');
   assert.equal(wrap('a-very-long-identifier x', 10), 'a-very-long-identifier\nx');
   assert.equal(wrap('one\n\ntwo', 80), 'one\n\ntwo');
+});
+
+test('what a person says yes to names every leg and payment of the plan, and the totals', () => {
+  const proceeds = { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 } as const;
+  const rent = { ...PAYMENT, id: 'rent', amount: { kind: 'fixed', value: '0.50' } as const };
+  const plan = {
+    guard: null,
+    legs: [LEG],
+    payments: [PAYMENT, rent, { ...PAYMENT, id: 'rest', amount: proceeds }],
+  };
+  assert.deepEqual(movesOf(plan), [
+    'usd-mxn-1: sell 1000.00 USD for MXN, at any price',
+    `supplier: pay 17250.00 MXN to ${PAYMENT.account}`,
+    `rent: pay 0.50 MXN to ${PAYMENT.account}`,
+    `rest: pay what usd-mxn-1 brings, in MXN, to ${PAYMENT.account}`,
+    'In total: sell 1000 USD; pay 17250.5 MXN; 1 of proceeds.',
+  ]);
+  assert.deepEqual(movesOf({ ...plan, legs: [], payments: [] }), ['There is nothing to do.']);
 });
 
 const COLUMNS = [{ title: 'NAME' }, { title: 'AMOUNT', right: true }];

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { movesOf } from '../domain/plan-moves.ts';
 import type { Plan } from '../domain/plan.ts';
 import { adoptPlan, holdsOf, makeReport, newRunState, statusOf, takeOver } from '../domain/report.ts';
 import type { Problem, Wait } from '../domain/stepper.ts';
@@ -234,6 +235,22 @@ test('a run that only follows what was accepted leaves a history that has grown 
   });
   await assert.rejects(() => new Course(INPUT, state, world).complete(), HistoryIsLong);
   assert.equal(polls, 1);
+});
+
+test('a plan that moves anything else than what a person was shown is not carried out', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: PLAN }),
+    requestQuote: () => assert.fail('Nothing is to be sent.'),
+  });
+  const input = { ...INPUT, shown: movesOf({ ...PLAN, payments: [] }) };
+  await assert.rejects(() => new Course(input, state, world).complete(), { code: 'PLAN_NOT_AS_SHOWN' });
+  const asShown = { ...INPUT, shown: movesOf(PLAN) };
+  const going = ports({
+    readPlan: async () => ({ kind: 'plan', plan: PLAN }),
+    requestQuote: () => Promise.reject(new Error('it goes on')),
+  });
+  await assert.rejects(() => new Course(asShown, state, going).complete(), /it goes on/);
 });
 
 test('a plan that was made from another policy is not carried out', async () => {

@@ -8,6 +8,7 @@ import { activityFailed } from '../domain/activity-failed.ts';
 import { keepsGuard } from '../domain/guard.ts';
 import { brokenPaymentLimit } from '../domain/limits.ts';
 import { round, sum } from '../domain/money.ts';
+import { movesOf } from '../domain/plan-moves.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Money } from '../domain/policy.ts';
 import { runName } from '../domain/references.ts';
@@ -194,7 +195,7 @@ export class Course {
       failures = 0;
       switch (answer.kind) {
         case 'plan':
-          return answer.plan;
+          return asShown(this.input, answer.plan);
         case 'other policy':
           throw otherPolicy(this.input, answer);
         case 'refused':
@@ -695,6 +696,20 @@ const PLANNING = {
     fix: 'Nothing to do. If it stays, see that a worker of this mode serves the task queue of the run.',
   },
 } as const;
+
+/** What a person has said yes to is what is carried out (M4). */
+function asShown(input: RunInput, plan: Plan): Plan {
+  const moves = movesOf(plan);
+  if (input.shown === undefined || input.shown.join('\n') === moves.join('\n')) return plan;
+  throw new RunRefused('PLAN_NOT_AS_SHOWN', 'The plan is not what was shown; nothing was sent.', [
+    {
+      code: 'PLAN_NOT_AS_SHOWN',
+      item: null,
+      message: `What was shown before the start was: ${input.shown.join(' ')} The plan is: ${moves.join(' ')}`,
+      fix: 'Start it again with --go-on: it shows this plan, and asks.',
+    },
+  ]);
+}
 
 /** The plan counts only for the policy that it was made from (M4). */
 function otherPolicy(

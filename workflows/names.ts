@@ -49,6 +49,8 @@ export type RunInput = {
   readonly policyFile: string;
   /** Texts of the files that the policy names (reference rates), by the name in the policy. */
   readonly files: Readonly<Record<string, string>>;
+  /** What a person has said yes to (`movesOf`): a plan that moves anything else is not carried out. Absent: nobody was asked. */
+  readonly shown?: readonly string[];
 };
 
 /** What `plan` is started with. `forRun` is the `originalExecutionRunId` of the run that asks; it identifies no money. */
