@@ -109,7 +109,6 @@ const OWN_CODES = {
   INSTRUCTIONS_MISSING: 'needs a human',
   EXECUTED_OUTSIDE_GUARD: 'needs a human',
   BROKEN_INVARIANT: 'needs a human',
-  INSTRUCTIONS_MISSING: 'needs a human',
   ANSWER_INCOMPLETE: 'needs a human',
   ENDED_FROM_OUTSIDE: 'needs a human',
   // What a refreshed report finds.
