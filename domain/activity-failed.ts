@@ -2,7 +2,7 @@
  * A step that failed again and again, told to people: a wait with its reason instead of retries that nobody sees (M8).
  * Pure; activities and workflows use it.
  */
-import { backoffMs } from './decisions.ts';
+import { growing } from './growing.ts';
 import type { Wait } from './stepper.ts';
 
 /** The shortest and the longest wait before the same is tried again. */
@@ -14,7 +14,7 @@ const AGAIN_MS = { first: 60_000, most: 600_000 };
  */
 export function activityFailed(what: string, times: number): Wait {
   return {
-    afterMs: Math.min((AGAIN_MS.first * backoffMs(times - 1)) / backoffMs(0), AGAIN_MS.most),
+    afterMs: growing(AGAIN_MS.first, times - 1, AGAIN_MS.most),
     hold: 'outage',
     problem: {
       code: 'ACTIVITY_FAILED',

@@ -5,6 +5,7 @@
  * while something is in doubt (M3, M8).
  */
 import { activityFailed } from '../domain/activity-failed.ts';
+import { growing } from '../domain/growing.ts';
 import { keepsGuard } from '../domain/guard.ts';
 import { brokenPaymentLimit } from '../domain/limits.ts';
 import { round, sum } from '../domain/money.ts';
@@ -210,7 +211,7 @@ export class Course {
             this.state,
             this.paced(this.state, {
               ...(answer.waiting ?? PLANNING),
-              afterMs: Math.min(PLAN_POLL_MS.first * 2 ** Math.min(polls - 1, 10), PLAN_POLL_MS.most),
+              afterMs: growing(PLAN_POLL_MS.first, polls - 1, PLAN_POLL_MS.most),
             }),
           );
       }
@@ -628,8 +629,7 @@ export class Course {
     switch (wait.hold) {
       case 'money': {
         this.#paces.set(item, { moneyTimes: moneyTimes + 1, serviceMs: 0 });
-        const laterMs = Math.min(wait.afterMs * 2 ** Math.min(moneyTimes, 10), LONGEST_MONEY_WAIT_MS);
-        return { ...wait, afterMs: Math.max(wait.afterMs, laterMs) };
+        return { ...wait, afterMs: growing(wait.afterMs, moneyTimes, LONGEST_MONEY_WAIT_MS) };
       }
       case 'service': {
         const totalMs = serviceMs + wait.afterMs;
@@ -748,7 +748,7 @@ function isOpen(record: PaymentRecord): boolean {
 
 /** A poll that is stopped again and again is asked for ever later, up to 10 min: each time costs history. */
 function backedOff(wait: Wait, times: number): Wait {
-  return { ...wait, afterMs: Math.min(wait.afterMs * 2 ** Math.min(times - 1, 10), 600_000) };
+  return { ...wait, afterMs: growing(wait.afterMs, times - 1, 600_000) };
 }
 
 function settlementWait(record: LegRecord, plan: Plan, watch: SettlementWatch): Wait {

@@ -7,6 +7,7 @@ import { activityFailed } from '../domain/activity-failed.ts';
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan, type Plan } from '../domain/plan.ts';
 import type { Waiting } from '../domain/report.ts';
+import { growing } from '../domain/growing.ts';
 import type { Problem } from '../domain/stepper.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { reads } from './activities.ts';
@@ -16,6 +17,9 @@ import { planIdOf, waitingQuery, wakeSignal, type PlanInput } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
+
+/** The longest wait between two observations: each costs history. */
+const LONGEST_WAIT_MS = 60_000;
 
 export async function plan(input: PlanInput): Promise<Plan> {
   requireOwnId(() => planIdOf(input.mode, input.run));
@@ -27,12 +31,11 @@ export async function plan(input: PlanInput): Promise<Plan> {
   });
   // Null: it has waited for so long that it goes on in a new history.
   const made = await neverFailTheTask(async (): Promise<Plan | null> => {
-    for (let failures = 0; ;) {
+    for (let stops = 0; ; stops += 1) {
       const call = { ...input, originalPlanRunId: workflowInfo().originalExecutionRunId };
       const observed: Observed = await orStepFailed(reads.observe(call)).catch((error: unknown) => {
         if (!(error instanceof StepFailed)) throw error;
-        failures += 1;
-        return { kind: 'wait', wait: activityFailed(error.message, failures) };
+        return { kind: 'wait', wait: activityFailed(error.message, 1) };
       });
       switch (observed.kind) {
         case 'pinned':
@@ -42,10 +45,11 @@ export async function plan(input: PlanInput): Promise<Plan> {
         case 'refused':
           throw planRefused(observed.problems);
         case 'wait': {
-          const { wait } = observed;
-          waiting = { hold: wait.hold, problem: wait.problem, wakeAtMs: Date.now() + wait.afterMs };
+          const { hold, problem, afterMs: firstMs } = observed.wait;
+          const afterMs = growing(firstMs, stops, LONGEST_WAIT_MS);
+          waiting = { hold, problem, wakeAtMs: Date.now() + afterMs };
           const before = wakes;
-          await condition(() => wakes !== before, wait.afterMs);
+          await condition(() => wakes !== before, afterMs);
           if (workflowInfo().continueAsNewSuggested) return null;
         }
       }
