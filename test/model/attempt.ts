@@ -152,8 +152,9 @@ export class Attempt {
     switch (effect.kind) {
       case 'read instructions':
         world.agenda.after(INSTRUCTIONS_MS, () => {
-          // They are kept in Temporal: without it this attempt fails, and nobody hears of that.
-          if (!temporal.keeps()) this.isDead = true;
+          // Without them the attempt fails.
+          if (this.isDead) return;
+          if (!temporal.keeps()) temporal.fail(this);
           else answer(temporal.kept);
         });
         return;

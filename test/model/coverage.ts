@@ -80,6 +80,7 @@ const EVENTS = [
     'service away',
     'money',
     'goes on in a new history',
+    'a call fails at all its attempts',
     'a person decides what is left',
   ],
 ];

@@ -3,7 +3,7 @@
  * whenever the run is reset or restored; a replay that asks for other things than the history shows is a fault of the
  * workflow code.
  */
-import { Course, HistoryIsLong, RunRefused, type Ports } from '../../workflows/course.ts';
+import { Course, HistoryIsLong, RunRefused, StepFailed, type Ports } from '../../workflows/course.ts';
 import { newRunState, type Carried, type RunState } from '../../domain/report.ts';
 import type { Settlement, WithdrawalsAnswer } from '../../workflows/calls.ts';
 import type { RunInput } from '../../workflows/names.ts';
@@ -12,6 +12,8 @@ import type { RunInput } from '../../workflows/names.ts';
 export type Told =
   | { readonly kind: 'started' }
   | { readonly kind: 'completed'; readonly activity: number; readonly result: unknown }
+  /** At all its attempts. */
+  | { readonly kind: 'failed'; readonly activity: number }
   | { readonly kind: 'fired'; readonly timer: number }
   | { readonly kind: 'cancel' }
   | { readonly kind: 'wake' };
@@ -79,6 +81,7 @@ export class Execution {
   readonly #course: Course;
   readonly #longAfter: number;
   readonly #results = new Map<number, (result: unknown) => void>();
+  readonly #failures = new Map<number, () => void>();
   #conditions: Condition[] = [];
   #asked: Asked[] = [];
   #count = 0;
@@ -108,6 +111,10 @@ export class Execution {
       case 'completed':
         this.#results.get(told.activity)?.(told.result);
         this.#results.delete(told.activity);
+        break;
+      case 'failed':
+        this.#failures.get(told.activity)?.();
+        this.#failures.delete(told.activity);
         break;
       case 'fired':
         this.#release((condition) => condition.timer === told.timer, false);
@@ -140,7 +147,7 @@ export class Execution {
   pending(): readonly { readonly asked: Asked; readonly atMs: number }[] {
     const over = new Set<string>();
     for (const { told, asked } of this.history) {
-      if (told.kind === 'completed') over.add(`activity ${told.activity}`);
+      if (told.kind === 'completed' || told.kind === 'failed') over.add(`activity ${told.activity}`);
       if (told.kind === 'fired') over.add(`timer ${told.timer}`);
       for (const command of asked) {
         if (command.kind === 'timer over') over.add(`timer ${command.number}`);
@@ -231,6 +238,7 @@ export class Execution {
     const result = new Promise<Result>((resolve, refuse) => {
       reject = refuse;
       this.#results.set(number, (value) => resolve(value as Result));
+      this.#failures.set(number, () => refuse(new StepFailed('it failed at all its attempts')));
     });
     const giveUp = (): void => {
       this.#asked.push({ kind: 'give up', activity: number });

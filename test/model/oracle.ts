@@ -286,7 +286,7 @@ export class Oracle {
     if (!service.isReadable()) return;
     for (const temporal of runs) {
       const { current } = temporal;
-      if (current === null || !temporal.hasWorkers() || !temporal.keeps()) continue;
+      if (current === null || !temporal.hasWorkers() || temporal.isAway()) continue;
       const moved = service.ledger.filter(({ send }) => this.#oursOf(send.write.item) === temporal);
       // Where the money is there, nobody waits for the status of the trade.
       const pays = moved.some(({ kind }) => kind === 'withdrawal');

@@ -23,6 +23,8 @@ import { People } from './people.ts';
 import type { Misfortune } from './schedule.ts';
 import type { World } from './world.ts';
 
+/** Attempts of a call that writes (`workflows/activities.ts`). */
+const ATTEMPTS = 5;
 /** A run goes on in a new history at most so often: in truth thousands of events lie between. */
 const MOST_CONTINUED = 2;
 
@@ -355,11 +357,24 @@ export class Temporal {
       agenda.after(HEARTBEAT_TIMEOUT_MS, () => this.#timeOut(attempt));
   }
 
-  /** The attempt is given up and, after a while, another one sent. */
-  #timeOut(attempt: Attempt): void {
+  /** The attempt says that it has failed. */
+  fail(attempt: Attempt): void {
+    attempt.isDead = true;
+    this.#attempts.delete(attempt);
+    this.#world.agenda.after(5, () => this.#timeOut(attempt));
+  }
+
+  /** The attempt is given up and, after a while, another one sent, as often as the run allows. */
+  async #timeOut(attempt: Attempt): Promise<void> {
     const { activity } = attempt;
     if (attempt.isSuperseded() || activity.isOver) return;
     this.#world.tell(() => `${attempt.name()} is given up by Temporal`);
+    if (activity.attempts >= ATTEMPTS) {
+      this.#world.coverage.hit('event', 'a call fails at all its attempts');
+      activity.isOver = true;
+      await this.tell(activity.execution, { kind: 'failed', activity: activity.number });
+      return;
+    }
     const backoffMs = Math.min(1_000 * 2 ** (activity.attempts - 1), 60_000);
     this.#world.agenda.after(backoffMs, () => {
       if (activity.current === attempt) this.#attempt(activity);
@@ -391,7 +406,7 @@ export class Temporal {
       } else if (what.kind === 'mute') attempt.isMute = true;
       else if (what.kind === 'freeze') attempt.frozenUntilMs = agenda.nowMs + what.ms;
       agenda.after(HEARTBEAT_TIMEOUT_MS, () => {
-        if (!attempt.isHeard()) this.#timeOut(attempt);
+        return attempt.isHeard() ? undefined : this.#timeOut(attempt);
       });
     }
   }
