@@ -10,11 +10,14 @@ import { scanList } from '../service/list-scan.ts';
 import type { Activities, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { foreignReader, poll, told, type Polled } from './polling.ts';
+import { ownRunId } from './tell-run.ts';
 
 export const awaitWithdrawals =
   (deps: Deps): Activities['awaitWithdrawals'] =>
   async (call) => {
-    const answer = await poll<WithdrawalsAnswer>(
+    const runId = ownRunId();
+    if (call.undoneIn.some((other) => other !== runId)) return { ended: [], wait: null, runId };
+    const answer = await poll<Omit<WithdrawalsAnswer, 'runId'>>(
       deps,
       () => {
         deps.reached('before payment poll');
@@ -23,10 +26,13 @@ export const awaitWithdrawals =
       (wait) => ({ ended: [], wait }),
     );
     deps.reached('before result');
-    return answer;
+    return { ...answer, runId };
   };
 
-async function pollOnce(deps: Deps, call: WithdrawalsCall): Promise<Polled<WithdrawalsAnswer>> {
+async function pollOnce(
+  deps: Deps,
+  call: WithdrawalsCall,
+): Promise<Polled<Omit<WithdrawalsAnswer, 'runId'>>> {
   const foreign = foreignReader(deps, call.plan);
   if (foreign !== null) return { kind: 'answer', answer: { ended: [], wait: foreign } };
   const ids = new Set(call.items.map((item) => item.withdrawalId));

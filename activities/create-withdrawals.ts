@@ -17,7 +17,8 @@ export const createWithdrawals =
       });
       const takenBy = new Map<string, string>();
       const stop = await driver.stop();
-      if (stop !== null) return { items: call.items.map((item) => stopped(item, stop)), evidence: [] };
+      const { runId } = driver;
+      if (stop !== null) return { items: call.items.map((item) => stopped(item, stop)), evidence: [], runId };
       const items = await Promise.all(
         call.items.map(async ({ payment, wanted, state }) => {
           const item = { ...context, take: takeFor(payment.id, takenBy) };
@@ -26,7 +27,7 @@ export const createWithdrawals =
         }),
       );
       deps.reached('before result');
-      return { items, evidence: driver.evidence };
+      return { items, evidence: driver.evidence, runId };
     });
 
 /** A record that one item of the slice counts as its own is no other one's. */

@@ -62,6 +62,11 @@ export class Driver {
   readonly #balances: () => Promise<Reply<Balances>>;
   readonly evidence: Evidence[] = [];
 
+  /** Temporal run in which this call is carried out. */
+  get runId(): string {
+    return this.#attempt.runId;
+  }
+
   /**
    * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
    * would otherwise count its deadline from when it woke.
@@ -282,9 +287,9 @@ function isSend({ kind }: Effect): boolean {
 }
 
 /** A leg of a call that may send nothing. */
-export function stoppedLeg({ leg, state }: LegCall, stop: Wait): LegAnswer {
+export function stoppedLeg({ leg, state }: LegCall, stop: Wait, runId: string): LegAnswer {
   const wait = { ...stop, problem: { ...stop.problem, item: leg.id } };
-  return { step: { kind: 'wait', state, wait }, evidence: [] };
+  return { step: { kind: 'wait', state, wait }, evidence: [], runId };
 }
 
 function instructionsMissing(run: RunName): Problem {

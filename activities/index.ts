@@ -12,6 +12,7 @@ import { readPlan } from './read-plan.ts';
 import { recordInstruction } from './record-instruction.ts';
 import { requestQuote } from './request-quote.ts';
 import { takeOverInstructions } from './take-over-instructions.ts';
+import { tellRun } from './tell-run.ts';
 
 export function createActivities(deps: Deps): Activities {
   return {
@@ -22,6 +23,7 @@ export function createActivities(deps: Deps): Activities {
     awaitSettlement: guarded(awaitSettlement(deps)),
     createWithdrawals: guarded(createWithdrawals(deps)),
     awaitWithdrawals: guarded(awaitWithdrawals(deps)),
+    tellRun,
     recordInstruction: guarded(recordInstruction(deps)),
     takeOverInstructions: guarded(takeOverInstructions(deps)),
     acceptInstruction: guarded(acceptInstruction(deps)),

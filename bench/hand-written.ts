@@ -62,6 +62,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
 
   const paying = polls.awaitWithdrawals({
     plan: call.plan,
+    undoneIn: [],
     items: [
       { id: payment.id, withdrawalId, paid: false, status: item.step.accepted.status, isUnknown: false },
     ],

@@ -108,6 +108,7 @@ const OWN_CODES = {
   DECISION_UNPROVEN: 'needs a human',
   INSTRUCTIONS_MISSING: 'needs a human',
   EXECUTED_OUTSIDE_GUARD: 'needs a human',
+  EXECUTED_OVER_LIMIT: 'needs a human',
   BROKEN_INVARIANT: 'needs a human',
   ANSWER_INCOMPLETE: 'needs a human',
   ENDED_FROM_OUTSIDE: 'needs a human',

@@ -182,6 +182,7 @@ function historyOf({ plan, view, kept, settings }: OpeningInput, payment: Report
       ),
       fromGeneration: 1,
       closedIds: [],
+      follows: [],
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
     reported: payment,

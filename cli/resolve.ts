@@ -268,6 +268,7 @@ async function subjectOf({ view, plan, item, settings, place, said }: Case): Pro
       otherIds,
       fromGeneration: instructionsAbout(kept, item).payAgain?.generation ?? 1,
       closedIds: [],
+      follows: [],
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
   };

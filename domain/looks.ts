@@ -18,7 +18,8 @@ export type Look<T> =
   | { readonly kind: 'found'; readonly record: T }
   /** A record is ours by reference, tag or id, and contradicts what was fixed: never overwritten, a person decides. */
   | { readonly kind: 'differs'; readonly record: T; readonly difference: string }
-  | { readonly kind: 'absent' }
+  /** `closed`: generations of which a record is known that has failed; none of a trade. */
+  | { readonly kind: 'absent'; readonly closed: readonly number[] }
   /** Nothing found, but this proves nothing. `complete`: every page was read, and something untagged could be it. */
   | {
       readonly kind: 'unproven';
@@ -87,6 +88,8 @@ export type PaymentIdentity = {
   readonly fromGeneration: number;
   /** Records of the earlier generations that show no tag. */
   readonly closedIds: readonly string[];
+  /** Generations that a person's instruction follows, with the record that it names. */
+  readonly follows: readonly { readonly generation: number; readonly recordId: string | null }[];
   /** The service's words for "will never be paid". */
   readonly failedWords: readonly string[];
 };
@@ -141,7 +144,18 @@ export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdra
       complete: sweep.complete,
       newestAtMs: Math.max(...twins.map(({ createdAt }) => Date.parse(createdAt))),
     };
-  return nothingFound(sweep);
+  const nothing = nothingFound(sweep);
+  return nothing.kind === 'absent' ? { ...nothing, closed: closedIn(payment, sweep) } : nothing;
+}
+
+/** Generations whose own record has failed: by its tag, or because a person's instruction names it. */
+function closedIn(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): readonly number[] {
+  return sweep.records.flatMap((record) => {
+    if (!isClosedGeneration(payment, record)) return [];
+    const tagged = generationOf(payment.reference, record.tag ?? '');
+    const followed = payment.follows.find(({ recordId }) => recordId === record.id);
+    return tagged ?? followed?.generation ?? [];
+  });
 }
 
 /** A failed withdrawal of a generation that a person has opened a later one after. */
@@ -168,7 +182,7 @@ export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawa
 }
 
 function nothingFound(sweep: Sweep<unknown>): Extract<Look<never>, { kind: 'absent' | 'unproven' }> {
-  if (sweep.complete) return { kind: 'absent' };
+  if (sweep.complete) return { kind: 'absent', closed: [] };
   return {
     kind: 'unproven',
     reason: sweep.reason ?? 'not every page could be read',

@@ -35,8 +35,12 @@ export type LegRecord = {
   traded: Traded | null;
   /** Null where the policy does not ask, or it is not known yet. */
   settled: boolean | null;
+  /** It came out worse than planned, and waits for a person who accepts that. */
+  isUnaccepted: boolean;
   problem: Problem | null;
   waiting: Waiting | null;
+  /** Temporal run whose call ended it as not traded; null: none has. Another one takes it up once more. */
+  endedIn: string | null;
 };
 
 /** A payment in the course of a run. */
@@ -53,6 +57,8 @@ export type PaymentRecord = {
   status: string | null;
   problem: Problem | null;
   waiting: Waiting | null;
+  /** Temporal run whose call ended it as not paid; null: none has. Another one takes it up once more. */
+  endedIn: string | null;
 };
 
 /** Everything that the run's workflow knows. */
@@ -102,8 +108,10 @@ export function adoptPlan(state: RunState, plan: Plan): void {
     outcome: 'PENDING',
     traded: null,
     settled: null,
+    isUnaccepted: false,
     problem: null,
     waiting: null,
+    endedIn: null,
   }));
   state.payments = plan.payments.map((payment) => ({
     payment,
@@ -115,6 +123,7 @@ export function adoptPlan(state: RunState, plan: Plan): void {
     status: null,
     problem: null,
     waiting: null,
+    endedIn: null,
   }));
 }
 
@@ -154,15 +163,19 @@ export function takeOver(state: RunState, carried: Carried, runId: string): void
     if (known.knownIn !== null || !madePin) return known;
     return { ...known, knownIn: runId, knownAtMs: plan.pinnedAtMs };
   };
+  const mapped = (of: string | null): string | null => (of === carried.runId ? runId : of);
   for (const record of state.legs) {
     const { id: _, ...known } = carried.legs.find(({ id }) => id === record.leg.id) ?? { id: null };
     Object.assign(record, known, { waiting: null });
     record.state = taken(record.state);
+    record.endedIn = mapped(record.endedIn);
   }
   for (const record of state.payments) {
     const { id: _, ...known } = carried.payments.find(({ id }) => id === record.payment.id) ?? { id: null };
     Object.assign(record, known, { waiting: null });
-    record.state = { ...taken(record.state), walkedIn: runId };
+    const walkedIn = mapped(record.state.walkedIn);
+    record.state = { ...taken(record.state), walkedIn };
+    record.endedIn = mapped(record.endedIn);
   }
   state.cancelled = carried.cancelled;
   state.evidence = [...carried.evidence];
@@ -252,7 +265,9 @@ export function statusOf(state: RunState): ReportStatus {
 /** A trade that will never settle has brought nothing. */
 function isDone(item: LegRecord | PaymentRecord): boolean {
   return (
-    item.outcome === 'PAID' || (item.outcome === 'TRADED' && 'settled' in item && item.settled !== false)
+    item.outcome === 'PAID' ||
+    // What came out worse than planned, and was accepted by nobody, is never green.
+    (item.outcome === 'TRADED' && 'settled' in item && item.settled !== false && item.problem === null)
   );
 }
 

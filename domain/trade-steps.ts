@@ -13,7 +13,7 @@ import {
   type ReplyClass,
 } from './decisions.ts';
 import { keepsGuard } from './guard.ts';
-import type { InstructionsAbout } from './instructions.ts';
+import { instructionsAbout, type InstructionsAbout } from './instructions.ts';
 import { brokenTradeLimit } from './limits.ts';
 import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look, type Sweep } from './looks.ts';
 import { compare, equal } from './money.ts';
@@ -39,6 +39,7 @@ import {
 } from './stepper.ts';
 import {
   NOTHING_SENT,
+  assumeSent,
   isOthersDoubt,
   isRecent,
   settleByTime,
@@ -80,6 +81,11 @@ export type LegState = SendState & {
   readonly held: boolean;
   /** The dead quote has been sent once more at the end of doubt, and that settled nothing against it. */
   readonly probed: boolean;
+  /** What the last read showed of the sold currency; null: none was made. */
+  readonly available: string | null;
+  /** Of the last refusal for lack of money: when it came, and what was there in spite of it (null: that is not known). */
+  readonly shortSinceMs: number;
+  readonly shortAt: string | null;
   /** The trade, once the service has shown it: a traded leg never asks for a quote again. */
   readonly traded: Traded | null;
 };
@@ -90,6 +96,9 @@ export const NEW_LEG: LegState = Object.freeze({
   quotes: 0,
   held: false,
   probed: false,
+  available: null,
+  shortSinceMs: 0,
+  shortAt: null,
   traded: null,
 });
 
@@ -109,12 +118,16 @@ export type LegStep =
   | { readonly kind: 'quoted'; readonly state: LegState }
   /** The quote is dead and nothing is in doubt: ask for a new one. */
   | { readonly kind: 'requote'; readonly state: LegState }
-  /** `worse`: it came out worse than planned, and no person has accepted it; null when all is well. */
+  /**
+   * `worse`: it came out worse than planned, and no person has accepted it; null when all is well. `isHeld`: what depends
+   * on it waits for that.
+   */
   | {
       readonly kind: 'traded';
       readonly state: LegState;
       readonly traded: Traded;
       readonly worse: Problem | null;
+      readonly isHeld: boolean;
     }
   /** An end, with the proof: no trade exists under this reference. */
   | { readonly kind: 'not traded'; readonly state: LegState; readonly problem: Problem }
@@ -142,6 +155,10 @@ type Item = {
 
 /** Asks for a quote, unless the leg is done, unwanted, outside its send window, or in doubt. */
 export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
+  if (before.traded !== null) {
+    const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
+    return asTraded(context, leg, instructionsAbout(kept, leg.id), before, before.traded);
+  }
   const subject = subjectOf(context, leg, 'quote');
   const opened = yield* beforeWrite(subject, before);
   if (!isOf('ready', opened)) return opened;
@@ -150,6 +167,12 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
 
   if (state.doubt !== null) return yield* stayInDoubt(item, state, opened.looked);
   if (state.spent !== null) return waitForPerson(state, state.spent);
+  if (opened.isStale) {
+    // As long as it waits for money nothing is asked for; before anything is, a restore may have taken what was sent.
+    const short = yield* lookForMoney(context, leg, state);
+    if (short.kind === 'wait') return short;
+    return yield* stayInDoubt(item, assumeSent(context, state), opened.looked);
+  }
   if (state.verdict !== null) return yield* end(item, state, state.verdict);
   if (leg.amount === null) return waitForPerson(state, forgottenAmount(leg));
   const stale = staleReference(context, leg);
@@ -158,7 +181,8 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
     return yield* end(item, state, tooManyQuotes(context, leg));
 
   const short = yield* lookForMoney(context, leg, state);
-  if (short !== null) return short.kind === 'wait' ? short : yield* end(item, state, short.problem);
+  if (short.kind === 'wait') return short;
+  if (short.kind === 'end') return yield* end(item, state, short.problem);
 
   const sentAtMs = context.nowMs();
   const reply = yield* ask<'send quote'>({
@@ -172,7 +196,8 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
     },
   });
   if (reply.kind !== 'DONE') return yield* refusedQuote(item, state, reply);
-  const after: LegState = { ...state, quotes: state.held ? state.quotes : state.quotes + 1 };
+  const { available } = short;
+  const after: LegState = { ...state, available, quotes: state.held ? state.quotes : state.quotes + 1 };
 
   const odd = oddQuote(context, leg, reply.value, reply.facts.replayed);
   if (odd !== null) return yield* end(item, after, odd);
@@ -299,7 +324,8 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
       // What a leg needs is known before its quote only when the sold side is planned.
       const isShown = isShownByBalances(problem.code) && leg.amount?.side === 'sell';
       const afterMs = isShown ? MONEY_POLL_MS : BLIND_RETRY_MS;
-      return wait({ ...dead, shortOf: problem, held: true }, { afterMs, hold: 'money', problem });
+      const short = { shortOf: problem, shortSinceMs: context.nowMs(), shortAt: state.available, held: true };
+      return wait({ ...dead, ...short }, { afterMs, hold: 'money', problem });
     }
     case 'look, then end': {
       const dead: LegState = { ...sent, quote: null };
@@ -429,23 +455,44 @@ function isOwnEcho(leg: Leg, trade: Trade): boolean {
   return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
 }
 
-function traded(
-  _context: Context,
-  _leg: Leg,
-  _said: InstructionsAbout,
-  state: LegState,
-  trade: Trade,
-): LegStep {
+function traded(context: Context, leg: Leg, said: InstructionsAbout, state: LegState, trade: Trade): LegStep {
   const bySell = trade.sellAmount !== null;
   const sellAmount = bySell ? trade.sellAmount : trade.executedAmount;
   const buyAmount = bySell ? trade.executedAmount : (trade.buyAmount ?? trade.executedAmount);
   const record = { tradeId: trade.id, quoteId: trade.quoteId, sellAmount, buyAmount, status: trade.status };
-  return {
-    kind: 'traded',
-    state: { ...withoutDoubt(state), quote: null, shortOf: null, verdict: null, traded: record },
-    traded: record,
-    worse: null,
-  };
+  const known = { ...withoutDoubt(state), quote: null, shortOf: null, verdict: null, traded: record };
+  return asTraded(context, leg, said, known, record);
+}
+
+/** A trade that came out worse than planned is accepted by name, or holds what depends on it (M4). */
+function asTraded(
+  context: Context,
+  leg: Leg,
+  said: InstructionsAbout,
+  state: LegState,
+  record: Traded,
+): LegStep {
+  const worse = said.acceptedIds.includes(record.tradeId) ? null : executedWorse(context, leg, record);
+  return { kind: 'traded', state, traded: record, worse, isHeld: worse !== null && !said.cancelled };
+}
+
+/** Nobody can undo a trade; that it came out worse than the guard or a limit allows must not go unsaid. */
+function executedWorse({ plan }: Context, leg: Leg, trade: Traded): Problem | null {
+  const { guard, limits } = plan;
+  const { tradeId, sellAmount, buyAmount } = trade;
+  const fix =
+    'Ask the operator of the service why it differs from its quote; a person may accept it by its id.';
+  const gave = `Trade ${tradeId} gave ${buyAmount} ${leg.buy} for ${sellAmount} ${leg.sell}`;
+  const bound = guard?.bound ?? null;
+  if (guard !== null && bound !== null && !keepsGuard(bound, sellAmount, buyAmount)) {
+    const message = `${gave}; the guard asks for a price ${guard.text}.`;
+    return { code: 'EXECUTED_OUTSIDE_GUARD', item: leg.id, message, fix };
+  }
+  const sold = { value: sellAmount, currency: leg.sell };
+  const bought = { value: buyAmount, currency: leg.buy };
+  const broken = brokenTradeLimit(limits, [sold, bought], []);
+  if (broken === null) return null;
+  return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
 }
 
 function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
@@ -478,9 +525,13 @@ function* lookForMoney(
   context: Context,
   leg: Leg,
   state: LegState,
-): Steps<{ kind: 'wait'; state: LegState; wait: Wait } | { kind: 'end'; problem: Problem } | null> {
+): Steps<
+  | { kind: 'wait'; state: LegState; wait: Wait }
+  | { kind: 'end'; problem: Problem }
+  | { kind: 'go on'; available: string | null }
+> {
   const needed = leg.amount?.side === 'sell' ? leg.amount.value : null;
-  if (needed === null) return null;
+  if (needed === null) return { kind: 'go on', available: null };
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE') {
     const follow = followUp(reply);
@@ -492,7 +543,17 @@ function* lookForMoney(
     return { kind: 'wait', state: triedAgain(state), wait: pause };
   }
   const available = reply.value.balances.find((row) => row.currency === leg.sell)?.withdrawable ?? '0';
-  if (compare(available, needed) >= 0) return null;
+  if (compare(available, needed) >= 0) {
+    // It was refused with so much there already: something else is short, which no read can show.
+    const isNoMore = state.shortAt !== null && compare(available, state.shortAt) <= 0;
+    const isSoon = context.nowMs() - state.shortSinceMs < BLIND_RETRY_MS;
+    if (state.shortOf === null || !isNoMore || !isSoon) return { kind: 'go on', available };
+    return {
+      kind: 'wait',
+      state,
+      wait: { afterMs: MONEY_POLL_MS, hold: 'money', problem: state.shortOf },
+    };
+  }
   const problem: Problem = {
     code: 'SHORTFALL',
     item: leg.id,

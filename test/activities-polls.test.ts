@@ -112,6 +112,7 @@ test('a settlement that nobody waits for any more is not waited for', async () =
 
 const WITHDRAWALS: WithdrawalsCall = {
   plan,
+  undoneIn: [],
   items: [{ id: 'supplier', withdrawalId: 'wtd_1', paid: false, status: 'PENDING', isUnknown: false }],
 };
 const pollOf = (deps: Deps, call: Partial<WithdrawalsCall> = {}) =>

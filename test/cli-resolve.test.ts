@@ -38,6 +38,7 @@ const IDENTITY: PaymentIdentity = {
   otherIds: ['wtd_other'],
   fromGeneration: 1,
   closedIds: [],
+  follows: [],
   failedWords: ['FAILED', 'RETURNED'],
 };
 const A_LEG: Subject = {

@@ -39,6 +39,7 @@ const PAYMENT: PaymentIdentity = {
   otherIds: [],
   fromGeneration: 1,
   closedIds: [],
+  follows: [],
   failedWords: ['FAILED'],
 };
 

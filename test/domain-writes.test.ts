@@ -7,7 +7,13 @@ import { test } from 'node:test';
 import type { Fact, Instruction, Kept, Recorded } from '../domain/instructions.ts';
 import type { Withdrawal } from '../domain/records.ts';
 import type { Context, Effect, Problem } from '../domain/stepper.ts';
-import { NEW_LEG, executeTradeSteps, requestQuoteSteps, type LegState } from '../domain/trade-steps.ts';
+import {
+  NEW_LEG,
+  executeTradeSteps,
+  requestQuoteSteps,
+  type LegState,
+  type LegStep,
+} from '../domain/trade-steps.ts';
 import {
   NEW_PAYMENT,
   createWithdrawalSteps,
@@ -565,4 +571,88 @@ test('a trade that was found is adopted whatever people said', () => {
     'sweep trades': [seen(TRADE)],
   });
   assert.equal(result.kind, 'traded');
+});
+
+test('a trade that came out worse than the guard or a limit is held until a person accepts it by its id', () => {
+  const bound = { buyFactor: '1', sellFactor: '17.2' };
+  const guard = { bound, text: 'at least 17.2', staleAtMs: null };
+  const limits = {
+    perTrade: { value: '17300', currency: 'MXN' },
+    perRun: null,
+    perPayment: [],
+    paidPerRun: [],
+  };
+  const rows: readonly (readonly [string, string | null])[] = [
+    ['17199.99', 'EXECUTED_OUTSIDE_GUARD'],
+    ['17300.01', 'EXECUTED_OVER_LIMIT'],
+    ['17250.00', null],
+  ];
+  for (const [executedAmount, code] of rows) {
+    const ctx = again({ plan: { guard, limits } });
+    const found = { 'sweep trades': [seen({ ...TRADE, executedAmount })] };
+    const first: LegStep = play(requestQuoteSteps(ctx, LEG, NEW_LEG), found).result;
+    assert.ok(first.kind === 'traded');
+    const { state } = first;
+    assert.equal(first.worse?.code ?? null, code);
+    assert.equal(first.isHeld, code !== null);
+    // From then on nothing is asked of the service: a traded leg needs no quote, whatever lists show.
+    for (const [said, isHeld] of [
+      [kept([]), code !== null],
+      [kept([saidAt(NOW, { kind: 'accept', item: LEG.id, recordId: 'tde_other' })]), code !== null],
+      [kept([saidAt(NOW, { kind: 'accept', item: LEG.id, recordId: TRADE.id })]), false],
+      [kept([saidAt(NOW, { kind: 'cancel' })]), false],
+    ] as const) {
+      const played = play(requestQuoteSteps(ctx, LEG, state), { 'read instructions': [said] });
+      assert.deepEqual(kindsOf(played.effects), ['read instructions']);
+      assert.ok(played.result.kind === 'traded' && played.result.isHeld === isHeld);
+    }
+  }
+});
+
+test('a leg that was refused for money although a read shows it asks for no quote before there is more of it', () => {
+  const hold = context({ plan: HOLD });
+  const quoted = play(requestQuoteSteps(hold, LEG, NEW_LEG)).result;
+  const poor = failed('TRADE_INSUFFICIENT_BALANCE');
+  const short = play(executeTradeSteps(hold, LEG, quoted.state), { 'send trade': [poor] }).result;
+  const at = (minutes: number, withdrawable: string) => {
+    const nowMs = NOW + minutes * MINUTE_MS;
+    const state = { ...short.state, knownAtMs: nowMs - SECOND_MS };
+    const balances = done({ aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: '0' }] });
+    return play(requestQuoteSteps(context({ plan: HOLD, nowMs: () => nowMs }), LEG, state), {
+      'read balances': [balances],
+    }).result.kind;
+  };
+  assert.equal(at(1, '1000000'), 'wait');
+  assert.equal(at(1, '1000000.01'), 'quoted');
+  assert.equal(at(15, '1000000'), 'quoted');
+});
+
+test('a generation whose own record has failed is closed by a lookup too: under another API key it is not sent again', () => {
+  const returned = { ...WITHDRAWAL, status: 'RETURNED' };
+  const facts: readonly Fact[] = [{ kind: 'api key', keyName: OTHER_KEY, atMs: NOW - DAY_MS }];
+  for (const record of [returned, { ...returned, tag: null }]) {
+    const payAgain = kept([saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: record.id })], facts);
+    const { effects } = pay(
+      { kept: payAgain, 'sweep withdrawals': [seen(record)] },
+      WALKED,
+      again({ credentials: NEW_KEY }),
+    );
+    assert.deepEqual(sentAs(effects), [`${PAYMENT.reference}~9`]);
+  }
+});
+
+test('a plan that was made anew over found records may have been sent under a key that is forgotten', () => {
+  const lost = { plan: { foundRecords: true } };
+  const first = pay({}, NEW_PAYMENT, context(lost));
+  assert.deepEqual(sentAs(first.effects), []);
+  assert.equal(codeOf(first.result), 'API_KEY_CHANGED');
+  // Unless the operator knows that only this key has written since the run's date began.
+  const { facts } = context();
+  for (const [keyUsedSince, sends] of [
+    ['2026-11-21', 1],
+    ['2026-11-22', 0],
+  ] as const) {
+    const known = pay({}, NEW_PAYMENT, context({ ...lost, facts: { ...facts, keyUsedSince } }));
+    assert.equal(sentAs(known.effects).length, sends, keyUsedSince);
+  }
 });

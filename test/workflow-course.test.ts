@@ -42,8 +42,9 @@ function ports(more: Partial<Ports>): Ports {
   return {
     readPlan: async () => ({ kind: 'plan', plan: PLAN }),
     requestQuote: async () => ({
-      step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null },
+      step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false },
       evidence: [],
+      runId: 'run-1',
     }),
     executeTrade: () => Promise.reject(new Error('There is no quote to trade.')),
     createWithdrawals: async ({ items }) => ({
@@ -56,6 +57,7 @@ function ports(more: Partial<Ports>): Ports {
         },
       })),
       evidence: [],
+      runId: 'run-1',
     }),
     awaitWithdrawals: () => assert.fail('Nothing was accepted.'),
     recordInstruction: () => Promise.reject(new Error('The word is there already.')),
@@ -71,6 +73,8 @@ function ports(more: Partial<Ports>): Ports {
     },
     nowMs: () => NOW,
     historyIsLong: () => false,
+    historyLength: () => 0,
+    tellRun: async () => ({ runId: 'run-1' }),
     runId: 'run-1',
     keepsCancelAtOnce: () => true,
     originalRunId: 'run-1',
@@ -174,11 +178,13 @@ test('payments are followed together once all are sent, and one that is accepted
       };
     }),
     evidence: [],
+    runId: 'run-1',
   });
   const follow: Ports['awaitWithdrawals'] = ({ items }) => {
     asked.push(items.map(({ id }) => id));
     const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
-    if (items.length === 3) return { answer: Promise.resolve({ ended, wait: null }), giveUp: () => {} };
+    if (items.length === 3)
+      return { answer: Promise.resolve({ ended, wait: null, runId: 'run-1' }), giveUp: () => {} };
     let refuse = (_error: Error): void => {};
     const answer = new Promise<never>((_resolve, reject) => {
       refuse = reject;
@@ -226,10 +232,11 @@ test('a run that only follows what was accepted leaves a history that has grown 
         },
       })),
       evidence: [],
+      runId: 'run-1',
     }),
     awaitWithdrawals: () => {
       polls += 1;
-      return { answer: Promise.resolve({ ended: [], wait: null }), giveUp: () => {} };
+      return { answer: Promise.resolve({ ended: [], wait: null, runId: 'run-1' }), giveUp: () => {} };
     },
     historyIsLong: () => polls > 0,
   });
@@ -269,7 +276,11 @@ test('a cancel by Temporal’s own button is kept as an instruction, once, befor
     recordInstruction: async ({ instruction }) => void kept.push(instruction.kind),
     requestQuote: async () => {
       kept.push('quote');
-      return { step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null }, evidence: [] };
+      return {
+        step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
     },
   });
   const course = new Course(INPUT, state, world);
@@ -319,6 +330,7 @@ test('which payment is sent next does not depend on the clock, which a replay ma
           } as const;
         }),
         evidence: [],
+        runId: 'run-1',
       }),
     });
     const waitUntil: Ports['waitUntil'] = async (holds, timeoutMs) => {
@@ -356,6 +368,7 @@ function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> =
         },
       })),
       evidence: [],
+      runId: 'run-1',
     }),
     awaitWithdrawals: (call) => {
       const answer = answers[asked.length];
@@ -375,6 +388,7 @@ function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> =
 const told = (status: string, paid: boolean | null, isUnknown: boolean): WithdrawalsAnswer => ({
   ended: [{ id: PAYMENT.id, status, paid, isUnknown }],
   wait: null,
+  runId: 'run-1',
 });
 
 test('a payment with a status in no list holds the run, which says which and where to declare it, and then goes on', async () => {
@@ -443,7 +457,7 @@ test('polls that are stopped again and again are asked for ever later', async ()
     hold: 'outage',
     problem: { code: 'NO_ANSWER', item: null, message: 'It is away.', fix: 'Wait.' },
   };
-  const stopped: WithdrawalsAnswer = { ended: [], wait: away };
+  const stopped: WithdrawalsAnswer = { ended: [], wait: away, runId: 'run-1' };
   const pauses: number[] = [];
   const { course } = following(
     [
@@ -543,11 +557,16 @@ test('a step that fails at all its attempts is told, tried again ever later, and
     requestQuote: async (call) => ({
       step: { kind: 'quoted', state: { ...call.state, quote, knownIn: 'run-1' } },
       evidence: [],
+      runId: 'run-1',
     }),
     executeTrade: async (call) => {
       given.push([call.state.knownIn, call.state.sent]);
       if (tradeFails()) return failing();
-      return { step: { kind: 'traded', state: call.state, traded: TRADED, worse: null }, evidence: [] };
+      return {
+        step: { kind: 'traded', state: call.state, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
     },
     awaitSettlement: () => ({
       settled: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
@@ -600,7 +619,11 @@ test('a cancel that cannot be kept is told, and kept before anything else happen
     },
     requestQuote: async () => {
       done.push('quote');
-      return { step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null }, evidence: [] };
+      return {
+        step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
     },
     waitUntil: async (holds, timeoutMs) => {
       if (timeoutMs === undefined) return patient(holds);
@@ -655,11 +678,11 @@ test('what waits for money asks for ever later, at most every five minutes, and 
               },
             } as const);
       });
-      return { items, evidence: [] };
+      return { items, evidence: [], runId: 'run-1' };
     },
     awaitWithdrawals: ({ items }) => {
       const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
-      return { answer: Promise.resolve({ ended, wait: null }), giveUp: () => {} };
+      return { answer: Promise.resolve({ ended, wait: null, runId: 'run-1' }), giveUp: () => {} };
     },
     waitUntil: async (holds, timeoutMs) => {
       if (timeoutMs === undefined) return patient(holds);
@@ -688,6 +711,7 @@ test('what the service puts off again and again, and a plan that nobody makes, i
         ? {
             step: { kind: 'wait', state: NEW_LEG, wait: { afterMs: 1_000, hold: 'service', problem: busy } },
             evidence: [],
+            runId: 'run-1',
           }
         : base.requestQuote(call),
     waitUntil: async (holds, timeoutMs) => {
@@ -708,4 +732,181 @@ test('what the service puts off again and again, and a plan that nobody makes, i
     counts.find(([name]) => name === busy.code),
     [busy.code, 10],
   );
+});
+
+/** A Temporal run whose leg and payment end undone in `run-1`, as its history says, and are done in any other. */
+function undoneIn1(more: Partial<Ports>): {
+  readonly world: Ports;
+  readonly asked: string[];
+  inRun: (runId: string) => void;
+} {
+  const asked: string[] = [];
+  let runId = 'run-1';
+  const problem: Problem = { code: 'OUTSIDE_GUARD', item: LEG.id, message: 'x', fix: 'y' };
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: PLAN }),
+    requestQuote: async () => {
+      asked.push(`quote in ${runId}`);
+      const step =
+        runId === 'run-1'
+          ? ({ kind: 'not traded', state: NEW_LEG, problem } as const)
+          : ({ kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false } as const);
+      return { step, evidence: [], runId };
+    },
+    awaitSettlement: () => ({
+      settled: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => {},
+    }),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference }, wanted: { unwanted } }) => {
+        asked.push(`${id} in ${runId}`);
+        const accepted = { withdrawalId: 'wtd_1', reference, status: 'COMPLETED', amount: '17250.00' };
+        return {
+          id,
+          step:
+            unwanted === null
+              ? ({ kind: 'accepted', state: NEW_PAYMENT, accepted } as const)
+              : ({ kind: 'not paid', state: NEW_PAYMENT, problem: unwanted } as const),
+        };
+      }),
+      evidence: [],
+      runId,
+    }),
+    awaitWithdrawals: ({ items }) => ({
+      answer: Promise.resolve({
+        ended: items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false })),
+        wait: null,
+        runId,
+      }),
+      giveUp: () => {},
+    }),
+    tellRun: async () => {
+      asked.push(`told ${runId}`);
+      return { runId };
+    },
+    ...more,
+  });
+  return { world, asked, inRun: (id) => (runId = id) };
+}
+
+test('a run that was reset after it had failed takes up once more what is not done', async () => {
+  const { world, asked, inRun } = undoneIn1({});
+  const tellRun: Ports['tellRun'] = () => {
+    // What was decided before the reset is history; whoever asks now is another Temporal run.
+    inRun('run-2');
+    return world.tellRun();
+  };
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  await new Course(INPUT, state, { ...world, tellRun }).complete();
+  assert.deepEqual(asked, [
+    'quote in run-1',
+    `${PAYMENT.id} in run-1`,
+    'told run-2',
+    'quote in run-2',
+    `${PAYMENT.id} in run-2`,
+  ]);
+  assert.equal(makeReport(state).status, 'COMPLETED');
+});
+
+test('a run that ends with something undone asks once, and again when its history has grown behind that answer', async () => {
+  for (const [grownBy, times] of [
+    [6, 1],
+    [9, 2],
+  ] as const) {
+    let length = 20;
+    let asks = 0;
+    const { world } = undoneIn1({ historyLength: () => length });
+    const tellRun: Ports['tellRun'] = () => {
+      asks += 1;
+      // A reset to the last event adds three of its own.
+      length += asks === 1 ? grownBy : 6;
+      return world.tellRun();
+    };
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    await new Course(INPUT, state, { ...world, tellRun }).complete();
+    assert.equal(asks, times);
+    assert.equal(makeReport(state).status, 'FAILED');
+  }
+});
+
+test('a payment that an earlier Temporal run has ended is taken up while others are still followed', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const payments = ['first', 'second'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const problem: Problem = { code: 'WITHDRAWAL_ADDRESS_NOT_VERIFIED', item: 'first', message: 'x', fix: 'y' };
+  const asked: string[] = [];
+  let runId = 'run-1';
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference } }) => {
+        asked.push(`${id} in ${runId}`);
+        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250.00' };
+        return id === 'first' && runId === 'run-1'
+          ? { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } as const }
+          : { id, step: { kind: 'accepted', state: NEW_PAYMENT, accepted } as const };
+      }),
+      evidence: [],
+      runId,
+    }),
+    awaitWithdrawals: ({ items, undoneIn }) => {
+      asked.push(`poll, undone in ${undoneIn.join()}`);
+      runId = 'run-2';
+      const ended =
+        undoneIn.length > 0
+          ? []
+          : items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
+      return { answer: Promise.resolve({ ended, wait: null, runId }), giveUp: () => {} };
+    },
+  });
+  await new Course(INPUT, state, world).complete();
+  const writes = asked.filter((what) => !what.startsWith('poll'));
+  assert.deepEqual(writes, ['first in run-1', 'second in run-1', 'first in run-2']);
+  assert.ok(asked.includes('poll, undone in run-1'));
+  assert.equal(asked.at(-1), 'poll, undone in ');
+  assert.equal(makeReport(state).status, 'COMPLETED');
+});
+
+test('a trade that came out worse than planned holds its payments for a person, and is green only once accepted', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const worse: Problem = { code: 'EXECUTED_OUTSIDE_GUARD', item: LEG.id, message: 'worse', fix: 'accept it' };
+  const seen: string[] = [];
+  let asks = 0;
+  const { world, inRun } = undoneIn1({
+    requestQuote: async () => {
+      asks += 1;
+      const isAccepted = asks === 3;
+      return {
+        step: {
+          kind: 'traded',
+          state: NEW_LEG,
+          traded: TRADED,
+          worse: isAccepted ? null : worse,
+          isHeld: !isAccepted,
+        },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+  });
+  inRun('run-2');
+  const waitUntil: Ports['waitUntil'] = async (holds, timeoutMs) => {
+    if (timeoutMs === undefined) return world.waitUntil(holds);
+    const { legs, payments, status } = makeReport(state);
+    if (asks < 3) seen.push(`${legs[0]?.outcome} ${payments[0]?.outcome} ${status}`);
+    await nextTurn();
+    return holds();
+  };
+  await new Course(INPUT, state, { ...world, waitUntil }).complete();
+  assert.deepEqual(seen, ['TRADED NEEDS_HUMAN HELD', 'TRADED NEEDS_HUMAN HELD']);
+  assert.equal(makeReport(state).status, 'COMPLETED');
+});
+
+test('a trade that came out worse than planned is never green when the run is cancelled instead', () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(state, { ...PLAN, payments: [] });
+  const [leg] = state.legs;
+  assert.ok(leg !== undefined);
+  Object.assign(leg, { outcome: 'TRADED', problem: SHORT });
+  state.ended = true;
+  assert.equal(makeReport(state).status, 'FAILED');
 });

@@ -33,7 +33,12 @@ export type LegCall = Call & {
   readonly state: LegState;
   readonly othersAccepted: boolean;
 };
-export type LegAnswer = { readonly step: LegStep; readonly evidence: readonly Evidence[] };
+/** `runId`: the Temporal run in which the call was carried out; another one than before tells of a reset. */
+export type LegAnswer = {
+  readonly step: LegStep;
+  readonly evidence: readonly Evidence[];
+  readonly runId: string;
+};
 
 export type PaymentsCall = Call & {
   readonly items: readonly {
@@ -47,6 +52,7 @@ export type PaymentsCall = Call & {
 export type PaymentsAnswer = {
   readonly items: readonly { readonly id: string; readonly step: PaymentStep }[];
   readonly evidence: readonly Evidence[];
+  readonly runId: string;
 };
 
 /** What the service must show before payments go out. */
@@ -86,6 +92,8 @@ export type WithdrawalsCall = {
     readonly status: string | null;
     readonly isUnknown: boolean;
   }[];
+  /** Temporal runs in which payments ended unpaid: another one answers at once, since it takes them up once more. */
+  readonly undoneIn: readonly string[];
 };
 /** The payments of the call of which the status is news; those without a terminal one are asked for again. */
 export type WithdrawalsAnswer = {
@@ -98,6 +106,7 @@ export type WithdrawalsAnswer = {
     readonly paid: boolean | null;
     readonly isUnknown: boolean;
   }[];
+  readonly runId: string;
 };
 
 /** What the service and the policy say before there is a plan; `compilePlan` makes the plan from it. */
@@ -137,6 +146,8 @@ export interface Activities {
   awaitSettlement(call: SettlementCall): Promise<Settlement>;
   createWithdrawals(call: PaymentsCall): Promise<PaymentsAnswer>;
   awaitWithdrawals(call: WithdrawalsCall): Promise<WithdrawalsAnswer>;
+  /** Which Temporal run this is. Workflow code that branched on it would break replay; what an activity told is history. */
+  tellRun(): Promise<{ readonly runId: string }>;
   /** Keeps an instruction outside the run's history, as the command line does. */
   recordInstruction(call: {
     readonly mode: Mode;

@@ -6,7 +6,6 @@
  */
 import { activityFailed } from '../domain/activity-failed.ts';
 import { growing } from '../domain/growing.ts';
-import { keepsGuard } from '../domain/guard.ts';
 import { brokenPaymentLimit } from '../domain/limits.ts';
 import { round, sum } from '../domain/money.ts';
 import { movesOf } from '../domain/plan-moves.ts';
@@ -25,10 +24,10 @@ import {
   type RunState,
   type Waiting,
 } from '../domain/report.ts';
-import type { Problem, Wait } from '../domain/stepper.ts';
+import { SLOW_LOOKUP_MS, type Problem, type Wait } from '../domain/stepper.ts';
+import { NEW_LEG, type Traded } from '../domain/trade-steps.ts';
+import { NEW_PAYMENT, type PaymentStep, type Wanted } from '../domain/withdrawal-steps.ts';
 import type { SendState } from '../domain/writes/doubt.ts';
-import type { Traded } from '../domain/trade-steps.ts';
-import type { PaymentStep, Wanted } from '../domain/withdrawal-steps.ts';
 import {
   headOf,
   type Activities,
@@ -44,7 +43,7 @@ import type { PlanInput, Progress, RunInput } from './names.ts';
 /** Everything that a course awaits or asks of the world: the activities, durable waits, the run's own facts. */
 export type Ports = Pick<
   Activities,
-  'readPlan' | 'requestQuote' | 'executeTrade' | 'createWithdrawals' | 'recordInstruction'
+  'readPlan' | 'requestQuote' | 'executeTrade' | 'createWithdrawals' | 'recordInstruction' | 'tellRun'
 > & {
   /** Polls that may be given up. */
   awaitWithdrawals(call: WithdrawalsCall): {
@@ -58,6 +57,8 @@ export type Ports = Pick<
   /** Waits until `condition` holds, at most `timeoutMs`; false when the time was up. */
   waitUntil(condition: () => boolean, timeoutMs?: number): Promise<boolean>;
   nowMs(): number;
+  /** Events of the history so far. */
+  historyLength(): number;
   /** The history has grown so long that the run should go on in a new one. */
   historyIsLong(): boolean;
   /** False in histories from before a cancel was kept as a word at once: they kept it before the next step. */
@@ -120,6 +121,8 @@ export class Course {
   readonly #follows = new Map<PaymentRecord, Follow>();
   /** What waits in a row, of an item or of the run, have come to. */
   readonly #paces = new Map<object, { readonly moneyTimes: number; readonly serviceMs: number }>();
+  /** A leg is tried again: whatever is under way for payments is left, and comes back after it. */
+  #takesUpLegs = false;
   /** Counts whatever ends waits early: a person's signal, a cancel, an outcome. */
   #wakes = 0;
 
@@ -175,11 +178,77 @@ export class Course {
     adoptPlan(this.state, plan);
     if (this.#carried !== null) takeOver(this.state, this.#carried, this.ports.originalRunId);
     this.show();
-    for (const leg of this.state.legs) await this.convert(plan, leg);
-    await this.waitForSettlement(plan);
-    this.dropDependants();
-    this.dropBeyondLimits(plan);
-    await Promise.all([this.pay(plan), this.track(plan), this.noticeLate(plan)]);
+    do {
+      this.#takesUpLegs = false;
+      for (const leg of this.state.legs) await this.convert(plan, leg);
+      await this.waitForSettlement(plan);
+      this.#unwanted.clear();
+      this.dropDependants();
+      this.dropBeyondLimits(plan);
+      this.#isSending = true;
+      await Promise.all([this.pay(plan), this.track(plan), this.noticeLate(plan)]);
+    } while (this.#takesUpLegs || (await this.takesUpAgain()));
+  }
+
+  /**
+   * A reset means: try again what is not done. A run that is about to end with something undone asks which Temporal run
+   * it is, and takes up once more what another one has ended. A reset to its last event replays the answer that the run
+   * before was given, but its history has grown by more than that call's own events: then it asks again.
+   */
+  async takesUpAgain(): Promise<boolean> {
+    while (this.state.legs.some(isUndoneLeg) || this.state.payments.some(isUndonePayment)) {
+      const before = this.ports.historyLength();
+      const { runId } = await this.ports.tellRun();
+      if (this.takeUp(runId)) return true;
+      if (this.ports.historyLength() - before <= EVENTS_OF_A_CALL) return false;
+    }
+    return false;
+  }
+
+  /** Takes up once more what a Temporal run other than `runId` has ended; true when there was something. */
+  takeUp(runId: string): boolean {
+    const hasLegs = this.takeUpLegs(runId);
+    return this.takeUpPayments(runId) || hasLegs;
+  }
+
+  /** A leg is taken up with every payment that depends on it: those were not paid because of it. */
+  takeUpLegs(runId: string): boolean {
+    const { legs, payments } = this.state;
+    const undone = legs.filter(
+      (record) => isUndoneLeg(record) && record.endedIn !== runId && isNeeded(record, payments),
+    );
+    for (const record of undone) {
+      Object.assign(record, AGAIN_LEG);
+      for (const payment of payments)
+        if (isUndonePayment(payment) && payment.payment.dependsOn === record.leg.id)
+          Object.assign(payment, AGAIN_PAYMENT);
+    }
+    if (undone.length === 0) return false;
+    this.#takesUpLegs = true;
+    this.wake();
+    return true;
+  }
+
+  /** Payments that wait for no undone leg. */
+  takeUpPayments(runId: string): boolean {
+    const undone = this.state.payments.filter(
+      (record) => isUndonePayment(record) && record.endedIn !== runId && !this.#dependsOnUndone(record),
+    );
+    for (const record of undone) Object.assign(record, AGAIN_PAYMENT);
+    if (undone.length > 0) this.wake();
+    return undone.length > 0;
+  }
+
+  #dependsOnUndone({ payment }: PaymentRecord): boolean {
+    return this.state.legs.some(({ leg, outcome }) => leg.id === payment.dependsOn && outcome !== 'TRADED');
+  }
+
+  /** Temporal runs in which payments have ended that another one could take up at once. */
+  #undoneIn(): readonly string[] {
+    const undone = this.state.payments.filter(
+      (record) => isUndonePayment(record) && !this.#dependsOnUndone(record),
+    );
+    return [...new Set(undone.flatMap(({ endedIn }) => endedIn ?? []))];
   }
 
   /** The plan that counts: the first completed result of this run's `plan`. */
@@ -221,7 +290,7 @@ export class Course {
   /** Quote and trade until the leg is traded, ended or in a person's hands. */
   async convert(plan: Plan, record: LegRecord): Promise<void> {
     let failures = 0;
-    while (record.outcome === 'PENDING' || record.outcome === 'NEEDS_HUMAN') {
+    while (isOpenLeg(record)) {
       this.leaveLongHistory();
       await this.recordCancel();
       const call = {
@@ -242,7 +311,7 @@ export class Course {
         continue;
       }
       failures = 0;
-      const { step, evidence } = answer;
+      const { step, evidence, runId } = answer;
       if (step.kind !== 'wait') this.#paces.delete(record);
       addEvidence(this.state, evidence);
       record.state = step.state;
@@ -254,17 +323,37 @@ export class Course {
         case 'traded':
           record.outcome = 'TRADED';
           record.traded = step.traded;
-          record.problem = executedOutsideGuard(plan, record.leg.id, step.traded);
+          record.problem = step.worse;
+          record.isUnaccepted = step.worse !== null && step.isHeld;
+          if (step.worse !== null && step.isHeld) await this.holdForAcceptance(record, step.worse);
           break;
         case 'not traded':
           record.outcome = 'NOT_TRADED';
           record.problem = step.problem;
+          record.endedIn = runId;
           break;
         case 'wait':
           record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
           await this.pause(record, this.paced(record, step.wait));
       }
     }
+  }
+
+  /** What depends on a trade that came out worse than planned waits for a person, and so do the legs after it. */
+  async holdForAcceptance(record: LegRecord, worse: Problem): Promise<void> {
+    const held = this.state.payments.filter(
+      (payment) => payment.payment.dependsOn === record.leg.id && isOpen(payment),
+    );
+    for (const payment of held) {
+      payment.outcome = 'NEEDS_HUMAN';
+      this.showWaiting(payment, {
+        afterMs: SLOW_LOOKUP_MS,
+        hold: 'person',
+        problem: { ...worse, item: payment.payment.id },
+      });
+    }
+    await this.pause(record, { afterMs: SLOW_LOOKUP_MS, hold: 'person', problem: worse });
+    for (const payment of held) Object.assign(payment, { outcome: 'PENDING', waiting: null });
   }
 
   /** Money that a leg bought must be there before it is paid on. Late: it says so, and goes on waiting. */
@@ -377,7 +466,11 @@ export class Course {
       const unsent = this.state.payments.filter((record) => isOpen(record) && record.accepted === null);
       if (unsent.length === 0) {
         this.#isSending = false;
-        return;
+        // While others are followed, what another Temporal run has ended may be taken up once more.
+        await this.ports.waitUntil(() => this.#isOver() || this.#hasUnsent());
+        if (this.#isOver()) return;
+        this.#isSending = true;
+        continue;
       }
       this.leaveLongHistory();
       await this.recordCancel();
@@ -387,6 +480,7 @@ export class Course {
         this.#isSending = false;
         // Whoever wakes the run wants every payment looked at now.
         if (await this.sleep(nextMs)) leftMs.clear();
+        if (this.#takesUpLegs) return;
         for (const [record, ms] of leftMs) leftMs.set(record, ms - nextMs);
         this.#isSending = true;
         continue;
@@ -419,9 +513,21 @@ export class Course {
         if (item === undefined)
           throw new RunRefused('ANSWER_INCOMPLETE', `No outcome for payment "${record.payment.id}".`, []);
         this.takeStep(record, item.step, leftMs);
+        if (record.outcome === 'NOT_PAID') record.endedIn = answer.runId;
       }
+      this.takeUp(answer.runId);
       this.show();
+      if (this.#takesUpLegs) return;
     }
+  }
+
+  /** Nothing is left to do for payments, or a leg goes first. */
+  #isOver(): boolean {
+    return this.#takesUpLegs || !this.state.payments.some(isOpen);
+  }
+
+  #hasUnsent(): boolean {
+    return this.state.payments.some((record) => isOpen(record) && record.accepted === null);
   }
 
   /** What the run wants of a payment now; money goes to the payments before it in the plan first. */
@@ -473,7 +579,7 @@ export class Course {
    */
   async track(plan: Plan): Promise<void> {
     const { payments } = this.state;
-    const isOver = () => !payments.some(isOpen);
+    const isOver = () => this.#isOver();
     const isFollowed = (record: PaymentRecord) => record.accepted !== null && record.outcome !== 'NOT_PAID';
     let stops = 0;
     for (;;) {
@@ -486,6 +592,7 @@ export class Course {
       const isOutdated = () => !this.#isSending && payments.filter(isFollowed).length > followed.length;
       const { answer, giveUp } = this.ports.awaitWithdrawals({
         plan: headOf(plan),
+        undoneIn: this.#undoneIn(),
         items: followed.flatMap((record) => {
           const { payment, accepted, outcome, status } = record;
           return accepted === null
@@ -512,14 +619,18 @@ export class Course {
         await answer.catch(() => undefined);
         continue;
       }
-      const { ended, wait } = await answer;
+      const { ended, wait, runId } = await answer;
+      this.takeUp(runId);
       for (const { id, status, paid, isUnknown } of ended) {
         const record = payments.find((candidate) => candidate.payment.id === id);
         if (record === undefined) continue;
         record.status = status;
         this.followOf(record).isUnknown = isUnknown;
         if (paid !== null) record.outcome = paid ? 'PAID' : 'NOT_PAID';
-        if (paid === false) record.problem = paymentFailed(record, status);
+        if (paid === false) {
+          record.problem = paymentFailed(record, status);
+          record.endedIn = runId;
+        }
         this.tellFollow(record);
       }
       stops = wait === null ? 0 : stops + 1;
@@ -531,7 +642,7 @@ export class Course {
   /** An accepted payment without a terminal status after `late_after` is late, and says so. As in `pay`, by timers. */
   async noticeLate(plan: Plan): Promise<void> {
     const { payments } = this.state;
-    const isOver = () => !payments.some(isOpen);
+    const isOver = () => this.#isOver();
     const isNew = (record: PaymentRecord) =>
       isOpen(record) && record.accepted !== null && !this.followOf(record).isWatched;
     for (;;) {
@@ -742,6 +853,38 @@ function asForgotten<State extends SendState>(state: State): State {
   return { ...state, knownIn: null, sent: true };
 }
 
+/** A leg that was traded worse than planned is open until a person has accepted that. */
+function isOpenLeg({ outcome, isUnaccepted }: LegRecord): boolean {
+  return outcome === 'PENDING' || outcome === 'NEEDS_HUMAN' || isUnaccepted;
+}
+
+function isUndoneLeg({ outcome }: LegRecord): boolean {
+  return outcome === 'NOT_TRADED';
+}
+
+function isUndonePayment({ outcome }: PaymentRecord): boolean {
+  return outcome === 'NOT_PAID';
+}
+
+/** A leg is taken up once more only while an unpaid payment of the plan needs it. */
+function isNeeded({ leg }: LegRecord, payments: readonly PaymentRecord[]): boolean {
+  const dependants = payments.filter(({ payment }) => payment.dependsOn === leg.id);
+  return dependants.length === 0 || dependants.some(({ outcome }) => outcome !== 'PAID');
+}
+
+/** An item that is taken up once more: what another Temporal run knew of it is looked up anew. */
+const AGAIN = { endedIn: null, problem: null, outcome: 'PENDING', waiting: null } as const;
+const AGAIN_LEG: Partial<LegRecord> = { ...AGAIN, state: NEW_LEG };
+const AGAIN_PAYMENT: Partial<PaymentRecord> = {
+  ...AGAIN,
+  state: NEW_PAYMENT,
+  accepted: null,
+  acceptedAtMs: null,
+  status: null,
+};
+/** What a call of an activity adds to a history, with the two workflow tasks about it. */
+const EVENTS_OF_A_CALL = 6;
+
 function isOpen(record: PaymentRecord): boolean {
   return record.outcome === 'PENDING' || record.outcome === 'NEEDS_HUMAN';
 }
@@ -776,19 +919,6 @@ function settlementWait(record: LegRecord, plan: Plan, watch: SettlementWatch): 
       message,
       fix: 'Nothing to do: it looks again by itself.',
     },
-  };
-}
-
-/** Nobody can undo a trade; that it came out worse than the guard allows must not go unsaid (M4). */
-function executedOutsideGuard(plan: Plan, leg: string, traded: Traded): Problem | null {
-  const { guard } = plan;
-  if (guard === null || guard.bound === null) return null;
-  if (keepsGuard(guard.bound, traded.sellAmount, traded.buyAmount)) return null;
-  return {
-    code: 'EXECUTED_OUTSIDE_GUARD',
-    item: leg,
-    message: `Trade ${traded.tradeId} gave ${traded.buyAmount} for ${traded.sellAmount}; the guard asks for a price ${guard.text}.`,
-    fix: 'Ask the operator of the service why the trade differs from its quote.',
   };
 }
 

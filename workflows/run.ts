@@ -115,6 +115,8 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
       return true;
     },
     nowMs: () => Date.now(),
+    tellRun: () => reads.tellRun(),
+    historyLength: () => workflowInfo().historyLength,
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     keepsCancelAtOnce: () => patched('keep-cancel-at-once'),

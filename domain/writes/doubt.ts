@@ -63,14 +63,14 @@ export function othersSendMs({ attempt }: Pick<Context, 'attempt'>): number {
 /**
  * What this call may have forgotten (step 4 of the six).
  * `fresh`: nothing; this very run made the plan and found nothing then, has not sent the item, this is the first
- * attempt, and for a trade the plan is young. `known`: this history is whole as to the item. `forgotten`: somebody may
- * have sent the item whom this history does not show.
+ * attempt, and for a trade the plan is young. `known`: this history is whole as to the item. `stale`: it is, unless it
+ * was restored meanwhile. `forgotten`: somebody may have sent the item whom this history does not show.
  */
 export function recall(
   context: Context,
   state: SendState,
   call: 'quote' | 'trade' | 'withdrawal',
-): 'fresh' | 'known' | 'forgotten' {
+): 'fresh' | 'known' | 'stale' | 'forgotten' {
   const { attempt, plan } = context;
   const now = context.nowMs();
   const wasReset = attempt.runId !== context.originalRunId;
@@ -80,8 +80,8 @@ export function recall(
   const young = call === 'withdrawal' || now - plan.pinnedAtMs < FRESH_MS;
   if (madePlan && !wasReset && firstAttempt && !state.sent && young) return 'fresh';
   // A restored history has the same run id. A payment's key tells what it forgot; a quote that it shows may long be dead.
-  const whole = call === 'withdrawal' || isRecent(context, state);
-  return state.knownIn === attempt.runId && firstAttempt && whole ? 'known' : 'forgotten';
+  if (state.knownIn !== attempt.runId || !firstAttempt) return 'forgotten';
+  return call === 'withdrawal' || isRecent(context, state) ? 'known' : 'stale';
 }
 
 /** True when no backup can have been restored since this was confirmed. */

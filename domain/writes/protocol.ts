@@ -81,6 +81,8 @@ export type Ready<State, Found> = {
   readonly looked: Looked<Found> | null;
   /** Another API key than this worker's may have sent for this run. */
   readonly otherKeys: boolean;
+  /** What is known was confirmed so long ago that a backup may have been restored since. */
+  readonly isStale: boolean;
 };
 
 /** Steps 1 to 4: wanted, ours to send, inside the send window, looked up unless fresh. */
@@ -121,15 +123,16 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
     if (apart !== null) return waitLonger(before, configurationWait({ ...apart, item }, before.tries));
   }
   const now = asKnownNow(context, before);
-  // What is never sent again by itself needs no doubt about what a restore may have taken from this very run.
-  const isIdle = before.spent !== null && before.knownIn === context.attempt.runId;
-  const state = recalled === 'forgotten' && !isIdle ? assumeSent(context, now) : now;
+  // What only waits needs no doubt about what a restore may have taken from this very run.
+  const end = said.cancelled ? cancelled(subject) : subject.unwanted;
+  const isStale = recalled === 'stale' && before.spent === null;
+  const acts = subject.call === 'trade' || end !== null || isLate || before.doubt !== null;
+  const state = recalled === 'forgotten' || (isStale && acts) ? assumeSent(context, now) : now;
 
   if (looked !== null && decision?.kind === 'not executed')
     return endAsNotExecuted(subject, said, state, looked, decision);
   if (looked?.look.kind === 'differs') return differs(subject, state, looked.look);
   if (decision?.kind === 'executed') return yield* adoptNamed(subject, said, state, decision);
-  const end = said.cancelled ? cancelled(subject) : subject.unwanted;
   if (end !== null) return yield* endUnsent(subject, said, state, end, looked);
   if (isEarly) return waits(state, 'opening', fences.opensAtMs - context.nowMs(), notYetOpen(subject));
   if (isLate) return yield* endUnsent(subject, said, state, subject.windowPassed(untilMs), looked);
@@ -139,7 +142,15 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
     const seen = conclude(subject, said, state, looked.look);
     if (seen !== null) return seen;
   }
-  const ready = { kind: 'ready', state, said, saidAtMs, looked, otherKeys: otherKeys.length > 0 } as const;
+  const ready = {
+    kind: 'ready',
+    state,
+    said,
+    saidAtMs,
+    looked,
+    otherKeys: otherKeys.length > 0,
+    isStale,
+  } as const;
   if (looked === null || otherKeys.length === 0) return ready;
   const proven = yield* provenForThisKey(subject, state, looked, { kept, otherKeys });
   return proven.kind === 'wait' ? proven : { ...ready, state: proven.state };
@@ -184,9 +195,14 @@ export function* mayStillLeave<
 // Step 2: other API keys.
 
 /** API keys other than this worker's that may have sent for this run: the plan's, and those that the instructions name. */
-function otherKeysOf({ plan, credentials }: Context, kept: Kept): readonly string[] {
+function otherKeysOf({ plan, credentials, facts }: Context, kept: Kept): readonly string[] {
   const named = kept.facts.flatMap((fact) => (fact.kind === 'api key' ? [fact.keyName] : []));
-  return [...new Set([plan.credentials.keyName, ...named])].filter((name) => name !== credentials.keyName);
+  const others = [plan.credentials.keyName, ...named].filter((name) => name !== credentials.keyName);
+  // A plan that was made anew over found records: whoever sent them is forgotten, unless the operator knows.
+  const isKnownSince =
+    facts.keyUsedSince !== null && Date.parse(`${facts.keyUsedSince}T00:00:00Z`) <= plan.fences.opensAtMs;
+  const forgotten = plan.foundRecords && !isKnownSince ? ['an API key that was forgotten'] : [];
+  return [...new Set([...others, ...forgotten])];
 }
 
 /** When this worker's key was named, after every other one; null when it was not. */

@@ -244,9 +244,13 @@ export class Attempt {
   #answer(): LegAnswer | PaymentsAnswer {
     const [only] = this.#items;
     if (this.activity.name === 'createWithdrawals')
-      return { items: this.#items.map(({ id, step }) => ({ id, step: step as PaymentStep })), evidence: [] };
+      return {
+        items: this.#items.map(({ id, step }) => ({ id, step: step as PaymentStep })),
+        evidence: [],
+        runId: this.activity.execution.runId,
+      };
     if (only === undefined) throw new RangeError('An attempt ended without a step.');
-    return { step: only.step as LegStep, evidence: [] };
+    return { step: only.step as LegStep, evidence: [], runId: this.activity.execution.runId };
   }
 
   #swept<T extends Trade | Withdrawal>(sweep: Sweep<T>): Sweep<T> {

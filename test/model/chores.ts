@@ -83,6 +83,8 @@ export class Chores {
   take(activity: Activity): void {
     const temporal = this.#temporal;
     if (activity.name === 'readPlan') temporal.whenUp(20, () => this.#readPlan(activity));
+    else if (activity.name === 'tellRun')
+      temporal.whenUp(20, () => temporal.complete(activity, { runId: activity.execution.runId }));
     else if (activity.name === 'recordInstruction')
       temporal.whenUp(20, () => {
         if (!temporal.keeps()) {
@@ -229,8 +231,10 @@ export class Chores {
   #lastWords(activity: Activity): Polled<WithdrawalsAnswer> {
     const { service, facts } = this.#world;
     const call = activity.args as WithdrawalsCall;
+    const { runId } = activity.execution;
+    if (call.undoneIn.some((other) => other !== runId)) return { ended: [], wait: null, runId };
     const foreign = this.#foreignReader(call);
-    if (foreign !== null) return { ended: [], wait: foreign };
+    if (foreign !== null) return { ended: [], wait: foreign, runId };
     const ids = new Set(call.items.map((item) => item.withdrawalId));
     const { records, complete } = service.sweepWithdrawals((record) => ids.has(record.id));
     const { paid, failed } = facts.withdrawalStatuses;
@@ -245,8 +249,8 @@ export class Chores {
         ? []
         : [{ id: item.id, status, paid: null, isUnknown }];
     });
-    if (ended.length > 0) return { ended, wait: null };
-    if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait }));
+    if (ended.length > 0) return { ended, wait: null, runId };
+    if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait, runId }));
     return 'not yet';
   }
 

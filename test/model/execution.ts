@@ -42,7 +42,8 @@ export type ActivityName =
   | 'createWithdrawals'
   | 'awaitSettlement'
   | 'awaitWithdrawals'
-  | 'recordInstruction';
+  | 'recordInstruction'
+  | 'tellRun';
 
 /** How a run stands in Temporal. */
 export type Standing = 'open' | 'ended' | 'refused' | 'broken' | 'terminated' | 'continued';
@@ -204,6 +205,8 @@ export class Execution {
       executeTrade: activity('executeTrade'),
       createWithdrawals: activity('createWithdrawals'),
       recordInstruction: activity('recordInstruction'),
+      tellRun: () => this.#ask<{ runId: string }>('tellRun', {}).result,
+      historyLength: () => 0,
       awaitWithdrawals: (call) => {
         const { result, giveUp } = this.#ask<WithdrawalsAnswer>('awaitWithdrawals', call);
         return { answer: result, giveUp };
