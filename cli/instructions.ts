@@ -18,12 +18,18 @@ export async function keepInstruction(place: Place, run: RunName, instruction: I
   await withWorker(place, run, () => recordInstruction({ client, taskQueue, mode, run }, instruction));
 }
 
-/** Everything that is kept about a run. @throws CommandFailure when something is kept and no worker answers */
+/** Everything that is kept about a run; nothing where nothing is. @throws CommandFailure when Temporal does not tell */
 export async function keptAbout(place: Place, run: RunName): Promise<Kept> {
+  return (await readKept(place, run)) ?? NOTHING_KEPT;
+}
+
+/**
+ * The same, but null where Temporal knows of nothing that would keep it: the run was never started, or what was said
+ * about it is missing, and somebody has to say again what holds.
+ */
+export async function readKept(place: Place, run: RunName): Promise<Kept | null> {
   const { client, mode } = place;
-  const kept = await withWorker(place, run, () => readInstructions({ client, mode, run }));
-  // None is kept about a run that was never started.
-  return kept ?? NOTHING_KEPT;
+  return withWorker(place, run, () => readInstructions({ client, mode, run }));
 }
 
 /** Ends the waits of an open run, so that it reads what was said at once. False when it has ended. */

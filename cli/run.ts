@@ -53,7 +53,7 @@ import {
 import { movedOnDate, sayAgain } from './same-date.ts';
 import { startRun } from './start-run.ts';
 import { NO_REASON, userName } from './user-name.ts';
-import { keepInstruction, keptAbout, wakeRun } from './instructions.ts';
+import { keepInstruction, keptAbout, readKept, wakeRun } from './instructions.ts';
 
 type RunOptions = JsonOption &
   BatchOption &
@@ -175,8 +175,9 @@ async function bringAbout(course: Course): Promise<Ending> {
 
 /** `--go-on` of a run that is open. @throws CommandFailure when it cannot go on with what was cancelled */
 async function goOnOpen(course: Course): Promise<void> {
-  const { place, settings, output, run: name } = course;
-  if (isCancelled((await keptAbout(place, name)).instructions)) {
+  const { place, options, settings, output, run: name } = course;
+  const kept = await readKept(place, name);
+  if (kept !== null && isCancelled(kept.instructions)) {
     throw new CommandFailure('refused by us', [
       {
         code: 'RUN_CANCELLED',
@@ -188,8 +189,16 @@ async function goOnOpen(course: Course): Promise<void> {
     ]);
   }
   await requireService(output, settings);
+  // What was said is missing, and the run waits until somebody says what holds.
+  if (kept === null && options.goOn === true) await sayGoOn(course);
   await sayCauseGone(course);
   await wakeRun(place, name);
+}
+
+/** `--go-on` itself: what was cancelled before goes on. */
+async function sayGoOn({ place, options, run: name }: Course): Promise<void> {
+  const { by = userName(), reason: why = NO_REASON } = options;
+  await keepInstruction(place, name, { kind: 'go-on', id: randomUUID(), item: null, by, why });
 }
 
 /** `--go-on ITEM`: kept outside the run's history; the run reads it before it sends. Without an item nothing is said. */
@@ -244,7 +253,7 @@ async function payAgain(course: Course, request: PayAgainRequest): Promise<Endin
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${others.join(', ')}.`);
   if (place.mode === 'LIVE') await confirm(course, () => Promise.resolve([`pay AGAIN ${what}`]));
   await keepInstruction(place, name, instruction);
-  await takeCancelBack(course, { by: instruction.by, why: instruction.why });
+  if (isCancelled((await keptAbout(place, name)).instructions)) await sayGoOn(course);
   const { client, mode, taskQueue } = place;
   const { policyFile } = course;
   // Started by somebody else in the meantime: that run reads the instruction too.
@@ -314,8 +323,7 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
   await requireService(output, settings);
   const shown = mode === 'LIVE' ? await confirm(course, () => movesToShow(course)) : null;
   if (facts !== null) {
-    const { by = userName(), reason: why = NO_REASON } = options;
-    if (options.goOn === true) await takeCancelBack(course, { by, why });
+    if (options.goOn === true && (await mustSayGoOn(course))) await sayGoOn(course);
     await sayCauseGone(course);
   }
   return startRun({
@@ -413,14 +421,10 @@ async function isOpened({ place, run: name }: Course, facts: RunFacts): Promise<
   });
 }
 
-/** `--go-on` after a cancel: that is kept first, so that the new start finds it. */
-async function takeCancelBack(
-  { place, run: name }: Course,
-  said: { readonly by: string; readonly why: string },
-): Promise<void> {
-  const { instructions } = await keptAbout(place, name);
-  if (!isCancelled(instructions)) return;
-  await keepInstruction(place, name, { kind: 'go-on', id: randomUUID(), item: null, ...said });
+/** Whether a new start sends nothing before somebody says so: it is cancelled, or what was said about it is missing. */
+async function mustSayGoOn({ place, run: name }: Course): Promise<boolean> {
+  const kept = await readKept(place, name);
+  return kept === null || isCancelled(kept.instructions);
 }
 
 /** `--detach`: the run as far as this command knows it. */

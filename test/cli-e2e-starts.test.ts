@@ -6,6 +6,9 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readInstructions } from '../operations/instructions.ts';
+import { instructionsIdOf } from '../workflows/names.ts';
 import { todayIn } from '../language/business-date.ts';
 import { compileNow, requireCompiled } from '../cli/compile-now.ts';
 import type { Io } from '../cli/io.ts';
@@ -21,6 +24,7 @@ import {
   movedFor,
   putPolicy,
   reportOf,
+  startCommand,
   type PolicyOnStage,
 } from './support/commands.ts';
 import { uniqueName } from './support/dev-server.ts';
@@ -112,6 +116,55 @@ describe('which run a start is of', { concurrency: 2 }, () => {
     );
     // It is there now: nothing is said a second time.
     assert.doesNotMatch((await run(policy, '--id', `${policy.run.id}-second`)).stderr, /one more run/);
+  });
+
+  test('a run that never got a plan makes it anew with --go-on once the cause is mended', async () => {
+    const file = `${uniqueName('rates')}.yaml`;
+    const putRates = (asOf: string): Promise<void> =>
+      writeFile(join(stage.folder, file), `as_of: ${asOf}\nrates: ["18.50 MXN per USD"]\n`);
+    await putRates('2026-01-05T09:00:00Z');
+    const policy = await putPolicy(stage, [
+      /worst_rate: .*$/m,
+      `reference: { file: ${file}, max_age: 30h }\n  worst_cost: 500bps`,
+    ]);
+    const refused = await run(policy, '--json');
+    assertExit(refused, 4);
+    assert.equal(reportOf(refused).problems[0]?.code, 'PLAN_REFERENCE_TOO_OLD');
+    await putRates(new Date(Date.now() - 3_600_000).toISOString());
+    const shown = await run(policy);
+    assertExit(shown, 4);
+    assert.match(flat(shown.stderr), /nothing was sent\. With --go-on this would go on: the plan\./);
+    assertExit(await run(policy, '--go-on'), 0);
+    assert.equal(movedFor(stage, policy).trades.length, 1);
+  });
+
+  test('--go-on says what holds where everything that people said is gone from Temporal', async () => {
+    const policy = await putPolicy(
+      stage,
+      ['sell: "1000.00"', 'sell: "90000000.00"'],
+      ['shortfall: skip', 'shortfall: hold'],
+    );
+    const { client, namespace } = stage.temporal;
+    const held = startCommand(stage, ['run', policy.file, '--wait']);
+    await held.says(/waits: SHORTFALL/);
+    await client.workflow.getHandle(policy.workflowId).terminate('clean-up');
+    await held.ended;
+    const of = { client, mode: 'SANDBOX', run: policy.run } as const;
+    const workflowId = instructionsIdOf('SANDBOX', policy.run);
+    const { runId } = await client.workflow.getHandle(workflowId).describe();
+    await client.workflowService.deleteWorkflowExecution({
+      namespace,
+      workflowExecution: { workflowId, runId },
+    });
+    // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody by itself
+    while ((await readInstructions(of)) !== null) await delay(100);
+    const again = startCommand(stage, ['run', policy.file, '--wait']);
+    await again.says(/INSTRUCTIONS_MISSING/);
+    assertExit(await run(policy, '--go-on', '--detach', '--by', 'ana'), 8);
+    assert.equal((await readInstructions(of))?.instructions[0]?.by, 'ana');
+    await again.says(/waits: SHORTFALL/);
+    await client.workflow.getHandle(policy.workflowId).terminate('the test is over');
+    await again.ended;
   });
 
   test('a run whose plan is not what a person was shown ends without a send; --go-on carries out its plan', async () => {
