@@ -1,6 +1,6 @@
 /** A report for people: sentences, tables, and the one sentence of truth about where a run stands. Pure. */
 import type { Report, Waiting } from '../domain/report.ts';
-import type { Hold } from '../domain/stepper.ts';
+import type { Hold, Problem } from '../domain/stepper.ts';
 import type { Progress } from '../workflows/names.ts';
 import { plain } from './safe.ts';
 import { paragraphOf, clockTime, count, sentence, table, wrap, type Paint } from './text.ts';
@@ -179,11 +179,19 @@ export function mainWait(progress: Progress): Waiting | null {
   return waits.toSorted((a, b) => HOLD_ORDER.indexOf(a.hold) - HOLD_ORDER.indexOf(b.hold))[0] ?? null;
 }
 
+/** True for what is said of a trade that came out worse than its guard, or above a limit. */
+export function isWorseThanPlanned({ code }: Problem): boolean {
+  return code.startsWith('EXECUTED_');
+}
+
 /** What would unblock a wait: the problem's own advice, and the command where a person is to decide. */
-export function unblocking(run: string, { hold, problem }: Waiting): string {
+export function unblocking(report: Report, { hold, problem }: Waiting): string {
   const advice = sentence(problem.fix);
   if (hold !== 'person' || problem.item === null) return advice;
-  return `${advice} Decide: cambist resolve ${run} ${problem.item} (--executed ID or --not-executed).`;
+  const command = `cambist resolve ${report.run} ${problem.item}`;
+  if (!isWorseThanPlanned(problem)) return `${advice} Decide: ${command} (--executed ID or --not-executed).`;
+  const tradeId = report.legs.find(({ id }) => id === problem.item)?.tradeId ?? 'TRADE_ID';
+  return `${advice} To accept it: ${command} --accept ${tradeId} --evidence TEXT --by NAME.`;
 }
 
 /** One sentence of truth: the state, the next wake-up, and what would unblock it. */
@@ -201,7 +209,7 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       if (wait === null) return `${report.run} is held (${counted}).`;
       const again =
         wait.wakeAtMs > nowMs ? `; it looks again by itself at ${clockTime(wait.wakeAtMs, nowMs)}` : '';
-      return `${report.run} is held (${counted}) by ${wait.problem.code}: ${unstopped(wait.problem.message)}${again}. ${unblocking(report.run, wait)}`;
+      return `${report.run} is held (${counted}) by ${wait.problem.code}: ${unstopped(wait.problem.message)}${again}. ${unblocking(report, wait)}`;
     }
     case 'RUNNING': {
       const current = progress.items.find(({ step }) => !/^(pinned|TRADED|PAID|NOT_)/.test(step));

@@ -1,7 +1,7 @@
 /**
  * `cambist resolve RUN ITEM`: a person decides what the machine cannot: an item was executed, as this record, or it was
- * not. The service is looked at first, and stands above what anybody says; the word is kept outside the run's history,
- * so that no reset loses it. It moves no money.
+ * not; or a trade that came out worse than planned is accepted. The service is asked first, and stands above what anybody
+ * says; the instruction is kept outside the run's history, so that no reset loses it. It moves no money.
  */
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
@@ -9,6 +9,7 @@ import { LOOK_BACK_MS } from '../domain/looks.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Trade, Withdrawal } from '../domain/records.ts';
 import { runName, workflowIdOf } from '../domain/references.ts';
+import type { Report } from '../domain/report.ts';
 import type { Hold } from '../domain/stepper.ts';
 import { instructionsAbout, type Instruction } from '../domain/instructions.ts';
 import {
@@ -29,6 +30,7 @@ import type { Output } from './output.ts';
 import { requireItem, requireOwnPlan, requirePlan } from './pinned-plan.ts';
 import { atPlace, type Place } from './place.ts';
 import { atService, requireService, serviceFailure } from './preflight.ts';
+import { isWorseThanPlanned } from './report-text.ts';
 import { requireRun } from './report.ts';
 import { parseRun } from './run-names.ts';
 import { readRun, type RunView } from './runs.ts';
@@ -37,6 +39,7 @@ import { keepInstruction, keptAbout, wakeRun } from './instructions.ts';
 type ResolveOptions = JsonOption & {
   readonly executed?: string;
   readonly notExecuted?: true;
+  readonly accept?: string;
   readonly evidence?: string;
   readonly by?: string;
 };
@@ -49,14 +52,20 @@ export function addResolve(program: Command, session: Session): void {
       'Decides about a leg or payment whose fate the machine cannot tell: it was executed, as the record with this id, ' +
         'or it was not. The service is looked at first: a record that is not there or contradicts the plan is refused, ' +
         'and so is --not-executed when a record of the item agrees with the plan. The decision is kept outside the run’s history, ' +
-        'so that no reset loses it; a record that appears later stands above it. Moves no money. Ends with 2 when there ' +
+        'so that no reset loses it; a record that appears later stands above it. --accept releases what waits because a ' +
+        'trade came out worse than its guard or above a limit. Moves no money. Ends with 2 when there ' +
         'is no record of this id, with 4 when a record contradicts the decision.',
     )
     .argument('<run>', 'the run as `policy.id`, or its workflow id')
     .argument('<item>', 'id of the leg or payment, as the report shows it')
     .option('--executed <id>', 'it was executed: the id of its trade or withdrawal', nonEmpty)
     .option('--not-executed', 'it was not executed, and will not be')
-    .option('--evidence <text>', 'how you know; required with --not-executed', statement)
+    .option(
+      '--accept <id>',
+      'the trade of a leg, which came out worse than planned, is accepted as it is',
+      nonEmpty,
+    )
+    .option('--evidence <text>', 'how you know, or why it is accepted; required with these two', statement)
     .option('--by <name>', 'who decides; required', statement)
     .action((name: string, item: string, options: ResolveOptions) =>
       act(session, options, (output) => resolve(output, { name, item, options })),
@@ -65,6 +74,7 @@ export function addResolve(program: Command, session: Session): void {
     examples: [
       'cambist resolve mxn-supplier.2026-11-21 supplier --executed wtd_3GVKK9mcGadvqjq8TViDA5 --by ana',
       'cambist resolve mxn-supplier.2026-11-21 supplier --not-executed --by ana \\\n      --evidence "operator’s ticket 4711: never received"',
+      'cambist resolve mxn-supplier.2026-11-21 usd-mxn-1 --accept tde_BhQh2Nqoq3ZLr1vFGEXEey --by ana \\\n      --evidence "the supplier is owed today; the operator explained the price"',
     ],
     endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure'],
   });
@@ -74,6 +84,7 @@ export function addResolve(program: Command, session: Session): void {
 type Said = { readonly by: string } & (
   | { readonly kind: 'executed'; readonly recordId: string }
   | { readonly kind: 'not executed'; readonly evidence: string }
+  | { readonly kind: 'accept'; readonly recordId: string; readonly evidence: string }
 );
 
 /** One use of the command. */
@@ -105,40 +116,54 @@ async function resolve(
     const theCase: Case = { place, settings, view, plan, item, said };
     requireOpenQuestion(theCase);
     const seen = await lookFirst(theCase);
-    const instruction: Instruction =
-      said.kind === 'executed'
-        ? { ...said, id: randomUUID(), item, why: 'the record is the evidence' }
-        : { kind: said.kind, id: randomUUID(), by: said.by, item, why: said.evidence };
-    await keepInstruction(place, run, instruction);
+    await keepInstruction(place, run, instructionOf(said, item));
     return show(output, theCase, seen, await wakeRun(place, run));
   });
 }
 
+function instructionOf(said: Said, item: string): Instruction {
+  const known = { id: randomUUID(), by: said.by, item };
+  switch (said.kind) {
+    case 'executed':
+      return { ...known, kind: said.kind, recordId: said.recordId, why: 'the record is the evidence' };
+    case 'not executed':
+      return { ...known, kind: said.kind, why: said.evidence };
+    case 'accept':
+      return { ...known, kind: said.kind, recordId: said.recordId, why: said.evidence };
+  }
+}
+
 /** @throws CommandFailure with every mistake of the options */
 function readSaid(options: ResolveOptions): Said {
-  const { executed, notExecuted, evidence, by } = options;
+  const { executed, notExecuted, accept, evidence, by } = options;
   const problems: Trouble[] = [];
   const mistake = (place: string, message: string, fix: string): void => {
     problems.push({ code: 'DECISION_INCOMPLETE', place, message, fix });
   };
-  if ((executed === undefined) === (notExecuted === undefined)) {
+  const given = [executed, notExecuted, accept].filter((option) => option !== undefined).length;
+  if (given !== 1) {
     mistake(
-      '--executed, --not-executed',
-      executed === undefined ? 'neither is given' : 'both are given',
-      'Say one of the two: --executed with the id of the record, or --not-executed with --evidence.',
+      '--executed, --not-executed, --accept',
+      given === 0 ? 'none is given' : 'more than one is given',
+      'Say one of them: --executed or --accept with the id of the record, or --not-executed.',
     );
   }
-  if (notExecuted === true && evidence === undefined) {
-    mistake('--evidence', 'it is missing', 'Say how you know that it was not executed; the report keeps it.');
+  if ((notExecuted === true || accept !== undefined) && evidence === undefined) {
+    mistake(
+      '--evidence',
+      'it is missing',
+      'Say how you know that it was not executed, or why it is accepted; the report keeps it.',
+    );
   }
   if (executed !== undefined && evidence !== undefined) {
-    mistake('--evidence', 'it belongs to --not-executed', 'Leave it out: the record is the evidence.');
+    mistake('--evidence', 'it does not belong to --executed', 'Leave it out: the record is the evidence.');
   }
   if (by === undefined) {
     mistake('--by', 'it is missing', 'Name who decides, as in --by ana; the report keeps it.');
   }
   if (problems.length > 0 || by === undefined) throw new CommandFailure('bad input', problems);
   if (executed !== undefined) return { kind: 'executed', recordId: executed, by };
+  if (accept !== undefined) return { kind: 'accept', recordId: accept, evidence: evidence ?? '', by };
   return { kind: 'not executed', evidence: evidence ?? '', by };
 }
 
@@ -154,6 +179,11 @@ function requireOpenQuestion({ view, item, said }: Case): void {
   };
   const leg = report.legs.find(({ id }) => id === item);
   const payment = report.payments.find(({ id }) => id === item);
+  if (said.kind === 'accept') {
+    const reason = whyNotAccepted(report, item, said.recordId);
+    if (reason === null) return;
+    return refuse('NOTHING_TO_ACCEPT', reason, `\`cambist status ${name}\` says what the run waits for.`);
+  }
   const outcome = leg?.outcome ?? payment?.outcome ?? 'PENDING';
   const recordId = leg?.tradeId ?? payment?.withdrawalId ?? null;
   if (outcome === 'TRADED' || outcome === 'PAID')
@@ -185,6 +215,15 @@ function requireOpenQuestion({ view, item, said }: Case): void {
   );
 }
 
+/** Why the item's trade cannot be accepted by this id; null when it can. Pure. */
+export function whyNotAccepted(report: Report, item: string, recordId: string): string | null {
+  const leg = report.legs.find(({ id }) => id === item);
+  if (leg === undefined) return 'it is a payment; only trades are accepted';
+  if (!report.problems.some((problem) => problem.item === item && isWorseThanPlanned(problem)))
+    return 'nothing is said against its trade';
+  return leg.tradeId === recordId ? null : `its trade is ${leg.tradeId ?? 'not known'}, not ${recordId}`;
+}
+
 /** What was seen at the service, for the person. */
 type Seen = {
   /** The record that was named; null without one. */
@@ -204,6 +243,9 @@ async function lookFirst(theCase: Case): Promise<Seen> {
     }
     const { recordId } = said;
     const verdict = await wellFormed(() => checkExecuted(service, subject, recordId));
+    // What is accepted is what came out, so that it may differ from the plan.
+    if (said.kind === 'accept' && verdict.kind === 'differs')
+      return { record: verdict.record, over: null, couldBe: [] };
     const record = requireAgreement(theCase, verdict, address);
     if (nameIn(record) === null) await requireUnclaimed(theCase, record);
     return { record, over: null, couldBe: [] };
@@ -256,6 +298,7 @@ async function subjectOf({ view, plan, item, settings, place, said }: Case): Pro
       },
     ]);
   }
+  const { eights } = instructionsAbout(kept, item);
   return {
     kind: 'payment',
     payment: {
@@ -264,10 +307,10 @@ async function subjectOf({ view, plan, item, settings, place, said }: Case): Pro
       currency: payment.currency,
       amount,
       opensAtMs,
-      ownIds: said.kind === 'executed' ? [said.recordId] : [],
+      ownIds: said.kind === 'not executed' ? [] : [said.recordId],
       otherIds,
-      fromGeneration: instructionsAbout(kept, item).payAgain?.generation ?? 1,
-      closedIds: [],
+      fromGeneration: eights.at(-1)?.first ?? 1,
+      closedIds: eights.flatMap(({ openedBy }) => openedBy.recordId ?? []),
       follows: [],
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
@@ -280,7 +323,7 @@ function requireAgreement(
   verdict: ExecutedVerdict,
   address: string,
 ): Trade | Withdrawal {
-  const id = said.kind === 'executed' ? said.recordId : '';
+  const id = said.kind === 'not executed' ? '' : said.recordId;
   switch (verdict.kind) {
     case 'agrees':
       return verdict.record;
@@ -290,7 +333,7 @@ function requireAgreement(
       throw new CommandFailure('bad input', [
         {
           code: 'RECORD_NOT_FOUND',
-          place: `--executed ${id}`,
+          place: `--${said.kind === 'accept' ? 'accept' : 'executed'} ${id}`,
           message: `the service shows no such record, neither by its id nor in its list back to ${lookedBackTo(plan)}; nothing was recorded`,
           fix: 'Name the record that the service shows.',
         },
@@ -300,7 +343,7 @@ function requireAgreement(
         'refused by us',
         verdict.differences.map((difference) => ({
           code: 'RECORD_DIFFERS',
-          place: `--executed ${id}`,
+          place: `--${said.kind === 'accept' ? 'accept' : 'executed'} ${id}`,
           message: `the record is there and is not ${item}: ${difference}; nothing was recorded`,
           fix: 'Name the record of this item, or decide otherwise.',
         })),
@@ -357,7 +400,7 @@ function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, 
 function show(output: Output, theCase: Case, seen: Seen, isOpen: boolean): Ending {
   const { plan, item, said } = theCase;
   const name = runName(plan.run);
-  const message = `${item} of ${name}: ${said.by} decided that it was ${said.kind}${said.kind === 'executed' ? ` as ${said.recordId}` : ''}.`;
+  const message = `${item} of ${name}: ${said.by} ${decidedText(said)}.`;
   const next = nextOf(theCase, seen.record, isOpen);
   output.document({
     run: name,
@@ -365,8 +408,8 @@ function show(output: Output, theCase: Case, seen: Seen, isOpen: boolean): Endin
     item,
     decision: said.kind,
     by: said.by,
-    recordId: said.kind === 'executed' ? said.recordId : null,
-    evidence: said.kind === 'not executed' ? said.evidence : null,
+    recordId: said.kind === 'not executed' ? null : said.recordId,
+    evidence: said.kind === 'executed' ? null : said.evidence,
     contradicts: seen.over?.record.id ?? null,
     couldBe: seen.couldBe.map(({ id }) => id),
     message,
@@ -378,17 +421,32 @@ function show(output: Output, theCase: Case, seen: Seen, isOpen: boolean): Endin
     const { over } = seen;
     output.say(
       over === null
-        ? `The service was looked at first: no record carries its name, in every page back to ${lookedBackTo(plan)}.`
-        : `The service was looked at first: ${describe(over.record)} carries its name, but ${over.difference}. The decision goes over it: what it moved has moved.`,
+        ? `The service was asked first: no record carries its name, in every page back to ${lookedBackTo(plan)}.`
+        : `The service was asked first: ${describe(over.record)} carries its name, but ${over.difference}. The decision goes over it: what it moved has moved.`,
     );
     for (const record of seen.couldBe)
       output.say(`Your evidence stands against ${describe(record)}, which carries no name and could be it.`);
     output.say(`Evidence: ${said.evidence}`);
   } else if (seen.record !== null) {
-    output.say(`The service was looked at first: ${describe(seen.record)}, as the plan says.`);
+    const isAccepted = said.kind === 'accept';
+    output.say(
+      `The service was asked first: ${describe(seen.record)}${isAccepted ? '' : ', as the plan says'}.`,
+    );
+    if (isAccepted) output.say(`Why: ${said.evidence}`);
   }
   output.say(next);
   return 'done';
+}
+
+function decidedText(said: Said): string {
+  switch (said.kind) {
+    case 'executed':
+      return `decided that it was executed as ${said.recordId}`;
+    case 'not executed':
+      return 'decided that it was not executed';
+    case 'accept':
+      return `accepted trade ${said.recordId} as it came out`;
+  }
 }
 
 function nextOf(
@@ -405,6 +463,7 @@ function nextOf(
     isOpen && !hasEnded
       ? 'The run is open and looks at once'
       : `The ${hasEnded ? 'item' : 'run'} has ended: \`cambist run … --go-on\` (or a reset) takes the decision up`;
+  if (said.kind === 'accept') return `${goesOn}; what waited for ${item} goes on.`;
   if (said.kind === 'not executed') {
     const outcome = isLeg ? 'NOT_TRADED' : 'NOT_PAID';
     return `${goesOn}; ${item} then ends ${outcome}, with the evidence. A record that appears later stands above this decision.`;

@@ -87,7 +87,7 @@ async function standingOf(
         status: report.status,
         sentence: statusSentence(report, progress, nowMs),
         wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
-        unblockedBy: wait === null ? null : unblocking(report.run, wait),
+        unblockedBy: wait === null ? null : unblocking(report, wait),
         exitCode: EXIT_CODES[ending],
       },
     };

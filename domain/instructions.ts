@@ -65,19 +65,11 @@ export type Eight = {
   readonly closedBy: RecordedOf<'not executed'> | null;
 };
 
-/** The one generation that a `pay again` opened, its window's end in epoch milliseconds. */
-export type PayAgain = RecordedOf<'pay again'> & {
-  readonly generation: number;
-  readonly windowUntilMs: number;
-};
-
 /** What everything that is kept says about one item. */
 export type InstructionsAbout = {
   readonly cancelled: boolean;
   /** The last decision about the item; a later `pay again` makes it history. */
   readonly decision: Decision | null;
-  /** The generation that a person opened last; null when nobody did. */
-  readonly payAgain: PayAgain | null;
   /** What people opened above the plan's own eight generations, in order. */
   readonly eights: readonly Eight[];
   /** Every `go-on` that says that this item's cause is gone. */
@@ -117,7 +109,6 @@ export function isCancelled(instructions: readonly Instruction[]): boolean {
 /** Folds everything that is kept into what it says about one item. */
 export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   let decision: Decision | null = null;
-  let payAgain: PayAgain | null = null;
   const eights: Eight[] = [];
   const followed = new Set<number>();
   const causeGone: RecordedOf<'go-on'>[] = [];
@@ -137,7 +128,6 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         break;
       case 'pay again': {
         const windowUntilMs = withdrawalsUntil(said.date);
-        payAgain = { ...said, generation: said.follows + 1, windowUntilMs };
         const closedBy: RecordedOf<'not executed'> | null =
           decision !== null && decision.kind === 'not executed' ? decision : null;
         decision = null;
@@ -152,7 +142,6 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   return {
     cancelled: isCancelled(kept.instructions),
     decision,
-    payAgain,
     eights,
     causeGone,
     acceptedIds,
@@ -174,7 +163,9 @@ export type NextOpening =
   | { readonly kind: 'opened before'; readonly by: string; readonly generation: number };
 
 /** What one more `pay again` about an item would come to, when it follows generation `follows`. */
-export function nextOpening({ payAgain }: InstructionsAbout, follows: number): NextOpening {
-  if (payAgain === null || follows >= payAgain.generation) return { kind: 'opens', generation: follows + 1 };
-  return { kind: 'opened before', by: payAgain.by, generation: payAgain.generation };
+export function nextOpening({ eights }: InstructionsAbout, follows: number): NextOpening {
+  const last = eights.at(-1);
+  if (last !== undefined && follows < last.first)
+    return { kind: 'opened before', by: last.openedBy.by, generation: last.first };
+  return { kind: 'opens', generation: (eights.length + 1) * GENERATIONS_AT_ONCE + 1 };
 }

@@ -110,7 +110,14 @@ test('the options are those of the design', () => {
     '--yes',
   ]);
   assert.deepEqual(optionsOf('report'), ['--json', '--refresh']);
-  assert.deepEqual(optionsOf('resolve'), ['--by', '--evidence', '--executed', '--json', '--not-executed']);
+  assert.deepEqual(optionsOf('resolve'), [
+    '--accept',
+    '--by',
+    '--evidence',
+    '--executed',
+    '--json',
+    '--not-executed',
+  ]);
   assert.deepEqual(optionsOf('list'), ['--attention', '--json']);
   assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
 });

@@ -6,6 +6,8 @@ import type { Io } from '../cli/io.ts';
 import { main } from '../cli/main.ts';
 import { statement } from '../cli/options.ts';
 import { payAgainRequest } from '../cli/pay-again.ts';
+import { statusSentence } from '../cli/report-text.ts';
+import { whyNotAccepted } from '../cli/resolve.ts';
 import { evidenceOf, instructionLines } from '../cli/instruction-text.ts';
 import type { PaymentIdentity } from '../domain/looks.ts';
 import type { Page, Trade, Withdrawal } from '../domain/records.ts';
@@ -68,20 +70,31 @@ async function cambist(...argv: readonly string[]): Promise<{ exitCode: number; 
 }
 
 const INCOMPLETE: readonly (readonly [name: string, argv: readonly string[], places: readonly string[]])[] = [
-  ['nothing', [], ['--executed, --not-executed: neither is given', '--by: it is missing']],
+  ['nothing', [], ['--executed, --not-executed, --accept: none is given', '--by: it is missing']],
   [
     'both',
     ['--executed', 'wtd_1', '--not-executed', '--evidence', 'e', '--by', 'ana'],
-    ['--executed, --not-executed: both are given', '--evidence: it belongs to --not-executed'],
+    [
+      '--executed, --not-executed, --accept: more than one is given',
+      '--evidence: it does not belong to --executed',
+    ],
   ],
   ['no evidence', ['--not-executed', '--by', 'ana'], ['--evidence: it is missing']],
+  ['an acceptance without a reason', ['--accept', 'tde_1', '--by', 'ana'], ['--evidence: it is missing']],
+  [
+    'a record and an acceptance',
+    ['--executed', 'tde_1', '--accept', 'tde_1', '--by', 'ana'],
+    ['--executed, --not-executed, --accept: more than one is given', '--evidence: it is missing'],
+  ],
   ['nobody', ['--executed', 'wtd_1'], ['--by: it is missing']],
 ];
 for (const [name, argv, places] of INCOMPLETE) {
   test(`a decision with ${name} is refused, with everything that is missing`, async () => {
     const { exitCode, stderr } = await cambist('resolve', 'p.2026-11-21', 'supplier', ...argv);
     assert.equal(exitCode, 2);
-    const told = [...stderr.matchAll(/^DECISION_INCOMPLETE ([^.]*)\. /gm)].map(([, place]) => place);
+    const told = [...stderr.matchAll(/^DECISION_INCOMPLETE ([^.]*)\. /gm)].map(([, place = '']) =>
+      place.replaceAll('\n', ' '),
+    );
     assert.deepEqual(told, places);
   });
 }
@@ -103,6 +116,29 @@ test('a decision about something that is no run is bad input', async () => {
   const { exitCode, stderr } = await cambist('resolve', 'p', 'i', '--executed', 'wtd_1', '--by', 'ana');
   assert.equal(exitCode, 2);
   assert.match(stderr, /^RUN_NAME RUN: "p" names no run/);
+});
+
+const WORSE = { code: 'EXECUTED_OUTSIDE_GUARD', item: 'usd-mxn-1', message: 'm', fix: 'f' };
+const worse = makeReportOf({ status: 'HELD', payment: 'NEEDS_HUMAN', problems: [WORSE] });
+const TRADED = worse.legs[0]?.tradeId ?? '';
+
+test('a trade that came out worse than planned is accepted by its own id only', () => {
+  assert.equal(whyNotAccepted(worse, 'usd-mxn-1', TRADED), null);
+  assert.match(whyNotAccepted(worse, 'usd-mxn-1', 'tde_2') ?? '', /its trade is tde_\w+, not tde_2/);
+  assert.match(whyNotAccepted(worse, 'supplier', TRADED) ?? '', /only trades are accepted/);
+  const fine = makeReportOf({ status: 'COMPLETED' });
+  assert.match(whyNotAccepted(fine, 'usd-mxn-1', TRADED) ?? '', /nothing is said against/);
+});
+
+test('the status of a run that waits for an acceptance says what to type', () => {
+  const waiting = { hold: 'person' as const, problem: WORSE, wakeAtMs: 0 };
+  const items = [{ id: 'usd-mxn-1', kind: 'leg' as const, step: 'TRADED', waiting }];
+  assert.match(
+    statusSentence(worse, { status: 'HELD', items }, 0),
+    new RegExp(
+      `cambist resolve mxn-supplier\\.2026-11-21 usd-mxn-1 --accept ${TRADED} --evidence TEXT --by NAME\\.$`,
+    ),
+  );
 });
 
 test('paying again needs a reason and a name, and these need a payment', () => {
@@ -299,15 +335,15 @@ const AGAIN: readonly (readonly [
   more: Partial<PaymentHistory>,
   verdict: string,
 ])[] = [
-  ['one that failed', [FAILED], {}, 'may ~2'],
-  ['one that was never accepted', [], { reported: { ...REPORTED, withdrawalId: null } }, 'may ~2'],
-  ['two that failed', [{ ...FAILED, id: 'wtd_2', tag: tagOf(2) }, FAILED], {}, 'may ~3'],
-  ['one that failed, whose tag is not shown', [{ ...FAILED, tag: null }], {}, 'may ~2'],
+  ['one that failed', [FAILED], {}, 'may ~9'],
+  ['one that was never accepted', [], { reported: { ...REPORTED, withdrawalId: null } }, 'may ~9'],
+  ['two that failed', [{ ...FAILED, id: 'wtd_2', tag: tagOf(2) }, FAILED], {}, 'may ~9'],
+  ['one that failed, whose tag is not shown', [{ ...FAILED, tag: null }], {}, 'may ~9'],
   [
     'a later one that only the report names',
     [],
     { reported: { ...REPORTED, reference: tagOf(4) } },
-    'may ~5',
+    'may ~9',
   ],
   ['one that is paid', [{ ...FAILED, status: 'COMPLETED' }], {}, 'stands'],
   ['one under way', [{ ...FAILED, status: 'PENDING' }], {}, 'stands'],
@@ -315,26 +351,26 @@ const AGAIN: readonly (readonly [
   ['a later one under way', [{ ...WITHDRAWAL, id: 'wtd_2', tag: tagOf(2) }, FAILED], {}, 'stands'],
   ['one that differs from the plan', [{ ...WITHDRAWAL, withdrawalAmount: '1.00' }], {}, 'stands'],
   ['one without a tag that could be it', [FAILED, { ...WITHDRAWAL, id: 'wtd_2', tag: null }], {}, 'could be'],
-  ['the same, failed', [FAILED, { ...FAILED, id: 'wtd_2', tag: null }], {}, 'may ~2'],
-  ['one of another payment', [FAILED, { ...WITHDRAWAL, id: 'wtd_other', tag: null }], {}, 'may ~2'],
+  ['the same, failed', [FAILED, { ...FAILED, id: 'wtd_2', tag: null }], {}, 'may ~9'],
+  ['one of another payment', [FAILED, { ...WITHDRAWAL, id: 'wtd_other', tag: null }], {}, 'may ~9'],
   ['an instruction that came to nothing yet', [FAILED], { kept: kept(again(1)) }, 'opened before'],
-  ['an instruction for another payment', [FAILED], { kept: kept(again(1, 'rent')) }, 'may ~2'],
+  ['an instruction for another payment', [FAILED], { kept: kept(again(1, 'rent')) }, 'may ~9'],
   [
     'an instruction whose withdrawal failed',
-    [{ ...FAILED, id: 'wtd_2', tag: tagOf(2) }, FAILED],
+    [{ ...FAILED, id: 'wtd_2', tag: tagOf(9) }, FAILED],
     { kept: kept(again(1)) },
-    'may ~3',
+    'may ~17',
   ],
   [
     'one that was opened and refused since, without a record',
     [FAILED],
-    { kept: { ...kept(again(1)), facts: [opened(2)] } },
-    'may ~3',
+    { kept: { ...kept(again(1)), facts: [opened(9)] } },
+    'may ~17',
   ],
   [
     'a second instruction that came to nothing yet',
-    [{ ...FAILED, tag: tagOf(2) }],
-    { kept: kept(again(1), again(2)) },
+    [{ ...FAILED, tag: tagOf(9) }],
+    { kept: kept(again(1), again(9)) },
     'opened before',
   ],
 ];
@@ -356,8 +392,8 @@ test('paying again names the generation that it follows, and the record of that 
   assert.deepEqual(follows([{ ...FAILED, id: 'wtd_2', tag: tagOf(2) }, FAILED]), [2, 'wtd_2']);
   assert.deepEqual(follows([], { reported: { ...REPORTED, withdrawalId: null } }), [1, null]);
   // Sent and refused: it has no record, and what failed before it is not its record.
-  const refused = { ...kept(again(1)), facts: [opened(2)] };
-  assert.deepEqual(follows([FAILED], { kept: refused }), [2, null]);
+  const refused = { ...kept(again(1)), facts: [opened(9)] };
+  assert.deepEqual(follows([FAILED], { kept: refused }), [9, null]);
 });
 
 test('nothing is paid again on a look that is not complete', async () => {
@@ -367,7 +403,7 @@ test('nothing is paid again on a look that is not complete', async () => {
 
 test('a record that the report names and the list does not show is asked for by its id', async () => {
   const byId = (record: Withdrawal) => serviceOf({ byId: done({ kind: 'WHOLE', record } as const) });
-  assert.equal(tell(await checkPayAgain(byId(FAILED), history())), 'may ~2');
+  assert.equal(tell(await checkPayAgain(byId(FAILED), history())), 'may ~9');
   assert.equal((await checkPayAgain(byId({ ...FAILED, status: 'COMPLETED' }), history())).kind, 'stands');
   assert.equal((await checkPayAgain(serviceOf({}), history())).kind, 'unreadable');
 });

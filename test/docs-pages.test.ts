@@ -68,6 +68,29 @@ test('every code of ours has a row with its exit code', () => {
   }
 });
 
+test('every code of worker/ with which nothing starts has a row', () => {
+  const read = (folder: string): string =>
+    readdirSync(join(ROOT, folder))
+      .map((file) => readFileSync(join(ROOT, folder, file), 'utf8'))
+      .join('\n');
+  const inWorker = read('worker').match(/(?<=\b(?:code: |add\(\s*))'[A-Z_]+'/g) ?? [];
+  const everywhere = ['worker', 'cli', 'service'].map(read).join('\n');
+  const written = operations
+    .rows('What keeps a worker or a command from starting')
+    .flatMap(([names = '']) => names.match(/[A-Z_]+/g) ?? []);
+  // Mistakes in a variable's value say all there is to say.
+  const selfEvident = new Set(['KEY_FILE_NOT_FOUND', 'READ_KEY_FOREIGN', 'SERVICE_FILE_NOT_FOUND']);
+  const codes = [...new Set(inWorker)].map((code) => code.replaceAll("'", ''));
+  assert.deepEqual(
+    codes.filter((code) => !written.includes(code) && !selfEvident.has(code)),
+    [],
+  );
+  assert.deepEqual(
+    written.filter((code) => !everywhere.includes(`'${code}'`)),
+    [],
+  );
+});
+
 test('the states of runs are those of reports', () => {
   const states: Readonly<Record<ReportStatus, true>> = {
     RUNNING: true,
