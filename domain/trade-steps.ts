@@ -254,7 +254,8 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
  */
 function withoutForgottenQuote(context: Context, state: LegState): LegState {
   if (state.quote === null) return state;
-  if (state.knownIn === context.attempt.runId && isRecent(context, state)) return state;
+  const { settleDoubtMs } = context.facts;
+  if (state.knownIn === context.attempt.runId && isRecent(context, state, settleDoubtMs.trade)) return state;
   return { ...state, quote: { ...state.quote, usableUntilMs: 0 } };
 }
 

@@ -325,6 +325,21 @@ test('doubt that a restored history believes to be nearly over begins anew', () 
   assert.equal(result.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
 });
 
+test('a leg in doubt that is looked up late has forgotten nothing before its doubt could have ended', () => {
+  const legInDoubt = (endsAtMs: number): LegState => {
+    const lastSendMs = endsAtMs - context().facts.settleDoubtMs.trade;
+    const doubt = { lastSendMs, absentAtMs: null, under: KEY, why: 'x' };
+    return { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - 10 * MINUTE_MS, sent: true, doubt };
+  };
+  const soon = legInDoubt(NOW - 29 * SECOND_MS);
+  assert.deepEqual(play(requestQuoteSteps(context(), LEG, soon)).result.state.doubt, {
+    ...soon.doubt,
+    absentAtMs: NOW,
+  });
+  const late = play(requestQuoteSteps(context(), LEG, legInDoubt(NOW - 31 * SECOND_MS))).result;
+  assert.equal(late.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
+});
+
 const NEW_KEY = { mode: 'SANDBOX', organisation: 'org-1', keyName: OTHER_KEY } as const;
 
 test('under another API key than the plan’s nothing is fresh: the key is named, and then nobody must have sent the item', () => {

@@ -69,7 +69,10 @@ export function othersSendMs({ attempt }: Pick<Context, 'attempt'>): number {
 export function recall(
   context: Context,
   state: SendState,
-  call: 'quote' | 'trade' | 'withdrawal',
+  {
+    call,
+    settleDoubtMs,
+  }: { readonly call: 'quote' | 'trade' | 'withdrawal'; readonly settleDoubtMs: number },
 ): 'fresh' | 'known' | 'stale' | 'forgotten' {
   const { attempt, plan } = context;
   const now = context.nowMs();
@@ -81,12 +84,21 @@ export function recall(
   if (madePlan && !wasReset && firstAttempt && !state.sent && young) return 'fresh';
   // A restored history has the same run id. A payment's key tells what it forgot; a quote that it shows may long be dead.
   if (state.knownIn !== attempt.runId || !firstAttempt) return 'forgotten';
-  return call === 'withdrawal' || isRecent(context, state) ? 'known' : 'stale';
+  return call === 'withdrawal' || isRecent(context, state, settleDoubtMs) ? 'known' : 'stale';
 }
 
-/** True when no backup can have been restored since this was confirmed. */
-export function isRecent(context: Pick<Context, 'nowMs'>, { knownAtMs }: SendState): boolean {
-  return context.nowMs() - knownAtMs < FRESH_MS;
+/**
+ * True when no backup can have been restored since this was confirmed, or since doubt could have ended at the earliest:
+ * before that nobody has sent anything new, whatever was restored.
+ */
+export function isRecent(
+  context: Pick<Context, 'nowMs'>,
+  { knownAtMs, doubt }: SendState,
+  settleDoubtMs: number,
+): boolean {
+  const sentNothingUntilMs =
+    doubt === null ? knownAtMs : Math.max(knownAtMs, doubt.lastSendMs + settleDoubtMs);
+  return context.nowMs() - sentNothingUntilMs < FRESH_MS;
 }
 
 /** The state as this call begins with it: what another Temporal run has heard of people counts no more. */

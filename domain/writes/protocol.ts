@@ -109,7 +109,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const isLate = context.nowMs() > untilMs;
 
   // 4. Unless it is fresh, look up.
-  const recalled = recall(context, before, subject.call);
+  const recalled = recall(context, before, subject);
   const isPlain = otherKeys.length === 0 && decision === null && before.doubt === null;
   const keyIsLookup = recalled === 'known' && !subject.looksAlways;
   const looked =

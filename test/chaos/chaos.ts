@@ -52,8 +52,8 @@ export type ChaosResult = {
   readonly folder: string | null;
 };
 
-/** Doubt of a trade is over this long after a send, with `settle_doubt` of the service file below. */
-const DOUBT_MS = 70_000;
+/** Time passes in steps that are shorter than a restore takes: doubt that is looked up later than that begins anew. */
+const STEP_MS = 25_000;
 const SERVICE_FILE = 'list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 4s }\n';
 const TASK_QUEUE = 'chaos';
 const MOST_USD = 1_100_000;
@@ -288,7 +288,7 @@ class Calm {
       // Those that only wait for time are left when a round has ended few others.
       if (round > 2 && before - open.length <= Math.max(1, before / 10)) {
         this.#tell(`${open.length} runs wait for time to pass`);
-        this.#scene.passTime(DOUBT_MS);
+        this.#scene.passTime(STEP_MS);
         for (const draft of open) await this.#decide(draft);
       }
       before = open.length;

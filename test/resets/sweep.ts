@@ -160,8 +160,9 @@ const HOPELESS_AFTER_MS = 60_000;
 const LOST_AFTER_MS = 15 * 60_000;
 /** Whoever comes into a state waits for no doubt; this is for a slow machine. */
 const IN_ITS_STATE_WITHIN_MS = 200_000;
-/** Doubt of a trade or a payment is over by then: an attempt, a token's life, and `settle_doubt` of the stage. */
-const DOUBT_MS = 70_000;
+/** Time passes in steps that are shorter than a restore takes: doubt that is looked up later than that begins anew. */
+const STEP_MS = 25_000;
+const STEPS_PER_MOVE = 4;
 const PACE_MS = 500;
 const IDLE_PACES = 4;
 
@@ -307,9 +308,14 @@ class ServiceSweep {
     if (now - since < WORKS_FOR_MS && (await this.#isAnyAtWork())) return;
     this.#lastMoveAt = now;
     this.#moves += 1;
-    this.#clock.advance(DOUBT_MS);
-    stage.sandbox.clock.advance(DOUBT_MS);
-    await Promise.all([...this.#waiting.keys()].map(wake));
+    for (let step = 0; step < STEPS_PER_MOVE; step += 1) {
+      this.#clock.advance(STEP_MS);
+      stage.sandbox.clock.advance(STEP_MS);
+      // oxlint-disable-next-line no-await-in-loop -- who waits looks once at each time
+      await Promise.all([...this.#waiting.keys()].map(wake));
+      // oxlint-disable-next-line no-await-in-loop -- nobody tells that all of them have looked
+      await sleep(PACE_MS);
+    }
     this.#busy.release();
   }
 
