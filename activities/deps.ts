@@ -4,7 +4,7 @@
  */
 import type { Info } from '@temporalio/activity';
 import type { Plan } from '../domain/plan.ts';
-import type { Mode } from '../domain/records.ts';
+import type { Mode, Withdrawal } from '../domain/records.ts';
 import type { RunName } from '../domain/references.ts';
 import type { ServiceFacts } from '../domain/service-facts.ts';
 import type { Fact, Instruction, Kept } from '../domain/instructions.ts';
@@ -37,6 +37,13 @@ export type Deps = {
     isMade(mode: Mode, run: RunName): Promise<boolean>;
     /** The plan of an earlier completed `plan` of the same id; `runId` is a Temporal run that may be it. */
     readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
+  };
+  /** Other runs of ours, as Temporal shows them. */
+  readonly otherRuns: {
+    /** Ids of those records that another run counts as its own. */
+    recordsOf(mode: Mode, run: RunName, records: readonly Withdrawal[]): Promise<readonly string[]>;
+    /** The run of the same policy and date that has done the item of this name, or holds it; null: none. */
+    doneElsewhere(mode: Mode, run: RunName, item: string): Promise<string | null>;
   };
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */

@@ -152,6 +152,14 @@ export class Driver {
         return this.#noted(effect.facts);
       case 'read balances':
         return this.#balances();
+      case 'read claims': {
+        const { run, credentials } = this.#call.plan;
+        return { claimed: await this.#deps.otherRuns.recordsOf(credentials.mode, run, effect.records) };
+      }
+      case 'read rival': {
+        const { run, credentials } = this.#call.plan;
+        return { rival: await this.#deps.otherRuns.doneElsewhere(credentials.mode, run, effect.item) };
+      }
       case 'fetch trade':
         return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));
       case 'fetch withdrawal':
@@ -252,7 +260,8 @@ export class Driver {
   }
 
   #note(item: string, effect: Effect, answer: Answer): void {
-    if (typeof answer === 'boolean' || 'instructions' in answer) return;
+    if (typeof answer === 'boolean' || 'instructions' in answer || 'claimed' in answer || 'rival' in answer)
+      return;
     const at = new Date(this.#deps.clock.wallMs()).toISOString();
     if (!('kind' in answer)) {
       const found =

@@ -167,6 +167,7 @@ async function startHandWritten(
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => false,
+      otherRuns: { recordsOf: async () => [], doneElsewhere: async () => null },
       reached: () => {},
       instructions: {
         read: async (mode, run) => {

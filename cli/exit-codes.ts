@@ -126,6 +126,7 @@ const OWN_CODES = {
   PLANNING: 'waiting',
   IN_DOUBT: 'waiting',
   DECISION_PENDING: 'waiting',
+  DONE_ELSEWHERE: 'refused by us',
   NEWLY_SAID: 'waiting',
   INSTRUCTIONS_AWAY: 'waiting',
   LOOK_INCOMPLETE: 'waiting',

@@ -116,6 +116,13 @@ export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boole
   );
 }
 
+/** The records of a scan that merely could be the payment. */
+export function candidatesOf(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): readonly Withdrawal[] {
+  return sweep.records.filter(
+    (candidate) => couldBe(payment, candidate) && !isClosedGeneration(payment, candidate),
+  );
+}
+
 /** Judges a sweep for a payment's withdrawal. */
 export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): Look<Withdrawal> {
   const ours = sweep.records.filter(
@@ -133,9 +140,7 @@ export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdra
     const difference = withdrawalDifference(payment, record);
     return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
   }
-  const twins = sweep.records.filter(
-    (candidate) => couldBe(payment, candidate) && !isClosedGeneration(payment, candidate),
-  );
+  const twins = candidatesOf(payment, sweep);
   const [twin] = twins;
   if (twin !== undefined)
     return {

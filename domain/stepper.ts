@@ -18,6 +18,10 @@ export type Effect =
   /** Keeps facts durably, before what follows from them. */
   | { readonly kind: 'note facts'; readonly facts: readonly Fact[] }
   | { readonly kind: 'read balances' }
+  /** Which of these records, that no tag names, another run of ours accounts for. */
+  | { readonly kind: 'read claims'; readonly records: readonly Withdrawal[] }
+  /** Whether another run of the policy has done the item of this name on the same date, or holds it. */
+  | { readonly kind: 'read rival'; readonly item: string }
   | { readonly kind: 'fetch trade'; readonly id: string }
   | { readonly kind: 'fetch withdrawal'; readonly id: string }
   /** Sweep the list, newest first, back to `sinceMs`; keep what is `wanted`. */
@@ -53,6 +57,9 @@ type Answers = {
   /** True when they are kept; else what follows from them must wait. */
   'note facts': boolean;
   'read balances': Reply<Balances>;
+  'read claims': { readonly claimed: readonly string[] };
+  /** Name of that run; null: none. */
+  'read rival': { readonly rival: string | null };
   'fetch trade': Reply<Trade>;
   'fetch withdrawal': Reply<Withdrawal>;
   'sweep trades': Sweep<Trade>;

@@ -52,6 +52,7 @@ import {
   beforeWrite,
   conclude,
   endUnsent,
+  heldElsewhere,
   lookUp,
   inDoubt,
   isOf,
@@ -163,7 +164,7 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
   const opened = yield* beforeWrite(subject, before);
   if (!isOf('ready', opened)) return opened;
   const item: Item = { context, leg, subject, ready: opened };
-  const { state } = opened;
+  let { state } = opened;
 
   if (state.doubt !== null) return yield* stayInDoubt(item, state, opened.looked);
   if (state.spent !== null) return waitForPerson(state, state.spent);
@@ -179,6 +180,10 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
   if (stale !== null) return yield* end(item, state, stale);
   if (state.quotes >= context.plan.quote.maxQuotes)
     return yield* end(item, state, tooManyQuotes(context, leg));
+
+  const elsewhere = yield* heldElsewhere(subject, state);
+  if ('problem' in elsewhere) return yield* end(item, state, elsewhere.problem);
+  ({ state } = elsewhere);
 
   const short = yield* lookForMoney(context, leg, state);
   if (short.kind === 'wait') return short;

@@ -15,6 +15,7 @@ import {
 import { GENERATIONS_AT_ONCE, eightOf, type Eight, type InstructionsAbout } from './instructions.ts';
 import {
   LOOK_BACK_MS,
+  candidatesOf,
   couldBe,
   isWithdrawalOf,
   lookForWithdrawal,
@@ -50,6 +51,7 @@ import {
   conclude,
   countNotExecuted,
   endUnsent,
+  heldElsewhere,
   inDoubt,
   isOf,
   lookUp,
@@ -109,6 +111,8 @@ const MONEY_POLL_MS = 15_000;
 /** How often a shortage that no read can show is tried again. */
 const BLIND_RETRY_MS = 900_000;
 const HOUR_MS = 3_600_000;
+/** Other runs are asked about so many records that could be the payment; beyond that it could be one of them. */
+const MOST_CANDIDATES = 50;
 /**
  * How long after the opening before it the next of eight generations opens by itself: so that seven of them last about
  * as long as the send window. The eighth is kept for a read, or a person, that says the cause is gone.
@@ -161,6 +165,11 @@ export function* createWithdrawalSteps(
   if (!isOf('next generation', walked)) return walked;
   let { state } = walked;
   if (state.spent !== null) return yield* endUnsent(subject, opened.said, state, state.spent, opened.looked);
+
+  const elsewhere = yield* heldElsewhere(subject, state);
+  if ('problem' in elsewhere)
+    return yield* endUnsent(subject, opened.said, state, elsewhere.problem, opened.looked);
+  ({ state } = elsewhere);
 
   let causeGone = isSaidToBeGone(item, state);
   let available: string | null = null;
@@ -246,7 +255,15 @@ function* lookForPayment(context: Context, identity: PaymentIdentity): Steps<Loo
     sinceMs: context.plan.fences.opensAtMs - LOOK_BACK_MS,
     wanted: (record) => isWithdrawalOf(identity, record) || couldBe(identity, record),
   });
-  return lookForWithdrawal(identity, sweep);
+  const look = lookForWithdrawal(identity, sweep);
+  if (look.kind !== 'unproven' || !look.complete) return look;
+  // Two runs may pay the same account the same amount on one day: the record of the other one is no doubt of ours.
+  const candidates = candidatesOf(identity, sweep);
+  if (candidates.length > MOST_CANDIDATES) return look;
+  const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: candidates });
+  return claimed.length === 0
+    ? look
+    : lookForWithdrawal({ ...identity, otherIds: [...identity.otherIds, ...claimed] }, sweep);
 }
 
 /** A record that is named by its id: it must agree with the plan, and be no other payment's by tag or id. */

@@ -566,6 +566,7 @@ test('nothing leaves long after people were heard: they are asked again, and wha
     while (next.done !== true) {
       const { kind } = next.value;
       if (kind === 'read instructions') next = steps.next((reads += 1) === 1 ? kept([]) : later);
+      else if (kind === 'read rival') next = steps.next({ rival: null });
       else if (kind === 'send withdrawal') {
         sent += 1;
         next = steps.next(done(WITHDRAWAL));
@@ -670,4 +671,36 @@ test('a plan that was made anew over found records may have been sent under a ke
     const known = pay({}, NEW_PAYMENT, context({ ...lost, facts: { ...facts, keyUsedSince } }));
     assert.equal(sentAs(known.effects).length, sends, keyUsedSince);
   }
+});
+
+test('a record that another run of ours accounts for could not be this payment: nobody is asked in vain', () => {
+  const script = { 'send withdrawal': [failed(WRONG)], 'sweep withdrawals': [seen(untagged)] };
+  const mine = pay({ ...script, 'read claims': [{ claimed: [] }] });
+  assert.equal(codeOf(mine.result), 'RECORD_COULD_BE_IT');
+  const theirs = pay({ ...script, 'read claims': [{ claimed: [untagged.id] }] });
+  assert.equal(theirs.result.kind, 'not paid');
+  // Beyond fifty nobody is asked: it could be one of them.
+  const many = Array.from({ length: 51 }, (_, index) => ({ ...untagged, id: `wtd_${index}` }));
+  const asked = pay({ ...script, 'sweep withdrawals': [seen(...many)] });
+  assert.equal(codeOf(asked.result), 'RECORD_COULD_BE_IT');
+  assert.ok(!kindsOf(asked.effects).includes('read claims'));
+});
+
+test('a new start sends nothing that another run of the policy has done meanwhile, and asks about it once', () => {
+  const rival = { 'read rival': [{ rival: 'p.2026-11-21-2' }] };
+  const held = pay(rival, WALKED, again());
+  assert.deepEqual(sentAs(held.effects), []);
+  assert.equal(codeOf(held.result), 'DONE_ELSEWHERE');
+  const leg = play(
+    requestQuoteSteps(again(), LEG, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW, sent: true }),
+    rival,
+  );
+  assert.equal(codeOf(leg.result), 'DONE_ELSEWHERE');
+  assert.ok(!kindsOf(leg.effects).includes('send quote'));
+  const free = pay({ 'send withdrawal': [NO_ANSWER] }, WALKED, again());
+  assert.equal(kindsOf(free.effects).filter((kind) => kind === 'read rival').length, 1);
+  const later = pay({}, free.result.state, again());
+  assert.ok(!kindsOf(later.effects).includes('read rival'));
+  // The run that made the plan is the first of its date, or was started on purpose.
+  assert.ok(!kindsOf(pay({}).effects).includes('read rival'));
 });

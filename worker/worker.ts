@@ -7,6 +7,7 @@ import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { InstructionsMissing, machineClock, type Clock } from '../activities/deps.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
+import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
 import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
 import {
   noteFacts,
@@ -74,6 +75,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),
+      otherRuns: {
+        recordsOf: (mode, run, records) => recordsOfOthers({ client, mode, run }, records),
+        doneElsewhere: (mode, run, item) => doneElsewhere({ client, mode, run }, item),
+      },
       instructions: {
         read: async (mode, run) => {
           const kept = await readInstructions({ client, mode, run });

@@ -28,6 +28,8 @@ export type SendState = {
   readonly doubt: Doubt | null;
   /** The person's "not executed" that this Temporal run knows of, and since when; null: it knows of none. */
   readonly heard: { readonly id: string; readonly sinceMs: number } | null;
+  /** Temporal run that has asked whether another run of the policy has done the item; null: none has. */
+  readonly askedIn: string | null;
   /** Sends in a row that ended in a wait: drives the backoff. */
   readonly tries: number;
   /** The refusal for lack of money that is being waited out; null when none is. */
@@ -44,6 +46,7 @@ export const NOTHING_SENT: SendState = Object.freeze({
   sent: false,
   doubt: null,
   heard: null,
+  askedIn: null,
   tries: 0,
   shortOf: null,
   spent: null,

@@ -192,6 +192,33 @@ export function* mayStillLeave<
   return isSame ? null : waits(state, 'service', 1_000, newlySaid(item));
 }
 
+/**
+ * Before the first send of a new start or a reset: another run of the policy may have done the item meanwhile. Then it
+ * stays as it is, and names that run.
+ */
+export function* heldElsewhere<
+  State extends SendState,
+  Found extends Trade | Withdrawal,
+  Step extends AnyStep,
+>(
+  { context, item, name }: Subject<State, Found, Step>,
+  state: State,
+): Steps<{ readonly state: State } | { readonly problem: Problem }> {
+  const { attempt, originalRunId, plan } = context;
+  const isNewStart = attempt.runId !== originalRunId || plan.pinnedFor !== attempt.runId;
+  if (!isNewStart || state.askedIn === attempt.runId) return { state };
+  const { rival } = yield* ask<'read rival'>({ kind: 'read rival', item });
+  if (rival === null) return { state: { ...state, askedIn: attempt.runId } };
+  return {
+    problem: {
+      code: 'DONE_ELSEWHERE',
+      item,
+      message: `Run ${rival} of the same policy and date has done ${name}, or holds it; it is not done a second time.`,
+      fix: `See \`cambist status ${rival}\`. If it is to be done twice, use a new run with other names.`,
+    },
+  };
+}
+
 // Step 2: other API keys.
 
 /** API keys other than this worker's that may have sent for this run: the plan's, and those that the instructions name. */

@@ -164,6 +164,18 @@ export class Attempt {
           answer(temporal.keeps());
         });
         return;
+      case 'read claims':
+        world.agenda.after(INSTRUCTIONS_MS, () => {
+          const others = world.runs.filter((each) => each !== temporal);
+          const theirs = others.flatMap((each) => each.newest()?.state.payments ?? []);
+          const claimed = theirs.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
+          answer({ claimed: claimed.filter((id) => effect.records.some((record) => record.id === id)) });
+        });
+        return;
+      case 'read rival':
+        // The other run of the model is of another policy.
+        world.agenda.after(INSTRUCTIONS_MS, () => answer({ rival: null }));
+        return;
       case 'read balances':
         read(readMs, () => world.told(world.service.balances()));
         return;
@@ -274,6 +286,8 @@ function shortOf(answer: Answer): string {
   if (typeof answer === 'boolean') return answer ? 'kept' : 'not kept';
   if ('complete' in answer)
     return `${answer.complete ? '' : 'incomplete, '}${answer.records.map((record) => `${record.id} ${record.status}`).join(', ') || 'nothing'}`;
+  if ('claimed' in answer) return answer.claimed.join(', ') || 'nobody’s';
+  if ('rival' in answer) return answer.rival ?? 'none';
   if ('instructions' in answer)
     return answer.instructions.map(({ kind }) => kind).join(', ') || 'nothing said';
   switch (answer.kind) {

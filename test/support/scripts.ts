@@ -160,6 +160,8 @@ export type Script = { readonly [Kind in Effect['kind']]?: readonly Answer[] };
 const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'read instructions': [NOTHING_KEPT],
   'note facts': [true],
+  'read claims': [{ claimed: [] }],
+  'read rival': [{ rival: null }],
   'read balances': [
     done({
       aggregateUsd: '1000000',

@@ -1,0 +1,99 @@
+/**
+ * What other runs of ours have done, as far as Temporal still shows them: which records of the service are theirs, and
+ * whether another run of the policy has done an item of the same name. Activities ask; reads only. What cannot be read
+ * is nobody's: it then stays with a person.
+ */
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import { CREATED_SLACK_MS } from '../domain/looks.ts';
+import type { Mode, Withdrawal } from '../domain/records.ts';
+import { workflowIdOf, type RunName } from '../domain/references.ts';
+import type { Report } from '../domain/report.ts';
+import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery } from '../workflows/names.ts';
+
+type Of = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
+
+/** Most runs that are asked about one question; what none of them accounts for is nobody's. */
+const MOST_RUNS = 200;
+const QUESTION_LIMIT_MS = 2_500;
+/** Reports of Temporal runs that have ended: they change no more. */
+const ended = new Map<string, Report>();
+const MOST_KEPT = 500;
+
+/** Ids of those records that the report of another run counts as its own. */
+export async function recordsOfOthers(of: Of, records: readonly Withdrawal[]): Promise<readonly string[]> {
+  const sinceMs = Math.min(...records.map(({ createdAt }) => Date.parse(createdAt))) - CREATED_SLACK_MS;
+  const asked = new Set(records.map(({ id }) => id));
+  const theirs: string[] = [];
+  const { others } = await runsOf(of, null);
+  for (const info of others.filter(({ closeTime }) => (closeTime?.getTime() ?? Infinity) >= sinceMs)) {
+    // oxlint-disable-next-line no-await-in-loop -- few, and mostly the first one tells
+    const report = await readReport(of.client, info);
+    for (const { withdrawalId } of report?.payments ?? [])
+      if (withdrawalId !== null && asked.delete(withdrawalId)) theirs.push(withdrawalId);
+    if (asked.size === 0) break;
+  }
+  return theirs;
+}
+
+/**
+ * The run of the same policy and business date, started after this one, that has done the item of this name or holds
+ * it; null: none.
+ */
+export async function doneElsewhere(of: Of, item: string): Promise<string | null> {
+  const date = of.run.id.slice(0, 10);
+  const { ownStartMs, others } = await runsOf(of, of.run.policy);
+  const later = others.filter(
+    ({ workflowId, startTime }) =>
+      startTime.getTime() > ownStartMs && workflowId.split('.')[1]?.startsWith(date) === true,
+  );
+  for (const info of later) {
+    // oxlint-disable-next-line no-await-in-loop -- few, and mostly none
+    const report = await readReport(of.client, info);
+    if (report !== null && hasDone(report, item)) return report.run;
+  }
+  return null;
+}
+
+function hasDone(report: Report, item: string): boolean {
+  const leg = report.legs.find(({ id }) => id === item);
+  if (leg?.outcome === 'TRADED' || leg?.outcome === 'NEEDS_HUMAN') return true;
+  const payment = report.payments.find(({ id }) => id === item);
+  if (payment === undefined || payment.outcome === 'NOT_PAID') return false;
+  return payment.outcome !== 'PENDING' || payment.withdrawalId !== null;
+}
+
+/** The newest Temporal run of each other run, and when this one first started; all by Temporal's clock. */
+async function runsOf(
+  { client, mode, run }: Of,
+  policy: string | null,
+): Promise<{ readonly ownStartMs: number; readonly others: readonly WorkflowExecutionInfo[] }> {
+  const query = [
+    `WorkflowType = '${RUN_TYPE}'`,
+    `${modeAttribute.name} = '${mode}'`,
+    // Names of policies have no quotes in them.
+    ...(policy === null ? [] : [`${policyAttribute.name} = '${policy}'`]),
+  ].join(' AND ');
+  const ownId = workflowIdOf(mode, run);
+  const newest = new Map<string, WorkflowExecutionInfo>();
+  let ownStartMs = Infinity;
+  for await (const info of client.workflow.list({ query })) {
+    if (info.workflowId === ownId) ownStartMs = Math.min(ownStartMs, info.startTime.getTime());
+    else if ((newest.get(info.workflowId)?.startTime.getTime() ?? 0) < info.startTime.getTime())
+      newest.set(info.workflowId, info);
+    if (newest.size >= MOST_RUNS) break;
+  }
+  return { ownStartMs, others: [...newest.values()] };
+}
+
+async function readReport(client: Client, info: WorkflowExecutionInfo): Promise<Report | null> {
+  const known = ended.get(info.runId);
+  if (known !== undefined) return known;
+  try {
+    const handle = client.workflow.getHandle(info.workflowId, info.runId);
+    const report = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.query(reportQuery));
+    if (info.closeTime !== undefined && ended.size < MOST_KEPT) ended.set(info.runId, report);
+    return report;
+  } catch {
+    return null;
+  }
+}
