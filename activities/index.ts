@@ -3,6 +3,7 @@ import type { Activities } from '../workflows/calls.ts';
 import { acceptInstruction } from './accept-instruction.ts';
 import { awaitSettlement } from './await-settlement.ts';
 import { awaitWithdrawals } from './await-withdrawals.ts';
+import { confirmOutcomes } from './confirm-outcomes.ts';
 import { createWithdrawals } from './create-withdrawals.ts';
 import type { Deps } from './deps.ts';
 import { executeTrade } from './execute-trade.ts';
@@ -24,6 +25,7 @@ export function createActivities(deps: Deps): Activities {
     createWithdrawals: guarded(createWithdrawals(deps)),
     awaitWithdrawals: guarded(awaitWithdrawals(deps)),
     tellRun,
+    confirmOutcomes: guarded(confirmOutcomes(deps)),
     recordInstruction: guarded(recordInstruction(deps)),
     takeOverInstructions: guarded(takeOverInstructions(deps)),
     acceptInstruction: guarded(acceptInstruction(deps)),

@@ -18,6 +18,8 @@ import type { ObserveInput, PlanInput } from '../workflows/names.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
+import { foreignMode } from './own-mode.ts';
+import { wrongInput } from './run-input.ts';
 
 export const observe =
   (deps: Deps): Activities['observe'] =>
@@ -29,9 +31,14 @@ export const observe =
       return answer;
     });
 
-async function observed(deps: Deps, input: ObserveInput): Promise<Observed> {
+async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
+  const { originalPlanRunId, ...input } = given;
+  const wrong = wrongInput(input);
+  if (wrong !== null) return { kind: 'refused', problems: [wrong] };
+  const foreign = foreignMode(deps, input.mode);
+  if (foreign !== null) return { kind: 'wait', wait: foreign };
   // A `plan` that is reset or started again returns the first result.
-  const earlier = await deps.plans.readEarlier(input.mode, input.run, input.originalPlanRunId);
+  const earlier = await deps.plans.readEarlier(input.mode, input.run, originalPlanRunId);
   if (earlier !== null) return { kind: 'pinned', plan: earlier };
 
   const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);

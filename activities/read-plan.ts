@@ -1,30 +1,74 @@
 /**
- * `readPlan`: starts or finds the `plan` of a run and reads its result, which counts only for the policy that it was made
- * from (M4). A run that was cancelled waits for no plan.
+ * `readPlan`: starts or finds the `plan` of a run and reads its result. Nothing is believed that the run was started
+ * with: its shape, its mode, its policy's hash, and that the plan says what the policy fixes, are looked at here. A run
+ * that was cancelled waits for no plan.
  */
+import { Context as ActivityContext } from '@temporalio/activity';
+import { planContradicts, type Plan } from '../domain/plan.ts';
+import type { Problem } from '../domain/stepper.ts';
+import { loadPolicy } from '../language/load-policy.ts';
 import { policyHash } from '../language/policy-hash.ts';
-import type { Activities } from '../workflows/calls.ts';
+import type { Activities, PlanAnswer } from '../workflows/calls.ts';
+import type { PlanInput } from '../workflows/names.ts';
 import { isRunCancelled } from './cancelled.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
+import { foreignMode } from './own-mode.ts';
+import { wrongInput } from './run-input.ts';
 
 /** Long enough for a plan in the good case; a plan that waits for something says so after it. */
 const PATIENCE_MS = 4_000;
 
 export const readPlan =
   (deps: Deps): Activities['readPlan'] =>
-  (input) =>
+  (asked) =>
     beating(async () => {
-      // What people say is kept from the start: where a plan is there and they are not, they are missing.
-      await deps.instructions.open(input.mode, input.run, await deps.plans.isMade(input.mode, input.run));
-      await deps.plans.start(input);
-      const state = await deps.plans.read(input.mode, input.run, PATIENCE_MS);
-      if (state.kind === 'plan') {
-        // What the policies say is compared, comments and white space aside, and never a hash that came with the input.
-        const given = policyHash(input.policyText) ?? 'unreadable';
-        const planned = state.plan.policy.hash;
-        return given === planned ? state : { kind: 'other policy', planned, given };
+      const wrong = wrongInput(asked);
+      if (wrong !== null) return { kind: 'refused', problems: [wrong] };
+      const wait = foreignMode(deps, asked.mode);
+      if (wait !== null) {
+        const wakeAtMs = deps.clock.wallMs() + wait.afterMs;
+        return { kind: 'waiting', waiting: { hold: wait.hold, problem: wait.problem, wakeAtMs } };
       }
-      const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, input.mode, input.run));
-      return isUnwanted ? { kind: 'cancelled' } : state;
+      const { runId } = ActivityContext.current().info.workflowExecution ?? { runId: 'unknown' };
+      return answerOf(deps, { ...asked, askedBy: runId });
     });
+
+async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
+  const { mode, run } = input;
+  // What people say is kept from the start: where a plan is there and they are not, they are missing.
+  await deps.instructions.open(mode, run, await deps.plans.isMade(mode, run));
+  await deps.plans.start(input);
+  const state = await deps.plans.read(mode, run, PATIENCE_MS);
+  if (state.kind === 'plan') {
+    const planned = state.plan.policy.hash;
+    // What the policies say is compared, comments and white space aside, and never a hash that came with the input.
+    const given = policyHash(input.policyText) ?? 'unreadable';
+    if (given !== planned) return { kind: 'other policy', planned, given };
+    const foreign = foreignPlan(deps, input, state.plan);
+    return foreign === null ? state : { kind: 'refused', problems: [foreign] };
+  }
+  const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, mode, run));
+  return isUnwanted ? { kind: 'cancelled' } : state;
+}
+
+/** A plan is data that somebody may have changed: no account, currency or amount of it counts against the policy. */
+function foreignPlan(deps: Deps, input: PlanInput, plan: Plan): Problem | null {
+  const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
+  const isOfRun =
+    plan.run.policy === input.run.policy &&
+    plan.run.id === input.run.id &&
+    plan.credentials.mode === input.mode;
+  const why = isOfRun
+    ? loaded.ok
+      ? planContradicts(plan, loaded.policy)
+      : null
+    : 'The plan is another run’s.';
+  if (why === null) return null;
+  return {
+    code: 'PLAN_CONTRADICTS_POLICY',
+    item: null,
+    message: why,
+    fix: 'Find out who changed the plan in Temporal. Nothing was sent; start another run with --id once that is known.',
+  };
+}

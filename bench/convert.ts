@@ -3,8 +3,8 @@
  * have a worker of their own in this process, with a bundle of its own; they share the activities, the sandbox and the
  * Temporal server, and take turns, so that whatever disturbs the machine disturbs both.
  */
-import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { policyHash } from '../language/policy-hash.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker, bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
@@ -200,9 +200,10 @@ async function startHandWritten(
         run: { policy: name, id: todayIn('UTC', Date.now()) },
         mode: 'SANDBOX',
         policyText,
-        policyHash: createHash('sha256').update(policyText).digest('hex'),
+        policyHash: policyHash(policyText) ?? '',
         policyFile: 'policy.yaml',
         files: {},
+        startedBy: 'bench',
       };
       return client.workflow.start('handWritten', {
         workflowId: `by-hand/${taskQueue}/${turn}`,

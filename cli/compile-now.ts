@@ -44,7 +44,6 @@ export async function compileNow(
     const input = {
       run,
       policy,
-      policyText: policyFile.text,
       policyHash: policyFile.hash,
       date,
       fences,

@@ -66,6 +66,7 @@ export const ReportSchema = z.strictObject({
   run: z.string().meta({ description: 'policy.id' }),
   workflowId: z.string(),
   policy: z.strictObject({ name: z.string(), hash: z.string() }),
+  startedBy: z.string().nullable().meta({ description: 'Who started the run; null: nobody has told.' }),
   status: z.enum(['COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED', 'HELD', 'RUNNING']).meta({
     description:
       'COMPLETED: all paid or traded, or nothing to do. PARTIAL: some not. FAILED: nothing moved. CANCELLED, HELD, RUNNING.',

@@ -11,7 +11,7 @@ import { generationOf, reference, runName, workflowIdOf, type RunName } from '..
 import { makeReport, newRunState, type Report } from '../domain/report.ts';
 import { todayIn } from '../language/business-date.ts';
 import { policyHash } from '../language/policy-hash.ts';
-import { readFirstPlan } from '../operations/plans.ts';
+import { readFirstPlan, readPlannedText } from '../operations/plans.ts';
 import { loadSettings, type Settings } from '../worker/config.ts';
 import type { Progress } from '../workflows/names.ts';
 import { batchOption, refuseBatch, type BatchOption } from './batch.ts';
@@ -257,8 +257,9 @@ async function payAgain(course: Course, request: PayAgainRequest): Promise<Endin
   const { client, mode, taskQueue } = place;
   const { policyFile } = course;
   // Started by somebody else in the meantime: that run reads the instruction too.
-  if (!(await startRun({ client, taskQueue, mode, run: name, policyFile, shown: null, again: true })))
-    await wakeRun(place, name);
+  const startedBy = instruction.by;
+  const started = { client, taskQueue, mode, run: name, policyFile, startedBy, shown: null, again: true };
+  if (!(await startRun(started))) await wakeRun(place, name);
   return options.detach === true ? shownAsStarted(course) : follow(course, nowMs);
 }
 
@@ -267,9 +268,10 @@ async function requireSamePolicy(course: Course, facts: RunFacts | null): Promis
   const { place, run: name, policyFile } = course;
   const plan = await readFirstPlan(place.client, place.mode, name);
   const input = plan === null && facts?.isOpen === true ? await readInput(place.client, facts) : null;
-  const planned = plan?.policy.text ?? input?.policyText ?? null;
+  const plannedHash = plan?.policy.hash ?? (input === null ? null : policyHash(input.policyText));
   // Comments and white space make no other policy.
-  if (planned === null || policyHash(planned) === policyFile.hash) return;
+  if (plannedHash === null || plannedHash === policyFile.hash) return;
+  const planned = input?.policyText ?? (await readPlannedText(place.client, place.mode, name)) ?? '';
   throw new CommandFailure(
     'refused by us',
     [
@@ -333,6 +335,7 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
     run: name,
     policyFile,
     shown,
+    startedBy: options.by ?? userName(),
     again: facts !== null,
   });
 }

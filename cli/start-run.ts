@@ -24,6 +24,8 @@ export type StartOptions = {
   readonly policyFile: PolicyFile;
   /** What a person has said yes to; null: nobody was asked. */
   readonly shown: readonly string[] | null;
+  /** Who starts it, as the report tells. */
+  readonly startedBy: string;
   /** Whether a closed run of the same id may be followed by another one. */
   readonly again: boolean;
 };
@@ -39,6 +41,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
     policyFile: policyFile.file,
     files: policyFile.files,
     ...(options.shown !== null && { shown: options.shown }),
+    startedBy: options.startedBy,
   };
   try {
     await client.workflow.start(RUN_TYPE, {

@@ -4,18 +4,17 @@
  */
 import type { Fact, Instruction, Kept, Recorded } from './instructions.ts';
 import { isPart } from './references.ts';
+import {
+  isMoment,
+  isRecord,
+  lineOf,
+  misshapen,
+  orNull,
+  type Field,
+  type Fields,
+  type Shaped,
+} from './shape.ts';
 
-/** What was read, or why it was refused in one short sentence. */
-export type Shaped<T> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
-
-type Field = (value: unknown) => boolean;
-
-const text =
-  (most: number): Field =>
-  (value) =>
-    // One line: no control character, of whichever set.
-    typeof value === 'string' && value.trim() !== '' && value.length <= most && !/\p{Cc}/u.test(value);
 const id: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(value);
 const item: Field = (value) => typeof value === 'string' && isPart(value);
 const recordId: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value);
@@ -24,17 +23,9 @@ const generation =
   (least: number): Field =>
   (value) =>
     Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= 100_000;
-const moment: Field = (value) => Number.isSafeInteger(value) && Number(value) > 0;
 const date: Field = (value) =>
   typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value));
-const orNull =
-  (field: Field): Field =>
-  (value) =>
-    value === null || field(value);
-
-type Fields = Readonly<Record<string, Field>>;
-
-const SAID: Fields = { id, by: text(200), why: text(2_000) };
+const SAID: Fields = { id, by: lineOf(200), why: lineOf(2_000) };
 
 const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   cancel: SAID,
@@ -46,12 +37,12 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
 };
 
 const FACTS: Readonly<Record<Fact['kind'], Fields>> = {
-  'api key': { keyName: text(300), atMs: moment },
-  opened: { item, generation: generation(2), atMs: moment },
+  'api key': { keyName: lineOf(300), atMs: isMoment },
+  opened: { item, generation: generation(2), atMs: isMoment },
   record: { item, recordId },
 };
 
-const ACCEPTED: Fields = { atMs: moment, date };
+const ACCEPTED: Fields = { atMs: isMoment, date };
 
 /** An instruction as a command sends it. */
 export function instructionOf(value: unknown): Shaped<Instruction> {
@@ -69,14 +60,14 @@ export function factOf(value: unknown): Shaped<Fact> {
 
 /** Facts come in one list; all of them count, or none. */
 export function factsOf(value: unknown): Shaped<readonly Fact[]> {
-  return listOf(value, factOf);
+  return allOf(value, factOf);
 }
 
 export function keptOf(value: unknown): Shaped<Kept> {
   if (!isRecord(value)) return refused('It is no record.');
   const unknownField = Object.keys(value).find((key) => key !== 'instructions' && key !== 'facts');
   if (unknownField !== undefined) return refused('It has a field that nobody knows.');
-  const instructions = listOf(value['instructions'], recordedOf);
+  const instructions = allOf(value['instructions'], recordedOf);
   if (!instructions.ok) return instructions;
   const facts = factsOf(value['facts']);
   if (!facts.ok) return facts;
@@ -114,15 +105,12 @@ function shaped<T>(value: unknown, shapes: Readonly<Record<string, Fields>>, mor
   const { kind, ...rest } = value;
   const fields = typeof kind === 'string' && Object.hasOwn(shapes, kind) ? shapes[kind] : undefined;
   if (fields === undefined) return refused('It is of no known kind.');
-  const expected: Fields = { ...fields, ...more };
-  if (Object.keys(rest).some((name) => !Object.hasOwn(expected, name)))
-    return refused('It has a field that nobody knows.');
-  const wrong = Object.entries(expected).find(([name, field]) => !field(rest[name]));
-  if (wrong !== undefined) return refused(`Its field "${wrong[0]}" is missing or wrong.`);
+  const why = misshapen(rest, { ...fields, ...more });
+  if (why !== null) return refused(why);
   return { ok: true, value: value as T };
 }
 
-function listOf<T>(value: unknown, read: (each: unknown) => Shaped<T>): Shaped<readonly T[]> {
+function allOf<T>(value: unknown, read: (each: unknown) => Shaped<T>): Shaped<readonly T[]> {
   if (!Array.isArray(value)) return refused('It is no list.');
   const values: T[] = [];
   for (const each of value) {
@@ -135,8 +123,4 @@ function listOf<T>(value: unknown, read: (each: unknown) => Shaped<T>): Shaped<r
 
 function refused(why: string): { readonly ok: false; readonly why: string } {
   return { ok: false, why };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -71,7 +71,8 @@ export type Plan = {
   readonly bodyLayout: 1;
   readonly run: RunName;
   readonly credentials: Credentials;
-  readonly policy: { readonly name: string; readonly text: string; readonly hash: string };
+  /** The text stays in the input of the workflow that made the plan. */
+  readonly policy: { readonly name: string; readonly hash: string };
   readonly zone: string;
   readonly date: string;
   readonly fences: Fences;
@@ -88,7 +89,7 @@ export type Plan = {
   readonly pinnedAtMs: number;
   /** The service had records under this run's name already: somebody has sent for it, though Temporal forgot. */
   readonly foundRecords: boolean;
-  /** `originalExecutionRunId` of the run that made the pin: tells "freshly made by me" from all else, identifies no money. */
+  /** `originalExecutionRunId` of the run that made the plan: tells "freshly made by me" from all else, identifies no money. */
   readonly pinnedFor: string;
 };
 
@@ -148,7 +149,6 @@ export type PlanProblem = {
 export type CompileInput = {
   readonly run: RunName;
   readonly policy: Policy;
-  readonly policyText: string;
   readonly policyHash: string;
   readonly date: string;
   readonly fences: Fences;
@@ -208,7 +208,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       bodyLayout: 1,
       run,
       credentials: observation.credentials,
-      policy: { name: policy.name, text: input.policyText, hash: input.policyHash },
+      policy: { name: policy.name, hash: input.policyHash },
       zone: policy.zone,
       date: input.date,
       fences,

@@ -66,6 +66,8 @@ export type RunState = {
   readonly run: RunName;
   readonly workflowId: string;
   readonly policy: { readonly name: string; readonly hash: string };
+  /** Who started the run; null while nobody has told. */
+  startedBy: string | null;
   plan: Plan | null;
   legs: LegRecord[];
   payments: PaymentRecord[];
@@ -88,6 +90,7 @@ export function newRunState(run: RunName, workflowId: string, policy: RunState['
     run,
     workflowId,
     policy,
+    startedBy: null,
     plan: null,
     legs: [],
     payments: [],
@@ -181,6 +184,33 @@ export function takeOver(state: RunState, carried: Carried, runId: string): void
   state.evidence = [...carried.evidence];
 }
 
+/** Items whose records the service does not show begin anew: they are looked up before anything is sent. */
+export function forgetAllBut(
+  state: RunState,
+  shown: { readonly tradeIds: readonly string[]; readonly withdrawalIds: readonly string[] },
+): void {
+  for (const record of state.legs) {
+    if (record.traded === null || shown.tradeIds.includes(record.traded.tradeId)) continue;
+    Object.assign(record, {
+      state: NEW_LEG,
+      outcome: 'PENDING',
+      traded: null,
+      settled: null,
+      problem: null,
+    } satisfies Partial<LegRecord>);
+  }
+  for (const record of state.payments) {
+    if (record.accepted === null || shown.withdrawalIds.includes(record.accepted.withdrawalId)) continue;
+    Object.assign(record, {
+      state: NEW_PAYMENT,
+      outcome: 'PENDING',
+      accepted: null,
+      status: null,
+      problem: null,
+    } satisfies Partial<PaymentRecord>);
+  }
+}
+
 export function addEvidence(state: RunState, evidence: readonly Evidence[]): void {
   state.evidence = [...state.evidence, ...evidence].slice(-MAX_EVIDENCE);
 }
@@ -192,6 +222,8 @@ export type Report = {
   readonly run: string;
   readonly workflowId: string;
   readonly policy: { readonly name: string; readonly hash: string };
+  /** Who started the run; null: nobody has told. */
+  readonly startedBy: string | null;
   readonly status: ReportStatus;
   readonly legs: readonly ReportLeg[];
   readonly payments: readonly ReportPayment[];
@@ -242,6 +274,7 @@ export function makeReport(state: RunState): Report {
     run: runName(state.run),
     workflowId: state.workflowId,
     policy: state.policy,
+    startedBy: state.startedBy,
     status: statusOf(state),
     legs: state.legs.map(reportLeg),
     payments: state.payments.map(reportPayment),

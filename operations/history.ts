@@ -4,6 +4,9 @@ import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@tempor
 export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
 type Payloads = Parameters<Client['options']['loadedDataConverter']['payloadCodecs'][number]['decode']>[0];
 
+/** gRPC's code for what is not there. */
+const NOT_FOUND = 5;
+
 /** Every event, oldest first; null when Temporal does not have that run any more. */
 export async function readEvents(
   client: Client,
@@ -14,7 +17,9 @@ export async function readEvents(
     const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
     return events ?? [];
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
+    // Reading a history tells it by the code of the call alone.
+    const isGone = error instanceof Error && 'code' in error && error.code === NOT_FOUND;
+    if (isGone || error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Starting and reading the pin of a run: the small workflow whose first completed result is the plan for ever
- * (design: "The plan is pinned once").
+ * Starting and reading the workflow `plan` of a run, whose first completed result is the plan for ever (design: "The
+ * plan is made once"). What is read passes the one reader of plans.
  */
 import {
   WorkflowExecutionAlreadyStartedError,
@@ -9,9 +9,11 @@ import {
   type Client,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
+import { planOf } from '../domain/plan-shape.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { Mode } from '../domain/records.ts';
 import type { RunName } from '../domain/references.ts';
+import { isRecord } from '../domain/shape.ts';
 import type { Problem } from '../domain/stepper.ts';
 import {
   PLAN_TYPE,
@@ -22,15 +24,21 @@ import {
   type PlanInput,
   type PlanState,
 } from '../workflows/names.ts';
+import { readEvents, valuesOf } from './history.ts';
 
-/** Starts the pin of a run unless it is under way or has completed. */
+/**
+ * Starts the plan of a run unless it is under way or has completed. One that failed made no plan: it is tried again, but
+ * not for the Temporal run that it failed for, which must hear why.
+ */
 export async function startPlan(client: Client, taskQueue: string, input: PlanInput): Promise<void> {
+  const newest = await newestOf(client, planIdOf(input.mode, input.run));
+  if (newest?.status === 'FAILED' && (await askedBy(client, newest)) === input.askedBy) return;
   try {
     await client.workflow.start(PLAN_TYPE, {
       workflowId: planIdOf(input.mode, input.run),
       taskQueue,
       args: [input],
-      // A pin that failed made no plan: it may be tried again. One that completed counts for ever.
+      // One that completed counts for ever.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       workflowIdConflictPolicy: 'USE_EXISTING',
       staticSummary: `Plan of ${input.run.policy}.${input.run.id}`,
@@ -46,55 +54,64 @@ export async function startPlan(client: Client, taskQueue: string, input: PlanIn
 
 /** Whether a plan was made: also one that Temporal's lists do not show yet, or that was reset since. */
 export async function isPlanMade(client: Client, mode: Mode, run: RunName): Promise<boolean> {
-  try {
-    const { status } = await client.workflow.getHandle(planIdOf(mode, run)).describe();
-    if (status.name === 'COMPLETED') return true;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
-  return (await readFirstPlan(client, mode, run)) !== null;
+  const newest = await newestOf(client, planIdOf(mode, run));
+  if (newest === null) return false;
+  return newest.status === 'COMPLETED' || (await readFirstPlan(client, mode, run)) !== null;
 }
 
-/** Waits up to `patienceMs` for the pin to complete, else says what it waits for. */
+/** Waits up to `patienceMs` for the plan to be made, else says what it waits for. */
 export async function readPlan(
   client: Client,
   mode: Mode,
   run: RunName,
   patienceMs: number,
 ): Promise<PlanState> {
-  const first = await readFirstPlan(client, mode, run);
-  if (first !== null) return { kind: 'plan', plan: first };
-  const handle = client.workflow.getHandle(planIdOf(mode, run));
-  const result = handle.result() as Promise<Plan>;
-  result.catch(() => undefined);
-  const late = Symbol('late');
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<typeof late>((resolve) => {
-    timer = setTimeout(() => resolve(late), patienceMs);
-  });
   try {
-    const ended = await Promise.race([result, patience]);
-    if (ended !== late) return { kind: 'plan', plan: ended };
-    return { kind: 'waiting', waiting: await handle.query(waitingQuery) };
+    const first = await readFirstPlan(client, mode, run);
+    if (first !== null) return { kind: 'plan', plan: first };
+    const workflowId = planIdOf(mode, run);
+    const ended = await endedWithin(client, workflowId, patienceMs);
+    const handle = client.workflow.getHandle(workflowId);
+    if (ended === null) return { kind: 'waiting', waiting: await handle.query(waitingQuery) };
+    const plan = await readResult(client, workflowId, (await handle.describe()).runId);
+    if (plan === null) throw new PlanUnreadable('A workflow of another type has its place.');
+    return { kind: 'plan', plan };
   } catch (error) {
     const problems = problemsOfRefusal(error);
     if (problems === null) throw error;
     return { kind: 'refused', problems };
+  }
+}
+
+/** True when the workflow has completed in time, null when it has not ended. The waiting itself ends with the time. */
+async function endedWithin(client: Client, workflowId: string, patienceMs: number): Promise<true | null> {
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), patienceMs);
+  try {
+    await client.withAbortSignal(patience.signal, () => client.workflow.getHandle(workflowId).result());
+    return true;
+  } catch (error) {
+    if (patience.signal.aborted && !(error instanceof WorkflowFailedError)) return null;
+    throw error;
   } finally {
     clearTimeout(timer);
   }
 }
 
+/** What stands where a plan should be is none that this program knows. */
+class PlanUnreadable extends Error {
+  override readonly name = 'PlanUnreadable';
+}
+
 /**
- * The first completed result of the pin, whatever was reset or started again since; null when none is known. Visibility
- * may lag behind: a pin that has just completed is read by `readPlan` through its own result.
+ * The first completed result of the workflow `plan`, whatever was reset or started again since; null when none is known.
+ * Visibility may lag behind: one that has just completed is read by `readPlan` through its own result.
  */
 export async function readFirstPlan(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
   const workflowId = planIdOf(mode, run);
   const completed: { runId: string; closedAtMs: number }[] = [];
   for await (const info of client.workflow.list({
-    query: `WorkflowId = '${workflowId}' AND ExecutionStatus = 'Completed'`,
+    query: `WorkflowId = '${workflowId}' AND WorkflowType = '${PLAN_TYPE}' AND ExecutionStatus = 'Completed'`,
   })) {
     completed.push({ runId: info.runId, closedAtMs: info.closeTime?.getTime() ?? 0 });
   }
@@ -102,30 +119,77 @@ export async function readFirstPlan(client: Client, mode: Mode, run: RunName): P
   return first === undefined ? null : readResult(client, workflowId, first.runId);
 }
 
-/** The completed result of one Temporal run of a pin; null when that run did not complete. */
+/**
+ * The completed result of one Temporal run of a `plan`; null when that run did not complete, or is of another type.
+ * @throws PlanUnreadable for a plan of a version that this program does not know
+ */
 export async function readResult(client: Client, workflowId: string, runId: string): Promise<Plan | null> {
   const handle = client.workflow.getHandle(workflowId, runId);
   try {
-    const { status } = await handle.describe();
-    return status.name === 'COMPLETED' ? ((await handle.result()) as Plan) : null;
+    const { status, type } = await handle.describe();
+    if (status.name !== 'COMPLETED' || type !== PLAN_TYPE) return null;
+    const plan = planOf(await handle.result());
+    if (plan.ok) return plan.value;
+    throw new PlanUnreadable(plan.why);
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
 }
 
-/** Why a pin failed for good; null for an end that a new pin may mend (terminated, timed out, cancelled). */
+/** The text of the policy that a plan was made from: it stays in the input of the workflow that made it. */
+export async function readPlannedText(client: Client, mode: Mode, run: RunName): Promise<string | null> {
+  const newest = await newestOf(client, planIdOf(mode, run));
+  const input = newest === null ? null : await inputOf(client, newest);
+  const text = isRecord(input) ? input['policyText'] : null;
+  return typeof text === 'string' ? text : null;
+}
+
+type Newest = { readonly workflowId: string; readonly runId: string; readonly status: string };
+
+async function newestOf(client: Client, workflowId: string): Promise<Newest | null> {
+  try {
+    const { runId, status } = await client.workflow.getHandle(workflowId).describe();
+    return { workflowId, runId, status: status.name };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+async function askedBy(client: Client, newest: Newest): Promise<unknown> {
+  const input = await inputOf(client, newest);
+  return isRecord(input) ? input['askedBy'] : null;
+}
+
+async function inputOf(client: Client, { workflowId, runId }: Newest): Promise<unknown> {
+  const events = await readEvents(client, workflowId, runId);
+  const started = events?.[0]?.workflowExecutionStartedEventAttributes;
+  const [input] = await valuesOf(client, started?.input?.payloads);
+  return input;
+}
+
+/** Why no plan was made for good; null for an end that a new start may mend (terminated, timed out, cancelled). */
 function problemsOfRefusal(error: unknown): readonly Problem[] | null {
+  if (error instanceof PlanUnreadable)
+    return [
+      {
+        code: 'PLAN_UNREADABLE',
+        item: null,
+        message: `What Temporal has as the plan of this run is not one that this version of Cambist knows. ${error.message}`,
+        fix: 'Let a worker of the version that made the plan carry it out. Nothing was sent.',
+      },
+    ];
   if (!(error instanceof WorkflowFailedError) || !(error.cause instanceof ApplicationFailure)) return null;
   const { cause } = error;
   const [detail] = cause.details ?? [];
   if (cause.type === 'PLAN_REFUSED') return (detail as { problems: readonly Problem[] }).problems;
   return [
     {
-      code: cause.type ?? 'PIN_FAILED',
+      code: cause.type ?? 'PLAN_FAILED',
       item: null,
       message: `The plan could not be made: ${cause.message}`,
-      fix: 'See the run’s `/pin` workflow in the Temporal UI; nothing was sent.',
+      fix: 'See the run’s `/plan` workflow in the Temporal UI; nothing was sent.',
     },
   ];
 }

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { observe } from '../activities/observe.ts';
 import { readPlan } from '../activities/read-plan.ts';
-import type { Plan } from '../domain/plan.ts';
-import { policyHash } from '../language/policy-hash.ts';
+import { compilePlan, type Plan } from '../domain/plan.ts';
 import { inActivity, instructionsOf, page, worker } from './support/activities.ts';
-import { RUN, context } from './support/scripts.ts';
+import { NO_ANSWER, RUN } from './support/scripts.ts';
 import { convertPolicy } from './support/policies.ts';
+import { policyHash } from '../language/policy-hash.ts';
 
 const POLICY = convertPolicy().replace('name: replaced', `name: ${RUN.policy}`);
 
@@ -25,12 +25,13 @@ async function observed(policyText: string, scripted: Parameters<typeof worker>[
     run: RUN,
     mode: 'SANDBOX',
     policyText,
-    policyHash: '',
+    policyHash: policyHash(policyText) ?? '',
     policyFile: 'p.yaml',
     files: {},
+    startedBy: 'ana',
   } as const;
   const answer = await inActivity({}, () =>
-    observe(deps)({ ...input, forRun: 'run-1', originalPlanRunId: 'run-1' }),
+    observe(deps)({ ...input, forRun: 'run-1', askedBy: 'run-1', originalPlanRunId: 'run-1' }),
   );
   return { answer, requests };
 }
@@ -62,16 +63,23 @@ test('the hash is of what the policy says, whatever hash came with the input', a
   assert.equal(answer.policyHash, policyHash(POLICY));
 });
 
+/** The plan that is made of `POLICY`. */
+async function planned(): Promise<Plan> {
+  const { answer } = await observed(POLICY, {
+    // What cannot be read proves nothing.
+    pairs: async () => NO_ANSWER,
+    listWithdrawalAccounts: async () => page({ id: 'wac_7Hk2mQ9vT4xR', status: 'LIVE', currency: 'MXN' }),
+  });
+  assert.ok(answer.kind === 'observed');
+  const result = compilePlan({ ...answer, run: RUN, decimalsOf: () => 2, pinnedFor: 'run-1' });
+  assert.ok(result.ok, JSON.stringify(result));
+  return result.plan;
+}
+
 /** Reads the plan of a run that was planned with `POLICY`, for a start with this text. */
-async function planFor(policyText: string) {
-  const { plan: head } = context();
-  const hash = policyHash(POLICY) ?? '';
-  const plan: Plan = {
-    ...head,
-    policy: { name: RUN.policy, text: POLICY, hash },
-    legs: [],
-    payments: [],
-  };
+async function planFor(policyText: string, change: (plan: Plan) => Plan = (plan) => plan) {
+  const plan = change(await planned());
+  const { hash } = plan.policy;
   const { deps } = worker(
     {},
     {
@@ -92,6 +100,7 @@ async function planFor(policyText: string) {
     policyHash: hash,
     policyFile: 'p.yaml',
     files: {},
+    startedBy: 'ana',
   } as const;
   return inActivity({}, () => readPlan(deps)({ ...input, forRun: 'run-1' }));
 }
@@ -106,4 +115,21 @@ test('a plan counts for a policy that differs in comments and white space, and f
     `${POLICY}# ${'x'.repeat(65_536)}`,
   ])
     assert.equal((await planFor(text)).kind, 'other policy', text.slice(0, 20));
+});
+
+test('a plan that says otherwise than its policy, or is another run’s, is not carried out', async () => {
+  const [payment] = (await planned()).payments;
+  assert.ok(payment !== undefined);
+  const changes: readonly ((plan: Plan) => Plan)[] = [
+    (plan) => ({ ...plan, payments: [{ ...payment, account: 'wac_Another' }] }),
+    (plan) => ({ ...plan, payments: [{ ...payment, amount: { kind: 'fixed', value: '1234567.00' } }] }),
+    (plan) => ({ ...plan, legs: plan.legs.map((leg) => ({ ...leg, sell: 'EUR' })) }),
+    (plan) => ({ ...plan, run: { ...plan.run, id: '2026-11-22' } }),
+    (plan) => ({ ...plan, credentials: { ...plan.credentials, mode: 'LIVE' } }),
+  ];
+  for (const [index, change] of changes.entries()) {
+    const answer = await planFor(POLICY, change);
+    assert.ok(answer.kind === 'refused', String(index));
+    assert.equal(answer.problems[0]?.code, 'PLAN_CONTRADICTS_POLICY');
+  }
 });

@@ -183,7 +183,15 @@ describe('which run a start is of', { concurrency: 2 }, () => {
     stage.sandbox.deposit({ currency: 'EUR', amount: '5000.00' });
     const { client } = stage.temporal;
     const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-    const again = { client, taskQueue, mode: 'SANDBOX', run: policy.run, policyFile, again: false } as const;
+    const again = {
+      client,
+      taskQueue,
+      mode: 'SANDBOX',
+      run: policy.run,
+      policyFile,
+      startedBy: 'ana',
+      again: false,
+    } as const;
     assert.ok(await startRun({ ...again, shown }));
     const ended = await run(policy, '--json');
     assertExit(ended, 4);

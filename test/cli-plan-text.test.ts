@@ -20,7 +20,6 @@ function planOf(parts: PolicyParts, { date = '2026-11-18', withdrawable = '5000.
   const input: CompileInput = {
     run: { policy: loaded.policy.name, id: date },
     policy: loaded.policy,
-    policyText: '',
     policyHash: loaded.hash,
     date,
     fences: fencesOf(date, 'UTC'),

@@ -44,7 +44,6 @@ function compile({ policy = {}, observation = {}, referenceRates = null }: More 
   return compilePlan({
     run: RUN,
     policy: { ...POLICY, ...policy },
-    policyText: 'text',
     policyHash: 'hash',
     date: RUN.id,
     fences: fencesOf(RUN.id, 'UTC'),

@@ -29,7 +29,7 @@ function waiting(hold: Hold): Waiting {
 function stateOf(payments: readonly Payment[]): RunState {
   const plan: Plan = {
     ...context().plan,
-    policy: { name: 'p', text: '', hash: 'hash' },
+    policy: { name: 'p', hash: 'hash' },
     legs: [LEG],
     payments,
   };
@@ -56,6 +56,7 @@ test('a plan that was just adopted is reported whole, with everything pending', 
     run: 'p.2026-11-21',
     workflowId: 'sandbox/p.2026-11-21',
     policy: { name: 'p', hash: 'hash' },
+    startedBy: null,
     status: 'RUNNING',
     legs: [
       {

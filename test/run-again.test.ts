@@ -3,7 +3,6 @@
  * done is found, what is missing is done, and the report says the same.
  */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import type { Report } from '../domain/report.ts';
 import type { Plan } from '../domain/plan.ts';
@@ -12,6 +11,7 @@ import { uniqueName } from './support/dev-server.ts';
 import { convertPolicy, type PolicyParts } from './support/policies.ts';
 import { resetPoints, resetTo } from './support/resets.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from './support/stage.ts';
+import { policyHash } from '../language/policy-hash.ts';
 
 /** Many runs at once: a run that cannot know whether it was sent waits for more than a minute. */
 const AT_ONCE = { concurrency: 20 };
@@ -50,7 +50,7 @@ async function resetToStart(run: Run): Promise<Report> {
 
 function changed(policyText: string): { readonly policyText: string; readonly policyHash: string } {
   const text = policyText.replace('"1000.00"', '"1000.01"');
-  return { policyText: text, policyHash: createHash('sha256').update(text).digest('hex') };
+  return { policyText: text, policyHash: policyHash(text) ?? '' };
 }
 
 describe('whatever is begun again, each movement happens once', AT_ONCE, () => {

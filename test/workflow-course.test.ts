@@ -28,6 +28,7 @@ const INPUT: RunInput = {
   policyHash: POLICY.hash,
   policyFile: 'p.yaml',
   files: {},
+  startedBy: 'ana',
 };
 const TRADED = {
   tradeId: 'tde_1',
@@ -60,6 +61,7 @@ function ports(more: Partial<Ports>): Ports {
       runId: 'run-1',
     }),
     awaitWithdrawals: () => assert.fail('Nothing was accepted.'),
+    confirmOutcomes: () => assert.fail('Nothing was handed on.'),
     recordInstruction: () => Promise.reject(new Error('The word is there already.')),
     awaitSettlement: () => ({
       settled: Promise.resolve({ kind: 'cancelled' }),

@@ -33,7 +33,9 @@ export const keeping = proxyActivities<Pick<Activities, 'takeOverInstructions' |
  * Pollers: short waits are slept inside an attempt; a longer one is the retry's `nextRetryDelay`, which costs no event. So
  * attempts are not counted; what stops a poll is its answer.
  */
-export const polls = proxyActivities<Pick<Activities, 'awaitSettlement' | 'awaitWithdrawals'>>({
+export const polls = proxyActivities<
+  Pick<Activities, 'awaitSettlement' | 'awaitWithdrawals' | 'confirmOutcomes'>
+>({
   startToCloseTimeout: '2m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   retry: patient,

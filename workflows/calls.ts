@@ -109,6 +109,21 @@ export type WithdrawalsAnswer = {
   readonly runId: string;
 };
 
+/** Records that an earlier history of the run handed on, by the ids that the service gave them. */
+export type ConfirmCall = {
+  readonly plan: PlanHead;
+  readonly tradeIds: readonly string[];
+  readonly withdrawalIds: readonly string[];
+};
+export type Confirmed =
+  /** Those of them that the service shows, and shows as this run's. */
+  | {
+      readonly kind: 'shown';
+      readonly tradeIds: readonly string[];
+      readonly withdrawalIds: readonly string[];
+    }
+  | { readonly kind: 'wait'; readonly wait: Wait };
+
 /** What the service and the policy say before there is a plan; `compilePlan` makes the plan from it. */
 export type Observed =
   | {
@@ -138,7 +153,7 @@ export type PlanAnswer =
 
 export interface Activities {
   /** For `run`: starts or finds the run's plan and reads it. */
-  readPlan(input: PlanInput): Promise<PlanAnswer>;
+  readPlan(input: Omit<PlanInput, 'askedBy'>): Promise<PlanAnswer>;
   /** For `plan`: reads policy and service. */
   observe(input: ObserveInput): Promise<Observed>;
   requestQuote(call: LegCall): Promise<LegAnswer>;
@@ -148,6 +163,8 @@ export interface Activities {
   awaitWithdrawals(call: WithdrawalsCall): Promise<WithdrawalsAnswer>;
   /** Which Temporal run this is. Workflow code that branched on it would break replay; what an activity told is history. */
   tellRun(): Promise<{ readonly runId: string }>;
+  /** Reads again what was handed on, before anything depends on it. */
+  confirmOutcomes(call: ConfirmCall): Promise<Confirmed>;
   /** Keeps an instruction outside the run's history, as the command line does. */
   recordInstruction(call: {
     readonly mode: Mode;

@@ -16,6 +16,7 @@ import {
   addEvidence,
   adoptPlan,
   carry,
+  forgetAllBut,
   statusOf,
   takeOver,
   type Carried,
@@ -38,12 +39,18 @@ import {
   type WithdrawalsAnswer,
   type WithdrawalsCall,
 } from './calls.ts';
-import type { PlanInput, Progress, RunInput } from './names.ts';
+import type { Progress, RunInput } from './names.ts';
 
 /** Everything that a course awaits or asks of the world: the activities, durable waits, the run's own facts. */
 export type Ports = Pick<
   Activities,
-  'readPlan' | 'requestQuote' | 'executeTrade' | 'createWithdrawals' | 'recordInstruction' | 'tellRun'
+  | 'readPlan'
+  | 'requestQuote'
+  | 'executeTrade'
+  | 'createWithdrawals'
+  | 'recordInstruction'
+  | 'tellRun'
+  | 'confirmOutcomes'
 > & {
   /** Polls that may be given up. */
   awaitWithdrawals(call: WithdrawalsCall): {
@@ -159,7 +166,7 @@ export class Course {
 
   async complete(): Promise<void> {
     try {
-      await this.carryOut(this.#carried?.plan ?? (await this.readPlan()));
+      await this.carryOut(await this.readPlan());
     } catch (error) {
       if (error instanceof RunRefused) {
         this.state.refusals = error.problems;
@@ -176,7 +183,7 @@ export class Course {
 
   async carryOut(plan: Plan): Promise<void> {
     adoptPlan(this.state, plan);
-    if (this.#carried !== null) takeOver(this.state, this.#carried, this.ports.originalRunId);
+    await this.takeOver(plan);
     this.show();
     do {
       this.#takesUpLegs = false;
@@ -251,9 +258,23 @@ export class Course {
     return [...new Set(undone.flatMap(({ endedIn }) => endedIn ?? []))];
   }
 
+  /** What an earlier history handed on counts only for the plan that was read anew, and as the service shows it. */
+  async takeOver(plan: Plan): Promise<void> {
+    if (this.#carried === null || !isSamePlan(this.#carried.plan, plan)) return;
+    takeOver(this.state, this.#carried, this.ports.originalRunId);
+    const tradeIds = this.state.legs.flatMap(({ traded }) => traded?.tradeId ?? []);
+    const withdrawalIds = this.state.payments.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
+    while (tradeIds.length + withdrawalIds.length > 0) {
+      const answer = await this.ports.confirmOutcomes({ plan: headOf(plan), tradeIds, withdrawalIds });
+      if (answer.kind === 'shown') return forgetAllBut(this.state, answer);
+      this.leaveLongHistory();
+      await this.pause(this.state, answer.wait);
+    }
+  }
+
   /** The plan that counts: the first completed result of this run's `plan`. */
   async readPlan(): Promise<Plan> {
-    const planInput: PlanInput = { ...this.input, forRun: this.ports.originalRunId };
+    const planInput = { ...this.input, forRun: this.ports.originalRunId };
     for (let failures = 0, polls = 0; ;) {
       this.leaveLongHistory();
       const answer = await this.ports.readPlan(planInput).catch(failed);
@@ -807,6 +828,11 @@ const PLANNING = {
     fix: 'Nothing to do. If it stays, see that a worker of this mode serves the task queue of the run.',
   },
 } as const;
+
+/** Both come out of the same result, field by field in the same order. */
+function isSamePlan(one: Plan | null, other: Plan): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
 
 /** What a person has said yes to is what is carried out (M4). */
 function asShown(input: RunInput, plan: Plan): Plan {

@@ -12,7 +12,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import { factsOf, instructionOf, keptOf, unionOf, type Shaped } from '../domain/instruction-shape.ts';
+import { factsOf, instructionOf, keptOf, unionOf } from '../domain/instruction-shape.ts';
 import {
   NOTHING_KEPT,
   type Fact,
@@ -20,6 +20,7 @@ import {
   type Kept,
   type Recorded,
 } from '../domain/instructions.ts';
+import type { Shaped } from '../domain/shape.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { keeping } from './activities.ts';
 import {
@@ -31,7 +32,7 @@ import {
 } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
-import { wasContinued } from './was-continued.ts';
+import { requireHandedOn } from './handed-on.ts';
 
 /** Longer than any window and any retention of the service: for runs whose end nobody tells. */
 const KEPT_MS = 90 * 86_400_000;
@@ -78,19 +79,11 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
   if (!isOver) await continueAsNew<typeof instructions>(input, kept);
 }
 
-/** State that Temporal itself handed on; a stranger who starts this workflow cannot bring any. */
+/** What the run before handed on; state that is none of ours is no state. */
 function handedOn(carried: unknown): Kept {
-  if (carried === null) return NOTHING_KEPT;
+  requireHandedOn(carried);
   const shape = keptOf(carried);
-  if (wasContinued() && shape.ok) return shape.value;
-  throw withoutStack(
-    ApplicationFailure.create({
-      type: 'CARRIED_STATE_REFUSED',
-      message:
-        'This workflow was started with state of its own, which only Temporal hands on. Nothing is kept.',
-      nonRetryable: true,
-    }),
-  );
+  return shape.ok ? shape.value : NOTHING_KEPT;
 }
 
 function requireShape(what: string, shape: Shaped<unknown>): void {

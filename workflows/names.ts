@@ -43,7 +43,7 @@ export type RunInput = {
   readonly run: RunName;
   readonly mode: Mode;
   readonly policyText: string;
-  /** SHA-256 of the text, hex. */
+  /** SHA-256 of what the text says, hex; every worker computes it again and compares. */
   readonly policyHash: string;
   /** Name that messages call the policy by. */
   readonly policyFile: string;
@@ -51,10 +51,15 @@ export type RunInput = {
   readonly files: Readonly<Record<string, string>>;
   /** What a person has said yes to (`movesOf`): a plan that moves anything else is not carried out. Absent: nobody was asked. */
   readonly shown?: readonly string[];
+  /** Who started the run. */
+  readonly startedBy: string;
 };
 
-/** What `plan` is started with. `forRun` is the `originalExecutionRunId` of the run that asks; it identifies no money. */
-export type PlanInput = RunInput & { readonly forRun: string };
+/**
+ * What `plan` is started with. `forRun` is the `originalExecutionRunId` of the run that asks, `askedBy` its Temporal run:
+ * a refusal counts for that one alone. Neither identifies money.
+ */
+export type PlanInput = RunInput & { readonly forRun: string; readonly askedBy: string };
 
 /** What `observe` is called with: the plan workflow's input and its own `originalExecutionRunId`, which finds the first result after a reset. */
 export type ObserveInput = PlanInput & { readonly originalPlanRunId: string };

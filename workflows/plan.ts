@@ -62,7 +62,6 @@ function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observe
   const result = compilePlan({
     run: input.run,
     policy: observed.policy,
-    policyText: input.policyText,
     policyHash: observed.policyHash,
     date: observed.date,
     fences: observed.fences,

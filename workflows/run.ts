@@ -42,16 +42,19 @@ import {
   type RunInput,
 } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
+import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
 
 /** @param carried what an earlier history of this run hands on; a run is started without it */
 export async function run(input: RunInput, carried: Carried | null = null): Promise<Report> {
   requireOwnId(() => workflowIdOf(input.mode, input.run));
+  requireHandedOn(carried);
   const state = newRunState(input.run, workflowIdOf(input.mode, input.run), {
     name: input.run.policy,
     hash: input.policyHash,
   });
+  state.startedBy = input.startedBy;
   const course = new Course(input, state, temporalPorts(state, carried), carried);
   setHandler(reportQuery, () => makeReport(state));
   setHandler(progressQuery, () => progressOf(state));
@@ -91,6 +94,7 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
     readPlan: (input) => orStepFailed(reads.readPlan(input)),
+    confirmOutcomes: polls.confirmOutcomes,
     // Summaries are what a person reads beside the activity's name in the Temporal UI.
     requestQuote: (call) =>
       orStepFailed(writes.requestQuote.executeWithOptions({ summary: call.leg.id }, [call])),

@@ -22,13 +22,16 @@ import { isCancelled } from '../../domain/instructions.ts';
 import { fencesOf } from '../../language/business-date.ts';
 import type {
   Activities,
+  ConfirmCall,
+  Confirmed,
+  PlanAnswer,
   PlanHead,
   Settlement,
   SettlementCall,
   WithdrawalsAnswer,
   WithdrawalsCall,
 } from '../../workflows/calls.ts';
-import type { PlanInput, PlanState, RunInput } from '../../workflows/names.ts';
+import type { PlanInput, RunInput } from '../../workflows/names.ts';
 import type { PolicySettings } from './schedule.ts';
 import type { Activity, Pin, Temporal } from './temporal.ts';
 import type { World } from './world.ts';
@@ -50,6 +53,7 @@ export function oursOf(name: 'p' | 'q', policy: PolicySettings): Ours {
     policyHash: 'its hash',
     policyFile: `${name}.yaml`,
     files: {},
+    startedBy: 'ana',
   };
   return { input, policy, prefix: name === 'p' ? '' : `${name}/` };
 }
@@ -139,7 +143,6 @@ export class Chores {
       const result = compilePlan({
         run: ours.input.run,
         policy: policyOf(ours),
-        policyText: ours.input.policyText,
         policyHash: ours.input.policyHash,
         date: '2026-11-21',
         fences: WINDOWS,
@@ -186,10 +189,29 @@ export class Chores {
     if (activity.isOver || !temporal.isOpen(activity)) return;
     activity.attempts += 1;
     const result =
-      activity.name === 'awaitSettlement' ? this.#settlement(activity) : this.#lastWords(activity);
+      activity.name === 'awaitSettlement'
+        ? this.#settlement(activity)
+        : activity.name === 'confirmOutcomes'
+          ? this.#shown(activity)
+          : this.#lastWords(activity);
     if (result === 'not yet') this.#parked.push(activity);
     else if (result === 'unanswered') temporal.whenUp(1_000, () => this.#poll(activity));
     else return temporal.complete(activity, result);
+  }
+
+  /** Which of the records that were handed on the service shows, one by one. */
+  #shown(activity: Activity): Polled<Confirmed> {
+    const { service } = this.#world;
+    const call = activity.args as ConfirmCall;
+    const foreign = this.#foreignReader(call);
+    if (foreign !== null) return { kind: 'wait', wait: foreign };
+    const ids = new Set(service.ledger.map(({ record }) => record.id));
+    const isShown = (id: string): boolean => ids.has(id);
+    return {
+      kind: 'shown',
+      tradeIds: call.tradeIds.filter(isShown),
+      withdrawalIds: call.withdrawalIds.filter(isShown),
+    };
   }
 
   #settlement(activity: Activity): Polled<Settlement> {
@@ -262,7 +284,7 @@ export class Chores {
 }
 
 /** Where a pin stands for somebody who asks; null: ask again a little later. */
-function stateOf(pin: Pin | null, isLate: boolean): PlanState | null {
+function stateOf(pin: Pin | null, isLate: boolean): PlanAnswer | null {
   if (pin?.plan) return { kind: 'plan', plan: pin.plan };
   if (pin?.refused) return { kind: 'refused', problems: pin.refused };
   return pin === null || isLate ? { kind: 'waiting', waiting: null } : null;

@@ -43,7 +43,8 @@ export type ActivityName =
   | 'awaitSettlement'
   | 'awaitWithdrawals'
   | 'recordInstruction'
-  | 'tellRun';
+  | 'tellRun'
+  | 'confirmOutcomes';
 
 /** How a run stands in Temporal. */
 export type Standing = 'open' | 'ended' | 'refused' | 'broken' | 'terminated' | 'continued';
@@ -207,6 +208,7 @@ export class Execution {
       recordInstruction: activity('recordInstruction'),
       tellRun: () => this.#ask<{ runId: string }>('tellRun', {}).result,
       historyLength: () => 0,
+      confirmOutcomes: activity('confirmOutcomes'),
       awaitWithdrawals: (call) => {
         const { result, giveUp } = this.#ask<WithdrawalsAnswer>('awaitWithdrawals', call);
         return { answer: result, giveUp };

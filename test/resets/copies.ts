@@ -1,5 +1,4 @@
 /** One run of a sample on a stage: started, looked at, rewound. What it shall come to is in `states.ts`. */
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
@@ -8,6 +7,7 @@ import { runName, workflowIdOf, type RunName } from '../../domain/references.ts'
 import type { Report } from '../../domain/report.ts';
 import { todayIn } from '../../language/business-date.ts';
 import { loadPolicy } from '../../language/load-policy.ts';
+import { policyHash } from '../../language/policy-hash.ts';
 import { planIdOf, reportQuery, RUN_TYPE, type RunInput } from '../../workflows/names.ts';
 import type { Stage } from '../support/stage.ts';
 import type { Sample, Texts } from './samples.ts';
@@ -46,9 +46,10 @@ export function draftCopy(options: {
     run,
     mode: 'SANDBOX',
     policyText: texts.policy,
-    policyHash: createHash('sha256').update(texts.policy).digest('hex'),
+    policyHash: policyHash(texts.policy) ?? '',
     policyFile: `${sample.name}.yaml`,
     files: texts.files,
+    startedBy: 'ana',
   };
   const workflowId = workflowIdOf('SANDBOX', run);
   return { sample, number, name: runName(run), run, input, workflowId };

@@ -593,7 +593,7 @@ class ServiceSweep {
       const { runId } = await client.workflow.getHandle(workflowId).describe();
       pinRunId = await this.#rewindAny({ client, workflowId, runId, row, dice, from: dice.share() });
     } else {
-      const planInput: PlanInput = { ...input, forRun: baseRunId };
+      const planInput: PlanInput = { ...input, forRun: baseRunId, askedBy: baseRunId };
       row.starts += 1;
       const handle = await client.workflow.start(PLAN_TYPE, {
         workflowId,

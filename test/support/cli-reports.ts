@@ -23,6 +23,7 @@ export function makeReportOf(options: {
   return {
     run: 'mxn-supplier.2026-11-21',
     workflowId: 'sandbox/mxn-supplier.2026-11-21',
+    startedBy: 'ana',
     policy: {
       name: 'mxn-supplier',
       hash: 'a1fc2689cc04ea576674c1d4cb7d48285df55f125fe65aab807e5ac24dc6341e',

@@ -4,7 +4,6 @@
  * by side on one server, and many runs side by side on one stage.
  */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +14,7 @@ import type { Report } from '../../domain/report.ts';
 import { runPrefix, workflowIdOf, type RunName } from '../../domain/references.ts';
 import { todayIn } from '../../language/business-date.ts';
 import { loadPolicy } from '../../language/load-policy.ts';
+import { policyHash } from '../../language/policy-hash.ts';
 import { generateKey } from '../../sandbox/keys.ts';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/server.ts';
 import { loadSettings } from '../../worker/config.ts';
@@ -200,9 +200,10 @@ function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run
     run,
     mode: 'SANDBOX',
     policyText,
-    policyHash: createHash('sha256').update(policyText).digest('hex'),
+    policyHash: policyHash(policyText) ?? '',
     policyFile: 'policy.yaml',
     files: {},
+    startedBy: 'ana',
   };
   const { client } = stage.temporal;
   const workflowId = workflowIdOf('SANDBOX', run);

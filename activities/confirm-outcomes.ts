@@ -1,0 +1,77 @@
+/**
+ * `confirmOutcomes`: whether the service shows the records that a run was handed on by an earlier history of it. One list
+ * scan for all trades and one for all withdrawals; what the lists do not show is asked for by its id. Sends nothing.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import { LOOK_BACK_MS } from '../domain/looks.ts';
+import { isOfRun } from '../domain/plan.ts';
+import type { Trade, Withdrawal } from '../domain/records.ts';
+import type { Reply } from '../domain/reply.ts';
+import { scanList, type Scanned } from '../service/list-scan.ts';
+import type { Fetched } from '../service/schemas.ts';
+import type { Activities, ConfirmCall, Confirmed } from '../workflows/calls.ts';
+import type { Deps } from './deps.ts';
+import { foreignReader, poll, told, type Polled } from './polling.ts';
+
+export const confirmOutcomes =
+  (deps: Deps): Activities['confirmOutcomes'] =>
+  (call) =>
+    poll<Confirmed>(
+      deps,
+      () => confirmOnce(deps, call),
+      (wait) => ({ kind: 'wait', wait }),
+    );
+
+async function confirmOnce(deps: Deps, call: ConfirmCall): Promise<Polled<Confirmed>> {
+  const foreign = foreignReader(deps, call.plan);
+  if (foreign !== null) return { kind: 'answer', answer: { kind: 'wait', wait: foreign } };
+  const { run } = call.plan;
+  const trades = await shownOf<Trade>(deps, call, {
+    ids: call.tradeIds,
+    list: deps.reader.listTrades,
+    byId: deps.reader.trade,
+    isOurs: ({ clientReferenceId }) => clientReferenceId === null || isOfRun(run, clientReferenceId),
+  });
+  const withdrawals = await shownOf<Withdrawal>(deps, call, {
+    ids: call.withdrawalIds,
+    list: deps.reader.listWithdrawals,
+    byId: deps.reader.withdrawal,
+    isOurs: ({ tag }) => tag === null || isOfRun(run, tag),
+  });
+  const unread = trades.unread ?? withdrawals.unread;
+  if (unread !== null)
+    return { kind: 'unanswered', what: 'What was handed on could not be read again', reply: unread };
+  return { kind: 'answer', answer: { kind: 'shown', tradeIds: trades.ids, withdrawalIds: withdrawals.ids } };
+}
+
+type Kind<T extends Trade | Withdrawal> = {
+  readonly ids: readonly string[];
+  readonly list: Parameters<typeof scanList<T>>[0];
+  readonly byId: (id: string) => Promise<Reply<Fetched<T>>>;
+  readonly isOurs: (record: T) => boolean;
+};
+
+/** Which of the records the service shows as ours; `unread` is what kept one of them from being read at all. */
+async function shownOf<T extends Trade | Withdrawal>(
+  deps: Deps,
+  call: ConfirmCall,
+  { ids, list, byId, isOurs }: Kind<T>,
+): Promise<{ readonly ids: readonly string[]; readonly unread: Reply<unknown> | null }> {
+  if (ids.length === 0) return { ids: [], unread: null };
+  const scanned: Scanned<T> = await scanList(list, {
+    sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
+    wanted: (record) => ids.includes(record.id),
+    onReply: (reply) => told(deps, reply),
+    signal: ActivityContext.current().cancellationSignal,
+  });
+  const shown = scanned.records.filter(isOurs).map(({ id }) => id);
+  let unread: Reply<unknown> | null = null;
+  for (const id of ids.filter((each) => !scanned.records.some((record) => record.id === each))) {
+    // oxlint-disable-next-line no-await-in-loop -- few, if any
+    const reply = told(deps, await byId(id));
+    if (reply.kind === 'DONE' && reply.value.kind === 'WHOLE' && isOurs(reply.value.record)) shown.push(id);
+    // Not found by its id proves nothing, but a whole list that does not show it is enough to ask about it again.
+    else if (scanned.stopped !== null) unread = scanned.stopped;
+  }
+  return { ids: shown, unread };
+}

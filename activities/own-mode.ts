@@ -1,0 +1,16 @@
+/** A worker carries out only what is of its own mode: another one's run waits for a worker of that mode. */
+import type { Mode } from '../domain/records.ts';
+import { configurationWait, type Wait } from '../domain/stepper.ts';
+import type { Deps } from './deps.ts';
+
+/** Null when the run is of this worker's mode. */
+export function foreignMode({ service }: Deps, mode: Mode): Wait | null {
+  if (service.mode === mode) return null;
+  const problem = {
+    code: 'MODE_DIFFERS',
+    item: null,
+    message: `The run is ${mode}, but a ${service.mode} worker took it from its task queue.`,
+    fix: `Give workers of each mode a task queue of their own (CAMBIST_TASK_QUEUE), and start a ${mode} worker on this one; the run goes on by itself.`,
+  };
+  return configurationWait(problem, 3);
+}
