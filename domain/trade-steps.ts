@@ -143,8 +143,11 @@ const MONEY_POLL_MS = 15_000;
 /** How often a shortage that no read can show is tried again. */
 const BLIND_RETRY_MS = 900_000;
 
-/** How long a leg in doubt waits at most for its next lookup: a call that comes later may be of a restored history. */
-const DOUBT_POLL_MS = 20_000;
+/**
+ * How long a leg in doubt waits at most for its next lookup. A call that comes more than 30 s after the one before may be
+ * of a restored history, and begins the doubt anew: the rest of the 30 s is for a slow machine or a short outage.
+ */
+const DOUBT_POLL_MS = 10_000;
 
 /** A leg in one call, with what people have said about it. */
 type Item = {
@@ -161,7 +164,7 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
     return asTraded(context, leg, instructionsAbout(kept, leg.id), before, before.traded);
   }
   const subject = subjectOf(context, leg, 'quote');
-  const opened = yield* beforeWrite(subject, before);
+  const opened = yield* beforeWrite(subject, withQuotesOf(context, before));
   if (!isOf('ready', opened)) return opened;
   const item: Item = { context, leg, subject, ready: opened };
   let { state } = opened;
@@ -231,6 +234,11 @@ export function* executeTradeSteps(context: Context, leg: Leg, before: LegState)
 
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
   return yield* afterTrade(item, state, quote, reply);
+}
+
+/** Quotes that another Temporal run has asked for in vain do not count against this one. */
+function withQuotesOf({ attempt }: Context, state: LegState): LegState {
+  return state.knownIn === attempt.runId ? state : { ...state, quotes: 0 };
 }
 
 /** What a leg gives to the steps before every write. */

@@ -310,7 +310,7 @@ test('a quote that was known dead more than half a minute ago is doubt: a restor
   assert.equal(codeOf(old), 'IN_DOUBT');
   assert.equal(old.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
   // It asks again so soon that a call which comes late tells of a restore.
-  assert.ok(old.kind === 'wait' && old.wait.afterMs <= 20 * SECOND_MS);
+  assert.ok(old.kind === 'wait' && old.wait.afterMs <= 10 * SECOND_MS);
   assert.equal(
     play(executeTradeSteps(ctx, LEG, { ...leg, knownAtMs: NOW - 29 * SECOND_MS })).result.kind,
     'requote',
@@ -703,4 +703,27 @@ test('a new start sends nothing that another run of the policy has done meanwhil
   assert.ok(!kindsOf(later.effects).includes('read rival'));
   // The run that made the plan is the first of its date, or was started on purpose.
   assert.ok(!kindsOf(pay({}).effects).includes('read rival'));
+});
+
+test('a refusal that another Temporal run was given, and its quotes, end nothing after a reset; its doubt stays', () => {
+  const verdict: Problem = { code: 'TRADE_INSUFFICIENT_BALANCE', item: LEG.id, message: 'x', fix: 'y' };
+  const doubt = { lastSendMs: NOW - DAY_MS, absentAtMs: NOW - DAY_MS, under: KEY, why: 'x' };
+  const before: LegState = { ...NEW_LEG, knownIn: 'run-1', sent: true, quotes: 3, verdict, doubt };
+  const first = play(requestQuoteSteps(again(), LEG, before)).result;
+  assert.equal(codeOf(first), 'IN_DOUBT');
+  assert.equal(first.state.verdict, null);
+  // When time has settled the doubt, it asks for a quote.
+  let { state } = first;
+  let nowMs = NOW;
+  let step = first;
+  for (let calls = 0; step.kind === 'wait' && calls < 50; calls += 1) {
+    nowMs += step.wait.afterMs;
+    const at = nowMs;
+    step = play(requestQuoteSteps(again({ nowMs: () => at }), LEG, state)).result;
+    ({ state } = step);
+  }
+  assert.equal(step.kind, 'requote');
+  assert.equal(play(requestQuoteSteps(again({ nowMs: () => nowMs }), LEG, state)).result.kind, 'quoted');
+  const short: PaymentState = { ...WALKED, knownIn: 'run-1', walkedIn: 'run-1', shortOf: verdict };
+  assert.equal(pay({ 'send withdrawal': [NO_ANSWER] }, short, again()).result.state.shortOf, null);
 });

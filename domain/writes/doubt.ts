@@ -104,15 +104,14 @@ export function isRecent(
   return context.nowMs() - sentNothingUntilMs < FRESH_MS;
 }
 
-/** The state as this call begins with it: what another Temporal run has heard of people counts no more. */
+/**
+ * The state as this call begins with it. What another Temporal run has heard of people, and refusals that it was given,
+ * count no more: a reset tries again. Its doubt stays.
+ */
 export function asKnownNow<State extends SendState>(context: Context, state: State): State {
   const { runId } = context.attempt;
-  return {
-    ...state,
-    knownIn: runId,
-    knownAtMs: context.nowMs(),
-    heard: state.knownIn === runId ? state.heard : null,
-  };
+  const anew = state.knownIn === runId ? {} : { heard: null, verdict: null, shortOf: null };
+  return { ...state, ...anew, knownIn: runId, knownAtMs: context.nowMs() };
 }
 
 /** State in which a forgotten send is assumed: whoever made it had begun before now. */
