@@ -912,3 +912,35 @@ test('a trade that came out worse than planned is never green when the run is ca
   state.ended = true;
   assert.equal(makeReport(state).status, 'FAILED');
 });
+
+test('a wake-up that comes while a call is under way ends the wait that follows it, as one that comes later does', async () => {
+  const commandsOf = async (isEarly: boolean): Promise<readonly string[]> => {
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    const commands: string[] = [];
+    const base = ports({});
+    const world = ports({
+      requestQuote: async (call) => {
+        commands.push('requestQuote');
+        if (commands.length > 2) return base.requestQuote(call);
+        if (isEarly) course.wake();
+        return {
+          step: { kind: 'wait', state: NEW_LEG, wait: { afterMs: 15_000, hold: 'money', problem: SHORT } },
+          evidence: [],
+          runId: 'run-1',
+        };
+      },
+      waitUntil: async (holds, timeoutMs) => {
+        if (timeoutMs === undefined) return patient(holds);
+        if (!isEarly && commands.length < 2) course.wake();
+        commands.push(holds() ? 'woken' : 'timer');
+        return holds();
+      },
+    });
+    const course: Course = new Course(INPUT, state, world);
+    await course.complete();
+    return commands;
+  };
+  const later = await commandsOf(false);
+  assert.deepEqual(later.slice(0, 3), ['requestQuote', 'woken', 'requestQuote']);
+  assert.deepEqual(await commandsOf(true), later);
+});

@@ -132,6 +132,8 @@ export class Course {
   #takesUpLegs = false;
   /** Counts whatever ends waits early: a person's signal, a cancel, an outcome. */
   #wakes = 0;
+  /** Counts people's signals and cancels among them. */
+  #asked = 0;
 
   readonly #carried: Carried | null;
 
@@ -148,8 +150,18 @@ export class Course {
     return carry(this.state, this.ports.runId);
   }
 
-  /** Ends every wait: something has changed. */
+  /**
+   * Somebody wants everything looked at now: every wait ends, and so does at once the next one of a call that is under way.
+   * In a replay the signal may stand before the answer of that call, which it followed when it happened, or the other way
+   * round: the same must come of both.
+   */
   wake(): void {
+    this.#asked += 1;
+    this.stir();
+  }
+
+  /** Ends every wait: something has changed. */
+  stir(): void {
     this.#wakes += 1;
   }
 
@@ -232,7 +244,7 @@ export class Course {
     }
     if (undone.length === 0) return false;
     this.#takesUpLegs = true;
-    this.wake();
+    this.stir();
     return true;
   }
 
@@ -242,7 +254,7 @@ export class Course {
       (record) => isUndonePayment(record) && record.endedIn !== runId && !this.#dependsOnUndone(record),
     );
     for (const record of undone) Object.assign(record, AGAIN_PAYMENT);
-    if (undone.length > 0) this.wake();
+    if (undone.length > 0) this.stir();
     return undone.length > 0;
   }
 
@@ -277,10 +289,11 @@ export class Course {
     const planInput = { ...this.input, forRun: this.ports.originalRunId };
     for (let failures = 0, polls = 0; ;) {
       this.leaveLongHistory();
+      const asked = this.#asked;
       const answer = await this.ports.readPlan(planInput).catch(failed);
       if (answer instanceof StepFailed) {
         failures += 1;
-        await this.pause(this.state, activityFailed(answer.message, failures));
+        await this.pause(this.state, activityFailed(answer.message, failures), asked);
         continue;
       }
       failures = 0;
@@ -303,6 +316,7 @@ export class Course {
               ...(answer.waiting ?? PLANNING),
               afterMs: growing(PLAN_POLL_MS.first, polls - 1, PLAN_POLL_MS.most),
             }),
+            asked,
           );
       }
     }
@@ -320,6 +334,7 @@ export class Course {
         state: record.state,
         othersAccepted: this.othersAccepted(),
       };
+      const asked = this.#asked;
       const isQuote = record.state.quote === null;
       const answer = await (isQuote ? this.ports.requestQuote(call) : this.ports.executeTrade(call)).catch(
         failed,
@@ -328,7 +343,7 @@ export class Course {
         failures += 1;
         // A quote moves no money.
         if (!isQuote) record.state = asForgotten(record.state);
-        await this.pause(record, itemFailed(record.leg.id, answer, failures));
+        await this.pause(record, itemFailed(record.leg.id, answer, failures), asked);
         continue;
       }
       failures = 0;
@@ -346,7 +361,7 @@ export class Course {
           record.traded = step.traded;
           record.problem = step.worse;
           record.isUnaccepted = step.worse !== null && step.isHeld;
-          if (step.worse !== null && step.isHeld) await this.holdForAcceptance(record, step.worse);
+          if (step.worse !== null && step.isHeld) await this.holdForAcceptance(record, step.worse, asked);
           break;
         case 'not traded':
           record.outcome = 'NOT_TRADED';
@@ -355,13 +370,13 @@ export class Course {
           break;
         case 'wait':
           record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
-          await this.pause(record, this.paced(record, step.wait));
+          await this.pause(record, this.paced(record, step.wait), asked);
       }
     }
   }
 
   /** What depends on a trade that came out worse than planned waits for a person, and so do the legs after it. */
-  async holdForAcceptance(record: LegRecord, worse: Problem): Promise<void> {
+  async holdForAcceptance(record: LegRecord, worse: Problem, asked: number): Promise<void> {
     const held = this.state.payments.filter(
       (payment) => payment.payment.dependsOn === record.leg.id && isOpen(payment),
     );
@@ -373,7 +388,7 @@ export class Course {
         problem: { ...worse, item: payment.payment.id },
       });
     }
-    await this.pause(record, { afterMs: SLOW_LOOKUP_MS, hold: 'person', problem: worse });
+    await this.pause(record, { afterMs: SLOW_LOOKUP_MS, hold: 'person', problem: worse }, asked);
     for (const payment of held) Object.assign(payment, { outcome: 'PENDING', waiting: null });
   }
 
@@ -391,6 +406,7 @@ export class Course {
 
   async pollSettlement(plan: Plan, record: LegRecord, trade: Traded, watch: SettlementWatch): Promise<void> {
     const { late } = watch;
+    const asked = this.#asked;
     this.leaveLongHistory();
     const { settled, giveUp } = this.ports.awaitSettlement({
       plan: headOf(plan),
@@ -422,7 +438,7 @@ export class Course {
     const result = await settled;
     if (result.kind === 'wait') {
       watch.stops += 1;
-      return this.pause(record, backedOff(result.wait, watch.stops));
+      return this.pause(record, backedOff(result.wait, watch.stops), asked);
     }
     watch.stops = 0;
     if (result.kind === 'cancelled') return this.#knowCancelled();
@@ -482,6 +498,7 @@ export class Course {
     // see an older time than a later replay, which must ask for the same.
     const leftMs = new Map<PaymentRecord, number>();
     const failures = new Map<PaymentRecord, number>();
+    let asked = this.#asked;
     const leftOf = (record: PaymentRecord): number => leftMs.get(record) ?? 0;
     for (;;) {
       const unsent = this.state.payments.filter((record) => isOpen(record) && record.accepted === null);
@@ -500,7 +517,8 @@ export class Course {
         const nextMs = Math.min(...unsent.map(leftOf));
         this.#isSending = false;
         // Whoever wakes the run wants every payment looked at now.
-        if (await this.sleep(nextMs)) leftMs.clear();
+        if (await this.sleep(nextMs, asked)) leftMs.clear();
+        asked = this.#asked;
         if (this.#takesUpLegs) return;
         for (const [record, ms] of leftMs) leftMs.set(record, ms - nextMs);
         this.#isSending = true;
@@ -578,12 +596,12 @@ export class Course {
         record.status = step.accepted.status;
         // Money has come: more may follow soon.
         this.#paces.clear();
-        this.wake();
+        this.stir();
         break;
       case 'not paid':
         record.outcome = 'NOT_PAID';
         record.problem = step.problem;
-        this.wake();
+        this.stir();
         break;
       case 'wait': {
         const { afterMs, hold, problem } = this.paced(record, step.wait);
@@ -611,6 +629,7 @@ export class Course {
       const followed = payments.filter(isFollowed);
       // Another one was accepted meanwhile: it is followed as well.
       const isOutdated = () => !this.#isSending && payments.filter(isFollowed).length > followed.length;
+      const asked = this.#asked;
       const { answer, giveUp } = this.ports.awaitWithdrawals({
         plan: headOf(plan),
         undoneIn: this.#undoneIn(),
@@ -655,7 +674,7 @@ export class Course {
         this.tellFollow(record);
       }
       stops = wait === null ? 0 : stops + 1;
-      if (wait !== null) await this.pause(this.state, backedOff(wait, stops));
+      if (wait !== null) await this.pause(this.state, backedOff(wait, stops), asked);
       this.show();
     }
   }
@@ -740,9 +759,10 @@ export class Course {
     const { mode, run } = this.input;
     const instruction = { kind: 'cancel', by: 'Temporal', why: 'Cancel was pressed' } as const;
     for (let failures = 1; ; failures += 1) {
+      const asked = this.#asked;
       const kept = await this.ports.recordInstruction({ mode, run, instruction }).catch(failed);
       if (!(kept instanceof StepFailed)) return;
-      await this.pause(this.state, activityFailed(kept.message, failures));
+      await this.pause(this.state, activityFailed(kept.message, failures), asked);
     }
   }
 
@@ -779,10 +799,13 @@ export class Course {
     }
   }
 
-  /** A durable wait, shown with its reason; a wake-up ends it early. */
-  async pause(item: { waiting: Waiting | null }, wait: Wait): Promise<void> {
+  /**
+   * A durable wait, shown with its reason; a wake-up ends it early.
+   * @param asked people's wake-ups as they stood before the call that led to this wait
+   */
+  async pause(item: { waiting: Waiting | null }, wait: Wait, asked: number): Promise<void> {
     this.showWaiting(item, wait);
-    await this.sleep(wait.afterMs);
+    await this.sleep(wait.afterMs, asked);
     item.waiting = null;
     this.show();
   }
@@ -793,9 +816,10 @@ export class Course {
   }
 
   /** A durable wait that a wake-up ends early; true when one did. */
-  async sleep(ms: number): Promise<boolean> {
+  async sleep(ms: number, asked: number): Promise<boolean> {
     const before = this.#wakes;
-    return this.ports.waitUntil(() => this.#wakes !== before, Math.max(ms, 1));
+    const isOver = () => this.#wakes !== before || this.#asked !== asked;
+    return this.ports.waitUntil(isOver, Math.max(ms, 1));
   }
 
   /** Between two calls that write, and only there, a long history can be left. */
