@@ -177,10 +177,10 @@ describe('what people decide', { concurrency: 4 }, () => {
     );
     stage.sandbox.setStatus({ id: twin, status: 'RETURNED', money: 'returned' });
     stage.sandbox.clearFaults(fault);
-    const paid = await run(policy, ...AGAIN, '--json');
+    const paid = await run(policy, ...AGAIN, '--wait', '--json');
     assertExit(paid, 0);
-    assert.equal(reportOf(paid).payments[0]?.reference, `${policy.reference}~2`);
-    assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.reference}~2`]);
+    assert.equal(reportOf(paid).payments[0]?.reference, `${policy.reference}~9`);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.reference}~9`]);
   });
 
   test('a withdrawal that failed is paid again once, by one recorded word; a reset changes nothing', async () => {
@@ -219,10 +219,10 @@ describe('what people decide', { concurrency: 4 }, () => {
     assertExit(paid, 0);
     const again = reportOf(paid);
     assert.equal(again.status, 'COMPLETED');
-    assert.equal(again.payments[0]?.reference, `${policy.reference}~2`);
+    assert.equal(again.payments[0]?.reference, `${policy.reference}~9`);
     const moved = {
       trades: [`${policy.runText}.usd-mxn-1`],
-      withdrawals: [policy.reference, `${policy.reference}~2`],
+      withdrawals: [policy.reference, `${policy.reference}~9`],
     };
     assert.deepEqual(movedFor(stage, policy), moved);
     assertProblem(await run(policy, ...AGAIN), 4, 'PAYMENT_STANDS', /stands at the service \("COMPLETED"\)/);
@@ -252,7 +252,7 @@ describe('what people decide', { concurrency: 4 }, () => {
     assertExit(await run(policy), 5);
     assertExit(await run(policy, ...AGAIN), 5);
     assertExit(await run(policy, ...AGAIN), 5);
-    const three = [policy.reference, `${policy.reference}~2`, `${policy.reference}~3`];
+    const three = [policy.reference, `${policy.reference}~9`, `${policy.reference}~17`];
     assert.deepEqual(movedFor(stage, policy).withdrawals, three);
     // As if the command had been killed between the word and the start.
     await recordInstruction(
@@ -262,17 +262,17 @@ describe('what people decide', { concurrency: 4 }, () => {
         mode: 'SANDBOX',
         run: policy.run,
       },
-      asSaid({ kind: 'pay again', item: 'supplier', follows: 3, recordId: null, by: 'bo' }),
+      asSaid({ kind: 'pay again', item: 'supplier', follows: 17, recordId: null, by: 'bo' }),
     );
     assertProblem(
       await run(policy, ...AGAIN),
       4,
       'PAY_AGAIN_OPEN',
-      /bo has opened generation ~4 of it already/,
+      /bo has opened generation ~25 of it already/,
     );
     setOutcome(policy.account, 'completed');
     assertExit(await run(policy, '--go-on'), 0);
-    assert.deepEqual(movedFor(stage, policy).withdrawals, [...three, `${policy.reference}~4`]);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [...three, `${policy.reference}~25`]);
   });
 
   test('an item that was executed by hand is adopted by its record, and only by its own', async () => {
@@ -427,7 +427,7 @@ describe('what people decide', { concurrency: 4 }, () => {
 
     const paid = await run(policy, ...AGAIN, '--json');
     assertExit(paid, 0);
-    assert.deepEqual(movedFor(stage, policy).withdrawals, [policy.reference, `${policy.reference}~2`]);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [policy.reference, `${policy.reference}~9`]);
   });
 });
 
