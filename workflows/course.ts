@@ -277,10 +277,11 @@ export class Course {
     const tradeIds = this.state.legs.flatMap(({ traded }) => traded?.tradeId ?? []);
     const withdrawalIds = this.state.payments.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
     while (tradeIds.length + withdrawalIds.length > 0) {
+      const asked = this.#asked;
       const answer = await this.ports.confirmOutcomes({ plan: headOf(plan), tradeIds, withdrawalIds });
       if (answer.kind === 'shown') return forgetAllBut(this.state, answer);
       this.leaveLongHistory();
-      await this.pause(this.state, answer.wait);
+      await this.pause(this.state, answer.wait, asked);
     }
   }
 
