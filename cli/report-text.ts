@@ -16,7 +16,10 @@ export function reportText(options: {
   const { width, paint, uiUrl } = options;
   const report = plain(options.report);
   const sections = [
-    `${paint.strong(report.run)}: ${paintStatus(report.status, paint)}`,
+    [
+      `${paint.strong(report.run)}: ${paintStatus(report.status, paint)}`,
+      ...(report.startedBy === null ? [] : [wrap(`Started by ${report.startedBy}.`, width)]),
+    ].join('\n'),
     wrap(summarise(report).join('\n'), width),
     legsTable(report, width),
     paymentsTable(report, width),

@@ -42,6 +42,8 @@ type Standing = {
   readonly run: string;
   readonly workflowId: string;
   readonly status: string;
+  /** Null: nobody has told. */
+  readonly startedBy: string | null;
   readonly sentence: string;
   /** When it looks again by itself; null: it does not wait, or nobody can tell. */
   readonly wakesAt: string | null;
@@ -57,6 +59,7 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       const { standing, ending } = await standingOf(output, place, await requireRun(place, named.run));
       output.document(standing);
       output.say(standing.sentence);
+      if (standing.startedBy !== null) output.say(`Started by ${standing.startedBy}.`);
       return ending;
     }
     const runs = await listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null });
@@ -85,6 +88,7 @@ async function standingOf(
       standing: {
         ...known,
         status: report.status,
+        startedBy: report.startedBy,
         sentence: statusSentence(report, progress, nowMs),
         wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
         unblockedBy: wait === null ? null : unblocking(report, wait),
@@ -99,6 +103,7 @@ async function standingOf(
       standing: {
         ...known,
         status: facts.state,
+        startedBy: null,
         sentence: `${known.run}: ${problem?.message ?? 'it cannot be read'}. ${problem?.fix ?? ''}`,
         wakesAt: null,
         unblockedBy: problem?.fix ?? null,

@@ -47,9 +47,10 @@ const withoutEvidence = ({ evidence: _evidence, ...report }: Report) => report;
 describe('runs that end', { concurrency: 2 }, () => {
   test('run --json prints one report; the next run, the report and the status say the same and send nothing', async () => {
     const policy = await putPolicy(stage);
-    const ran = await command(stage, ['run', policy.file, '--json']);
+    const ran = await command(stage, ['run', policy.file, '--json', '--by', 'bo']);
     assertExit(ran, 0);
     const report = reportOf(ran);
+    assert.equal(report.startedBy, 'bo');
     assert.equal(report.status, 'COMPLETED');
     assert.equal(report.run, policy.runText);
     assert.deepEqual(movedFor(stage, policy), names(policy));
@@ -64,7 +65,10 @@ describe('runs that end', { concurrency: 2 }, () => {
     assert.deepEqual(withoutEvidence(reportOf(read)), withoutEvidence(report));
     const status = await command(stage, ['status', policy.runText]);
     assertExit(status, 0);
-    assert.match(flat(status.stdout), /is completed \(2 of 2 items done\); there is nothing left to do\. $/);
+    assert.match(
+      flat(status.stdout),
+      /is completed \(2 of 2 items done\); there is nothing left to do\. Started by bo\. $/,
+    );
     assert.deepEqual(movedFor(stage, policy), names(policy));
   });
 

@@ -127,6 +127,7 @@ test('a report says everything that it knows', () => {
   });
   for (const part of [
     'mxn-supplier.2026-11-21: COMPLETED',
+    'Started by ana.',
     '1000.00 USD',
     '18500 MXN',
     '18.5',
