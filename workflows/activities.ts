@@ -12,17 +12,20 @@ const ATTEMPTS = 5;
 const patient = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' } as const;
 
 /** Reads: long enough for a list of many pages. */
-export const reads = proxyActivities<
-  Pick<Activities, 'readPlan' | 'observe' | 'recordInstruction' | 'tellRun'>
->({
+export const reads = proxyActivities<Pick<Activities, 'readPlan' | 'observe' | 'recordInstruction'>>({
   startToCloseTimeout: '2m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   retry: { ...patient, maximumAttempts: ATTEMPTS },
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
 });
 
-/** What `instructions` needs before it can answer: tried until it works. Whoever waits for the answer says so. */
-export const keeping = proxyActivities<Pick<Activities, 'takeOverInstructions' | 'acceptInstruction'>>({
+/**
+ * What a workflow cannot go on without, and nothing at the service can stop: tried until it works. `instructions` needs two
+ * of them before it can answer; whoever waits for that says so.
+ */
+export const keeping = proxyActivities<
+  Pick<Activities, 'takeOverInstructions' | 'acceptInstruction' | 'tellRun'>
+>({
   startToCloseTimeout: '2m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   retry: patient,

@@ -29,7 +29,7 @@ import {
 } from '../domain/report.ts';
 import type { Problem } from '../domain/stepper.ts';
 import { withoutStack } from '../domain/without-stack.ts';
-import { polls, reads, writes } from './activities.ts';
+import { keeping, polls, reads, writes } from './activities.ts';
 import type { PaymentsCall } from './calls.ts';
 import { Course, HistoryIsLong, RunRefused, progressOf, type Ports } from './course.ts';
 import {
@@ -119,7 +119,7 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
       return true;
     },
     nowMs: () => Date.now(),
-    tellRun: () => reads.tellRun(),
+    tellRun: () => keeping.tellRun(),
     historyLength: () => workflowInfo().historyLength,
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
