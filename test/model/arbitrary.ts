@@ -54,7 +54,7 @@ const service: fc.Arbitrary<ServiceSettings> = fc.record({
 const policy: fc.Arbitrary<PolicySettings> = fc.record({
   amount: of('sell', 'buy', 'sell all'),
   pays: oneOf<PolicySettings['pays']>(
-    [200, of('proceeds', 'fixed', 'twins', 'both')],
+    [400, of('proceeds', 'fixed', 'twins', 'both')],
     [1, fc.constant('batch')],
   ),
   shortfall: of('skip', 'hold'),
@@ -275,7 +275,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
     3,
     fc.record({
       kind: fc.constant('credentials' as const),
-      use: of('another key', 'another key', 'another organisation', 'the plan’s'),
+      use: of('another key', 'a third key', 'another organisation', 'the plan’s'),
     }),
   ],
   [2, fc.record({ kind: fc.constant('lists unreadable' as const), ms: seconds(5, 300, 10_800, 172_800) })],

@@ -31,7 +31,11 @@ export type Asked =
   | { readonly kind: 'give up'; readonly activity: number };
 
 /** One point of history: what the run was told, and what it asked for then. */
-export type Point = News & { readonly asked: readonly Asked[] };
+export type Point = News & {
+  readonly asked: readonly Asked[];
+  /** Events of Temporal's history at the task that brought it. */
+  readonly length: number;
+};
 /** `clockMs`: what Temporal's clock said then, which need not be the true time. */
 export type News = { readonly atMs: number; readonly clockMs: number; readonly told: Told };
 
@@ -48,6 +52,10 @@ export type ActivityName =
 
 /** How a run stands in Temporal. */
 export type Standing = 'open' | 'ended' | 'refused' | 'broken' | 'terminated' | 'continued';
+
+/** Scheduled, started, completed. */
+const EVENTS_OF_TASK = 3;
+const EVENTS_OF_A_RESET = 3;
 
 type Condition = {
   readonly holds: () => boolean;
@@ -88,6 +96,7 @@ export class Execution {
   #asked: Asked[] = [];
   #count = 0;
   #nowMs = 0;
+  #length = 0;
 
   constructor(input: RunInput, identity: Identity) {
     this.runId = identity.runId;
@@ -102,8 +111,10 @@ export class Execution {
   }
 
   /** Tells the run one thing; resolves with what it asks for once it has nothing more to do by itself. */
-  async tell(news: News): Promise<readonly Asked[]> {
+  /** @param length events of history at its task, where it is replayed; else they are counted */
+  async tell(news: News, length?: number): Promise<readonly Asked[]> {
     const { told, clockMs } = news;
+    this.#length = length ?? this.#length + EVENTS_OF_TASK + (told.kind === 'completed' ? 2 : 1);
     this.#nowMs = clockMs;
     this.#asked = [];
     switch (told.kind) {
@@ -129,16 +140,20 @@ export class Execution {
     }
     do await microtasks();
     while (this.#release((condition) => condition.holds(), true));
-    const point: Point = { ...news, asked: this.#asked };
+    const point: Point = { ...news, asked: this.#asked, length: this.#length };
+    this.#length += this.#asked.length;
     this.history.push(point);
     return point.asked;
   }
 
-  /** Tells the run all of an earlier history; what it asks for must be the same. Returns the first difference. */
-  async replay(points: readonly Point[]): Promise<string | null> {
+  /** Tells the run an earlier history; what it asks for must be the same. Returns the first difference. */
+  async replay(points: readonly Point[], wasReset: boolean): Promise<string | null> {
     for (const point of points) {
+      // A reset carries out the last task anew, in a history that has grown by it: what it asks for may differ.
+      const isAnew = wasReset && point === points.at(-1);
       // oxlint-disable-next-line no-await-in-loop -- history is in order
-      const asked = await this.tell(point);
+      const asked = await this.tell(point, point.length + (isAnew ? EVENTS_OF_A_RESET : 0));
+      if (isAnew) return null;
       const difference = differenceOf(point.asked, asked);
       if (difference !== null) return difference;
     }
@@ -207,7 +222,7 @@ export class Execution {
       createWithdrawals: activity('createWithdrawals'),
       recordInstruction: activity('recordInstruction'),
       tellRun: () => this.#ask<{ runId: string }>('tellRun', {}).result,
-      historyLength: () => 0,
+      historyLength: () => this.#length,
       confirmOutcomes: activity('confirmOutcomes'),
       awaitWithdrawals: (call) => {
         const { result, giveUp } = this.#ask<WithdrawalsAnswer>('awaitWithdrawals', call);

@@ -9,7 +9,7 @@ import { isFailed, isLast } from './service.ts';
 import { RunRefused } from '../../workflows/course.ts';
 import { paymentsOf, type Ours } from './chores.ts';
 import type { Execution } from './execution.ts';
-import { TELLS_TWINS_OF_RUNS, TRIES_AGAIN } from './outside.ts';
+import { CARRIES_RESETS, TELLS_TWINS_OF_RUNS, TRIES_AGAIN } from './outside.ts';
 import type { KeptInstruction, Temporal } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
 import type { World } from './world.ts';
@@ -315,14 +315,18 @@ export class Oracle {
     if (state === undefined || healedAtMs === null) return [];
     const said = [...temporal.kept.instructions, ...temporal.lost];
     if (said.some(({ kind }) => kind === 'cancel') || state.cancelled) return [];
+    if (!CARRIES_RESETS && schedule.longHistory < 1_000) return [];
     const { policy } = temporal.ours;
     const isDecided = (id: string): boolean =>
       this.misled.has(temporal.itemOf(id)) || said.some((each) => 'item' in each && each.item === id);
     // A trade needs its day, and prices inside guard and limit.
-    const price = schedule.service.prices.at(-1) ?? '0';
-    const isBad =
-      (policy.guard && units(price) < units(WORST_RATE)) ||
-      (policy.limit && (policy.amount === 'sell all' || units(price) > units('17.3')));
+    const isBad = schedule.service.prices
+      .map(units)
+      .some(
+        (price) =>
+          (policy.guard && price < units(WORST_RATE)) ||
+          (policy.limit && (policy.amount === 'sell all' || price > units('17.3'))),
+      );
     const tradesEnd = TRADES_UNTIL_MS - HOUR_MS;
     const legs = state.legs.flatMap(({ leg, outcome }) =>
       outcome === 'NOT_TRADED' &&

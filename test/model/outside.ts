@@ -22,6 +22,7 @@ export const WITHDRAWALS_SETTLE_MS = 86_400_000;
 const RESETS_ANY_RUN = on('resets');
 const TAKES_ANY_KEY = on('keys');
 export const TRIES_AGAIN = on('tries');
+export const CARRIES_RESETS = on('carries');
 export const TELLS_TWINS_OF_RUNS = on('twins');
 export const OUTLASTS_REFUSALS = on('refusals');
 export const QUICK_RESTORES = on('restores');

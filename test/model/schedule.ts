@@ -147,7 +147,10 @@ export type Misfortune =
   | { readonly kind: 'Temporal’s clock'; readonly byMs: number }
   | { readonly kind: 'our clock'; readonly byMs: number }
   | { readonly kind: 'their clock'; readonly byMs: number }
-  | { readonly kind: 'credentials'; readonly use: 'another key' | 'another organisation' | 'the plan’s' }
+  | {
+      readonly kind: 'credentials';
+      readonly use: 'another key' | 'a third key' | 'another organisation' | 'the plan’s';
+    }
   | { readonly kind: 'lists unreadable'; readonly ms: number }
   /** What keeps people's instructions cannot be read or written for so long. */
   | { readonly kind: 'instructions unreadable'; readonly ms: number }

@@ -5,6 +5,7 @@
 import type { Plan } from '../../domain/plan.ts';
 import type { Carried } from '../../domain/report.ts';
 import type { Problem } from '../../domain/stepper.ts';
+import { unionOf } from '../../domain/instruction-shape.ts';
 import type { Fact, Instruction, Recorded } from '../../domain/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../workflows/limits.ts';
 import type { Planned } from './agenda.ts';
@@ -54,7 +55,7 @@ export type KeptInstruction = Recorded & { readonly keptAtMs: number };
 /** A fact as it is kept, and when Temporal had it. */
 type KeptFact = Fact & { readonly keptAtMs: number };
 
-/** What a run is that begins; all but the first two are of a run that goes on from a history. */
+/** What a run is that begins; all but the first two are of a run that goes on from a history, with its id a restored one. */
 type Beginning = {
   readonly originalRunId: string | null;
   readonly startedAtMs: number;
@@ -157,9 +158,10 @@ export class Temporal {
       await this.tell(execution, { kind: 'started' });
       return;
     }
-    const difference = await execution.replay(history);
+    const difference = await execution.replay(history, beginning.runId === undefined);
     if (difference !== null) world.oracle.broken('replay', difference);
     this.#noteStanding(execution);
+    if (hasContinued(execution)) return this.#continue(execution);
     for (const { asked, atMs } of execution.pending()) this.#carryOut(execution, asked, atMs);
   }
 
@@ -168,8 +170,7 @@ export class Temporal {
     if (this.isAway()) return;
     const target = this.#executions.at(-1 - run) ?? this.#executions[0];
     if (target === undefined || isOverruled(this.#world, target)) return;
-    const atLeast = target.standing === 'open' || target.standing === 'terminated' ? 0 : 1;
-    const cut = Math.max(1, target.history.length - Math.max(back, atLeast));
+    const cut = Math.max(1, target.history.length - back);
     const history = target.history.slice(0, cut);
     if (this.current !== null) this.#terminateNow(this.current);
     const { originalRunId, startedAtMs, carried } = target;
@@ -254,12 +255,15 @@ export class Temporal {
     this.kept = { instructions: [...instructions, recorded], facts };
   }
 
+  /** As the workflow `instructions` does: by the union that it makes. */
   note(facts: readonly Fact[]): void {
     const keptAtMs = this.#world.agenda.nowMs;
-    this.kept = {
-      ...this.kept,
-      facts: [...this.kept.facts, ...facts.map((fact) => ({ ...fact, keptAtMs }))],
-    };
+    const added = facts.map((fact): KeptFact => ({ ...fact, keptAtMs }));
+    const union = unionOf([
+      { instructions: [], facts: this.kept.facts },
+      { instructions: [], facts: added },
+    ]);
+    this.kept = { ...this.kept, facts: union.facts as readonly KeptFact[] };
   }
 
   /** The cancel button. */

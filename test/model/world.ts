@@ -38,11 +38,13 @@ const STARTS_AT_MS = {
 const LULL_MS = 40 * 60_000;
 /** After the faults have stopped a run may still need its fence and the doubt after it. */
 const ENDS_WITHIN_MS = 9 * DAY_MS;
+/** What comes sooner belongs to what is going on. */
+const REST_MS = 500;
 /** Shorter pauses need no sentence. */
 const QUIET_MS = 60_000;
 /** More than any schedule needs: a run that spins is a fault. */
-const MOST_EVENTS = 30_000;
-const MOST_EVENTS_OF_A_BATCH = 20 * MOST_EVENTS;
+const MOST_EVENTS = 150_000;
+const MOST_EVENTS_OF_A_BATCH = 5 * MOST_EVENTS;
 
 export class World {
   readonly schedule: Schedule;
@@ -120,7 +122,9 @@ export class World {
       }
       if (this.#coming.size > 0) this.#skipTheLull();
     } else {
-      if (this.#isAtRest()) return false;
+      // In the middle of things nothing rests.
+      const pauseMs = (this.agenda.nextMs() ?? Infinity) - this.agenda.nowMs;
+      if (pauseMs >= REST_MS && this.#isAtRest()) return false;
       for (const temporal of this.runs)
         // oxlint-disable-next-line no-await-in-loop -- Temporal takes one after the other
         if (['none', 'terminated'].includes(temporal.standing())) await temporal.start('again');
@@ -361,12 +365,13 @@ export class World {
 
   /** A worker gets another key file by being started again. */
   #takeKey(use: Extract<Misfortune, { kind: 'credentials' }>['use']): void {
-    if (use === 'another key' && cannotReplaceKey(this)) return;
+    const isOther = use === 'another key' || use === 'a third key';
+    if (isOther && cannotReplaceKey(this)) return;
     this.#stopWorkers();
     this.credentials = {
       mode: 'SANDBOX',
       organisation: use === 'another organisation' ? 'org-2' : 'org-1',
-      keyName: use === 'another key' ? 'key-2' : this.#keyToGoBackTo(),
+      keyName: isOther ? (use === 'another key' ? 'key-2' : 'key-3') : this.#keyToGoBackTo(),
     };
     this.keysUsed.add(this.credentials.keyName);
   }
