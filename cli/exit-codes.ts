@@ -82,6 +82,13 @@ const OWN_CODES = {
   POLICY_CHANGED: 'refused by us',
   POLICY_NAME_DIFFERS: 'bad input',
   RUN_ID_WITHOUT_DATE: 'bad input',
+  // What Temporal carries is not what Cambist put there.
+  INPUT_INVALID: 'bad input',
+  PLAN_CONTRADICTS_POLICY: 'needs a human',
+  PLAN_UNREADABLE: 'needs a human',
+  WORKFLOW_ID_DIFFERS: 'refused by us',
+  CARRIED_STATE_REFUSED: 'refused by us',
+  INSTRUCTION_INVALID: 'bad input',
   // Rules of ours.
   CANCELLED: 'refused by us',
   FENCE_PASSED: 'refused by us',
@@ -118,6 +125,7 @@ const OWN_CODES = {
   STATUS_DIFFERS: 'needs a human',
   // Configuration.
   CREDENTIALS_DIFFER: 'configuration',
+  MODE_DIFFERS: 'configuration',
   API_KEY_CHANGED: 'configuration',
   CLOCK_SKEW: 'configuration',
   STATUS_UNKNOWN: 'configuration',

@@ -88,11 +88,14 @@ export function unionOf(all: readonly Kept[]): Kept {
   return { instructions: [...instructions.values()], facts: [...facts.values()] };
 }
 
-/** What makes two facts one: a key that is named twice, a generation that is opened twice. The first one counts. */
+/**
+ * What makes two facts one: a generation that is opened twice, the first one counts. A key that is named again is another
+ * fact: what was sent since under a third one is younger than its first naming.
+ */
 function identityOf(fact: Fact): string {
   switch (fact.kind) {
     case 'api key':
-      return `api key ${fact.keyName}`;
+      return `api key ${fact.keyName} ${fact.atMs}`;
     case 'opened':
       return `opened ${fact.item} ${fact.generation}`;
     case 'record':

@@ -69,3 +69,13 @@ test('the union keeps the order in which things were said, each once and as it w
   ]);
   assert.deepEqual(union, { instructions: [cancel, goOn], facts: FACTS });
 });
+
+test('an API key that is named again after another one is named last, each naming once', () => {
+  const named = (keyName: string, atMs: number): Fact => ({ kind: 'api key', keyName, atMs });
+  const facts = [named('b', 1), named('a', 2), named('b', 3)];
+  const twice = unionOf([
+    { instructions: [], facts },
+    { instructions: [], facts: facts.slice(0, 2) },
+  ]);
+  assert.deepEqual(twice.facts, facts);
+});

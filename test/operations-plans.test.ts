@@ -1,6 +1,7 @@
 /** What is asked of Temporal about pins and attempts, against a client of scripted answers (M1). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { isCurrentAttempt } from '../operations/attempts.ts';
 import { readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
@@ -119,8 +120,11 @@ test('whoever waits for a plan waits no longer than his patience, and leaves not
       return work();
     },
   } as unknown as Client;
-  for (let time = 0; time < 3; time += 1)
-    assert.deepEqual(await readPlan(client, 'SANDBOX', RUN, 5), { kind: 'waiting', waiting: null });
+  for (let time = 0; time < 3; time += 1) {
+    const late = delay(2_000, 'too late');
+    const state = await Promise.race([readPlan(client, 'SANDBOX', RUN, 5), late]);
+    assert.deepEqual(state, { kind: 'waiting', waiting: null });
+  }
   assert.equal(open.size, 0);
 });
 
