@@ -60,7 +60,7 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   'cancelled-in-trade': /"eventType":"EVENT_TYPE_MARKER_RECORDED"/,
   'cancelled-instructions': /"kind":"cancel"/,
   'several-payments': /("name":"createWithdrawals"[^]*){3}/,
-  'paid-again': /supplier~2/,
+  'paid-again': /supplier~9/,
   'paid-again-instructions': /"kind":"pay again"/,
   resolved: /IDEMPOTENCY_MISMATCH[^]*DECIDED_NOT_EXECUTED/,
   'continued-from': /"eventType":"EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW"/,
