@@ -1,6 +1,6 @@
 /**
  * How a command ends. The one table of exit codes, and the one function that says which of them a report means
- * (design: "Command line and configuration"). Pure.
+ * (design: "Commands"). Pure.
  */
 import { DECISIONS, classOf, type ReplyClass } from '../domain/decisions.ts';
 import type { Report } from '../domain/report.ts';

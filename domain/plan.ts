@@ -1,5 +1,5 @@
 /**
- * The plan of a run: what will be sent, fixed once (design: "The plan is pinned once"). Types and the pure compile step
+ * The plan of a run: what will be sent, fixed once (design: "The plan is made once"). Types and the pure compile step
  * from a policy and one observation of the service. Nothing here talks to anyone; a plan is frozen plain data.
  */
 import { WITHDRAWAL_CURRENCIES } from './currencies.ts';
@@ -19,7 +19,7 @@ import type { Balances, LenientRecord, Mode, Pair, Trade, Withdrawal } from './r
 import { generationOf, reference, runPrefix, type RunName } from './references.ts';
 import type { ServiceFacts } from './service-facts.ts';
 
-/** Moments between which writes may be sent, epoch milliseconds (design: "Inside the fence?"). */
+/** Moments between which writes may be sent, epoch milliseconds (design: "Before every write"). */
 export type Fences = {
   readonly opensAtMs: number;
   readonly tradesUntilMs: number;

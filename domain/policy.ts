@@ -1,5 +1,5 @@
 /**
- * A policy after loading: a fully populated, frozen record (design: "Policies, version 1"). `language/` makes it from
+ * A policy after loading: a fully populated, frozen record (design: "Fields"). `language/` makes it from
  * YAML; the plan is compiled from it. Every default is already filled in; null means "the policy does not ask for this".
  */
 import type { SettlementWindow } from './records.ts';

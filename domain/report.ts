@@ -1,5 +1,5 @@
 /**
- * The state of a run as its workflow keeps it, and the report made from it (design: "Command line and configuration").
+ * The state of a run as its workflow keeps it, and the report made from it (design: "Commands").
  * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
  */
 import { rateOf } from './guard.ts';

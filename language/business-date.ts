@@ -1,5 +1,5 @@
 /**
- * Business dates, fences and durations (design: "Identity", "Inside the fence?"). A date is counted in the policy's
+ * Business dates, fences and durations (design: "Identity", "Before every write"). A date is counted in the policy's
  * zone; the moments that bound its writes are epoch milliseconds, fit for a workflow.
  */
 import { DateTime, IANAZone } from 'luxon';

@@ -1,5 +1,5 @@
 /**
- * A policy file to its record, or every mistake in it with place and fix (design: "Policies, version 1"). Nothing is
+ * A policy file to its record, or every mistake in it with place and fix (design: "Fields"). Nothing is
  * guessed: what is not understood is refused. Called by `check`, `plan`, `run` and by the activity that makes the plan.
  */
 import type { z } from 'zod';

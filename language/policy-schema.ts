@@ -1,5 +1,5 @@
 /**
- * The structure of policies, version 1 (design: "Policies, version 1"): what the loader checks first and what editors
+ * The structure of policies, version 1 (design: "Fields"): what the loader checks first and what editors
  * show. Rules that join several fields are in `load-policy.ts`. The head is common to every kind, so that a new kind
  * adds a schema with its own group to `policyJsonSchema` and one arm to the loader.
  */

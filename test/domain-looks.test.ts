@@ -1,4 +1,4 @@
-/** What a look proves: found, different, absent, or nothing at all (design: "Doubt, absence, generations"). */
+/** What a look proves: found, different, absent, or nothing at all (design: "In doubt, absent, generations"). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lookForTrade, lookForWithdrawal, type PaymentIdentity, type Sweep } from '../domain/looks.ts';

@@ -1,5 +1,5 @@
 /**
- * Configuration from the environment (design: "Command line and configuration"): read once, checked whole, never logged.
+ * Configuration from the environment (design: "Commands"): read once, checked whole, never logged.
  * Keys stay in the client; what is here may be shown.
  */
 import { isDefinitive } from '../domain/decisions.ts';
