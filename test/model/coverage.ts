@@ -81,6 +81,12 @@ const EVENTS = [
     'money',
     'goes on in a new history',
     'a call fails at all its attempts',
+    'a prompt stands open',
+    'a remedy: reset',
+    'a remedy: go on',
+    'refuses',
+    'deposits',
+    'Temporal’s clock',
     'a person decides what is left',
   ],
 ];

@@ -9,7 +9,7 @@ import { isFailed, isLast } from './service.ts';
 import { RunRefused } from '../../workflows/course.ts';
 import { paymentsOf, type Ours } from './chores.ts';
 import type { Execution } from './execution.ts';
-import { CARRIES_RESETS, TELLS_TWINS_OF_RUNS, TRIES_AGAIN } from './outside.ts';
+import { answersOfBefore } from './outside.ts';
 import type { KeptInstruction, Temporal } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
 import type { World } from './world.ts';
@@ -229,8 +229,7 @@ export class Oracle {
     }
     for (const { code } of report.problems)
       if (PAUSES.test(code)) this.broken('M7', `an item ended by ${code}, which only pauses`);
-    if (TRIES_AGAIN)
-      for (const item of this.#undone(temporal)) this.broken('M8', `${item} could be done, and is not`);
+    for (const item of this.#undone(temporal)) this.broken('M8', `${item} could be done, and is not`);
   }
 
   /** Somebody named an equal payment's record, which nothing on it tells: whoever did answers for both payments. */
@@ -313,9 +312,10 @@ export class Oracle {
     const state = temporal.newest()?.state;
     const { agenda, schedule, healedAtMs } = this.#world;
     if (state === undefined || healedAtMs === null) return [];
+    // A refusal that does not say that it is an old one may be taken for a new one.
+    if (schedule.service.headersLost > 0) return [];
     const said = [...temporal.kept.instructions, ...temporal.lost];
     if (said.some(({ kind }) => kind === 'cancel') || state.cancelled) return [];
-    if (!CARRIES_RESETS && schedule.longHistory < 1_000) return [];
     const { policy } = temporal.ours;
     const isDecided = (id: string): boolean =>
       this.misled.has(temporal.itemOf(id)) || said.some((each) => 'item' in each && each.item === id);
@@ -332,17 +332,20 @@ export class Oracle {
       outcome === 'NOT_TRADED' &&
       !isDecided(leg.id) &&
       !isBad &&
+      !answersOfBefore(this.#world) &&
       healedAtMs < tradesEnd &&
       agenda.nowMs < tradesEnd
         ? [temporal.itemOf(leg.id)]
         : [],
     );
-    const isBrought = state.legs.every(
-      ({ leg, outcome }) =>
-        outcome === 'TRADED' &&
-        !isDecided(leg.id) &&
-        this.#movementsOf(temporal.itemOf(leg.id)).every(({ status }) => !isFailed(status)),
-    );
+    const isBrought =
+      state.legs.length > 0 &&
+      state.legs.every(
+        ({ leg, outcome }) =>
+          outcome === 'TRADED' &&
+          !isDecided(leg.id) &&
+          this.#movementsOf(temporal.itemOf(leg.id)).every(({ status }) => !isFailed(status)),
+      );
     // Doubt takes a day, and the next generation up to 60 h.
     const paymentsEnd = WITHDRAWALS_UNTIL_MS - 61 * HOUR_MS;
     const payments = state.payments.flatMap(({ payment, outcome }) => {
@@ -357,7 +360,7 @@ export class Oracle {
 
   /** Items wait for a person although nothing happened that only a person can judge. */
   askedInVain(temporal: Temporal): void {
-    if (this.#needsAPerson(temporal)) return;
+    if (this.needsAPerson(temporal)) return;
     const { legs = [], payments = [] } = temporal.current?.state ?? {};
     const waits = [...legs, ...payments].flatMap(({ waiting }) => waiting?.problem.code ?? []);
     for (const id of temporal.people.waiting())
@@ -365,8 +368,8 @@ export class Oracle {
   }
 
   /** What no lookup and no key can settle, whatever the item: then people are rightly asked. */
-  #needsAPerson({ kept, lost, hasForgotten }: Temporal): boolean {
-    const { schedule, keysUsed, healedAtMs, runs } = this.#world;
+  needsAPerson({ kept, lost, hasForgotten }: Temporal): boolean {
+    const { schedule, keysUsed, healedAtMs } = this.#world;
     const { service, faults, events } = schedule;
     const showsTags = service.metadataInLists === 'always';
     const isOdd = [...faults.trade, ...faults.withdrawal].some(
@@ -377,7 +380,6 @@ export class Oracle {
     );
     return (
       isOdd ||
-      (runs.length > 1 && !TELLS_TWINS_OF_RUNS) ||
       service.twins ||
       // A payment that was made and is not wanted any more: no key may ask for it.
       service.tradeWord === 'FAILED' ||

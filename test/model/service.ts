@@ -103,6 +103,8 @@ export class Service {
   skewMs = 0;
   awayUntilMs = 0;
   listsUnreadableUntilMs = 0;
+  /** It answers some trade's key with a refusal for as long as keys are kept. */
+  keepsATradeRefused = false;
   /** What it refuses to do, as which code, until when. */
   #refusing: { readonly step: Write['step']; readonly code: string; readonly untilMs: number }[] = [];
   readonly ledger: Movement[] = [];
@@ -665,6 +667,7 @@ export class Service {
   #keep(scoped: string | null, reply: Reply<Booked> | null): void {
     if (scoped === null) return;
     const kept = this.#keys.get(scoped);
+    if (reply !== null && reply.kind !== 'DONE' && scoped.includes(' trade ')) this.keepsATradeRefused = true;
     if (reply === null) this.#keys.delete(scoped);
     else if (kept !== undefined) kept.reply = reply;
   }

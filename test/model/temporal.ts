@@ -19,7 +19,7 @@ import {
   type Standing,
   type Told,
 } from './execution.ts';
-import { comesBackAfter, forgetsTheKey, isOverruled } from './outside.ts';
+import { comesBackAfter } from './outside.ts';
 import { People } from './people.ts';
 import type { Misfortune } from './schedule.ts';
 import type { World } from './world.ts';
@@ -169,7 +169,7 @@ export class Temporal {
   async reset(back: number, run: 0 | 1 | 99): Promise<void> {
     if (this.isAway()) return;
     const target = this.#executions.at(-1 - run) ?? this.#executions[0];
-    if (target === undefined || isOverruled(this.#world, target)) return;
+    if (target === undefined) return;
     const cut = Math.max(1, target.history.length - back);
     const history = target.history.slice(0, cut);
     if (this.current !== null) this.#terminateNow(this.current);
@@ -179,7 +179,7 @@ export class Temporal {
 
   terminate(asked: Extract<Misfortune, { kind: 'terminate' }>): void {
     if (this.current === null || this.isAway()) return;
-    const isLost = asked.plan === 'lost' && !forgetsTheKey(this.#world);
+    const isLost = asked.plan === 'lost';
     if (isLost) this.hasForgotten = true;
     this.#terminateNow(this.current);
     this.#world.later(isLost ? comesBackAfter(asked.againAfterMs, true) : asked.againAfterMs, async () => {

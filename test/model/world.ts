@@ -12,15 +12,7 @@ import type { Attempt } from './attempt.ts';
 import { oursOf } from './chores.ts';
 import type { Coverage } from './coverage.ts';
 import { DATE_MS, Oracle, generationIn } from './oracle.ts';
-import {
-  TRIES_AGAIN,
-  cannotBeTold,
-  cannotReplaceKey,
-  comesBackAfter,
-  forgetsAGeneration,
-  forgetsTheKey,
-  isRevoked,
-} from './outside.ts';
+import { cannotBeTold, comesBackAfter, forgetsAGeneration } from './outside.ts';
 import type { Event, Misfortune, Schedule } from './schedule.ts';
 import { Service, type Movement, type Write } from './service.ts';
 import { Temporal } from './temporal.ts';
@@ -40,6 +32,10 @@ const LULL_MS = 40 * 60_000;
 const ENDS_WITHIN_MS = 9 * DAY_MS;
 /** What comes sooner belongs to what is going on. */
 const REST_MS = 500;
+/** An item in a person's hands is looked up twice within this. */
+const LOOKS_AGAIN_MS = 25 * 60_000;
+/** However much goes on by itself, a person who is asked answers by then. */
+const LULL_OF_PEOPLE_MS = 3 * DAY_MS;
 /** Shorter pauses need no sentence. */
 const QUIET_MS = 60_000;
 /** More than any schedule needs: a run that spins is a fault. */
@@ -356,7 +352,7 @@ export class World {
   /** Temporal goes back to an earlier state, with every run that it has. */
   #restore({ back, takesMs }: Extract<Misfortune, { kind: 'restore' }>): void {
     const [first] = this.runs;
-    if (first === undefined || first.isAway() || forgetsTheKey(this) || forgetsAGeneration(this)) return;
+    if (first === undefined || first.isAway() || forgetsAGeneration(this)) return;
     const thenMs = first.momentBefore(back);
     const losesPlan = this.runs.some(({ pin }) => pin !== null && (pin.endedAtMs ?? Infinity) > thenMs);
     const backAfterMs = comesBackAfter(takesMs, losesPlan);
@@ -366,19 +362,13 @@ export class World {
   /** A worker gets another key file by being started again. */
   #takeKey(use: Extract<Misfortune, { kind: 'credentials' }>['use']): void {
     const isOther = use === 'another key' || use === 'a third key';
-    if (isOther && cannotReplaceKey(this)) return;
     this.#stopWorkers();
     this.credentials = {
       mode: 'SANDBOX',
       organisation: use === 'another organisation' ? 'org-2' : 'org-1',
-      keyName: isOther ? (use === 'another key' ? 'key-2' : 'key-3') : this.#keyToGoBackTo(),
+      keyName: isOther ? (use === 'another key' ? 'key-2' : 'key-3') : this.#planKey().keyName,
     };
     this.keysUsed.add(this.credentials.keyName);
-  }
-
-  #keyToGoBackTo(): string {
-    const { keyName } = this.#planKey();
-    return isRevoked(this, keyName) ? this.credentials.keyName : keyName;
   }
 
   // The end.
@@ -399,7 +389,7 @@ export class World {
     this.healedAtMs = this.agenda.nowMs;
     this.ourSkewMs = 0;
     this.#temporalSkewMs = 0;
-    this.credentials = { ...this.#planKey(), keyName: this.#keyToGoBackTo() };
+    this.credentials = this.#planKey();
     for (const temporal of this.runs) temporal.withWorkers();
     // A service that sends no `Date` does not tell that the clocks agree again: whoever set them starts the worker anew.
     if (!this.service.settings.dates) this.toldSkewMs = null;
@@ -413,7 +403,11 @@ export class World {
     const open = this.runs.filter(({ current }) => current !== null);
     if (isBooking || open.length === 0) return false;
     for (const temporal of open) {
-      if (!waitsOnlyForPeople(temporal)) continue;
+      const sinceMs = this.agenda.nowMs - (this.healedAtMs ?? 0);
+      if (!waitsForPeople(temporal, sinceMs > LULL_OF_PEOPLE_MS)) continue;
+      // What the next lookup settles is nobody's trouble.
+      const isSoon = sinceMs < LOOKS_AGAIN_MS;
+      if (isSoon && !this.oracle.needsAPerson(temporal)) return false;
       this.oracle.askedInVain(temporal);
       if (!temporal.people.sayTheTruth()) continue;
       this.agenda.after(1, () => temporal.wake());
@@ -425,7 +419,7 @@ export class World {
   /** Whoever finds something undone when the causes are mended presses a button, once. True when there was something. */
   #remedy(): boolean {
     const undone = this.runs.filter((temporal) => this.oracle.isUndone(temporal));
-    if (!TRIES_AGAIN || this.#isRemedied || undone.length === 0) return false;
+    if (this.#isRemedied || undone.length === 0) return false;
     this.#isRemedied = true;
     const { remedy } = this.schedule;
     this.coverage.hit('event', `a remedy: ${remedy.kind}`);
@@ -465,10 +459,11 @@ function waitsOf(state: RunState): readonly Waiting[] {
   return [state, ...state.legs, ...state.payments].flatMap(({ waiting }) => waiting ?? []);
 }
 
-function waitsOnlyForPeople({ current }: Temporal): boolean {
+/** Somebody is asked, and everything else has had its time. */
+function waitsForPeople({ current }: Temporal, longSince: boolean): boolean {
   if (current === null || current.state.waiting !== null) return false;
-  const waits = waitsOf(current.state);
-  return waits.length > 0 && waits.every(({ hold }) => hold === 'person');
+  const waits = waitsOf(current.state).map(({ hold }) => hold === 'person');
+  return longSince ? waits.includes(true) : waits.length > 0 && !waits.includes(false);
 }
 
 /** What strikes attempts in the middle of what they do. */
