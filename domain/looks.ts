@@ -116,10 +116,17 @@ export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boole
   );
 }
 
-/** The records of a scan that merely could be the payment. */
+/**
+ * The records of a scan that merely could be the payment. Once a person has asked to pay it again, one that has failed
+ * counts no more: whatever it was, it pays nothing.
+ */
 export function candidatesOf(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): readonly Withdrawal[] {
+  const isPaidAgain = payment.fromGeneration > 1;
   return sweep.records.filter(
-    (candidate) => couldBe(payment, candidate) && !isClosedGeneration(payment, candidate),
+    (candidate) =>
+      couldBe(payment, candidate) &&
+      !isClosedGeneration(payment, candidate) &&
+      !(isPaidAgain && payment.failedWords.includes(candidate.status)),
   );
 }
 

@@ -204,3 +204,10 @@ for (const [title, payment, sweep, kind] of withdrawals)
   test(`looking for a withdrawal: ${title}`, () => {
     assert.equal(lookForWithdrawal({ ...PAYMENT, ...payment }, sweep).kind, kind);
   });
+
+test('an untagged record that has failed could be it only until a person asks to pay again', () => {
+  const failed = whole({ ...UNTAGGED, status: 'FAILED' });
+  assert.equal(lookForWithdrawal(PAYMENT, failed).kind, 'unproven');
+  assert.equal(lookForWithdrawal({ ...PAYMENT, fromGeneration: 9 }, failed).kind, 'absent');
+  assert.equal(lookForWithdrawal({ ...PAYMENT, fromGeneration: 9 }, whole(UNTAGGED)).kind, 'unproven');
+});

@@ -502,7 +502,7 @@ function soonDecided({ item, name }: Named, { by }: RecordedOf<'not executed'>):
     code: 'DECISION_PENDING',
     item,
     message: `${by} decided that ${name} was not executed; it counts once no earlier send can appear any more.`,
-    fix: 'Nothing to do: it looks once more, in two to three minutes, and then ends the item.',
+    fix: 'Nothing to do: it looks once more, in two to three minutes, and then goes by the decision.',
   };
 }
 
