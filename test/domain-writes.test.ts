@@ -317,6 +317,14 @@ test('a quote that was known dead more than half a minute ago is doubt: a restor
   );
 });
 
+test('a plan that a clock dates into the future is not young: the clock has been set since, and a restore may lie between', () => {
+  const { effects } = play(
+    requestQuoteSteps(context({ plan: { pinnedAtMs: NOW + 2 * HOUR_MS } }), LEG, NEW_LEG),
+  );
+  assert.ok(!kindsOf(effects).includes('send quote'));
+  assert.ok(kindsOf(effects).includes('sweep trades'));
+});
+
 test('doubt that a restored history believes to be nearly over begins anew', () => {
   const doubt = { lastSendMs: NOW - HOUR_MS, absentAtMs: NOW - HOUR_MS, under: KEY, why: 'x' };
   const leg: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - 5 * MINUTE_MS, sent: true, doubt };

@@ -83,7 +83,7 @@ export function recall(
   const madePlan = plan.pinnedFor === attempt.runId && !plan.foundRecords;
   // A quote moves no money: a repeated attempt of asking for one has sent nothing.
   const firstAttempt = attempt.number === 1 || call === 'quote';
-  const young = call === 'withdrawal' || now - plan.pinnedAtMs < FRESH_MS;
+  const young = call === 'withdrawal' || isYoung(plan.pinnedAtMs, now);
   if (madePlan && !wasReset && firstAttempt && !state.sent && young) return 'fresh';
   // A restored history has the same run id. A payment's key tells what it forgot; a quote that it shows may long be dead.
   if (state.knownIn !== attempt.runId || !firstAttempt) return 'forgotten';
@@ -99,9 +99,14 @@ export function isRecent(
   { knownAtMs, doubt }: SendState,
   settleDoubtMs: number,
 ): boolean {
-  const sentNothingUntilMs =
-    doubt === null ? knownAtMs : Math.max(knownAtMs, doubt.lastSendMs + settleDoubtMs);
-  return context.nowMs() - sentNothingUntilMs < FRESH_MS;
+  const now = context.nowMs();
+  if (isYoung(knownAtMs, now)) return true;
+  return doubt !== null && now - (doubt.lastSendMs + settleDoubtMs) < FRESH_MS;
+}
+
+/** True when no backup can have been restored since. What is dated in the future was dated by a clock that has been set since. */
+function isYoung(atMs: number, now: number): boolean {
+  return atMs <= now + CLOCK_TOLERANCE_MS && now - atMs < FRESH_MS;
 }
 
 /**
