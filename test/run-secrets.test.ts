@@ -125,7 +125,6 @@ test('the key, tokens, signatures and beneficiaries are in no history, log, repo
   );
   const { client } = stage.temporal;
   const words = client.workflow.getHandle(instructionsIdOf('SANDBOX', cancelled.name));
-  await words.terminate();
   const handles = [
     ...runs.flatMap((run) => [run.handle, client.workflow.getHandle(planIdOf('SANDBOX', run.name))]),
     words,

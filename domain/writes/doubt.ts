@@ -55,7 +55,10 @@ export const NOTHING_SENT: SendState = Object.freeze({
 
 /** A send can be accepted until its token has expired on the service's clock. */
 const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
-/** No backup is restored faster than this; what is older may have been, behind our back. */
+/**
+ * No backup is restored faster than this, and the twenty seconds by which an agreeing clock may be set meanwhile; what
+ * is older may have been, behind our back.
+ */
 const FRESH_MS = 30_000;
 
 /** From now on, how long a send may still be accepted that somebody else has made, or makes now, in an older attempt. */

@@ -224,7 +224,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
     fc.record({
       kind: fc.constant('restore' as const),
       back: of(0, 1, 2, 3, 5, 8, 99),
-      takesMs: of(31 * SECOND, 5 * MINUTE, 20 * MINUTE, 6 * HOUR, 2 * DAY),
+      takesMs: of(51 * SECOND, 5 * MINUTE, 20 * MINUTE, 6 * HOUR, 2 * DAY),
     }),
   ],
   [3, fc.record({ kind: fc.constant('cancel' as const), how: of('both', 'command', 'button') })],
@@ -485,7 +485,7 @@ const forgetsUnderAnotherKey = fc
     step: of('trade' as const, 'withdrawal' as const),
     before: fc.boolean(),
     back: of(0, 1, 2, 3, 5),
-    takesMs: of(31 * SECOND, 5 * MINUTE, 6 * HOUR),
+    takesMs: of(51 * SECOND, 5 * MINUTE, 6 * HOUR),
     keyAfterMs: of(0, 30 * SECOND),
     noise,
   })

@@ -5,8 +5,11 @@
  */
 import type { World } from './world.ts';
 
-/** No backup is restored quicker than this: what is younger is known to be whole. */
-const RESTORE_TAKES_MS = 31_000;
+/**
+ * No backup is restored quicker than this: what is younger is known to be whole. The steps count 30 s, by a clock that
+ * may have been set meanwhile from ten seconds ahead to ten seconds behind without anybody noticing.
+ */
+const RESTORE_TAKES_MS = 51_000;
 /** No plan is lost quicker than this: who makes it anew knows nothing of a send that is still on its way. */
 const LOSS_TAKES_MS = 5 * 60_000;
 /**
