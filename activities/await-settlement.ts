@@ -3,11 +3,11 @@
  * be, nobody wants it any more, or there is something that people should know: a status in no list, or what stops it.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { compare, equal, sum } from '../domain/money.ts';
-import type { Withdrawal } from '../domain/records.ts';
+import type { Withdrawal } from '../domain/service/records.ts';
 import { generationOf } from '../domain/references.ts';
-import { isKnown } from '../domain/service-facts.ts';
+import { isKnown } from '../domain/service/facts.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Activities, Settlement, SettlementCall } from '../workflows/calls.ts';
 import { isRunCancelled } from './cancelled.ts';

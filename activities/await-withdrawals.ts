@@ -3,9 +3,9 @@
  * as soon as the status of some payment is news, one that is in no list included, or something stops it.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
-import type { Withdrawal } from '../domain/records.ts';
-import { isKnown } from '../domain/service-facts.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import type { Withdrawal } from '../domain/service/records.ts';
+import { isKnown } from '../domain/service/facts.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Activities, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';

@@ -3,10 +3,10 @@
  * scan for all trades and one for all withdrawals; what the lists do not show is asked for by its id. Sends nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
-import { isOfRun } from '../domain/plan.ts';
-import type { Trade, Withdrawal } from '../domain/records.ts';
-import type { Reply } from '../domain/reply.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import { isOfRun } from '../domain/plan/plan.ts';
+import type { Trade, Withdrawal } from '../domain/service/records.ts';
+import type { Reply } from '../domain/service/reply.ts';
 import { scanList, type Scanned } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
 import type { Activities, ConfirmCall, Confirmed } from '../workflows/calls.ts';

@@ -3,11 +3,11 @@
  * no switch for either.
  */
 import type { Info } from '@temporalio/activity';
-import type { Plan } from '../domain/plan.ts';
-import type { Mode, Withdrawal } from '../domain/records.ts';
+import type { Plan } from '../domain/plan/plan.ts';
+import type { Mode, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
-import type { ServiceFacts } from '../domain/service-facts.ts';
-import type { Fact, Instruction, Kept } from '../domain/instructions.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
+import type { Fact, Instruction, Kept } from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { PlanInput, PlanState } from '../workflows/names.ts';
 

@@ -5,12 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
-import type { Fact, Kept } from '../domain/instructions.ts';
-import type { Sweep } from '../domain/looks.ts';
-import type { Balances, Trade, Withdrawal } from '../domain/records.ts';
+import type { Fact, Kept } from '../domain/people/instructions.ts';
+import type { Sweep } from '../domain/writes/lookups.ts';
+import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type RunName, type WriteEndpoint } from '../domain/references.ts';
-import type { Reply } from '../domain/reply.ts';
-import type { Evidence } from '../domain/report.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import type { Evidence } from '../domain/run/report.ts';
 import {
   drive,
   nameOf,
@@ -22,7 +22,7 @@ import {
   type Problem,
   type Steps,
   type Wait,
-} from '../domain/stepper.ts';
+} from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';

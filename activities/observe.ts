@@ -3,15 +3,22 @@
  * eyes, and the service once. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { followUp, waitMs } from '../domain/decisions.ts';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
+import { followUp, waitMs } from '../domain/service/reply-rules.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
-import type { Reply } from '../domain/reply.ts';
-import { ADVICE, configurationWait, problemOf, skewOf, type Problem, type Wait } from '../domain/stepper.ts';
-import { dateOfRunId, fencesOf } from '../language/business-date.ts';
-import { loadPolicy } from '../language/load-policy.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import {
+  ADVICE,
+  configurationWait,
+  problemOf,
+  skewOf,
+  type Problem,
+  type Wait,
+} from '../domain/writes/step.ts';
+import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
-import { formatProblem, type PolicyProblem } from '../language/problem.ts';
+import { formatProblem, type PolicyProblem } from '../language/text/problem.ts';
 import { observeService } from '../service/observe.ts';
 import type { Activities, Observed } from '../workflows/calls.ts';
 import type { ObserveInput, PlanInput } from '../workflows/names.ts';

@@ -5,10 +5,16 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
-import { activityFailed } from '../domain/activity-failed.ts';
-import { followUp, waitMs } from '../domain/decisions.ts';
-import type { Reply } from '../domain/reply.ts';
-import { ADVICE, configurationWait, foreignCredentials, problemOf, type Wait } from '../domain/stepper.ts';
+import { activityFailed } from '../domain/run/activity-failed.ts';
+import { followUp, waitMs } from '../domain/service/reply-rules.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import {
+  ADVICE,
+  configurationWait,
+  foreignCredentials,
+  problemOf,
+  type Wait,
+} from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import type { PlanHead } from '../workflows/calls.ts';
 import { clockSkew } from './clock-skew.ts';

@@ -4,10 +4,10 @@
  * that was cancelled waits for no plan.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { planContradicts, type Plan } from '../domain/plan.ts';
-import type { Problem } from '../domain/stepper.ts';
-import { loadPolicy } from '../language/load-policy.ts';
-import { policyHash } from '../language/policy-hash.ts';
+import { planContradicts, type Plan } from '../domain/plan/plan.ts';
+import type { Problem } from '../domain/writes/step.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
+import { policyHash } from '../language/policy/policy-hash.ts';
 import type { Activities, PlanAnswer } from '../workflows/calls.ts';
 import type { PlanInput } from '../workflows/names.ts';
 import { isRunCancelled } from './cancelled.ts';

@@ -9,8 +9,8 @@ import { ApplicationFailure, condition, workflowInfo } from '@temporalio/workflo
 import { polls, reads, writes } from '../workflows/activities.ts';
 import { headOf } from '../workflows/calls.ts';
 import type { RunInput } from '../workflows/names.ts';
-import type { LegState } from '../domain/trade-steps.ts';
-import type { PaymentState } from '../domain/withdrawal-steps.ts';
+import type { LegState } from '../domain/writes/trade.ts';
+import type { PaymentState } from '../domain/writes/withdrawal.ts';
 
 /** Items of which nothing has been sent; handed in, so that nothing of the interpreter comes along with them. */
 export type NewItems = { readonly leg: LegState; readonly payment: PaymentState };

@@ -2,7 +2,7 @@
  * Whether a record without a name of its own belongs to another run: the service's reply to another item of a run that
  * Temporal still shows (design: "In doubt, absent, generations"). Reads only.
  */
-import { CREATED_SLACK_MS } from '../domain/looks.ts';
+import { CREATED_SLACK_MS } from '../domain/writes/lookups.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import { readFirstPlan } from '../operations/plans.ts';
 import type { Place } from './place.ts';

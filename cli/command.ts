@@ -5,8 +5,8 @@
 import type { Command } from 'commander';
 import { EXIT_CODES, EXIT_MEANINGS, type Ending } from './exit-codes.ts';
 import { failureOf } from './failure.ts';
-import type { Io } from './io.ts';
-import { Output } from './output.ts';
+import type { Io } from './terminal/io.ts';
+import { Output } from './terminal/output.ts';
 
 /** One use of the command line. The action that was chosen leaves its ending here. */
 export type Session = { readonly io: Io; ending: Ending };

@@ -3,15 +3,15 @@
  * moves. The run makes its own and holds it against what was shown.
  */
 import { decimalsOf } from '../domain/currencies.ts';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
-import { compilePlan, type CompileInput, type CompileResult, type Plan } from '../domain/plan.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import { compilePlan, type CompileInput, type CompileResult, type Plan } from '../domain/plan/plan.ts';
 import type { RunName } from '../domain/references.ts';
-import { dateOfRunId, fencesOf, todayIn } from '../language/business-date.ts';
+import { dateOfRunId, fencesOf, todayIn } from '../calendar/business-date.ts';
 import { observeService } from '../service/observe.ts';
-import { createClient, type Settings } from '../worker/config.ts';
+import { createClient, type Settings } from '../config/config.ts';
 import { endingOfCode, firstOf } from './exit-codes.ts';
 import { CommandFailure, troubleOfItem } from './failure.ts';
-import type { Output } from './output.ts';
+import type { Output } from './terminal/output.ts';
 import type { PolicyFile } from './policy-file.ts';
 import { checkService, serviceFailure } from './preflight.ts';
 

@@ -2,9 +2,9 @@
  * How a command ends. The one table of exit codes, and the one function that says which of them a report means
  * (design: "Commands"). Pure.
  */
-import { DECISIONS, classOf, type ReplyClass } from '../domain/decisions.ts';
-import type { Report } from '../domain/report.ts';
-import type { Hold } from '../domain/stepper.ts';
+import { DECISIONS, classOf, type ReplyClass } from '../domain/service/reply-rules.ts';
+import type { Report } from '../domain/run/report.ts';
+import type { Hold } from '../domain/writes/step.ts';
 
 export type Ending =
   | 'done'

@@ -3,11 +3,11 @@
  * becomes one of these in one place, `failureOf`; none may ever show a secret.
  */
 import { ServiceError as TemporalServiceError, WorkflowNotFoundError } from '@temporalio/client';
-import type { Problem } from '../domain/stepper.ts';
-import type { PolicyProblem } from '../language/problem.ts';
+import type { Problem } from '../domain/writes/step.ts';
+import type { PolicyProblem } from '../language/text/problem.ts';
 import { BadInput } from '../sandbox/checks.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
-import { ConfigurationError, InfrastructureError } from '../worker/errors.ts';
+import { ConfigurationError, InfrastructureError } from '../config/errors.ts';
 import type { Ending } from './exit-codes.ts';
 
 /** One thing that is wrong, each text on one line but `excerpt`: the line at fault with carets, where there is one. */

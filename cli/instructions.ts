@@ -4,7 +4,7 @@
  */
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { runName, type RunName } from '../domain/references.ts';
-import { NOTHING_KEPT, type Instruction, type Kept } from '../domain/instructions.ts';
+import { NOTHING_KEPT, type Instruction, type Kept } from '../domain/people/instructions.ts';
 import { readInstructions, recordInstruction } from '../operations/instructions.ts';
 import { wakeSignal } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';

@@ -3,28 +3,28 @@
  * nothing about money.
  */
 import { Command, CommanderError } from 'commander';
-import { addAccounts } from './accounts.ts';
-import { addBalances } from './balances.ts';
-import { addCancel } from './cancel.ts';
-import { addCheck } from './check.ts';
+import { addAccounts } from './commands/accounts.ts';
+import { addBalances } from './commands/balances.ts';
+import { addCancel } from './commands/cancel.ts';
+import { addCheck } from './commands/check.ts';
 import type { Session } from './command.ts';
-import { addCompletion } from './completion.ts';
+import { addCompletion } from './commands/completion.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
-import { processIo, type Io } from './io.ts';
-import { addLedger } from './ledger.ts';
-import { addList } from './list.ts';
-import { Output } from './output.ts';
-import { addPlan } from './plan.ts';
-import { addReport } from './report.ts';
-import { addResolve } from './resolve.ts';
-import { addRun } from './run.ts';
-import { addSandbox } from './sandbox.ts';
-import { addStatus } from './status.ts';
-import { addTemporal } from './temporal.ts';
-import { addUp } from './up.ts';
-import { packageVersion } from './version.ts';
-import { addWorker } from './worker.ts';
+import { processIo, type Io } from './terminal/io.ts';
+import { addLedger } from './commands/ledger.ts';
+import { addList } from './commands/list.ts';
+import { Output } from './terminal/output.ts';
+import { addPlan } from './commands/plan.ts';
+import { addReport } from './commands/report.ts';
+import { addResolve } from './commands/resolve.ts';
+import { addRun } from './commands/run.ts';
+import { addSandbox } from './commands/sandbox.ts';
+import { addStatus } from './commands/status.ts';
+import { addTemporal } from './commands/temporal.ts';
+import { addUp } from './commands/up.ts';
+import { packageVersion } from './commands/version.ts';
+import { addWorker } from './commands/worker.ts';
 
 /** Runs one command; resolves with its exit code and never rejects. */
 export async function main(argv: readonly string[], io: Io = processIo()): Promise<number> {

@@ -3,13 +3,18 @@
  * rule"). It looks at the service and advises; the instruction is a permission, and the worker that sends looks again.
  */
 import { randomUUID } from 'node:crypto';
-import type { Plan } from '../domain/plan.ts';
-import type { Withdrawal } from '../domain/records.ts';
+import type { Plan } from '../domain/plan/plan.ts';
+import type { Withdrawal } from '../domain/service/records.ts';
 import { reference, runName } from '../domain/references.ts';
-import type { Report, ReportPayment } from '../domain/report.ts';
-import { instructionsAbout, withdrawalsUntil, type Instruction, type Kept } from '../domain/instructions.ts';
+import type { Report, ReportPayment } from '../domain/run/report.ts';
+import {
+  instructionsAbout,
+  withdrawalsUntil,
+  type Instruction,
+  type Kept,
+} from '../domain/people/instructions.ts';
 import { checkPayAgain, type PayAgainVerdict, type PaymentHistory } from '../operations/decisions.ts';
-import type { Settings } from '../worker/config.ts';
+import type { Settings } from '../config/config.ts';
 import { claimantOf } from './claims.ts';
 import type { Ending } from './exit-codes.ts';
 import { CommandFailure, type Trouble } from './failure.ts';

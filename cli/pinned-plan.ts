@@ -1,9 +1,9 @@
 /** The plan of a run as it was made, its items, and whether what this command reads with may judge it. */
 import { WorkflowNotFoundError } from '@temporalio/client';
-import type { Plan } from '../domain/plan.ts';
+import type { Plan } from '../domain/plan/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import { readPlan } from '../operations/plans.ts';
-import type { Settings } from '../worker/config.ts';
+import type { Settings } from '../config/config.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
 

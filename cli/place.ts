@@ -2,13 +2,13 @@
  * What commands about runs need: Temporal, the mode and the task queue. The key of the service is not among it: whoever
  * only looks at runs needs none.
  */
-import type { Mode } from '../domain/records.ts';
-import { withDevEnvironment } from '../worker/dev-environment.ts';
-import { connectTemporal, type Temporal } from '../worker/temporal.ts';
+import type { Mode } from '../domain/service/records.ts';
+import { withDevEnvironment } from '../config/dev-environment.ts';
+import { connectTemporal, type Temporal } from '../config/temporal.ts';
 import { defaultTaskQueue } from '../workflows/names.ts';
 import { CommandFailure, NOT_SET_UP } from './failure.ts';
-import type { Io } from './io.ts';
-import { Output } from './output.ts';
+import type { Io } from './terminal/io.ts';
+import { Output } from './terminal/output.ts';
 import type { RunFacts } from './runs.ts';
 
 export type Place = Temporal & {

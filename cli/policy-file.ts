@@ -4,22 +4,22 @@
  */
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
-import { loadPolicy } from '../language/load-policy.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
-import type { Settings } from '../worker/config.ts';
-import { withDevEnvironment } from '../worker/dev-environment.ts';
-import { readTextFile } from '../worker/read-text-file.ts';
+import type { Settings } from '../config/config.ts';
+import { withDevEnvironment } from '../config/dev-environment.ts';
+import { readTextFile } from '../config/read-text-file.ts';
 import { CommandFailure, troubleOfPolicy, type Trouble } from './failure.ts';
-import type { Io } from './io.ts';
-import type { Output } from './output.ts';
+import type { Io } from './terminal/io.ts';
+import type { Output } from './terminal/output.ts';
 
 /** A policy that can be run. */
 export type PolicyFile = {
   /** As it was named on the command line. */
   readonly file: string;
   readonly text: string;
-  /** Of what the policy says, comments and white space aside (`language/policy-hash.ts`). */
+  /** Of what the policy says, comments and white space aside (`language/policy/policy-hash.ts`). */
   readonly hash: string;
   readonly policy: Policy;
   /** Null where the policy names no reference rates. */

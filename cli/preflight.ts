@@ -2,13 +2,13 @@
  * One read of the service before a command relies on it: is it there, does it know our key, do the clocks agree?
  * What merely may pass (a rate limit, a 5xx) is no reason to stop: a run outlives it.
  */
-import { classOfReply } from '../domain/decisions.ts';
-import type { Reply } from '../domain/reply.ts';
-import { ADVICE, explain, nameOf, skewOf } from '../domain/stepper.ts';
+import { classOfReply } from '../domain/service/reply-rules.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import { ADVICE, explain, nameOf, skewOf } from '../domain/writes/step.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { createClient, loadSettings, type Settings } from '../worker/config.ts';
+import { createClient, loadSettings, type Settings } from '../config/config.ts';
 import { CommandFailure, failureOf, troubleOfItem } from './failure.ts';
-import type { Output } from './output.ts';
+import type { Output } from './terminal/output.ts';
 
 /** Runs `work` with a client for looks, and closes it. `address` is how the service is called in messages. */
 export async function atService<T>(

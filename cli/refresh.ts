@@ -2,11 +2,11 @@
  * `report --refresh`: what the service says now of every trade and payment of a report, and where that differs. Reads
  * only, and decides nothing: the run, or a person, does.
  */
-import { LOOK_BACK_MS } from '../domain/looks.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { sum } from '../domain/money.ts';
-import type { LenientRecord, Trade, Withdrawal } from '../domain/records.ts';
+import type { LenientRecord, Trade, Withdrawal } from '../domain/service/records.ts';
 import { generationOf, reference, type RunName } from '../domain/references.ts';
-import type { Reply } from '../domain/reply.ts';
+import type { Reply } from '../domain/service/reply.ts';
 import type {
   Evidence,
   Report,
@@ -14,10 +14,10 @@ import type {
   ReportPayment,
   ReportStatus,
   ReportTotal,
-} from '../domain/report.ts';
-import type { ServiceFacts } from '../domain/service-facts.ts';
-import type { Problem } from '../domain/stepper.ts';
-import { dateOfRunId, fencesOf } from '../language/business-date.ts';
+} from '../domain/run/report.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
+import type { Problem } from '../domain/writes/step.ts';
+import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
 import { serviceFailure } from './preflight.ts';

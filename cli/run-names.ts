@@ -1,11 +1,11 @@
 /**
  * Which run is meant: the text RUN of a command line, and the id that a new run gets (design: "Identity"). Pure.
  */
-import type { Mode } from '../domain/records.ts';
+import type { Mode } from '../domain/service/records.ts';
 import { isRunPart, parseRunName, runName, type RunName } from '../domain/references.ts';
-import type { Report } from '../domain/report.ts';
-import { dateOfRunId } from '../language/business-date.ts';
-import { quoted } from '../language/problem.ts';
+import type { Report } from '../domain/run/report.ts';
+import { dateOfRunId } from '../calendar/business-date.ts';
+import { quoted } from '../language/text/problem.ts';
 import type { Progress } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
 

@@ -10,11 +10,11 @@ import {
   type WorkflowExecutionStatusName,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { Mode } from '../domain/records.ts';
+import type { Mode } from '../domain/service/records.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
-import type { Report, ReportStatus } from '../domain/report.ts';
-import type { Hold, Problem } from '../domain/stepper.ts';
-import type { Recorded } from '../domain/instructions.ts';
+import type { Report, ReportStatus } from '../domain/run/report.ts';
+import type { Hold, Problem } from '../domain/writes/step.ts';
+import type { Recorded } from '../domain/people/instructions.ts';
 import { readInstructions } from '../operations/instructions.ts';
 import {
   RUN_TYPE,
@@ -29,7 +29,7 @@ import {
 import { CommandFailure, type Trouble } from './failure.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
 import { runOfWorkflowId } from './run-names.ts';
-import { evidenceOf } from './instruction-text.ts';
+import { evidenceOf } from './views/instruction-text.ts';
 
 /** A run by its outside. */
 export type RunFacts = {

@@ -3,11 +3,11 @@
  * this one would do it again (design: the command `run`). It stops nothing that is meant; it is said before it happens.
  */
 import type { Policy } from '../domain/policy.ts';
-import type { Mode } from '../domain/records.ts';
+import type { Mode } from '../domain/service/records.ts';
 import { runName, type RunName } from '../domain/references.ts';
-import type { Report, ReportPayment } from '../domain/report.ts';
+import type { Report, ReportPayment } from '../domain/run/report.ts';
 import { equal } from '../domain/money.ts';
-import { dateOfRunId } from '../language/business-date.ts';
+import { dateOfRunId } from '../calendar/business-date.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
 import { listRuns, readRun, type RunFacts } from './runs.ts';

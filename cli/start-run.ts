@@ -4,7 +4,7 @@
  */
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import type { Policy } from '../domain/policy.ts';
-import type { Mode } from '../domain/records.ts';
+import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
 import {
   RUN_TYPE,
@@ -14,7 +14,7 @@ import {
   type RunInput,
 } from '../workflows/names.ts';
 import type { PolicyFile } from './policy-file.ts';
-import { count } from './text.ts';
+import { count } from './terminal/text.ts';
 
 export type StartOptions = {
   readonly client: Client;

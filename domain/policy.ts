@@ -2,7 +2,7 @@
  * A policy after loading: a fully populated, frozen record (design: "Fields"). `language/` makes it from
  * YAML; the plan is compiled from it. Every default is already filled in; null means "the policy does not ask for this".
  */
-import type { SettlementWindow } from './records.ts';
+import type { SettlementWindow } from './service/records.ts';
 
 /** How many units of `currency` one unit of `per` costs: `16.90 MXN per USD` is `{ value: '16.90', currency: 'MXN', per: 'USD' }`. */
 export type Rate = { readonly value: string; readonly currency: string; readonly per: string };

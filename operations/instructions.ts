@@ -4,9 +4,9 @@
  * where it did not (it was reset, or ended too early), the earlier ones are read as well. Needs no worker to read.
  */
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { factsOf, keptOf, recordedOf, unionOf } from '../domain/instruction-shape.ts';
-import { NOTHING_KEPT, type Fact, type Instruction, type Kept } from '../domain/instructions.ts';
-import type { Mode } from '../domain/records.ts';
+import { factsOf, keptOf, recordedOf, unionOf } from '../domain/people/instruction-shape.ts';
+import { NOTHING_KEPT, type Fact, type Instruction, type Kept } from '../domain/people/instructions.ts';
+import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import {
   INSTRUCTIONS_TYPE,

@@ -9,12 +9,12 @@ import {
   type Client,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { planOf } from '../domain/plan-shape.ts';
-import type { Plan } from '../domain/plan.ts';
-import type { Mode } from '../domain/records.ts';
+import { planOf } from '../domain/plan/plan-shape.ts';
+import type { Plan } from '../domain/plan/plan.ts';
+import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import { isRecord } from '../domain/shape.ts';
-import type { Problem } from '../domain/stepper.ts';
+import type { Problem } from '../domain/writes/step.ts';
 import {
   PLAN_TYPE,
   modeAttribute,

@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { bugs } from './bugs.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
+import { testFileOf } from './lib/test-files.mjs';
 import { replays } from './replays.mjs';
 import { setup } from './setup.mjs';
 
@@ -133,7 +134,7 @@ await runIfMain(import.meta.url, async () => {
   const startedAt = performance.now();
   await setup({ ownServer: true });
   const readyAt = performance.now();
-  const { startDevServer } = await load('../worker/dev-server.ts');
+  const { startDevServer } = await load('../../worker/dev-server.ts');
   const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
   process.env['CAMBIST_TEST_TEMPORAL'] = server.address;
   /** @type {[string, string][]} */
@@ -184,7 +185,7 @@ async function runMachine({ name, figures, run }) {
 /** What the tests share with the scripts, read from its source. */
 async function load(/** @type {string} */ file) {
   const { tsImport } = await import('tsx/esm/api');
-  return tsImport(`../test/${file}`, import.meta.url);
+  return tsImport(`../test/machines/${file}`, import.meta.url);
 }
 
 /**
@@ -196,7 +197,7 @@ async function load(/** @type {string} */ file) {
  */
 async function runTests(name, counted) {
   const options = ['--import', 'tsx', '--import', './scripts/test-limit.mjs', '--test-reporter=tap'];
-  const child = spawn(process.execPath, [...options, join('test', `${name}.test.ts`)], {
+  const child = spawn(process.execPath, [...options, join('test', testFileOf(name) ?? name)], {
     cwd: ROOT,
     env: { ...process.env, TZ: 'UTC' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -212,7 +213,7 @@ async function runTests(name, counted) {
     if (verdict === 'not ok') failed.push(title);
   }
   const [exitCode] = await exited;
-  if (exitCode !== 0 && failed.length === 0) failed.push(`test/${name}.test.ts ended with ${exitCode}.`);
+  if (exitCode !== 0 && failed.length === 0) failed.push(`${name}.test.ts ended with ${exitCode}.`);
   return { passed, failed };
 }
 

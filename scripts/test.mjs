@@ -1,4 +1,4 @@
-// `npm test`: the checks (types, lint, format, dead code), then every test/*.test.ts; sets up what each needs.
+// `npm test`: the checks (types, lint, format, dead code), then all tests; sets up what each needs.
 // `npm test -- money sandbox` runs only the files whose name contains one of the words, without the checks.
 // `npm run verify` runs only the checks.
 

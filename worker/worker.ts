@@ -18,8 +18,9 @@ import {
 } from '../operations/instructions.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { planIdOf } from '../workflows/names.ts';
-import { createClient, type Settings } from './config.ts';
-import { connectTemporal, connectWorker, registerSearchAttributes, type Patience } from './temporal.ts';
+import { connectWorker } from './connect.ts';
+import { createClient, type Settings } from '../config/config.ts';
+import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
   readonly settings: Settings;
@@ -57,7 +58,9 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { settings, env } = options;
   const temporal = await connectTemporal(env, settings.mode, options.patience);
   await registerSearchAttributes(temporal.connection, temporal.namespace);
-  const { connection, namespace } = await connectWorker(env, settings.mode);
+  const profile = readProfile(env, settings.mode);
+  const connection = await connectWorker(profile);
+  const { namespace } = profile;
   const service = createClient(settings, 'write');
   const reader = settings.readKey === null ? service : createClient(settings, 'read');
   const { client } = temporal;

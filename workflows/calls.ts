@@ -2,16 +2,16 @@
  * What the workflows ask of the activities: one step each, safe to repeat. Only types here; how long each may take is
  * in `activities.ts`, the activities themselves are in `activities/`.
  */
-import type { Leg, Observation, Payment, Plan, Fences } from '../domain/plan.ts';
+import type { Leg, Observation, Payment, Plan, Fences } from '../domain/plan/plan.ts';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
-import type { Mode } from '../domain/records.ts';
+import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
-import type { Evidence } from '../domain/report.ts';
-import type { ServiceFacts } from '../domain/service-facts.ts';
-import type { Problem, Wait } from '../domain/stepper.ts';
-import type { LegState, LegStep } from '../domain/trade-steps.ts';
-import type { Instruction, Kept, Recorded } from '../domain/instructions.ts';
-import type { PaymentState, PaymentStep, Wanted } from '../domain/withdrawal-steps.ts';
+import type { Evidence } from '../domain/run/report.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
+import type { Problem, Wait } from '../domain/writes/step.ts';
+import type { LegState, LegStep } from '../domain/writes/trade.ts';
+import type { Instruction, Kept, Recorded } from '../domain/people/instructions.ts';
+import type { PaymentState, PaymentStep, Wanted } from '../domain/writes/withdrawal.ts';
 import type { InstructionsInput, ObserveInput, PlanInput, PlanState } from './names.ts';
 
 /** The plan without its items, as every call needs it. */

@@ -4,12 +4,12 @@
  * that it awaits comes through `Ports`, so that a model can drive the same code. Ends when no item is open; never
  * while something is in doubt (M3, M8).
  */
-import { activityFailed } from '../domain/activity-failed.ts';
-import { growing } from '../domain/growing.ts';
-import { brokenPaymentLimit } from '../domain/limits.ts';
+import { activityFailed } from '../domain/run/activity-failed.ts';
+import { growing } from '../domain/run/growing.ts';
+import { brokenPaymentLimit } from '../domain/plan/limits.ts';
 import { round, sum } from '../domain/money.ts';
-import { movesOf } from '../domain/plan-moves.ts';
-import type { Plan } from '../domain/plan.ts';
+import { movesOf } from '../domain/plan/moves.ts';
+import type { Plan } from '../domain/plan/plan.ts';
 import type { Money } from '../domain/policy.ts';
 import { runName } from '../domain/references.ts';
 import {
@@ -24,10 +24,10 @@ import {
   type PaymentRecord,
   type RunState,
   type Waiting,
-} from '../domain/report.ts';
-import { SLOW_LOOKUP_MS, type Problem, type Wait } from '../domain/stepper.ts';
-import { NEW_LEG, type Traded } from '../domain/trade-steps.ts';
-import { NEW_PAYMENT, type PaymentStep, type Wanted } from '../domain/withdrawal-steps.ts';
+} from '../domain/run/report.ts';
+import { SLOW_LOOKUP_MS, type Problem, type Wait } from '../domain/writes/step.ts';
+import { NEW_LEG, type Traded } from '../domain/writes/trade.ts';
+import { NEW_PAYMENT, type PaymentStep, type Wanted } from '../domain/writes/withdrawal.ts';
 import type { SendState } from '../domain/writes/doubt.ts';
 import {
   headOf,

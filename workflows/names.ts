@@ -4,12 +4,12 @@
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
-import type { Mode } from '../domain/records.ts';
+import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
-import type { Plan } from '../domain/plan.ts';
-import type { Report, Waiting } from '../domain/report.ts';
-import type { Problem } from '../domain/stepper.ts';
-import type { Fact, Instruction, Recorded } from '../domain/instructions.ts';
+import type { Plan } from '../domain/plan/plan.ts';
+import type { Report, Waiting } from '../domain/run/report.ts';
+import type { Problem } from '../domain/writes/step.ts';
+import type { Fact, Instruction, Recorded } from '../domain/people/instructions.ts';
 
 /** The task queue where none is named. One for each mode: a worker serves one mode only. */
 export function defaultTaskQueue(mode: Mode): string {

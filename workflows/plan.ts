@@ -3,12 +3,12 @@
  * when it is reset or started again, `observe` finds that result and it is returned unchanged.
  */
 import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
-import { activityFailed } from '../domain/activity-failed.ts';
+import { activityFailed } from '../domain/run/activity-failed.ts';
 import { decimalsOf } from '../domain/currencies.ts';
-import { compilePlan, type Plan } from '../domain/plan.ts';
-import type { Waiting } from '../domain/report.ts';
-import { growing } from '../domain/growing.ts';
-import type { Problem } from '../domain/stepper.ts';
+import { compilePlan, type Plan } from '../domain/plan/plan.ts';
+import type { Waiting } from '../domain/run/report.ts';
+import { growing } from '../domain/run/growing.ts';
+import type { Problem } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { reads } from './activities.ts';
 import type { Observed } from './calls.ts';

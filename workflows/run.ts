@@ -26,8 +26,8 @@ import {
   type Carried,
   type Report,
   type RunState,
-} from '../domain/report.ts';
-import type { Problem } from '../domain/stepper.ts';
+} from '../domain/run/report.ts';
+import type { Problem } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { keeping, polls, reads, writes } from './activities.ts';
 import type { PaymentsCall } from './calls.ts';

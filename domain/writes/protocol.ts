@@ -4,10 +4,15 @@
  * `Subject`. Steps 1 to 4 are `beforeWrite`; what is asked once more in the moment of step 5 is `mayStillLeave`; what
  * follows from a reply (step 6) is in `trade-steps.ts` and `withdrawal-steps.ts`.
  */
-import { backoffMs } from '../decisions.ts';
-import { instructionsAbout, type InstructionsAbout, type Kept, type RecordedOf } from '../instructions.ts';
-import type { Look } from '../looks.ts';
-import type { Trade, Withdrawal } from '../records.ts';
+import { backoffMs } from '../service/reply-rules.ts';
+import {
+  instructionsAbout,
+  type InstructionsAbout,
+  type Kept,
+  type RecordedOf,
+} from '../people/instructions.ts';
+import type { Look } from './lookups.ts';
+import type { Trade, Withdrawal } from '../service/records.ts';
 import {
   SLOW_LOOKUP_MS,
   ask,
@@ -21,7 +26,7 @@ import {
   type Problem,
   type Steps,
   type Wait,
-} from '../stepper.ts';
+} from './step.ts';
 import {
   asKnownNow,
   assumeSent,

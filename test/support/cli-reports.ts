@@ -1,6 +1,6 @@
 /** Reports and other records for the tests of the command line. */
-import type { LegOutcome, PaymentOutcome, Report, ReportStatus } from '../../domain/report.ts';
-import type { Problem } from '../../domain/stepper.ts';
+import type { LegOutcome, PaymentOutcome, Report, ReportStatus } from '../../domain/run/report.ts';
+import type { Problem } from '../../domain/writes/step.ts';
 
 export const ABANDONED: Problem = {
   code: 'ENDED_FROM_OUTSIDE',

@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { parseRunName, workflowIdOf, type RunName } from '../../domain/references.ts';
-import type { Report } from '../../domain/report.ts';
-import { todayIn } from '../../language/business-date.ts';
+import type { Report } from '../../domain/run/report.ts';
+import { todayIn } from '../../calendar/business-date.ts';
 import { uniqueName } from './dev-server.ts';
 import type { Stage } from './stage.ts';
 

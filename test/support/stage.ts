@@ -10,15 +10,15 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Runtime, DefaultLogger } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { Report } from '../../domain/report.ts';
+import type { Report } from '../../domain/run/report.ts';
 import { runPrefix, workflowIdOf, type RunName } from '../../domain/references.ts';
-import { todayIn } from '../../language/business-date.ts';
-import { loadPolicy } from '../../language/load-policy.ts';
-import { policyHash } from '../../language/policy-hash.ts';
+import { todayIn } from '../../calendar/business-date.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { policyHash } from '../../language/policy/policy-hash.ts';
 import { generateKey } from '../../sandbox/keys.ts';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/server.ts';
-import { loadSettings } from '../../worker/config.ts';
-import { connectTemporal, type Temporal } from '../../worker/temporal.ts';
+import { loadSettings } from '../../config/config.ts';
+import { connectTemporal, type Temporal } from '../../config/temporal.ts';
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../worker/worker.ts';
 import {
   RUN_TYPE,
