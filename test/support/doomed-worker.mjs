@@ -37,7 +37,9 @@ for (const [name, moment] of Object.entries(MOMENTS))
 
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 const [{ loadSettings }, { startWorker }] = await Promise.all(
-  ['config', 'worker'].map((name) => import(new URL(`../../dist/worker/${name}.js`, import.meta.url).href)),
+  ['config/config', 'worker/worker'].map(
+    (name) => import(new URL(`../../dist/${name}.js`, import.meta.url).href),
+  ),
 );
 const settings = await loadSettings(process.env, process.cwd());
 const worker = await startWorker({ settings, env: process.env, reached });
