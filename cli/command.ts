@@ -3,8 +3,8 @@
  * exports one function that adds it to the program.
  */
 import type { Command } from 'commander';
-import { EXIT_CODES, EXIT_MEANINGS, type Ending } from './exit-codes.ts';
-import { failureOf } from './failure.ts';
+import { EXIT_CODES, EXIT_MEANINGS, type Ending } from '../operations/exit-codes.ts';
+import { CommandFailure } from '../operations/failure.ts';
 import type { Io } from './terminal/io.ts';
 import { Output } from './terminal/output.ts';
 
@@ -38,8 +38,14 @@ export async function act(
   try {
     session.ending = await action(output);
   } catch (error) {
-    const failure = failureOf(error);
+    const failure = error instanceof CommandFailure ? error : await describeFailure(error);
     output.fail(failure);
     session.ending = failure.ending;
   }
+}
+
+/** What knows every error is loaded only now: most commands never need it. */
+async function describeFailure(error: unknown): Promise<CommandFailure> {
+  const { failureOf } = await import('../operations/failure-of.ts');
+  return failureOf(error);
 }

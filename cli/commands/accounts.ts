@@ -6,11 +6,11 @@ import type { Command } from 'commander';
 import type { LenientRecord } from '../../domain/service/records.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { pages } from '../../service/pages.ts';
-import { loadSettings } from '../../config/config.ts';
+import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../exit-codes.ts';
+import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { atService, serviceFailure } from '../preflight.ts';
+import { atService, serviceFailure } from '../../operations/preflight.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table } from '../terminal/text.ts';
 
@@ -31,9 +31,7 @@ export function addAccounts(program: Command, session: Session): void {
 }
 
 async function accounts(output: Output): Promise<Ending> {
-  const { io } = output;
-  const settings = await loadSettings(io.env, io.cwd);
-  for (const warning of settings.warnings) output.note(warning);
+  const settings = await readSettings(output);
   return atService<Ending>(settings, async (service, address) => {
     const found = await readAll(service, address);
     output.document({

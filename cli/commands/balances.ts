@@ -5,12 +5,12 @@ import type { Balances, Exposure } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import type { ServiceFacts } from '../../domain/service/facts.ts';
 import { explain } from '../../domain/writes/step.ts';
-import { loadSettings } from '../../config/config.ts';
 import { amountText } from '../views/amount-text.ts';
+import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../exit-codes.ts';
+import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { atService, serviceFailure } from '../preflight.ts';
+import { atService, serviceFailure } from '../../operations/preflight.ts';
 import { plain } from '../terminal/safe.ts';
 import { table } from '../terminal/text.ts';
 
@@ -39,9 +39,7 @@ export type CreditLine =
   | { readonly kind: 'unread'; readonly why: string };
 
 async function balances(output: Output): Promise<Ending> {
-  const { io } = output;
-  const settings = await loadSettings(io.env, io.cwd);
-  for (const warning of settings.warnings) output.note(warning);
+  const settings = await readSettings(output);
   return atService<Ending>(settings, async (service, address) => {
     const [reply, exposure] = await Promise.all([service.balances(), service.exposure()]);
     if (reply.kind !== 'DONE') throw serviceFailure(reply, address);

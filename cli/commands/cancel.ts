@@ -4,14 +4,14 @@ import type { Command } from 'commander';
 import { runName } from '../../domain/references.ts';
 import { recordInstruction } from '../../operations/instructions.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../exit-codes.ts';
+import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import { atPlace, type Place } from '../place.ts';
-import { requireClock } from '../preflight.ts';
+import { atPlace, type Place } from '../../operations/place.ts';
+import { requireClock } from '../../operations/preflight.ts';
 import { requireRun } from './report.ts';
-import { parseRun } from '../run-names.ts';
-import { ANSWER_LIMIT_MS, describeRun, readRun, type RunFacts, type RunView } from '../runs.ts';
+import { parseRun } from '../../operations/run-names.ts';
+import { ANSWER_LIMIT_MS, describeRun, readRun, type RunFacts, type RunView } from '../../operations/runs.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
 
 type CancelOptions = JsonOption & { readonly by?: string; readonly reason?: string };
@@ -38,7 +38,7 @@ export function addCancel(program: Command, session: Session): void {
 
 async function cancel(output: Output, name: string, options: CancelOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
-  return atPlace(output.io, mode, async (place) => {
+  return atPlace(output.caller, mode, async (place) => {
     const facts = await requireRun(place, run);
     if (!facts.isOpen) {
       const text = `${runName(run)} has ended already (${facts.state}); there is nothing to cancel.`;
@@ -52,7 +52,7 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
       output.say(text);
       return 'done';
     }
-    await requireClock(output);
+    output.remark(await requireClock(output.caller));
     const isKept = await keepCancel(place, facts, options);
     await place.client.workflow.getHandle(facts.workflowId).cancel();
     const ending: Ending = isKept ? 'done' : 'infrastructure';

@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../exit-codes.ts';
-import type { Trouble } from '../failure.ts';
+import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import type { Trouble } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
-import { readDecimals, readPolicyFile } from '../policy-file.ts';
+import { readDecimals, readPolicyFile } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, paragraphOf } from '../terminal/text.ts';
 

@@ -4,7 +4,7 @@
  */
 import { Argument, type Command } from 'commander';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES } from '../exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];

@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import { runName } from '../../domain/references.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../exit-codes.ts';
+import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { atPlace } from '../place.ts';
-import { listRuns, readStuck, type RunFacts } from '../runs.ts';
+import { atPlace } from '../../operations/place.ts';
+import { listRuns, readStuck, type RunFacts } from '../../operations/runs.ts';
 import { clockTime, count, span, table } from '../terminal/text.ts';
 
 type ListOptions = JsonOption & { readonly attention?: true };
@@ -46,7 +46,7 @@ function needsAttention({ facts, stuck }: Listed): boolean {
 }
 
 async function list(output: Output, options: ListOptions): Promise<Ending> {
-  return atPlace(output.io, null, async (place) => {
+  return atPlace(output.caller, null, async (place) => {
     const attention = options.attention === true;
     const limit = attention ? null : SHOWN;
     const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });

@@ -2,14 +2,14 @@
 import type { Command } from 'commander';
 import type { CompileInput, CompileResult } from '../../domain/plan/plan.ts';
 import { todayIn } from '../../calendar/business-date.ts';
-import { loadSettings } from '../../config/config.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
+import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { compileNow, requireCompiled } from '../compile-now.ts';
-import { EXIT_CODES, type Ending } from '../exit-codes.ts';
+import { compileNow, requireCompiled } from '../../operations/compile-now.ts';
+import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { explainPlan, planDocument, shortfallOf } from '../views/plan-text.ts';
-import { requireEnvironment, requirePolicyFile } from '../policy-file.ts';
+import { requireEnvironment } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 
 export function addPlan(program: Command, session: Session): void {
@@ -36,13 +36,13 @@ export function addPlan(program: Command, session: Session): void {
 
 async function plan(output: Output, file: string): Promise<Ending> {
   const { io } = output;
-  const policyFile = await requirePolicyFile(output, file);
-  const settings = await loadSettings(io.env, io.cwd);
-  for (const warning of settings.warnings) output.note(warning);
+  const policyFile = await readPolicy(output, file);
+  const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
   const { policy } = policyFile;
   const run = { policy: policy.name, id: todayIn(policy.zone, io.now()) };
-  const { input, result } = await compileNow(output, { policyFile, settings, run });
+  const { input, result, remark } = await compileNow({ policyFile, settings, run, now: io.now });
+  output.remark(remark);
   return show(output, file, input, result);
 }
 

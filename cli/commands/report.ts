@@ -1,18 +1,19 @@
 /** `cambist report RUN`: what a run did, or has done so far. */
 import type { Command } from 'commander';
 import { runName, type RunName } from '../../domain/references.ts';
-import { loadSettings, type Settings } from '../../config/config.ts';
+import type { Settings } from '../../config/config.ts';
+import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { endingOf, type Ending } from '../exit-codes.ts';
-import { CommandFailure } from '../failure.ts';
+import { endingOf, type Ending } from '../../operations/exit-codes.ts';
+import { CommandFailure } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
-import { planOf, requireOwnPlan } from '../pinned-plan.ts';
-import { atPlace, uiAddress, type Place } from '../place.ts';
-import { atService } from '../preflight.ts';
-import { readLive, refreshReport } from '../refresh.ts';
+import { planOf, requireOwnPlan } from '../../operations/plan-made.ts';
+import { atPlace, uiAddress, type Place } from '../../operations/place.ts';
+import { atService } from '../../operations/preflight.ts';
+import { readLive, refreshReport } from '../../operations/refresh.ts';
 import { reportText } from '../views/report-text.ts';
-import { parseRun } from '../run-names.ts';
-import { describeRun, holdsOf, readRun, type RunFacts, type RunView } from '../runs.ts';
+import { parseRun } from '../../operations/run-names.ts';
+import { describeRun, holdsOf, readRun, type RunFacts, type RunView } from '../../operations/runs.ts';
 
 type ReportOptions = JsonOption & { readonly refresh?: true };
 
@@ -50,10 +51,8 @@ export function addReport(program: Command, session: Session): void {
 
 async function report(output: Output, name: string, options: ReportOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
-  const { io } = output;
-  const settings = options.refresh === true ? await loadSettings(io.env, io.cwd) : null;
-  for (const warning of settings?.warnings ?? []) output.note(warning);
-  return atPlace(io, mode ?? settings?.mode ?? null, async (place) => {
+  const settings = options.refresh === true ? await readSettings(output) : null;
+  return atPlace(output.caller, mode ?? settings?.mode ?? null, async (place) => {
     const view = await readRun(place.client, await requireRun(place, run));
     if (settings === null) return showReport(output, place, view);
     const plan = await planOf(place, run);

@@ -20,21 +20,22 @@ import {
   type Subject,
 } from '../../operations/decisions.ts';
 import { ServiceInputError } from '../../service/errors.ts';
-import { loadSettings, type Settings } from '../../config/config.ts';
-import { claimantOf } from '../claims.ts';
+import type { Settings } from '../../config/config.ts';
+import { claimantOf } from '../../operations/claims.ts';
+import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../exit-codes.ts';
-import { CommandFailure, type Trouble } from '../failure.ts';
+import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import { CommandFailure, type Trouble } from '../../operations/failure.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import { requireItem, requireOwnPlan, requirePlan } from '../pinned-plan.ts';
-import { atPlace, type Place } from '../place.ts';
-import { atService, requireService, serviceFailure } from '../preflight.ts';
+import { requireItem, requireOwnPlan, requirePlan } from '../../operations/plan-made.ts';
+import { atPlace, type Place } from '../../operations/place.ts';
+import { atService, requireService, serviceFailure } from '../../operations/preflight.ts';
 import { isWorseThanPlanned } from '../views/report-text.ts';
 import { requireRun } from './report.ts';
-import { parseRun } from '../run-names.ts';
-import { readRun, type RunView } from '../runs.ts';
-import { keepInstruction, keptAbout, wakeRun } from '../instructions.ts';
+import { parseRun } from '../../operations/run-names.ts';
+import { readRun, type RunView } from '../../operations/runs.ts';
+import { keepInstruction, keptAbout, wakeRun } from '../../operations/keep-instruction.ts';
 
 type ResolveOptions = JsonOption & {
   readonly executed?: string;
@@ -101,16 +102,14 @@ async function resolve(
   output: Output,
   asked: { readonly name: string; readonly item: string; readonly options: ResolveOptions },
 ): Promise<Ending> {
-  const { io } = output;
   const said = readSaid(asked.options);
   const { run, mode } = parseRun(asked.name);
-  const settings = await loadSettings(io.env, io.cwd);
-  for (const warning of settings.warnings) output.note(warning);
-  return atPlace(io, mode ?? settings.mode, async (place) => {
+  const settings = await readSettings(output);
+  return atPlace(output.caller, mode ?? settings.mode, async (place) => {
     const facts = await requireRun(place, run);
     const plan = await requirePlan(place, run);
     requireOwnPlan(settings, plan);
-    await requireService(output, settings);
+    output.remark(await requireService(settings, output.io.now));
     const view = await readRun(place.client, facts);
     const item = requireItem(plan, asked.item);
     const theCase: Case = { place, settings, view, plan, item, said };

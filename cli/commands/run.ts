@@ -12,22 +12,28 @@ import { makeReport, newRunState, type Report } from '../../domain/run/report.ts
 import { todayIn } from '../../calendar/business-date.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { readFirstPlan, readPlannedText } from '../../operations/plans.ts';
-import { loadSettings, type Settings } from '../../config/config.ts';
+import type { Settings } from '../../config/config.ts';
 import type { Progress } from '../../workflows/names.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
+import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { compileNow, requireCompiled } from '../compile-now.ts';
+import { compileNow, requireCompiled } from '../../operations/compile-now.ts';
 import { difference } from '../views/difference.ts';
-import { endingOf, type Ending } from '../exit-codes.ts';
-import { CommandFailure } from '../failure.ts';
-import { UNTAKEN_MS, followRun, type Followed } from '../follow-run.ts';
+import { endingOf, type Ending } from '../../operations/exit-codes.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import { UNTAKEN_MS, followRun, type Followed } from '../../operations/follow-run.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import { openingOf, payAgainRequest, type PayAgainOptions, type PayAgainRequest } from '../pay-again.ts';
-import { requireItem, requireOwnPlan, requirePlan } from '../pinned-plan.ts';
-import { atPlace, uiAddress, type Place } from '../place.ts';
-import { requireEnvironment, requirePolicyFile, type PolicyFile } from '../policy-file.ts';
-import { requireService } from '../preflight.ts';
+import {
+  openingOf,
+  payAgainRequest,
+  type PayAgainOptions,
+  type PayAgainRequest,
+} from '../../operations/pay-again.ts';
+import { requireItem, requireOwnPlan, requirePlan } from '../../operations/plan-made.ts';
+import { atPlace, uiAddress, type Place } from '../../operations/place.ts';
+import { requireEnvironment, type PolicyFile } from '../../operations/policy-file.ts';
+import { requireService } from '../../operations/preflight.ts';
 import { drawProgress, stepLines } from '../views/progress-text.ts';
 import { reportText, statusSentence } from '../views/report-text.ts';
 import { requireRun, showReport } from './report.ts';
@@ -40,7 +46,7 @@ import {
   runInTheWay,
   type OtherRun,
   type Rest,
-} from '../run-names.ts';
+} from '../../operations/run-names.ts';
 import {
   describeRun,
   holdsOf,
@@ -49,11 +55,11 @@ import {
   readInput,
   readRun,
   type RunFacts,
-} from '../runs.ts';
-import { movedOnDate, sayAgain } from '../same-date.ts';
-import { startRun } from '../start-run.ts';
+} from '../../operations/runs.ts';
+import { movedOnDate, sayAgain } from '../../operations/same-date.ts';
+import { startRun } from '../../operations/start-run.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
-import { keepInstruction, keptAbout, readKept, wakeRun } from '../instructions.ts';
+import { keepInstruction, keptAbout, readKept, wakeRun } from '../../operations/keep-instruction.ts';
 
 type RunOptions = JsonOption &
   BatchOption &
@@ -139,13 +145,12 @@ type Course = {
 async function run(output: Output, file: string, options: RunOptions): Promise<Ending> {
   const { io } = output;
   const request = payAgainRequest(options);
-  const policyFile = await requirePolicyFile(output, file);
-  const settings = await loadSettings(io.env, io.cwd);
-  for (const warning of settings.warnings) output.note(warning);
+  const policyFile = await readPolicy(output, file);
+  const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
   const today = todayIn(policyFile.policy.zone, io.now());
   const name = { policy: policyFile.policy.name, id: idOfRun(options.id, today) };
-  return atPlace(io, settings.mode, (place) => {
+  return atPlace(output.caller, settings.mode, (place) => {
     const course: Course = { output, options, place, settings, policyFile, run: name, today };
     return request === null ? bringAbout(course) : payAgain(course, request);
   });
@@ -188,7 +193,7 @@ async function goOnOpen(course: Course): Promise<void> {
       },
     ]);
   }
-  await requireService(output, settings);
+  output.remark(await requireService(settings, output.io.now));
   // What was said is missing, and the run waits until somebody says what holds.
   if (kept === null && options.goOn === true) await sayGoOn(course);
   await sayCauseGone(course);
@@ -243,7 +248,7 @@ async function payAgain(course: Course, request: PayAgainRequest): Promise<Endin
   const plan = await requirePlan(place, name);
   requireOwnPlan(settings, plan);
   const view = await readRun(place.client, facts);
-  await requireService(output, settings);
+  output.remark(await requireService(settings, output.io.now));
   const kept = await keptAbout(place, name);
   const nowMs = output.io.now();
   const opening = await openingOf({ place, settings, plan, view, kept, request, nowMs });
@@ -322,7 +327,7 @@ async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
     const said = sayAgain(moved, { run: name, mode, again: options.again === true });
     if (said.length > 0) output.note(...said);
   }
-  await requireService(output, settings);
+  output.remark(await requireService(settings, output.io.now));
   const shown = mode === 'LIVE' ? await confirm(course, () => movesToShow(course)) : null;
   if (facts !== null) {
     if (options.goOn === true && (await mustSayGoOn(course))) await sayGoOn(course);
@@ -350,7 +355,9 @@ async function movesToShow({
 }: Course): Promise<readonly string[]> {
   const made = await readFirstPlan(place.client, place.mode, name);
   if (made !== null) return movesOf(made);
-  return movesOf(requireCompiled((await compileNow(output, { policyFile, settings, run: name })).result));
+  const { result, remark } = await compileNow({ policyFile, settings, run: name, now: output.io.now });
+  output.remark(remark);
+  return movesOf(requireCompiled(result));
 }
 
 /** The run of the policy's latest earlier date that a start without `--id` must not pass over; null when there is none. */

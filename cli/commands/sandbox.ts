@@ -1,9 +1,10 @@
 /** `cambist sandbox`: the service to try things against, until a signal. */
 import type { Command } from 'commander';
+import { BadInput } from '../../sandbox/checks.ts';
 import { runSandbox, type RunSandboxOptions, type RunningSandbox } from '../../sandbox/main.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import type { Ending } from '../exit-codes.ts';
-import { CommandFailure } from '../failure.ts';
+import type { Ending } from '../../operations/exit-codes.ts';
+import { CommandFailure } from '../../operations/failure.ts';
 import { nonEmpty, port } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { sayReady } from '../terminal/ready.ts';
@@ -58,6 +59,12 @@ export async function openSandbox(options: RunSandboxOptions): Promise<RunningSa
   try {
     return await runSandbox({ port: USUAL_PORT, adminPort: USUAL_ADMIN_PORT, ...quiet });
   } catch (error) {
+    if (error instanceof BadInput) {
+      const { message } = error;
+      throw new CommandFailure('bad input', [
+        { code: 'SANDBOX_INPUT', place: 'sandbox', message, fix: 'Correct it, then start again.' },
+      ]);
+    }
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     const isAsked = options.port !== undefined || options.adminPort !== undefined;
     if (!isAsked) return runSandbox({ port: 0, adminPort: 0, ...quiet });

@@ -2,14 +2,14 @@
 import type { Command } from 'commander';
 import { runName } from '../../domain/references.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, endingOf, firstOf, type Ending } from '../exit-codes.ts';
-import { failureOf } from '../failure.ts';
+import { EXIT_CODES, endingOf, firstOf, type Ending } from '../../operations/exit-codes.ts';
+import { failureOf } from '../../operations/failure-of.ts';
 import type { Output } from '../terminal/output.ts';
-import { atPlace, type Place } from '../place.ts';
+import { atPlace, type Place } from '../../operations/place.ts';
 import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
 import { requireRun } from './report.ts';
-import { parseRun } from '../run-names.ts';
-import { holdsOf, listRuns, readRun, type RunFacts } from '../runs.ts';
+import { parseRun } from '../../operations/run-names.ts';
+import { holdsOf, listRuns, readRun, type RunFacts } from '../../operations/runs.ts';
 
 export function addStatus(program: Command, session: Session): void {
   const command = program
@@ -54,7 +54,7 @@ type Standing = {
 
 async function status(output: Output, name: string | undefined): Promise<Ending> {
   const named = name === undefined ? null : parseRun(name);
-  return atPlace(output.io, named?.mode ?? null, async (place) => {
+  return atPlace(output.caller, named?.mode ?? null, async (place) => {
     if (named !== null) {
       const { standing, ending } = await standingOf(output, place, await requireRun(place, named.run));
       output.document(standing);

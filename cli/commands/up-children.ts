@@ -7,7 +7,7 @@ import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { CommandFailure } from '../failure.ts';
+import { CommandFailure } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 
 /** Relative to the working folder. */

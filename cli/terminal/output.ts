@@ -3,8 +3,9 @@
  * With `--json` stdout carries one JSON document and nothing else; everything said on the way goes to stderr.
  */
 import pc from 'picocolors';
-import { EXIT_CODES } from '../exit-codes.ts';
-import type { CommandFailure, Trouble } from '../failure.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import type { CommandFailure, Trouble } from '../../operations/failure.ts';
+import type { Caller } from '../../operations/place.ts';
 import type { Io, Sink } from './io.ts';
 import { forJson, forTerminal, plain } from './safe.ts';
 import { paragraphOf, wrap, type Paint } from './text.ts';
@@ -26,6 +27,12 @@ export class Output {
     this.isJson = isJson;
     this.progressSink = isJson ? io.stderr : io.stdout;
     this.paint = paintFor(io.stdout, io.env);
+  }
+
+  /** What an operation needs of whoever asks for it. */
+  get caller(): Caller {
+    const { env, cwd, now } = this.io;
+    return { env, cwd, now, say: (message) => this.note(message) };
   }
 
   get width(): number {
@@ -75,6 +82,11 @@ export class Output {
   /** A remark that is not the answer: always to stderr. Each text is one line, as in `say`. */
   note(...lines: readonly string[]): void {
     this.#write(this.io.stderr, wrap(plain(lines).join('\n'), this.#noteWidth));
+  }
+
+  /** A remark that may be there. */
+  remark(line: string | null): void {
+    if (line !== null) this.note(line);
   }
 
   /** Something that is not wrong yet. */

@@ -4,7 +4,7 @@
  */
 import { DateTime } from 'luxon';
 import { printable } from '../../language/text/problem.ts';
-import type { Trouble } from '../failure.ts';
+import type { Trouble } from '../../operations/failure.ts';
 import { plain } from './safe.ts';
 
 /** Colours by meaning; each returns its text unchanged when there are none. */

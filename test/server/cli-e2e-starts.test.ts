@@ -10,11 +10,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { readInstructions } from '../../operations/instructions.ts';
 import { instructionsIdOf } from '../../workflows/names.ts';
 import { todayIn } from '../../calendar/business-date.ts';
-import { compileNow, requireCompiled } from '../../cli/compile-now.ts';
-import type { Io } from '../../cli/terminal/io.ts';
-import { Output } from '../../cli/terminal/output.ts';
-import { readPolicyFile } from '../../cli/policy-file.ts';
-import { startRun } from '../../cli/start-run.ts';
+import { compileNow, requireCompiled } from '../../operations/compile-now.ts';
+import { readPolicyFile } from '../../operations/policy-file.ts';
+import { startRun } from '../../operations/start-run.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { loadSettings } from '../../config/config.ts';
 import {
@@ -177,7 +175,7 @@ describe('which run a start is of', { concurrency: 2 }, () => {
     const { policyFile } = await readPolicyFile(policy.file, { cwd: stage.folder, decimals: {} });
     assert.ok(policyFile !== null);
     const settings = await loadSettings(stage.env, stage.folder);
-    const { result } = await compileNow(silent(), { policyFile, settings, run: policy.run });
+    const { result } = await compileNow({ policyFile, settings, run: policy.run, now: Date.now });
     const shown = movesOf(requireCompiled(result));
     // Between the question and the yes the balance changes, and the plan with it.
     stage.sandbox.deposit({ currency: 'EUR', amount: '5000.00' });
@@ -201,18 +199,3 @@ describe('which run a start is of', { concurrency: 2 }, () => {
     await client.workflow.getHandle(policy.workflowId).terminate('the test is over');
   });
 });
-
-/** An output that nobody reads. */
-function silent(): Output {
-  const sink = { write: () => {} };
-  const io: Io = {
-    stdout: sink,
-    stderr: sink,
-    env: {},
-    cwd: stage.folder,
-    now: () => Date.now(),
-    ask: null,
-    onInterrupt: () => () => {},
-  };
-  return new Output(io, false);
-}

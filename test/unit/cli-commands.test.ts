@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { EXIT_CODES } from '../../cli/exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Io } from '../../cli/terminal/io.ts';
 import { buildProgram, main } from '../../cli/main.ts';
 import {
@@ -15,7 +15,7 @@ import {
   stuckBy,
   type Outside,
   type RunFacts,
-} from '../../cli/runs.ts';
+} from '../../operations/runs.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
 const SAMPLES = fileURLToPath(new URL('../../policies', import.meta.url));

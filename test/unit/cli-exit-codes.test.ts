@@ -9,7 +9,7 @@ import {
   firstOf,
   isKnownCode,
   type Ending,
-} from '../../cli/exit-codes.ts';
+} from '../../operations/exit-codes.ts';
 import type { Report } from '../../domain/run/report.ts';
 import type { Hold, Problem } from '../../domain/writes/step.ts';
 import { ABANDONED, makeReportOf } from '../support/cli-reports.ts';

@@ -1,8 +1,8 @@
 /** One read before a command relies on the service: what stops it, and what may pass. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CommandFailure } from '../../cli/failure.ts';
-import { checkService } from '../../cli/preflight.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import { checkService } from '../../operations/preflight.ts';
 import type { Balances } from '../../domain/service/records.ts';
 import type { Reply, ReplyFacts } from '../../domain/service/reply.ts';
 

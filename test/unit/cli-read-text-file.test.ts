@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { readPolicyFile } from '../../cli/policy-file.ts';
+import { readPolicyFile } from '../../operations/policy-file.ts';
 import { readTextFile } from '../../config/read-text-file.ts';
 
 function temporaryFolder(t: TestContext): string {

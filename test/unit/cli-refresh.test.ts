@@ -1,9 +1,9 @@
 /** A report held against the service of this moment: what is told as different, and that nothing is decided. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endingOf, type Ending } from '../../cli/exit-codes.ts';
-import { CommandFailure } from '../../cli/failure.ts';
-import { readLive, refreshReport, type Live } from '../../cli/refresh.ts';
+import { endingOf, type Ending } from '../../operations/exit-codes.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import { readLive, refreshReport, type Live } from '../../operations/refresh.ts';
 import { ReportSchema } from '../../cli/views/report-schema.ts';
 import type { Page, Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';

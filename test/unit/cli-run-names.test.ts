@@ -1,7 +1,7 @@
 /** Which run is meant: names on the command line, and the id of a new run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CommandFailure } from '../../cli/failure.ts';
+import { CommandFailure } from '../../operations/failure.ts';
 import {
   earlierDates,
   idOfRun,
@@ -13,7 +13,7 @@ import {
   runOfWorkflowId,
   type OtherRun,
   type Rest,
-} from '../../cli/run-names.ts';
+} from '../../operations/run-names.ts';
 import type { Report, Waiting } from '../../domain/run/report.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 

@@ -1,8 +1,8 @@
 /** A second run of one date: what it would do again, and that live money needs to be asked for by name. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CommandFailure } from '../../cli/failure.ts';
-import { repeated, sayAgain } from '../../cli/same-date.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import { repeated, sayAgain } from '../../operations/same-date.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';

@@ -6,7 +6,7 @@ import { listText } from '../../cli/commands/list.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
-import { progressOfEnded } from '../../cli/runs.ts';
+import { progressOfEnded } from '../../operations/runs.ts';
 import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
 import type { Waiting } from '../../domain/run/report.ts';
 import type { Progress } from '../../workflows/names.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { EXIT_CODES, endingOfCode, isKnownCode } from '../../cli/exit-codes.ts';
+import { EXIT_CODES, endingOfCode, isKnownCode } from '../../operations/exit-codes.ts';
 import { DECISIONS } from '../../domain/service/reply-rules.ts';
 import type { ReportStatus } from '../../domain/run/report.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';

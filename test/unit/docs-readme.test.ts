@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Command } from 'commander';
-import { EXIT_CODES, EXIT_MEANINGS } from '../../cli/exit-codes.ts';
+import { EXIT_CODES, EXIT_MEANINGS } from '../../operations/exit-codes.ts';
 import { processIo } from '../../cli/terminal/io.ts';
 import { buildProgram } from '../../cli/main.ts';
 import {

@@ -5,7 +5,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { runName, type RunName } from '../domain/references.ts';
 import { NOTHING_KEPT, type Instruction, type Kept } from '../domain/people/instructions.ts';
-import { readInstructions, recordInstruction } from '../operations/instructions.ts';
+import { readInstructions, recordInstruction } from './instructions.ts';
 import { wakeSignal } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
 import { UNTAKEN_MS } from './follow-run.ts';

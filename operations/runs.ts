@@ -15,7 +15,7 @@ import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Report, ReportStatus } from '../domain/run/report.ts';
 import type { Hold, Problem } from '../domain/writes/step.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
-import { readInstructions } from '../operations/instructions.ts';
+import { readInstructions } from './instructions.ts';
 import {
   RUN_TYPE,
   modeAttribute,
@@ -29,7 +29,7 @@ import {
 import { CommandFailure, type Trouble } from './failure.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
 import { runOfWorkflowId } from './run-names.ts';
-import { evidenceOf } from './views/instruction-text.ts';
+import { evidenceOf } from './instruction-evidence.ts';
 
 /** A run by its outside. */
 export type RunFacts = {

@@ -11,8 +11,7 @@ import type { Settings } from '../config/config.ts';
 import { withDevEnvironment } from '../config/dev-environment.ts';
 import { readTextFile } from '../config/read-text-file.ts';
 import { CommandFailure, troubleOfPolicy, type Trouble } from './failure.ts';
-import type { Io } from './terminal/io.ts';
-import type { Output } from './terminal/output.ts';
+import type { Caller } from './place.ts';
 
 /** A policy that can be run. */
 export type PolicyFile = {
@@ -61,18 +60,6 @@ export async function readPolicyFile(
   };
 }
 
-/** As `readPolicyFile`, for commands that need one policy; warnings are said. @throws CommandFailure with every mistake */
-export async function requirePolicyFile(output: Output, file: string): Promise<PolicyFile> {
-  const { io } = output;
-  const { policyFile, problems, warnings } = await readPolicyFile(file, {
-    cwd: io.cwd,
-    decimals: await readDecimals(io),
-  });
-  for (const warning of warnings) output.warn(warning);
-  if (policyFile === null) throw new CommandFailure('bad input', problems);
-  return policyFile;
-}
-
 /** @throws CommandFailure when the policy is for another environment than the configured one */
 export function requireEnvironment(policyFile: PolicyFile, settings: Settings): void {
   const { environment } = policyFile.policy;
@@ -88,8 +75,11 @@ export function requireEnvironment(policyFile: PolicyFile, settings: Settings): 
 }
 
 /** The operator's decimals, where a service file is configured: fixed amounts are held against them. */
-export async function readDecimals(io: Io): Promise<Readonly<Record<string, number>>> {
-  const env = await withDevEnvironment(io.env, io.cwd);
+export async function readDecimals({
+  env: environment,
+  cwd,
+}: Pick<Caller, 'env' | 'cwd'>): Promise<Readonly<Record<string, number>>> {
+  const env = await withDevEnvironment(environment, cwd);
   const path = env['CAMBIST_SERVICE_FILE'];
   if (path === undefined || path === '') return {};
   const read = await readText(path, `CAMBIST_SERVICE_FILE "${path}"`);

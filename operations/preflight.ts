@@ -7,8 +7,9 @@ import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, explain, nameOf, skewOf } from '../domain/writes/step.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { createClient, loadSettings, type Settings } from '../config/config.ts';
-import { CommandFailure, failureOf, troubleOfItem } from './failure.ts';
-import type { Output } from './terminal/output.ts';
+import { CommandFailure, troubleOfItem } from './failure.ts';
+import { failureOf } from './failure-of.ts';
+import type { Caller } from './place.ts';
 
 /** Runs `work` with a client for looks, and closes it. `address` is how the service is called in messages. */
 export async function atService<T>(
@@ -26,30 +27,25 @@ export async function atService<T>(
 
 /**
  * Before anything is said about a run: a person whose clock is wrong reads the service's times wrongly (design: "Before
- * every write"). @throws CommandFailure when the service cannot be relied on; what may pass is said
+ * every write").
+ * @returns a remark about what may pass, null when all is well. @throws CommandFailure when it cannot be relied on
  */
-export async function requireService(output: Output, settings: Settings): Promise<void> {
-  const remark = await atService(settings, (service, address) =>
-    checkService(service, { address, now: output.io.now }),
-  );
-  if (remark !== null) output.note(remark);
+export async function requireService(settings: Settings, now: () => number): Promise<string | null> {
+  return atService(settings, (service, address) => checkService(service, { address, now }));
 }
 
 /**
  * The same for what must also be possible without the service or a key: only a clock that is known to be wrong stops it.
- * @throws CommandFailure when the clocks are too far apart
+ * @returns a remark, null when all is well. @throws CommandFailure when the clocks are too far apart
  */
-export async function requireClock(output: Output): Promise<void> {
-  const { io } = output;
+export async function requireClock({ env, cwd, now }: Caller): Promise<string | null> {
   try {
-    await requireService(output, await loadSettings(io.env, io.cwd));
+    return await requireService(await loadSettings(env, cwd), now);
   } catch (error) {
     const failure = failureOf(error);
     const [problem] = failure.problems;
     if (problem?.code === 'CLOCK_SKEW') throw failure;
-    output.note(
-      `The clock was not held against the service's: ${problem?.code ?? ''} ${problem?.message ?? ''}`,
-    );
+    return `The clock was not held against the service's: ${problem?.code ?? ''} ${problem?.message ?? ''}`;
   }
 }
 

@@ -7,8 +7,6 @@ import { withDevEnvironment } from '../config/dev-environment.ts';
 import { connectTemporal, type Temporal } from '../config/temporal.ts';
 import { defaultTaskQueue } from '../workflows/names.ts';
 import { CommandFailure, NOT_SET_UP } from './failure.ts';
-import type { Io } from './terminal/io.ts';
-import { Output } from './terminal/output.ts';
 import type { RunFacts } from './runs.ts';
 
 export type Place = Temporal & {
@@ -17,18 +15,29 @@ export type Place = Temporal & {
   readonly uiUrl: string | null;
 };
 
+/** Who asks for something: the world outside, as far as an operation needs it. */
+export type Caller = {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Hears what is waited for while it lasts. */
+  readonly say: (message: string) => void;
+};
+
 /** Somebody may be starting Temporal at this very moment. */
 const PATIENCE_MS = 15_000;
 
 /** Connects, runs `work`, and closes the connection. `mode`: the one that a workflow id names, null for the configured. */
-export async function atPlace<T>(io: Io, mode: Mode | null, work: (place: Place) => Promise<T>): Promise<T> {
+export async function atPlace<T>(
+  caller: Caller,
+  mode: Mode | null,
+  work: (place: Place) => Promise<T>,
+): Promise<T> {
   // What `cambist up` left has no live runs.
-  const env = mode === 'LIVE' ? io.env : await withDevEnvironment(io.env, io.cwd);
+  const env = mode === 'LIVE' ? caller.env : await withDevEnvironment(caller.env, caller.cwd);
   const known = mode ?? modeOf(env);
-  const temporal = await connectTemporal(env, known, {
-    ms: PATIENCE_MS,
-    say: (message) => new Output(io, false).note(message),
-  });
+  const temporal = await connectTemporal(env, known, { ms: PATIENCE_MS, say: caller.say });
   try {
     return await work({
       ...temporal,

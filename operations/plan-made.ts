@@ -2,7 +2,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Plan } from '../domain/plan/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
-import { readPlan } from '../operations/plans.ts';
+import { readPlan } from './plans.ts';
 import type { Settings } from '../config/config.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';

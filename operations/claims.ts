@@ -4,7 +4,7 @@
  */
 import { CREATED_SLACK_MS } from '../domain/writes/lookups.ts';
 import { runName, type RunName } from '../domain/references.ts';
-import { readFirstPlan } from '../operations/plans.ts';
+import { readFirstPlan } from './plans.ts';
 import type { Place } from './place.ts';
 import { listRuns, readRun } from './runs.ts';
 

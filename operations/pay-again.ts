@@ -13,7 +13,7 @@ import {
   type Instruction,
   type Kept,
 } from '../domain/people/instructions.ts';
-import { checkPayAgain, type PayAgainVerdict, type PaymentHistory } from '../operations/decisions.ts';
+import { checkPayAgain, type PayAgainVerdict, type PaymentHistory } from './decisions.ts';
 import type { Settings } from '../config/config.ts';
 import { claimantOf } from './claims.ts';
 import type { Ending } from './exit-codes.ts';

@@ -1,60 +1,11 @@
 /**
- * A command that cannot do what it was asked: what is wrong, where, what to do, and how the command ends. Every error
- * becomes one of these in one place, `failureOf`; none may ever show a secret.
+ * Every error that a command may meet, as a failure of the command; in one place, so that none is shown as it comes.
+ * Loaded only when something has failed: it knows the errors of Temporal's client.
  */
 import { ServiceError as TemporalServiceError, WorkflowNotFoundError } from '@temporalio/client';
-import type { Problem } from '../domain/writes/step.ts';
-import type { PolicyProblem } from '../language/text/problem.ts';
-import { BadInput } from '../sandbox/checks.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { ConfigurationError, InfrastructureError } from '../config/errors.ts';
-import type { Ending } from './exit-codes.ts';
-
-/** One thing that is wrong, each text on one line but `excerpt`: the line at fault with carets, where there is one. */
-export type Trouble = {
-  readonly code: string;
-  readonly place: string | null;
-  readonly message: string;
-  readonly fix: string;
-  readonly excerpt?: string;
-};
-
-/** Ends a command. */
-export class CommandFailure extends Error {
-  override readonly name = 'CommandFailure';
-  readonly ending: Ending;
-  readonly problems: readonly Trouble[];
-  /** Two texts that should have been the same, as lines with - and +; null for other failures. */
-  readonly difference: string | null;
-
-  constructor(ending: Ending, problems: readonly Trouble[], difference: string | null = null) {
-    super(problems.map((problem) => `${problem.code}: ${problem.message}`).join('\n'));
-    this.ending = ending;
-    this.problems = problems;
-    this.difference = difference;
-  }
-}
-
-/** One mistake of a file. */
-export function troubleOfPolicy(problem: PolicyProblem): Trouble {
-  const { code, message, fix, excerpt } = problem;
-  return { code, place: `${problem.file}:${problem.line}:${problem.column}`, message, fix, excerpt };
-}
-
-/** One problem of an item. */
-export function troubleOfItem(problem: Problem): Trouble {
-  return { code: problem.code, place: problem.item, message: problem.message, fix: problem.fix };
-}
-
-/** A problem whose message goes on below its first line, as the picture of a line at fault does. */
-function withPicture(trouble: Trouble): Trouble {
-  const [message = '', ...more] = trouble.message.split('\n');
-  // The advice of such a picture is the trouble's own.
-  const picture = more.filter((line) => !line.startsWith('fix: '));
-  return picture.length === 0
-    ? { ...trouble, message }
-    : { ...trouble, message, excerpt: picture.join('\n') };
-}
+import { CommandFailure, NOT_SET_UP, troubleOfItem, type Trouble } from './failure.ts';
 
 /** Any error as a failure of the command. */
 export function failureOf(error: unknown): CommandFailure {
@@ -81,12 +32,6 @@ export function failureOf(error: unknown): CommandFailure {
     const { code, message, fix } = error;
     return new CommandFailure('infrastructure', [{ code, place: null, message, fix }]);
   }
-  if (error instanceof BadInput) {
-    const { message } = error;
-    return new CommandFailure('bad input', [
-      { code: 'SANDBOX_INPUT', place: 'sandbox', message, fix: 'Correct it, then start again.' },
-    ]);
-  }
   if (error instanceof WorkflowNotFoundError) {
     return new CommandFailure('bad input', [
       {
@@ -112,13 +57,15 @@ export function failureOf(error: unknown): CommandFailure {
   ]);
 }
 
-/** What a person types who has set up nothing yet; the first thing that is said. */
-export const NOT_SET_UP: Trouble = {
-  code: 'NOT_SET_UP',
-  place: null,
-  message: 'type `cambist up` in this folder, in a second terminal, then this command again',
-  fix: 'Nothing is set up here: no `cambist up` runs in this folder, and no variable names a service. For a service of your own, set the variables instead (README, "Configuration").',
-};
+/** A problem whose message goes on below its first line, as the picture of a line at fault does. */
+function withPicture(trouble: Trouble): Trouble {
+  const [message = '', ...more] = trouble.message.split('\n');
+  // The advice of such a picture is the trouble's own.
+  const picture = more.filter((line) => !line.startsWith('fix: '));
+  return picture.length === 0
+    ? { ...trouble, message }
+    : { ...trouble, message, excerpt: picture.join('\n') };
+}
 
 /** True when not even one of the variables that a service needs is set. */
 function isNothingSet(troubles: readonly Trouble[]): boolean {

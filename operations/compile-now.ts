@@ -11,34 +11,40 @@ import { observeService } from '../service/observe.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { endingOfCode, firstOf } from './exit-codes.ts';
 import { CommandFailure, troubleOfItem } from './failure.ts';
-import type { Output } from './terminal/output.ts';
 import type { PolicyFile } from './policy-file.ts';
 import { checkService, serviceFailure } from './preflight.ts';
+
+/** `remark`: what may pass at the service, null when all is well. */
+export type Compiled = {
+  readonly input: CompileInput;
+  readonly result: CompileResult;
+  readonly remark: string | null;
+};
 
 /**
  * The plan of a run as the service's state of this moment makes it. Moves nothing, and fixes nothing.
  * @throws CommandFailure when the service cannot be read
  */
-export async function compileNow(
-  output: Output,
-  of: { readonly policyFile: PolicyFile; readonly settings: Settings; readonly run: RunName },
-): Promise<{ readonly input: CompileInput; readonly result: CompileResult }> {
-  const { io } = output;
-  const { policyFile, settings, run } = of;
+export async function compileNow(of: {
+  readonly policyFile: PolicyFile;
+  readonly settings: Settings;
+  readonly run: RunName;
+  readonly now: () => number;
+}): Promise<Compiled> {
+  const { policyFile, settings, run, now } = of;
   const { policy } = policyFile;
-  const date = dateOfRunId(run.id) ?? todayIn(policy.zone, io.now());
+  const date = dateOfRunId(run.id) ?? todayIn(policy.zone, now());
   const fences = fencesOf(date, policy.zone);
   const address = `${settings.address.origin}${settings.address.basePath}`;
   const client = createClient(settings, 'read');
   try {
-    const remark = await checkService(client, { address, now: io.now });
-    if (remark !== null) output.note(remark);
+    const remark = await checkService(client, { address, now });
     const observed = await observeService(client, {
       run,
       policy,
       facts: settings.facts,
       sinceMs: fences.opensAtMs - LOOK_BACK_MS,
-      nowMs: io.now(),
+      nowMs: now(),
     });
     if (!observed.ok) throw serviceFailure(observed.reply, address);
     const input = {
@@ -54,7 +60,7 @@ export async function compileNow(
       // It is made for no run.
       pinnedFor: '',
     };
-    return { input, result: compilePlan(input) };
+    return { input, result: compilePlan(input), remark };
   } finally {
     await client.close();
   }

@@ -14,7 +14,6 @@ import {
   type RunInput,
 } from '../workflows/names.ts';
 import type { PolicyFile } from './policy-file.ts';
-import { count } from './terminal/text.ts';
 
 export type StartOptions = {
   readonly client: Client;
@@ -75,5 +74,5 @@ function summaryOf(policy: Policy): string {
         ? `buy ${amount.value} ${buy} for ${sell}`
         : `sell all ${sell} above ${amount.keep} for ${buy}`;
   const payments = policy.withdraw.length;
-  return payments === 0 ? conversion : `${conversion}, then ${count(payments, 'payment')}`;
+  return payments === 0 ? conversion : `${conversion}, then ${payments} payment${payments === 1 ? '' : 's'}`;
 }

@@ -1,0 +1,51 @@
+/**
+ * A command that cannot do what it was asked: what is wrong, where, what to do, and how the command ends. Data, whoever
+ * shows it. None may ever show a secret.
+ */
+import type { Problem } from '../domain/writes/step.ts';
+import type { PolicyProblem } from '../language/text/problem.ts';
+import type { Ending } from './exit-codes.ts';
+
+/** One thing that is wrong, each text on one line but `excerpt`: the line at fault with carets, where there is one. */
+export type Trouble = {
+  readonly code: string;
+  readonly place: string | null;
+  readonly message: string;
+  readonly fix: string;
+  readonly excerpt?: string;
+};
+
+/** Ends a command. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+  readonly ending: Ending;
+  readonly problems: readonly Trouble[];
+  /** Two texts that should have been the same, as lines with - and +; null for other failures. */
+  readonly difference: string | null;
+
+  constructor(ending: Ending, problems: readonly Trouble[], difference: string | null = null) {
+    super(problems.map((problem) => `${problem.code}: ${problem.message}`).join('\n'));
+    this.ending = ending;
+    this.problems = problems;
+    this.difference = difference;
+  }
+}
+
+/** One mistake of a file. */
+export function troubleOfPolicy(problem: PolicyProblem): Trouble {
+  const { code, message, fix, excerpt } = problem;
+  return { code, place: `${problem.file}:${problem.line}:${problem.column}`, message, fix, excerpt };
+}
+
+/** One problem of an item. */
+export function troubleOfItem(problem: Problem): Trouble {
+  return { code: problem.code, place: problem.item, message: problem.message, fix: problem.fix };
+}
+
+/** What a person types who has set up nothing yet; the first thing that is said. */
+export const NOT_SET_UP: Trouble = {
+  code: 'NOT_SET_UP',
+  place: null,
+  message: 'type `cambist up` in this folder, in a second terminal, then this command again',
+  fix: 'Nothing is set up here: no `cambist up` runs in this folder, and no variable names a service. For a service of your own, set the variables instead (README, "Configuration").',
+};
