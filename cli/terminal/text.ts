@@ -3,6 +3,8 @@
  * Everything fits the width or says so on lines of its own: nothing is cut off.
  */
 import { DateTime } from 'luxon';
+import stringWidth from 'string-width';
+import wrapAnsi from 'wrap-ansi';
 import { printable } from '../../language/text/problem.ts';
 import type { Trouble } from '../../operations/failure.ts';
 import { plain } from './safe.ts';
@@ -16,28 +18,31 @@ export type Paint = {
   readonly faint: (text: string) => string;
 };
 
-/** Breaks each line of `text` at blanks so that none is longer than `width`; continued lines begin with `indent`. */
+/**
+ * Breaks each line of `text` at blanks so that none is wider than `width` columns; a word that is wider stays whole.
+ * Continued lines are indented as the line itself is, or by `indent` where that is more.
+ */
 export function wrap(text: string, width: number, indent = ''): string {
   return text
     .split('\n')
-    .map((line) => wrapLine(line, width, indent))
+    .map((line) => {
+      const words = line.trimStart();
+      const own = line.slice(0, line.length - words.length);
+      return hang(own, words, width, indent.length > own.length ? indent : own);
+    })
     .join('\n');
 }
 
-function wrapLine(line: string, width: number, indent: string): string {
-  const lines: string[] = [];
-  const text = line.trimStart();
-  let current = line.slice(0, line.length - text.length);
-  for (const word of text.split(' ')) {
-    const longer = current.trim() === '' ? `${current}${word}` : `${current} ${word}`;
-    if (longer.length > width && current.trim() !== '') {
-      lines.push(current);
-      current = `${indent}${word}`;
-    } else {
-      current = longer;
-    }
-  }
-  return [...lines, current].join('\n');
+/** `text` beside `head`, wrapped; continued lines begin with `indent`, which is at least as wide. */
+function hang(head: string, text: string, width: number, indent = ' '.repeat(stringWidth(head))): string {
+  const lines = wrapAnsi(text, Math.max(1, width - stringWidth(indent))).split('\n');
+  return lines.map((line, index) => (line === '' ? '' : `${index === 0 ? head : indent}${line}`)).join('\n');
+}
+
+/** The text with blanks up to a width in columns. */
+export function pad(text: string, columns: number, side: 'left' | 'right' = 'right'): string {
+  const blanks = ' '.repeat(Math.max(0, columns - stringWidth(text)));
+  return side === 'right' ? `${text}${blanks}` : `${blanks}${text}`;
 }
 
 /** One problem as a paragraph: code, place, what is wrong, what to do; the line at fault with carets below. */
@@ -68,7 +73,7 @@ export function table(
 ): string {
   const rows = texts.map((row) => row.map(printable));
   const widths = columns.map((column, index) =>
-    Math.max(column.title.length, ...rows.map((row) => (row[index] ?? '').length)),
+    Math.max(...[column.title, ...rows.map((row) => row[index] ?? '')].map((cell) => stringWidth(cell))),
   );
   const total = widths.reduce((sum, columnWidth) => sum + columnWidth + 2, -2);
   if (total <= width) {
@@ -76,23 +81,20 @@ export function table(
     return [titles, ...rows]
       .map((row) =>
         columns
-          .map(({ right }, index) => {
-            const cell = row[index] ?? '';
-            return right === true ? cell.padStart(widths[index] ?? 0) : cell.padEnd(widths[index] ?? 0);
-          })
+          .map(({ right }, index) =>
+            pad(row[index] ?? '', widths[index] ?? 0, right === true ? 'left' : 'right'),
+          )
           .join('  ')
           .trimEnd(),
       )
       .join('\n');
   }
-  const titleWidth = Math.max(...columns.map((column) => column.title.length));
+  const titleWidth = Math.max(...columns.map((column) => stringWidth(column.title)));
   const blocks = rows.map((row) =>
     columns
       .flatMap(({ title }, index) => {
         const cell = row[index] ?? '';
-        if (cell === '') return [];
-        const indent = ' '.repeat(titleWidth + 2);
-        return [wrap(`${title.padEnd(titleWidth)}  ${cell}`, width, indent)];
+        return cell === '' ? [] : [hang(`${pad(title, titleWidth)}  `, cell, width)];
       })
       .join('\n'),
   );

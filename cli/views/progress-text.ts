@@ -1,7 +1,7 @@
 /** The progress of a run for a terminal: drawn over and over, or one line per step. Pure. */
 import type { Progress } from '../../workflows/names.ts';
 import { plain } from '../terminal/safe.ts';
-import { clockTime, sentence, span, wrap, type Paint } from '../terminal/text.ts';
+import { clockTime, pad, sentence, span, wrap, type Paint } from '../terminal/text.ts';
 
 type Item = Progress['items'][number];
 
@@ -26,7 +26,7 @@ export function drawProgress(options: {
   const idWidth = Math.max(0, ...items.map(({ id }) => id.length));
   const lines = items.flatMap((item) => {
     const mark = markOf(item, nowMs, paint);
-    const line = `  ${mark} ${item.id.padEnd(idWidth)}  ${item.step}`;
+    const line = `  ${mark} ${pad(item.id, idWidth)}  ${item.step}`;
     if (item.waiting === null) return [line];
     const wait = wrap(`      ${waitText(item.waiting, nowMs)}`, width, '      ');
     return [line, item.waiting.hold === 'service' ? paint.faint(wait) : paint.warn(wait)];

@@ -2,6 +2,7 @@
  * One mistake in a file, with its place: what every loader of `language/` returns and what `check` prints. What the
  * file says is shown back cut and without control characters, so that no file can write to the terminal.
  */
+import stringWidth from 'string-width';
 
 /** Which file is at fault: the first part of every code. */
 export type Subject = 'POLICY' | 'SERVICE_FILE' | 'RATES';
@@ -165,15 +166,6 @@ export function printable(text: string): string {
     .replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\uFEFF\u200B]/gu, '\u{FFFD}');
 }
 
-function widthOf(text: readonly string[]): number {
-  return text.reduce((columns, character) => columns + columnsOf(character), 0);
-}
-
-/** Columns of one character on a terminal: marks that combine take none, East Asian wide ones and emoji take two. */
-function columnsOf(character: string): number {
-  if (/^(?:\p{Mn}|\p{Me}|\u200D)$/u.test(character)) return 0;
-  const wide =
-    /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303E\uFF01-\uFF60\uFFE0-\uFFE6]$/u;
-  const halfWidth = /^[\uFF61-\uFFDC]$/u;
-  return wide.test(character) && !halfWidth.test(character) ? 2 : 1;
+function widthOf(characters: readonly string[]): number {
+  return stringWidth(characters.join(''));
 }

@@ -16,12 +16,32 @@ import { LEG, PAYMENT } from '../support/scripts.ts';
 const same = (text: string): string => text;
 const PLAIN: Paint = { good: same, bad: same, warn: same, strong: same, faint: same };
 const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
+const COLUMNS = [{ title: 'NAME' }, { title: 'AMOUNT', right: true }];
 
 test('words go on in the next line, indented, and a long word is never cut', () => {
   assert.equal(wrap('one two three', 8), 'one two\nthree');
-  assert.equal(wrap('  one two three', 10, '    '), '  one two\n    three');
+  assert.equal(wrap('  one two three', 12, '    '), '  one two\n    three');
   assert.equal(wrap('a-very-long-identifier x', 10), 'a-very-long-identifier\nx');
   assert.equal(wrap('one\n\ntwo', 80), 'one\n\ntwo');
+});
+
+test('what counts is the columns that a text takes: colours take none, wide characters two', () => {
+  const red = (text: string): string => `\u001B[31m${text}\u001B[39m`;
+  assert.equal(wrap(`${red('one')} two`, 7), `${red('one')} two`);
+  // A colour ends with its line and begins again on the next one.
+  assert.equal(wrap(red('one two'), 5), `${red('one')}\n${red('two')}`);
+  assert.equal(wrap('名前 値', 5), '名前\n値');
+  assert.equal(
+    table(
+      COLUMNS,
+      [
+        ['名前', '1'],
+        ['e\u0301e', '10.00'],
+      ],
+      20,
+    ),
+    ['NAME  AMOUNT', '名前       1', 'e\u0301e     10.00'].join('\n'),
+  );
 });
 
 test('what a person says yes to names every leg and payment of the plan, and the totals', () => {
@@ -41,8 +61,6 @@ test('what a person says yes to names every leg and payment of the plan, and the
   ]);
   assert.deepEqual(movesOf({ ...plan, legs: [], payments: [] }), ['There is nothing to do.']);
 });
-
-const COLUMNS = [{ title: 'NAME' }, { title: 'AMOUNT', right: true }];
 
 test('a table has columns where they fit and blocks where they do not', () => {
   const rows = [
@@ -189,7 +207,9 @@ test('a difference shows what was and what is, with lines around it', () => {
   const after = before.toSpliced(4, 1, 'E', 'EE');
   assert.equal(
     difference({ label: 'plan', text: before.join('\n') }, { label: 'file', text: after.join('\n') }),
-    ['--- plan', '+++ file', '@@ -2 +2 @@', ' b', ' c', ' d', '-e', '+E', '+EE', ' f', ' g', ' h'].join('\n'),
+    ['--- plan', '+++ file', '@@ -2,7 +2,8 @@', ' b', ' c', ' d', '-e', '+E', '+EE', ' f', ' g', ' h'].join(
+      '\n',
+    ),
   );
 });
 

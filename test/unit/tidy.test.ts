@@ -32,7 +32,11 @@ const EVERYTHING_BUT_ACTIVITIES = [
 const EDGES: Readonly<Record<string, Edges>> = {
   domain: { folders: [], packages: ['decimal.js'], node: [] },
   calendar: { folders: ['domain'], packages: ['luxon'], node: [] },
-  language: { folders: ['domain', 'calendar'], packages: ['yaml', 'zod'], node: ['node:crypto'] },
+  language: {
+    folders: ['domain', 'calendar'],
+    packages: ['yaml', 'zod', 'damerau-levenshtein', 'string-width'],
+    node: ['node:crypto'],
+  },
   service: { folders: ['domain'], packages: ['jose', 'undici', 'zod'], node: 'any' },
   workflows: { folders: ['domain'], packages: ['@temporalio/workflow', '@temporalio/common'], node: [] },
   activities: {
