@@ -1,5 +1,5 @@
 /** `createWithdrawals`: sends a slice of payments side by side and returns an outcome for each. */
-import type { Wait } from '../domain/writes/step.ts';
+import type { Wait } from '../domain/waits.ts';
 import { createWithdrawalSteps } from '../domain/writes/withdrawal.ts';
 import type { PaymentsAnswer, PaymentsCall } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';

@@ -5,6 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
+import type { Problem } from '../domain/problems.ts';
+import type { Wait } from '../domain/waits.ts';
 import type { Fact, Kept } from '../domain/people/instructions.ts';
 import type { Sweep } from '../domain/writes/lookups.ts';
 import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
@@ -19,9 +21,7 @@ import {
   type Attempt,
   type Context,
   type Effect,
-  type Problem,
   type Steps,
-  type Wait,
 } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { ServiceInputError } from '../service/errors.ts';
@@ -124,7 +124,7 @@ export class Driver {
       return null;
     } catch (error) {
       if (!(error instanceof InstructionsMissing)) throw error;
-      return { afterMs: SLOW_LOOKUP_MS, hold: 'person', problem: instructionsMissing(this.#call.plan.run) };
+      return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan.run) };
     }
   }
 

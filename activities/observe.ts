@@ -3,18 +3,13 @@
  * eyes, and the service once. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import type { Problem } from '../domain/problems.ts';
+import type { Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import {
-  ADVICE,
-  configurationWait,
-  problemOf,
-  skewOf,
-  type Problem,
-  type Wait,
-} from '../domain/writes/step.ts';
+import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
 import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
@@ -111,7 +106,7 @@ function unreadableService(reply: Reply<unknown>): Wait {
   const follow = followUp(reply);
   const problem = problemOf(reply, 'plan', ADVICE[follow.class]);
   if (follow.read === 'ask again')
-    return { afterMs: waitMs(reply, 2), hold: 'outage', problem: unreachable(problem) };
+    return { afterMs: waitMs(reply, 2), reason: 'outage', problem: unreachable(problem) };
   return configurationWait(problem, 0);
 }
 

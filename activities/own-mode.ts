@@ -1,6 +1,7 @@
 /** A worker carries out only what is of its own mode: another one's run waits for a worker of that mode. */
+import type { Wait } from '../domain/waits.ts';
 import type { Mode } from '../domain/service/records.ts';
-import { configurationWait, type Wait } from '../domain/writes/step.ts';
+import { configurationWait } from '../domain/writes/step.ts';
 import type { Deps } from './deps.ts';
 
 /** Null when the run is of this worker's mode. */

@@ -5,7 +5,7 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { planContradicts, type Plan } from '../domain/plan/plan.ts';
-import type { Problem } from '../domain/writes/step.ts';
+import type { Problem } from '../domain/problems.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { policyHash } from '../language/policy/policy-hash.ts';
 import type { Activities, PlanAnswer } from '../workflows/calls.ts';
@@ -28,7 +28,7 @@ export const readPlan =
       const wait = foreignMode(deps, asked.mode);
       if (wait !== null) {
         const wakeAtMs = deps.clock.wallMs() + wait.afterMs;
-        return { kind: 'waiting', waiting: { hold: wait.hold, problem: wait.problem, wakeAtMs } };
+        return { kind: 'waiting', waiting: { reason: wait.reason, problem: wait.problem, wakeAtMs } };
       }
       const { runId } = ActivityContext.current().info.workflowExecution ?? { runId: 'unknown' };
       return answerOf(deps, { ...asked, askedBy: runId });

@@ -14,7 +14,7 @@ import {
   type Field,
   type Fields,
 } from '../domain/shape.ts';
-import type { Problem } from '../domain/writes/step.ts';
+import type { Problem } from '../domain/problems.ts';
 import type { PlanInput, RunInput } from '../workflows/names.ts';
 
 /** A policy is far smaller, and its own reader says so; what is larger is not even read. */

@@ -3,7 +3,8 @@
  * exports one function that adds it to the program.
  */
 import type { Command } from 'commander';
-import { EXIT_CODES, EXIT_MEANINGS, type Ending } from '../operations/exit-codes.ts';
+import type { Ending } from '../domain/problems.ts';
+import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import type { Io } from './terminal/io.ts';
 import { Output } from './terminal/output.ts';

@@ -5,7 +5,7 @@
 import { isDefinitive } from '../domain/service/reply-rules.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../domain/service/facts.ts';
-import type { Problem } from '../domain/writes/step.ts';
+import type { Problem } from '../domain/problems.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
 import { formatProblem } from '../language/text/problem.ts';
 import { parseAddress, type ServiceAddress } from '../service/address.ts';

@@ -1,5 +1,5 @@
 /** The two errors with which configuration and connections fail; commands turn them into exit codes 3 and 7. */
-import type { Problem } from '../domain/writes/step.ts';
+import type { Problem } from '../domain/problems.ts';
 
 /** Everything that is wrong with the configuration, at once. */
 export class ConfigurationError extends Error {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/service/records.ts';
-import type { Problem } from '../domain/writes/step.ts';
+import type { Problem } from '../domain/problems.ts';
 import { SEARCH_ATTRIBUTES } from '../workflows/names.ts';
 import { uncheckedCertificates } from './config.ts';
 import { ConfigurationError, InfrastructureError } from './errors.ts';

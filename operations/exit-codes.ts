@@ -4,18 +4,8 @@
  */
 import { DECISIONS, classOf, type ReplyClass } from '../domain/service/reply-rules.ts';
 import type { Report } from '../domain/run/report.ts';
-import type { Hold } from '../domain/writes/step.ts';
-
-export type Ending =
-  | 'done'
-  | 'bad input'
-  | 'configuration'
-  | 'refused by us'
-  | 'refused by the service'
-  | 'needs a human'
-  | 'infrastructure'
-  | 'waiting'
-  | 'detached';
+import type { Ending } from '../domain/problems.ts';
+import { WAIT_REASONS, type WaitReason } from '../domain/waits.ts';
 
 /** A public surface: never changed, only added to. */
 export const EXIT_CODES: Readonly<Record<Ending, number>> = {
@@ -160,18 +150,6 @@ const CLASSES: Readonly<Record<ReplyClass, Ending>> = {
   unknown: 'refused by the service',
 };
 
-/** What a hold means while it lasts. */
-const HOLDS: Readonly<Record<Hold, Ending>> = {
-  service: 'waiting',
-  outage: 'infrastructure',
-  money: 'waiting',
-  doubt: 'waiting',
-  configuration: 'configuration',
-  opening: 'waiting',
-  settlement: 'waiting',
-  person: 'needs a human',
-};
-
 /** True for a code of ours or of the service: a test holds the sources against it. */
 export function isKnownCode(code: string): boolean {
   return Object.hasOwn(OWN_CODES, code) || Object.hasOwn(DECISIONS, code);
@@ -185,9 +163,9 @@ export function endingOfCode(code: string): Ending {
   return CLASSES[classOf({ code, details: {} })];
 }
 
-/** What a report and the holds of its run mean. `holds` is empty for a run that has ended. */
-export function endingOf(report: Report, holds: readonly Hold[]): Ending {
-  const endings: Ending[] = holds.map((hold) => HOLDS[hold]);
+/** What a report means, and why its run waits. `reasons` is empty for a run that has ended. */
+export function endingOf(report: Report, reasons: readonly WaitReason[]): Ending {
+  const endings: Ending[] = reasons.map((reason) => WAIT_REASONS[reason].ending);
   const items = [...report.legs, ...report.payments];
   const open = new Set(
     items
@@ -199,9 +177,9 @@ export function endingOf(report: Report, holds: readonly Hold[]): Ending {
   if (goesOn) endings.push('waiting');
   for (const problem of report.problems) {
     const ending = endingOfCode(problem.code);
-    const isHold = goesOn && (problem.item === null || open.has(problem.item));
-    // What holds an open item is no refusal yet.
-    if (!isHold || ending === 'configuration') endings.push(ending);
+    const stillWaits = goesOn && (problem.item === null || open.has(problem.item));
+    // What an open item waits for is no refusal yet.
+    if (!stillWaits || ending === 'configuration') endings.push(ending);
   }
   if (!goesOn && report.status !== 'COMPLETED' && report.problems.length === 0) endings.push('needs a human');
   return firstOf(endings.filter((ending) => goesOn || ending !== 'waiting'));

@@ -2,9 +2,8 @@
  * A command that cannot do what it was asked: what is wrong, where, what to do, and how the command ends. Data, whoever
  * shows it. None may ever show a secret.
  */
-import type { Problem } from '../domain/writes/step.ts';
+import type { Ending, Problem } from '../domain/problems.ts';
 import type { PolicyProblem } from '../language/text/problem.ts';
-import type { Ending } from './exit-codes.ts';
 
 /** One thing that is wrong, each text on one line but `excerpt`: the line at fault with carets, where there is one. */
 export type Trouble = {

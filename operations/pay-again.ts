@@ -16,7 +16,7 @@ import {
 import { checkPayAgain, type PayAgainVerdict, type PaymentHistory } from './decisions.ts';
 import type { Settings } from '../config/config.ts';
 import { claimantOf } from './claims.ts';
-import type { Ending } from './exit-codes.ts';
+import type { Ending } from '../domain/problems.ts';
 import { CommandFailure, type Trouble } from './failure.ts';
 import type { Place } from './place.ts';
 import { atService, serviceFailure } from './preflight.ts';

@@ -14,7 +14,7 @@ import type { Plan } from '../domain/plan/plan.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import { isRecord } from '../domain/shape.ts';
-import type { Problem } from '../domain/writes/step.ts';
+import type { Problem } from '../domain/problems.ts';
 import {
   PLAN_TYPE,
   modeAttribute,

@@ -16,7 +16,7 @@ import type {
   ReportTotal,
 } from '../domain/run/report.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
-import type { Problem } from '../domain/writes/step.ts';
+import type { Problem } from '../domain/problems.ts';
 import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';

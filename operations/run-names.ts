@@ -111,7 +111,7 @@ export function restOf(report: Report, progress: Progress): Rest {
   const isLeft = ({ outcome, recordId }: (typeof items)[number]): boolean =>
     outcome === 'PENDING' ? recordId === null : outcome !== 'TRADED' && outcome !== 'PAID';
   const isHeld = progress.items.some(
-    ({ waiting }) => waiting?.hold === 'person' || waiting?.hold === 'doubt',
+    ({ waiting }) => waiting?.reason === 'person' || waiting?.reason === 'doubt',
   );
   return items.length === 0 || items.some(isLeft) || isHeld ? 'something' : 'nothing';
 }

@@ -13,7 +13,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Mode } from '../domain/service/records.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Report, ReportStatus } from '../domain/run/report.ts';
-import type { Hold, Problem } from '../domain/writes/step.ts';
+import type { Problem } from '../domain/problems.ts';
+import { isShown, type WaitReason } from '../domain/waits.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
 import { readInstructions } from './instructions.ts';
 import {
@@ -351,11 +352,9 @@ function cancelledBefore(facts: RunFacts): Problem {
   };
 }
 
-/** What the items of a run wait for now; the service's own pace is no hold. */
-export function holdsOf(progress: Progress): readonly Hold[] {
-  return progress.items.flatMap(({ waiting }) =>
-    waiting === null || waiting.hold === 'service' ? [] : [waiting.hold],
-  );
+/** Why the items of a run wait now, as far as people should know. */
+export function reasonsOf(progress: Progress): readonly WaitReason[] {
+  return progress.items.flatMap(({ waiting }) => (isShown(waiting) ? [waiting.reason] : []));
 }
 
 /** What a run was started with; null when Temporal does not have it. */

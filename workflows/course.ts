@@ -4,6 +4,8 @@
  * that it awaits comes through `Ports`, so that a model can drive the same code. Ends when no item is open; never
  * while something is in doubt (M3, M8).
  */
+import type { Problem } from '../domain/problems.ts';
+import type { Wait, Waiting } from '../domain/waits.ts';
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import { growing } from '../domain/run/growing.ts';
 import { brokenPaymentLimit } from '../domain/plan/limits.ts';
@@ -23,9 +25,8 @@ import {
   type LegRecord,
   type PaymentRecord,
   type RunState,
-  type Waiting,
 } from '../domain/run/report.ts';
-import { SLOW_LOOKUP_MS, type Problem, type Wait } from '../domain/writes/step.ts';
+import { SLOW_LOOKUP_MS } from '../domain/writes/step.ts';
 import { NEW_LEG, type Traded } from '../domain/writes/trade.ts';
 import { NEW_PAYMENT, type PaymentStep, type Wanted } from '../domain/writes/withdrawal.ts';
 import type { SendState } from '../domain/writes/doubt.ts';
@@ -370,7 +371,7 @@ export class Course {
           record.endedIn = runId;
           break;
         case 'wait':
-          record.outcome = step.wait.hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
+          record.outcome = step.wait.reason === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
           await this.pause(record, this.paced(record, step.wait), asked);
       }
     }
@@ -385,11 +386,11 @@ export class Course {
       payment.outcome = 'NEEDS_HUMAN';
       this.showWaiting(payment, {
         afterMs: SLOW_LOOKUP_MS,
-        hold: 'person',
+        reason: 'person',
         problem: { ...worse, item: payment.payment.id },
       });
     }
-    await this.pause(record, { afterMs: SLOW_LOOKUP_MS, hold: 'person', problem: worse }, asked);
+    await this.pause(record, { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: worse }, asked);
     for (const payment of held) Object.assign(payment, { outcome: 'PENDING', waiting: null });
   }
 
@@ -605,10 +606,10 @@ export class Course {
         this.stir();
         break;
       case 'wait': {
-        const { afterMs, hold, problem } = this.paced(record, step.wait);
+        const { afterMs, reason, problem } = this.paced(record, step.wait);
         leftMs.set(record, afterMs);
-        record.outcome = hold === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
-        record.waiting = { hold, problem, wakeAtMs: this.ports.nowMs() + afterMs };
+        record.outcome = reason === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
+        record.waiting = { reason, problem, wakeAtMs: this.ports.nowMs() + afterMs };
       }
     }
   }
@@ -715,7 +716,7 @@ export class Course {
     const problem = isUnknown ? statusUnknownOf(record) : isLate ? withdrawalLate(record) : null;
     const isShown = problem !== null && isOpen(record);
     record.waiting = isShown
-      ? { hold: isUnknown ? 'configuration' : 'settlement', problem, wakeAtMs: this.ports.nowMs() }
+      ? { reason: isUnknown ? 'configuration' : 'settlement', problem, wakeAtMs: this.ports.nowMs() }
       : null;
   }
 
@@ -779,7 +780,7 @@ export class Course {
    */
   paced(item: object, wait: Wait): Wait {
     const { moneyTimes, serviceMs } = this.#paces.get(item) ?? { moneyTimes: 0, serviceMs: 0 };
-    switch (wait.hold) {
+    switch (wait.reason) {
       case 'money': {
         this.#paces.set(item, { moneyTimes: moneyTimes + 1, serviceMs: 0 });
         return { ...wait, afterMs: growing(wait.afterMs, moneyTimes, LONGEST_MONEY_WAIT_MS) };
@@ -787,7 +788,7 @@ export class Course {
       case 'service': {
         const totalMs = serviceMs + wait.afterMs;
         this.#paces.set(item, { moneyTimes: 0, serviceMs: totalMs });
-        return totalMs > PATIENT_MS ? { ...wait, hold: 'outage' } : wait;
+        return totalMs > PATIENT_MS ? { ...wait, reason: 'outage' } : wait;
       }
       case 'outage':
       case 'doubt':
@@ -812,7 +813,11 @@ export class Course {
   }
 
   showWaiting(item: { waiting: Waiting | null }, wait: Wait): void {
-    item.waiting = { hold: wait.hold, problem: wait.problem, wakeAtMs: this.ports.nowMs() + wait.afterMs };
+    item.waiting = {
+      reason: wait.reason,
+      problem: wait.problem,
+      wakeAtMs: this.ports.nowMs() + wait.afterMs,
+    };
     this.show();
   }
 
@@ -845,7 +850,7 @@ const CANCELLED: Problem = {
   fix: 'Start the run with --go-on to carry it out after all.',
 };
 const PLANNING = {
-  hold: 'service',
+  reason: 'service',
   problem: {
     code: 'PLANNING',
     item: null,
@@ -950,7 +955,7 @@ function settlementWait(record: LegRecord, plan: Plan, watch: SettlementWatch): 
   if (watch.unknownStatus !== null)
     return {
       afterMs: 0,
-      hold: 'configuration',
+      reason: 'configuration',
       problem: statusUnknown({
         item: record.leg.id,
         subject: `trade ${record.traded?.tradeId ?? ''}`,
@@ -963,7 +968,7 @@ function settlementWait(record: LegRecord, plan: Plan, watch: SettlementWatch): 
   return {
     // The poller looks by itself every few seconds; there is no timer of ours to show.
     afterMs: 0,
-    hold: 'settlement',
+    reason: 'settlement',
     problem: {
       code: late ? 'SETTLEMENT_LATE' : 'AWAITING_SETTLEMENT',
       item: record.leg.id,

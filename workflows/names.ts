@@ -7,8 +7,9 @@ import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/commo
 import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Plan } from '../domain/plan/plan.ts';
-import type { Report, Waiting } from '../domain/run/report.ts';
-import type { Problem } from '../domain/writes/step.ts';
+import type { Report } from '../domain/run/report.ts';
+import type { Problem } from '../domain/problems.ts';
+import type { Waiting } from '../domain/waits.ts';
 import type { Fact, Instruction, Recorded } from '../domain/people/instructions.ts';
 
 /** The task queue where none is named. One for each mode: a worker serves one mode only. */

@@ -6,9 +6,9 @@ import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo 
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan, type Plan } from '../domain/plan/plan.ts';
-import type { Waiting } from '../domain/run/report.ts';
+import type { Problem } from '../domain/problems.ts';
+import type { Waiting } from '../domain/waits.ts';
 import { growing } from '../domain/run/growing.ts';
-import type { Problem } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { reads } from './activities.ts';
 import type { Observed } from './calls.ts';
@@ -45,9 +45,9 @@ export async function plan(input: PlanInput): Promise<Plan> {
         case 'refused':
           throw planRefused(observed.problems);
         case 'wait': {
-          const { hold, problem, afterMs: firstMs } = observed.wait;
+          const { reason, problem, afterMs: firstMs } = observed.wait;
           const afterMs = growing(firstMs, stops, LONGEST_WAIT_MS);
-          waiting = { hold, problem, wakeAtMs: Date.now() + afterMs };
+          waiting = { reason, problem, wakeAtMs: Date.now() + afterMs };
           const before = wakes;
           await condition(() => wakes !== before, afterMs);
           if (workflowInfo().continueAsNewSuggested) return null;

@@ -19,7 +19,7 @@ import {
 import { workflowIdOf } from '../domain/references.ts';
 import {
   MAX_PROBLEMS_IN_FAILURE,
-  holdsOf,
+  shownWaits,
   makeReport,
   newRunState,
   statusOf,
@@ -27,7 +27,8 @@ import {
   type Report,
   type RunState,
 } from '../domain/run/report.ts';
-import type { Problem } from '../domain/writes/step.ts';
+import type { Problem } from '../domain/problems.ts';
+import { shownFirst } from '../domain/waits.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { keeping, polls, reads, writes } from './activities.ts';
 import type { PaymentsCall } from './calls.ts';
@@ -128,10 +129,10 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
     // One search attribute, only when it changes, and the current details.
     show: () => {
       const status = attributeOf(state);
-      const holds = holdsOf(state).map(
+      const reasons = shownFirst(shownWaits(state)).map(
         ({ problem }) => `- \`${problem.code}\` ${problem.message} ${problem.fix}`,
       );
-      setCurrentDetails([`**${status}**`, ...holds].join('\n'));
+      setCurrentDetails([`**${status}**`, ...reasons].join('\n'));
       if (shown === status) return;
       shown = status;
       upsertSearchAttributes([{ key: stateAttribute, value: status }]);
@@ -141,8 +142,8 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
 
 /** The report's status, but for runs that wait for nothing else than settlement in good time: nobody need attend to them. */
 function attributeOf(state: RunState): string {
-  const holds = holdsOf(state);
-  const settling = holds.length > 0 && holds.every(({ problem }) => problem.code === 'AWAITING_SETTLEMENT');
+  const waits = shownWaits(state);
+  const settling = waits.length > 0 && waits.every(({ problem }) => problem.code === 'AWAITING_SETTLEMENT');
   return settling ? 'SETTLING' : statusOf(state);
 }
 

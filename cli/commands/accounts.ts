@@ -3,12 +3,13 @@
  * its id, currency and status: whose it is stays with the service (M6).
  */
 import type { Command } from 'commander';
+import type { Ending } from '../../domain/problems.ts';
 import type { LenientRecord } from '../../domain/service/records.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { pages } from '../../service/pages.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atService, serviceFailure } from '../../operations/preflight.ts';
 import { plain } from '../terminal/safe.ts';

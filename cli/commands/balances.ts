@@ -1,5 +1,6 @@
 /** `cambist balances`: what the service says is there, per currency, and the credit line. Reads only. */
 import type { Command } from 'commander';
+import type { Ending } from '../../domain/problems.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { Balances, Exposure } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
@@ -8,7 +9,7 @@ import { explain } from '../../domain/writes/step.ts';
 import { amountText } from '../views/amount-text.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atService, serviceFailure } from '../../operations/preflight.ts';
 import { plain } from '../terminal/safe.ts';

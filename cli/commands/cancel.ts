@@ -1,10 +1,11 @@
 /** `cambist cancel RUN`: what is not sent stays unsent. The instruction is kept first, so that no reset brings the rest back. */
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
+import type { Ending } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
 import { recordInstruction } from '../../operations/instructions.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace, type Place } from '../../operations/place.ts';

@@ -1,8 +1,9 @@
 /** `cambist check FILE…`: every mistake of policies and of the files that they name, offline. */
 import type { Command } from 'commander';
+import type { Ending } from '../../domain/problems.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Trouble } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 import { readDecimals, readPolicyFile } from '../../operations/policy-file.ts';

@@ -4,12 +4,13 @@
  */
 import type { Command } from 'commander';
 import { z } from 'zod';
+import type { Ending } from '../../domain/problems.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
 import { isDecimal } from '../../domain/money.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
 import { amountText } from '../views/amount-text.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure, NOT_SET_UP } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 import { plain } from '../terminal/safe.ts';

@@ -1,8 +1,9 @@
 /** `cambist list`: runs as Temporal finds them, newest first; with `--attention` those that somebody should look at. */
 import type { Command } from 'commander';
+import type { Ending } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace } from '../../operations/place.ts';
 import { listRuns, readStuck, type RunFacts } from '../../operations/runs.ts';

@@ -1,12 +1,13 @@
 /** `cambist plan POLICY`: what a run of today would do, and why each number is what it is. Reads only. */
 import type { Command } from 'commander';
+import type { Ending } from '../../domain/problems.ts';
 import type { CompileInput, CompileResult } from '../../domain/plan/plan.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { compileNow, requireCompiled } from '../../operations/compile-now.ts';
-import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { explainPlan, planDocument, shortfallOf } from '../views/plan-text.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';

@@ -1,10 +1,11 @@
 /** `cambist report RUN`: what a run did, or has done so far. */
 import type { Command } from 'commander';
+import type { Ending } from '../../domain/problems.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Settings } from '../../config/config.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { endingOf, type Ending } from '../../operations/exit-codes.ts';
+import { endingOf } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 import { planOf, requireOwnPlan } from '../../operations/plan-made.ts';
@@ -13,7 +14,7 @@ import { atService } from '../../operations/preflight.ts';
 import { readLive, refreshReport } from '../../operations/refresh.ts';
 import { reportText } from '../views/report-text.ts';
 import { parseRun } from '../../operations/run-names.ts';
-import { describeRun, holdsOf, readRun, type RunFacts, type RunView } from '../../operations/runs.ts';
+import { describeRun, reasonsOf, readRun, type RunFacts, type RunView } from '../../operations/runs.ts';
 
 type ReportOptions = JsonOption & { readonly refresh?: true };
 
@@ -86,7 +87,7 @@ export function showReport(output: Output, place: Place, view: RunView): Ending 
   const { width, paint } = output;
   output.document(view.report);
   output.show(reportText({ report: view.report, uiUrl: uiAddress(place, view.facts), width, paint }));
-  return endingOf(view.report, view.facts.isOpen ? holdsOf(view.progress) : []);
+  return endingOf(view.report, view.facts.isOpen ? reasonsOf(view.progress) : []);
 }
 
 /** @throws CommandFailure when Temporal knows no such run */

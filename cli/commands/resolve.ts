@@ -10,7 +10,8 @@ import type { Plan } from '../../domain/plan/plan.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
-import type { Hold } from '../../domain/writes/step.ts';
+import type { Ending } from '../../domain/problems.ts';
+import type { WaitReason } from '../../domain/waits.ts';
 import { instructionsAbout, type Instruction } from '../../domain/people/instructions.ts';
 import {
   checkExecuted,
@@ -24,7 +25,7 @@ import type { Settings } from '../../config/config.ts';
 import { claimantOf } from '../../operations/claims.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, type Ending } from '../../operations/exit-codes.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure, type Trouble } from '../../operations/failure.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
@@ -167,7 +168,7 @@ function readSaid(options: ResolveOptions): Said {
 }
 
 /** What an item waits for while its fate may be open. Money, settlement and the service's own pace leave nothing open. */
-const OPEN_QUESTIONS: readonly Hold[] = ['person', 'doubt', 'outage', 'configuration'];
+const OPEN_QUESTIONS: readonly WaitReason[] = ['person', 'doubt', 'outage', 'configuration'];
 
 /** @throws CommandFailure when there is nothing to decide about the item */
 function requireOpenQuestion({ view, item, said }: Case): void {
@@ -205,7 +206,7 @@ function requireOpenQuestion({ view, item, said }: Case): void {
     return refuse('ITEM_ENDED', `it has ended as ${outcome} already`, 'There is nothing to decide.');
   if (!facts.isOpen || outcome === 'NEEDS_HUMAN') return;
   const waiting = progress.items.find(({ id }) => id === item)?.waiting ?? null;
-  if (waiting !== null && OPEN_QUESTIONS.includes(waiting.hold)) return;
+  if (waiting !== null && OPEN_QUESTIONS.includes(waiting.reason)) return;
   const what = waiting === null ? 'it is still to be sent, or at work' : `it waits (${waiting.problem.code})`;
   refuse(
     'ITEM_NOT_IN_QUESTION',

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { createLogUpdate } from 'log-update';
 import type { Command } from 'commander';
+import type { Ending } from '../../domain/problems.ts';
 import { instructionsAbout, isCancelled, nextOpening } from '../../domain/people/instructions.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { generationOf, reference, runName, workflowIdOf, type RunName } from '../../domain/references.ts';
@@ -19,7 +20,7 @@ import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { compileNow, requireCompiled } from '../../operations/compile-now.ts';
 import { difference } from '../views/difference.ts';
-import { endingOf, type Ending } from '../../operations/exit-codes.ts';
+import { endingOf } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { UNTAKEN_MS, followRun, type Followed } from '../../operations/follow-run.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
@@ -49,7 +50,7 @@ import {
 } from '../../operations/run-names.ts';
 import {
   describeRun,
-  holdsOf,
+  reasonsOf,
   isEndedFromOutside,
   listRuns,
   readInput,
@@ -525,7 +526,7 @@ async function showFollowed(course: Course, followed: Followed, shown: ProgressV
       );
       output.note('', statusSentence(view.report, view.progress, output.io.now()));
       output.note('It goes on without this command; --wait would stay.');
-      return endingOf(view.report, holdsOf(view.progress));
+      return endingOf(view.report, reasonsOf(view.progress));
     }
   }
 }

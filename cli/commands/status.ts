@@ -1,15 +1,16 @@
 /** `cambist status [RUN]`: one sentence of truth about a run, or about every run that is open. */
 import type { Command } from 'commander';
+import type { Ending } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, endingOf, firstOf, type Ending } from '../../operations/exit-codes.ts';
+import { EXIT_CODES, endingOf, firstOf } from '../../operations/exit-codes.ts';
 import { failureOf } from '../../operations/failure-of.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace, type Place } from '../../operations/place.ts';
 import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
 import { requireRun } from './report.ts';
 import { parseRun } from '../../operations/run-names.ts';
-import { holdsOf, listRuns, readRun, type RunFacts } from '../../operations/runs.ts';
+import { reasonsOf, listRuns, readRun, type RunFacts } from '../../operations/runs.ts';
 
 export function addStatus(program: Command, session: Session): void {
   const command = program
@@ -80,7 +81,7 @@ async function standingOf(
   const known = { run: runName(facts.run), workflowId: facts.workflowId };
   try {
     const { report, progress } = await readRun(place.client, facts);
-    const ending = endingOf(report, facts.isOpen ? holdsOf(progress) : []);
+    const ending = endingOf(report, facts.isOpen ? reasonsOf(progress) : []);
     const nowMs = output.io.now();
     const wait = facts.isOpen ? mainWait(progress) : null;
     return {

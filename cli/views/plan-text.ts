@@ -10,7 +10,7 @@ import {
   type Plan,
 } from '../../domain/plan/plan.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
-import type { Problem } from '../../domain/writes/step.ts';
+import type { Problem } from '../../domain/problems.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
 import { capital, count, sentence, wrap, zonedTime, type Paint } from '../terminal/text.ts';
 

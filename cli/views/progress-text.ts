@@ -29,7 +29,7 @@ export function drawProgress(options: {
     const line = `  ${mark} ${pad(item.id, idWidth)}  ${item.step}`;
     if (item.waiting === null) return [line];
     const wait = wrap(`      ${waitText(item.waiting, nowMs)}`, width, '      ');
-    return [line, item.waiting.hold === 'service' ? paint.faint(wait) : paint.warn(wait)];
+    return [line, item.waiting.reason === 'service' ? paint.faint(wait) : paint.warn(wait)];
   });
   const silence = options.silence === null ? [] : [paint.warn(`  ${options.silence}; the run is not lost`)];
   return [head, ...lines, ...silence].join('\n');
@@ -39,7 +39,7 @@ function markOf(item: Item, nowMs: number, paint: Paint): string {
   if (/^(pinned|TRADED|PAID)\b/.test(item.step)) return paint.good('+');
   if (item.step.startsWith('NOT_')) return paint.bad('x');
   if (item.step.startsWith('NEEDS_HUMAN')) return paint.bad('!');
-  if (item.waiting !== null && item.waiting.hold !== 'service') return paint.warn('.');
+  if (item.waiting !== null && item.waiting.reason !== 'service') return paint.warn('.');
   return item.step === 'to be sent' ? '.' : (FRAMES[Math.floor(nowMs / 300) % FRAMES.length] ?? '.');
 }
 

@@ -1,6 +1,7 @@
 /** A report for people: sentences, tables, and the one sentence of truth about where a run stands. Pure. */
-import type { Report, Waiting } from '../../domain/run/report.ts';
-import type { Hold, Problem } from '../../domain/writes/step.ts';
+import type { Report } from '../../domain/run/report.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { shownFirst, type Waiting } from '../../domain/waits.ts';
 import type { Progress } from '../../workflows/names.ts';
 import { plain } from '../terminal/safe.ts';
 import { paragraphOf, clockTime, count, sentence, table, wrap, type Paint } from '../terminal/text.ts';
@@ -162,24 +163,9 @@ function instructionsText(report: Report, width: number): string {
   return lines.length === 0 ? '' : ['Said by people:', ...lines].join('\n');
 }
 
-/** What somebody has to know first, when a run waits for several things. */
-const HOLD_ORDER: readonly Hold[] = [
-  'person',
-  'configuration',
-  'outage',
-  'money',
-  'doubt',
-  'settlement',
-  'opening',
-  'service',
-];
-
 /** What a run waits for above all; null when it waits for nothing but the service's own pace. */
 export function mainWait(progress: Progress): Waiting | null {
-  const waits = progress.items.flatMap(({ waiting }) =>
-    waiting === null || waiting.hold === 'service' ? [] : [waiting],
-  );
-  return waits.toSorted((a, b) => HOLD_ORDER.indexOf(a.hold) - HOLD_ORDER.indexOf(b.hold))[0] ?? null;
+  return shownFirst(progress.items.map(({ waiting }) => waiting))[0] ?? null;
 }
 
 /** True for what is said of a trade that came out worse than its guard, or above a limit. */
@@ -188,9 +174,9 @@ export function isWorseThanPlanned({ code }: Problem): boolean {
 }
 
 /** What would unblock a wait: the problem's own advice, and the command where a person is to decide. */
-export function unblocking(report: Report, { hold, problem }: Waiting): string {
+export function unblocking(report: Report, { reason, problem }: Waiting): string {
   const advice = sentence(problem.fix);
-  if (hold !== 'person' || problem.item === null) return advice;
+  if (reason !== 'person' || problem.item === null) return advice;
   const command = `cambist resolve ${report.run} ${problem.item}`;
   if (!isWorseThanPlanned(problem)) return `${advice} Decide: ${command} (--executed ID or --not-executed).`;
   const tradeId = report.legs.find(({ id }) => id === problem.item)?.tradeId ?? 'TRADE_ID';

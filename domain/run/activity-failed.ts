@@ -3,7 +3,7 @@
  * Pure; activities and workflows use it.
  */
 import { growing } from './growing.ts';
-import type { Wait } from '../writes/step.ts';
+import type { Wait } from '../waits.ts';
 
 /** The shortest and the longest wait before the same is tried again. */
 const AGAIN_MS = { first: 60_000, most: 600_000 };
@@ -15,7 +15,7 @@ const AGAIN_MS = { first: 60_000, most: 600_000 };
 export function activityFailed(what: string, times: number): Wait {
   return {
     afterMs: growing(AGAIN_MS.first, times - 1, AGAIN_MS.most),
-    hold: 'outage',
+    reason: 'outage',
     problem: {
       code: 'ACTIVITY_FAILED',
       item: null,

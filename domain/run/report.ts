@@ -6,13 +6,11 @@ import { rateOf } from '../plan/price-bounds.ts';
 import { sum } from '../money.ts';
 import type { Leg, Payment, Plan } from '../plan/plan.ts';
 import { runName, type RunName } from '../references.ts';
-import type { Hold, Problem } from '../writes/step.ts';
+import type { Problem } from '../problems.ts';
+import { isShown, type Waiting } from '../waits.ts';
 import { NEW_LEG, type LegState, type Traded } from '../writes/trade.ts';
 import { NEW_PAYMENT, type Accepted, type PaymentState } from '../writes/withdrawal.ts';
 import type { SendState } from '../writes/doubt.ts';
-
-/** What an item or the run waits for, and when it wakes by itself. */
-export type Waiting = { readonly hold: Hold; readonly problem: Problem; readonly wakeAtMs: number };
 
 /** One wire call or look, for a person who wants to know how an outcome came about. Never anything secret. */
 export type Evidence = {
@@ -286,7 +284,7 @@ export function makeReport(state: RunState): Report {
 
 /** `HELD` while anything waits for longer than the service's own pace; the end states once no item is open. */
 export function statusOf(state: RunState): ReportStatus {
-  if (!state.ended) return holdsOf(state).length > 0 ? 'HELD' : 'RUNNING';
+  if (!state.ended) return shownWaits(state).length > 0 ? 'HELD' : 'RUNNING';
   // By what it did to the items: after a reset the cancel is known by the words alone.
   if (problemsOf(state).some((problem) => problem.code === 'CANCELLED')) return 'CANCELLED';
   const items = [...state.legs, ...state.payments];
@@ -305,16 +303,16 @@ function isDone(item: LegRecord | PaymentRecord): boolean {
 }
 
 /** Everything that the run waits for now, items first to last; short waits of the service's own pace are none. */
-export function holdsOf(state: RunState): readonly Waiting[] {
+export function shownWaits(state: RunState): readonly Waiting[] {
   const all = [state.waiting, ...[...state.legs, ...state.payments].map((item) => item.waiting)];
-  return all.filter((waiting): waiting is Waiting => waiting !== null && waiting.hold !== 'service');
+  return all.filter(isShown);
 }
 
 function problemsOf(state: RunState): readonly Problem[] {
   const ended = [...state.legs, ...state.payments].flatMap((item) =>
     item.problem === null ? [] : [item.problem],
   );
-  return [...state.refusals, ...ended, ...holdsOf(state).map((waiting) => waiting.problem)];
+  return [...state.refusals, ...ended, ...shownWaits(state).map((waiting) => waiting.problem)];
 }
 
 function reportLeg(record: LegRecord): ReportLeg {

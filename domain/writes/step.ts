@@ -4,6 +4,8 @@
  * with a model. The six steps before every write are in `writes/protocol.ts`. No clock but the one given, no randomness,
  * no I/O.
  */
+import type { Problem } from '../problems.ts';
+import type { Wait } from '../waits.ts';
 import { backoffMs, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
 import type { Sweep } from './lookups.ts';
@@ -130,24 +132,6 @@ export type Context = {
   readonly skewMs: () => number | null;
 };
 
-/** A problem in words: what, where, and what to do. */
-export type Problem = {
-  readonly code: string;
-  readonly item: string | null;
-  readonly message: string;
-  readonly fix: string;
-};
-
-/**
- * What an item waits for. `service` is the service's own pace, seconds; `outage` is the service away or asking for
- * longer; `person` alone needs somebody.
- */
-export type Hold =
-  'service' | 'outage' | 'money' | 'doubt' | 'configuration' | 'opening' | 'settlement' | 'person';
-
-/** An item that cannot go on now. */
-export type Wait = { readonly afterMs: number; readonly hold: Hold; readonly problem: Problem };
-
 /** A send can be accepted until its token has expired; the client's tokens live this long (heading "JWT"). */
 export const TOKEN_LIFE_MS = 45_000;
 /** How far apart two clocks may be that agree; further apart, every life and window would be unreliable. */
@@ -263,12 +247,12 @@ export function problemOf(reply: Reply<unknown>, item: string, fix: string): Pro
 
 /** The service's own pace, until it asks for so long that people should know. */
 export function serviceWait(problem: Problem, afterMs: number): Wait {
-  return { afterMs, hold: afterMs < OUTAGE_MS ? 'service' : 'outage', problem };
+  return { afterMs, reason: afterMs < OUTAGE_MS ? 'service' : 'outage', problem };
 }
 
 /** A wait on configuration: slow retries with the cause in plain words. */
 export function configurationWait(problem: Problem, tries: number): Wait {
-  return { afterMs: Math.max(5_000, backoffMs(tries + 2)), hold: 'configuration', problem };
+  return { afterMs: Math.max(5_000, backoffMs(tries + 2)), reason: 'configuration', problem };
 }
 
 /** True for replies that prove that this send executed nothing although its class waits: rate limits, never left. */

@@ -3,6 +3,8 @@
  * entries, one per activity: `requestQuoteSteps` and `executeTradeSteps`. The reference stays the same across quotes;
  * the key changes with the quote, which is single-use.
  */
+import type { Problem } from '../problems.ts';
+import type { Wait } from '../waits.ts';
 import {
   backoffMs,
   classOfReply,
@@ -33,9 +35,7 @@ import {
   resourceIdOf,
   settleTimeMs,
   type Context,
-  type Problem,
   type Steps,
-  type Wait,
 } from './step.ts';
 import {
   NOTHING_SENT,
@@ -339,7 +339,7 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
       const isShown = isShownByBalances(problem.code) && leg.amount?.side === 'sell';
       const afterMs = isShown ? MONEY_POLL_MS : BLIND_RETRY_MS;
       const short = { shortOf: problem, shortSinceMs: context.nowMs(), shortAt: state.available, held: true };
-      return wait({ ...dead, ...short }, { afterMs, hold: 'money', problem });
+      return wait({ ...dead, ...short }, { afterMs, reason: 'money', problem });
     }
     case 'look, then end': {
       const dead: LegState = { ...sent, quote: null };
@@ -437,7 +437,7 @@ function* lookThen(
   afterMs: number,
 ): Steps<LegStep> {
   const { look } = yield* lookUp(subject, ready.said, state);
-  return conclude(subject, ready.said, state, look) ?? wait(state, { afterMs, hold: 'doubt', problem });
+  return conclude(subject, ready.said, state, look) ?? wait(state, { afterMs, reason: 'doubt', problem });
 }
 
 function* lookForLeg(context: Context, leg: Leg, state: LegState): Steps<Look<Trade>> {
@@ -522,7 +522,7 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
       if (context.plan.shortfall === 'skip') return yield* end(item, tried, problem);
       return wait(
         { ...tried, shortOf: problem, held: true },
-        { afterMs: BLIND_RETRY_MS, hold: 'money', problem },
+        { afterMs: BLIND_RETRY_MS, reason: 'money', problem },
       );
     }
     case 'end the leg':
@@ -565,7 +565,7 @@ function* lookForMoney(
     return {
       kind: 'wait',
       state,
-      wait: { afterMs: MONEY_POLL_MS, hold: 'money', problem: state.shortOf },
+      wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem: state.shortOf },
     };
   }
   const problem: Problem = {
@@ -578,7 +578,7 @@ function* lookForMoney(
   return {
     kind: 'wait',
     state: { ...state, shortOf: problem },
-    wait: { afterMs: MONEY_POLL_MS, hold: 'money', problem },
+    wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem },
   };
 }
 

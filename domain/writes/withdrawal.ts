@@ -3,6 +3,8 @@
  * whatever a reply or a crash makes of that (M1, M2). A withdrawal is tried again *under the same key* first; the chain
  * rule (design: "The chain rule") says when a later generation may open.
  */
+import type { Problem } from '../problems.ts';
+import type { Wait } from '../waits.ts';
 import {
   FOLLOW_UPS,
   backoffMs,
@@ -41,9 +43,7 @@ import {
   settleTimeMs,
   unreadable,
   type Context,
-  type Problem,
   type Steps,
-  type Wait,
 } from './step.ts';
 import { NOTHING_SENT, triedAgain, unknownSend, withoutDoubt, type SendState } from './doubt.ts';
 import {

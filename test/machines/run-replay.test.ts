@@ -52,7 +52,7 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   held: /SHORTFALL/,
   refused: /OUTSIDE_GUARD/,
   'refused-with-payment': /OUTSIDE_GUARD[^]*"name":"createWithdrawals"/,
-  'in-doubt': /"hold":"doubt"/,
+  'in-doubt': /"reason":"doubt"/,
   late: /"eventType":"EVENT_TYPE_TIMER_FIRED"/,
   reset: /"resetWorkflowFailureInfo"/,
   cancelled: /"eventType":"EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED"/,

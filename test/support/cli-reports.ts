@@ -1,6 +1,6 @@
 /** Reports and other records for the tests of the command line. */
 import type { LegOutcome, PaymentOutcome, Report, ReportStatus } from '../../domain/run/report.ts';
-import type { Problem } from '../../domain/writes/step.ts';
+import type { Problem } from '../../domain/problems.ts';
 
 export const ABANDONED: Problem = {
   code: 'ENDED_FROM_OUTSIDE',

@@ -39,7 +39,7 @@ test('where what people said is missing nothing is asked of the service, and a p
   ]);
   for (const step of steps) {
     assert.ok(step?.kind === 'wait');
-    assert.equal(step.wait.hold, 'person');
+    assert.equal(step.wait.reason, 'person');
     assert.equal(step.wait.problem.code, 'INSTRUCTIONS_MISSING');
   }
   assert.deepEqual(requests, []);

@@ -241,7 +241,7 @@ test('a service that cannot be asked is told after a few polls, and one that ask
   ] as const) {
     const { deps, sent } = worker({ listWithdrawals: async () => reply });
     const { wait } = await pollOf(deps);
-    assert.deepEqual([sent('listWithdrawals').length, wait?.afterMs, wait?.hold], [polls, afterMs, hold]);
+    assert.deepEqual([sent('listWithdrawals').length, wait?.afterMs, wait?.reason], [polls, afterMs, hold]);
   }
 });
 

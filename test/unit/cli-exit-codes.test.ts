@@ -2,16 +2,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import {
-  EXIT_CODES,
-  endingOf,
-  endingOfCode,
-  firstOf,
-  isKnownCode,
-  type Ending,
-} from '../../operations/exit-codes.ts';
+import { EXIT_CODES, endingOf, endingOfCode, firstOf, isKnownCode } from '../../operations/exit-codes.ts';
 import type { Report } from '../../domain/run/report.ts';
-import type { Hold, Problem } from '../../domain/writes/step.ts';
+import type { Ending, Problem } from '../../domain/problems.ts';
+import type { WaitReason } from '../../domain/waits.ts';
 import { ABANDONED, makeReportOf } from '../support/cli-reports.ts';
 
 test('exit codes are as published', () => {
@@ -51,7 +45,7 @@ const problem = (code: string, item: string | null = 'supplier'): Problem => ({
 const CASES: readonly {
   readonly name: string;
   readonly report: Report;
-  readonly holds?: readonly Hold[];
+  readonly holds?: readonly WaitReason[];
   readonly ending: Ending;
 }[] = [
   { name: 'everything is done', report: makeReportOf({ status: 'COMPLETED' }), ending: 'done' },

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
+import type { Waiting } from '../../domain/waits.ts';
 import { difference } from '../../cli/views/difference.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Io } from '../../cli/terminal/io.ts';
@@ -15,7 +16,7 @@ import { Output } from '../../cli/terminal/output.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
 import type { RunFacts } from '../../operations/runs.ts';
-import type { Report, Waiting } from '../../domain/run/report.ts';
+import type { Report } from '../../domain/run/report.ts';
 import type { Progress } from '../../workflows/names.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
@@ -66,7 +67,7 @@ const reports: readonly Report[] = STATUSES.flatMap((status) =>
     status,
   })),
 );
-const waiting: Waiting = { hold: 'person', problem, wakeAtMs: NOW_MS + 60_000 };
+const waiting: Waiting = { reason: 'person', problem, wakeAtMs: NOW_MS + 60_000 };
 const progressOf = (status: Report['status']): Progress => ({
   ...poisoned<Progress>({
     status,

@@ -132,7 +132,7 @@ test('a trade that came out worse than planned is accepted by its own id only', 
 });
 
 test('the status of a run that waits for an acceptance says what to type', () => {
-  const waiting = { hold: 'person' as const, problem: WORSE, wakeAtMs: 0 };
+  const waiting = { reason: 'person' as const, problem: WORSE, wakeAtMs: 0 };
   const items = [{ id: 'usd-mxn-1', kind: 'leg' as const, step: 'TRADED', waiting }];
   assert.match(
     statusSentence(worse, { status: 'HELD', items }, 0),

@@ -1,6 +1,7 @@
 /** Which run is meant: names on the command line, and the id of a new run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Waiting } from '../../domain/waits.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import {
   earlierDates,
@@ -14,7 +15,7 @@ import {
   type OtherRun,
   type Rest,
 } from '../../operations/run-names.ts';
-import type { Report, Waiting } from '../../domain/run/report.ts';
+import type { Report } from '../../domain/run/report.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
 const TODAY = '2026-11-21';
@@ -200,8 +201,8 @@ function accepted(): Report {
   return { ...report, payments: report.payments.map((each) => ({ ...each, withdrawalId: 'wtd_1' })) };
 }
 
-function waitFor(hold: Waiting['hold']): Waiting {
-  return { hold, problem: { code: 'C', item: 'supplier', message: 'm', fix: 'f' }, wakeAtMs: 0 };
+function waitFor(reason: Waiting['reason']): Waiting {
+  return { reason, problem: { code: 'C', item: 'supplier', message: 'm', fix: 'f' }, wakeAtMs: 0 };
 }
 
 function endsAs(error: unknown, ending: string, code: string): boolean {

@@ -8,7 +8,7 @@ import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../operations/runs.ts';
 import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
-import type { Waiting } from '../../domain/run/report.ts';
+import type { Waiting } from '../../domain/waits.ts';
 import type { Progress } from '../../workflows/names.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { LEG, PAYMENT } from '../support/scripts.ts';
@@ -78,7 +78,7 @@ test('a table has columns where they fit and blocks where they do not', () => {
 });
 
 const held: Waiting = {
-  hold: 'settlement',
+  reason: 'settlement',
   problem: {
     code: 'AWAITING_SETTLEMENT',
     item: 'usd-mxn-1',
@@ -169,7 +169,7 @@ test('a run that is held says by what, until when, and what would unblock it', (
 
 test('a person comes before a settlement in what a run waits for', () => {
   const person: Waiting = {
-    hold: 'person',
+    reason: 'person',
     problem: { ...held.problem, code: 'RECORD_DIFFERS' },
     wakeAtMs: 0,
   };

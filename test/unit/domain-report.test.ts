@@ -14,16 +14,16 @@ import {
   type LegOutcome,
   type PaymentOutcome,
   type RunState,
-  type Waiting,
 } from '../../domain/run/report.ts';
-import type { Hold, Problem } from '../../domain/writes/step.ts';
+import type { Problem } from '../../domain/problems.ts';
+import type { WaitReason, Waiting } from '../../domain/waits.ts';
 import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
 
 const PROBLEM: Problem = { code: 'SOMETHING', item: 'supplier', message: 'Something is.', fix: 'Mend it.' };
 const CANCELLED: Problem = { ...PROBLEM, code: 'CANCELLED' };
 
-function waiting(hold: Hold): Waiting {
-  return { hold, problem: { ...PROBLEM, code: `WAITS_${hold.toUpperCase()}` }, wakeAtMs: 0 };
+function waiting(reason: WaitReason): Waiting {
+  return { reason, problem: { ...PROBLEM, code: `WAITS_${reason.toUpperCase()}` }, wakeAtMs: 0 };
 }
 
 function stateOf(payments: readonly Payment[]): RunState {
@@ -114,15 +114,15 @@ test('a run of which something was cancelled is called so, also by a later start
 });
 
 test('a run is held by everything but the pace of the service, and says by what', () => {
-  const holds: readonly Hold[] = ['money', 'doubt', 'configuration', 'opening', 'settlement', 'person'];
-  for (const hold of holds) {
+  const holds: readonly WaitReason[] = ['money', 'doubt', 'configuration', 'opening', 'settlement', 'person'];
+  for (const reason of holds) {
     const state = stateOf([PAYMENT]);
-    for (const record of state.payments) record.waiting = waiting(hold);
+    for (const record of state.payments) record.waiting = waiting(reason);
     const report = makeReport(state);
-    assert.equal(report.status, 'HELD', hold);
+    assert.equal(report.status, 'HELD', reason);
     assert.deepEqual(
       report.problems.map((problem) => problem.code),
-      [`WAITS_${hold.toUpperCase()}`],
+      [`WAITS_${reason.toUpperCase()}`],
     );
     assert.equal(report.payments[0]?.reason, 'Something is.');
   }

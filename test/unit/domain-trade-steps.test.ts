@@ -1,8 +1,9 @@
 /** The steps of a leg against scripted replies: what is asked for, what is sent, and what follows (M1, M2, M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { WaitReason } from '../../domain/waits.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
-import type { Answer, Context, Effect, Hold } from '../../domain/writes/step.ts';
+import type { Answer, Context, Effect } from '../../domain/writes/step.ts';
 import {
   NEW_LEG,
   executeTradeSteps,
@@ -46,7 +47,7 @@ const trade = (script: Script = {}, state = QUOTED, ctx: Context = context()) =>
 
 /** A step in one word: what it is, and what it waits for. */
 function named(step: LegStep): string {
-  return step.kind === 'wait' ? `wait: ${step.wait.hold}` : step.kind;
+  return step.kind === 'wait' ? `wait: ${step.wait.reason}` : step.kind;
 }
 
 function problemOf(step: LegStep): string | null {
@@ -494,9 +495,9 @@ test('a record that contradicts the plan is never overwritten: a person decides'
     quote({ 'sweep trades': [seen(record)] }, NEW_LEG, context({ originalRunId: 'run-0' })),
     trade({ 'sweep trades': [seen(record)] }, DOUBTFUL),
   ];
-  const hold: Hold = 'person';
+  const reason: WaitReason = 'person';
   for (const { result, effects } of steps) {
-    assert.equal(named(result), `wait: ${hold}`);
+    assert.equal(named(result), `wait: ${reason}`);
     assert.equal(problemOf(result), 'RECORD_DIFFERS');
     assert.ok(kindsOf(effects).every((kind) => !kind.startsWith('send')));
   }

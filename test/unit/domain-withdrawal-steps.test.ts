@@ -44,7 +44,7 @@ const pay = (script: Script = {}, state = NEW_PAYMENT, ctx: Context = context())
   play(createWithdrawalSteps(ctx, PAYMENT, WANTED, state), script);
 
 function named(step: PaymentStep): string {
-  return step.kind === 'wait' ? `wait: ${step.wait.hold}` : step.kind;
+  return step.kind === 'wait' ? `wait: ${step.wait.reason}` : step.kind;
 }
 
 function problemOf(step: PaymentStep): string | null {

@@ -4,9 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Problem } from '../../domain/problems.ts';
 import type { Fact, Instruction, Kept, Recorded } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
-import type { Context, Effect, Problem } from '../../domain/writes/step.ts';
+import type { Context, Effect } from '../../domain/writes/step.ts';
 import {
   NEW_LEG,
   executeTradeSteps,

@@ -36,7 +36,7 @@ test('waits for the right credentials or the right clock grow longer and longer'
     let state = NEW_PAYMENT;
     const waits = [1, 2, 3, 4].map(() => {
       const { result } = play(createWithdrawalSteps(ctx, PAYMENT, WANTED, state));
-      assert.ok(result.kind === 'wait' && result.wait.hold === 'configuration');
+      assert.ok(result.kind === 'wait' && result.wait.reason === 'configuration');
       state = result.state;
       return result.wait.afterMs;
     });
@@ -59,7 +59,7 @@ test('a leg that waits for money which no read can show is tried again every qua
       executeTradeSteps(ctx, leg, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quote }),
       script,
     );
-    assert.ok(result.kind === 'wait' && result.wait.hold === 'money');
+    assert.ok(result.kind === 'wait' && result.wait.reason === 'money');
     assert.equal(result.wait.afterMs, afterMs);
   }
 });
@@ -86,7 +86,7 @@ test('an untagged record that could be the payment needs a person: no look will 
     'sweep withdrawals': [seen({ ...WITHDRAWAL, tag: null })],
   };
   const { result } = play(createWithdrawalSteps(context(), PAYMENT, WANTED, NEW_PAYMENT), script);
-  assert.ok(result.kind === 'wait' && result.wait.hold === 'person');
+  assert.ok(result.kind === 'wait' && result.wait.reason === 'person');
   assert.equal(result.wait.problem.code, 'RECORD_COULD_BE_IT');
 });
 
@@ -162,7 +162,7 @@ test('a quote that another Temporal run was told of is dead, however long it liv
   const state = first.result.kind === 'wait' ? first.result.state : NEW_LEG;
   const second = play(executeTradeSteps(reset, LEG, state));
   for (const { result, effects } of [first, second]) {
-    assert.ok(result.kind === 'wait' && result.wait.hold === 'doubt');
+    assert.ok(result.kind === 'wait' && result.wait.reason === 'doubt');
     assert.ok(!kindsOf(effects).includes('send trade'));
   }
 });

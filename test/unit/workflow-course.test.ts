@@ -4,8 +4,16 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { movesOf } from '../../domain/plan/moves.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import { adoptPlan, holdsOf, makeReport, newRunState, statusOf, takeOver } from '../../domain/run/report.ts';
-import type { Problem, Wait } from '../../domain/writes/step.ts';
+import {
+  adoptPlan,
+  shownWaits,
+  makeReport,
+  newRunState,
+  statusOf,
+  takeOver,
+} from '../../domain/run/report.ts';
+import type { Problem } from '../../domain/problems.ts';
+import type { Wait } from '../../domain/waits.ts';
 import { NEW_LEG } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { Course, HistoryIsLong, StepFailed, type Ports } from '../../workflows/course.ts';
@@ -171,7 +179,7 @@ test('payments are followed together once all are sent, and one that is accepted
       return {
         id,
         step: isLate
-          ? { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs: 15_000, hold: 'money', problem: SHORT } }
+          ? { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs: 15_000, reason: 'money', problem: SHORT } }
           : {
               kind: 'accepted',
               state: NEW_PAYMENT,
@@ -328,7 +336,7 @@ test('which payment is sent next does not depend on the clock, which a replay ma
           waited.add(id);
           return {
             id,
-            step: { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs, hold: 'money', problem: SHORT } },
+            step: { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs, reason: 'money', problem: SHORT } },
           } as const;
         }),
         evidence: [],
@@ -379,7 +387,7 @@ function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> =
       return { answer: Promise.resolve(answer), giveUp: () => {} };
     },
     show: () => {
-      const [waiting] = holdsOf(state);
+      const [waiting] = shownWaits(state);
       const now = waiting === undefined ? statusOf(state) : waiting.problem.code;
       if (shown.at(-1) !== now) shown.push(now);
     },
@@ -406,7 +414,7 @@ test('a payment with a status in no list holds the run, which says which and whe
   );
   const show = course.ports.show.bind(course.ports);
   course.ports.show = () => {
-    held ??= holdsOf(state)[0]?.problem;
+    held ??= shownWaits(state)[0]?.problem;
     show();
   };
   await course.complete();
@@ -456,7 +464,7 @@ test('an accepted payment without a terminal status is late after a day by a tim
 test('polls that are stopped again and again are asked for ever later', async () => {
   const away: Wait = {
     afterMs: 60_000,
-    hold: 'outage',
+    reason: 'outage',
     problem: { code: 'NO_ANSWER', item: null, message: 'It is away.', fix: 'Wait.' },
   };
   const stopped: WithdrawalsAnswer = { ended: [], wait: away, runId: 'run-1' };
@@ -523,7 +531,7 @@ test('a trade with a status in no list holds the run, and a settlement that take
       return true;
     },
     show: () => {
-      const code = holdsOf(state)[0]?.problem.code ?? statusOf(state);
+      const code = shownWaits(state)[0]?.problem.code ?? statusOf(state);
       if (shown.at(-1) !== code) shown.push(code);
     },
   });
@@ -585,7 +593,7 @@ test('a step that fails at all its attempts is told, tried again ever later, and
       return holds();
     },
     show: () => {
-      for (const { problem } of holdsOf(state)) shown.add(`${problem.code} ${problem.item ?? 'run'}`);
+      for (const { problem } of shownWaits(state)) shown.add(`${problem.code} ${problem.item ?? 'run'}`);
     },
   });
   await new Course(INPUT, state, world).complete();
@@ -630,7 +638,7 @@ test('a cancel that cannot be kept is told, and kept before anything else happen
     waitUntil: async (holds, timeoutMs) => {
       if (timeoutMs === undefined) return patient(holds);
       for (let turns = 0; turns < 20 && !holds(); turns += 1) await nextTurn();
-      done.push(holdsOf(state)[0]?.problem.code ?? 'nothing');
+      done.push(shownWaits(state)[0]?.problem.code ?? 'nothing');
       return holds();
     },
   });
@@ -676,7 +684,7 @@ test('what waits for money asks for ever later, at most every five minutes, and 
               step: {
                 kind: 'wait',
                 state: NEW_PAYMENT,
-                wait: { afterMs: 15_000, hold: 'money', problem: SHORT },
+                wait: { afterMs: 15_000, reason: 'money', problem: SHORT },
               },
             } as const);
       });
@@ -711,14 +719,18 @@ test('what the service puts off again and again, and a plan that nobody makes, i
     requestQuote: async (call) =>
       (quotes -= 1) >= 0
         ? {
-            step: { kind: 'wait', state: NEW_LEG, wait: { afterMs: 1_000, hold: 'service', problem: busy } },
+            step: {
+              kind: 'wait',
+              state: NEW_LEG,
+              wait: { afterMs: 1_000, reason: 'service', problem: busy },
+            },
             evidence: [],
             runId: 'run-1',
           }
         : base.requestQuote(call),
     waitUntil: async (holds, timeoutMs) => {
       if (timeoutMs === undefined) return patient(holds);
-      const [waiting] = holdsOf(state);
+      const [waiting] = shownWaits(state);
       shown.push(waiting?.problem.code ?? statusOf(state));
       return holds();
     },
@@ -924,7 +936,7 @@ test('a wake-up that comes while a call is under way ends the wait that follows 
         if (commands.length > 2) return base.requestQuote(call);
         if (isEarly) course.wake();
         return {
-          step: { kind: 'wait', state: NEW_LEG, wait: { afterMs: 15_000, hold: 'money', problem: SHORT } },
+          step: { kind: 'wait', state: NEW_LEG, wait: { afterMs: 15_000, reason: 'money', problem: SHORT } },
           evidence: [],
           runId: 'run-1',
         };

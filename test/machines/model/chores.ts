@@ -3,6 +3,8 @@
  * the real ones (`activities/observe.ts`, `read-plan.ts`, `await-settlement.ts`, `await-withdrawals.ts`, `polling.ts`),
  * and can be repeated at will, so that nothing strikes them.
  */
+import type { Problem } from '../../../domain/problems.ts';
+import type { Wait } from '../../../domain/waits.ts';
 import { compare, equal, sum } from '../../../domain/money.ts';
 import { compilePlan, isOfRun, type Fences, type Observation } from '../../../domain/plan/plan.ts';
 import type { Policy } from '../../../domain/policy.ts';
@@ -11,13 +13,7 @@ import { generationOf } from '../../../domain/references.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import { followUp } from '../../../domain/service/reply-rules.ts';
 import { isKnown } from '../../../domain/service/facts.ts';
-import {
-  configurationWait,
-  foreignCredentials,
-  skewOf,
-  type Problem,
-  type Wait,
-} from '../../../domain/writes/step.ts';
+import { configurationWait, foreignCredentials, skewOf } from '../../../domain/writes/step.ts';
 import { isCancelled } from '../../../domain/people/instructions.ts';
 import { fencesOf } from '../../../calendar/business-date.ts';
 import type {
@@ -299,7 +295,7 @@ function waitFor<Result>(
   const problem: Problem = { code: 'NO_ANSWER', item: null, message: 'It could not be read.', fix: '' };
   const { read } = followUp(reply);
   if (read === 'ask again slowly' || read === 'give up') return shown(configurationWait(problem, 3));
-  return attempts <= PATIENT_POLLS ? 'unanswered' : shown({ afterMs: 60_000, hold: 'outage', problem });
+  return attempts <= PATIENT_POLLS ? 'unanswered' : shown({ afterMs: 60_000, reason: 'outage', problem });
 }
 
 function mayBe(payment: SettlementCall['unpaid'][number], record: Withdrawal): boolean {

@@ -4,7 +4,7 @@
  */
 import type { Plan } from '../../../domain/plan/plan.ts';
 import type { Carried } from '../../../domain/run/report.ts';
-import type { Problem } from '../../../domain/writes/step.ts';
+import type { Problem } from '../../../domain/problems.ts';
 import { unionOf } from '../../../domain/people/instruction-shape.ts';
 import type { Fact, Instruction, Recorded } from '../../../domain/people/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../../workflows/limits.ts';

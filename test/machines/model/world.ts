@@ -3,9 +3,10 @@
  * (`workflows/course.ts`) and the real steps (`domain/`), lets the schedule's misfortunes happen to them, then stops all
  * faults and sees whether every run ends (M8). Deterministic: the same schedule gives the same course, event by event.
  */
+import type { Waiting } from '../../../domain/waits.ts';
 import type { Credentials } from '../../../domain/plan/plan.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
-import type { RunState, Waiting } from '../../../domain/run/report.ts';
+import type { RunState } from '../../../domain/run/report.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../../domain/service/facts.ts';
 import { Agenda } from './agenda.ts';
 import type { Attempt } from './attempt.ts';
@@ -444,7 +445,9 @@ export class World {
 
   #whereItStands(): string {
     const waits = this.runs.flatMap(({ current }) => (current === null ? [] : waitsOf(current.state)));
-    return [...new Set(waits.map(({ hold, problem: { code, message } }) => `${hold}, ${code}: ${message}`))]
+    return [
+      ...new Set(waits.map(({ reason, problem: { code, message } }) => `${reason}, ${code}: ${message}`)),
+    ]
       .slice(0, 3)
       .join('; ');
   }
@@ -462,7 +465,7 @@ function waitsOf(state: RunState): readonly Waiting[] {
 /** Somebody is asked, and everything else has had its time. */
 function waitsForPeople({ current }: Temporal, longSince: boolean): boolean {
   if (current === null || current.state.waiting !== null) return false;
-  const waits = waitsOf(current.state).map(({ hold }) => hold === 'person');
+  const waits = waitsOf(current.state).map(({ reason }) => reason === 'person');
   return longSince ? waits.includes(true) : waits.length > 0 && !waits.includes(false);
 }
 

@@ -1,0 +1,48 @@
+/**
+ * Why an item or a run waits: every reason in one place, in one order. What waits says its reason, a problem in words,
+ * and when it looks again by itself (M8). Pure.
+ */
+import type { Ending, Problem } from './problems.ts';
+
+/**
+ * Every reason, the one that people must know of first at the top: where a run waits for several things, it shows that
+ * one. `ending` says how a command ends that leaves the run waiting.
+ */
+export const WAIT_REASONS = {
+  /** Nothing goes on before somebody has decided. */
+  person: { ending: 'needs a human' },
+  /** Keys, clocks, modes, what the service has switched off, or a status that nobody has declared. */
+  configuration: { ending: 'configuration' },
+  /** The service or a worker is away, or the service asks for a long pause. */
+  outage: { ending: 'infrastructure' },
+  money: { ending: 'waiting' },
+  /** An earlier send may still turn up. */
+  doubt: { ending: 'waiting' },
+  settlement: { ending: 'waiting' },
+  /** The run's date has not begun. */
+  opening: { ending: 'waiting' },
+  /** The service's own pace, seconds: nobody need know. */
+  service: { ending: 'waiting' },
+} as const satisfies Readonly<Record<string, { readonly ending: Ending }>>;
+
+export type WaitReason = keyof typeof WAIT_REASONS;
+
+const FIRST_TO_LAST = Object.keys(WAIT_REASONS);
+
+/** An item that cannot go on now. */
+export type Wait = { readonly afterMs: number; readonly reason: WaitReason; readonly problem: Problem };
+
+/** The same as it is shown: with the moment at which it looks again by itself, epoch milliseconds. */
+export type Waiting = { readonly reason: WaitReason; readonly problem: Problem; readonly wakeAtMs: number };
+
+/** What people should know of: everything but the service's own pace. */
+export function isShown(waiting: Waiting | null): waiting is Waiting {
+  return waiting !== null && waiting.reason !== 'service';
+}
+
+/** Those that people should know of, the most important first. */
+export function shownFirst(waits: readonly (Waiting | null)[]): readonly Waiting[] {
+  return waits
+    .filter(isShown)
+    .toSorted((a, b) => FIRST_TO_LAST.indexOf(a.reason) - FIRST_TO_LAST.indexOf(b.reason));
+}
