@@ -306,7 +306,7 @@ function instructionsMissing(run: RunName): Problem {
     code: 'INSTRUCTIONS_MISSING',
     item: null,
     message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
-    fix: 'Look at the service for what was paid. Then say again what holds: `cambist cancel`, `cambist resolve`, or `cambist run … --go-on` when nothing was said.',
+    fix: 'Look at the service for what was paid. Then say again what holds: `npx cambist cancel`, `npx cambist resolve`, or `npx cambist run … --go-on` when nothing was said.',
   };
 }
 

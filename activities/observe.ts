@@ -144,6 +144,6 @@ function otherName(found: string, expected: string): Problem {
     code: 'POLICY_NAME_DIFFERS',
     item: null,
     message: `The policy calls itself "${found}", the run is of "${expected}".`,
-    fix: 'Start the run by `cambist run` with the policy’s own name.',
+    fix: 'Start the run by `npx cambist run` with the policy’s own name.',
   };
 }

@@ -63,6 +63,6 @@ function invalid(why: string): Problem {
     code: 'INPUT_INVALID',
     item: null,
     message: `The input of this run is not one that Cambist makes. ${why}`,
-    fix: 'Start the run by `cambist run`; nothing was sent.',
+    fix: 'Start the run by `npx cambist run`; nothing was sent.',
   };
 }

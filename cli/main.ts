@@ -42,7 +42,7 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
         code: 'BAD_COMMAND_LINE',
         place: null,
         message: error.message.replace(/^error: /, ''),
-        fix: 'See `cambist --help`, or `--help` after a command.',
+        fix: 'See `npx cambist --help`, or `--help` after a command.',
       },
     ]);
     new Output(io, argv.includes('--json')).fail(failure);
@@ -56,7 +56,7 @@ export function buildProgram(session: Session): Command {
   const program = new Command('cambist')
     .description(
       'Runs FX and payout policies as durable Temporal workflows: money never moves twice.\n' +
-        'A first look round: `cambist up`, then in a second terminal `cambist run policies/mxn-supplier.yaml`.',
+        'A first look round: `npx cambist up`, then in a second terminal `npx cambist run policies/mxn-supplier.yaml`.',
     )
     .version(packageVersion(), '-V, --version', 'show the version')
     .exitOverride()
@@ -81,7 +81,7 @@ export function buildProgram(session: Session): Command {
         '',
         'Configuration is by variables: CAMBIST_BASE_URL, CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE,',
         'CAMBIST_APP_MODE, CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_TASK_QUEUE and',
-        'TEMPORAL_*. Where no service is configured, a running `cambist up` in this folder is used.',
+        'TEMPORAL_*. Where no service is configured, a running `npx cambist up` in this folder is used.',
       ].join('\n'),
     );
   for (const add of [

@@ -62,12 +62,12 @@ function withoutTemporal(
 
 function fieldsOf(text: string): Readonly<Record<string, string>> {
   const parsed = parseJson(text);
-  if (typeof parsed !== 'object' || parsed === null) return refuse('it is not what `cambist up` writes');
+  if (typeof parsed !== 'object' || parsed === null) return refuse('it is not what `npx cambist up` writes');
   const fields = Object.entries(parsed).map(([name, value]: [string, unknown]): [string, string] => {
     const isGood = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined;
     if (typeof value !== 'string' || isGood?.(value) !== true)
       return refuse(
-        `it holds something that \`cambist up\` does not write (${JSON.stringify(name.slice(0, 60))})`,
+        `it holds something that \`npx cambist up\` does not write (${JSON.stringify(name.slice(0, 60))})`,
       );
     return [name, value];
   });
@@ -128,7 +128,7 @@ function refuse(why: string): never {
       code: 'DEV_ENVIRONMENT_REFUSED',
       item: null,
       message: `"${DEV_ENVIRONMENT_FILE}" in this folder is not used: ${why}.`,
-      fix: 'Delete the folder .cambist and run `cambist up` again, or set the CAMBIST_* variables.',
+      fix: 'Delete the folder .cambist and run `npx cambist up` again, or set the CAMBIST_* variables.',
     },
   ]);
 }

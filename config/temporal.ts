@@ -242,7 +242,7 @@ export function unreachable(address: string, cause: unknown): InfrastructureErro
   return new InfrastructureError({
     code: 'TEMPORAL_UNREACHABLE',
     message: `Temporal does not answer at ${address}.`,
-    fix: 'Start it (`cambist up`, `cambist temporal`), or set TEMPORAL_ADDRESS.',
+    fix: 'Start it (`npx cambist up`, `npx cambist temporal`), or set TEMPORAL_ADDRESS.',
     cause,
   });
 }

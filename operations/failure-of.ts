@@ -38,7 +38,7 @@ export function failureOf(error: unknown): CommandFailure {
         code: 'RUN_NOT_FOUND',
         place: error.workflowId,
         message: 'Temporal does not know it any more',
-        fix: 'See `cambist list`.',
+        fix: 'See `npx cambist list`.',
       },
     ]);
   }

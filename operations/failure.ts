@@ -45,6 +45,6 @@ export function troubleOfItem(problem: Problem): Trouble {
 export const NOT_SET_UP: Trouble = {
   code: 'NOT_SET_UP',
   place: null,
-  message: 'type `cambist up` in this folder, in a second terminal, then this command again',
-  fix: 'Nothing is set up here: no `cambist up` runs in this folder, and no variable names a service. For a service of your own, set the variables instead (README, "Configuration").',
+  message: 'type `npx cambist up` in this folder, in a second terminal, then this command again',
+  fix: 'Nothing is set up here: no `npx cambist up` runs in this folder, and no variable names a service. For a service of your own, set the variables instead (README, "Configuration").',
 };

@@ -54,7 +54,7 @@ async function withWorker<T>(place: Place, run: RunName, work: () => Promise<T>)
         code: 'NO_WORKER',
         place: runName(run),
         message: `no worker answered within ${UNTAKEN_MS / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
-        fix: 'Start one with `cambist worker`, then try again: the same instruction twice changes nothing.',
+        fix: 'Start one with `npx cambist worker`, then try again: the same instruction twice changes nothing.',
       },
     ]);
   }

@@ -19,7 +19,7 @@ export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
       code: 'NO_PLAN',
       place: runName(run),
       message: 'the run has no plan that Temporal shows, so nothing of it was sent under this plan',
-      fix: 'See `cambist status`; start it again by `cambist run`.',
+      fix: 'See `npx cambist status`; start it again by `npx cambist run`.',
     },
   ]);
 }

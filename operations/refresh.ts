@@ -205,7 +205,7 @@ function refreshPayment(
         code: 'WITHDRAWAL_FAILED',
         item: payment.id,
         message: `The service says "${record.status}" of withdrawal ${record.id}${before}.`,
-        fix: `Find out why at the service. If it is still owed: cambist run POLICY --pay-again ${payment.id} --reason TEXT --by NAME.`,
+        fix: `Find out why at the service. If it is still owed: npx cambist run POLICY --pay-again ${payment.id} --reason TEXT --by NAME.`,
       }),
       outcome: 'NOT_PAID',
     };

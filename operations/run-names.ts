@@ -22,7 +22,7 @@ export function parseRun(text: string): NamedRun {
       code: 'RUN_NAME',
       place: 'RUN',
       message: `${quoted(text)} names no run`,
-      fix: 'Write policy and id with a dot, as `cambist list` shows them: mxn-supplier.2026-11-21.',
+      fix: 'Write policy and id with a dot, as `npx cambist list` shows them: mxn-supplier.2026-11-21.',
     },
   ]);
 }
@@ -78,7 +78,7 @@ export function refusePast(run: RunName, today: string): void {
       code: 'RUN_ID_PAST',
       place: '--id',
       message: `${quoted(run.id)} is of a date that is over, and there is no run ${runName(run)} to go on with: today is ${today} in the policy's zone`,
-      fix: `Leave --id out, or write ${today}. \`cambist list\` shows the runs that there are.`,
+      fix: `Leave --id out, or write ${today}. \`npx cambist list\` shows the runs that there are.`,
     },
   ]);
 }
@@ -162,7 +162,7 @@ export function refusedFor(other: OtherRun, today: string): CommandFailure {
       code: 'EARLIER_RUN_OPEN',
       place: name,
       message: `the run of an earlier date, ${name}, ${state}; nothing was sent`,
-      fix: `See \`cambist status ${name}\`. To go on with it: --id ${other.run.id}. To start today's all the same: --id ${today}.`,
+      fix: `See \`npx cambist status ${name}\`. To go on with it: --id ${other.run.id}. To start today's all the same: --id ${today}.`,
     },
   ]);
 }

@@ -112,7 +112,7 @@ export function stuckBy(outside: Outside, openForMs: number): string | null {
   if (task !== null && task.attempt >= MANY_ATTEMPTS)
     return `Its workflow task has failed ${task.attempt - 1} times: this version of the worker cannot go on with it. See the failure in the Temporal UI; a reset is safe.`;
   if (historyLength <= 2 && task?.isStarted === false && openForMs >= UNTAKEN_MS)
-    return 'No worker has taken it. Start one with `cambist worker`.';
+    return 'No worker has taken it. Start one with `npx cambist worker`.';
   const call = pendingActivities.find(
     ({ attempt, lastFailure }) => attempt >= MANY_ATTEMPTS && lastFailure !== null && lastFailure !== NOT_YET,
   );
@@ -287,7 +287,7 @@ function noAnswer(facts: RunFacts, limitMs: number): Trouble {
     code: 'NO_WORKER',
     place: runName(facts.run),
     message: `no worker answered within ${limitMs / 1_000} s; Temporal has the run as ${facts.state}`,
-    fix: 'Start one with `cambist worker`; a report is read from a worker.',
+    fix: 'Start one with `npx cambist worker`; a report is read from a worker.',
   };
 }
 

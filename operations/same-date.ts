@@ -96,7 +96,7 @@ export function sayAgain(
       code: 'DATE_TRADED',
       place: name,
       message: `the policy has moved money on this date already; nothing was sent`,
-      fix: 'If it is to move once more, type the same with --again; --yes does not answer this. If not, `cambist list` shows the runs that there are.',
+      fix: 'If it is to move once more, type the same with --again; --yes does not answer this. If not, `npx cambist list` shows the runs that there are.',
     },
     ...shown.map((line) => ({ code: 'DONE_ALREADY', place: null, message: line, fix: '' })),
   ]);

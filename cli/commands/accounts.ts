@@ -26,7 +26,7 @@ export function addAccounts(program: Command, session: Session): void {
     )
     .action((options: JsonOption) => act(session, options, accounts));
   teach(command, {
-    examples: ['cambist accounts', 'cambist accounts --json'],
+    examples: ['npx cambist accounts', 'npx cambist accounts --json'],
     endings: ['done', 'configuration', 'infrastructure'],
   });
 }

@@ -26,7 +26,7 @@ export function addBalances(program: Command, session: Session): void {
     )
     .action((options: JsonOption) => act(session, options, balances));
   teach(command, {
-    examples: ['cambist balances', 'cambist balances --json'],
+    examples: ['npx cambist balances', 'npx cambist balances --json'],
     endings: ['done', 'configuration', 'infrastructure'],
   });
 }

@@ -23,7 +23,7 @@ export function addCancel(program: Command, session: Session): void {
     .summary('cancels a run: what is not sent stays unsent')
     .description(
       'Cancels a run: what is not sent stays unsent, what was sent stays and is followed to its end. Only ' +
-        '`cambist run … --go-on` takes it back; a reset does not.',
+        '`npx cambist run … --go-on` takes it back; a reset does not.',
     )
     .argument('<run>', 'the run as `policy.id`, or its workflow id')
     .option('--reason <text>', 'why; the report keeps it', statement)
@@ -32,7 +32,7 @@ export function addCancel(program: Command, session: Session): void {
       act(session, options, (output) => cancel(output, name, options)),
     );
   teach(command, {
-    examples: ['cambist cancel mxn-supplier.2026-11-21 --by ana'],
+    examples: ['npx cambist cancel mxn-supplier.2026-11-21 --by ana'],
     endings: ['done', 'bad input', 'configuration', 'infrastructure'],
   });
 }
@@ -60,10 +60,10 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
     const sent = isKept ? await readSent(place, facts) : null;
     const message = isKept
       ? `${runName(run)} is cancelled: what is not sent stays unsent.`
-      : `Temporal has the cancel of ${runName(run)}, but no worker answers: it takes effect, and is kept for good, when one is back. Start one with \`cambist worker\`.`;
+      : `Temporal has the cancel of ${runName(run)}, but no worker answers: it takes effect, and is kept for good, when one is back. Start one with \`npx cambist worker\`.`;
     output.document({ run: runName(run), cancelled: true, sent, message, exitCode: EXIT_CODES[ending] });
     output.say(message);
-    if (sent === null) output.say('What was sent stays; see `cambist report` when a worker is there.');
+    if (sent === null) output.say('What was sent stays; see `npx cambist report` when a worker is there.');
     else if (sent.length === 0) output.say('Nothing had been sent.');
     else output.say('What was sent stays:', ...sent.map((line) => `  ${line}`));
     return ending;

@@ -26,7 +26,7 @@ export function addCheck(program: Command, session: Session): void {
       }),
     );
   teach(command, {
-    examples: ['cambist check policies/mxn-supplier.yaml', 'cambist check policies/*.yaml --json'],
+    examples: ['npx cambist check policies/mxn-supplier.yaml', 'npx cambist check policies/*.yaml --json'],
     endings: ['done', 'bad input', 'configuration'],
   });
 }

@@ -22,12 +22,12 @@ export function addLedger(program: Command, session: Session): void {
     .summary('shows what the sandbox has booked')
     .description(
       'Shows the ledger of the sandbox: what stands on each account, and the newest 50 entries of the journal, with the ' +
-        'trade or withdrawal that moved the money (--json has all). Only for the sandbox: a running `cambist up` in this ' +
+        'trade or withdrawal that moved the money (--json has all). Only for the sandbox: a running `npx cambist up` in this ' +
         'folder, or the admin address in CAMBIST_SANDBOX_ADMIN_URL.',
     )
     .action((options: JsonOption) => act(session, options, ledger));
   teach(command, {
-    examples: ['cambist ledger', 'cambist ledger --json'],
+    examples: ['npx cambist ledger', 'npx cambist ledger --json'],
     endings: ['done', 'configuration', 'infrastructure'],
   });
 }
@@ -86,7 +86,7 @@ function adminAddress(env: NodeJS.ProcessEnv): URL {
         code: 'SANDBOX_ADMIN_MISSING',
         place,
         message: 'it is not set',
-        fix: 'Set it to the admin address that `cambist sandbox` prints.',
+        fix: 'Set it to the admin address that `npx cambist sandbox` prints.',
       },
     ]);
   }
@@ -97,7 +97,7 @@ function adminAddress(env: NodeJS.ProcessEnv): URL {
       code: 'SANDBOX_ADMIN_FOREIGN',
       place,
       message: `"${text}" is no address of a sandbox on this machine`,
-      fix: 'Give it as `cambist sandbox` prints it, like "http://127.0.0.1:7301".',
+      fix: 'Give it as `npx cambist sandbox` prints it, like "http://127.0.0.1:7301".',
     },
   ]);
 }
@@ -110,7 +110,7 @@ async function readLedger(url: URL): Promise<Ledger> {
         code: 'SANDBOX_UNREACHABLE',
         place: url.origin,
         message,
-        fix: 'See that the sandbox runs (`cambist up`, or `cambist sandbox`), then try again.',
+        fix: 'See that the sandbox runs (`npx cambist up`, or `npx cambist sandbox`), then try again.',
       },
     ]);
   const answer = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) }).catch(

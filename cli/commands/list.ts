@@ -27,7 +27,7 @@ export function addList(program: Command, session: Session): void {
     )
     .action((options: ListOptions) => act(session, options, (output) => list(output, options)));
   teach(command, {
-    examples: ['cambist list', 'cambist list --attention || notify-somebody'],
+    examples: ['npx cambist list', 'npx cambist list --attention || notify-somebody'],
     endings: ['done', 'configuration', 'needs a human', 'infrastructure'],
   });
 }
@@ -70,7 +70,7 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     for (const { facts, stuck } of runs)
       if (stuck !== null) output.say('', `${runName(facts.run)}: ${stuck}`);
     if (matching.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);
-    if (attention) output.say('', `${count(runs.length, 'run')}; see \`cambist status RUN\` for each.`);
+    if (attention) output.say('', `${count(runs.length, 'run')}; see \`npx cambist status RUN\` for each.`);
     return ending;
   });
 }

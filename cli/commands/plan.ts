@@ -30,7 +30,10 @@ export function addPlan(program: Command, session: Session): void {
       }),
     );
   teach(command, {
-    examples: ['cambist plan policies/mxn-supplier.yaml', 'cambist plan policies/mxn-supplier.yaml --json'],
+    examples: [
+      'npx cambist plan policies/mxn-supplier.yaml',
+      'npx cambist plan policies/mxn-supplier.yaml --json',
+    ],
     endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure', 'waiting'],
   });
 }
@@ -55,6 +58,6 @@ function show(output: Output, file: string, input: CompileInput, result: Compile
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   output.document({ ...planDocument(made, input), exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(plain(made), plain(input), output.width, output.paint));
-  output.say('', `Nothing was moved. To run it: cambist run ${file}`);
+  output.say('', `Nothing was moved. To run it: npx cambist run ${file}`);
   return ending;
 }

@@ -33,9 +33,9 @@ export function addReport(program: Command, session: Session): void {
     );
   teach(command, {
     examples: [
-      'cambist report mxn-supplier.2026-11-21',
-      'cambist report sandbox/mxn-supplier.2026-11-21 --json',
-      'cambist report mxn-supplier.2026-11-21 --refresh',
+      'npx cambist report mxn-supplier.2026-11-21',
+      'npx cambist report sandbox/mxn-supplier.2026-11-21 --json',
+      'npx cambist report mxn-supplier.2026-11-21 --refresh',
     ],
     endings: [
       'done',
@@ -99,7 +99,7 @@ export async function requireRun(place: Place, run: RunName): Promise<RunFacts> 
       code: 'RUN_NOT_FOUND',
       place: runName(run),
       message: `Temporal knows no run of this name in mode ${place.mode}, namespace "${place.namespace}"`,
-      fix: 'See `cambist list`. A run older than the namespace keeps is no longer known; the service still has its records.',
+      fix: 'See `npx cambist list`. A run older than the namespace keeps is no longer known; the service still has its records.',
     },
   ]);
 }

@@ -74,9 +74,9 @@ export function addResolve(program: Command, session: Session): void {
     );
   teach(command, {
     examples: [
-      'cambist resolve mxn-supplier.2026-11-21 supplier --executed wtd_3GVKK9mcGadvqjq8TViDA5 --by ana',
-      'cambist resolve mxn-supplier.2026-11-21 supplier --not-executed --by ana \\\n      --evidence "operator’s ticket 4711: never received"',
-      'cambist resolve mxn-supplier.2026-11-21 usd-mxn-1 --accept tde_BhQh2Nqoq3ZLr1vFGEXEey --by ana \\\n      --evidence "the supplier is owed today; the operator explained the price"',
+      'npx cambist resolve mxn-supplier.2026-11-21 supplier --executed wtd_3GVKK9mcGadvqjq8TViDA5 --by ana',
+      'npx cambist resolve mxn-supplier.2026-11-21 supplier --not-executed --by ana \\\n      --evidence "operator’s ticket 4711: never received"',
+      'npx cambist resolve mxn-supplier.2026-11-21 usd-mxn-1 --accept tde_BhQh2Nqoq3ZLr1vFGEXEey --by ana \\\n      --evidence "the supplier is owed today; the operator explained the price"',
     ],
     endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure'],
   });
@@ -182,7 +182,7 @@ function requireOpenQuestion({ view, item, said }: Case): void {
   if (said.kind === 'accept') {
     const reason = whyNotAccepted(report, item, said.recordId);
     if (reason === null) return;
-    return refuse('NOTHING_TO_ACCEPT', reason, `\`cambist status ${name}\` says what the run waits for.`);
+    return refuse('NOTHING_TO_ACCEPT', reason, `\`npx cambist status ${name}\` says what the run waits for.`);
   }
   const outcome = leg?.outcome ?? payment?.outcome ?? 'PENDING';
   const recordId = leg?.tradeId ?? payment?.withdrawalId ?? null;
@@ -197,7 +197,7 @@ function requireOpenQuestion({ view, item, said }: Case): void {
       'ITEM_HAS_RECORD',
       `the service has it as ${recordId} (${payment?.status ?? outcome}), and a record stands above any decision`,
       outcome === 'NOT_PAID'
-        ? `If it is still owed: cambist run POLICY --pay-again ${item} --reason TEXT --by NAME.`
+        ? `If it is still owed: npx cambist run POLICY --pay-again ${item} --reason TEXT --by NAME.`
         : 'Nothing to do: the run follows it to its end.',
     );
   }
@@ -211,7 +211,7 @@ function requireOpenQuestion({ view, item, said }: Case): void {
   refuse(
     'ITEM_NOT_IN_QUESTION',
     `${what}, and nothing about it is in question`,
-    `It goes on by itself. To leave what is not sent unsent: cambist cancel ${name}.`,
+    `It goes on by itself. To leave what is not sent unsent: npx cambist cancel ${name}.`,
   );
 }
 
@@ -384,7 +384,7 @@ function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, 
     case 'found': {
       const goesOn = view.facts.isOpen
         ? 'the run adopts it by itself'
-        : 'started again (cambist run … --go-on), the run adopts it by itself';
+        : 'started again (npx cambist run … --go-on), the run adopts it by itself';
       throw new CommandFailure('refused by us', [
         {
           code: 'RECORD_FOUND',
@@ -462,7 +462,7 @@ function nextOf(
   const goesOn =
     isOpen && !hasEnded
       ? 'The run is open and looks at once'
-      : `The ${hasEnded ? 'item' : 'run'} has ended: \`cambist run … --go-on\` (or a reset) takes the decision up`;
+      : `The ${hasEnded ? 'item' : 'run'} has ended: \`npx cambist run … --go-on\` (or a reset) takes the decision up`;
   if (said.kind === 'accept') return `${goesOn}; what waited for ${item} goes on.`;
   if (said.kind === 'not executed') {
     const outcome = isLeg ? 'NOT_TRADED' : 'NOT_PAID';

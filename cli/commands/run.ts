@@ -113,10 +113,10 @@ export function addRun(program: Command, session: Session): void {
     );
   teach(command, {
     examples: [
-      'cambist run policies/mxn-supplier.yaml',
-      'cambist run policies/mxn-supplier.yaml --id 2026-11-21-second',
-      'cambist run policies/mxn-supplier.yaml --json | jq .totals',
-      'cambist run policies/mxn-supplier.yaml --pay-again supplier --by ana \\\n      --reason "account was closed, is open again"',
+      'npx cambist run policies/mxn-supplier.yaml',
+      'npx cambist run policies/mxn-supplier.yaml --id 2026-11-21-second',
+      'npx cambist run policies/mxn-supplier.yaml --json | jq .totals',
+      'npx cambist run policies/mxn-supplier.yaml --pay-again supplier --by ana \\\n      --reason "account was closed, is open again"',
     ],
     endings: [
       'done',
@@ -190,7 +190,7 @@ async function goOnOpen(course: Course): Promise<void> {
         place: runName(name),
         message:
           'it is cancelled, and open only to follow what was sent before; what was not sent cannot go on in it; nothing was sent',
-        fix: `Wait for its end (\`cambist run … --wait\`, without --go-on), then type this again. \`cambist status ${runName(name)}\` says what it follows.`,
+        fix: `Wait for its end (\`npx cambist run … --wait\`, without --go-on), then type this again. \`npx cambist status ${runName(name)}\` says what it follows.`,
       },
     ]);
   }
@@ -242,7 +242,7 @@ async function payAgain(course: Course, request: PayAgainRequest): Promise<Endin
         code: 'RUN_OPEN',
         place: runName(name),
         message: 'it has not ended yet, so it may still pay; nothing was sent',
-        fix: `Wait for its end (cambist run … --wait), or see \`cambist status ${runName(name)}\`.`,
+        fix: `Wait for its end (npx cambist run … --wait), or see \`npx cambist status ${runName(name)}\`.`,
       },
     ]);
   }
@@ -442,7 +442,7 @@ async function mustSayGoOn({ place, run: name }: Course): Promise<boolean> {
 function shownAsStarted(course: Course): Ending {
   const { output, run: name } = course;
   output.document(startedReport(course, []));
-  output.say(`${runName(name)} goes on; see \`cambist status ${runName(name)}\`.`);
+  output.say(`${runName(name)} goes on; see \`npx cambist status ${runName(name)}\`.`);
   return 'waiting';
 }
 
@@ -499,7 +499,7 @@ async function showFollowed(course: Course, followed: Followed, shown: ProgressV
   switch (followed.kind) {
     case 'detached':
       output.document(await reportSoFar(course));
-      output.note(`Left; ${runName(name)} goes on. See \`cambist status ${runName(name)}\`.`);
+      output.note(`Left; ${runName(name)} goes on. See \`npx cambist status ${runName(name)}\`.`);
       return 'detached';
     case 'untaken':
     case 'silent': {
@@ -537,13 +537,13 @@ function awayProblem(name: RunName, kind: 'untaken' | 'silent'): Report['problem
         code: 'NO_WORKER',
         item: null,
         message: `${runName(name)} is started, but no worker took it within ${UNTAKEN_MS / 1_000} s.`,
-        fix: 'Start one with `cambist worker`; the run then goes on by itself.',
+        fix: 'Start one with `npx cambist worker`; the run then goes on by itself.',
       }
     : {
         code: 'NO_WORKER',
         item: null,
         message: `No worker answers for ${runName(name)} any more.`,
-        fix: 'See that Temporal and a worker are there (`cambist worker`); the run then goes on by itself.',
+        fix: 'See that Temporal and a worker are there (`npx cambist worker`); the run then goes on by itself.',
       };
 }
 

@@ -30,7 +30,7 @@ export function addSandbox(program: Command, session: Session): void {
     .option('--state <file>', 'a file in which its state outlives it; default: in memory', nonEmpty)
     .action((options: SandboxOptions) => act(session, options, (output) => serveSandbox(output, options)));
   teach(command, {
-    examples: ['cambist sandbox', 'cambist sandbox --port 9000 --state .cambist/sandbox.json --json'],
+    examples: ['npx cambist sandbox', 'npx cambist sandbox --port 9000 --state .cambist/sandbox.json --json'],
     endings: ['done', 'infrastructure'],
   });
 }

@@ -24,7 +24,7 @@ export function addStatus(program: Command, session: Session): void {
       act(session, options, (output) => status(output, name)),
     );
   teach(command, {
-    examples: ['cambist status', 'cambist status mxn-supplier.2026-11-21 --json'],
+    examples: ['npx cambist status', 'npx cambist status mxn-supplier.2026-11-21 --json'],
     endings: [
       'done',
       'bad input',

@@ -29,7 +29,7 @@ export function addTemporal(program: Command, session: Session): void {
     .option('--db <file>', 'keep everything in this file; default: in memory', nonEmpty)
     .action((options: TemporalOptions) => act(session, options, (output) => serveTemporal(output, options)));
   teach(command, {
-    examples: ['cambist temporal', 'cambist temporal --db .cambist/temporal.db --json'],
+    examples: ['npx cambist temporal', 'npx cambist temporal --db .cambist/temporal.db --json'],
     endings: ['done', 'infrastructure'],
   });
 }

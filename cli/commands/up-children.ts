@@ -39,14 +39,14 @@ export class UpChildren {
         {
           code: 'UP_ALREADY',
           place: this.#file,
-          message: `\`cambist up\` runs in this folder already (process ${before.pid})`,
+          message: `\`npx cambist up\` runs in this folder already (process ${before.pid})`,
           fix: 'Use that one, or end it first.',
         },
       ]);
     }
     for (const pid of before?.children ?? []) {
       if (!(await isOurs(pid))) continue;
-      output.note(`Ending process ${pid}, which an earlier \`cambist up\` left behind …`);
+      output.note(`Ending process ${pid}, which an earlier \`npx cambist up\` left behind …`);
       await endStranger(pid);
     }
     await this.#write();

@@ -34,7 +34,7 @@ export function addUp(program: Command, session: Session): void {
     )
     .action((options: JsonOption) => act(session, options, up));
   teach(command, {
-    examples: ['cambist up', 'cambist run policies/mxn-supplier.yaml      (in a second terminal)'],
+    examples: ['npx cambist up', 'npx cambist run policies/mxn-supplier.yaml      (in a second terminal)'],
     endings: ['done', 'refused by us', 'infrastructure'],
   });
 }
@@ -72,7 +72,7 @@ async function up(output: Output): Promise<Ending> {
     await untilReady(worker);
     showReady(output, { variables, temporal, worker, adminUrl, keyFile });
     void once(worker, 'exit').then(() =>
-      output.note('The worker ended. Start another one with `cambist worker`; runs wait for it.'),
+      output.note('The worker ended. Start another one with `npx cambist worker`; runs wait for it.'),
     );
     const temporalEnded = temporal === null ? new Promise<never>(() => {}) : temporal.exited;
     const isOver = await Promise.race([interrupted.then(() => true), temporalEnded.then(() => false)]);
@@ -218,7 +218,7 @@ function showReady(
       `  worker       process ${pid}`,
       `  key          ${keyFile}`,
       '',
-      'In a second terminal, in this folder:  cambist run policies/mxn-supplier.yaml',
+      'In a second terminal, in this folder:  npx cambist run policies/mxn-supplier.yaml',
       'Ctrl-C ends all of it.',
     ].join('\n'),
   );

@@ -20,8 +20,8 @@ export function addWorker(program: Command, session: Session): void {
     .action((options: JsonOption) => act(session, options, work));
   teach(command, {
     examples: [
-      'cambist worker',
-      'CAMBIST_APP_MODE=SANDBOX CAMBIST_KEY_FILE=key.json … cambist worker --json',
+      'npx cambist worker',
+      'CAMBIST_APP_MODE=SANDBOX CAMBIST_KEY_FILE=key.json … npx cambist worker --json',
     ],
     endings: ['done', 'configuration', 'infrastructure'],
   });

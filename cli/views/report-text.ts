@@ -177,7 +177,7 @@ export function isWorseThanPlanned({ code }: Problem): boolean {
 export function unblocking(report: Report, { reason, problem }: Waiting): string {
   const advice = sentence(problem.fix);
   if (reason !== 'person' || problem.item === null) return advice;
-  const command = `cambist resolve ${report.run} ${problem.item}`;
+  const command = `npx cambist resolve ${report.run} ${problem.item}`;
   if (!isWorseThanPlanned(problem)) return `${advice} Decide: ${command} (--executed ID or --not-executed).`;
   const tradeId = report.legs.find(({ id }) => id === problem.item)?.tradeId ?? 'TRADE_ID';
   return `${advice} To accept it: ${command} --accept ${tradeId} --evidence TEXT --by NAME.`;

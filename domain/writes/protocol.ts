@@ -218,7 +218,7 @@ export function* heldElsewhere<
       code: 'DONE_ELSEWHERE',
       item,
       message: `Run ${rival} of the same policy and date has done ${name}, or holds it; it is not done a second time.`,
-      fix: `See \`cambist status ${rival}\`. If it is to be done twice, use a new run with other names.`,
+      fix: `See \`npx cambist status ${rival}\`. If it is to be done twice, use a new run with other names.`,
     },
   };
 }

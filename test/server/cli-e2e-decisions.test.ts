@@ -138,7 +138,7 @@ describe('what people decide', { concurrency: 4 }, () => {
     assertExit(status, 6);
     assert.match(
       flat(status.stdout),
-      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH: .* Decide: cambist resolve \S+ supplier \(--executed/,
+      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH: .* Decide: npx cambist resolve \S+ supplier \(--executed/,
     );
 
     const twin = await payByHand(policy);

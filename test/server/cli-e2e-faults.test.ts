@@ -187,7 +187,7 @@ describe('configuration', { concurrency: 2 }, () => {
       {
         exitCode: 7,
         code: 'TEMPORAL_UNREACHABLE',
-        text: /Temporal does not answer at 127\.0\.0\.1:1\. .*cambist up/,
+        text: /Temporal does not answer at 127\.0\.0\.1:1\. .*npx cambist up/,
       },
       'run',
     ));

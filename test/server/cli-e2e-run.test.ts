@@ -101,7 +101,7 @@ describe('runs that end', { concurrency: 2 }, () => {
     assertExit(planned, 0);
     assert.match(flat(planned.stdout), /the amount is fixed by the policy/i);
     assert.match(flat(planned.stdout), /A price below 16\.9 MXN per USD is not traded/);
-    assert.match(flat(planned.stdout), /Nothing was moved\. To run it: cambist run/);
+    assert.match(flat(planned.stdout), /Nothing was moved\. To run it: npx cambist run/);
     const json = documentOf(
       await command(stage, ['plan', policy.file, '--json'], { env: { TEMPORAL_ADDRESS: '127.0.0.1:1' } }),
     ) as { run: string; exitCode: number };

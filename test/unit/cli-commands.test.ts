@@ -189,7 +189,7 @@ test('a policy whose reference file is missing is bad input, before anything is 
 test('without any configuration the first line says what to type, and a run names everything that is missing, once', async () => {
   const { exitCode, stderr } = await cambist(['run', join(SAMPLES, 'mxn-supplier.yaml')]);
   assert.equal(exitCode, 3);
-  assert.match(stderr, /^NOT_SET_UP: type `cambist up` in this folder/);
+  assert.match(stderr, /^NOT_SET_UP: type `npx cambist up` in this folder/);
   for (const code of ['MODE_MISSING', 'ADDRESS_MISSING', 'KEY_FILE_NOT_FOUND'])
     assert.equal(stderr.split(code).length, 2, code);
 });
@@ -198,7 +198,7 @@ for (const argv of [['list'], ['status'], ['report', 'p.2026-11-21'], ['cancel',
   test(`without any configuration the first line of "${argv.join(' ')}" says what to type`, async () => {
     const { exitCode, stderr } = await cambist(argv);
     assert.equal(exitCode, 3);
-    assert.match(stderr, /^NOT_SET_UP: type `cambist up` in this folder/);
+    assert.match(stderr, /^NOT_SET_UP: type `npx cambist up` in this folder/);
   });
 }
 

@@ -137,7 +137,7 @@ test('the status of a run that waits for an acceptance says what to type', () =>
   assert.match(
     statusSentence(worse, { status: 'HELD', items }, 0),
     new RegExp(
-      `cambist resolve mxn-supplier\\.2026-11-21 usd-mxn-1 --accept ${TRADED} --evidence TEXT --by NAME\\.$`,
+      `npx cambist resolve mxn-supplier\\.2026-11-21 usd-mxn-1 --accept ${TRADED} --evidence TEXT --by NAME\\.$`,
     ),
   );
 });

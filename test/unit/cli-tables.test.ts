@@ -219,7 +219,7 @@ for (const command of ['balances', 'accounts', 'ledger']) {
   test(`${command} without any configuration says first what to type`, async () => {
     const { exitCode, stderr } = await cambist({ env: {}, cwd: tmpdir() }, [command]);
     assert.equal(exitCode, 3);
-    assert.match(stderr, /^NOT_SET_UP: type `cambist up` in this folder/);
+    assert.match(stderr, /^NOT_SET_UP: type `npx cambist up` in this folder/);
   });
 }
 
