@@ -84,7 +84,8 @@ function assertOnlyUnderWay(place: Place, run: Run, report: Report, operation: W
   const isTrade = operation === 'createTrade';
   const [first, second] = report.payments;
   assert.equal(report.legs[0]?.outcome, trades.length === 1 ? 'TRADED' : 'NOT_TRADED');
-  assert.equal(first?.outcome, withdrawals.length === 1 ? 'PAID' : 'NOT_PAID');
+  const told = JSON.stringify({ report, withdrawals, writes: run.writes() }, null, 2);
+  assert.equal(first?.outcome, withdrawals.length === 1 ? 'PAID' : 'NOT_PAID', told);
   assert.equal(second?.outcome, 'NOT_PAID');
   assert.match(second.reason ?? '', /cancelled/i);
   const keys = new Set(run.writes().map(({ idempotencyKey }) => idempotencyKey));

@@ -119,19 +119,21 @@ describe('state that nobody handed on', AT_ONCE, () => {
   const ways: readonly (readonly [string, object])[] = [
     ['a start', {}],
     ['a start with a retry policy', { retry: { maximumAttempts: 3 } }],
+    ['a start with a cron schedule', { cronSchedule: '* * * * *' }],
   ];
   for (const [what, more] of ways)
     test(`${what} brings none: the run is refused, and nothing is sent`, async () => {
       const run = await unstarted();
-      const handle = await startWith(run, [run.input, carried], more);
-      assert.equal(
-        (
-          await failureOf(
-            client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId, { followRuns: false }),
-          )
-        ).type,
-        'CARRIED_STATE_REFUSED',
-      );
+      const { workflowId, firstExecutionRunId } = await startWith(run, [run.input, carried], more);
+      const first = client.workflow.getHandle(workflowId, firstExecutionRunId, { followRuns: false });
+      await first.result().catch(() => undefined);
+      const last = (await first.fetchHistory()).events?.at(-1);
+      const { failure } =
+        last?.workflowExecutionFailedEventAttributes ??
+        // A cron schedule begins again all the same.
+        last?.workflowExecutionContinuedAsNewEventAttributes ??
+        {};
+      assert.equal(failure?.applicationFailureInfo?.type, 'CARRIED_STATE_REFUSED');
       assertNothingMoved(run);
       await run.handle.terminate('seen').catch(() => undefined);
     });

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Runtime, DefaultLogger } from '@temporalio/worker';
-import type { WorkflowHandle } from '@temporalio/client';
+import { ServiceError, isGrpcDeadlineError, type WorkflowHandle } from '@temporalio/client';
 import type { Report } from '../../domain/run/report.ts';
 import { runPrefix, workflowIdOf, type RunName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -209,7 +209,15 @@ function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run
   const workflowId = workflowIdOf('SANDBOX', run);
   const handle = client.workflow.getHandle(workflowId);
   const isOurs = (text: unknown) => typeof text === 'string' && text.startsWith(runPrefix(run));
-  const now = (): Promise<Report> => handle.query(reportQuery);
+  const now = async (triesLeft = 3): Promise<Report> => {
+    try {
+      return await handle.query(reportQuery);
+    } catch (error) {
+      // Temporal may hand a question to a worker that was killed a moment ago, where it is lost.
+      if (triesLeft === 0 || !isTimeout(error)) throw error;
+      return now(triesLeft - 1);
+    }
+  };
   const until: Run['until'] = async (what) => {
     const giveUpAtMs = Date.now() + PATIENCE_MS;
     for (;;) {
@@ -246,7 +254,7 @@ function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run
       if (!(await Promise.race([ended, lost]))) failStuck(workflowId, await now());
       return now();
     },
-    now,
+    now: () => now(),
     until,
     heldBy: (code) =>
       until((report) => report.status === 'HELD' && report.problems.some((problem) => problem.code === code)),
@@ -262,6 +270,10 @@ function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run
     },
     writes: () => stage.sandbox.requests().filter((entry) => isOurs(entry.reference)),
   };
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof ServiceError && isGrpcDeadlineError(error.cause);
 }
 
 function failStuck(workflowId: string, report: Report): never {
