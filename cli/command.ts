@@ -40,7 +40,7 @@ export async function act(
     session.ending = await action(output);
   } catch (error) {
     const failure = error instanceof CommandFailure ? error : await describeFailure(error);
-    output.fail(failure);
+    output.fail(failure, await differenceOf(failure));
     session.ending = failure.ending;
   }
 }
@@ -49,4 +49,10 @@ export async function act(
 async function describeFailure(error: unknown): Promise<CommandFailure> {
   const { failureOf } = await import('../operations/failure-of.ts');
   return failureOf(error);
+}
+
+async function differenceOf({ texts }: CommandFailure): Promise<string | null> {
+  if (texts === null) return null;
+  const { difference } = await import('./views/difference.ts');
+  return difference(texts.before, texts.after);
 }

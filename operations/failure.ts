@@ -14,19 +14,22 @@ export type Trouble = {
   readonly excerpt?: string;
 };
 
+/** What a text is called, and the text. */
+type Text = { readonly label: string; readonly text: string };
+
 /** Ends a command. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly ending: Ending;
   readonly problems: readonly Trouble[];
-  /** Two texts that should have been the same, as lines with - and +; null for other failures. */
-  readonly difference: string | null;
+  /** Two texts that should have said the same; null for other failures. */
+  readonly texts: { readonly before: Text; readonly after: Text } | null;
 
-  constructor(ending: Ending, problems: readonly Trouble[], difference: string | null = null) {
+  constructor(ending: Ending, problems: readonly Trouble[], texts: CommandFailure['texts'] = null) {
     super(problems.map((problem) => `${problem.code}: ${problem.message}`).join('\n'));
     this.ending = ending;
     this.problems = problems;
-    this.difference = difference;
+    this.texts = texts;
   }
 }
 

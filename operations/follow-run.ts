@@ -11,6 +11,8 @@ import {
   isGrpcServiceError,
   type Client,
 } from '@temporalio/client';
+import { runName, type RunName } from '../domain/references.ts';
+import type { Problem } from '../domain/problems.ts';
 import { progressQuery, type Progress } from '../workflows/names.ts';
 
 /** How following a run ends. */
@@ -164,4 +166,21 @@ function isTemporalAway(error: unknown): boolean {
   if (!isGrpcServiceError(cause)) return false;
   const code: number = cause.code;
   return code === UNAVAILABLE;
+}
+
+/** Why a run cannot be followed any further; it is not lost. */
+export function problemOfSilence(run: RunName, kind: 'untaken' | 'silent'): Problem {
+  return kind === 'untaken'
+    ? {
+        code: 'NO_WORKER',
+        item: null,
+        message: `${runName(run)} is started, but no worker took it within ${UNTAKEN_MS / 1_000} s.`,
+        fix: 'Start one with `npx cambist worker`; the run then goes on by itself.',
+      }
+    : {
+        code: 'NO_WORKER',
+        item: null,
+        message: `No worker answers for ${runName(run)} any more.`,
+        fix: 'See that Temporal and a worker are there (`npx cambist worker`); the run then goes on by itself.',
+      };
 }

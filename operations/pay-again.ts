@@ -5,10 +5,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
-import { reference, runName } from '../domain/references.ts';
+import { reference, runName, type RunName } from '../domain/references.ts';
 import type { Report, ReportPayment } from '../domain/run/report.ts';
 import {
   instructionsAbout,
+  isCancelled,
   withdrawalsUntil,
   type Instruction,
   type Kept,
@@ -18,49 +19,18 @@ import type { Settings } from '../config/config.ts';
 import { claimantOf } from './claims.ts';
 import type { Ending } from '../domain/problems.ts';
 import { CommandFailure, type Trouble } from './failure.ts';
+import { sayGoOn } from './go-on.ts';
+import { keepInstruction, keptAbout, wakeRun } from './keep-instruction.ts';
 import type { Place } from './place.ts';
-import { atService, serviceFailure } from './preflight.ts';
-import type { RunView } from './runs.ts';
-
-export type PayAgainOptions = {
-  readonly payAgain?: string;
-  readonly goOn?: string | true;
-  readonly reason?: string;
-  readonly by?: string;
-};
+import { requireOwnPlan, requirePlan } from './plan-made.ts';
+import type { PolicyFile } from './policy-file.ts';
+import { atService, requireService, serviceFailure } from './preflight.ts';
+import { readRun, requireRun, type RunView } from './runs.ts';
+import { requireSamePolicy } from './same-policy.ts';
+import { startRun } from './start-run.ts';
 
 /** What a person asked for, checked for form only. */
 export type PayAgainRequest = { readonly item: string; readonly reason: string; readonly by: string };
-
-/** Null when nothing is to be paid again. @throws CommandFailure with every mistake of the options */
-export function payAgainRequest({ payAgain, goOn, reason, by }: PayAgainOptions): PayAgainRequest | null {
-  const problems: Trouble[] = [];
-  const mistake = (place: string, message: string, fix: string): void => {
-    problems.push({ code: 'DECISION_INCOMPLETE', place, message, fix });
-  };
-  if (payAgain === undefined) {
-    if (reason !== undefined && goOn === undefined)
-      mistake(
-        '--reason',
-        'it belongs to --pay-again or --go-on, and neither is given',
-        'Name the payment by --pay-again, or leave it out.',
-      );
-  } else {
-    if (goOn !== undefined)
-      mistake(
-        '--pay-again, --go-on',
-        'both are given',
-        'Say one of the two: paying again goes on by itself.',
-      );
-    if (reason === undefined)
-      mistake('--reason', 'it is missing', 'Say why it is paid again; the report keeps it.');
-    if (by === undefined)
-      mistake('--by', 'it is missing', 'Name who decides, as in --by ana; the report keeps it.');
-  }
-  if (problems.length > 0) throw new CommandFailure('bad input', problems);
-  if (payAgain === undefined || reason === undefined || by === undefined) return null;
-  return { item: payAgain, reason, by };
-}
 
 type May = Extract<PayAgainVerdict, { kind: 'may' }>;
 
@@ -76,8 +46,66 @@ export type Opening = {
   readonly others: readonly string[];
 };
 
+/** A payment that a person wants to be paid again. */
+export type AskedAgain = {
+  readonly place: Place;
+  readonly settings: Settings;
+  readonly run: RunName;
+  readonly policyFile: PolicyFile;
+  readonly request: PayAgainRequest;
+  readonly now: () => number;
+};
+
+/**
+ * What would be opened, before a person says yes.
+ * @returns also a remark about the service. @throws CommandFailure when the payment may not be paid again
+ */
+export async function judgeOpening(
+  asked: AskedAgain,
+): Promise<{ readonly opening: Opening; readonly remark: string | null }> {
+  const { place, settings, run, policyFile, request, now } = asked;
+  const facts = await requireRun(place, run);
+  await requireSamePolicy(place, { run, policyFile, facts });
+  if (facts.isOpen) {
+    throw refusal('refused by us', {
+      code: 'RUN_OPEN',
+      place: runName(run),
+      message: 'it has not ended yet, so it may still pay',
+      fix: `Wait for its end (npx cambist run … --wait), or see \`npx cambist status ${runName(run)}\`.`,
+    });
+  }
+  const plan = await requirePlan(place, run);
+  requireOwnPlan(settings, plan);
+  const view = await readRun(place.client, facts);
+  const remark = await requireService(settings, now);
+  const kept = await keptAbout(place, run);
+  const opening = await openingOf({ place, settings, plan, view, kept, request, nowMs: now() });
+  return { opening, remark };
+}
+
+/** One instruction opens the next generations; then the run is started again, and reads it. */
+export async function openGenerations(asked: AskedAgain, { instruction }: Opening): Promise<void> {
+  const { place, run, policyFile } = asked;
+  const { client, mode, taskQueue } = place;
+  await keepInstruction(place, run, instruction);
+  if (isCancelled((await keptAbout(place, run)).instructions)) await sayGoOn(place, run, instruction);
+  const startedBy = instruction.by;
+  const isStarted = await startRun({
+    client,
+    taskQueue,
+    mode,
+    run,
+    policyFile,
+    startedBy,
+    shown: null,
+    again: true,
+  });
+  // Started by somebody else in the meantime: that run reads the instruction too.
+  if (!isStarted) await wakeRun(place, run);
+}
+
 /** Everything that the checks read. */
-export type OpeningInput = {
+type OpeningInput = {
   readonly place: Place;
   readonly settings: Settings;
   readonly plan: Plan;
@@ -88,7 +116,7 @@ export type OpeningInput = {
 };
 
 /** @throws CommandFailure when the payment may not be paid again, or the service cannot be read whole */
-export async function openingOf(input: OpeningInput): Promise<Opening> {
+async function openingOf(input: OpeningInput): Promise<Opening> {
   const { plan, view, request, nowMs } = input;
   const payment = requirePayment(plan, view.report, request.item);
   requireEnded(input, payment);

@@ -7,7 +7,6 @@ import { withDevEnvironment } from '../config/dev-environment.ts';
 import { connectTemporal, type Temporal } from '../config/temporal.ts';
 import { defaultTaskQueue } from '../workflows/names.ts';
 import { CommandFailure, NOT_SET_UP } from './failure.ts';
-import type { RunFacts } from './runs.ts';
 
 export type Place = Temporal & {
   readonly mode: Mode;
@@ -69,7 +68,10 @@ function modeOf(env: NodeJS.ProcessEnv): Mode {
 }
 
 /** The run in the Temporal UI; null when the UI's address is not known. */
-export function uiAddress(place: Place, facts: RunFacts): string | null {
+export function uiAddress(
+  place: Place,
+  facts: { readonly workflowId: string; readonly temporalRunId: string },
+): string | null {
   if (place.uiUrl === null) return null;
   const id = encodeURIComponent(facts.workflowId);
   return `${place.uiUrl.replace(/\/$/, '')}/namespaces/${place.namespace}/workflows/${id}/${facts.temporalRunId}`;

@@ -6,10 +6,8 @@ import { classOfReply } from '../domain/service/reply-rules.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, explain, nameOf, skewOf } from '../domain/writes/step.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { createClient, loadSettings, type Settings } from '../config/config.ts';
+import { createClient, type Settings } from '../config/config.ts';
 import { CommandFailure, troubleOfItem } from './failure.ts';
-import { failureOf } from './failure-of.ts';
-import type { Caller } from './place.ts';
 
 /** Runs `work` with a client for looks, and closes it. `address` is how the service is called in messages. */
 export async function atService<T>(
@@ -32,21 +30,6 @@ export async function atService<T>(
  */
 export async function requireService(settings: Settings, now: () => number): Promise<string | null> {
   return atService(settings, (service, address) => checkService(service, { address, now }));
-}
-
-/**
- * The same for what must also be possible without the service or a key: only a clock that is known to be wrong stops it.
- * @returns a remark, null when all is well. @throws CommandFailure when the clocks are too far apart
- */
-export async function requireClock({ env, cwd, now }: Caller): Promise<string | null> {
-  try {
-    return await requireService(await loadSettings(env, cwd), now);
-  } catch (error) {
-    const failure = failureOf(error);
-    const [problem] = failure.problems;
-    if (problem?.code === 'CLOCK_SKEW') throw failure;
-    return `The clock was not held against the service's: ${problem?.code ?? ''} ${problem?.message ?? ''}`;
-  }
 }
 
 /** @returns a remark about what may pass, null when all is well. @throws CommandFailure */

@@ -29,6 +29,7 @@ import {
 } from '../workflows/names.ts';
 import { CommandFailure, type Trouble } from './failure.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
+import type { Place } from './place.ts';
 import { runOfWorkflowId } from './run-names.ts';
 import { evidenceOf } from './instruction-evidence.ts';
 
@@ -87,6 +88,23 @@ export async function describeRun(client: Client, mode: Mode, run: RunName): Pro
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
+}
+
+/** @throws CommandFailure when Temporal knows no such run */
+export async function requireRun(
+  { client, mode, namespace }: Pick<Place, 'client' | 'mode' | 'namespace'>,
+  run: RunName,
+): Promise<RunFacts> {
+  const facts = await describeRun(client, mode, run);
+  if (facts !== null) return facts;
+  throw new CommandFailure('bad input', [
+    {
+      code: 'RUN_NOT_FOUND',
+      place: runName(run),
+      message: `Temporal knows no run of this name in mode ${mode}, namespace "${namespace}"`,
+      fix: 'See `npx cambist list`. A run older than the namespace keeps is no longer known; the service still has its records.',
+    },
+  ]);
 }
 
 /** What Temporal shows of an open run that cannot say by itself that it gets nowhere; the ids are Temporal's. */

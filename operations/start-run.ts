@@ -6,6 +6,7 @@ import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/c
 import type { Policy } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
+import { makeReport, newRunState, type Report } from '../domain/run/report.ts';
 import {
   RUN_TYPE,
   modeAttribute,
@@ -62,6 +63,16 @@ export async function startRun(options: StartOptions): Promise<boolean> {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+/** The report of a run that nobody has answered for yet. */
+export function startedReport(
+  of: Pick<StartOptions, 'mode' | 'run' | 'policyFile'>,
+  problems: Report['problems'],
+): Report {
+  const { mode, run, policyFile } = of;
+  const policy = { name: run.policy, hash: policyFile.hash };
+  return { ...makeReport(newRunState(run, workflowIdOf(mode, run), policy)), problems };
 }
 
 /** What a policy does, in one line: `sell 1000.00 USD for MXN, then 1 payment`. */

@@ -5,13 +5,12 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/problems.ts';
 import type { LenientRecord } from '../../domain/service/records.ts';
-import type { ServiceClient } from '../../service/client.ts';
-import { pages } from '../../service/pages.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { atService, serviceFailure } from '../../operations/preflight.ts';
+import { readAccounts } from '../../operations/accounts.ts';
+import { atService } from '../../operations/preflight.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table } from '../terminal/text.ts';
 
@@ -34,7 +33,7 @@ export function addAccounts(program: Command, session: Session): void {
 async function accounts(output: Output): Promise<Ending> {
   const settings = await readSettings(output);
   return atService<Ending>(settings, async (service, address) => {
-    const found = await readAll(service, address);
+    const found = await readAccounts(service, address);
     output.document({
       organisation: service.organisation,
       mode: settings.mode,
@@ -45,23 +44,6 @@ async function accounts(output: Output): Promise<Ending> {
     if (found.length > 0) output.say('', `${count(found.length, 'account')} of ${service.organisation}.`);
     return 'done';
   });
-}
-
-/**
- * Every account once, newest first. A list that was not read to its end is not shown: what is not in it would seem not
- * to be registered.
- * @throws CommandFailure
- */
-async function readAll(
-  service: Pick<ServiceClient, 'listWithdrawalAccounts'>,
-  address: string,
-): Promise<readonly LenientRecord[]> {
-  const found = new Map<string, LenientRecord>();
-  for await (const reply of pages(service.listWithdrawalAccounts, { direction: 'older' })) {
-    if (reply.kind !== 'DONE') throw serviceFailure(reply, address);
-    for (const record of reply.value.items) found.set(record.id, record);
-  }
-  return [...found.values()];
 }
 
 /** The accounts as a table; `-` where the service does not say. */

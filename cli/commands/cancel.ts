@@ -1,18 +1,15 @@
-/** `cambist cancel RUN`: what is not sent stays unsent. The instruction is kept first, so that no reset brings the rest back. */
-import { randomUUID } from 'node:crypto';
+/** `cambist cancel RUN`: what is not sent stays unsent. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
-import { recordInstruction } from '../../operations/instructions.ts';
-import { act, teach, type JsonOption, type Session } from '../command.ts';
+import type { Report } from '../../domain/run/report.ts';
+import { cancelRun } from '../../operations/cancel.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import { atPlace } from '../../operations/place.ts';
+import { parseRun } from '../../operations/run-names.ts';
+import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import { atPlace, type Place } from '../../operations/place.ts';
-import { requireClock } from '../../operations/preflight.ts';
-import { requireRun } from './report.ts';
-import { parseRun } from '../../operations/run-names.ts';
-import { ANSWER_LIMIT_MS, describeRun, readRun, type RunFacts, type RunView } from '../../operations/runs.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
 
 type CancelOptions = JsonOption & { readonly by?: string; readonly reason?: string };
@@ -39,68 +36,52 @@ export function addCancel(program: Command, session: Session): void {
 
 async function cancel(output: Output, name: string, options: CancelOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
-  return atPlace(output.caller, mode, async (place) => {
-    const facts = await requireRun(place, run);
-    if (!facts.isOpen) {
-      const text = `${runName(run)} has ended already (${facts.state}); there is nothing to cancel.`;
-      output.document({
-        run: runName(run),
-        cancelled: false,
-        sent: [],
-        message: text,
-        exitCode: EXIT_CODES.done,
-      });
-      output.say(text);
-      return 'done';
+  const { by = userName(), reason: why = NO_REASON } = options;
+  const { caller } = output;
+  const told = runName(run);
+  return atPlace(caller, mode, async (place): Promise<Ending> => {
+    const cancelled = await cancelRun(place, run, { by, why, caller });
+    switch (cancelled.kind) {
+      case 'ended': {
+        const message = `${told} has ended already (${cancelled.state}); there is nothing to cancel.`;
+        output.document({ run: told, cancelled: false, sent: [], message, exitCode: EXIT_CODES.done });
+        output.say(message);
+        return 'done';
+      }
+      case 'cancelled': {
+        output.remark(cancelled.remark);
+        const message = `${told} is cancelled: what is not sent stays unsent.`;
+        const sent = cancelled.report === null ? null : sentLines(cancelled.report);
+        output.document({ run: told, cancelled: true, sent, message, exitCode: EXIT_CODES.done });
+        output.say(message, ...sentText(sent));
+        return 'done';
+      }
+      case 'not kept yet': {
+        output.remark(cancelled.remark);
+        const message = `Temporal has the cancel of ${told}, but no worker answers: it takes effect, and is kept for good, when one is back. Start one with \`npx cambist worker\`.`;
+        const exitCode = EXIT_CODES.infrastructure;
+        output.document({ run: told, cancelled: true, sent: null, message, exitCode });
+        output.say(message, ...sentText(null));
+        return 'infrastructure';
+      }
     }
-    output.remark(await requireClock(output.caller));
-    const isKept = await keepCancel(place, facts, options);
-    await place.client.workflow.getHandle(facts.workflowId).cancel();
-    const ending: Ending = isKept ? 'done' : 'infrastructure';
-    const sent = isKept ? await readSent(place, facts) : null;
-    const message = isKept
-      ? `${runName(run)} is cancelled: what is not sent stays unsent.`
-      : `Temporal has the cancel of ${runName(run)}, but no worker answers: it takes effect, and is kept for good, when one is back. Start one with \`npx cambist worker\`.`;
-    output.document({ run: runName(run), cancelled: true, sent, message, exitCode: EXIT_CODES[ending] });
-    output.say(message);
-    if (sent === null) output.say('What was sent stays; see `npx cambist report` when a worker is there.');
-    else if (sent.length === 0) output.say('Nothing had been sent.');
-    else output.say('What was sent stays:', ...sent.map((line) => `  ${line}`));
-    return ending;
   });
 }
 
-/** Keeps the instruction outside the run's history. False when no worker took it in time; the run then keeps it by itself. */
-async function keepCancel(place: Place, facts: RunFacts, { by, reason }: CancelOptions): Promise<boolean> {
-  const { client, taskQueue, mode } = place;
-  try {
-    await client.withDeadline(Date.now() + ANSWER_LIMIT_MS, () =>
-      recordInstruction(
-        { client, taskQueue, mode, run: facts.run },
-        { kind: 'cancel', id: randomUUID(), by: by ?? userName(), why: reason ?? NO_REASON },
-      ),
-    );
-    return true;
-  } catch {
-    return false;
-  }
+function sentText(sent: readonly string[] | null): readonly string[] {
+  if (sent === null) return ['What was sent stays; see `npx cambist report` when a worker is there.'];
+  if (sent.length === 0) return ['Nothing had been sent.'];
+  return ['What was sent stays:', ...sent.map((line) => `  ${line}`)];
 }
 
-/** What was sent by now, in words; null when no worker answers. */
-async function readSent(place: Place, facts: RunFacts): Promise<readonly string[] | null> {
-  let view: RunView;
-  try {
-    const newest = await describeRun(place.client, place.mode, facts.run);
-    view = await readRun(place.client, newest ?? facts);
-  } catch {
-    return null;
-  }
-  const legs = view.report.legs.flatMap((leg) =>
+/** What was sent by now, in words. */
+function sentLines(report: Report): readonly string[] {
+  const legs = report.legs.flatMap((leg) =>
     leg.tradeId === null
       ? []
       : [`trade ${leg.tradeId}: ${leg.sellAmount ?? '?'} ${leg.sell} for ${leg.buyAmount ?? '?'} ${leg.buy}`],
   );
-  const payments = view.report.payments.flatMap((payment) =>
+  const payments = report.payments.flatMap((payment) =>
     payment.withdrawalId === null
       ? []
       : [

@@ -6,7 +6,8 @@ import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace } from '../../operations/place.ts';
-import { listRuns, readStuck, type RunFacts } from '../../operations/runs.ts';
+import { listAll, listAttention, needsAttention, type Listed } from '../../operations/attention.ts';
+import type { RunFacts } from '../../operations/runs.ts';
 import { clockTime, count, span, table } from '../terminal/text.ts';
 
 type ListOptions = JsonOption & { readonly attention?: true };
@@ -32,33 +33,12 @@ export function addList(program: Command, session: Session): void {
   });
 }
 
-/** States in which nobody has to look at a run. */
-const QUIET: readonly string[] = ['RUNNING', 'COMPLETED'];
-
-/** A run in the list. `stuck`: why it gets nowhere though it does not say so; null: it does, or nobody has looked. */
-type Listed = { readonly facts: RunFacts; readonly stuck: string | null };
-
-/**
- * True for a run that somebody should look at. Late runs are held, and so is one with a status that nobody knows; a
- * cancel that left nothing undone is completed.
- */
-function needsAttention({ facts, stuck }: Listed): boolean {
-  return stuck !== null || !QUIET.includes(facts.state);
-}
-
 async function list(output: Output, options: ListOptions): Promise<Ending> {
   return atPlace(output.caller, null, async (place) => {
     const attention = options.attention === true;
-    const limit = attention ? null : SHOWN;
-    const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
-    const listed = await Promise.all(
-      found.map(async (facts): Promise<Listed> => {
-        const isQuiet = attention && facts.isOpen && QUIET.includes(facts.state);
-        return { facts, stuck: isQuiet ? await readStuck(place.client, facts, output.io.now()) : null };
-      }),
-    );
-    const matching = attention ? listed.filter(needsAttention) : listed;
-    const runs = matching.slice(0, limit ?? matching.length);
+    const nowMs = output.io.now();
+    const matching = attention ? await listAttention(place, nowMs) : await listAll(place, SHOWN);
+    const runs = attention ? matching : matching.slice(0, SHOWN);
     const ending: Ending = attention && runs.length > 0 ? 'needs a human' : 'done';
     output.document({ runs: runs.map(rowOf), exitCode: EXIT_CODES[ending] });
     if (runs.length === 0) {
@@ -66,7 +46,7 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
       return ending;
     }
     const rows = runs.map(({ facts, stuck }) => (stuck === null ? facts : { ...facts, state: STUCK }));
-    output.show(listText(rows, output.io.now(), output.width));
+    output.show(listText(rows, nowMs, output.width));
     for (const { facts, stuck } of runs)
       if (stuck !== null) output.say('', `${runName(facts.run)}: ${stuck}`);
     if (matching.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);

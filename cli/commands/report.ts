@@ -1,12 +1,10 @@
 /** `cambist report RUN`: what a run did, or has done so far. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/problems.ts';
-import { runName, type RunName } from '../../domain/references.ts';
 import type { Settings } from '../../config/config.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { endingOf } from '../../operations/exit-codes.ts';
-import { CommandFailure } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 import { planOf, requireOwnPlan } from '../../operations/plan-made.ts';
 import { atPlace, uiAddress, type Place } from '../../operations/place.ts';
@@ -14,7 +12,7 @@ import { atService } from '../../operations/preflight.ts';
 import { readLive, refreshReport } from '../../operations/refresh.ts';
 import { reportText } from '../views/report-text.ts';
 import { parseRun } from '../../operations/run-names.ts';
-import { describeRun, reasonsOf, readRun, type RunFacts, type RunView } from '../../operations/runs.ts';
+import { reasonsOf, readRun, requireRun, type RunView } from '../../operations/runs.ts';
 
 type ReportOptions = JsonOption & { readonly refresh?: true };
 
@@ -88,18 +86,4 @@ export function showReport(output: Output, place: Place, view: RunView): Ending 
   output.document(view.report);
   output.show(reportText({ report: view.report, uiUrl: uiAddress(place, view.facts), width, paint }));
   return endingOf(view.report, view.facts.isOpen ? reasonsOf(view.progress) : []);
-}
-
-/** @throws CommandFailure when Temporal knows no such run */
-export async function requireRun(place: Place, run: RunName): Promise<RunFacts> {
-  const facts = await describeRun(place.client, place.mode, run);
-  if (facts !== null) return facts;
-  throw new CommandFailure('bad input', [
-    {
-      code: 'RUN_NOT_FOUND',
-      place: runName(run),
-      message: `Temporal knows no run of this name in mode ${place.mode}, namespace "${place.namespace}"`,
-      fix: 'See `npx cambist list`. A run older than the namespace keeps is no longer known; the service still has its records.',
-    },
-  ]);
 }

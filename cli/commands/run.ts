@@ -2,65 +2,38 @@
  * `cambist run POLICY`: starts the run of a policy, or finds it there and attaches; shows how it goes; says how it ended
  * or what it waits for. It decides nothing about money: leaving it changes nothing.
  */
-import { randomUUID } from 'node:crypto';
-import { createLogUpdate } from 'log-update';
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/problems.ts';
-import { instructionsAbout, isCancelled, nextOpening } from '../../domain/people/instructions.ts';
-import { movesOf } from '../../domain/plan/moves.ts';
-import { generationOf, reference, runName, workflowIdOf, type RunName } from '../../domain/references.ts';
-import { makeReport, newRunState, type Report } from '../../domain/run/report.ts';
+import { runName, workflowIdOf } from '../../domain/references.ts';
+import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
-import { policyHash } from '../../language/policy/policy-hash.ts';
-import { readFirstPlan, readPlannedText } from '../../operations/plans.ts';
-import type { Settings } from '../../config/config.ts';
-import type { Progress } from '../../workflows/names.ts';
-import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
-import { readPolicy, readSettings } from '../arguments.ts';
-import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { compileNow, requireCompiled } from '../../operations/compile-now.ts';
-import { difference } from '../views/difference.ts';
 import { endingOf } from '../../operations/exit-codes.ts';
-import { CommandFailure } from '../../operations/failure.ts';
-import { UNTAKEN_MS, followRun, type Followed } from '../../operations/follow-run.ts';
+import { CommandFailure, type Trouble } from '../../operations/failure.ts';
+import { followRun, problemOfSilence, type Followed } from '../../operations/follow-run.ts';
+import { goOnOpen, type GoOn } from '../../operations/go-on.ts';
+import { judgeOpening, openGenerations, type PayAgainRequest } from '../../operations/pay-again.ts';
+import { atPlace, uiAddress } from '../../operations/place.ts';
+import { requireEnvironment } from '../../operations/policy-file.ts';
+import { idOfRun } from '../../operations/run-names.ts';
+import { describeRun, reasonsOf, readRun } from '../../operations/runs.ts';
+import { begin, judgeStart, movesToShow, requireStart, type AskedStart } from '../../operations/start.ts';
+import { startedReport } from '../../operations/start-run.ts';
+import { readPolicy, readSettings } from '../arguments.ts';
+import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
+import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import {
-  openingOf,
-  payAgainRequest,
-  type PayAgainOptions,
-  type PayAgainRequest,
-} from '../../operations/pay-again.ts';
-import { requireItem, requireOwnPlan, requirePlan } from '../../operations/plan-made.ts';
-import { atPlace, uiAddress, type Place } from '../../operations/place.ts';
-import { requireEnvironment, type PolicyFile } from '../../operations/policy-file.ts';
-import { requireService } from '../../operations/preflight.ts';
-import { drawProgress, stepLines } from '../views/progress-text.ts';
-import { reportText, statusSentence } from '../views/report-text.ts';
-import { requireRun, showReport } from './report.ts';
-import {
-  earlierDates,
-  idOfRun,
-  refusePast,
-  refusedFor,
-  restOf,
-  runInTheWay,
-  type OtherRun,
-  type Rest,
-} from '../../operations/run-names.ts';
-import {
-  describeRun,
-  reasonsOf,
-  isEndedFromOutside,
-  listRuns,
-  readInput,
-  readRun,
-  type RunFacts,
-} from '../../operations/runs.ts';
-import { movedOnDate, sayAgain } from '../../operations/same-date.ts';
-import { startRun } from '../../operations/start-run.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
-import { keepInstruction, keptAbout, readKept, wakeRun } from '../../operations/keep-instruction.ts';
+import { ProgressView } from '../views/progress-view.ts';
+import { reportText, statusSentence } from '../views/report-text.ts';
+import { showReport } from './report.ts';
+
+type PayAgainOptions = {
+  readonly payAgain?: string;
+  readonly goOn?: string | true;
+  readonly reason?: string;
+  readonly by?: string;
+};
 
 type RunOptions = JsonOption &
   BatchOption &
@@ -133,261 +106,127 @@ export function addRun(program: Command, session: Session): void {
 }
 
 /** One use of the command: everything that its steps share. */
-type Course = {
-  readonly output: Output;
-  readonly options: RunOptions;
-  readonly place: Place;
-  readonly settings: Settings;
-  readonly policyFile: PolicyFile;
-  readonly run: RunName;
-  readonly today: string;
-};
+type Use = { readonly output: Output; readonly options: RunOptions; readonly asked: AskedStart };
 
 async function run(output: Output, file: string, options: RunOptions): Promise<Ending> {
-  const { io } = output;
+  const { caller } = output;
   const request = payAgainRequest(options);
   const policyFile = await readPolicy(output, file);
   const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
-  const today = todayIn(policyFile.policy.zone, io.now());
-  const name = { policy: policyFile.policy.name, id: idOfRun(options.id, today) };
-  return atPlace(output.caller, settings.mode, (place) => {
-    const course: Course = { output, options, place, settings, policyFile, run: name, today };
-    return request === null ? bringAbout(course) : payAgain(course, request);
+  const { policy } = policyFile;
+  const today = todayIn(policy.zone, caller.now());
+  const asked = {
+    settings,
+    policyFile,
+    run: { policy: policy.name, id: idOfRun(options.id, today) },
+    today,
+    isNamed: options.id !== undefined,
+    goOn: goOnOf(options),
+    again: options.again === true,
+    now: caller.now,
+  };
+  return atPlace(caller, settings.mode, (place) => {
+    const use: Use = { output, options, asked: { ...asked, place } };
+    return request === null ? bringAbout(use) : payOnceMore(use, request);
   });
+}
+
+function goOnOf({ goOn, by = userName(), reason: why = NO_REASON }: RunOptions): GoOn | null {
+  return goOn === undefined ? null : { item: goOn === true ? null : goOn, by, why };
 }
 
 /** Finds the run or starts it, and shows what comes of it. Again when somebody else was quicker. */
-async function bringAbout(course: Course): Promise<Ending> {
-  const { place, run: name, options, output } = course;
+async function bringAbout(use: Use): Promise<Ending> {
+  const { output, options, asked } = use;
+  const { place, run: name, settings, now, goOn } = asked;
   for (;;) {
-    const facts = await describeRun(place.client, place.mode, name);
-    await requireSamePolicy(course, facts);
-    if (facts !== null && facts.isOpen) {
-      if (options.goOn !== undefined) await goOnOpen(course);
-      output.note(`${runName(name)} is open already; attaching.`);
-      return options.detach === true ? shownAsStarted(course) : follow(course, facts.startedAtMs);
+    const verdict = await judgeStart(asked);
+    switch (verdict.kind) {
+      case 'open': {
+        if (goOn !== null) {
+          output.remark(await goOnOpen(place, name, { goOn, settings, now }));
+          sayTried(use);
+        }
+        output.note(`${runName(name)} is open already; attaching.`);
+        return showStarted(use, verdict.facts.startedAtMs);
+      }
+      case 'ended': {
+        const ending = showReport(output, place, verdict.view);
+        const text =
+          verdict.left === null
+            ? `${runName(name)} is completed; there is nothing to do.`
+            : `${runName(name)} has ended; nothing was sent. With --go-on this would go on: ${verdict.left.join(', ')}.`;
+        output.note('', text);
+        return ending;
+      }
+      case 'start': {
+        const { facts } = verdict;
+        const remarks = await requireStart(asked, facts);
+        if (remarks.length > 0) output.note(...remarks);
+        const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use)) : null;
+        const isStarted = await begin(asked, { facts, shown, startedBy: options.by ?? userName() });
+        if (facts !== null) sayTried(use);
+        if (isStarted) return showStarted(use, now());
+      }
     }
-    if (facts !== null && !isEndedFromOutside(facts) && options.goOn === undefined)
-      return showEnded(course, facts);
-    if (facts !== null && facts.temporalStatus === 'COMPLETED' && !(await isOpened(course, facts))) {
-      output.note(`${runName(name)} is completed; there is nothing to do.`);
-      return showReport(output, place, await readRun(place.client, facts));
-    }
-    if (await start(course, facts))
-      return options.detach === true ? shownAsStarted(course) : follow(course, output.io.now());
   }
 }
 
-/** `--go-on` of a run that is open. @throws CommandFailure when it cannot go on with what was cancelled */
-async function goOnOpen(course: Course): Promise<void> {
-  const { place, options, settings, output, run: name } = course;
-  const kept = await readKept(place, name);
-  if (kept !== null && isCancelled(kept.instructions)) {
-    throw new CommandFailure('refused by us', [
-      {
-        code: 'RUN_CANCELLED',
-        place: runName(name),
-        message:
-          'it is cancelled, and open only to follow what was sent before; what was not sent cannot go on in it; nothing was sent',
-        fix: `Wait for its end (\`npx cambist run … --wait\`, without --go-on), then type this again. \`npx cambist status ${runName(name)}\` says what it follows.`,
-      },
-    ]);
-  }
-  output.remark(await requireService(settings, output.io.now));
-  // What was said is missing, and the run waits until somebody says what holds.
-  if (kept === null && options.goOn === true) await sayGoOn(course);
-  await sayCauseGone(course);
-  await wakeRun(place, name);
+function sayTried({ output, asked: { run: name, goOn } }: Use): void {
+  if (goOn !== null && goOn.item !== null)
+    output.note(`${runName(name)} ${goOn.item}: ${goOn.by} says that its cause is gone; it is tried now.`);
 }
 
-/** `--go-on` itself: what was cancelled before goes on. */
-async function sayGoOn({ place, options, run: name }: Course): Promise<void> {
-  const { by = userName(), reason: why = NO_REASON } = options;
-  await keepInstruction(place, name, { kind: 'go-on', id: randomUUID(), item: null, by, why });
+async function tellMoves({ output, asked }: Use): Promise<readonly string[]> {
+  const { moves, remark } = await movesToShow(asked);
+  output.remark(remark);
+  return moves;
 }
 
-/** `--go-on ITEM`: kept outside the run's history; the run reads it before it sends. Without an item nothing is said. */
-async function sayCauseGone({ place, options, run: name, output }: Course): Promise<void> {
-  const { goOn } = options;
-  if (goOn === undefined || goOn === true) return;
-  const item = requireItem(await requirePlan(place, name), goOn);
-  const kept = await keptAbout(place, name);
-  if (isCancelled(kept.instructions)) {
-    throw new CommandFailure('refused by us', [
-      {
-        code: 'RUN_CANCELLED',
-        place: runName(name),
-        message: `it is cancelled, so "${item}" does not go on alone; nothing was sent`,
-        fix: 'Take the cancel back first: --go-on without an item goes on with everything that is not done.',
-      },
-    ]);
-  }
-  const { by = userName(), reason = NO_REASON } = options;
-  await keepInstruction(place, name, { kind: 'go-on', id: randomUUID(), by, why: reason, item });
-  output.note(`${runName(name)} ${item}: ${by} says that its cause is gone; it is tried now.`);
-}
-
-/**
- * One instruction opens the next generations of a payment; then the run is started again, and reads it. What may be
- * opened is in `pay-again.ts`.
- */
-async function payAgain(course: Course, request: PayAgainRequest): Promise<Ending> {
-  const { output, options, place, settings, run: name } = course;
-  const facts = await requireRun(place, name);
-  await requireSamePolicy(course, facts);
-  if (facts.isOpen) {
-    throw new CommandFailure('refused by us', [
-      {
-        code: 'RUN_OPEN',
-        place: runName(name),
-        message: 'it has not ended yet, so it may still pay; nothing was sent',
-        fix: `Wait for its end (npx cambist run … --wait), or see \`npx cambist status ${runName(name)}\`.`,
-      },
-    ]);
-  }
-  const plan = await requirePlan(place, name);
-  requireOwnPlan(settings, plan);
-  const view = await readRun(place.client, facts);
-  output.remark(await requireService(settings, output.io.now));
-  const kept = await keptAbout(place, name);
-  const nowMs = output.io.now();
-  const opening = await openingOf({ place, settings, plan, view, kept, request, nowMs });
-  const { payment, instruction, windowUntilMs, others } = opening;
+/** A payment is paid once more, in a run that has ended. */
+async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> {
+  const { output, asked } = use;
+  const again = { ...asked, request };
+  const { opening, remark } = await judgeOpening(again);
+  output.remark(remark);
+  const { payment, windowUntilMs, others } = opening;
   const what = `${payment.amount ?? '?'} ${payment.currency} to ${payment.account}, as ${opening.reference}`;
   output.note(`Pays again: ${what}, until ${new Date(windowUntilMs).toISOString()}.`);
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${others.join(', ')}.`);
-  if (place.mode === 'LIVE') await confirm(course, () => Promise.resolve([`pay AGAIN ${what}`]));
-  await keepInstruction(place, name, instruction);
-  if (isCancelled((await keptAbout(place, name)).instructions)) await sayGoOn(course);
-  const { client, mode, taskQueue } = place;
-  const { policyFile } = course;
-  // Started by somebody else in the meantime: that run reads the instruction too.
-  const startedBy = instruction.by;
-  const started = { client, taskQueue, mode, run: name, policyFile, startedBy, shown: null, again: true };
-  if (!(await startRun(started))) await wakeRun(place, name);
-  return options.detach === true ? shownAsStarted(course) : follow(course, nowMs);
+  if (asked.place.mode === 'LIVE') await confirm(use, () => Promise.resolve([`pay AGAIN ${what}`]));
+  await openGenerations(again, opening);
+  return showStarted(use, asked.now());
 }
 
-/** The plan counts, else what the run was started with. @throws CommandFailure with the difference */
-async function requireSamePolicy(course: Course, facts: RunFacts | null): Promise<void> {
-  const { place, run: name, policyFile } = course;
-  const plan = await readFirstPlan(place.client, place.mode, name);
-  const input = plan === null && facts?.isOpen === true ? await readInput(place.client, facts) : null;
-  const plannedHash = plan?.policy.hash ?? (input === null ? null : policyHash(input.policyText));
-  // Comments and white space make no other policy.
-  if (plannedHash === null || plannedHash === policyFile.hash) return;
-  const planned = input?.policyText ?? (await readPlannedText(place.client, place.mode, name)) ?? '';
-  throw new CommandFailure(
-    'refused by us',
-    [
-      {
-        code: 'POLICY_CHANGED',
-        place: runName(name),
-        message: `run ${runName(name)} was planned with another policy than ${policyFile.file} says now; nothing was sent`,
-        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again.`,
-      },
-    ],
-    difference(
-      { label: `the plan of ${runName(name)}`, text: planned },
-      { label: policyFile.file, text: policyFile.text },
-    ),
-  );
-}
-
-/** A run that ended with a report: shown, and nothing is sent. */
-async function showEnded(course: Course, facts: RunFacts): Promise<Ending> {
-  const { output, place, run: name } = course;
-  const view = await readRun(place.client, facts);
-  const ending = showReport(output, place, view);
-  if (view.report.status === 'COMPLETED') {
-    output.note('', `${runName(name)} is completed; there is nothing to do.`);
-    return ending;
+/** Null when nothing is to be paid again. @throws CommandFailure with every mistake of the options */
+export function payAgainRequest({ payAgain, goOn, reason, by }: PayAgainOptions): PayAgainRequest | null {
+  const problems: Trouble[] = [];
+  const mistake = (place: string, message: string, fix: string): void => {
+    problems.push({ code: 'DECISION_INCOMPLETE', place, message, fix });
+  };
+  if (payAgain === undefined) {
+    if (reason !== undefined && goOn === undefined)
+      mistake(
+        '--reason',
+        'it belongs to --pay-again or --go-on, and neither is given',
+        'Name the payment by --pay-again, or leave it out.',
+      );
+  } else {
+    if (goOn !== undefined)
+      mistake(
+        '--pay-again, --go-on',
+        'both are given',
+        'Say one of the two: paying again goes on by itself.',
+      );
+    if (reason === undefined)
+      mistake('--reason', 'it is missing', 'Say why it is paid again; the report keeps it.');
+    if (by === undefined)
+      mistake('--by', 'it is missing', 'Name who decides, as in --by ana; the report keeps it.');
   }
-  const rest = [...view.report.legs, ...view.report.payments].filter(
-    (item) => item.outcome !== 'TRADED' && item.outcome !== 'PAID',
-  );
-  const what = rest.length === 0 ? 'the plan' : rest.map((item) => item.id).join(', ');
-  output.note('', `${runName(name)} has ended; nothing was sent. With --go-on this would go on: ${what}.`);
-  return ending;
-}
-
-/** Starts the run, or starts it again. False when somebody else did in the meantime. */
-async function start(course: Course, facts: RunFacts | null): Promise<boolean> {
-  const { output, options, place, settings, policyFile, run: name, today } = course;
-  const { client, mode } = place;
-  // One that ended may be started again, and so may one of which Temporal has the plan only.
-  const isNew = facts === null && (await readFirstPlan(client, mode, name)) === null;
-  if (isNew) refusePast(name, today);
-  if (options.id === undefined) {
-    const inTheWay = await earlierRunInTheWay(course);
-    if (inTheWay !== null) throw refusedFor(inTheWay, today);
-  }
-  if (isNew) {
-    const moved = await movedOnDate(place, name, policyFile.policy);
-    const said = sayAgain(moved, { run: name, mode, again: options.again === true });
-    if (said.length > 0) output.note(...said);
-  }
-  output.remark(await requireService(settings, output.io.now));
-  const shown = mode === 'LIVE' ? await confirm(course, () => movesToShow(course)) : null;
-  if (facts !== null) {
-    if (options.goOn === true && (await mustSayGoOn(course))) await sayGoOn(course);
-    await sayCauseGone(course);
-  }
-  return startRun({
-    client,
-    taskQueue: place.taskQueue,
-    mode,
-    run: name,
-    policyFile,
-    shown,
-    startedBy: options.by ?? userName(),
-    again: facts !== null,
-  });
-}
-
-/** What the run moves: its plan, or where there is none yet what the service's state of this moment makes of the policy. */
-async function movesToShow({
-  output,
-  place,
-  settings,
-  policyFile,
-  run: name,
-}: Course): Promise<readonly string[]> {
-  const made = await readFirstPlan(place.client, place.mode, name);
-  if (made !== null) return movesOf(made);
-  const { result, remark } = await compileNow({ policyFile, settings, run: name, now: output.io.now });
-  output.remark(remark);
-  return movesOf(requireCompiled(result));
-}
-
-/** The run of the policy's latest earlier date that a start without `--id` must not pass over; null when there is none. */
-async function earlierRunInTheWay({ output, place, run: name, today }: Course): Promise<OtherRun | null> {
-  const { client, mode } = place;
-  const others = await listRuns(client, mode, { policy: name.policy, onlyOpen: false, limit: null });
-  for (const runs of earlierDates(others, today)) {
-    const standing = await Promise.all(
-      runs.map(async (facts) => ({ ...facts, rest: await readRest(place, facts) })),
-    );
-    const verdict = runInTheWay(standing, output.io.now());
-    if (verdict !== undefined) return verdict;
-  }
-  return null;
-}
-
-async function readRest({ client, mode }: Place, facts: RunFacts): Promise<Rest> {
-  if (facts.temporalStatus === 'COMPLETED') return 'nothing';
-  // One that is open without a plan may still make it.
-  if ((await readFirstPlan(client, mode, facts.run)) === null) return facts.isOpen ? 'something' : 'no plan';
-  if (!facts.isOpen) return 'something';
-  try {
-    const { report, progress } = await readRun(client, facts);
-    return restOf(report, progress);
-  } catch (error) {
-    // Nobody answers for it: what it may still do is not known.
-    if (error instanceof CommandFailure) return 'something';
-    throw error;
-  }
+  if (problems.length > 0) throw new CommandFailure('bad input', problems);
+  if (payAgain === undefined || reason === undefined || by === undefined) return null;
+  return { item: payAgain, reason, by };
 }
 
 /**
@@ -396,7 +235,7 @@ async function readRest({ client, mode }: Place, facts: RunFacts): Promise<Rest>
  * @returns it, null when nobody was asked. @throws CommandFailure
  */
 async function confirm(
-  { output, options, run: name }: Course,
+  { output, options, asked: { run: name } }: Use,
   tell: () => Promise<readonly string[]>,
 ): Promise<readonly string[] | null> {
   if (options.yes === true) return null;
@@ -419,60 +258,44 @@ async function confirm(
   return lines;
 }
 
-/**
- * Whether a person has opened generations of which nothing has come: then even a completed run has something to do. No
- * clocks are compared: the report names the generation that each payment is in.
- */
-async function isOpened({ place, run: name }: Course, facts: RunFacts): Promise<boolean> {
-  const kept = await keptAbout(place, name);
-  const { payments } = (await readRun(place.client, facts)).report;
-  return payments.some(({ id, reference: current }) => {
-    const generation = generationOf(reference(name, id), current) ?? 1;
-    return nextOpening(instructionsAbout(kept, id), generation).kind === 'opened before';
-  });
-}
-
-/** Whether a new start sends nothing before somebody says so: it is cancelled, or what was said about it is missing. */
-async function mustSayGoOn({ place, run: name }: Course): Promise<boolean> {
-  const kept = await readKept(place, name);
-  return kept === null || isCancelled(kept.instructions);
-}
-
-/** `--detach`: the run as far as this command knows it. */
-function shownAsStarted(course: Course): Ending {
-  const { output, run: name } = course;
-  output.document(startedReport(course, []));
+/** Follows a run that is under way; with `--detach` only says that it is. */
+async function showStarted(use: Use, startedAtMs: number): Promise<Ending> {
+  const { output, options, asked } = use;
+  if (options.detach !== true) return follow(use, startedAtMs);
+  const { run: name } = asked;
+  output.document(reportAtStart(asked));
   output.say(`${runName(name)} goes on; see \`npx cambist status ${runName(name)}\`.`);
   return 'waiting';
 }
 
-/** The report of a run that nobody has answered for yet. */
-function startedReport(course: Course, problems: Report['problems']): Report {
-  const { place, policyFile, run: name } = course;
-  const policy = { name: name.policy, hash: policyFile.hash };
-  const report = makeReport(newRunState(name, workflowIdOf(place.mode, name), policy));
-  return { ...report, problems };
+/** The run as far as this command knows it. */
+function reportAtStart(
+  { place, run: name, policyFile }: AskedStart,
+  problems: Report['problems'] = [],
+): Report {
+  return startedReport({ mode: place.mode, run: name, policyFile }, problems);
 }
 
 /** How long the one who leaves is kept waiting for a document. */
 const LEAVING_MS = 2_000;
 
 /** The report when a person leaves; what is known without a worker, if none answers at once. */
-async function reportSoFar(course: Course): Promise<Report> {
-  const { output, place, run: name } = course;
-  if (!output.isJson) return startedReport(course, []);
+async function reportSoFar({ output, asked }: Use): Promise<Report> {
+  const { place, run: name } = asked;
+  if (!output.isJson) return reportAtStart(asked);
   try {
     const facts = await describeRun(place.client, place.mode, name);
-    if (facts === null) return startedReport(course, []);
+    if (facts === null) return reportAtStart(asked);
     return (await readRun(place.client, facts, LEAVING_MS)).report;
   } catch {
-    return startedReport(course, []);
+    return reportAtStart(asked);
   }
 }
 
 /** Shows the run until it ends, is held, or the person leaves. */
-async function follow(course: Course, startedAtMs: number): Promise<Ending> {
-  const { output, place, run: name, options } = course;
+async function follow(use: Use, startedAtMs: number): Promise<Ending> {
+  const { output, options, asked } = use;
+  const { place, run: name } = asked;
   const left = new AbortController();
   const stopListening = output.io.onInterrupt(() => left.abort());
   const view = new ProgressView(output, runName(name), startedAtMs);
@@ -491,20 +314,21 @@ async function follow(course: Course, startedAtMs: number): Promise<Ending> {
     view.close();
     stopListening();
   }
-  return showFollowed(course, followed, view);
+  return showFollowed(use, followed, view);
 }
 
-async function showFollowed(course: Course, followed: Followed, shown: ProgressView): Promise<Ending> {
-  const { output, place, run: name } = course;
+async function showFollowed(use: Use, followed: Followed, shown: ProgressView): Promise<Ending> {
+  const { output, asked } = use;
+  const { place, run: name } = asked;
   switch (followed.kind) {
     case 'detached':
-      output.document(await reportSoFar(course));
+      output.document(await reportSoFar(use));
       output.note(`Left; ${runName(name)} goes on. See \`npx cambist status ${runName(name)}\`.`);
       return 'detached';
     case 'untaken':
     case 'silent': {
-      const problem = awayProblem(name, followed.kind);
-      output.document(startedReport(course, [problem]));
+      const problem = problemOfSilence(name, followed.kind);
+      output.document(reportAtStart(asked, [problem]));
       output.note(`${problem.code}: ${problem.message} ${problem.fix}`);
       return 'infrastructure';
     }
@@ -528,80 +352,5 @@ async function showFollowed(course: Course, followed: Followed, shown: ProgressV
       output.note('It goes on without this command; --wait would stay.');
       return endingOf(view.report, reasonsOf(view.progress));
     }
-  }
-}
-
-function awayProblem(name: RunName, kind: 'untaken' | 'silent'): Report['problems'][number] {
-  return kind === 'untaken'
-    ? {
-        code: 'NO_WORKER',
-        item: null,
-        message: `${runName(name)} is started, but no worker took it within ${UNTAKEN_MS / 1_000} s.`,
-        fix: 'Start one with `npx cambist worker`; the run then goes on by itself.',
-      }
-    : {
-        code: 'NO_WORKER',
-        item: null,
-        message: `No worker answers for ${runName(name)} any more.`,
-        fix: 'See that Temporal and a worker are there (`npx cambist worker`); the run then goes on by itself.',
-      };
-}
-
-/** Live on a terminal, one line per step elsewhere. */
-class ProgressView {
-  readonly #output: Output;
-  readonly #name: string;
-  readonly #startedAtMs: number;
-  readonly #seen = new Map<string, string>();
-  readonly #draw: ReturnType<typeof createLogUpdate> | null;
-  readonly #timer: NodeJS.Timeout | null;
-  #progress: Progress | null = null;
-  #silence: string | null = null;
-
-  constructor(output: Output, name: string, startedAtMs: number) {
-    this.#output = output;
-    this.#name = name;
-    this.#startedAtMs = startedAtMs;
-    const stream = output.isJson ? process.stderr : process.stdout;
-    this.#draw = output.isLive ? createLogUpdate(stream) : null;
-    this.#timer = this.#draw === null ? null : setInterval(() => this.#redraw(), 300);
-  }
-
-  take(progress: Progress): void {
-    this.#progress = progress;
-    if (this.#draw !== null) return this.#redraw();
-    for (const line of stepLines(progress, this.#seen, this.#output.io.now())) this.#output.step(line);
-  }
-
-  /** The last lines, of a run that ended between two questions. */
-  finish(progress: Progress): void {
-    if (this.#draw === null) this.take(progress);
-  }
-
-  fallSilent(reason: string | null): void {
-    if (reason === this.#silence) return;
-    this.#silence = reason;
-    if (this.#draw !== null) return this.#redraw();
-    if (reason !== null) this.#output.note(`${this.#name}: ${reason}; the run is not lost.`);
-  }
-
-  close(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#draw?.clear();
-    this.#draw?.done();
-  }
-
-  #redraw(): void {
-    const { width, paint, io } = this.#output;
-    const drawn = drawProgress({
-      name: this.#name,
-      progress: this.#progress,
-      startedAtMs: this.#startedAtMs,
-      nowMs: io.now(),
-      silence: this.#silence,
-      width,
-      paint,
-    });
-    this.#draw?.(this.#output.drawing(drawn));
   }
 }

@@ -3,14 +3,13 @@ import type { Command } from 'commander';
 import type { Ending } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { EXIT_CODES, endingOf, firstOf } from '../../operations/exit-codes.ts';
-import { failureOf } from '../../operations/failure-of.ts';
+import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { atPlace, type Place } from '../../operations/place.ts';
+import { atPlace } from '../../operations/place.ts';
 import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
-import { requireRun } from './report.ts';
 import { parseRun } from '../../operations/run-names.ts';
-import { reasonsOf, listRuns, readRun, type RunFacts } from '../../operations/runs.ts';
+import { listRuns, requireRun } from '../../operations/runs.ts';
+import { standingOf, type Standing } from '../../operations/standing.ts';
 
 export function addStatus(program: Command, session: Session): void {
   const command = program
@@ -39,7 +38,7 @@ export function addStatus(program: Command, session: Session): void {
 }
 
 /** One run as `--json` shows it. */
-type Standing = {
+type Shown = {
   readonly run: string;
   readonly workflowId: string;
   readonly status: string;
@@ -57,59 +56,50 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
   const named = name === undefined ? null : parseRun(name);
   return atPlace(output.caller, named?.mode ?? null, async (place) => {
     if (named !== null) {
-      const { standing, ending } = await standingOf(output, place, await requireRun(place, named.run));
-      output.document(standing);
-      output.say(standing.sentence);
-      if (standing.startedBy !== null) output.say(`Started by ${standing.startedBy}.`);
-      return ending;
+      const standing = await standingOf(place, await requireRun(place, named.run));
+      const shown = shownOf(standing, output.io.now());
+      output.document(shown);
+      output.say(shown.sentence);
+      if (shown.startedBy !== null) output.say(`Started by ${shown.startedBy}.`);
+      return standing.ending;
     }
     const runs = await listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null });
-    const standings = await Promise.all(runs.map((facts) => standingOf(output, place, facts)));
+    const standings = await Promise.all(runs.map((facts) => standingOf(place, facts)));
     const ending = firstOf(standings.map((each) => each.ending));
-    output.document({ runs: standings.map((each) => each.standing), exitCode: EXIT_CODES[ending] });
-    for (const { standing } of standings) output.say(standing.sentence);
-    if (standings.length === 0) output.say(`No run is open in mode ${place.mode}.`);
+    const shown = standings.map((each) => shownOf(each, output.io.now()));
+    output.document({ runs: shown, exitCode: EXIT_CODES[ending] });
+    for (const { sentence } of shown) output.say(sentence);
+    if (shown.length === 0) output.say(`No run is open in mode ${place.mode}.`);
     return ending;
   });
 }
 
-async function standingOf(
-  output: Output,
-  place: Place,
-  facts: RunFacts,
-): Promise<{ readonly standing: Standing; readonly ending: Ending }> {
-  const known = { run: runName(facts.run), workflowId: facts.workflowId };
-  try {
-    const { report, progress } = await readRun(place.client, facts);
-    const ending = endingOf(report, facts.isOpen ? reasonsOf(progress) : []);
-    const nowMs = output.io.now();
-    const wait = facts.isOpen ? mainWait(progress) : null;
-    return {
-      ending,
-      standing: {
+function shownOf(standing: Standing, nowMs: number): Shown {
+  const { facts, ending } = standing;
+  const known = { run: runName(facts.run), workflowId: facts.workflowId, exitCode: EXIT_CODES[ending] };
+  switch (standing.kind) {
+    case 'told': {
+      const { report, progress } = standing;
+      const wait = facts.isOpen ? mainWait(progress) : null;
+      return {
         ...known,
         status: report.status,
         startedBy: report.startedBy,
         sentence: statusSentence(report, progress, nowMs),
         wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
         unblockedBy: wait === null ? null : unblocking(report, wait),
-        exitCode: EXIT_CODES[ending],
-      },
-    };
-  } catch (error) {
-    const { ending, problems } = failureOf(error);
-    const [problem] = problems;
-    return {
-      ending,
-      standing: {
+      };
+    }
+    case 'untold': {
+      const { problem } = standing;
+      return {
         ...known,
         status: facts.state,
         startedBy: null,
         sentence: `${known.run}: ${problem?.message ?? 'it cannot be read'}. ${problem?.fix ?? ''}`,
         wakesAt: null,
         unblockedBy: problem?.fix ?? null,
-        exitCode: EXIT_CODES[ending],
-      },
-    };
+      };
+    }
   }
 }

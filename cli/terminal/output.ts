@@ -99,10 +99,10 @@ export class Output {
     this.#write(sink, text.replace(/\n$/, ''));
   }
 
-  /** What went wrong. */
-  fail(failure: CommandFailure): void {
+  /** What went wrong. `difference`: of the two texts of the failure, as lines with - and +. */
+  fail(failure: CommandFailure, difference: string | null = null): void {
     const exitCode = EXIT_CODES[failure.ending];
-    const { problems, difference } = failure;
+    const { problems } = failure;
     if (this.isJson) return this.document({ problems, ...(difference !== null && { difference }), exitCode });
     const width = this.#noteWidth;
     const paint = paintFor(this.io.stderr, this.io.env);

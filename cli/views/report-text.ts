@@ -1,6 +1,5 @@
 /** A report for people: sentences, tables, and the one sentence of truth about where a run stands. Pure. */
-import type { Report } from '../../domain/run/report.ts';
-import type { Problem } from '../../domain/problems.ts';
+import { isWorseThanPlanned, type Report } from '../../domain/run/report.ts';
 import { shownFirst, type Waiting } from '../../domain/waits.ts';
 import type { Progress } from '../../workflows/names.ts';
 import { plain } from '../terminal/safe.ts';
@@ -166,11 +165,6 @@ function instructionsText(report: Report, width: number): string {
 /** What a run waits for above all; null when it waits for nothing but the service's own pace. */
 export function mainWait(progress: Progress): Waiting | null {
   return shownFirst(progress.items.map(({ waiting }) => waiting))[0] ?? null;
-}
-
-/** True for what is said of a trade that came out worse than its guard, or above a limit. */
-export function isWorseThanPlanned({ code }: Problem): boolean {
-  return code.startsWith('EXECUTED_');
 }
 
 /** What would unblock a wait: the problem's own advice, and the command where a person is to decide. */

@@ -367,3 +367,8 @@ function totalsOf(payments: readonly PaymentRecord[]): readonly ReportTotal[] {
     };
   });
 }
+
+/** True for what is said of a trade that came out worse than its guard, or above a limit. */
+export function isWorseThanPlanned({ code }: Problem): boolean {
+  return code.startsWith('EXECUTED_');
+}

@@ -143,14 +143,10 @@ const output = (): Output => {
   return made;
 };
 
-const FAILURE = new CommandFailure(
-  'infrastructure',
-  [
-    poisoned({ code: 'C', place: 'p', message: 'm', fix: 'f' }),
-    poisoned({ ...problem, place: null, excerpt: 'e' }),
-  ],
-  'd\u001b[2J',
-);
+const FAILURE = new CommandFailure('infrastructure', [
+  poisoned({ code: 'C', place: 'p', message: 'm', fix: 'f' }),
+  poisoned({ ...problem, place: null, excerpt: 'e' }),
+]);
 const USES: readonly (readonly [name: string, use: (output: Output) => void])[] = [
   ['what is said', (each) => each.say(`said${HOSTILE}`, `more${HOSTILE}`)],
   ['a remark', (each) => each.note(`noted${HOSTILE}`)],
@@ -158,7 +154,7 @@ const USES: readonly (readonly [name: string, use: (output: Output) => void])[] 
   ['a line of progress', (each) => each.step(`step${HOSTILE}`)],
   ['the line `ready`', (each) => each.ready(`ready${HOSTILE.replaceAll('\n', '')}`, { ready: HOSTILE })],
   ['a document', (each) => each.document({ texts: [HOSTILE], [HOSTILE]: 1 })],
-  ['a failure', (each) => each.fail(FAILURE)],
+  ['a failure', (each) => each.fail(FAILURE, 'd\u001b[2J')],
 ];
 for (const [name, use] of USES) {
   test(`${name} obeys nobody, as text and as JSON`, () => {
