@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
-import type { Problem } from '../domain/problems.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Fact, Kept } from '../domain/people/instructions.ts';
 import type { Sweep } from '../domain/writes/lookups.ts';
@@ -302,12 +302,9 @@ export function stoppedLeg({ leg, state }: LegCall, stop: Wait, runId: string): 
 }
 
 function instructionsMissing(run: RunName): Problem {
-  return {
-    code: 'INSTRUCTIONS_MISSING',
-    item: null,
+  return makeProblem('INSTRUCTIONS_MISSING', null, {
     message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
-    fix: 'Look at the service for what was paid. Then say again what holds: `npx cambist cancel`, `npx cambist resolve`, or `npx cambist run … --go-on` when nothing was said.',
-  };
+  });
 }
 
 /** One read for all items of a call that ask for it within a short time; a later one is made anew, and so is one that failed. */

@@ -3,7 +3,7 @@
  * eyes, and the service once. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import type { Problem } from '../domain/problems.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
@@ -131,19 +131,13 @@ function refused(problems: readonly PolicyProblem[]): Observed {
 }
 
 function noDate(id: string): Problem {
-  return {
-    code: 'RUN_ID_WITHOUT_DATE',
-    item: null,
+  return makeProblem('RUN_ID_WITHOUT_DATE', null, {
     message: `The run id "${id}" does not begin with a business date.`,
-    fix: 'Use an id such as 2026-11-21 or 2026-11-21-weekly.',
-  };
+  });
 }
 
 function otherName(found: string, expected: string): Problem {
-  return {
-    code: 'POLICY_NAME_DIFFERS',
-    item: null,
+  return makeProblem('POLICY_NAME_DIFFERS', null, {
     message: `The policy calls itself "${found}", the run is of "${expected}".`,
-    fix: 'Start the run by `npx cambist run` with the policy’s own name.',
-  };
+  });
 }

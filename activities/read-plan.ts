@@ -5,7 +5,7 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { planContradicts, type Plan } from '../domain/plan/plan.ts';
-import type { Problem } from '../domain/problems.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { policyHash } from '../language/policy/policy-hash.ts';
 import type { Activities, PlanAnswer } from '../workflows/calls.ts';
@@ -65,10 +65,5 @@ function foreignPlan(deps: Deps, input: PlanInput, plan: Plan): Problem | null {
       : null
     : 'The plan is another run’s.';
   if (why === null) return null;
-  return {
-    code: 'PLAN_CONTRADICTS_POLICY',
-    item: null,
-    message: why,
-    fix: 'Find out who changed the plan in Temporal. Nothing was sent; start another run with --id once that is known.',
-  };
+  return makeProblem('PLAN_CONTRADICTS_POLICY', null, { message: why });
 }

@@ -3,7 +3,7 @@
  * exports one function that adds it to the program.
  */
 import type { Command } from 'commander';
-import type { Ending } from '../domain/problems.ts';
+import type { Ending } from '../domain/endings.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import type { Io } from './terminal/io.ts';

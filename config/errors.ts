@@ -1,5 +1,5 @@
 /** The two errors with which configuration and connections fail; commands turn them into exit codes 3 and 7. */
-import type { Problem } from '../domain/problems.ts';
+import type { Problem, ProblemCode } from '../domain/problems.ts';
 
 /** Everything that is wrong with the configuration, at once. */
 export class ConfigurationError extends Error {
@@ -15,11 +15,11 @@ export class ConfigurationError extends Error {
 /** Something that is not ours to mend is away: Temporal, or a worker. */
 export class InfrastructureError extends Error {
   override readonly name = 'InfrastructureError';
-  readonly code: string;
+  readonly code: ProblemCode;
   readonly fix: string;
 
   constructor(problem: {
-    readonly code: string;
+    readonly code: ProblemCode;
     readonly message: string;
     readonly fix: string;
     readonly cause?: unknown;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/service/records.ts';
-import type { Problem } from '../domain/problems.ts';
+import type { Problem, ProblemCode } from '../domain/problems.ts';
 import { SEARCH_ATTRIBUTES } from '../workflows/names.ts';
 import { uncheckedCertificates } from './config.ts';
 import { ConfigurationError, InfrastructureError } from './errors.ts';
@@ -212,7 +212,7 @@ function requireSafe(
   namespace: string | undefined,
 ): void {
   const problems: Problem[] = [...uncheckedCertificates(env)];
-  const add = (code: string, message: string, fix: string): void => {
+  const add = (code: ProblemCode, message: string, fix: string): void => {
     problems.push({ code, item: null, message: `In LIVE, ${message}.`, fix });
   };
   if (!options.address)

@@ -2,7 +2,8 @@
  * Why an item or a run waits: every reason in one place, in one order. What waits says its reason, a problem in words,
  * and when it looks again by itself (M8). Pure.
  */
-import type { Ending, Problem } from './problems.ts';
+import type { Ending } from './endings.ts';
+import type { Problem } from './problems.ts';
 
 /**
  * Every reason, the one that people must know of first at the top: where a run waits for several things, it shows that

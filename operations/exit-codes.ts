@@ -2,9 +2,11 @@
  * How a command ends. The one table of exit codes, and the one function that says which of them a report means
  * (design: "Commands"). Pure.
  */
-import { DECISIONS, classOf, type ReplyClass } from '../domain/service/reply-rules.ts';
+import { classOf, type ReplyClass } from '../domain/service/reply-rules.ts';
 import type { Report } from '../domain/run/report.ts';
-import type { Ending } from '../domain/problems.ts';
+import { REFUSALS, START_PROBLEMS } from '../domain/command-problems.ts';
+import type { Ending, ProblemRow } from '../domain/endings.ts';
+import { FILES_AT_FAULT, PROBLEMS, type FileAtFault } from '../domain/problems.ts';
 import { WAIT_REASONS, type WaitReason } from '../domain/waits.ts';
 
 /** A public surface: never changed, only added to. */
@@ -52,90 +54,6 @@ export function firstOf(endings: Iterable<Ending>): Ending {
   return PRECEDENCE.find((ending) => all.has(ending)) ?? 'done';
 }
 
-/** What our own codes mean when an item or a run *ended* with them. */
-const OWN_CODES = {
-  // The plan: before anything is sent.
-  PLAN_ACCOUNT_MISSING: 'bad input',
-  PLAN_ACCOUNT_CURRENCY: 'bad input',
-  PLAN_ACCOUNT_UNUSABLE: 'refused by the service',
-  PLAN_CURRENCY_NOT_WITHDRAWABLE: 'refused by the service',
-  PLAN_PAIR_NOT_OFFERED: 'refused by the service',
-  PLAN_AMOUNT_OUTSIDE_PAIR: 'refused by the service',
-  PLAN_AMOUNT_DECIMALS: 'bad input',
-  PLAN_ENVIRONMENT: 'configuration',
-  PLAN_REFERENCE_MISSING: 'refused by us',
-  PLAN_REFERENCE_TOO_OLD: 'refused by us',
-  PLAN_REFERENCE_FROM_THE_FUTURE: 'refused by us',
-  PLAN_OVER_LIMIT: 'refused by us',
-  PLAN_FENCE_PASSED: 'refused by us',
-  PLAN_NOT_AS_SHOWN: 'refused by us',
-  POLICY_CHANGED: 'refused by us',
-  POLICY_NAME_DIFFERS: 'bad input',
-  RUN_ID_WITHOUT_DATE: 'bad input',
-  // What Temporal carries is not what Cambist put there.
-  INPUT_INVALID: 'bad input',
-  PLAN_CONTRADICTS_POLICY: 'needs a human',
-  PLAN_UNREADABLE: 'needs a human',
-  WORKFLOW_ID_DIFFERS: 'refused by us',
-  CARRIED_STATE_REFUSED: 'refused by us',
-  INSTRUCTION_INVALID: 'bad input',
-  // Rules of ours.
-  CANCELLED: 'refused by us',
-  FENCE_PASSED: 'refused by us',
-  NOT_YET_OPEN: 'waiting',
-  SHORTFALL: 'refused by us',
-  OVER_LIMIT: 'refused by us',
-  OUTSIDE_GUARD: 'refused by us',
-  REFERENCE_TOO_OLD: 'refused by us',
-  QUOTE_DIFFERS: 'refused by us',
-  QUOTES_USED_UP: 'refused by us',
-  NOTHING_TO_PAY: 'refused by us',
-  // Says no more than its leg does, which has a code of its own.
-  LEG_NOT_TRADED: 'refused by us',
-  // A person's own word.
-  DECIDED_NOT_EXECUTED: 'refused by us',
-  // The service said no after it had said yes.
-  SETTLEMENT_FAILED: 'refused by the service',
-  WITHDRAWAL_FAILED: 'refused by the service',
-  // A person.
-  RECORD_DIFFERS: 'needs a human',
-  RECORD_COULD_BE_IT: 'needs a human',
-  RECORD_TAKEN: 'needs a human',
-  AMOUNT_FORGOTTEN: 'needs a human',
-  DECISION_UNPROVEN: 'needs a human',
-  INSTRUCTIONS_MISSING: 'needs a human',
-  EXECUTED_OUTSIDE_GUARD: 'needs a human',
-  EXECUTED_OVER_LIMIT: 'needs a human',
-  BROKEN_INVARIANT: 'needs a human',
-  ANSWER_INCOMPLETE: 'needs a human',
-  ENDED_FROM_OUTSIDE: 'needs a human',
-  // What a refreshed report finds.
-  RECORD_APPEARED: 'needs a human',
-  RECORD_NOT_SHOWN: 'needs a human',
-  STATUS_DIFFERS: 'needs a human',
-  // Configuration.
-  CREDENTIALS_DIFFER: 'configuration',
-  MODE_DIFFERS: 'configuration',
-  API_KEY_CHANGED: 'configuration',
-  CLOCK_SKEW: 'configuration',
-  STATUS_UNKNOWN: 'configuration',
-  READ_KEY_FOREIGN: 'configuration',
-  // Goes on by itself.
-  PLANNING: 'waiting',
-  IN_DOUBT: 'waiting',
-  DECISION_PENDING: 'waiting',
-  DONE_ELSEWHERE: 'refused by us',
-  NEWLY_SAID: 'waiting',
-  INSTRUCTIONS_AWAY: 'waiting',
-  LOOK_INCOMPLETE: 'waiting',
-  AWAITING_SETTLEMENT: 'waiting',
-  SETTLEMENT_LATE: 'waiting',
-  WITHDRAWAL_LATE: 'waiting',
-  ACTIVITY_FAILED: 'infrastructure',
-  NOT_SENT: 'waiting',
-  NO_ANSWER: 'waiting',
-} as const satisfies Record<string, Ending>;
-
 /** What the service's codes mean when an item ended with them. */
 const CLASSES: Readonly<Record<ReplyClass, Ending>> = {
   done: 'done',
@@ -150,17 +68,21 @@ const CLASSES: Readonly<Record<ReplyClass, Ending>> = {
   unknown: 'refused by the service',
 };
 
-/** True for a code of ours or of the service: a test holds the sources against it. */
-export function isKnownCode(code: string): boolean {
-  return Object.hasOwn(OWN_CODES, code) || Object.hasOwn(DECISIONS, code);
-}
-
 /** What it means that something ended with this code. */
 export function endingOfCode(code: string): Ending {
-  if (Object.hasOwn(OWN_CODES, code)) return OWN_CODES[code as keyof typeof OWN_CODES];
+  const row = rowOf(code);
+  if (row !== null) return row.ending;
+  const file = FILE_SUBJECTS.find((subject) => code.startsWith(`${subject}_`));
   // A worker may find mistakes in a policy that an older command did not.
-  if (/^(POLICY|RATES)_/.test(code)) return 'bad input';
-  return CLASSES[classOf({ code, details: {} })];
+  return file === undefined ? CLASSES[classOf({ code, details: {} })] : FILES_AT_FAULT[file];
+}
+
+const FILE_SUBJECTS = Object.keys(FILES_AT_FAULT) as readonly FileAtFault[];
+
+function rowOf(code: string): ProblemRow | null {
+  for (const rows of [PROBLEMS, START_PROBLEMS, REFUSALS] as readonly Readonly<Record<string, ProblemRow>>[])
+    if (Object.hasOwn(rows, code)) return rows[code] ?? null;
+  return null;
 }
 
 /** What a report means, and why its run waits. `reasons` is empty for a run that has ended. */

@@ -3,6 +3,7 @@
  * Loaded only when something has failed: it knows the errors of Temporal's client.
  */
 import { ServiceError as TemporalServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import type { ProblemCode } from '../domain/problems.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { ConfigurationError, InfrastructureError } from '../config/errors.ts';
 import { CommandFailure, NOT_SET_UP, troubleOfItem, type Trouble } from './failure.ts';
@@ -49,9 +50,9 @@ export function failureOf(error: unknown): CommandFailure {
     return new CommandFailure('infrastructure', [withPicture({ code, place: null, message, fix: '' })]);
   return new CommandFailure('infrastructure', [
     {
-      code: code ?? 'UNEXPECTED',
+      code: 'UNEXPECTED',
       place: null,
-      message,
+      message: code === null || message.includes(code) ? message : `${message} (${code})`,
       fix: 'This is most likely a fault of this program: report it with what you typed.',
     },
   ]);
@@ -67,10 +68,11 @@ function withPicture(trouble: Trouble): Trouble {
     : { ...trouble, message, excerpt: picture.join('\n') };
 }
 
+const NOTHING_SET: readonly ProblemCode[] = ['MODE_MISSING', 'ADDRESS_MISSING', 'KEY_FILE_NOT_FOUND'];
+
 /** True when not even one of the variables that a service needs is set. */
 function isNothingSet(troubles: readonly Trouble[]): boolean {
-  const codes = troubles.map(({ code }) => code);
-  return ['MODE_MISSING', 'ADDRESS_MISSING', 'KEY_FILE_NOT_FOUND'].every((code) => codes.includes(code));
+  return NOTHING_SET.every((missing) => troubles.some(({ code }) => code === missing));
 }
 
 function causeOf(error: Error): string {

@@ -2,12 +2,13 @@
  * A command that cannot do what it was asked: what is wrong, where, what to do, and how the command ends. Data, whoever
  * shows it. None may ever show a secret.
  */
-import type { Ending, Problem } from '../domain/problems.ts';
+import type { Ending } from '../domain/endings.ts';
+import type { Problem, ProblemCode } from '../domain/problems.ts';
 import type { PolicyProblem } from '../language/text/problem.ts';
 
 /** One thing that is wrong, each text on one line but `excerpt`: the line at fault with carets, where there is one. */
 export type Trouble = {
-  readonly code: string;
+  readonly code: ProblemCode;
   readonly place: string | null;
   readonly message: string;
   readonly fix: string;

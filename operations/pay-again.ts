@@ -17,7 +17,7 @@ import {
 import { checkPayAgain, type PayAgainVerdict, type PaymentHistory } from './decisions.ts';
 import type { Settings } from '../config/config.ts';
 import { claimantOf } from './claims.ts';
-import type { Ending } from '../domain/problems.ts';
+import type { Ending } from '../domain/endings.ts';
 import { CommandFailure, type Trouble } from './failure.ts';
 import { sayGoOn } from './go-on.ts';
 import { keepInstruction, keptAbout, wakeRun } from './keep-instruction.ts';

@@ -14,7 +14,7 @@ import type { Plan } from '../domain/plan/plan.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import { isRecord } from '../domain/shape.ts';
-import type { Problem } from '../domain/problems.ts';
+import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
 import {
   PLAN_TYPE,
   modeAttribute,
@@ -173,12 +173,9 @@ async function inputOf(client: Client, { workflowId, runId }: Newest): Promise<u
 function problemsOfRefusal(error: unknown): readonly Problem[] | null {
   if (error instanceof PlanUnreadable)
     return [
-      {
-        code: 'PLAN_UNREADABLE',
-        item: null,
+      makeProblem('PLAN_UNREADABLE', null, {
         message: `What Temporal has as the plan of this run is not one that this version of Cambist knows. ${error.message}`,
-        fix: 'Let a worker of the version that made the plan carry it out. Nothing was sent.',
-      },
+      }),
     ];
   if (!(error instanceof WorkflowFailedError) || !(error.cause instanceof ApplicationFailure)) return null;
   const { cause } = error;
@@ -186,7 +183,7 @@ function problemsOfRefusal(error: unknown): readonly Problem[] | null {
   if (cause.type === 'PLAN_REFUSED') return (detail as { problems: readonly Problem[] }).problems;
   return [
     {
-      code: cause.type ?? 'PLAN_FAILED',
+      code: isRunCode(cause.type) ? cause.type : 'PLAN_FAILED',
       item: null,
       message: `The plan could not be made: ${cause.message}`,
       fix: 'See the run’s `/plan` workflow in the Temporal UI; nothing was sent.',

@@ -4,7 +4,7 @@
  */
 import { classOfReply } from '../domain/service/reply-rules.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { ADVICE, explain, nameOf, skewOf } from '../domain/writes/step.ts';
+import { ADVICE, codeOf, explain, skewOf } from '../domain/writes/step.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { CommandFailure, troubleOfItem } from './failure.ts';
@@ -54,7 +54,7 @@ export function serviceFailure(reply: Reply<unknown>, address: string): CommandF
   const isConfiguration = replyClass === 'pause everything' || replyClass === 'pause the policy';
   return new CommandFailure(isConfiguration ? 'configuration' : 'infrastructure', [
     {
-      code: reply.kind === 'NOT_SENT' ? 'SERVICE_UNREACHABLE' : nameOf(reply),
+      code: reply.kind === 'NOT_SENT' ? 'SERVICE_UNREACHABLE' : codeOf(reply),
       place: address,
       message: explain(reply),
       fix: isConfiguration

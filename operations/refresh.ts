@@ -16,7 +16,7 @@ import type {
   ReportTotal,
 } from '../domain/run/report.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
-import type { Problem } from '../domain/problems.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
 import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
@@ -213,32 +213,25 @@ function refreshPayment(
   if (payment.withdrawalId === null)
     return tell(appeared(payment.id, `withdrawal ${record.id}`, record.status));
   if (payment.outcome === 'NOT_PAID') {
-    return tell({
-      code: 'STATUS_DIFFERS',
-      item: payment.id,
-      message: `The report has it as NOT_PAID, the service says "${record.status}" of withdrawal ${record.id}${paid.includes(record.status) ? ': it is paid' : ''}.`,
-      fix: 'Do not pay it again. Start the run with --go-on: it takes the service’s word.',
-    });
+    return tell(
+      makeProblem('STATUS_DIFFERS', payment.id, {
+        message: `The report has it as NOT_PAID, the service says "${record.status}" of withdrawal ${record.id}${paid.includes(record.status) ? ': it is paid' : ''}.`,
+      }),
+    );
   }
   return now;
 }
 
 function notShown(item: string, id: string): Problem {
-  return {
-    code: 'RECORD_NOT_SHOWN',
-    item,
+  return makeProblem('RECORD_NOT_SHOWN', item, {
     message: `The service does not show ${id} any more, which the report names.`,
-    fix: 'That proves nothing: look again later, then ask the operator of the service.',
-  };
+  });
 }
 
 function appeared(item: string, what: string, status: string): Problem {
-  return {
-    code: 'RECORD_APPEARED',
-    item,
+  return makeProblem('RECORD_APPEARED', item, {
     message: `The service shows ${what} ("${status}") of it, which the report does not have.`,
-    fix: 'A record stands above the report: start the run with --go-on, and it adopts it.',
-  };
+  });
 }
 
 /** How a closed run ended, by the outcomes of this moment; what goes on, or was cancelled, stays what it is. */

@@ -3,6 +3,7 @@
  * worse than planned is accepted. The service is asked first, and stands above what anybody says; the instruction is kept
  * outside the run's history, so that no reset loses it. It moves no money.
  */
+import type { ProblemCode } from '../domain/problems.ts';
 import { randomUUID } from 'node:crypto';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import type { Plan } from '../domain/plan/plan.ts';
@@ -139,7 +140,7 @@ const OPEN_QUESTIONS: readonly WaitReason[] = ['person', 'doubt', 'outage', 'con
 function requireOpenQuestion({ view, item, decision }: Case): void {
   const { report, progress, facts } = view;
   const name = runName(facts.run);
-  const refuse = (code: string, message: string, fix: string): never => {
+  const refuse = (code: ProblemCode, message: string, fix: string): never => {
     throw new CommandFailure('refused by us', [{ code, place: `${name} ${item}`, message, fix }]);
   };
   const leg = report.legs.find(({ id }) => id === item);

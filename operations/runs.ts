@@ -13,7 +13,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Mode } from '../domain/service/records.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Report, ReportStatus } from '../domain/run/report.ts';
-import type { Problem } from '../domain/problems.ts';
+import { isRunCode, type Problem } from '../domain/problems.ts';
 import { isShown, type WaitReason } from '../domain/waits.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
 import { readInstructions } from './instructions.ts';
@@ -327,7 +327,7 @@ function problemsOfFailure(cause: Error | undefined): readonly Problem[] {
   if (details?.problems !== undefined && details.problems.length > 0) return details.problems;
   return [
     {
-      code: cause.type ?? 'RUN_FAILED',
+      code: isRunCode(cause.type) ? cause.type : 'RUN_FAILED',
       item: null,
       message: cause.message,
       fix: 'See the run in the Temporal UI.',

@@ -8,7 +8,7 @@ import { runName, type RunName } from '../domain/references.ts';
 import type { Report, ReportPayment } from '../domain/run/report.ts';
 import { equal } from '../domain/money.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
-import { CommandFailure } from './failure.ts';
+import { CommandFailure, type Trouble } from './failure.ts';
 import type { Place } from './place.ts';
 import { listRuns, readRun, type RunFacts } from './runs.ts';
 
@@ -98,6 +98,6 @@ export function sayAgain(
       message: `the policy has moved money on this date already; nothing was sent`,
       fix: 'If it is to move once more, type the same with --again; --yes does not answer this. If not, `npx cambist list` shows the runs that there are.',
     },
-    ...shown.map((line) => ({ code: 'DONE_ALREADY', place: null, message: line, fix: '' })),
+    ...shown.map((line): Trouble => ({ code: 'DONE_ALREADY', place: null, message: line, fix: '' })),
   ]);
 }

@@ -1,5 +1,5 @@
 /** Where a run stands, as it tells itself or as Temporal shows it. Reads only. */
-import type { Ending } from '../domain/problems.ts';
+import type { Ending } from '../domain/endings.ts';
 import type { Report } from '../domain/run/report.ts';
 import type { Progress } from '../workflows/names.ts';
 import { endingOf } from './exit-codes.ts';

@@ -3,7 +3,7 @@
  * its id, currency and status: whose it is stays with the service (M6).
  */
 import type { Command } from 'commander';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import type { LenientRecord } from '../../domain/service/records.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';

@@ -1,6 +1,6 @@
 /** `cambist balances`: what the service says is there, per currency, and the credit line. Reads only. */
 import type { Command } from 'commander';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { Balances, Exposure } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';

@@ -1,6 +1,6 @@
 /** `cambist cancel RUN`: what is not sent stays unsent. */
 import type { Command } from 'commander';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { cancelRun } from '../../operations/cancel.ts';

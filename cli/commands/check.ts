@@ -1,6 +1,6 @@
 /** `cambist check FILE…`: every mistake of policies and of the files that they name, offline. */
 import type { Command } from 'commander';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';

@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander';
 import { z } from 'zod';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
 import { isDecimal } from '../../domain/money.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';

@@ -1,6 +1,6 @@
 /** `cambist list`: runs as Temporal finds them, newest first; with `--attention` those that somebody should look at. */
 import type { Command } from 'commander';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';

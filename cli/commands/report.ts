@@ -1,6 +1,6 @@
 /** `cambist report RUN`: what a run did, or has done so far. */
 import type { Command } from 'commander';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import type { Settings } from '../../config/config.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';

@@ -1,6 +1,6 @@
 /** `cambist resolve RUN ITEM`: a person decides what the machine cannot. Operations look at the service before. */
 import type { Command } from 'commander';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure, type Trouble } from '../../operations/failure.ts';

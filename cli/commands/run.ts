@@ -3,7 +3,7 @@
  * or what it waits for. It decides nothing about money: leaving it changes nothing.
  */
 import type { Command } from 'commander';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { BadInput } from '../../sandbox/checks.ts';
 import { runSandbox, type RunSandboxOptions, type RunningSandbox } from '../../sandbox/main.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { nonEmpty, port } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';

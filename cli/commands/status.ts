@@ -1,6 +1,6 @@
 /** `cambist status [RUN]`: one sentence of truth about a run, or about every run that is open. */
 import type { Command } from 'commander';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';

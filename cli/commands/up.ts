@@ -14,7 +14,7 @@ import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE } from '../../config/dev-environment
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { defaultTaskQueue } from '../../workflows/names.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 import { untilInterrupted } from '../terminal/ready.ts';

@@ -5,7 +5,7 @@ import { loadSettings } from '../../config/config.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
 import { startWorker } from '../../worker/worker.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import type { Output } from '../terminal/output.ts';
 import { sayReady } from '../terminal/ready.ts';
 

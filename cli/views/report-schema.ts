@@ -2,6 +2,7 @@
  * The report's shape as a schema: what `run --json` and `report --json` print. `policies/report.schema.json` is made
  * from it; a test tells when that is due.
  */
+import type { Problem } from '../../domain/problems.ts';
 import { z } from 'zod';
 import type { Report } from '../../domain/run/report.ts';
 
@@ -83,7 +84,11 @@ export const ReportSchema = z.strictObject({
 
 /** Fails to compile when the schema and the type part ways. */
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
-type Mutable<T> = T extends object ? { -readonly [K in keyof T]: Mutable<T[K]> } : T;
+type Mutable<T> = T extends Problem
+  ? { -readonly [K in keyof Problem]: K extends 'code' ? string : Problem[K] }
+  : T extends object
+    ? { -readonly [K in keyof T]: Mutable<T[K]> }
+    : T;
 true satisfies Same<z.output<typeof ReportSchema>, Mutable<Report>>;
 
 /** The JSON Schema that is committed as `policies/report.schema.json`. */

@@ -5,6 +5,7 @@
 import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
 import { boundFromCost, boundFromRate, keepsGuard, type PriceBound } from './price-bounds.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from './limits.ts';
+import type { Problem } from '../problems.ts';
 import { compare, decimalPlaces, equal, isPositive, multiply, round, subtract, sum } from '../money.ts';
 import type {
   ConvertAmount,
@@ -125,27 +126,6 @@ export type Observation = {
   readonly withdrawals: readonly Withdrawal[];
 };
 
-/** Why no plan can be made; the run ends before any quote. */
-export type PlanProblem = {
-  readonly code:
-    | 'PLAN_ACCOUNT_MISSING'
-    | 'PLAN_ACCOUNT_CURRENCY'
-    | 'PLAN_ACCOUNT_UNUSABLE'
-    | 'PLAN_CURRENCY_NOT_WITHDRAWABLE'
-    | 'PLAN_PAIR_NOT_OFFERED'
-    | 'PLAN_AMOUNT_OUTSIDE_PAIR'
-    | 'PLAN_AMOUNT_DECIMALS'
-    | 'PLAN_ENVIRONMENT'
-    | 'PLAN_REFERENCE_MISSING'
-    | 'PLAN_REFERENCE_TOO_OLD'
-    | 'PLAN_REFERENCE_FROM_THE_FUTURE'
-    | 'PLAN_OVER_LIMIT'
-    | 'PLAN_FENCE_PASSED';
-  readonly item: string | null;
-  readonly message: string;
-  readonly fix: string;
-};
-
 export type CompileInput = {
   readonly run: RunName;
   readonly policy: Policy;
@@ -163,12 +143,15 @@ export type CompileInput = {
 
 export type CompileResult =
   | { readonly ok: true; readonly plan: Plan }
-  | { readonly ok: false; readonly problems: readonly PlanProblem[] };
+  | {
+      readonly ok: false;
+      /** Why none can be made: the run ends before any quote. */ readonly problems: readonly Problem[];
+    };
 
 /** Makes the plan, or says everything that stands against it. Upholds M4 (what is executed is what was planned). */
 export function compilePlan(input: CompileInput): CompileResult {
   const { policy, observation, run, fences } = input;
-  const problems: PlanProblem[] = [];
+  const problems: Problem[] = [];
   const environment = observation.credentials.mode === 'LIVE' ? 'live' : 'sandbox';
   if (policy.environment !== environment) {
     problems.push({
@@ -181,7 +164,7 @@ export function compilePlan(input: CompileInput): CompileResult {
   const found = observation.trades.length > 0 || observation.withdrawals.length > 0;
   if (observation.observedAtMs > fences.tradesUntilMs && !found) {
     problems.push({
-      code: 'PLAN_FENCE_PASSED',
+      code: 'PLAN_WINDOW_PASSED',
       item: null,
       message: `The business date ${input.date} is over in ${policy.zone}: yesterday's reasons do not trade today.`,
       fix: 'Start a run with today’s date as its id.',
@@ -290,8 +273,8 @@ export function accountIdForm(id: string): string {
  * What the service already says against the accounts: money is never converted for a payment that is known to be
  * impossible. Missing counts only from a *complete* list; what cannot be read proves nothing.
  */
-function accountProblems(payments: readonly Payment[], observation: Observation): PlanProblem[] {
-  return payments.flatMap((payment): PlanProblem[] => {
+function accountProblems(payments: readonly Payment[], observation: Observation): Problem[] {
+  return payments.flatMap((payment): Problem[] => {
     const item = payment.id;
     const account = observation.accounts.find((record) => record.id === payment.account);
     if (account === undefined) {
@@ -308,7 +291,7 @@ function accountProblems(payments: readonly Payment[], observation: Observation)
         },
       ];
     }
-    const problems: PlanProblem[] = [];
+    const problems: Problem[] = [];
     if (account.isUnusable) {
       problems.push({
         code: 'PLAN_ACCOUNT_UNUSABLE',
@@ -330,7 +313,7 @@ function accountProblems(payments: readonly Payment[], observation: Observation)
 }
 
 /** Heading "POST /fx/withdrawals" names the currencies that can be withdrawn. */
-function withdrawalCurrencyProblems(payments: readonly Payment[]): PlanProblem[] {
+function withdrawalCurrencyProblems(payments: readonly Payment[]): Problem[] {
   return payments
     .filter(({ currency }) => !WITHDRAWAL_CURRENCIES.includes(currency))
     .map(({ id, currency }) => ({
@@ -342,9 +325,9 @@ function withdrawalCurrencyProblems(payments: readonly Payment[]): PlanProblem[]
 }
 
 /** A pair that is not in the list, or an amount outside its bounds. A bound itself proves nothing: it may be inclusive. */
-function pairProblems(legs: readonly Leg[], pairs: readonly Pair[] | null): PlanProblem[] {
+function pairProblems(legs: readonly Leg[], pairs: readonly Pair[] | null): Problem[] {
   if (pairs === null) return [];
-  return legs.flatMap(({ id, sell, buy, amount }): PlanProblem[] => {
+  return legs.flatMap(({ id, sell, buy, amount }): Problem[] => {
     const pair = pairs.find((row) => row.sellCurrency === sell && row.buyCurrency === buy);
     if (pair === undefined) {
       return [
@@ -376,7 +359,7 @@ function decimalsProblems(
   legs: readonly Leg[],
   payments: readonly Payment[],
   decimalsOf: CompileInput['decimalsOf'],
-): PlanProblem[] {
+): Problem[] {
   const amounts = [
     ...legs.flatMap((leg) => plannedGross(leg).map((money) => ({ item: leg.id, ...money }))),
     ...payments.flatMap(({ id, currency, amount }) =>
@@ -394,12 +377,8 @@ function decimalsProblems(
 }
 
 /** The limits on amounts that are known before a quote, sums over the run included; the rest is checked when it is known. */
-function limitProblems(
-  legs: readonly Leg[],
-  payments: readonly Payment[],
-  limits: Limits | null,
-): PlanProblem[] {
-  const problem = (item: string, message: string | null): PlanProblem[] =>
+function limitProblems(legs: readonly Leg[], payments: readonly Payment[], limits: Limits | null): Problem[] {
+  const problem = (item: string, message: string | null): Problem[] =>
     message === null
       ? []
       : [
@@ -480,7 +459,7 @@ function isFromTheFuture({ referenceRates, observation }: CompileInput): boolean
 }
 
 /** No quote can be held against rates that are missing, too old or from the future. */
-function guardProblems(input: CompileInput, compiled: PlanGuard | null): PlanProblem[] {
+function guardProblems(input: CompileInput, compiled: PlanGuard | null): Problem[] {
   const { guard, convert } = input.policy;
   if (guard?.kind !== 'reference' || compiled === null) return [];
   const asOf = input.referenceRates?.asOf ?? '';

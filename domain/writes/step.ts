@@ -4,7 +4,7 @@
  * with a model. The six steps before every write are in `writes/protocol.ts`. No clock but the one given, no randomness,
  * no I/O.
  */
-import type { Problem } from '../problems.ts';
+import { serviceCode, type Problem, type ProblemCode } from '../problems.ts';
 import type { Wait } from '../waits.ts';
 import { backoffMs, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
@@ -180,17 +180,23 @@ export function skewOf(skewMs: number | null): Problem | null {
   };
 }
 
-/** What a reply is called in messages: its code, or what was odd about it. */
+/** What a reply is called in the evidence: its code, or what was odd about it. */
 export function nameOf(reply: Reply<unknown>): string {
+  return reply.kind === 'DONE' ? 'success' : codeOf(reply);
+}
+
+/** The code of the problem that a reply is. */
+export function codeOf(reply: Reply<unknown>): ProblemCode {
   switch (reply.kind) {
+    // A success is a problem only where it is about something else than was sent.
     case 'DONE':
-      return 'success';
+      return 'NO_ANSWER';
     case 'REFUSED':
-      return reply.error.code;
+      return serviceCode(reply.error.code);
     case 'NOT_SENT':
       return 'NOT_SENT';
     case 'UNKNOWN':
-      return reply.error?.code ?? 'NO_ANSWER';
+      return reply.error === null ? 'NO_ANSWER' : serviceCode(reply.error.code);
   }
 }
 
@@ -201,7 +207,7 @@ export function nameOf(reply: Reply<unknown>): string {
 export function explain(reply: Reply<unknown>): string {
   switch (reply.kind) {
     case 'DONE':
-      return 'The service accepted it.';
+      return 'The service accepted something else than was sent.';
     case 'REFUSED':
       return `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
     case 'NOT_SENT':
@@ -242,7 +248,7 @@ function figures(details: Readonly<Record<string, unknown>>): string {
 
 /** A reply as a problem of an item. */
 export function problemOf(reply: Reply<unknown>, item: string, fix: string): Problem {
-  return { code: nameOf(reply), item, message: explain(reply), fix };
+  return { code: codeOf(reply), item, message: explain(reply), fix };
 }
 
 /** The service's own pace, until it asks for so long that people should know. */
@@ -278,7 +284,7 @@ export function resourceIdOf(reply: Reply<unknown>): string | null {
 /** What to do about a read that did not come back, in words. */
 export function unreadable(item: string, reason: string): Problem {
   return {
-    code: 'LOOK_INCOMPLETE',
+    code: 'LOOKUP_INCOMPLETE',
     item,
     message: `The service's records could not be read whole: ${reason}.`,
     fix: 'Nothing to do: it looks again by itself, and sends nothing before it has seen everything.',

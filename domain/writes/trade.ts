@@ -677,7 +677,7 @@ function forgottenAmount(leg: Leg): Problem {
 
 function windowPassed(context: Context, leg: Leg): Problem {
   return {
-    code: 'FENCE_PASSED',
+    code: 'WINDOW_PASSED',
     item: leg.id,
     message: `The business date ${context.plan.date} is over in ${context.plan.zone}: yesterday's reasons do not trade today.`,
     fix: 'Start a new run with today’s date.',

@@ -672,7 +672,7 @@ function nothingToPay(payment: Payment, amount: string): Problem {
 
 function windowPassed(payment: Payment, untilMs: number): Problem {
   return {
-    code: 'FENCE_PASSED',
+    code: 'WINDOW_PASSED',
     item: payment.id,
     message: `Payment "${payment.id}" was not sent by ${new Date(untilMs).toISOString()}; after that its key is too old to be safe.`,
     fix: 'Pay it in a new run.',

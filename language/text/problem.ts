@@ -2,79 +2,12 @@
  * One mistake in a file, with its place: what every loader of `language/` returns and what `check` prints. What the
  * file says is shown back cut and without control characters, so that no file can write to the terminal.
  */
+import type { FileCode } from '../../domain/problems.ts';
 import stringWidth from 'string-width';
-
-/** Which file is at fault: the first part of every code. */
-export type Subject = 'POLICY' | 'SERVICE_FILE' | 'RATES';
-
-/** What is wrong: the second part of every code. A public surface, only ever added to. */
-export type Mistake =
-  // The text itself.
-  | 'TOO_LARGE'
-  | 'CONTROL_CHARACTER'
-  | 'SYNTAX'
-  | 'SEVERAL_DOCUMENTS'
-  | 'DIRECTIVE'
-  | 'ALIAS'
-  | 'ANCHOR'
-  | 'TAG'
-  | 'MERGE_KEY'
-  | 'DUPLICATE_KEY'
-  | 'KEY'
-  | 'TEXT'
-  | 'TOO_DEEP'
-  | 'TOO_MANY_PROBLEMS'
-  // Fields.
-  | 'UNKNOWN_FIELD'
-  | 'MISSING_FIELD'
-  | 'EMPTY_FIELD'
-  | 'WRONG_TYPE'
-  | 'NOT_ONE_OF'
-  | 'NUMBER'
-  | 'CONTRADICTION'
-  // Values.
-  | 'AMOUNT_UNQUOTED'
-  | 'AMOUNT'
-  | 'AMOUNT_DECIMALS'
-  | 'AMOUNT_ABOVE_LIMIT'
-  | 'MONEY'
-  | 'RATE'
-  | 'RATE_PAIR'
-  | 'RATE_TWICE'
-  | 'CURRENCY'
-  | 'SAME_CURRENCY'
-  | 'CURRENCY_UNKNOWN'
-  | 'CURRENCY_NOT_WITHDRAWABLE'
-  | 'DURATION'
-  | 'NAME'
-  | 'ID'
-  | 'DUPLICATE_ID'
-  | 'ACCOUNT'
-  | 'ZONE'
-  | 'COST'
-  | 'FILE'
-  | 'DATE'
-  | 'INSTANT'
-  | 'STATUS'
-  // Rules of a policy.
-  | 'VERSION'
-  | 'KIND'
-  | 'NOT_AVAILABLE'
-  | 'LIVE_UNSTATED'
-  | 'LIMIT_CURRENCY'
-  | 'LIMIT_TWICE'
-  | 'ROUNDING_MISSING'
-  | 'PROCEEDS_TWICE'
-  | 'PROCEEDS_WITH_FIXED'
-  | 'WITHDRAWALS_EXCEED_AMOUNT'
-  | 'WITHDRAWALS_UNCOVERED';
-
-/** A stable code: `POLICY_UNKNOWN_FIELD`. */
-export type ProblemCode = `${Subject}_${Mistake}`;
 
 /** One mistake (or warning) at one place. */
 export type PolicyProblem = {
-  readonly code: ProblemCode;
+  readonly code: FileCode;
   readonly file: string;
   /** From 1. */
   readonly line: number;

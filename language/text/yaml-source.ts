@@ -6,7 +6,8 @@
 import { Composer, CST, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, Scalar } from 'yaml';
 import type { Document, ErrorCode, Node, Pair, YAMLError } from 'yaml';
 import { excerptOf, printable, quoted } from './problem.ts';
-import type { Mistake, PolicyProblem, Subject } from './problem.ts';
+import type { FileAtFault, FileMistake } from '../../domain/problems.ts';
+import type { PolicyProblem } from './problem.ts';
 
 /** The way from the top of a file to a value: `['withdraw', 0, 'account']`. */
 export type Path = readonly (string | number)[];
@@ -18,7 +19,7 @@ export type Place = { readonly start: number; readonly end: number };
 export type Written = { readonly text: string; readonly quoted: boolean };
 
 /** What a problem says, without its place. */
-export type Complaint = { readonly mistake: Mistake; readonly message: string; readonly fix: string };
+export type Complaint = { readonly mistake: FileMistake; readonly message: string; readonly fix: string };
 
 type Located = Complaint & { readonly place: Place };
 
@@ -31,7 +32,7 @@ const MAX_PROBLEMS = 100;
 export function readYaml(input: {
   readonly text: string;
   readonly file: string;
-  readonly subject: Subject;
+  readonly subject: FileAtFault;
 }): YamlSource {
   return new YamlSource(input);
 }
@@ -44,7 +45,7 @@ export class YamlSource {
   readonly broken: boolean;
   readonly #text: string;
   readonly #file: string;
-  readonly #subject: Subject;
+  readonly #subject: FileAtFault;
   #root: Node | null = null;
   readonly #lines = new LineCounter();
   readonly #nodes = new Map<string, { readonly key: Place | null; readonly node: Node | null }>();
@@ -53,7 +54,7 @@ export class YamlSource {
   readonly #problems: Located[] = [];
   readonly #warnings: Located[] = [];
 
-  constructor(input: { readonly text: string; readonly file: string; readonly subject: Subject }) {
+  constructor(input: { readonly text: string; readonly file: string; readonly subject: FileAtFault }) {
     this.#file = input.file;
     this.#subject = input.subject;
     const bytes = Buffer.byteLength(input.text);
@@ -365,7 +366,7 @@ export class YamlSource {
 }
 
 /** Mistakes after which the values of the file cannot be trusted to be what was meant. */
-const BREAKING: ReadonlySet<Mistake> = new Set(['SYNTAX', 'TOO_LARGE', 'TOO_DEEP', 'WRONG_TYPE']);
+const BREAKING: ReadonlySet<FileMistake> = new Set(['SYNTAX', 'TOO_LARGE', 'TOO_DEEP', 'WRONG_TYPE']);
 
 /** Errors of the parser that `#refuseProperties` reports in our words. */
 const OWN_REPORT: ReadonlySet<ErrorCode> = new Set([

@@ -1,4 +1,5 @@
 /** The command line itself: help, mistakes of the line, and what needs no server. */
+import type { Problem } from '../../domain/problems.ts';
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -287,7 +288,7 @@ for (const [name, more, openForMs, why] of STUCK) {
 }
 
 test('a run that was refused a plan is reported as failed, with the reasons', () => {
-  const problem = { code: 'PLAN_ACCOUNT_MISSING', item: 'supplier', message: 'm', fix: 'f' };
+  const problem: Problem = { code: 'PLAN_ACCOUNT_MISSING', item: 'supplier', message: 'm', fix: 'f' };
   const told = makeReportOf({ status: 'RUNNING', items: false });
   assert.deepEqual(endedReport(told, FACTS, [problem]), { ...told, status: 'FAILED', problems: [problem] });
 });

@@ -2,13 +2,14 @@
  * What the service, a policy or a person says is printed as data: it cannot steer a terminal, reorder a line or forge
  * one of ours, in texts and in JSON (M6).
  */
+import type { Problem } from '../../domain/problems.ts';
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import type { Waiting } from '../../domain/waits.ts';
 import { difference } from '../../cli/views/difference.ts';
-import { CommandFailure } from '../../operations/failure.ts';
+import { CommandFailure, type Trouble } from '../../operations/failure.ts';
 import type { Io } from '../../cli/terminal/io.ts';
 import { listText } from '../../cli/commands/list.ts';
 import { main } from '../../cli/main.ts';
@@ -56,7 +57,7 @@ function poison(value: unknown, name: string): unknown {
 }
 
 const STATUSES = ['COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED', 'HELD', 'RUNNING'] as const;
-const problem = { code: 'SOME_CODE', item: 'supplier', message: 'm', fix: 'f' };
+const problem: Problem = { code: 'RECORD_DIFFERS', item: 'supplier', message: 'm', fix: 'f' };
 const evidence = { at: '2026-11-21T12:00:00Z', item: 'supplier', result: 'r', traceId: null, replayed: null };
 const reports: readonly Report[] = STATUSES.flatMap((status) =>
   (['PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING'] as const).map((payment) => ({
@@ -144,13 +145,13 @@ const output = (): Output => {
 };
 
 const FAILURE = new CommandFailure('infrastructure', [
-  poisoned({ code: 'C', place: 'p', message: 'm', fix: 'f' }),
-  poisoned({ ...problem, place: null, excerpt: 'e' }),
+  poisoned<Trouble>({ code: 'RECORD_DIFFERS', place: 'p', message: 'm', fix: 'f' }),
+  poisoned<Trouble>({ ...problem, place: null, excerpt: 'e' }),
 ]);
 const USES: readonly (readonly [name: string, use: (output: Output) => void])[] = [
   ['what is said', (each) => each.say(`said${HOSTILE}`, `more${HOSTILE}`)],
   ['a remark', (each) => each.note(`noted${HOSTILE}`)],
-  ['a warning', (each) => each.warn(poisoned({ ...problem, place: 'p' }))],
+  ['a warning', (each) => each.warn(poisoned<Trouble>({ ...problem, place: 'p' }))],
   ['a line of progress', (each) => each.step(`step${HOSTILE}`)],
   ['the line `ready`', (each) => each.ready(`ready${HOSTILE.replaceAll('\n', '')}`, { ready: HOSTILE })],
   ['a document', (each) => each.document({ texts: [HOSTILE], [HOSTILE]: 1 })],

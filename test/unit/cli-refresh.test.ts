@@ -1,7 +1,7 @@
 /** A report held against the service of this moment: what is told as different, and that nothing is decided. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Ending } from '../../domain/problems.ts';
+import type { Ending } from '../../domain/endings.ts';
 import { endingOf } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { readLive, refreshReport, type Live } from '../../operations/refresh.ts';

@@ -1,4 +1,5 @@
 /** What a decision needs before it becomes a word: the options, and what the service's records say about it. */
+import type { Problem } from '../../domain/problems.ts';
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
@@ -119,7 +120,7 @@ test('a decision about something that is no run is bad input', async () => {
   assert.match(stderr, /^RUN_NAME RUN: "p" names no run/);
 });
 
-const WORSE = { code: 'EXECUTED_OUTSIDE_GUARD', item: 'usd-mxn-1', message: 'm', fix: 'f' };
+const WORSE: Problem = { code: 'EXECUTED_OUTSIDE_GUARD', item: 'usd-mxn-1', message: 'm', fix: 'f' };
 const worse = makeReportOf({ status: 'HELD', payment: 'NEEDS_HUMAN', problems: [WORSE] });
 const TRADED = worse.legs[0]?.tradeId ?? '';
 

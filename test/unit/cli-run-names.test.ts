@@ -202,7 +202,7 @@ function accepted(): Report {
 }
 
 function waitFor(reason: Waiting['reason']): Waiting {
-  return { reason, problem: { code: 'C', item: 'supplier', message: 'm', fix: 'f' }, wakeAtMs: 0 };
+  return { reason, problem: { code: 'IN_DOUBT', item: 'supplier', message: 'm', fix: 'f' }, wakeAtMs: 0 };
 }
 
 function endsAs(error: unknown, ending: string, code: string): boolean {

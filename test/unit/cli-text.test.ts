@@ -127,7 +127,7 @@ for (const width of [80, 60]) {
         paint: PLAIN,
       }),
       paragraphOf(
-        { code: 'SOME_CODE', place: 'here', message: held.problem.message, fix: 'Do this.' },
+        { code: 'RECORD_DIFFERS', place: 'here', message: held.problem.message, fix: 'Do this.' },
         width,
       ),
     ];

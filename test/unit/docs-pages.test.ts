@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { EXIT_CODES, endingOfCode, isKnownCode } from '../../operations/exit-codes.ts';
-import { DECISIONS } from '../../domain/service/reply-rules.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import { REFUSALS, START_PROBLEMS } from '../../domain/command-problems.ts';
+import type { ProblemRow } from '../../domain/endings.ts';
+import { PROBLEMS } from '../../domain/problems.ts';
 import type { ReportStatus } from '../../domain/run/report.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { ROOT, readPage } from '../support/docs-tables.ts';
@@ -44,56 +46,50 @@ test('the reference rates that are shown load without a mistake', () => {
   assert.ok(loaded.ok, JSON.stringify(loaded));
 });
 
-test('every code of ours has a row with its exit code', () => {
-  const sources = ['domain', 'workflows', 'activities', 'cli'].flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
-      .map((file) => readFileSync(join(ROOT, folder, file), 'utf8')),
-  );
-  const used = new Set(sources.flatMap((text) => text.match(/(?<=\bcode: ')[A-Z_]+(?=')/g) ?? []));
-  const ours = [...used].filter((code) => isKnownCode(code) && !Object.hasOwn(DECISIONS, code));
-  const rows = operations.rows('Codes');
-  const written = rows.map(([code = '']) => code.replaceAll('`', ''));
-  assert.deepEqual(
-    ours.filter((code) => !written.includes(code)),
-    [],
-  );
-  assert.deepEqual(
-    written.filter((code) => !isKnownCode(code)),
-    [],
-  );
-  for (const [code = '', exitCode] of rows) {
-    const ending = endingOfCode(code.replaceAll('`', ''));
-    assert.equal(exitCode, `${EXIT_CODES[ending]}`, code);
-  }
+test('every code of ours has a row with its exit code, what it means and what to do', () => {
+  const tables: readonly (readonly [heading: string, rows: Readonly<Record<string, ProblemRow>>])[] = [
+    ['Codes', PROBLEMS],
+    ['What keeps a worker or a command from starting', START_PROBLEMS],
+    ['What a command does not do', REFUSALS],
+  ];
+  for (const [heading, problems] of tables)
+    assert.deepEqual(
+      operations.rows(heading),
+      Object.entries(problems).map(([code, { ending, sentence, advice }]) => [
+        `\`${code}\``,
+        `${EXIT_CODES[ending]}`,
+        sentence,
+        advice,
+      ]),
+      heading,
+    );
 });
 
-test('every code of config/ and worker/ with which nothing starts has a row', () => {
-  const read = (folder: string): string =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
-      .map((file) => readFileSync(join(ROOT, folder, file), 'utf8'))
-      .join('\n');
-  const inWorker =
-    ['config', 'worker']
-      .map(read)
-      .join('\n')
-      .match(/(?<=\b(?:code: |add\(\s*))'[A-Z_]+'/g) ?? [];
-  const everywhere = ['config', 'worker', 'cli', 'service'].map(read).join('\n');
-  const written = operations
-    .rows('What keeps a worker or a command from starting')
-    .flatMap(([names = '']) => names.match(/[A-Z_]+/g) ?? []);
-  // Mistakes in a variable's value say all there is to say.
-  const selfEvident = new Set(['KEY_FILE_NOT_FOUND', 'READ_KEY_FOREIGN', 'SERVICE_FILE_NOT_FOUND']);
-  const codes = [...new Set(inWorker)].map((code) => code.replaceAll("'", ''));
+test('every code of ours is one that something ends with', () => {
+  const folders = [
+    'domain',
+    'workflows',
+    'activities',
+    'config',
+    'service',
+    'worker',
+    'operations',
+    'cli',
+    'scripts',
+  ];
+  const sources = folders
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.(ts|mjs)$/.test(file) && !file.endsWith('problems.ts'))
+        .map((file) => readFileSync(join(ROOT, folder, file), 'utf8')),
+    )
+    .join('\n');
+  const codes = [PROBLEMS, START_PROBLEMS, REFUSALS].flatMap((problems) => Object.keys(problems));
   assert.deepEqual(
-    codes.filter((code) => !written.includes(code) && !selfEvident.has(code)),
+    codes.filter((code) => !sources.includes(`'${code}'`)),
     [],
   );
-  assert.deepEqual(
-    written.filter((code) => !everywhere.includes(`'${code}'`)),
-    [],
-  );
+  assert.equal(new Set(codes).size, codes.length);
 });
 
 test('the states of runs are those of reports', () => {

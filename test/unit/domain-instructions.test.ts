@@ -104,5 +104,5 @@ test('people are told the code and its figures, never the service’s free text,
   );
   assert.equal(explain(NO_ANSWER), 'No usable answer: no whole reply within the time limit');
   assert.equal(explain(NOT_SENT), 'The service was not reached: no connection (ECONNREFUSED)');
-  assert.equal(explain(done(null)), 'The service accepted it.');
+  assert.equal(explain(done(null)), 'The service accepted something else than was sent.');
 });

@@ -353,7 +353,7 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
   [
     'a date that is over',
     { observation: { observedAtMs: fencesOf(RUN.id, 'UTC').tradesUntilMs + 1 } },
-    'PLAN_FENCE_PASSED',
+    'PLAN_WINDOW_PASSED',
   ],
   [
     'a date that is over, where something was done already',

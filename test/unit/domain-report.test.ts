@@ -19,11 +19,16 @@ import type { Problem } from '../../domain/problems.ts';
 import type { WaitReason, Waiting } from '../../domain/waits.ts';
 import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
 
-const PROBLEM: Problem = { code: 'SOMETHING', item: 'supplier', message: 'Something is.', fix: 'Mend it.' };
+const PROBLEM: Problem = {
+  code: 'RECORD_DIFFERS',
+  item: 'supplier',
+  message: 'Something is.',
+  fix: 'Mend it.',
+};
 const CANCELLED: Problem = { ...PROBLEM, code: 'CANCELLED' };
 
 function waiting(reason: WaitReason): Waiting {
-  return { reason, problem: { ...PROBLEM, code: `WAITS_${reason.toUpperCase()}` }, wakeAtMs: 0 };
+  return { reason, problem: { ...PROBLEM, message: `Waits: ${reason}.` }, wakeAtMs: 0 };
 }
 
 function stateOf(payments: readonly Payment[]): RunState {
@@ -121,10 +126,10 @@ test('a run is held by everything but the pace of the service, and says by what'
     const report = makeReport(state);
     assert.equal(report.status, 'HELD', reason);
     assert.deepEqual(
-      report.problems.map((problem) => problem.code),
-      [`WAITS_${reason.toUpperCase()}`],
+      report.problems.map((problem) => problem.message),
+      [`Waits: ${reason}.`],
     );
-    assert.equal(report.payments[0]?.reason, 'Something is.');
+    assert.equal(report.payments[0]?.reason, `Waits: ${reason}.`);
   }
   const state = stateOf([PAYMENT]);
   for (const record of state.legs) record.waiting = waiting('service');

@@ -104,7 +104,7 @@ for (const [why, more, state] of NOT_FRESH) {
     assert.deepEqual(kindsOf(absent.effects), ['read instructions', 'sweep trades', 'send trade']);
     const unreadable = trade({ 'sweep trades': [UNREADABLE] }, { ...QUOTED, ...state }, ctx);
     assert.deepEqual(kindsOf(unreadable.effects), ['read instructions', 'sweep trades']);
-    assert.equal(problemOf(unreadable.result), 'LOOK_INCOMPLETE');
+    assert.equal(problemOf(unreadable.result), 'LOOKUP_INCOMPLETE');
   });
 }
 
@@ -436,7 +436,7 @@ test('no trade leaves before its date begins or after it has ended', () => {
     [fences.opensAtMs - 1, 'wait: opening', 'NOT_YET_OPEN'],
     [fences.opensAtMs, 'quoted', null],
     [fences.tradesUntilMs, 'quoted', null],
-    [fences.tradesUntilMs + 1, 'not traded', 'FENCE_PASSED'],
+    [fences.tradesUntilMs + 1, 'not traded', 'WINDOW_PASSED'],
   ];
   for (const [nowMs, step, code] of rows) {
     const { result, effects } = quote({}, NEW_LEG, at(nowMs));

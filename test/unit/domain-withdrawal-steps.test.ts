@@ -373,7 +373,7 @@ test('no payment leaves before its date begins or after its fence', () => {
     [fences.opensAtMs - 1, 'wait: opening', 'NOT_YET_OPEN'],
     [fences.opensAtMs, 'accepted', null],
     [fences.withdrawalsUntilMs, 'accepted', null],
-    [fences.withdrawalsUntilMs + 1, 'not paid', 'FENCE_PASSED'],
+    [fences.withdrawalsUntilMs + 1, 'not paid', 'WINDOW_PASSED'],
   ];
   for (const [nowMs, step, code] of rows) {
     const { result, effects } = pay({}, NEW_PAYMENT, context({ nowMs: () => nowMs }));

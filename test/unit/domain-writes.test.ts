@@ -201,7 +201,7 @@ test('a person’s eight have a window of their own; below an open window genera
   assert.deepEqual(sentAs(at(end).effects), [`${PAYMENT.reference}~9`]);
   const over = at(end + 1);
   assert.deepEqual(sentAs(over.effects), []);
-  assert.equal(codeOf(over.result), 'FENCE_PASSED');
+  assert.equal(codeOf(over.result), 'WINDOW_PASSED');
 });
 
 test('what a person called not executed before they paid again counts only after lookups, then its key is asked no more', () => {
@@ -240,10 +240,10 @@ test('a send in doubt may be accepted until its token ends on a clock that agree
 test('a clock that is wrong ends nothing: the window asks it first', () => {
   const ctx = (skewMs: number) => again({ nowMs: () => NOW + 30 * DAY_MS, skewMs: () => skewMs });
   assert.equal(codeOf(pay({}, WALKED, ctx(-30 * DAY_MS)).result), 'CLOCK_SKEW');
-  assert.equal(codeOf(pay({}, WALKED, ctx(0)).result), 'FENCE_PASSED');
+  assert.equal(codeOf(pay({}, WALKED, ctx(0)).result), 'WINDOW_PASSED');
   const leg: LegState = { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW + 30 * DAY_MS };
   assert.equal(codeOf(play(requestQuoteSteps(ctx(-30 * DAY_MS), LEG, leg)).result), 'CLOCK_SKEW');
-  assert.equal(codeOf(play(requestQuoteSteps(ctx(0), LEG, leg)).result), 'FENCE_PASSED');
+  assert.equal(codeOf(play(requestQuoteSteps(ctx(0), LEG, leg)).result), 'WINDOW_PASSED');
 });
 
 // "Not executed".

@@ -182,7 +182,7 @@ test('a trade that a person names is found in the list where its own answer is n
     ...script,
     'sweep trades': [seen<Trade>(), UNREADABLE],
   });
-  assert.ok(unread.result.kind === 'wait' && unread.result.wait.problem.code === 'LOOK_INCOMPLETE');
+  assert.ok(unread.result.kind === 'wait' && unread.result.wait.problem.code === 'LOOKUP_INCOMPLETE');
   const none = play(requestQuoteSteps(ctx, LEG, NEW_LEG), { ...script, 'sweep trades': [seen<Trade>()] });
   assert.ok(none.result.kind === 'wait' && none.result.wait.problem.code === 'DECISION_UNPROVEN');
 });

@@ -165,7 +165,7 @@ test('a payment whose leg is not in the plan, because nothing was there to sell,
   assert.deepEqual(await unwantedOf({ ...PLAN, legs: [], payments }), [[PAYMENT.id, 'LEG_NOT_TRADED']]);
 });
 
-const SHORT: Problem = { code: 'SHORT', item: 'late', message: 'Money is missing.', fix: 'Wait.' };
+const SHORT: Problem = { code: 'SHORTFALL', item: 'late', message: 'Money is missing.', fix: 'Wait.' };
 
 test('payments are followed together once all are sent, and one that is accepted later joins at once', async () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
