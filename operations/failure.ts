@@ -50,5 +50,5 @@ export const NOT_SET_UP: Trouble = {
   code: 'NOT_SET_UP',
   place: null,
   message: 'type `npx cambist up` in this folder, in a second terminal, then this command again',
-  fix: 'Nothing is set up here: no `npx cambist up` runs in this folder, and no variable names a service. For a service of your own, set the variables instead (README, "Configuration").',
+  fix: 'Nothing is set up here: no `npx cambist up` runs in this folder, and no variable names a service. For a service of your own, set the variables instead (docs/configuration.md).',
 };

@@ -1,5 +1,5 @@
 // `npm run proof`: every machine that tries to move money twice, one after the other, and what they came to in one table.
-// Fails when any of them does. `-- --write` puts the table into the README, with its date; `-- NAME …` runs only these.
+// Fails when any of them does. `-- --write` puts the table into docs/proof.md, with its date; `-- NAME …` runs only these.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import { replays } from './replays.mjs';
 import { setup } from './setup.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-const README = join(ROOT, 'README.md');
+const PAGE = join(ROOT, 'docs', 'proof.md');
 /** Fixed, so that a change is what changes the figures; other seeds are for the machines' own commands. */
 const SEED = 20_261_121;
 const SCHEDULES = 20_000;
@@ -158,7 +158,7 @@ await runIfMain(import.meta.url, async () => {
   process.stdout.write(`${tableOf(rows)}\n`);
   say(`${minutesSince(readyAt)} after ${minutesSince(startedAt, readyAt)} of set-up.`);
   if (failures.length > 0) throw new ScriptFailed(`${failures.length} failed:\n${failures.join('\n')}`);
-  if (options.write) writeReadme(rows, minutesSince(readyAt));
+  if (options.write) writePage(rows, minutesSince(readyAt));
   return 0;
 });
 
@@ -250,19 +250,19 @@ function tableOf(/** @type {[string, string][]} */ rows) {
 }
 
 /**
- * Puts the table where the README has the last one.
+ * Puts the table where the page has the last one.
  *
  * @param {[string, string][]} rows
  * @param {string} took
  */
-function writeReadme(rows, took) {
+function writePage(rows, took) {
   const [begin, end] = ['<!-- npm run proof -->\n', '<!-- end -->'];
-  const [before, rest = ''] = readFileSync(README, 'utf8').split(begin);
+  const [before, rest = ''] = readFileSync(PAGE, 'utf8').split(begin);
   const [, after] = rest.split(end);
   if (before === undefined || after === undefined)
-    throw new ScriptFailed('The README has no place for the table.');
+    throw new ScriptFailed('docs/proof.md has no place for the table.');
   const date = new Date().toISOString().slice(0, 10);
   const said = `(${date}: ${took} on ${availableParallelism()} cores, Node ${process.versions.node}, seed ${SEED}.)`;
-  writeFileSync(README, `${before}${begin}\n${tableOf(rows)}\n\n${said}\n\n${end}${after}`);
-  say('The table is in the README.');
+  writeFileSync(PAGE, `${before}${begin}\n${tableOf(rows)}\n\n${said}\n\n${end}${after}`);
+  say('The table is in docs/proof.md.');
 }

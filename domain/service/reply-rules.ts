@@ -1,7 +1,7 @@
 /**
  * The one table that says what a reply means and what follows (design: "What a reply means"; interface: "Code catalog").
  * Known codes decide, never the HTTP status. The service's `retryStrategy` is followed except where following it would
- * pay twice; each such row says why in `departs`. Pure: the client, the stepper and the README read it.
+ * pay twice; each such row says why in `departs`. Pure: the client, the steps and docs/replies.md read it.
  */
 import type { Reply, ServiceError } from './reply.ts';
 

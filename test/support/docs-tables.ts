@@ -75,12 +75,18 @@ export function linksOf(page: Page): readonly string[] {
   );
 }
 
-/** Links to headings of the same page that it does not have. */
+/** Links to headings, of the page itself or of another one, that are not there. */
 export function brokenAnchorsOf(page: Page): readonly string[] {
-  const text = withoutBlocks(page.text);
-  const anchors = new Set([...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading)));
-  const targets = [...text.matchAll(/\]\(#([^)]+)\)/g)].map(([, target = '']) => target);
-  return targets.filter((target) => !anchors.has(target));
+  const links = [...withoutBlocks(page.text).matchAll(/\]\(((?:[\w./-]+\.md)?)#([^)]+)\)/g)];
+  return links.flatMap(([, file = '', anchor = '']) => {
+    const text = file === '' ? page.text : readPage(join(dirname(page.file), file)).text;
+    return anchorsIn(text).has(anchor) ? [] : [`${file}#${anchor}`];
+  });
+}
+
+function anchorsIn(text: string): ReadonlySet<string> {
+  const headings = withoutBlocks(text).matchAll(/^#+ (.+)$/gm);
+  return new Set([...headings].map(([, heading = '']) => anchorOf(heading)));
 }
 
 /** As the hosts of repositories make them: lower case, blanks become hyphens, other signs go. */

@@ -1,4 +1,4 @@
-/** The README says what the code does: each of its tables is compared with the code that it is about. */
+/** The README and the pages of reference say what the code does: each table is compared with what it is about. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,23 @@ import { MACHINES } from '../../scripts/proof.mjs';
 import { ROOT, brokenAnchorsOf, codes, linksOf, readPage } from '../support/docs-tables.ts';
 
 const readme = readPage('README.md');
-const pages = [readme, ...['docs/operations.md', 'docs/policies.md'].map(readPage)];
+const contributing = readPage('CONTRIBUTING.md');
+const commands = readPage('docs/commands.md');
+const configuration = readPage('docs/configuration.md');
+const proof = readPage('docs/proof.md');
+const replies = readPage('docs/replies.md');
+const pages = [
+  readme,
+  commands,
+  configuration,
+  proof,
+  replies,
+  ...['docs/operations.md', 'docs/policies.md', 'docs/design.md'].map(readPage),
+];
+
+test('the README is short enough to be read', () => {
+  assert.ok(readme.text.split('\n').length <= 351);
+});
 
 test('the table of replies has each class with its codes and what follows', () => {
   const classes = Object.keys(FOLLOW_UPS) as ReplyClass[];
@@ -30,7 +46,7 @@ test('the table of replies has each class with its codes and what follows', () =
     const { read, quote, trade, withdrawal } = FOLLOW_UPS[name];
     return [name, codesOf(name), read, quote, trade, withdrawal];
   });
-  assert.deepEqual(readme.rows('What a reply means'), expected);
+  assert.deepEqual(replies.rows('Codes of the catalogue'), expected);
 });
 
 test('the tables of replies without a code, and of stored ones, are those of the code', () => {
@@ -39,12 +55,12 @@ test('the tables of replies without a code, and of stored ones, are those of the
     row.class,
     'departs' in row ? row.departs : '',
   ]);
-  assert.deepEqual(readme.rows('Replies without a code of the catalogue'), others);
+  assert.deepEqual(replies.rows('Replies without a code of the catalogue'), others);
   const stored = (Object.keys(STORED_FOLLOW_UPS) as ReplyClass[]).map((name) => {
     const { trade, withdrawal } = { ...FOLLOW_UPS[name], ...STORED_FOLLOW_UPS[name] };
     return [name, trade, withdrawal];
   });
-  assert.deepEqual(readme.rows('Stored replies'), stored);
+  assert.deepEqual(replies.rows('Stored replies'), stored);
 });
 
 test("each reason for not following the service's advice stands beside the class or the codes that it is about", () => {
@@ -59,7 +75,7 @@ test("each reason for not following the service's advice stands beside the class
       reason,
     ]);
   });
-  assert.deepEqual(readme.rows("Where the service's advice is not followed"), expected);
+  assert.deepEqual(replies.rows("Where the service's advice is not followed"), expected);
 });
 
 const IN_WORDS: Partial<Record<ReplyClass, string>> = {
@@ -76,20 +92,20 @@ function codesIn(name: ReplyClass): Code[] {
 }
 
 test('the last proof has every figure of `npm run proof`, and its date', () => {
-  const written = readme.rows('The last proof');
+  const written = proof.rows('The last proof');
   assert.deepEqual(
     written.map(([figure]) => figure),
     MACHINES.flatMap(({ figures }) => figures),
   );
   for (const [figure = '', value = ''] of written)
     assert.match(value, /^[1-9][0-9,]*( of [0-9,]+)?$/, figure);
-  assert.match(readme.text, /^\(\d{4}-\d{2}-\d{2}: [0-9.]+ min on \d+ cores, /m);
+  assert.match(proof.text, /^\(\d{4}-\d{2}-\d{2}: [0-9.]+ min on \d+ cores, /m);
 });
 
 test('the exit codes are those of the commands', () => {
   const endings = Object.keys(EXIT_CODES) as (keyof typeof EXIT_CODES)[];
   const expected = endings.map((ending) => [`${EXIT_CODES[ending]}`, EXIT_MEANINGS[ending]]);
-  assert.deepEqual(readme.rows('Exit codes'), expected);
+  assert.deepEqual(commands.rows('Exit codes'), expected);
 });
 
 test('the commands and their options are those of the program', () => {
@@ -97,7 +113,7 @@ test('the commands and their options are those of the program', () => {
     [`\`${command.name()}${argumentsOf(command)}\``, ''],
     ...optionsOf(command).map((flags) => ['', `\`${flags}\``]),
   ]);
-  const written = readme.rows('Commands').map(([command = '', option = '']) => [command, option]);
+  const written = commands.rows('Commands').map(([command = '', option = '']) => [command, option]);
   assert.deepEqual(written, expected);
 });
 
@@ -130,12 +146,12 @@ test('the variables are those that the code reads', () => {
       .map((file) => readFileSync(join(ROOT, folder, file), 'utf8')),
   );
   const read = new Set(sources.flatMap((text) => text.match(/\bCAMBIST_[A-Z_]*[A-Z]\b/g) ?? []));
-  const written = readme.rows('Variables').map(([name = '']) => name.replaceAll('`', ''));
+  const written = configuration.rows('Variables').map(([name = '']) => name.replaceAll('`', ''));
   assert.deepEqual(written.filter((name) => name.startsWith('CAMBIST_')).toSorted(), [...read].toSorted());
 });
 
 test('the service file that is shown is the default', () => {
-  const loaded = loadServiceFacts(readme.block('The service file', 'yaml'), 'README.md');
+  const loaded = loadServiceFacts(configuration.block('The service file', 'yaml'), configuration.file);
   assert.ok(loaded.ok, JSON.stringify(loaded));
   const { decimals, ...facts } = loaded.facts;
   const { decimals: _none, ...defaults } = DEFAULT_SERVICE_FACTS;
@@ -146,12 +162,12 @@ test('the service file that is shown is the default', () => {
 test('each dependency has its reason', () => {
   const { dependencies, devDependencies, overrides } = readPackage();
   const names = (of: Readonly<Record<string, string>>): string[] => Object.keys(of).toSorted();
-  const written = readme.rows('Dependencies').map(([name = '']) => name.replaceAll('`', ''));
+  const written = contributing.rows('Dependencies').map(([name = '']) => name.replaceAll('`', ''));
   assert.deepEqual(written, [...names(dependencies), ...names(devDependencies), ...names(overrides)]);
 });
 
 test('each npm script is explained', () => {
-  const written = readme.rows('Development').map(([name = '']) => name.replaceAll('`', ''));
+  const written = contributing.rows('npm scripts').map(([name = '']) => name.replaceAll('`', ''));
   const expected = Object.keys(readPackage().scripts).map((name) =>
     name === 'test' ? 'npm test' : `npm run ${name}`,
   );
@@ -166,8 +182,17 @@ function readPackage(): Record<
 }
 
 test('each promise has a row', () => {
-  const written = readme.rows('The promise').map(([number]) => number);
-  assert.deepEqual(written, ['M1', 'M2', 'M3', 'M4', 'M5', 'M6', 'M7', 'M8']);
+  const all = ['M1', 'M2', 'M3', 'M4', 'M5', 'M6', 'M7', 'M8'];
+  assert.deepEqual(
+    readme.rows('The promise').map(([number]) => number),
+    all,
+  );
+  assert.deepEqual(
+    readPage('docs/architecture.md')
+      .rows('Where each promise is kept')
+      .map(([number]) => number),
+    all,
+  );
 });
 
 test('policies that are shown load without a mistake', () => {
