@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Report } from '../../domain/run/report.ts';
 import { recordInstruction } from '../../operations/instructions.ts';
-import { reportQuery } from '../../workflows/names.ts';
+import { reportQuery, wakeSignal } from '../../workflows/names.ts';
 import { signerFor } from '../support/sandbox-signer.ts';
 import {
   assertExit,
@@ -27,16 +27,11 @@ import { openStage, type Stage } from '../support/stage.ts';
 import { said as asSaid } from '../support/instructions.ts';
 
 let stage: Stage;
-/** A run that needs a person after a minute, when time has settled what it can: begun first, so that nobody waits. */
-let undecided: { readonly policy: Paid; readonly fault: string };
 before(async () => {
   stage = await openStage();
   // So much that no run takes what another one has bought.
   stage.sandbox.deposit({ currency: 'MXN', amount: '10000000.00' });
   await stage.startWorker();
-  const policy = await putPaid('completed');
-  undecided = { policy, fault: mismatch(policy) };
-  assertExit(await run(policy, '--detach'), 8);
 });
 after(() => stage.close());
 
@@ -72,9 +67,15 @@ function mismatch(policy: Paid): string {
 }
 
 const runNow = (policy: PolicyOnStage) => stage.temporal.client.workflow.getHandle(policy.workflowId);
+/** Time passes for a run while something is waited for. */
+const during = <T>(policy: PolicyOnStage, work: () => Promise<T>): Promise<T> =>
+  stage.time.during({ wake: () => runNow(policy).signal(wakeSignal) }, work);
 
 /** The report of an open run as soon as it is like this. */
-async function reportWhen(policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> {
+const reportWhen = (policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> =>
+  during(policy, () => untilReport(policy, is));
+
+async function untilReport(policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> {
   const giveUpAtMs = Date.now() + 120_000;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one look after the other
@@ -125,14 +126,16 @@ function assertProblem(ended: Ended, exitCode: number, code: string, text: RegEx
 }
 
 const run = (policy: PolicyOnStage, ...more: readonly string[]): Promise<Ended> =>
-  command(stage, ['run', policy.file, ...more]);
+  during(policy, () => command(stage, ['run', policy.file, ...more]));
 const resolve = (policy: PolicyOnStage, item: string, ...more: readonly string[]): Promise<Ended> =>
   command(stage, ['resolve', policy.runText, item, ...more]);
 const withoutEvidence = ({ evidence: _evidence, ...report }: Report) => report;
 
-describe('what people decide', { concurrency: 4 }, () => {
+describe('what people decide', { concurrency: 8 }, () => {
   test('a mismatch waits for a person; decided as not executed it ends, and may be paid again once', async () => {
-    const { policy, fault } = undecided;
+    const policy = await putPaid('completed');
+    const fault = mismatch(policy);
+    assertExit(await run(policy, '--detach'), 8);
     await reportWhen(policy, ({ payments }) => payments[0]?.outcome === 'NEEDS_HUMAN');
     const status = await command(stage, ['status', policy.runText]);
     assertExit(status, 6);

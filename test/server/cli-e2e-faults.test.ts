@@ -79,7 +79,7 @@ async function put(name: string, text: string): Promise<string> {
   return path;
 }
 
-describe('configuration', { concurrency: 2 }, () => {
+describe('configuration', { concurrency: 8 }, () => {
   const base = (): string => stage.env['CAMBIST_BASE_URL'] ?? '';
   const wrongFiles: readonly {
     readonly name: string;
@@ -192,6 +192,16 @@ describe('configuration', { concurrency: 2 }, () => {
       'run',
     ));
 
+  test('a Temporal server that is away is waited for, and told in one paragraph: 7', async () => {
+    const env = { CAMBIST_APP_MODE: 'SANDBOX', TEMPORAL_ADDRESS: '127.0.0.1:1' };
+    const listed = await command({ ...stage, env: {} }, ['list'], { env });
+    assertExit(listed, 7);
+    assert.match(
+      listed.stderr,
+      /^Waiting up to 15 s .*\nTEMPORAL_UNREACHABLE: Temporal does not answer at 127\.0\.0\.1:1\. /,
+    );
+  });
+
   test('no worker on the queue: 7 after 10 s; the run stays started, and the next worker takes it', async () => {
     const waiting = await putPolicy(stage, ['sell: "1000.00"', 'sell: "9000.00"']);
     const env = { CAMBIST_TASK_QUEUE: `${stage.env['CAMBIST_TASK_QUEUE'] ?? ''}-nobody` };
@@ -208,7 +218,7 @@ describe('configuration', { concurrency: 2 }, () => {
   });
 });
 
-describe('runs that end before anything is sent', { concurrency: 2 }, () => {
+describe('runs that end before anything is sent', { concurrency: 4 }, () => {
   const rows: readonly {
     readonly name: string;
     /** What is sold: tells the quotes of the row. */

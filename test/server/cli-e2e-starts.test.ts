@@ -42,7 +42,7 @@ const run = (policy: PolicyOnStage, ...more: readonly string[]) =>
 const pathOf = (policy: PolicyOnStage): string => join(stage.folder, policy.file);
 const YESTERDAY = todayIn('America/Mexico_City', Date.now() - 86_400_000);
 
-describe('which run a start is of', { concurrency: 2 }, () => {
+describe('which run a start is of', { concurrency: 6 }, () => {
   test('a date that is over is refused like one to come, unless its run is there; nothing is started', async () => {
     const policy = await putPolicy(stage);
     const ran = await run(policy, '--id', '2020-01-05');

@@ -21,6 +21,7 @@ const stage = await openStage({
   balances: { USD: '1000000', MXN: '1000000', EUR: '0', GBP: '0', CHF: '0' },
   // A trade that is asked to settle on the second day does not settle while a test waits.
   settings: { settlementMs: { T2: 3_600_000 } },
+  timePasses: true,
 });
 await stage.startWorker();
 after(() => stage.close());

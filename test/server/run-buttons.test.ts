@@ -15,7 +15,6 @@ import {
   closePlace,
   nameOf,
   openPlaces,
-  reportOfWoken,
   startHeld,
   startProcess,
   twoPayments,
@@ -105,8 +104,7 @@ describe('the buttons beside a pending activity', AT_ONCE, () => {
           // oxlint-disable-next-line no-await-in-loop -- the service tells nobody
           while (!since().includes(look)) await delay(100);
           assert.ok(!since().slice(0, since().indexOf(look)).includes(operation), since().join(', '));
-          own.passTime(LATE_MS);
-          const report = await reportOfWoken(run);
+          const report = await run.report();
           assertAllDone(own, run, report);
           assert.equal(report.evidence.filter(({ call }) => call === 'send quote').length, 1);
           assertOneKeyEach(run);

@@ -12,40 +12,32 @@ import type { FaultEffect } from '../../sandbox/server.ts';
 import { SOME_SERVICES } from '../machines/resets/sweep.ts';
 import { withoutEvidence } from '../support/agreement.ts';
 import { said } from '../support/instructions.ts';
+import { wakeIfOpen } from '../support/passing-time.ts';
 import {
   AT_ONCE,
-  LOOK_EVERY_MS,
   WRITES,
   assertAgreed,
   nameOf,
   resetToStart,
   startHeld,
-  wakeIfOpen,
   withPlace,
   type Place,
   type Write,
 } from '../support/places.ts';
 import type { Run } from '../support/stage.ts';
 
-/**
- * The end of a cancelled run: time passes while it is in doubt, and where lists show no tags a person says which record
- * is the payment.
- */
+/** The end of a cancelled run; where lists show no tags, a person says which record is the payment. */
 async function endOfCancelled(place: Place, run: Run): Promise<Report> {
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one hold after the other
-    const report = await run.until(({ status }) => status !== 'RUNNING');
-    // oxlint-disable-next-line no-await-in-loop -- see above
-    if (report.status !== 'HELD') return run.report();
-    const needsPerson = report.payments.find(({ outcome }) => outcome === 'NEEDS_HUMAN');
-    if (needsPerson === undefined) place.passTime(LOOK_EVERY_MS);
-    // oxlint-disable-next-line no-await-in-loop -- see above
-    else await nameRecord(place, run, needsPerson.id);
-    // oxlint-disable-next-line no-await-in-loop -- see above
-    await wakeIfOpen(run);
-    // oxlint-disable-next-line no-await-in-loop -- what woke it must have been looked at
-    await delay(500);
-  }
+  const needsPerson = ({ payments }: Report): string | undefined =>
+    payments.find(({ outcome }) => outcome === 'NEEDS_HUMAN')?.id;
+  const report = await run.until(
+    (now) => (now.status !== 'RUNNING' && now.status !== 'HELD') || needsPerson(now) !== undefined,
+  );
+  const item = needsPerson(report);
+  if (report.status !== 'HELD' || item === undefined) return run.report();
+  await nameRecord(place, run, item);
+  await wakeIfOpen(run);
+  return run.report();
 }
 
 /** Shorter than the service can keep a write waiting: the word must not wait for the write. */

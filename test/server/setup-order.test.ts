@@ -5,7 +5,7 @@ import { startDevServer } from '../../worker/dev-server.ts';
 import { InfrastructureError } from '../../config/errors.ts';
 import { connectTemporal } from '../../config/temporal.ts';
 import { modeAttribute } from '../../workflows/names.ts';
-import { assertExit, command, putPolicy, startCommand } from '../support/commands.ts';
+import { assertExit, commandProcess, putPolicy, startCommand } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { openStage } from '../support/stage.ts';
 
@@ -64,7 +64,7 @@ test('a namespace that lacks the search attributes takes runs as soon as several
 });
 
 test('without a server, a command waits for a while, says so, and ends with 7', async () => {
-  const ended = await command(stage, ['list'], { env: { TEMPORAL_ADDRESS: '127.0.0.1:1' } });
+  const ended = await commandProcess(stage, ['list'], { env: { TEMPORAL_ADDRESS: '127.0.0.1:1' } });
   assertExit(ended, 7);
   assert.match(ended.stderr, /Waiting up to 15 s for Temporal at 127\.0\.0\.1:1 …\nTEMPORAL_UNREACHABLE/);
 });

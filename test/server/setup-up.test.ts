@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { UpChildren } from '../../cli/commands/up-children.ts';
-import { assertExit, command, documentOf, startCommand, type Started } from '../support/commands.ts';
+import { assertExit, commandProcess, documentOf, startCommand, type Started } from '../support/commands.ts';
 
 /** What it says when it is ready. */
 type Ready = {
@@ -31,9 +31,9 @@ test(
     const place = placeFor(t);
     const first = startUp(place);
     const { worker } = await readyOf(first);
-    const listed = await command(place, ['list', '--json']);
+    const listed = await commandProcess(place, ['list', '--json']);
     assertExit(listed, 0);
-    const second = await command(place, ['up', '--json']);
+    const second = await commandProcess(place, ['up', '--json']);
     assertExit(second, 4);
     assert.match(second.stdout, /"UP_ALREADY"/);
 

@@ -210,16 +210,6 @@ test('a configuration of which something is missing names that, and no `cambist 
   assert.match(stderr, /^KEY_FILE_NOT_FOUND/);
 });
 
-test('a Temporal server that is away is infrastructure, in one paragraph', async () => {
-  const env = { CAMBIST_APP_MODE: 'SANDBOX', TEMPORAL_ADDRESS: '127.0.0.1:1' };
-  const { exitCode, stderr } = await cambist(['list'], { env });
-  assert.equal(exitCode, 7);
-  assert.match(
-    stderr,
-    /^Waiting up to 15 s .*\nTEMPORAL_UNREACHABLE: Temporal does not answer at 127\.0\.0\.1:1\. /,
-  );
-});
-
 const FACTS: RunFacts = {
   run: { policy: 'mxn-supplier', id: '2026-11-21' },
   workflowId: 'sandbox/mxn-supplier.2026-11-21',

@@ -1,5 +1,4 @@
 /** One run of a sample on a stage: started, looked at, rewound. What it shall come to is in `states.ts`. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Plan } from '../../../domain/plan/plan.ts';
@@ -9,6 +8,7 @@ import { todayIn } from '../../../calendar/business-date.ts';
 import { loadPolicy } from '../../../language/policy/load-policy.ts';
 import { policyHash } from '../../../language/policy/policy-hash.ts';
 import { planIdOf, reportQuery, RUN_TYPE, type RunInput } from '../../../workflows/names.ts';
+import { patiently } from '../../support/patiently.ts';
 import type { Stage } from '../../support/stage.ts';
 import type { Sample, Texts } from './samples.ts';
 
@@ -76,18 +76,6 @@ export function standingOf(copy: Copy): Promise<Standing> {
 /** The newest run's report. A run that is replaced in this very moment is asked again. */
 export function reportOf(copy: Copy): Promise<Report> {
   return patiently(() => copy.stage.temporal.client.workflow.getHandle(copy.workflowId).query(reportQuery));
-}
-
-/** A question that changes nothing, asked again when a busy server does not answer it. */
-async function patiently<T>(ask: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (tries === 5) throw error;
-      await sleep(200 * tries);
-    }
-  }
 }
 
 /** What a pin has come to: the plan, or why there is none. @param pinRunId absent: the newest pin of the run */

@@ -4,7 +4,7 @@
  * money or change a report; once it is gone, what was missing is done, once (M1, M3, M8).
  *
  * Each stage has a service of its own that keeps errors and shows tags in its own way. All copies of a stage are rewound
- * side by side; when nothing but time helps any of them, the clocks of worker and service go forward together.
+ * side by side; while nothing but time helps any of them, time passes (see `test/support/passing-time.ts`).
  */
 import { inspect, isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +25,6 @@ import {
 } from '../../support/agreement.ts';
 import { openStage, type Stage } from '../../support/stage.ts';
 import { draftCopy, planOf, reportOf, standingOf, start, terminate, type Copy } from './copies.ts';
-import { MovedClock } from './moved-clock.ts';
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, textsOf, type Sample } from './samples.ts';
 import { STATES, easeAll, failedBy, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
@@ -150,22 +149,10 @@ const LOOKS_AT_LEAST_EVERY_MS = 3_000;
 const BUSY_AT_ONCE = 6;
 /** A rewound run that has not come to rest by then waits for time to pass, and no longer keeps others back. */
 const BUSY_FOR_MS = 2_500;
-/** A copy that waits for time to pass waits at most this long for the others. */
-const WAITS_FOR_MS = 15_000;
-/** A run that works for longer on one thing is stuck, and no reason not to go on. */
-const WORKS_FOR_MS = 60_000;
-/** A doubt is over after two moves of the clocks; what has not come to rest after so many, and so long, never will. */
-const HOPELESS_AFTER_MOVES = 12;
-const HOPELESS_AFTER_MS = 60_000;
-const LOST_AFTER_MS = 15 * 60_000;
+/** A doubt is over within seconds, as time passes: what has not come to rest by then never will. */
+const LOST_AFTER_MS = 10 * 60_000;
 /** Whoever comes into a state waits for no doubt; this is for a slow machine. */
 const IN_ITS_STATE_WITHIN_MS = 200_000;
-/** Time passes in steps that are shorter than a restore takes: doubt that is looked up later than that begins anew. */
-const STEP_MS = 25_000;
-const STEPS_PER_MOVE = 4;
-const PACE_MS = 500;
-const IDLE_PACES = 4;
-
 /** Of every currency more than a run sells or pays: where a second payment lacked money, nobody would see that it was sent. */
 const PLENTY = Object.fromEntries(
   ['USD', 'EUR', 'GBP', 'MXN', 'BRL', 'USDC'].map((currency) => [currency, '50000000']),
@@ -221,12 +208,6 @@ class ServiceSweep {
   readonly #startedAt = performance.now();
   #copies = 0;
   readonly #names: string[] = [];
-  readonly #clock = new MovedClock();
-  /** Copies that are not at rest, and since when. */
-  readonly #waiting = new Map<Copy, number>();
-  #moves = 0;
-  #lastMoveAt = 0;
-  #idlePaces = 0;
 
   constructor(options: SweepOptions, service: Service, index: number, rows: readonly Row[]) {
     this.#options = options;
@@ -247,26 +228,21 @@ class ServiceSweep {
       balances: PLENTY,
       rates: RATES.usual,
     });
-    const pacing = new AbortController();
-    let pacer: Promise<void> | undefined;
     try {
       stage.sandbox.putAccounts(troubledAccounts('refuse'));
-      await stage.startWorker({ clock: this.#clock, interceptors: this.#clock.interceptors });
-      pacer = this.#pace(stage, pacing.signal);
+      await stage.startWorker();
       const subjects = await this.#bringAll(stage);
-      this.#tell(`${subjects.length} copies stand${this.#moved()}`);
+      this.#tell(`${subjects.length} copies stand${aheadOf(stage)}`);
       await this.#rewindAll(stage, subjects);
-      this.#tell(`rewound${this.#moved()}`);
+      this.#tell(`rewound${aheadOf(stage)}`);
       easeAll(stage);
       await Promise.all(
         subjects.map((subject) => this.#judge(subject, 'afterwards', () => this.#goOn(subject))),
       );
-      this.#tell(`what was missing is done${this.#moved()}`);
+      this.#tell(`what was missing is done${aheadOf(stage)}`);
       this.#judgeLedger(stage);
       await Promise.all(subjects.map(({ copy }) => terminate(copy, 'the sweep is over')));
     } finally {
-      pacing.abort();
-      await pacer;
       await stage.close();
     }
   }
@@ -283,52 +259,6 @@ class ServiceSweep {
       this.#fail(null, 'at the end', `The ledger has ${all} movements, the copies have ${count}.`);
   }
 
-  async #pace(stage: Stage, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(PACE_MS);
-      // A question that a busy server does not answer is asked again at the next pace.
-      await this.#passTimeWhenIdle(stage).catch(() => undefined);
-    }
-  }
-
-  /**
-   * Some copies wait in doubt, and nobody else is at work: the doubt need not be waited for. Where others would be at work
-   * for long, they are held up for it: the clocks must not jump in the middle of a request.
-   */
-  async #passTimeWhenIdle(stage: Stage): Promise<void> {
-    if (this.#waiting.size === 0) this.#busy.release();
-    const now = performance.now();
-    const since = Math.max(Math.min(...this.#waiting.values()), this.#lastMoveAt);
-    if (now - since > WAITS_FOR_MS) this.#busy.hold();
-    this.#idlePaces = this.#busy.isIdle() && this.#waiting.size > 0 ? this.#idlePaces + 1 : 0;
-    if (this.#idlePaces < IDLE_PACES) return;
-    // What did not help soon needs something else: it is left alone for longer.
-    this.#idlePaces = -IDLE_PACES;
-    // On a slow machine a run may be between quote and trade, which a jump would spoil.
-    if (now - since < WORKS_FOR_MS && (await this.#isAnyAtWork())) return;
-    this.#lastMoveAt = now;
-    this.#moves += 1;
-    for (let step = 0; step < STEPS_PER_MOVE; step += 1) {
-      this.#clock.advance(STEP_MS);
-      stage.sandbox.clock.advance(STEP_MS);
-      // oxlint-disable-next-line no-await-in-loop -- who waits looks once at each time
-      await Promise.all([...this.#waiting.keys()].map(wake));
-      // oxlint-disable-next-line no-await-in-loop -- nobody tells that all of them have looked
-      await sleep(PACE_MS);
-    }
-    this.#busy.release();
-  }
-
-  async #isAnyAtWork(): Promise<boolean> {
-    const reports = await Promise.all([...this.#waiting.keys()].map(reportOf));
-    return reports.some(({ status }) => status === 'RUNNING');
-  }
-
-  #moved(): string {
-    const minutes = Math.round(this.#clock.aheadMs / 60_000);
-    return minutes === 0 ? '' : `; the clocks went forward by ${minutes} min`;
-  }
-
   /** The newest run's report, once it has come to rest and `isRight`. */
   async #untilAtRest(
     copy: Copy,
@@ -336,16 +266,10 @@ class ServiceSweep {
     isRight: (report: Report) => boolean,
   ): Promise<Report> {
     const startedAt = performance.now();
-    const movesBefore = this.#moves;
-    const isLost = (): boolean =>
-      performance.now() - startedAt >
-      (this.#moves - movesBefore > HOPELESS_AFTER_MOVES ? HOPELESS_AFTER_MS : LOST_AFTER_MS);
-    this.#waiting.set(copy, startedAt);
-    try {
-      return await untilAtRest(copy, state, isRight, isLost);
-    } finally {
-      this.#waiting.delete(copy);
-    }
+    const isLost = (): boolean => performance.now() - startedAt > LOST_AFTER_MS;
+    return copy.stage.time.during({ wake: () => wake(copy) }, () =>
+      untilAtRest(copy, state, isRight, isLost),
+    );
   }
 
   /** Copies come into their states in the order in which they do not disturb each other's balances. */
@@ -795,6 +719,11 @@ class ServiceSweep {
   }
 }
 
+function aheadOf({ time }: Stage): string {
+  const minutes = Math.round((time.now() - Date.now()) / 60_000);
+  return minutes === 0 ? '' : `; the clocks went forward by ${minutes} min`;
+}
+
 /** A run that nobody disturbs takes about a second. */
 const ON_THE_WAY_MS = 400;
 const REWINDS_ON_THE_WAY = 3;
@@ -803,28 +732,11 @@ const COPIES_FOR_EVENTS = 5;
 
 /** Lets so many works go on at a time. */
 class Gate {
-  readonly #width: number;
   #free: number;
-  #isHeld = false;
   readonly #waiting: (() => void)[] = [];
 
   constructor(width: number) {
-    this.#width = width;
     this.#free = width;
-  }
-
-  isIdle(): boolean {
-    return this.#free === this.#width;
-  }
-
-  /** Nothing new begins until `release`. */
-  hold(): void {
-    this.#isHeld = true;
-  }
-
-  release(): void {
-    this.#isHeld = false;
-    this.#letIn();
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
@@ -841,7 +753,7 @@ class Gate {
   }
 
   #letIn(): void {
-    while (!this.#isHeld && this.#free > 0) {
+    while (this.#free > 0) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
       this.#free -= 1;
