@@ -17,9 +17,9 @@ export type NewItems = { readonly leg: LegState; readonly payment: PaymentState 
 
 export async function handWritten(input: RunInput, newItems: NewItems): Promise<string> {
   const { originalExecutionRunId } = workflowInfo();
-  const pinned = await reads.readPlan({ ...input, forRun: originalExecutionRunId });
-  if (pinned.kind !== 'plan') throw unexpected('plan', pinned.kind);
-  const { plan } = pinned;
+  const answer = await reads.readPlan({ ...input, forRun: originalExecutionRunId });
+  if (answer.kind !== 'plan') throw unexpected('plan', answer.kind);
+  const { plan } = answer;
   const [leg] = plan.legs;
   const [payment] = plan.payments;
   if (leg === undefined || payment === undefined) throw unexpected('plan', 'nothing to do');

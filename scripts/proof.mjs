@@ -60,9 +60,9 @@ export const MACHINES = [
       'exactly what was missing done after them',
     ],
     run: async () => {
-      const { SOME_SERVICES, sweep } = await load('resets/sweep.ts');
+      const { SOME_SERVICES, resetRuns } = await load('resets/resets.ts');
       const { sum } = await load('resets/table.ts');
-      const { rows, failures } = await sweep({ seed: SEED, services: SOME_SERVICES, extent: 'some' });
+      const { rows, failures } = await resetRuns({ seed: SEED, services: SOME_SERVICES, extent: 'some' });
       const { resets, unchanged, completed } = sum(rows);
       return { values: [resets, unchanged, completed], failures };
     },

@@ -17,7 +17,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const FILES_AT_ONCE = 4;
 /** They take the longest, and so they begin first. */
 const LONG = [
-  'machines/reset-sweep',
+  'machines/resets',
   'machines/fuzz-schedules',
   'machines/run-kill',
   'server/run-workers',

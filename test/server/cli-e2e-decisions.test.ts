@@ -186,7 +186,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.reference}~9`]);
   });
 
-  test('a withdrawal that failed is paid again once, by one recorded word; a reset changes nothing', async () => {
+  test('a withdrawal that failed is paid again once, by one recorded instruction; a reset changes nothing', async () => {
     const policy = await putPaid('failed');
     const failed = await run(policy, '--json');
     assertExit(failed, 5);

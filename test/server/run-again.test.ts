@@ -185,25 +185,29 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
     });
   });
 
-  describe('the plan is pinned once', AT_ONCE, () => {
-    test('a pin that is reset, or started again with another policy, returns the first plan', async () => {
+  describe('the plan is made once', AT_ONCE, () => {
+    test('a plan workflow that is reset, or started again with another policy, returns the first plan', async () => {
       const run = await started();
       const first = await run.report();
-      const pinId = planIdOf('SANDBOX', run.name);
+      const planId = planIdOf('SANDBOX', run.name);
       const { client } = stage.temporal;
-      const pin = client.workflow.getHandle(pinId);
-      const plan = (await pin.result()) as Plan;
-      const [point] = await resetPoints(pin);
+      const planWorkflow = client.workflow.getHandle(planId);
+      const plan = (await planWorkflow.result()) as Plan;
+      const [point] = await resetPoints(planWorkflow);
       assert.ok(point !== undefined);
-      await resetTo(stage.temporal, { workflowId: pinId, runId: (await pin.describe()).runId }, point);
-      assert.deepEqual(await client.workflow.getHandle(pinId).result(), plan);
+      await resetTo(
+        stage.temporal,
+        { workflowId: planId, runId: (await planWorkflow.describe()).runId },
+        point,
+      );
+      assert.deepEqual(await client.workflow.getHandle(planId).result(), plan);
       await client.workflow.start(PLAN_TYPE, {
-        workflowId: pinId,
+        workflowId: planId,
         taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
         args: [{ ...run.input, ...changed(run.input.policyText), forRun: 'another' }],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       });
-      assert.deepEqual(await client.workflow.getHandle(pinId).result(), plan);
+      assert.deepEqual(await client.workflow.getHandle(planId).result(), plan);
       await run.startAgain();
       const report = await run.report();
       assertDoneOnce(run, report);

@@ -1,4 +1,4 @@
-/** The main job: a convert policy as a durable run, through signed calls, to the last word of the service. */
+/** The main job: a convert policy as a durable run, through signed calls, to the final status. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';

@@ -40,7 +40,7 @@ async function startBroken(breaks: (point: string) => boolean): Promise<Run> {
   return stage.start(convertPolicy(), { taskQueue });
 }
 
-const AT_ONCE = { concurrency: 6 };
+const AT_ONCE = { concurrency: 8 };
 
 describe('what an activity throws is told, and moves nothing twice', AT_ONCE, () => {
   for (const [what, point] of [

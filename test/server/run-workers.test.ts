@@ -22,6 +22,7 @@ import {
   startHeld,
   startProcess,
   twoPayments,
+  withPlace,
   type Place,
   type Write,
 } from '../support/places.ts';
@@ -55,12 +56,14 @@ describe('a worker that is frozen until past its deadline sends nothing when it 
   };
 
   for (const operation of WRITES) {
-    for (const place of places)
-      test(`before ${operation}, while another one goes on, ${nameOf(place.service)}`, () =>
-        freezeBefore(place, operation, async (run, queue) => {
-          await place.startWorker(queue);
-          assertAllDone(place, run, await run.report());
-        }));
+    for (const { service } of places)
+      test(`before ${operation}, while another one goes on, ${nameOf(service)}`, () =>
+        withPlace(service, (place) =>
+          freezeBefore(place, operation, async (run, queue) => {
+            await place.startWorker(queue);
+            assertAllDone(place, run, await run.report());
+          }),
+        ));
 
     const [place] = places;
     assert.ok(place !== undefined);
@@ -109,17 +112,18 @@ describe('two workers of different versions', AT_ONCE, () => {
       assert.ok(shared.length > 0, 'no run was shared');
     });
 
-    test(`whose workflow code does not agree, ${nameOf(place.service)}: what one began is reset under the other, once`, async () => {
-      const queue = uniqueName('queue');
-      const build = await putBuild(join(place.stage.folder, 'unfit'), [unfit]);
-      const before = startProcess(place, queue, { build });
-      const { run, release } = await startHeld(place, 'createWithdrawal', { when: 'after', queue });
-      await before.kill();
-      release();
-      await place.startWorker(queue);
-      await resetToStart(place, run);
-      assertAllDone(place, run, await run.report());
-      assertOneKeyEach(run);
-    });
+    test(`whose workflow code does not agree, ${nameOf(place.service)}: what one began is reset under the other, once`, () =>
+      withPlace(place.service, async (own) => {
+        const queue = uniqueName('queue');
+        const build = await putBuild(join(own.stage.folder, 'unfit'), [unfit]);
+        const before = startProcess(own, queue, { build });
+        const { run, release } = await startHeld(own, 'createWithdrawal', { when: 'after', queue });
+        await before.kill();
+        release();
+        await own.startWorker(queue);
+        await resetToStart(own, run);
+        assertAllDone(own, run, await run.report());
+        assertOneKeyEach(run);
+      }));
   }
 });

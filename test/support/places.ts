@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import type { Report } from '../../domain/run/report.ts';
 import type { FaultEffect } from '../../sandbox/server.ts';
-import { SOME_SERVICES, type Service } from '../machines/resets/sweep.ts';
+import { SOME_SERVICES, type Service } from '../machines/resets/resets.ts';
 import { disagreements, movedTwice } from './agreement.ts';
 import { startBuiltWorker, type BuiltWorker, type BuiltWorkerOptions } from './built-worker.ts';
 import { uniqueName } from './dev-server.ts';

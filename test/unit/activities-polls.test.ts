@@ -1,4 +1,4 @@
-/** One poll of a settlement and of payments' last words: what counts as money that is there, paid or failed (M3, M4). */
+/** One poll of a settlement and of payments' final statuses: what counts as money that is there, paid or failed (M3, M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApplicationFailure } from '@temporalio/common';

@@ -72,9 +72,9 @@ test('fixed payments that the conversion may not cover are a remark', () => {
 
 test('nothing to sell is done for proceeds, and a shortage for fixed payments', () => {
   const amount = '{ sell: all, keep: "5000.00" }';
-  const sweep = planOf({ amount });
-  assert.equal(sweep.shortfall, null);
-  assert.match(sweep.text, /nothing to sell.*The run would end as completed\./);
+  const everything = planOf({ amount });
+  assert.equal(everything.shortfall, null);
+  assert.match(everything.text, /nothing to sell.*The run would end as completed\./);
   const withdraw = [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '1.00' }];
   const fixed = planOf({ amount, withdraw });
   assert.equal(fixed.shortfall?.code, 'SHORTFALL');

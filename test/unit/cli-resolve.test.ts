@@ -185,10 +185,13 @@ for (const [name, record, difference] of TRADES) {
   });
 }
 
-test('the amount of a leg that came from balances was pinned, and counts too', () => {
+test('the amount of a leg that came from balances is in the plan, and counts too', () => {
   const amount = { side: 'sell', value: '1000.00', fixed: false } as const;
-  const pinned: Subject = { ...A_LEG, leg: { ...LEG, amount } };
-  assert.match(executedDifferences(pinned, { ...TRADE, sellAmount: '900' })[0] ?? '', /planned was 1000\.00/);
+  const planned: Subject = { ...A_LEG, leg: { ...LEG, amount } };
+  assert.match(
+    executedDifferences(planned, { ...TRADE, sellAmount: '900' })[0] ?? '',
+    /planned was 1000\.00/,
+  );
   const forgotten: Subject = { ...A_LEG, leg: { ...LEG, amount: null } };
   assert.deepEqual(executedDifferences(forgotten, { ...TRADE, sellAmount: '900' }), []);
 });

@@ -50,7 +50,7 @@ for (const text of [
   });
 }
 
-test('the workflow ids of pins and words are no runs', () => {
+test('the workflow ids of plans and instructions are no runs', () => {
   assert.deepEqual(runOfWorkflowId('live/p.2026-11-21'), { policy: 'p', id: '2026-11-21' });
   assert.equal(runOfWorkflowId('sandbox/p.2026-11-21/plan'), null);
   assert.equal(runOfWorkflowId('something-else'), null);

@@ -367,7 +367,7 @@ test('a cancelled payment is not sent; one that may have been sent is looked for
   assert.equal(found.result.kind, 'accepted');
 });
 
-test('no payment leaves before its date begins or after its fence', () => {
+test('no payment leaves before its date begins or after its send window', () => {
   const { fences } = context().plan;
   const rows: readonly (readonly [number, string, string | null])[] = [
     [fences.opensAtMs - 1, 'wait: opening', 'NOT_YET_OPEN'],
@@ -381,7 +381,7 @@ test('no payment leaves before its date begins or after its fence', () => {
     assert.equal(problemOf(result), code);
     assert.equal(sentAs(effects).length, step === 'accepted' ? 1 : 0);
   }
-  // Beyond the fence the same key is no look any more: what is in doubt is settled by looks alone.
+  // Beyond the send window the same key is no lookup any more: what is in doubt is settled by lookups alone.
   const late = context({ nowMs: () => fences.withdrawalsUntilMs + 1 });
   const { result, effects } = pay({}, DOUBTFUL, late);
   assert.equal(named(result), 'wait: doubt');

@@ -1,4 +1,4 @@
-/** Business dates and fences over zones and clock changes, run ids, durations. */
+/** Business dates and send windows over zones and clock changes, run ids, durations. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -56,7 +56,7 @@ const FENCES: readonly (readonly [
 ];
 
 for (const [what, zone, date, opens, tradesUntil] of FENCES) {
-  test(`the fences of ${date} in ${zone} hold on ${what}`, () => {
+  test(`the send windows of ${date} in ${zone} hold on ${what}`, () => {
     const fences = fencesOf(date, zone);
     assert.deepEqual(
       { opens: iso(fences.opensAtMs), tradesUntil: iso(fences.tradesUntilMs) },
@@ -66,7 +66,7 @@ for (const [what, zone, date, opens, tradesUntil] of FENCES) {
   });
 }
 
-test('in every zone the fence opens with the first millisecond of the date, and no key grows older than 6 days 2 h', () => {
+test('in every zone the send window opens with the first millisecond of the date, and no key grows older than 6 days 2 h', () => {
   for (const zone of Intl.supportedValuesOf('timeZone')) {
     const { opensAtMs, withdrawalsUntilMs } = fencesOf('2026-11-21', zone);
     assert.equal(todayIn(zone, opensAtMs), '2026-11-21', zone);
@@ -75,7 +75,7 @@ test('in every zone the fence opens with the first millisecond of the date, and 
   }
 });
 
-test('a fence of a date or zone that does not exist is refused', () => {
+test('a send window of a date or zone that does not exist is refused', () => {
   assert.throws(() => fencesOf('2026-02-30', 'UTC'), /"2026-02-30" is not a calendar date/);
   assert.throws(() => fencesOf('2026-11-21', 'Mars/Base'), /no date for zone "Mars\/Base"/);
 });

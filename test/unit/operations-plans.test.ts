@@ -1,4 +1,4 @@
-/** What is asked of Temporal about pins and attempts, against a client of scripted answers (M1). */
+/** What is asked of Temporal about plans and attempts, against a client of scripted answers (M1). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -21,7 +21,7 @@ import { planIdOf, reportQuery, wakeSignal } from '../../../workflows/names.ts';
 import type { Plan } from '../../../domain/plan/plan.ts';
 import type { Draft } from '../resets/copies.ts';
 import { RATES } from '../resets/samples.ts';
-import { SERVICES } from '../resets/sweep.ts';
+import { SERVICES } from '../resets/resets.ts';
 import {
   againstPlan,
   disagreements,
@@ -394,8 +394,8 @@ class Calm {
 
   async #plan({ run }: Draft): Promise<Plan | null> {
     try {
-      const pin = this.#scene.temporal.client.workflow.getHandle(planIdOf('SANDBOX', run));
-      return (await pin.result()) as Plan;
+      const planWorkflow = this.#scene.temporal.client.workflow.getHandle(planIdOf('SANDBOX', run));
+      return (await planWorkflow.result()) as Plan;
     } catch {
       // It was refused: nothing was to be done.
       return null;

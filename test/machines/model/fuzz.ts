@@ -73,7 +73,8 @@ export async function fuzz(asked: {
 
 async function inProcess(share: Share): Promise<Outcome> {
   const child = fork(fileURLToPath(new URL('./fuzz-process.ts', import.meta.url)), {
-    execArgv: ['--import', 'tsx'],
+    // Much is made and soon forgotten: with more room for it, a tenth of the time is saved.
+    execArgv: ['--import', 'tsx', '--max-semi-space-size=64'],
   });
   child.send(share);
   return new Promise((resolve, reject) => {

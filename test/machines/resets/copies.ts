@@ -78,11 +78,14 @@ export function reportOf(copy: Copy): Promise<Report> {
   return patiently(() => copy.stage.temporal.client.workflow.getHandle(copy.workflowId).query(reportQuery));
 }
 
-/** What a pin has come to: the plan, or why there is none. @param pinRunId absent: the newest pin of the run */
-export async function planOf(copy: Copy, pinRunId?: string): Promise<Plan | { readonly refused: string }> {
-  const pin = copy.stage.temporal.client.workflow.getHandle(planIdOf('SANDBOX', copy.run), pinRunId);
+/** What a plan workflow has come to: the plan, or why there is none. @param planRunId absent: the newest one of the run */
+export async function planOf(copy: Copy, planRunId?: string): Promise<Plan | { readonly refused: string }> {
+  const planWorkflow = copy.stage.temporal.client.workflow.getHandle(
+    planIdOf('SANDBOX', copy.run),
+    planRunId,
+  );
   try {
-    return (await pin.result()) as Plan;
+    return (await planWorkflow.result()) as Plan;
   } catch (error) {
     if (!(error instanceof WorkflowFailedError) || !(error.cause instanceof ApplicationFailure)) throw error;
     return { refused: error.cause.message };

@@ -16,7 +16,7 @@ export type Sample = {
   /** Currency of its payments. */
   readonly currency: string;
   /** Its amount is whatever the balance of USD is above this; null: the policy names the amount. */
-  readonly sweepsAbove: number | null;
+  readonly sellsAbove: number | null;
   /** Amounts that only copy number `copy` has, and `shortfall: skip`. */
   readonly amounts: (copy: number) => readonly Edit[];
   /** A guard that the usual rates break and the better ones keep; in the policy or in the file of rates. */
@@ -47,7 +47,7 @@ export const SAMPLES: readonly Sample[] = [
     name: 'mxn-supplier',
     leg: 'usd-mxn-1',
     currency: 'MXN',
-    sweepsAbove: null,
+    sellsAbove: null,
     amounts: (copy) => [['sell: "1000.00"', `sell: "${cents(1_000, copy)}"`]],
     guard: [['"16.90 MXN per USD"', '"18.60 MXN per USD"']],
     shortfall: [[/sell: "1[0-9.]+"/, `sell: "${HUGE}"`]],
@@ -57,7 +57,7 @@ export const SAMPLES: readonly Sample[] = [
     name: 'eur-invoice',
     leg: 'usd-eur-1',
     currency: 'EUR',
-    sweepsAbove: null,
+    sellsAbove: null,
     amounts: (copy) => [
       ['buy: "12500.00"', `buy: "${cents(12_500, copy)}"`],
       ['fixed: "12500.00"', `fixed: "${cents(12_500, copy)}"`],
@@ -77,7 +77,7 @@ export const SAMPLES: readonly Sample[] = [
     name: 'gbp-reference-guard',
     leg: 'eur-gbp-1',
     currency: 'GBP',
-    sweepsAbove: null,
+    sellsAbove: null,
     amounts: (copy) => [
       ['fixed: "12000.00"', `fixed: "${cents(12_000, copy)}"`],
       ['fixed: "4250.00"', `fixed: "${cents(4_250, copy)}"`],
@@ -93,7 +93,7 @@ export const SAMPLES: readonly Sample[] = [
     name: 'usd-to-usdc-treasury',
     leg: 'usd-usdc-1',
     currency: 'USDC',
-    sweepsAbove: 900_000,
+    sellsAbove: 900_000,
     amounts: () => [],
     guard: [['"0.9985 USDC per USD"', '"1.0150 USDC per USD"']],
     shortfall: null,
@@ -103,7 +103,7 @@ export const SAMPLES: readonly Sample[] = [
     name: 'live-shaped',
     leg: 'usd-brl-1',
     currency: 'BRL',
-    sweepsAbove: null,
+    sellsAbove: null,
     amounts: (copy) => [
       ['sell: "25000.00"', `sell: "${cents(24_000, copy)}"`],
       ['environment: live', 'environment: sandbox'],

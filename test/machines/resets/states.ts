@@ -106,8 +106,8 @@ export const STATES: readonly State[] = [
   {
     ...usual,
     name: 'failed: plan',
-    leftOut: ({ sweepsAbove }) =>
-      sweepsAbove === null ? null : 'planned late, it would sell what the other copies live on',
+    leftOut: ({ sellsAbove }) =>
+      sellsAbove === null ? null : 'planned late, it would sell what the other copies live on',
     edits: (sample) => [[sample.account, `wac_Missing${sample.currency}`]],
     isReached: failedBy('PLAN_ACCOUNT_MISSING'),
     moved: { trades: 'none', payments: 'none' },

@@ -1,5 +1,5 @@
-/** The figures of a sweep as a table: states down, samples across; and why some of its cells are empty. */
-import type { Row } from './sweep.ts';
+/** The figures of resets as a table: states down, samples across; and why some of its cells are empty. */
+import type { Row } from './resets.ts';
 
 const FIGURES = {
   resets: 'all',

@@ -1,10 +1,10 @@
 /**
  * Hundreds of resets on a real server: every sample policy in every state that it can come into, rewound and started
- * again (see `test/machines/resets/sweep.ts`). Thousands, at every event on every kind of service: `npm run resets`.
+ * again (see `test/machines/resets/resets.ts`). Thousands, at every event on every kind of service: `npm run resets`.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SOME_SERVICES, sweep } from './resets/sweep.ts';
+import { SOME_SERVICES, resetRuns } from './resets/resets.ts';
 import { sum, tableOf } from './resets/table.ts';
 
 /** Fixed, so that a change is what breaks the test; other seeds are for `npm run resets`. */
@@ -12,7 +12,7 @@ const SEED = 20_261_121;
 const AT_LEAST = 300;
 
 test(`at least ${AT_LEAST} resets move no money twice, and do what was missing`, async (t) => {
-  const { rows, failures } = await sweep({
+  const { rows, failures } = await resetRuns({
     seed: SEED,
     services: SOME_SERVICES,
     extent: 'some',

@@ -1,5 +1,5 @@
 /**
- * The reset sweep: runs of every sample policy, brought into every state, are rewound by Temporal's own *Reset* to every
+ * Resets: runs of every sample policy, brought into every state, are rewound by Temporal's own *Reset* to every
  * event that it takes, and started again, and their plans are rewound too. While the cause lasts, none of this may move
  * money or change a report; once it is gone, what was missing is done, once (M1, M3, M8).
  *
@@ -48,7 +48,7 @@ export const SOME_SERVICES: readonly Service[] = [
   { storeErrors: 'none', metadataInLists: 'mixed' },
 ];
 
-export type SweepOptions = {
+export type ResetsOptions = {
   readonly seed: number;
   readonly services: readonly Service[];
   /**
@@ -74,14 +74,14 @@ export type Row = {
   /** Copies that there should be. */
   wanted: number;
   copies: number;
-  /** Calls of Temporal's reset, of runs and of pins. */
+  /** Calls of Temporal's reset, of runs and of plan workflows. */
   resets: number;
   /** Resets of a run to a place before a signal, which came again, and those where it was left out. */
   signalsAgain: number;
   signalsLeftOut: number;
   /** Events that look like a place to go back to, and are none to Temporal. */
   refused: number;
-  /** New starts of runs and of pins. */
+  /** New starts of runs and of plan workflows. */
   starts: number;
   /** Rewinds and starts after which the ledger had not changed by anything. */
   unchanged: number;
@@ -89,9 +89,9 @@ export type Row = {
   completed: number;
 };
 
-export type SweepResult = { readonly rows: readonly Row[]; readonly failures: readonly string[] };
+export type ResetsResult = { readonly rows: readonly Row[]; readonly failures: readonly string[] };
 
-export async function sweep(options: SweepOptions): Promise<SweepResult> {
+export async function resetRuns(options: ResetsOptions): Promise<ResetsResult> {
   const { services, only = {} } = options;
   const rows: Row[] = STATES.flatMap((state) =>
     SAMPLES.map((sample) => ({
@@ -113,14 +113,14 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
   const waiting = services
     .map((service, index) => ({ service, index }))
     .filter(({ index }) => only.service === undefined || index === only.service);
-  const sweepInTurn = async (): Promise<void> => {
+  const resetInTurn = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const part = new ServiceSweep(options, next.service, next.index, rows);
-      await part.sweep();
+      const part = new ServiceResets(options, next.service, next.index, rows);
+      await part.carryOutAll();
       failures.push(...part.failures);
     }
   };
-  await Promise.all(Array.from({ length: SERVICES_AT_ONCE }, sweepInTurn));
+  await Promise.all(Array.from({ length: SERVICES_AT_ONCE }, resetInTurn));
   return { rows, failures: [...failures, ...(failures.length === 0 ? undone(rows) : [])] };
 }
 
@@ -129,7 +129,7 @@ function isChosen(all: readonly { readonly name: string }[], name: string, part 
   return all.some((one) => one.name === part) ? name === part : name.includes(part);
 }
 
-/** What was to be done and was not, though nothing failed: a sweep that does nothing must not look like a good one. */
+/** What was to be done and was not, though nothing failed: one that does nothing must not look like a good one. */
 function undone(rows: readonly Row[]): readonly string[] {
   if (rows.every(({ wanted }) => wanted === 0)) return ['No state of any sample was chosen.'];
   return rows.flatMap((row) => {
@@ -164,8 +164,8 @@ type Rewinding =
   | { readonly kind: 'reset of a reset' }
   | { readonly kind: 'two resets at once' }
   | { readonly kind: 'start again' }
-  | { readonly kind: 'reset of the pin' }
-  | { readonly kind: 'pin started again' };
+  | { readonly kind: 'reset of the plan' }
+  | { readonly kind: 'plan started again' };
 
 type Special = Exclude<Rewinding, { readonly kind: 'reset' }>;
 
@@ -173,8 +173,8 @@ const SPECIAL: readonly Special[] = [
   { kind: 'reset of a reset' },
   { kind: 'two resets at once' },
   { kind: 'start again' },
-  { kind: 'reset of the pin' },
-  { kind: 'pin started again' },
+  { kind: 'reset of the plan' },
+  { kind: 'plan started again' },
 ];
 
 /** What one copy is for. */
@@ -198,9 +198,9 @@ type Ordered = {
 /** A copy in its state, as it was before anything was rewound. */
 type Subject = Ordered & { readonly copy: Copy; readonly report: Report };
 
-class ServiceSweep {
+class ServiceResets {
   readonly failures: string[] = [];
-  readonly #options: SweepOptions;
+  readonly #options: ResetsOptions;
   readonly #service: Service;
   readonly #index: number;
   readonly #rows: readonly Row[];
@@ -209,14 +209,14 @@ class ServiceSweep {
   #copies = 0;
   readonly #names: string[] = [];
 
-  constructor(options: SweepOptions, service: Service, index: number, rows: readonly Row[]) {
+  constructor(options: ResetsOptions, service: Service, index: number, rows: readonly Row[]) {
     this.#options = options;
     this.#service = service;
     this.#index = index;
     this.#rows = rows;
   }
 
-  async sweep(): Promise<void> {
+  async carryOutAll(): Promise<void> {
     const stage = await openStage({
       settings: {
         ...this.#service,
@@ -241,7 +241,7 @@ class ServiceSweep {
       );
       this.#tell(`what was missing is done${aheadOf(stage)}`);
       this.#judgeLedger(stage);
-      await Promise.all(subjects.map(({ copy }) => terminate(copy, 'the sweep is over')));
+      await Promise.all(subjects.map(({ copy }) => terminate(copy, 'the test is over')));
     } finally {
       await stage.close();
     }
@@ -280,9 +280,9 @@ class ServiceSweep {
       this.#judge(one, 'coming into the state', async () => {
         subjects.push(await this.#bring(stage, one));
       });
-    for (const one of ordered.filter(({ sample }) => sample.sweepsAbove !== null)) await bring(one);
+    for (const one of ordered.filter(({ sample }) => sample.sellsAbove !== null)) await bring(one);
     stage.sandbox.setBalances(PLENTY);
-    const others = ordered.filter(({ sample }) => sample.sweepsAbove === null);
+    const others = ordered.filter(({ sample }) => sample.sellsAbove === null);
     await Promise.all(others.filter(({ state }) => !state.namesBalances).map(bring));
     stage.sandbox.setBalances(PLENTY);
     await Promise.all(others.filter(({ state }) => state.namesBalances).map(bring));
@@ -358,8 +358,8 @@ class ServiceSweep {
     const draft = draftCopy({ sample, number, policyName, texts });
     this.#names.push(draft.name);
     await state.before(stage, draft);
-    if (sample.sweepsAbove !== null) {
-      const amount = `${sample.sweepsAbove + 1_000}.${String(number).padStart(2, '0')}`;
+    if (sample.sellsAbove !== null) {
+      const amount = `${sample.sellsAbove + 1_000}.${String(number).padStart(2, '0')}`;
       stage.sandbox.setBalances({ USD: amount });
     }
     if (state.fault !== null)
@@ -499,23 +499,23 @@ class ServiceSweep {
         await terminate(copy, 'to start it again');
         row.starts += 1;
         return [await start(copy.stage, copy)];
-      case 'reset of the pin':
-      case 'pin started again':
+      case 'reset of the plan':
+      case 'plan started again':
         return [await this.#remake(subject, rewinding.kind)];
     }
   }
 
-  /** Rewinds or restarts the pin: it must come to the first plan again, and so must a run that reads it. Returns the run. */
-  async #remake(subject: Subject, kind: 'reset of the pin' | 'pin started again'): Promise<string> {
+  /** Rewinds or restarts the plan workflow: it must come to the first plan again, and so must a run that reads it. Returns the run. */
+  async #remake(subject: Subject, kind: 'reset of the plan' | 'plan started again'): Promise<string> {
     const { copy, row, dice } = subject;
     const { stage, input, run, baseRunId } = copy;
     const { client } = stage.temporal;
     const workflowId = planIdOf('SANDBOX', run);
     const first = await planOf(copy);
-    let pinRunId: string;
-    if (kind === 'reset of the pin') {
+    let planRunId: string;
+    if (kind === 'reset of the plan') {
       const { runId } = await client.workflow.getHandle(workflowId).describe();
-      pinRunId = await this.#rewindAny({ client, workflowId, runId, row, dice, from: dice.share() });
+      planRunId = await this.#rewindAny({ client, workflowId, runId, row, dice, from: dice.share() });
     } else {
       const planInput: PlanInput = { ...input, forRun: baseRunId, askedBy: baseRunId };
       row.starts += 1;
@@ -525,10 +525,10 @@ class ServiceSweep {
         args: [planInput],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       });
-      pinRunId = handle.firstExecutionRunId;
+      planRunId = handle.firstExecutionRunId;
     }
-    const again = await planOf(copy, pinRunId);
-    if (!isDeepStrictEqual(again, first)) throw new Error('The pin has made another plan.');
+    const again = await planOf(copy, planRunId);
+    if (!isDeepStrictEqual(again, first)) throw new Error('The plan was made otherwise.');
     return this.#rewindToStart(subject);
   }
 
