@@ -4,7 +4,7 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
-import { isOfRun } from '../domain/plan/plan.ts';
+import { isOfRun } from '../domain/plan/observation.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { scanList, type Scanned } from '../service/list-scan.ts';

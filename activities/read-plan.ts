@@ -4,7 +4,8 @@
  * that was cancelled waits for no plan.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { planContradicts, type Plan } from '../domain/plan/plan.ts';
+import { planContradicts } from '../domain/plan/agrees.ts';
+import type { Plan } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { policyHash } from '../language/policy/policy-hash.ts';

@@ -72,7 +72,7 @@ export type WithdrawSpec = {
   readonly account: string;
   readonly amount:
     | { readonly kind: 'fixed'; readonly value: string }
-    | { readonly kind: 'proceeds'; readonly rounding: 'down' | 'half-even' };
+    | { readonly kind: 'proceeds' | 'rest'; readonly rounding: 'down' | 'half-even' };
 };
 
 export type ConvertPolicy = PolicyHead & {

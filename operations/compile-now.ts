@@ -4,7 +4,8 @@
  */
 import { decimalsOf } from '../domain/currencies.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
-import { compilePlan, type CompileInput, type CompileResult, type Plan } from '../domain/plan/plan.ts';
+import { compilePlan, type CompileInput, type CompileResult } from '../domain/plan/compile.ts';
+import type { Plan } from '../domain/plan/plan.ts';
 import type { RunName } from '../domain/references.ts';
 import { dateOfRunId, fencesOf, todayIn } from '../calendar/business-date.ts';
 import { observeService } from '../service/observe.ts';

@@ -2,7 +2,8 @@
  * What the workflows ask of the activities: one step each, safe to repeat. Only types here; how long each may take is
  * in `activities.ts`, the activities themselves are in `activities/`.
  */
-import type { Leg, Observation, Payment, Plan, Fences } from '../domain/plan/plan.ts';
+import type { Leg, Payment, Plan, Fences } from '../domain/plan/plan.ts';
+import type { Observation } from '../domain/plan/observation.ts';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';

@@ -9,7 +9,8 @@ import type { Wait, Waiting } from '../domain/waits.ts';
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import { growing } from '../domain/run/growing.ts';
 import { brokenPaymentLimit } from '../domain/plan/limits.ts';
-import { round, sum } from '../domain/money.ts';
+import { amountOf, bringerOf } from '../domain/plan/amounts.ts';
+import { sum } from '../domain/money.ts';
 import { movesOf } from '../domain/plan/moves.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { Money } from '../domain/policy.ts';
@@ -723,10 +724,11 @@ export class Course {
   /** The amount of a payment of proceeds, once its leg has brought them; cut by the rounding that the policy names. */
   fixProceeds(): void {
     for (const record of this.state.payments) {
-      const { amount } = record.payment;
-      if (amount.kind !== 'proceeds') continue;
-      const leg = this.state.legs.find((candidate) => candidate.leg.id === amount.leg);
-      if (leg?.traded) record.amount = round(leg.traded.buyAmount, amount.decimals, amount.rounding);
+      const bringer = bringerOf(record.payment);
+      if (bringer === null) continue;
+      const leg = this.state.legs.find((candidate) => candidate.leg.id === bringer);
+      const payments = this.state.payments.map(({ payment }) => payment);
+      if (leg?.traded) record.amount = amountOf(record.payment, payments, leg.traded.buyAmount);
     }
   }
 

@@ -5,7 +5,8 @@
 import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import { decimalsOf } from '../domain/currencies.ts';
-import { compilePlan, type Plan } from '../domain/plan/plan.ts';
+import { compilePlan } from '../domain/plan/compile.ts';
+import type { Plan } from '../domain/plan/plan.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Waiting } from '../domain/waits.ts';
 import { growing } from '../domain/run/growing.ts';

@@ -1,14 +1,10 @@
 /** A plan in words: every number with its reason. Pure. */
 import { type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { compare, divide, multiply, subtract } from '../../domain/money.ts';
-import {
-  notCovered,
-  type CompileInput,
-  type Leg,
-  type Observation,
-  type Payment,
-  type Plan,
-} from '../../domain/plan/plan.ts';
+import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
+import type { CompileInput } from '../../domain/plan/compile.ts';
+import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
+import type { Observation } from '../../domain/plan/observation.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
@@ -27,7 +23,6 @@ export type PlanDocument = {
     readonly withdrawalsUntil: string;
   };
   readonly quote: Plan['quote'];
-  readonly guard: string | null;
   readonly settle: Plan['settle'];
   readonly limits: Plan['limits'];
   readonly shortfall: Plan['shortfall'];
@@ -36,6 +31,8 @@ export type PlanDocument = {
     readonly reference: string;
     readonly sell: string;
     readonly buy: string;
+    /** The price guard in words; null without one. */
+    readonly guard: string | null;
     readonly side: 'buy' | 'sell' | null;
     readonly amount: string | null;
     readonly why: string;
@@ -75,7 +72,6 @@ export function planDocument(plan: Plan, input: CompileInput): PlanDocument {
       withdrawalsUntil: new Date(plan.fences.withdrawalsUntilMs).toISOString(),
     },
     quote: plan.quote,
-    guard: plan.guard?.text ?? null,
     settle: plan.settle,
     limits: plan.limits,
     shortfall: plan.shortfall,
@@ -86,8 +82,9 @@ export function planDocument(plan: Plan, input: CompileInput): PlanDocument {
       buy: leg.buy,
       side: leg.amount?.side ?? null,
       amount: leg.amount?.value ?? null,
-      why: whyLeg(leg, input),
-      worstRate: plan.guard?.bound ? worstRateOf(plan.guard.bound) : null,
+      guard: leg.guard?.text ?? null,
+      why: whyLeg(leg),
+      worstRate: leg.guard?.bound ? worstRateOf(leg.guard.bound) : null,
       available: availableIn(observation, leg.sell),
     })),
     payments: plan.payments.map((payment) => ({
@@ -95,8 +92,8 @@ export function planDocument(plan: Plan, input: CompileInput): PlanDocument {
       reference: payment.reference,
       account: payment.account,
       currency: payment.currency,
-      amount: payment.amount.kind === 'fixed' ? payment.amount.value : null,
-      why: whyPayment(payment),
+      amount: fixedAmountOf(payment),
+      why: amountText(payment).why,
       dependsOn: payment.dependsOn,
     })),
     found: {
@@ -166,7 +163,7 @@ export function explainPlan(plan: Plan, input: CompileInput, width: number, pain
       `${paint.strong(`Plan of ${runName(plan.run)}`)} (${plan.credentials.mode.toLowerCase()}, workflow ${workflowIdOf(plan.credentials.mode, plan.run)})`,
       `The date is ${plan.date}, counted in ${plan.zone} by the policy.`,
     ],
-    ...(plan.legs.length === 0 ? [[nothingToSell(plan, input)]] : []),
+    ...nothingToSell(plan).map((line) => [line]),
     ...plan.legs.map((leg) => explainLeg(leg, plan, input, paint)),
     ...plan.payments.map((payment) => explainPayment(payment, observation, paint)),
     [
@@ -209,19 +206,19 @@ function explainLeg(leg: Leg, plan: Plan, input: CompileInput, paint: Paint): st
   const { validForSeconds, settlement, maxQuotes } = plan.quote;
   return [
     `${paint.strong(`Leg ${leg.id}`)}: ${amount}`,
-    capital(sentence(whyLeg(leg, input))),
+    capital(sentence(whyLeg(leg))),
     `Reference: ${leg.reference}`,
     `Withdrawable now: ${availableIn(observation, leg.sell)} ${leg.sell}. Short of it: \`shortfall: ${plan.shortfall}\`, ${plan.shortfall === 'skip' ? 'the leg is not traded' : 'it waits for money'}.`,
     `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`,
-    guardText(leg, plan),
+    guardText(leg),
     limitsText(plan),
   ];
 }
 
 /** What the guard lets through, as a rate and as the amount of the other side. */
-function guardText(leg: Leg, plan: Plan): string {
-  if (plan.guard === null) return 'Guard: none, any price is taken.';
-  const { bound, text } = plan.guard;
+function guardText(leg: Leg): string {
+  if (leg.guard === null) return 'Guard: none, any price is taken.';
+  const { bound, text } = leg.guard;
   if (bound === null) return `Guard: ${text}: nothing new is traded.`;
   const rate = worstRateOf(bound);
   const base = `Guard: ${text}. A price below ${rate} ${leg.buy} per ${leg.sell} is not traded; exactly that passes.`;
@@ -248,38 +245,37 @@ function limitsText(plan: Plan): string {
   return `Limits: ${texts.join(', ')}; the amount keeps them, a quote that does not is not traded.`;
 }
 
-function whyLeg(leg: Leg, input: CompileInput): string {
-  const { amount } = input.policy.convert;
-  if (leg.amount === null)
-    return 'the amount came from balances that have changed since; it is not computed a second time, a person decides';
-  if (leg.amount.fixed) return `the amount is fixed by the policy (convert.amount.${leg.amount.side})`;
-  if (amount.kind !== 'sell-all' || input.observation.trades.length > 0)
-    return 'the amount is that of the trade that is at the service already';
-  const available = availableIn(input.observation, leg.sell);
-  return `all that is withdrawable, ${available} ${leg.sell}, less the ${amount.keep} that the policy keeps`;
+function whyLeg({ amount, sell, why }: Leg): string {
+  switch (why.kind) {
+    case 'fixed':
+      return `the amount is fixed by the policy (convert.amount.${amount?.side ?? 'sell'})`;
+    case 'all above':
+      return `all that is withdrawable, ${why.available} ${sell}, less the ${why.keep} that the policy keeps`;
+    case 'found':
+      return 'the amount is that of the trade that is at the service already';
+    case 'forgotten':
+      return 'the amount came from balances that have changed since; it is not computed a second time, a person decides';
+  }
 }
 
-function nothingToSell(plan: Plan, input: CompileInput): string {
-  const { convert } = input.policy;
-  const available = availableIn(input.observation, convert.sell);
-  const keep = convert.amount.kind === 'sell-all' ? convert.amount.keep : '0';
-  const outcome = plan.payments.length === 0 ? ' The run would end as completed.' : '';
-  return `There is nothing to sell: ${available} ${convert.sell} are withdrawable, and the policy keeps ${keep}.${outcome}`;
+function nothingToSell({ notNeeded, payments }: Plan): readonly string[] {
+  const outcome = payments.length === 0 ? ' The run would end as completed.' : '';
+  return notNeeded.map(
+    ({ sell, available, keep }) =>
+      `There is nothing to sell: ${available} ${sell} are withdrawable, and the policy keeps ${keep}.${outcome}`,
+  );
 }
 
 function explainPayment(payment: Payment, observation: Observation, paint: Paint): string[] {
-  const amount =
-    payment.amount.kind === 'fixed'
-      ? `${payment.amount.value} ${payment.currency}`
-      : `the proceeds in ${payment.currency}`;
+  const { what, why } = amountText(payment);
   const account = observation.accounts.find((record) => record.id === payment.account);
   const accountText =
     account === undefined
       ? 'The list of withdrawal accounts could not be read whole, so the account is not checked yet.'
       : `The account is registered${account.status === null ? '' : `, ${account.status}`}${account.currency === null ? '' : `, takes ${account.currency}`}.`;
   return [
-    `${paint.strong(`Payment ${payment.id}`)}: ${amount} to ${payment.account}`,
-    capital(sentence(whyPayment(payment))),
+    `${paint.strong(`Payment ${payment.id}`)}: ${what} to ${payment.account}`,
+    capital(sentence(why)),
     `Reference: ${payment.reference}`,
     accountText,
     payment.dependsOn === null
@@ -288,11 +284,24 @@ function explainPayment(payment: Payment, observation: Observation, paint: Paint
   ];
 }
 
-function whyPayment(payment: Payment): string {
-  const { amount } = payment;
-  if (amount.kind === 'fixed') return 'the amount is fixed by the policy';
+/** What is paid, and why that. */
+function amountText({ amount, currency }: Payment): { readonly what: string; readonly why: string } {
+  if (amount.kind === 'fixed')
+    return { what: `${amount.value} ${currency}`, why: 'the amount is fixed by the policy' };
   const rounding = amount.rounding === 'down' ? 'down' : 'half to even';
-  return `the amount is what leg ${amount.leg} brings, rounded ${rounding} to the ${amount.decimals} decimals of ${payment.currency}; known after the trade`;
+  const rounded = `rounded ${rounding} to the ${amount.decimals} decimals of ${currency}; known after the trade`;
+  switch (amount.kind) {
+    case 'proceeds':
+      return {
+        what: `the proceeds in ${currency}`,
+        why: `the amount is what leg ${amount.leg} brings, ${rounded}`,
+      };
+    case 'rest':
+      return {
+        what: `the rest in ${currency}`,
+        why: `the amount is what the fixed payments leave of what leg ${amount.leg} brings, ${rounded}`,
+      };
+  }
 }
 
 function foundText(observation: Observation, paint: Paint): string[] {

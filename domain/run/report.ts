@@ -3,6 +3,7 @@
  * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
  */
 import { rateOf } from '../plan/price-bounds.ts';
+import { fixedAmountOf } from '../plan/amounts.ts';
 import { sum } from '../money.ts';
 import type { Leg, Payment, Plan } from '../plan/plan.ts';
 import { runName, type RunName } from '../references.ts';
@@ -116,7 +117,7 @@ export function adoptPlan(state: RunState, plan: Plan): void {
   }));
   state.payments = plan.payments.map((payment) => ({
     payment,
-    amount: payment.amount.kind === 'fixed' ? payment.amount.value : null,
+    amount: fixedAmountOf(payment),
     state: NEW_PAYMENT,
     outcome: 'PENDING',
     accepted: null,

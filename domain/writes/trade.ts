@@ -492,7 +492,8 @@ function asTraded(
 
 /** Nobody can undo a trade; that it came out worse than the guard or a limit allows must not go unsaid. */
 function executedWorse({ plan }: Context, leg: Leg, trade: Traded): Problem | null {
-  const { guard, limits } = plan;
+  const { limits } = plan;
+  const { guard } = leg;
   const { tradeId, sellAmount, buyAmount } = trade;
   const fix =
     'Ask the operator of the service why it differs from its quote; a person may accept it by its id.';
@@ -607,7 +608,8 @@ function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boolean | 
 
 /** Price guard and limits against the quote (M4); null when it keeps all of them. */
 function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem | null {
-  const { guard, limits } = context.plan;
+  const { limits } = context.plan;
+  const { guard } = leg;
   const sold = { value: quote.sellAmount, currency: leg.sell };
   const bought = { value: quote.buyAmount, currency: leg.buy };
   const broken = brokenTradeLimit(limits, [sold, bought], []);
@@ -644,7 +646,7 @@ function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
 }
 
 function staleReference(context: Context, leg: Leg): Problem | null {
-  const staleAtMs = context.plan.guard?.staleAtMs ?? null;
+  const staleAtMs = leg.guard?.staleAtMs ?? null;
   if (staleAtMs === null || context.nowMs() <= staleAtMs) return null;
   return {
     code: 'REFERENCE_TOO_OLD',

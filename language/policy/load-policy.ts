@@ -372,9 +372,43 @@ function checkWithdrawals(source: YamlSource): void {
       mistake: 'PROCEEDS_WITH_FIXED',
       message:
         'proceeds is the whole bought amount: with fixed amounts beside it more would be paid than was bought',
-      fix: 'pay fixed amounts only, or the proceeds only; use two policies for both',
+      fix: 'write `amount: rest` to pay what the fixed amounts leave, or pay the proceeds only',
     });
   }
+  checkRest(source, amounts, { proceeds, fixed });
+}
+
+/** The rest is what fixed amounts leave of the bought amount: one payment at most can get it. */
+function checkRest(
+  source: YamlSource,
+  amounts: readonly Path[],
+  { proceeds, fixed }: { readonly proceeds: readonly Path[]; readonly fixed: readonly Path[] },
+): void {
+  const [first, ...more] = amounts.filter((path) => source.clean(path) === 'rest');
+  if (first === undefined) return;
+  for (const path of more) {
+    source.report(source.placeAt(path), {
+      mistake: 'REST_TWICE',
+      message: 'an entry above pays the rest already: nothing is left for this one',
+      fix: 'keep one entry with `amount: rest`',
+    });
+  }
+  if (proceeds.length > 0) {
+    source.report(source.placeAt(first), {
+      mistake: 'REST_WITH_PROCEEDS',
+      message: 'another entry pays the whole bought amount, so that there is no rest',
+      fix: 'write `{ fixed: "…" }` for that entry, or delete one of the two',
+    });
+  }
+  const bought = source.clean([...AMOUNT, 'buy']);
+  const values = fixedPaths(source).flatMap((path) => source.clean(path) ?? []);
+  if (bought === null || fixed.length === 0 || values.length < fixed.length) return;
+  if (compare(sum(values), bought) !== 0) return;
+  source.report(source.placeAt(first), {
+    mistake: 'REST_OF_NOTHING',
+    message: `the fixed amounts are all of the ${bought} that are bought: there is no rest`,
+    fix: 'buy more, or delete this entry',
+  });
 }
 
 function checkId(source: YamlSource, path: Path, ids: Map<string, Path>): void {
@@ -394,10 +428,14 @@ function checkId(source: YamlSource, path: Path, ids: Map<string, Path>): void {
 function checkRounding(source: YamlSource, entry: Path): void {
   const amount: Path = [...entry, 'amount'];
   const rounding: Path = [...entry, 'rounding'];
-  if (source.clean(amount) === 'proceeds' && !source.has(rounding)) {
+  const text = source.clean(amount);
+  if ((text === 'proceeds' || text === 'rest') && !source.has(rounding)) {
     source.report(source.placeAt(amount), {
       mistake: 'ROUNDING_MISSING',
-      message: 'proceeds can have more decimals than the currency: say how they are rounded',
+      message:
+        text === 'proceeds'
+          ? 'proceeds can have more decimals than the currency: say how they are rounded'
+          : 'the rest can have more decimals than the currency: say how it is rounded',
       fix: 'write `rounding: down` (or half-even) beside it',
     });
   }
@@ -592,8 +630,8 @@ function toGuard(parsed: NonNullable<ParsedConvert['guard']>): Guard {
 
 function toWithdrawSpec(parsed: NonNullable<ParsedConvert['withdraw']>[number]): WithdrawSpec {
   const { id, account, amount, rounding } = parsed;
-  if (amount !== 'proceeds') return { id, account, amount: { kind: 'fixed', value: amount.fixed } };
-  return { id, account, amount: { kind: 'proceeds', rounding: stated(rounding) } };
+  if (typeof amount === 'object') return { id, account, amount: { kind: 'fixed', value: amount.fixed } };
+  return { id, account, amount: { kind: amount, rounding: stated(rounding) } };
 }
 
 /** What the checks have proven to be there; nothing is ever filled in here. */

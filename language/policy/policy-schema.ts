@@ -149,6 +149,7 @@ const withdrawal = hinted(
     amount: hinted(
       z.union([
         z.literal('proceeds').describe('The whole bought amount, once it is known.'),
+        z.literal('rest').describe('What the fixed payments leave of the bought amount, once it is known.'),
         z.strictObject({
           fixed: amount({
             description: 'This amount of the bought currency, in quotes.',
@@ -157,12 +158,14 @@ const withdrawal = hinted(
         }),
       ]),
       {
-        description: 'proceeds: the whole bought amount; { fixed: "…" }: this amount of it.',
+        description:
+          'proceeds: the whole bought amount; { fixed: "…" }: this amount of it; rest: what the fixed ones leave of it, at most once.',
         example: '{ fixed: "16500.00" }',
       },
     ),
     rounding: hinted(z.enum(['down', 'half-even']), {
-      description: "How the proceeds are brought to the currency's decimals; required with proceeds.",
+      description:
+        "How the proceeds, or the rest, are brought to the currency's decimals; required with them.",
       example: 'down',
     }).optional(),
   }),

@@ -21,6 +21,8 @@ export const LEG: Leg = {
   sell: 'USD',
   buy: 'MXN',
   amount: { side: 'sell', value: '1000.00', fixed: true },
+  why: { kind: 'fixed' },
+  guard: null,
 };
 
 export const PAYMENT: Payment = {
@@ -134,11 +136,12 @@ export function context(
       date: '2026-11-21',
       fences: fencesOf('2026-11-21', 'UTC'),
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 3 },
-      guard: null,
       settle: { until: 'funds', lateAfterMs: null },
       lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
       shortfall: 'skip',
       limits: null,
+      notNeeded: [],
+      totals: [],
       pinnedAtMs: NOW - 1_000,
       foundRecords: false,
       pinnedFor: 'run-1',

@@ -152,7 +152,14 @@ for (const command of ['check', 'plan', 'run']) {
 }
 
 test('check says ok for each sample', async () => {
-  const files = ['eur-invoice', 'gbp-reference-guard', 'live-shaped', 'mxn-supplier', 'usd-to-usdc-treasury'];
+  const files = [
+    'eur-invoice',
+    'gbp-reference-guard',
+    'live-shaped',
+    'mxn-invoices-and-rest',
+    'mxn-supplier',
+    'usd-to-usdc-treasury',
+  ];
   const paths = files.map((name) => join(SAMPLES, `${name}.yaml`));
   const { exitCode, stdout } = await cambist(['check', ...paths]);
   assert.equal(exitCode, 0, stdout);

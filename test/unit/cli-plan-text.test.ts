@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { explainPlan, planDocument, shortfallOf } from '../../cli/views/plan-text.ts';
 import type { Paint } from '../../cli/terminal/text.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
-import { compilePlan, type CompileInput } from '../../domain/plan/plan.ts';
+import { compilePlan, type CompileInput } from '../../domain/plan/compile.ts';
 import { fencesOf } from '../../calendar/business-date.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';

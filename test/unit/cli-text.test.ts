@@ -1,4 +1,5 @@
 /** What people read: nothing is cut off, and everything fits 80 and 60 columns. */
+import { totalsOf } from '../../domain/plan/amounts.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { difference } from '../../cli/views/difference.ts';
@@ -47,11 +48,8 @@ test('what counts is the columns that a text takes: colours take none, wide char
 test('what a person says yes to names every leg and payment of the plan, and the totals', () => {
   const proceeds = { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 } as const;
   const rent = { ...PAYMENT, id: 'rent', amount: { kind: 'fixed', value: '0.50' } as const };
-  const plan = {
-    guard: null,
-    legs: [LEG],
-    payments: [PAYMENT, rent, { ...PAYMENT, id: 'rest', amount: proceeds }],
-  };
+  const payments = [PAYMENT, rent, { ...PAYMENT, id: 'rest', amount: proceeds }];
+  const plan = { legs: [LEG], payments, totals: totalsOf([LEG], payments) };
   assert.deepEqual(movesOf(plan), [
     'usd-mxn-1: sell 1000.00 USD for MXN, at any price',
     `supplier: pay 17250.00 MXN to ${PAYMENT.account}`,
@@ -59,7 +57,7 @@ test('what a person says yes to names every leg and payment of the plan, and the
     `rest: pay what usd-mxn-1 brings, in MXN, to ${PAYMENT.account}`,
     'In total: sell 1000 USD; pay 17250.5 MXN; 1 of proceeds.',
   ]);
-  assert.deepEqual(movesOf({ ...plan, legs: [], payments: [] }), ['There is nothing to do.']);
+  assert.deepEqual(movesOf({ legs: [], payments: [], totals: [] }), ['There is nothing to do.']);
 });
 
 test('a table has columns where they fit and blocks where they do not', () => {

@@ -18,6 +18,8 @@ const LEG: Leg = {
   sell: 'USD',
   buy: 'MXN',
   amount: { side: 'sell', value: '1000.00', fixed: true },
+  why: { kind: 'fixed' },
+  guard: null,
 };
 
 const TRADE: Trade = {

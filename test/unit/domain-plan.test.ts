@@ -1,16 +1,13 @@
 /** The plan: what a policy and one observation of the service make, or everything that stands against it (M4). */
+import { amountOf } from '../../domain/plan/amounts.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decimalsOf } from '../../domain/currencies.ts';
 import { keepsGuard } from '../../domain/plan/price-bounds.ts';
-import {
-  compilePlan,
-  notCovered,
-  planContradicts,
-  type CompileInput,
-  type CompileResult,
-  type Plan,
-} from '../../domain/plan/plan.ts';
+import { compilePlan, type CompileInput, type CompileResult } from '../../domain/plan/compile.ts';
+import { notCovered } from '../../domain/plan/amounts.ts';
+import { planContradicts } from '../../domain/plan/agrees.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
 import type { ConvertPolicy } from '../../domain/policy.ts';
 import { fencesOf } from '../../calendar/business-date.ts';
 import { LEG, NOW, PAYMENT, RUN, TRADE, WITHDRAWAL } from '../support/scripts.ts';
@@ -382,7 +379,8 @@ test('where something was sent already, a plan is there to follow it, whatever s
     { ...RATES, asOf: '2020-01-01T00:00:00Z' },
     { ...RATES, asOf: '2030-01-01T00:00:00Z' },
   ]) {
-    const { guard, payments } = planOf({ policy, observation, referenceRates });
+    const { legs, payments } = planOf({ policy, observation, referenceRates });
+    const guard = legs[0]?.guard ?? null;
     // Nothing new is traded against it.
     assert.ok(guard?.staleAtMs !== null && guard !== null && guard.staleAtMs < NOW);
     assert.equal(payments.length, 1);
@@ -394,16 +392,17 @@ test('where something was sent already, a plan is there to follow it, whatever s
 });
 
 test('the guard of the plan is the policy’s, and says until when its reference holds', () => {
-  const { guard } = planOf({ policy: { guard: REFERENCE }, referenceRates: RATES });
-  assert.ok(guard !== null && guard.bound !== null);
+  const [leg] = planOf({ policy: { guard: REFERENCE }, referenceRates: RATES }).legs;
+  const guard = leg?.guard ?? null;
+  assert.ok(guard?.bound);
   assert.equal(guard.staleAtMs, NOW);
   assert.equal(keepsGuard(guard.bound, '1000', '17206.875'), true);
   assert.equal(keepsGuard(guard.bound, '1000', '17206.87'), false);
-  const literal = planOf({
+  const [literal] = planOf({
     policy: { guard: { kind: 'worst-rate', rate: { value: '16.90', currency: 'MXN', per: 'USD' } } },
-  });
-  assert.equal(literal.guard?.staleAtMs, null);
-  assert.equal(literal.guard?.text, 'not worse than 16.90 MXN per USD');
+  }).legs;
+  assert.equal(literal?.guard?.staleAtMs, null);
+  assert.equal(literal?.guard?.text, 'not worse than 16.90 MXN per USD');
 });
 
 test('fixed payments that the leg is not sure to cover are told, and are no reason against the plan', () => {
@@ -432,6 +431,7 @@ test('fixed payments that the leg is not sure to cover are told, and are no reas
 /** A plan that somebody has changed, and the word by which the contradiction is known. */
 const TAMPERED: readonly (readonly [what: string, change: (plan: Plan) => Plan, word: RegExp])[] = [
   ['another account', changePayment({ account: 'wac_other' }), /wac_other/],
+  ['other totals', (plan) => ({ ...plan, totals: [] }), /totals/],
   ['another currency', changePayment({ currency: 'USD' }), /in USD/],
   ['another amount', changePayment({ amount: { kind: 'fixed', value: '40.01' } }), /another amount/],
   ['another reference', changePayment({ reference: 'p.2026-11-21.other' }), /other/],
@@ -445,7 +445,11 @@ const TAMPERED: readonly (readonly [what: string, change: (plan: Plan) => Plan, 
   ['another pair', changeLeg({ sell: 'EUR' }), /EUR/],
   ['another policy', (plan) => ({ ...plan, policy: { ...plan.policy, name: 'q' } }), /"q"/],
   ['a wider limit', (plan) => ({ ...plan, limits: null }), /limits/],
-  ['another guard', (plan) => ({ ...plan, guard: null }), /guard/],
+  [
+    'another guard',
+    (plan) => ({ ...plan, legs: plan.legs.map((leg) => ({ ...leg, guard: null })) }),
+    /guard/,
+  ],
   ['a longer quote', (plan) => ({ ...plan, quote: { ...plan.quote, validForSeconds: 60 } }), /quote/],
 ];
 
@@ -481,6 +485,12 @@ test('a plan agrees with its policy, whatever was read from balances, found, or 
     { convert: SELL_ALL, withdraw: FIXED },
     { guard: REFERENCE },
     { withdraw: [] },
+    {
+      withdraw: [
+        ...FIXED,
+        { id: 'rest', account: PAYMENT.account, amount: { kind: 'rest', rounding: 'down' } },
+      ],
+    },
   ];
   const none = { aggregateUsd: '0', balances: [] };
   const observations = [{}, { balances: none }, { trades: [TRADE] }, { withdrawals: [WITHDRAWAL] }];
@@ -490,4 +500,47 @@ test('a plan agrees with its policy, whatever was read from balances, found, or 
       const kept: Plan = JSON.parse(JSON.stringify(plan));
       assert.equal(planContradicts(kept, { ...POLICY, ...policy }), null);
     }
+});
+
+test('the rest is what the fixed payments of the plan leave of what was bought, rounded as the policy says', () => {
+  const rounding = 'down';
+  const withdraw = [
+    { id: 'first', account: PAYMENT.account, amount: { kind: 'fixed', value: '16000.00' } },
+    { id: 'treasury', account: PAYMENT.account, amount: { kind: 'rest', rounding } },
+    // One that stands after it counts as well.
+    { id: 'second', account: PAYMENT.account, amount: { kind: 'fixed', value: '1000.00' } },
+  ] as const;
+  const { payments, totals } = planOf({ policy: { withdraw } });
+  assert.deepEqual(payments[1]?.amount, { kind: 'rest', leg: LEG.id, rounding, decimals: 2 });
+  assert.deepEqual(totals, [
+    { what: 'sell', currency: 'USD', value: '1000' },
+    { what: 'pay', currency: 'MXN', value: '17000' },
+  ]);
+  const rows: readonly (readonly [bought: string, rest: string])[] = [
+    ['17250.00', '250'],
+    ['17250.019', '250.01'],
+    ['17000.001', '0'],
+    ['17000', '0'],
+    // They are more than was bought: nothing is left, and nothing below nothing.
+    ['16999.99', '0'],
+  ];
+  for (const [bought, rest] of rows)
+    assert.deepEqual(
+      payments.map((payment) => amountOf(payment, payments, bought)),
+      ['16000.00', rest, '1000.00'],
+      bought,
+    );
+});
+
+test('without a leg there is no rest, and the fixed payments stay in the plan', () => {
+  const withdraw = [
+    { id: 'first', account: PAYMENT.account, amount: { kind: 'fixed', value: '1.00' } },
+    { id: 'treasury', account: PAYMENT.account, amount: { kind: 'rest', rounding: 'down' } },
+  ] as const;
+  const balances = { aggregateUsd: '0', balances: [] };
+  const { payments } = planOf({ policy: { convert: SELL_ALL, withdraw }, observation: { balances } });
+  assert.deepEqual(
+    payments.map(({ id }) => id),
+    ['first'],
+  );
 });

@@ -342,8 +342,10 @@ const BAD_QUOTES: readonly (readonly [string, Answer, string])[] = [
 
 for (const [what, answer, code] of BAD_QUOTES)
   test(`a quote ${what} is dropped and ends the leg, looked for once more`, () => {
+    const guard = { bound: { buyFactor: '1', sellFactor: '16.90' }, text: 'not worse', staleAtMs: null };
+    const asked = (quoted: Answer) =>
+      play(requestQuoteSteps(context({ plan }), { ...LEG, guard }, NEW_LEG), { 'send quote': [quoted] });
     const plan = {
-      guard: { bound: { buyFactor: '1', sellFactor: '16.90' }, text: 'not worse', staleAtMs: null },
       limits: {
         perTrade: { value: '20000.00', currency: 'MXN' },
         perRun: null,
@@ -351,12 +353,12 @@ for (const [what, answer, code] of BAD_QUOTES)
         paidPerRun: [],
       },
     };
-    const { result, effects } = quote({ 'send quote': [answer] }, NEW_LEG, context({ plan }));
+    const { result, effects } = asked(answer);
     assert.equal(result.kind, 'not traded');
     assert.equal(problemOf(result), code);
     assert.equal(kindsOf(effects).at(-1), 'sweep trades');
     const limit = { ...QUOTE, quoteAmount: '20000.00' };
-    assert.equal(quote({ 'send quote': [done(limit)] }, NEW_LEG, context({ plan })).result.kind, 'quoted');
+    assert.equal(asked(done(limit)).result.kind, 'quoted');
   });
 
 test('a quote lives from just before it was asked for, as long as the service and the policy both grant', () => {
@@ -512,7 +514,7 @@ test('an amount that was computed once and forgotten is not computed again', () 
 
 test('reference rates that have become too old meanwhile end the leg before a quote', () => {
   const guard = { bound: { buyFactor: '1', sellFactor: '1' }, text: 'rates', staleAtMs: NOW - 1 };
-  const { result, effects } = quote({}, NEW_LEG, context({ plan: { guard } }));
+  const { result, effects } = play(requestQuoteSteps(context(), { ...LEG, guard }, NEW_LEG));
   assert.equal(problemOf(result), 'REFERENCE_TOO_OLD');
   assert.ok(!kindsOf(effects).includes('send quote'));
 });

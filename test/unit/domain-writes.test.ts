@@ -613,9 +613,10 @@ test('a trade that came out worse than the guard or a limit is held until a pers
     ['17250.00', null],
   ];
   for (const [executedAmount, code] of rows) {
-    const ctx = again({ plan: { guard, limits } });
+    const leg = { ...LEG, guard };
+    const ctx = again({ plan: { limits } });
     const found = { 'sweep trades': [seen({ ...TRADE, executedAmount })] };
-    const first: LegStep = play(requestQuoteSteps(ctx, LEG, NEW_LEG), found).result;
+    const first: LegStep = play(requestQuoteSteps(ctx, leg, NEW_LEG), found).result;
     assert.ok(first.kind === 'traded');
     const { state } = first;
     assert.equal(first.worse?.code ?? null, code);
@@ -627,7 +628,7 @@ test('a trade that came out worse than the guard or a limit is held until a pers
       [kept([saidAt(NOW, { kind: 'accept', item: LEG.id, recordId: TRADE.id })]), false],
       [kept([saidAt(NOW, { kind: 'cancel' })]), false],
     ] as const) {
-      const played = play(requestQuoteSteps(ctx, LEG, state), { 'read instructions': [said] });
+      const played = play(requestQuoteSteps(ctx, leg, state), { 'read instructions': [said] });
       assert.deepEqual(kindsOf(played.effects), ['read instructions']);
       assert.ok(played.result.kind === 'traded' && played.result.isHeld === isHeld);
     }

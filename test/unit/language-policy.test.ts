@@ -241,7 +241,7 @@ fix: write \`rounding: down\` (or half-even) beside it
 p.yaml:20:13 POLICY_PROCEEDS_WITH_FIXED: proceeds is the whole bought amount: with fixed amounts beside it more would be paid than was bought
   20 |     amount: proceeds
      |             ^^^^^^^^
-fix: pay fixed amounts only, or the proceeds only; use two policies for both
+fix: write \`amount: rest\` to pay what the fixed amounts leave, or pay the proceeds only
 p.yaml:21:1 POLICY_UNKNOWN_FIELD: "extra" is no field of this file
   21 | extra: 4
      | ^^^^^
@@ -541,6 +541,26 @@ const REFUSED: readonly (readonly [title: string, text: string, problems: readon
     'proceeds twice',
     `${SUPPLIER}  - { id: other, account: wac_7Hk2mQ9vT4xR, amount: proceeds, rounding: down }\n`,
     ['PROCEEDS_TWICE 14:53 keep one entry with `amount: proceeds`'],
+  ],
+  [
+    'the rest without its rounding',
+    SUPPLIER.replace('amount: proceeds\n    rounding: down', 'amount: rest'),
+    ['ROUNDING_MISSING 12:13 write `rounding: down` (or half-even) beside it'],
+  ],
+  [
+    'the rest beside the proceeds',
+    `${SUPPLIER}  - { id: other, account: wac_7Hk2mQ9vT4xR, amount: rest, rounding: down }\n`,
+    ['REST_WITH_PROCEEDS 14:53 write `{ fixed: "…" }` for that entry, or delete one of the two'],
+  ],
+  [
+    'the rest twice',
+    `${SUPPLIER.replace('amount: proceeds', 'amount: rest')}  - { id: other, account: wac_7Hk2mQ9vT4xR, amount: rest, rounding: down }\n`,
+    ['REST_TWICE 14:53 keep one entry with `amount: rest`'],
+  ],
+  [
+    'the rest of what is all paid out already',
+    `${SUPPLIER.replace('{ sell: "1000.00" }', '{ buy: "17000.00" }').replace('amount: proceeds', 'amount: rest')}  - { id: other, account: wac_7Hk2mQ9vT4xR, amount: { fixed: "17000.00" } }\n`,
+    ['REST_OF_NOTHING 12:13 buy more, or delete this entry'],
   ],
   [
     'a limit per day',

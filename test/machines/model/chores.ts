@@ -6,7 +6,9 @@
 import type { Problem } from '../../../domain/problems.ts';
 import type { Wait } from '../../../domain/waits.ts';
 import { compare, equal, sum } from '../../../domain/money.ts';
-import { compilePlan, isOfRun, type Fences, type Observation } from '../../../domain/plan/plan.ts';
+import { compilePlan } from '../../../domain/plan/compile.ts';
+import { isOfRun, type Observation } from '../../../domain/plan/observation.ts';
+import type { Fences } from '../../../domain/plan/plan.ts';
 import type { Policy } from '../../../domain/policy.ts';
 import type { Withdrawal } from '../../../domain/service/records.ts';
 import { generationOf } from '../../../domain/references.ts';
