@@ -34,7 +34,10 @@ const STORM_MS = 60_000;
 export const MACHINES = [
   {
     name: 'fuzz',
-    figures: ['schedules of faults, crashes, resets and people’s words against a model', 'cells of them hit'],
+    figures: [
+      'schedules of faults, crashes, resets and people’s instructions against a model',
+      'cells of them hit',
+    ],
     run: async () => {
       const { fuzz, textOfFailure } = await load('model/fuzz.ts');
       const { expectedCells } = await load('model/coverage.ts');

@@ -1,5 +1,5 @@
 /**
- * The model-based test of the promise "money never moves twice": schedules of faults, crashes, resets and people's words
+ * The model-based test of the promise "money never moves twice": schedules of faults, crashes, resets and people's instructions
  * against the real course and steps, in virtual time (see `test/machines/model/world.ts`). Longer: `npm run fuzz`.
  */
 import assert from 'node:assert/strict';

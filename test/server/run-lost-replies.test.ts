@@ -19,7 +19,11 @@ const plain = {
 };
 const stage = await openStage(plain);
 /** Its lists never show metadata, and it keeps whatever it answers under the key. */
-const silent = await openStage({ ...plain, settings: { metadataInLists: 'never', storeErrors: 'all' } });
+const silent = await openStage({
+  ...plain,
+  settings: { metadataInLists: 'never', storeErrors: 'all' },
+  timePasses: true,
+});
 await Promise.all([stage.startWorker(), silent.startWorker()]);
 after(() => Promise.all([stage.close(), silent.close()]));
 

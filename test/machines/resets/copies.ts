@@ -1,4 +1,5 @@
 /** One run of a sample on a stage: started, looked at, rewound. What it shall come to is in `states.ts`. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Plan } from '../../../domain/plan/plan.ts';
@@ -71,6 +72,15 @@ export function standingOf(copy: Copy): Promise<Standing> {
     const { runId, status } = await copy.stage.temporal.client.workflow.getHandle(copy.workflowId).describe();
     return { runId, isOpen: status.name === 'RUNNING', status: status.name };
   });
+}
+
+/** Waits for the newest run of a copy to end, however it does, but not for longer than this. */
+export async function untilEnded(copy: Copy, ms: number): Promise<void> {
+  const ended = copy.stage.temporal.client.workflow
+    .getHandle(copy.workflowId)
+    .result()
+    .catch(() => undefined);
+  await Promise.race([ended, sleep(ms, undefined, { ref: false })]);
 }
 
 /** The newest run's report. A run that is replaced in this very moment is asked again. */

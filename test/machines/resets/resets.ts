@@ -24,7 +24,16 @@ import {
   withoutEvidence,
 } from '../../support/agreement.ts';
 import { openStage, type Stage } from '../../support/stage.ts';
-import { draftCopy, planOf, reportOf, standingOf, start, terminate, type Copy } from './copies.ts';
+import {
+  draftCopy,
+  planOf,
+  reportOf,
+  standingOf,
+  start,
+  terminate,
+  untilEnded,
+  type Copy,
+} from './copies.ts';
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, textsOf, type Sample } from './samples.ts';
 import { STATES, easeAll, failedBy, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
@@ -145,6 +154,8 @@ function undone(rows: readonly Row[]): readonly string[] {
 /** One for each core, and one more, because most copies wait. */
 const SERVICES_AT_ONCE = 3;
 const LOOKS_AT_LEAST_EVERY_MS = 3_000;
+/** Whether a run that does not end is lost is asked so often. */
+const ENDED_WITHIN_MS = 15_000;
 /** Runs that are begun or rewound at one moment on one service: more of them only make each other late. */
 const BUSY_AT_ONCE = 6;
 /** A rewound run that has not come to rest by then waits for time to pass, and no longer keeps others back. */
@@ -777,7 +788,9 @@ async function untilAtRest(
       if (!isOpen) throw new Error(`It ended otherwise:\n${JSON.stringify(withoutEvidence(report))}`);
     }
     if (isLost()) throw new Error(`It did not come to rest:\n${JSON.stringify(await reportOf(copy))}`);
-    await sleep(Math.min(200 * 1.5 ** tries, LOOKS_AT_LEAST_EVERY_MS));
+    // Temporal tells by itself when a run ends; all else must be asked.
+    if (isOpen && state.isOpen === false) await untilEnded(copy, ENDED_WITHIN_MS);
+    else await sleep(Math.min(200 * 1.5 ** tries, LOOKS_AT_LEAST_EVERY_MS));
   }
 }
 
