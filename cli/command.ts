@@ -1,6 +1,6 @@
 /**
  * What all commands share: `--json`, the help that teaches, and how an action becomes an exit code. Each command's file
- * exports one function that adds it to the program.
+ * exports one function that gives it its options, its help and its action.
  */
 import type { Command } from 'commander';
 import type { Ending } from '../domain/endings.ts';

@@ -3,33 +3,18 @@
  * nothing about money.
  */
 import { Command, CommanderError } from 'commander';
-import { addAccounts } from './commands/accounts.ts';
-import { addBalances } from './commands/balances.ts';
-import { addCancel } from './commands/cancel.ts';
-import { addCheck } from './commands/check.ts';
 import type { Session } from './command.ts';
-import { addCompletion } from './commands/completion.ts';
+import { COMMANDS, nameOf, type CommandEntry } from './commands.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
 import { CommandFailure } from '../operations/failure.ts';
+import { writeHelp } from './terminal/help.ts';
 import { processIo, type Io } from './terminal/io.ts';
-import { addLedger } from './commands/ledger.ts';
-import { addList } from './commands/list.ts';
-import { Output } from './terminal/output.ts';
-import { addPlan } from './commands/plan.ts';
-import { addReport } from './commands/report.ts';
-import { addResolve } from './commands/resolve.ts';
-import { addRun } from './commands/run.ts';
-import { addSandbox } from './commands/sandbox.ts';
-import { addStatus } from './commands/status.ts';
-import { addTemporal } from './commands/temporal.ts';
-import { addUp } from './commands/up.ts';
 import { packageVersion } from './commands/version.ts';
-import { addWorker } from './commands/worker.ts';
 
 /** Runs one command; resolves with its exit code and never rejects. */
 export async function main(argv: readonly string[], io: Io = processIo()): Promise<number> {
   const session: Session = { io, ending: 'done' };
-  const program = buildProgram(session);
+  const program = await buildProgram(session, wantedBy(argv));
   try {
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {
@@ -45,14 +30,28 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
         fix: 'See `npx cambist --help`, or `--help` after a command.',
       },
     ]);
+    const { Output } = await import('./terminal/output.ts');
     new Output(io, argv.includes('--json')).fail(failure);
     return EXIT_CODES['bad input'];
   }
   return EXIT_CODES[session.ending];
 }
 
-/** The whole program; tests read its help. */
-export function buildProgram(session: Session): Command {
+/** By name. */
+const TERMS = new Map(COMMANDS.map((entry) => [nameOf(entry), entry.term]));
+
+/** The command that a line names, or asks help about; the others are only listed. */
+function wantedBy(argv: readonly string[]): readonly CommandEntry[] {
+  const [first, second] = argv.filter((text) => !text.startsWith('-'));
+  const named = COMMANDS.filter((entry) => nameOf(entry) === (first === 'help' ? second : first));
+  return named.some(({ needsAll }) => needsAll) ? COMMANDS : named;
+}
+
+/** The program with the commands that are wanted; of the others it knows what the overview shows. */
+export async function buildProgram(
+  session: Session,
+  wanted: readonly CommandEntry[] = COMMANDS,
+): Promise<Command> {
   const program = new Command('cambist')
     .description(
       'Runs FX and payout policies as durable Temporal workflows: money never moves twice.\n' +
@@ -61,9 +60,10 @@ export function buildProgram(session: Session): Command {
     .version(packageVersion(), '-V, --version', 'show the version')
     .exitOverride()
     .showSuggestionAfterError(true)
+    .configureHelp({ subcommandTerm: (command) => TERMS.get(command.name()) ?? command.name() })
     .configureOutput({
-      writeOut: (text) => new Output(session.io, false).help(session.io.stdout, text),
-      writeErr: (text) => new Output(session.io, false).help(session.io.stderr, text),
+      writeOut: (text) => writeHelp(session.io.stdout, text),
+      writeErr: (text) => writeHelp(session.io.stderr, text),
       // `main` shows it in our own form.
       outputError: () => {},
       getOutHelpWidth: () => session.io.stdout.columns ?? 80,
@@ -84,25 +84,9 @@ export function buildProgram(session: Session): Command {
         'TEMPORAL_*. Where no service is configured, a running `npx cambist up` in this folder is used.',
       ].join('\n'),
     );
-  for (const add of [
-    addUp,
-    addCheck,
-    addPlan,
-    addRun,
-    addStatus,
-    addReport,
-    addList,
-    addCancel,
-    addResolve,
-    addBalances,
-    addAccounts,
-    addLedger,
-    addWorker,
-    addSandbox,
-    addTemporal,
-    addCompletion,
-  ]) {
-    add(program, session);
+  for (const entry of COMMANDS) {
+    const command = program.command(nameOf(entry)).summary(entry.summary);
+    if (wanted.includes(entry)) (await entry.load())(command, session);
   }
   return program;
 }

@@ -12,10 +12,10 @@ import { parseAddress, type ServiceAddress } from '../service/address.ts';
 import { createServiceClient, type ServiceClient } from '../service/client.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { readKeyFile, type ApiKey } from '../service/key.ts';
-import { defaultTaskQueue } from '../workflows/names.ts';
 import { withDevEnvironment } from './dev-environment.ts';
 import { ConfigurationError } from './errors.ts';
 import { readTextFile } from './read-text-file.ts';
+import { taskQueueOf } from './task-queue.ts';
 
 /** Everything that a worker or a command needs to reach the service. */
 export type Settings = {
@@ -65,7 +65,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     issuer: env['CAMBIST_ISSUER'] || 'service',
     facts,
     filesFolder: env['CAMBIST_FILES'] || null,
-    taskQueue: env['CAMBIST_TASK_QUEUE'] || defaultTaskQueue(mode),
+    taskQueue: taskQueueOf(env, mode),
     warnings,
   };
 }

@@ -24,7 +24,7 @@ const FIELDS: Readonly<Record<string, (value: string) => boolean>> = {
   CAMBIST_TASK_QUEUE: (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
   CAMBIST_SANDBOX_ADMIN_URL: isUrlHere,
   CAMBIST_UI_URL: isUrlHere,
-  TEMPORAL_ADDRESS: (value) => isUrlHere(`http://${value}`),
+  TEMPORAL_ADDRESS: isHere,
   TEMPORAL_NAMESPACE: (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
   TEMPORAL_TLS: (value) => value === 'false',
 };
@@ -107,6 +107,11 @@ function isServiceHere(value: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Whether an address (`host:port`) is of this machine. */
+export function isHere(address: string): boolean {
+  return isUrlHere(`http://${address}`);
 }
 
 function isUrlHere(value: string): boolean {

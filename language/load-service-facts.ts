@@ -10,7 +10,7 @@ import { checkStructure } from './text/check-structure.ts';
 import { frozen } from './text/frozen.ts';
 import { calendarDate, currency, duration, hinted, status, wholeNumber } from './text/leaves.ts';
 import type { PolicyProblem } from './text/problem.ts';
-import { quoted } from './text/problem.ts';
+import { quoted } from './text/printable.ts';
 import { readYaml } from './text/yaml-source.ts';
 import type { YamlSource } from './text/yaml-source.ts';
 

@@ -4,8 +4,8 @@
  */
 import type { Mode } from '../domain/service/records.ts';
 import { withDevEnvironment } from '../config/dev-environment.ts';
+import { taskQueueOf } from '../config/task-queue.ts';
 import { connectTemporal, type Temporal } from '../config/temporal.ts';
-import { defaultTaskQueue } from '../workflows/names.ts';
 import { CommandFailure, NOT_SET_UP } from './failure.ts';
 
 export type Place = Temporal & {
@@ -41,7 +41,7 @@ export async function atPlace<T>(
     return await work({
       ...temporal,
       mode: known,
-      taskQueue: env['CAMBIST_TASK_QUEUE'] || defaultTaskQueue(known),
+      taskQueue: taskQueueOf(env, known),
       uiUrl: env['CAMBIST_UI_URL'] || null,
     });
   } finally {

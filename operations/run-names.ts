@@ -5,7 +5,7 @@ import type { Mode } from '../domain/service/records.ts';
 import { isRunPart, parseRunName, runName, type RunName } from '../domain/references.ts';
 import type { Report } from '../domain/run/report.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
-import { quoted } from '../language/text/problem.ts';
+import { quoted } from '../language/text/printable.ts';
 import type { Progress } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
 

@@ -12,11 +12,6 @@ import type { Problem } from '../domain/problems.ts';
 import type { Waiting } from '../domain/waits.ts';
 import type { Fact, Instruction, Recorded } from '../domain/people/instructions.ts';
 
-/** The task queue where none is named. One for each mode: a worker serves one mode only. */
-export function defaultTaskQueue(mode: Mode): string {
-  return mode === 'LIVE' ? 'cambist-live' : 'cambist-sandbox';
-}
-
 /** Workflow types as they stand in the Temporal UI. */
 export const RUN_TYPE = 'run';
 export const PLAN_TYPE = 'plan';

@@ -14,10 +14,8 @@ import { atService } from '../../operations/preflight.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table } from '../terminal/text.ts';
 
-export function addAccounts(program: Command, session: Session): void {
-  const command = program
-    .command('accounts')
-    .summary('lists the withdrawal accounts at the service')
+export function addAccounts(command: Command, session: Session): void {
+  command
     .description(
       'Lists the withdrawal accounts that are registered at the service, newest first: the ids that a policy names under ' +
         'withdraw.account. It never shows whose an account is. Needs the service and a key (read scope is enough), not ' +

@@ -15,10 +15,8 @@ import { atService, serviceFailure } from '../../operations/preflight.ts';
 import { plain } from '../terminal/safe.ts';
 import { table } from '../terminal/text.ts';
 
-export function addBalances(program: Command, session: Session): void {
-  const command = program
-    .command('balances')
-    .summary('shows the balances at the service')
+export function addBalances(command: Command, session: Session): void {
+  command
     .description(
       'Shows the balances at the service. WITHDRAWABLE can be traded or withdrawn now; TOTAL counts what is reserved for ' +
         'trades and withdrawals too, and is negative when something is owed. Needs the service and a key (read scope is ' +

@@ -14,10 +14,8 @@ import { NO_REASON, userName } from '../terminal/user-name.ts';
 
 type CancelOptions = JsonOption & { readonly by?: string; readonly reason?: string };
 
-export function addCancel(program: Command, session: Session): void {
-  const command = program
-    .command('cancel')
-    .summary('cancels a run: what is not sent stays unsent')
+export function addCancel(command: Command, session: Session): void {
+  command
     .description(
       'Cancels a run: what is not sent stays unsent, what was sent stays and is followed to its end. Only ' +
         '`npx cambist run … --go-on` takes it back; a reset does not.',

@@ -10,10 +10,8 @@ import { readDecimals, readPolicyFile } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, paragraphOf } from '../terminal/text.ts';
 
-export function addCheck(program: Command, session: Session): void {
-  const command = program
-    .command('check')
-    .summary('finds every mistake in policy files, offline')
+export function addCheck(command: Command, session: Session): void {
+  command
     .description(
       'Checks policy files, offline: every mistake at once, with its place, and what to write instead.',
     )

@@ -9,10 +9,8 @@ import { EXIT_CODES } from '../../operations/exit-codes.ts';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-export function addCompletion(program: Command, session: Session): void {
-  const command = program
-    .command('completion')
-    .summary('prints a script for completion by Tab')
+export function addCompletion(command: Command, session: Session): void {
+  command
     .description(
       'Prints a script by which a shell completes commands and options when Tab is pressed. It is for `cambist` itself, ' +
         'as `npm link` makes it; what is typed after `npx` is not completed.',
@@ -20,7 +18,7 @@ export function addCompletion(program: Command, session: Session): void {
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell: Shell, options: JsonOption) =>
       act(session, options, async (output) => {
-        const script = completionScript(program, shell);
+        const script = completionScript(command.parent ?? command, shell);
         output.document({ shell, script, exitCode: EXIT_CODES.done });
         output.show(script);
         return 'done';

@@ -16,10 +16,8 @@ import type { Output } from '../terminal/output.ts';
 import { plain } from '../terminal/safe.ts';
 import { clockTime, table } from '../terminal/text.ts';
 
-export function addLedger(program: Command, session: Session): void {
-  const command = program
-    .command('ledger')
-    .summary('shows what the sandbox has booked')
+export function addLedger(command: Command, session: Session): void {
+  command
     .description(
       'Shows the ledger of the sandbox: what stands on each account, and the newest 50 entries of the journal, with the ' +
         'trade or withdrawal that moved the money (--json has all). Only for the sandbox: a running `npx cambist up` in this ' +

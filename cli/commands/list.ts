@@ -15,10 +15,8 @@ type ListOptions = JsonOption & { readonly attention?: true };
 /** A list for people; `--attention` shows everything that there is. */
 const SHOWN = 50;
 
-export function addList(program: Command, session: Session): void {
-  const command = program
-    .command('list')
-    .summary('lists runs, or those that need attention')
+export function addList(command: Command, session: Session): void {
+  command
     .description(
       'Lists runs, newest first: the newest 50, or with --attention all that somebody should look at.',
     )

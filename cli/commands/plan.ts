@@ -13,10 +13,8 @@ import { explainPlan, planDocument, shortfallOf } from '../views/plan-text.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 
-export function addPlan(program: Command, session: Session): void {
-  const command = program
-    .command('plan')
-    .summary('shows what a run would do, and why; moves nothing')
+export function addPlan(command: Command, session: Session): void {
+  command
     .description(
       'Shows what a run of today would do and why each number is what it is. Moves nothing and asks no quote; needs the ' +
         'service and a key (read scope is enough), not Temporal.',

@@ -16,10 +16,8 @@ import { reasonsOf, readRun, requireRun, type RunView } from '../../operations/r
 
 type ReportOptions = JsonOption & { readonly refresh?: true };
 
-export function addReport(program: Command, session: Session): void {
-  const command = program
-    .command('report')
-    .summary('shows what a run did')
+export function addReport(command: Command, session: Session): void {
+  command
     .description(
       'Shows the report of a run: legs, payments, totals, problems. Works on closed runs too, as long as Temporal keeps ' +
         'them and a worker is there to answer. With --json it is the shape of policies/report.schema.json.',

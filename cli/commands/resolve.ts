@@ -21,10 +21,8 @@ type ResolveOptions = JsonOption & {
   readonly by?: string;
 };
 
-export function addResolve(program: Command, session: Session): void {
-  const command = program
-    .command('resolve')
-    .summary('decides about an item that needs a person')
+export function addResolve(command: Command, session: Session): void {
+  command
     .description(
       'Decides about a leg or payment whose fate the machine cannot tell: it was executed, as the record with this id, ' +
         'or it was not. The service is looked at first: a record that is not there or contradicts the plan is refused, ' +

@@ -45,10 +45,8 @@ type RunOptions = JsonOption &
     readonly yes?: true;
   };
 
-export function addRun(program: Command, session: Session): void {
-  const command = program
-    .command('run')
-    .summary('runs a policy, or attaches to its run')
+export function addRun(command: Command, session: Session): void {
+  command
     .description(
       'Runs a policy. The run is named by policy and date: started once, however often this is typed. Open: attaches. ' +
         'Terminated or timed out: starts it again, and it adopts what the service has. Ended: shows its report, sends ' +

@@ -16,10 +16,8 @@ type SandboxOptions = JsonOption & {
   readonly state?: string;
 };
 
-export function addSandbox(program: Command, session: Session): void {
-  const command = program
-    .command('sandbox')
-    .summary('runs the sandbox')
+export function addSandbox(command: Command, session: Session): void {
+  command
     .description(
       'Runs the sandbox until Ctrl-C: a service with a ledger of its own, on this machine only. Prints one line `ready` ' +
         'with its address and that of its admin interface (balances, rates, accounts, faults, clock, ledger).',

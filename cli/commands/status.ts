@@ -11,10 +11,8 @@ import { parseRun } from '../../operations/run-names.ts';
 import { listRuns, requireRun } from '../../operations/runs.ts';
 import { standingOf, type Standing } from '../../operations/standing.ts';
 
-export function addStatus(program: Command, session: Session): void {
-  const command = program
-    .command('status')
-    .summary('says in one sentence where runs stand')
+export function addStatus(command: Command, session: Session): void {
+  command
     .description(
       'Says in one sentence each where runs stand: the state, the next wake-up, what would unblock it.',
     )

@@ -15,10 +15,8 @@ type TemporalOptions = JsonOption & {
   readonly db?: string;
 };
 
-export function addTemporal(program: Command, session: Session): void {
-  const command = program
-    .command('temporal')
-    .summary('runs a Temporal dev server')
+export function addTemporal(command: Command, session: Session): void {
+  command
     .description(
       'Runs a Temporal dev server with its UI until Ctrl-C, for one machine. Prints one line `ready` with its addresses. ' +
         'Gets the server first where there is none.',

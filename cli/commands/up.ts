@@ -9,10 +9,9 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { isLoopback } from '../../service/address.ts';
-import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE } from '../../config/dev-environment.ts';
+import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE, isHere } from '../../config/dev-environment.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
-import { defaultTaskQueue } from '../../workflows/names.ts';
+import { taskQueueOf } from '../../config/task-queue.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import type { Ending } from '../../domain/endings.ts';
 import { CommandFailure } from '../../operations/failure.ts';
@@ -23,10 +22,8 @@ import { UP_FILE, UpChildren } from './up-children.ts';
 
 /** Whoever sets one of these has a service of their own (see `withDevEnvironment`). */
 const SET_BY_HAND = ['CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE', 'CAMBIST_APP_MODE'];
-export function addUp(program: Command, session: Session): void {
-  const command = program
-    .command('up')
-    .summary('Temporal, sandbox and worker in one go, to look round')
+export function addUp(command: Command, session: Session): void {
+  command
     .description(
       'Starts everything for a look round and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
         'and a worker, on the usual ports or free ones. Makes a key in .cambist/key.json, and .cambist/dev.json, which ' +
@@ -96,7 +93,7 @@ function variablesOf(parts: {
   const uiUrl = temporal?.uiUrl ?? null;
   return {
     CAMBIST_BASE_URL: parts.baseUrl,
-    CAMBIST_TASK_QUEUE: env['CAMBIST_TASK_QUEUE'] || defaultTaskQueue('SANDBOX'),
+    CAMBIST_TASK_QUEUE: taskQueueOf(env, 'SANDBOX'),
     CAMBIST_SANDBOX_ADMIN_URL: parts.adminUrl,
     ...(temporal === null
       ? ownTemporal(env)
@@ -109,7 +106,7 @@ function variablesOf(parts: {
 function ownTemporal(env: NodeJS.ProcessEnv): Record<string, string> {
   const address = env['TEMPORAL_ADDRESS'] ?? '';
   const namespace = env['TEMPORAL_NAMESPACE'];
-  if (!URL.canParse(`http://${address}`) || !isLoopback(new URL(`http://${address}`).hostname)) return {};
+  if (!isHere(address)) return {};
   return { TEMPORAL_ADDRESS: address, ...(namespace && { TEMPORAL_NAMESPACE: namespace }) };
 }
 

@@ -9,10 +9,8 @@ import type { Ending } from '../../domain/endings.ts';
 import type { Output } from '../terminal/output.ts';
 import { sayReady } from '../terminal/ready.ts';
 
-export function addWorker(program: Command, session: Session): void {
-  const command = program
-    .command('worker')
-    .summary('runs a worker')
+export function addWorker(command: Command, session: Session): void {
+  command
     .description(
       'Runs a worker until Ctrl-C. Prints one line `ready` when it takes work. It finishes the calls under way before ' +
         'it ends; killing it is safe too.',

@@ -1,5 +1,5 @@
 /**
- * The two streams of a command, and the only place that writes to them: what a terminal would obey is taken out here.
+ * The two streams of a command, and beside help the only place that writes to them: what a terminal would obey is taken out here.
  * With `--json` stdout carries one JSON document and nothing else; everything said on the way goes to stderr.
  */
 import pc from 'picocolors';
@@ -92,11 +92,6 @@ export class Output {
   /** Something that is not wrong yet. */
   warn(trouble: Trouble): void {
     this.#write(this.io.stderr, `warning ${paragraphOf(trouble, this.#noteWidth)}`);
-  }
-
-  /** Help, as the parser of the command line has laid it out. */
-  help(sink: Sink, text: string): void {
-    this.#write(sink, text.replace(/\n$/, ''));
   }
 
   /** What went wrong. `difference`: of the two texts of the failure, as lines with - and +. */

@@ -3,7 +3,7 @@
  * value one harmless line, before a view puts it among words of ours; `Output` then lets through line ends and colours
  * of ours, and nothing else that a terminal obeys. JSON keeps every character, written as `\uXXXX` where it could do harm.
  */
-import { printable } from '../../language/text/problem.ts';
+import { printable } from '../../language/text/printable.ts';
 
 /** The value with every text in it as one line that is safe to print. Names of fields are ours, and stay. */
 export function plain<T>(value: T): T {

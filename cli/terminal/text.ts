@@ -5,7 +5,7 @@
 import { DateTime } from 'luxon';
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
-import { printable } from '../../language/text/problem.ts';
+import { printable } from '../../language/text/printable.ts';
 import type { Trouble } from '../../operations/failure.ts';
 import { plain } from './safe.ts';
 

@@ -24,7 +24,7 @@ import { readMoney, readRate, unquotedComplaint } from '../text/leaves.ts';
 import { nearest } from '../text/nearest.ts';
 import { hashOfDocument } from './policy-hash.ts';
 import { ConvertSchema, HeadSchema, KINDS, LATER_KINDS } from './policy-schema.ts';
-import { quoted } from '../text/problem.ts';
+import { quoted } from '../text/printable.ts';
 import type { PolicyProblem } from '../text/problem.ts';
 import { readYaml } from '../text/yaml-source.ts';
 import type { Path, YamlSource } from '../text/yaml-source.ts';

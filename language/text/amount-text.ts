@@ -2,7 +2,7 @@
  * Amounts as texts: the pattern, what to write instead of a near miss (M5).
  * Interface headings "POST /fx/quotes" and "POST /fx/withdrawals": digits, at most one point, greater than zero.
  */
-import { quoted } from './problem.ts';
+import { quoted } from './printable.ts';
 import type { Complaint, Written } from './yaml-source.ts';
 
 /** Zero or more: digits without leading zeros, at most 20 before and 18 after the point. */

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { hints } from './leaves.ts';
 import type { Hint } from './leaves.ts';
 import { nearest } from './nearest.ts';
-import { quoted } from './problem.ts';
+import { quoted } from './printable.ts';
 import type { Complaint, Path, YamlSource } from './yaml-source.ts';
 
 /** Fields that exist in other kinds or later versions: what to say instead of "unknown". By `parent.field`. */

@@ -14,7 +14,7 @@ import {
   zoneName,
 } from '../../calendar/business-date.ts';
 import { nearest } from './nearest.ts';
-import { quoted } from './problem.ts';
+import { quoted } from './printable.ts';
 import type { Complaint, Written } from './yaml-source.ts';
 
 /** What belongs to a schema besides its rule: an example in YAML, and what to say about a scalar that breaks the rule. */

@@ -4,6 +4,7 @@
  */
 import type { FileCode } from '../../domain/problems.ts';
 import stringWidth from 'string-width';
+import { printable } from './printable.ts';
 
 /** One mistake (or warning) at one place. */
 export type PolicyProblem = {
@@ -37,13 +38,6 @@ export function formatProblem(problem: PolicyProblem): string {
     `  ${' '.repeat(number.length)} | ${carets}`,
     `fix: ${problem.fix}`,
   ].join('\n');
-}
-
-/** What a file says, safe to show in a message: in quotes, cut at 60 characters, control characters replaced. */
-export function quoted(text: string): string {
-  const characters = Array.from(printable(text));
-  const cut = characters.length > 60 ? `${characters.slice(0, 59).join('')}…` : characters.join('');
-  return `"${cut}"`;
 }
 
 /**
@@ -90,13 +84,6 @@ function cutEnd(from: readonly string[], columns: number): string[] {
 
 function charactersOf(text: string): string[] {
   return Array.from(printable(text));
-}
-
-/** Text that is safe to print: tabs become blanks; what a terminal would obey, hide or reorder becomes a visible mark. */
-export function printable(text: string): string {
-  return text
-    .replaceAll('\t', ' ')
-    .replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\uFEFF\u200B]/gu, '\u{FFFD}');
 }
 
 function widthOf(characters: readonly string[]): number {

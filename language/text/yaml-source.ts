@@ -5,7 +5,8 @@
  */
 import { Composer, CST, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, Scalar } from 'yaml';
 import type { Document, ErrorCode, Node, Pair, YAMLError } from 'yaml';
-import { excerptOf, printable, quoted } from './problem.ts';
+import { printable, quoted } from './printable.ts';
+import { excerptOf } from './problem.ts';
 import type { FileAtFault, FileMistake } from '../../domain/problems.ts';
 import type { PolicyProblem } from './problem.ts';
 

@@ -8,6 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Io } from '../../cli/terminal/io.ts';
+import { COMMANDS } from '../../cli/commands.ts';
 import { buildProgram, main } from '../../cli/main.ts';
 import {
   endedReport,
@@ -50,7 +51,7 @@ function temporaryFolder(t: TestContext): string {
 
 test('every command is in the help, with its options, examples and exit codes', async () => {
   const io = { env: {}, stdout: { write: () => {} }, stderr: { write: () => {} } };
-  const program = buildProgram({ io: io as unknown as Io, ending: 'done' });
+  const program = await buildProgram({ io: io as unknown as Io, ending: 'done' });
   const overview = await cambist(['--help']);
   assert.equal(overview.exitCode, 0);
   assert.deepEqual(
@@ -89,9 +90,27 @@ test('every command is in the help, with its options, examples and exit codes', 
   }
 });
 
-test('the options are those of the design', () => {
+test('the overview shows what is typed behind each command', async () => {
   const io = { env: {}, stdout: { write: () => {} }, stderr: { write: () => {} } };
-  const program = buildProgram({ io: io as unknown as Io, ending: 'done' });
+  const program = await buildProgram({ io: io as unknown as Io, ending: 'done' });
+  const typed = program.commands.map((command) =>
+    [
+      command.name(),
+      ...command.registeredArguments.map((argument) => {
+        const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+        return argument.required ? `<${name}>` : `[${name}]`;
+      }),
+    ].join(' '),
+  );
+  assert.deepEqual(
+    COMMANDS.map(({ term }) => term),
+    typed,
+  );
+});
+
+test('the options are those of the design', async () => {
+  const io = { env: {}, stdout: { write: () => {} }, stderr: { write: () => {} } };
+  const program = await buildProgram({ io: io as unknown as Io, ending: 'done' });
   const optionsOf = (name: string): string[] =>
     program.commands
       .find((command) => command.name() === name)

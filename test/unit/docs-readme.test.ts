@@ -108,8 +108,8 @@ test('the exit codes are those of the commands', () => {
   assert.deepEqual(commands.rows('Exit codes'), expected);
 });
 
-test('the commands and their options are those of the program', () => {
-  const expected = program().commands.flatMap((command) => [
+test('the commands and their options are those of the program', async () => {
+  const expected = (await program()).commands.flatMap((command) => [
     [`\`${command.name()}${argumentsOf(command)}\``, ''],
     ...optionsOf(command).map((flags) => ['', `\`${flags}\``]),
   ]);
@@ -117,8 +117,8 @@ test('the commands and their options are those of the program', () => {
   assert.deepEqual(written, expected);
 });
 
-function program(): Command {
-  const built = buildProgram({ io: processIo(), ending: 'done' });
+async function program(): Promise<Command> {
+  const built = await buildProgram({ io: processIo(), ending: 'done' });
   for (const command of built.commands) assert.ok(command.options.some(({ long }) => long === '--json'));
   return built;
 }
