@@ -40,10 +40,22 @@ async function pollOnce(deps: Deps, call: SettlementCall): Promise<Polled<Settle
   if (failed.includes(status)) return answer({ kind: 'failed', status });
   // In a run that did not begin by itself, payments may have gone out already and taken the money: the status counts too.
   const maybePaid = call.plan.pinnedFor !== ActivityContext.current().info.workflowExecution?.runId;
-  if ((call.until === 'status' || maybePaid) && settled.includes(status))
-    return answer({ kind: 'settled', status });
-  if (call.until === 'status') return waitOn(deps, call, 'a settled status', status);
+  const isSettled = settled.includes(status);
+  switch (call.until) {
+    case 'status':
+      return isSettled ? answer({ kind: 'settled', status }) : waitOn(deps, call, 'a settled status', status);
+    case 'funds':
+      if (maybePaid && isSettled) return answer({ kind: 'settled', status });
+      return awaitFunds(deps, call, { status, maybePaid });
+  }
+}
 
+/** Settled when the withdrawable balance covers what this run still has to pay. */
+async function awaitFunds(
+  deps: Deps,
+  call: SettlementCall,
+  { status, maybePaid }: { readonly status: string; readonly maybePaid: boolean },
+): Promise<Polled<Settlement>> {
   const balances = told(deps, await deps.reader.balances());
   if (balances.kind !== 'DONE')
     return { kind: 'unanswered', what: 'The balances could not be read', reply: balances };

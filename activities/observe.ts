@@ -7,7 +7,7 @@ import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
-import type { Policy, ReferenceRates } from '../domain/policy.ts';
+import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
 import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
@@ -95,10 +95,10 @@ type Rates =
 
 /** The reference rates that the guard names; a file that was not given is "no rate", which the plan refuses. */
 function readRates(policy: Policy, files: PlanInput['files']): Rates {
-  if (policy.guard?.kind !== 'reference') return { ok: true, rates: null };
-  const text = Object.hasOwn(files, policy.guard.file) ? files[policy.guard.file] : undefined;
-  if (text === undefined) return { ok: true, rates: null };
-  return loadReferenceRates(text, policy.guard.file);
+  const file = referenceFileOf(policy.guard);
+  if (file === null) return { ok: true, rates: null };
+  const text = Object.hasOwn(files, file) ? files[file] : undefined;
+  return text === undefined ? { ok: true, rates: null } : loadReferenceRates(text, file);
 }
 
 /** A read that did not come back: faults of configuration wait slowly, all else at the service's pace. */

@@ -43,6 +43,17 @@ export type Guard =
       readonly worstCostBps: string;
     };
 
+/** The file of rates that a guard names; null: it names none. */
+export function referenceFileOf(guard: Guard | null): string | null {
+  switch (guard?.kind) {
+    case undefined:
+    case 'worst-rate':
+      return null;
+    case 'reference':
+      return guard.file;
+  }
+}
+
 export type SettleSettings = {
   readonly until: 'funds' | 'status';
   /** After this long it says so and goes on waiting; null: never says so. */

@@ -3,7 +3,7 @@
  * which reads them again with its own eyes.
  */
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Policy, ReferenceRates } from '../domain/policy.ts';
+import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
@@ -47,8 +47,8 @@ export async function readPolicyFile(
   if (!loaded.ok) return { policyFile: null, problems: loaded.problems.map(troubleOfPolicy), warnings };
   const { policy, hash } = loaded;
   const policyFile = { file, text: read.text, hash, policy, referenceRates: null, files: {} };
-  if (policy.guard?.kind !== 'reference') return { policyFile, problems: [], warnings };
-  const name = policy.guard.file;
+  const name = referenceFileOf(policy.guard);
+  if (name === null) return { policyFile, problems: [], warnings };
   const reference = await readText(join(dirname(path), name), `${file}, guard.reference.file "${name}"`);
   if (!reference.ok) return { policyFile: null, problems: [reference.problem], warnings };
   const rates = loadReferenceRates(reference.text, name);

@@ -77,13 +77,18 @@ export function startedReport(
 
 /** What a policy does, in one line: `sell 1000.00 USD for MXN, then 1 payment`. */
 function summaryOf(policy: Policy): string {
-  const { sell, buy, amount } = policy.convert;
-  const conversion =
-    amount.kind === 'sell'
-      ? `sell ${amount.value} ${sell} for ${buy}`
-      : amount.kind === 'buy'
-        ? `buy ${amount.value} ${buy} for ${sell}`
-        : `sell all ${sell} above ${amount.keep} for ${buy}`;
+  const conversion = conversionOf(policy.convert);
   const payments = policy.withdraw.length;
   return payments === 0 ? conversion : `${conversion}, then ${payments} payment${payments === 1 ? '' : 's'}`;
+}
+
+function conversionOf({ sell, buy, amount }: Policy['convert']): string {
+  switch (amount.kind) {
+    case 'sell':
+      return `sell ${amount.value} ${sell} for ${buy}`;
+    case 'buy':
+      return `buy ${amount.value} ${buy} for ${sell}`;
+    case 'sell-all':
+      return `sell all ${sell} above ${amount.keep} for ${buy}`;
+  }
 }

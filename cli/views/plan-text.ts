@@ -168,9 +168,7 @@ export function explainPlan(plan: Plan, input: CompileInput, width: number, pain
     ...plan.payments.map((payment) => explainPayment(payment, observation, paint)),
     [
       paint.strong('Settlement'),
-      plan.settle.until === 'funds'
-        ? 'Payments go out when the withdrawable balance covers them (`settle.until: funds`).'
-        : 'Payments go out when the service calls the trade settled (`settle.until: status`).',
+      SETTLED_BY[plan.settle.until],
       `After ${formatDuration(plan.lateAfterMs.settlement)} it says that it is late, and goes on waiting.`,
     ],
     [
@@ -194,6 +192,11 @@ export function explainPlan(plan: Plan, input: CompileInput, width: number, pain
     )
     .join('\n\n');
 }
+
+const SETTLED_BY: Readonly<Record<Plan['settle']['until'], string>> = {
+  funds: 'Payments go out when the withdrawable balance covers them (`settle.until: funds`).',
+  status: 'Payments go out when the service calls the trade settled (`settle.until: status`).',
+};
 
 function explainLeg(leg: Leg, plan: Plan, input: CompileInput, paint: Paint): string[] {
   const { observation } = input;

@@ -99,9 +99,13 @@ function isSameAmount(planned: PaymentAmount, asked: WithdrawSpec['amount'], leg
 
 function guardContradicts(guard: PlanGuard | null, policy: Policy): boolean {
   if (policy.guard === null || guard === null) return policy.guard !== guard;
-  // The bound of reference rates depends on their file, which the policy only names.
-  if (policy.guard.kind === 'reference') return false;
-  return canonical(guard.bound) !== canonical(boundFromRate(policy.guard.rate, policy.convert));
+  switch (policy.guard.kind) {
+    case 'worst-rate':
+      return canonical(guard.bound) !== canonical(boundFromRate(policy.guard.rate, policy.convert));
+    // The bound of reference rates depends on their file, which the policy only names.
+    case 'reference':
+      return false;
+  }
 }
 
 /** The same text for the same data, whatever the order of its fields. */

@@ -7,11 +7,11 @@ import { boundFromCost, boundFromRate } from './price-bounds.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from './limits.ts';
 import type { Problem } from '../problems.ts';
 import { compare, decimalPlaces, isPositive, round, subtract } from '../money.ts';
-import type { Limits, Money, Policy, ReferenceRates } from '../policy.ts';
+import type { Guard, Limits, Money, Policy, ReferenceRates } from '../policy.ts';
 import type { Pair, Trade } from '../service/records.ts';
 import { generationOf, reference, type RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
-import { legIdOf, totalsOf } from './amounts.ts';
+import { fixedAmountOf, legIdOf, totalsOf } from './amounts.ts';
 import { accountIdForm, type Observation } from './observation.ts';
 import type { Fences, Leg, LegAmount, LegNotNeeded, LegReason, Payment, Plan, PlanGuard } from './plan.ts';
 
@@ -259,9 +259,10 @@ function decimalsProblems(
 ): Problem[] {
   const amounts = [
     ...legs.flatMap((leg) => plannedGross(leg).map((money) => ({ item: leg.id, ...money }))),
-    ...payments.flatMap(({ id, currency, amount }) =>
-      amount.kind === 'fixed' ? [{ item: id, value: amount.value, currency }] : [],
-    ),
+    ...payments.flatMap((payment) => {
+      const value = fixedAmountOf(payment);
+      return value === null ? [] : [{ item: payment.id, value, currency: payment.currency }];
+    }),
   ];
   return amounts
     .filter(({ value, currency }) => decimalPlaces(value) > decimalsOf(currency))
@@ -287,9 +288,10 @@ function limitProblems(legs: readonly Leg[], payments: readonly Payment[], limit
           },
         ];
   const gross = legs.map(plannedGross);
-  const paid = payments.map(({ currency, amount }) =>
-    amount.kind === 'fixed' ? { value: amount.value, currency } : null,
-  );
+  const paid = payments.map((payment) => {
+    const value = fixedAmountOf(payment);
+    return value === null ? null : { value, currency: payment.currency };
+  });
   return [
     ...legs.flatMap((leg, index) =>
       problem(leg.id, brokenTradeLimit(limits, gross[index] ?? [], gross.slice(0, index))),
@@ -307,12 +309,20 @@ const RATES_AHEAD_MS = 60_000;
 
 function compileGuard(input: CompileInput): PlanGuard | null {
   const { guard, convert } = input.policy;
-  const { referenceRates } = input;
   if (guard === null) return null;
-  if (guard.kind === 'worst-rate') {
-    const text = `not worse than ${guard.rate.value} ${guard.rate.currency} per ${guard.rate.per}`;
-    return { bound: boundFromRate(guard.rate, convert), text, staleAtMs: null };
+  switch (guard.kind) {
+    case 'worst-rate': {
+      const text = `not worse than ${guard.rate.value} ${guard.rate.currency} per ${guard.rate.per}`;
+      return { bound: boundFromRate(guard.rate, convert), text, staleAtMs: null };
+    }
+    case 'reference':
+      return referenceGuard(input, guard);
   }
+}
+
+function referenceGuard(input: CompileInput, guard: Extract<Guard, { kind: 'reference' }>): PlanGuard {
+  const { referenceRates } = input;
+  const { convert } = input.policy;
   const bound = referenceRates && boundFromCost(referenceRates.rates, guard.worstCostBps, convert);
   if (referenceRates === null || bound === null)
     return { bound: null, text: `against ${guard.file}, which gives no such rate`, staleAtMs: 0 };
