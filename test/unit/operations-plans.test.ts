@@ -1,4 +1,5 @@
 /** What is asked of Temporal about plans and attempts, against a client of scripted answers (M1). */
+import { planOf } from '../../domain/plan/plan-shape.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -95,7 +96,18 @@ test('a plan of a version or a shape that nobody knows is refused, and says so',
     const state = await readPlan(client, 'SANDBOX', RUN, 10);
     assert.ok(state.kind === 'refused', JSON.stringify(result));
     assert.equal(state.problems[0]?.code, 'PLAN_UNREADABLE');
+    assert.match(state.problems[0].fix, /worker of the version that made the plan/);
   }
+});
+
+test('a plan of another version, or of another layout of requests, is told by both numbers', () => {
+  const why = (value: unknown): string => {
+    const read = planOf(value);
+    return read.ok ? 'it was read' : read.why;
+  };
+  assert.match(why({ ...PLAN, version: 2 }), /version 2; this version of Cambist reads 1/);
+  assert.match(why({ ...PLAN, bodyLayout: 2 }), /layout 2; this version of Cambist writes 1/);
+  assert.equal(why(PLAN), 'it was read');
 });
 
 test('whoever waits for a plan waits no longer than his patience, and leaves nothing open at Temporal', async () => {
