@@ -8,7 +8,7 @@ import type { Output } from './terminal/output.ts';
 export async function readSettings(output: Output): Promise<Settings> {
   const { io } = output;
   const settings = await loadSettings(io.env, io.cwd);
-  for (const warning of settings.warnings) output.note(warning);
+  for (const warning of settings.warnings) output.note(`warning: ${warning}`);
   return settings;
 }
 

@@ -7,24 +7,24 @@ import type { Problem } from './problems.ts';
 
 /**
  * Every reason, the one that people must know of first at the top: where a run waits for several things, it shows that
- * one. `ending` says how a command ends that leaves the run waiting.
+ * one. `ending` says how a command ends that leaves the run waiting, `needsSomebody` whether somebody should look.
  */
 export const WAIT_REASONS = {
   /** Nothing goes on before somebody has decided. */
-  person: { ending: 'needs a human' },
+  person: { ending: 'needs a human', needsSomebody: true },
   /** Keys, clocks, modes, what the service has switched off, or a status that nobody has declared. */
-  configuration: { ending: 'configuration' },
+  configuration: { ending: 'configuration', needsSomebody: true },
   /** The service or a worker is away, or the service asks for a long pause. */
-  outage: { ending: 'infrastructure' },
-  money: { ending: 'waiting' },
+  outage: { ending: 'infrastructure', needsSomebody: true },
+  money: { ending: 'waiting', needsSomebody: true },
   /** An earlier send may still turn up. */
-  doubt: { ending: 'waiting' },
-  settlement: { ending: 'waiting' },
+  doubt: { ending: 'waiting', needsSomebody: false },
+  settlement: { ending: 'waiting', needsSomebody: false },
   /** The run's date has not begun. */
-  opening: { ending: 'waiting' },
+  opening: { ending: 'waiting', needsSomebody: false },
   /** The service's own pace, seconds: nobody need know. */
-  service: { ending: 'waiting' },
-} as const satisfies Readonly<Record<string, { readonly ending: Ending }>>;
+  service: { ending: 'waiting', needsSomebody: false },
+} as const satisfies Readonly<Record<string, { readonly ending: Ending; readonly needsSomebody: boolean }>>;
 
 export type WaitReason = keyof typeof WAIT_REASONS;
 
@@ -46,4 +46,12 @@ export function shownFirst(waits: readonly (Waiting | null)[]): readonly Waiting
   return waits
     .filter(isShown)
     .toSorted((a, b) => FIRST_TO_LAST.indexOf(a.reason) - FIRST_TO_LAST.indexOf(b.reason));
+}
+
+/** What takes longer than its time goes on by itself, and yet somebody should know of it. */
+const LATE: readonly string[] = ['SETTLEMENT_LATE', 'WITHDRAWAL_LATE'];
+
+/** True for a wait that somebody should look at: nobody else would find what it waits for. */
+export function needsSomebody({ reason, problem }: Waiting): boolean {
+  return WAIT_REASONS[reason].needsSomebody || LATE.includes(problem.code);
 }

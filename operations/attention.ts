@@ -1,34 +1,55 @@
 /** Which runs somebody should look at. Reads only. */
 import type { Place } from './place.ts';
-import { listRuns, readStuck, type RunFacts } from './runs.ts';
+import { needsSomebody, shownFirst } from '../domain/waits.ts';
+import { CommandFailure } from './failure.ts';
+import { listRuns, readRun, readStuck, type RunFacts } from './runs.ts';
 
-/** States in which nobody has to look at a run. */
-const QUIET: readonly string[] = ['RUNNING', 'COMPLETED'];
-
-/** A run in the list. `stuck`: why it gets nowhere though it does not say so; null: it does, or nobody has looked. */
-export type Listed = { readonly facts: RunFacts; readonly stuck: string | null };
+/** States in which nobody has to look at a run that has ended. */
+const QUIET: readonly string[] = ['COMPLETED'];
 
 /**
- * True for a run that somebody should look at. Late runs are held, and so is one with a status that nobody knows; a
- * cancel that left nothing undone is completed.
+ * A run in the list. `why`: what somebody should know of it, as one sentence; null: nothing, or nobody has looked.
+ * `isStuck`: it gets nowhere and cannot say so by itself.
  */
-export function needsAttention({ facts, stuck }: Listed): boolean {
-  return stuck !== null || !QUIET.includes(facts.state);
+export type Listed = { readonly facts: RunFacts; readonly why: string | null; readonly isStuck: boolean };
+
+/** True for a run that somebody should look at. */
+export function needsAttention({ facts, why }: Listed): boolean {
+  return why !== null || (!facts.isOpen && !QUIET.includes(facts.state));
 }
 
 /** Runs, newest first. `limit`: so many are wanted at least; null: all. */
 export async function listAll(place: Place, limit: number | null): Promise<readonly Listed[]> {
   const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
-  return found.map((facts) => ({ facts, stuck: null }));
+  return found.map((facts) => ({ facts, why: null, isStuck: false }));
 }
 
-/** The runs that somebody should look at, newest first; those that say nothing of it by themselves are looked at. */
+/**
+ * The runs that somebody should look at, newest first. Open ones are asked what they wait for: one that waits in good
+ * time, for settlement say, needs nobody.
+ */
 export async function listAttention(place: Place, nowMs: number): Promise<readonly Listed[]> {
+  const all = await listAll(place, null);
   const listed = await Promise.all(
-    (await listAll(place, null)).map(async ({ facts }): Promise<Listed> => {
-      const isQuiet = facts.isOpen && QUIET.includes(facts.state);
-      return { facts, stuck: isQuiet ? await readStuck(place.client, facts, nowMs) : null };
-    }),
+    all.map((each) => (each.facts.isOpen ? lookAt(place, each.facts, nowMs) : each)),
   );
   return listed.filter(needsAttention);
+}
+
+async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Listed> {
+  const stuck = await readStuck(place.client, facts, nowMs);
+  if (stuck !== null) return { facts, why: stuck, isStuck: true };
+  try {
+    const { progress } = await readRun(place.client, facts);
+    const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter(needsSomebody);
+    return { facts, why: wait === undefined ? null : toldBy(wait.problem), isStuck: false };
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    const [problem] = error.problems;
+    return { facts, why: problem === undefined ? null : toldBy(problem), isStuck: true };
+  }
+}
+
+function toldBy({ code, message }: { readonly code: string; readonly message: string }): string {
+  return `${code}: ${message}`;
 }

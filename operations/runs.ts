@@ -74,7 +74,7 @@ export function progressOfEnded(report: Report): Progress {
 }
 
 /** How long a worker may take to answer a question about a run. */
-export const ANSWER_LIMIT_MS = 30_000;
+export const ANSWER_LIMIT_MS = 10_000;
 
 /** The newest Temporal run of a run; null when Temporal knows none. */
 export async function describeRun(client: Client, mode: Mode, run: RunName): Promise<RunFacts | null> {
@@ -224,7 +224,7 @@ export function stateOf(
   told: string | null,
 ): string {
   if (isOpen) return told === 'HELD' ? 'HELD' : 'RUNNING';
-  const ended = told === null || ['RUNNING', 'SETTLING', 'HELD'].includes(told) ? null : told;
+  const ended = told === null || ['RUNNING', 'HELD'].includes(told) ? null : told;
   const byTemporal = temporalStatus === 'TERMINATED' || temporalStatus === 'TIMED_OUT';
   return byTemporal ? temporalStatus : (ended ?? temporalStatus);
 }
@@ -344,9 +344,10 @@ export function endedReport(report: Report, facts: RunFacts, problems: readonly 
   const moved = [...report.legs, ...report.payments].some(
     (item) => item.outcome === 'TRADED' || item.outcome === 'PAID',
   );
+  if (facts.temporalStatus === 'TERMINATED' || facts.temporalStatus === 'TIMED_OUT')
+    return { ...report, status: facts.temporalStatus, problems: [endedFromOutside(facts)] };
   const status: ReportStatus =
     facts.temporalStatus === 'CANCELLED' ? 'CANCELLED' : moved ? 'PARTIAL' : 'FAILED';
-  if (isEndedFromOutside(facts)) return { ...report, status, problems: [endedFromOutside(facts)] };
   if (status === 'CANCELLED') return { ...report, status, problems: [cancelledBefore(facts)] };
   return { ...report, status, problems: problems.length > 0 ? problems : report.problems };
 }

@@ -29,7 +29,7 @@ export function instructionsIdOf(mode: Mode, run: RunName): string {
 
 export const policyAttribute = defineSearchAttributeKey('CambistPolicy', SearchAttributeType.KEYWORD);
 export const modeAttribute = defineSearchAttributeKey('CambistMode', SearchAttributeType.KEYWORD);
-/** `RUNNING`, `SETTLING` (waits for settlement in good time), `HELD`, or how the run ended. */
+/** The report's status: `RUNNING`, `HELD`, or how the run ended. */
 export const stateAttribute = defineSearchAttributeKey('CambistState', SearchAttributeType.KEYWORD);
 /** What must be registered in the namespace before a run starts. */
 export const SEARCH_ATTRIBUTES = ['CambistPolicy', 'CambistMode', 'CambistState'] as const;

@@ -128,7 +128,7 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
     originalRunId: info.originalExecutionRunId,
     // One search attribute, only when it changes, and the current details.
     show: () => {
-      const status = attributeOf(state);
+      const status = statusOf(state);
       const reasons = shownFirst(shownWaits(state)).map(
         ({ problem }) => `- \`${problem.code}\` ${problem.message} ${problem.fix}`,
       );
@@ -138,13 +138,6 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
       upsertSearchAttributes([{ key: stateAttribute, value: status }]);
     },
   };
-}
-
-/** The report's status, but for runs that wait for nothing else than settlement in good time: nobody need attend to them. */
-function attributeOf(state: RunState): string {
-  const waits = shownWaits(state);
-  const settling = waits.length > 0 && waits.every(({ problem }) => problem.code === 'AWAITING_SETTLEMENT');
-  return settling ? 'SETTLING' : statusOf(state);
 }
 
 function summaryOfPayments({ items }: PaymentsCall): string {

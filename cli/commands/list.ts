@@ -7,7 +7,6 @@ import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace } from '../../operations/place.ts';
 import { listAll, listAttention, needsAttention, type Listed } from '../../operations/attention.ts';
-import type { RunFacts } from '../../operations/runs.ts';
 import { clockTime, count, span, table } from '../terminal/text.ts';
 
 type ListOptions = JsonOption & { readonly attention?: true };
@@ -22,7 +21,7 @@ export function addList(command: Command, session: Session): void {
     )
     .option(
       '--attention',
-      'only runs that are held or late, get nowhere, failed, were cancelled with a rest, or were ended from outside',
+      'only runs that somebody should look at: waiting for a person, a configuration or money, late, getting nowhere, ended with something undone',
     )
     .action((options: ListOptions) => act(session, options, (output) => list(output, options)));
   teach(command, {
@@ -43,10 +42,8 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
       output.say(attention ? 'No run needs attention.' : `There are no runs in mode ${place.mode}.`);
       return ending;
     }
-    const rows = runs.map(({ facts, stuck }) => (stuck === null ? facts : { ...facts, state: STUCK }));
-    output.show(listText(rows, nowMs, output.width));
-    for (const { facts, stuck } of runs)
-      if (stuck !== null) output.say('', `${runName(facts.run)}: ${stuck}`);
+    output.show(listText(runs, nowMs, output.width));
+    for (const { facts, why } of runs) if (why !== null) output.say('', `${runName(facts.run)}: ${why}`);
     if (matching.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);
     if (attention) output.say('', `${count(runs.length, 'run')}; see \`npx cambist status RUN\` for each.`);
     return ending;
@@ -56,13 +53,18 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
 /** What is shown of a run that gets nowhere and cannot say so. */
 const STUCK = 'STUCK';
 
+function stateOf({ facts, isStuck }: Listed): string {
+  return isStuck ? STUCK : facts.state;
+}
+
 function rowOf(listed: Listed): Record<string, unknown> {
-  const { facts, stuck } = listed;
+  const { facts, why, isStuck } = listed;
   return {
     run: runName(facts.run),
     workflowId: facts.workflowId,
-    state: stuck === null ? facts.state : STUCK,
-    stuckBy: stuck,
+    state: stateOf(listed),
+    stuckBy: isStuck ? why : null,
+    why,
     startedAt: new Date(facts.startedAtMs).toISOString(),
     closedAt: facts.closedAtMs === null ? null : new Date(facts.closedAtMs).toISOString(),
     needsAttention: needsAttention(listed),
@@ -70,14 +72,14 @@ function rowOf(listed: Listed): Record<string, unknown> {
 }
 
 /** The list as a table. */
-export function listText(runs: readonly RunFacts[], nowMs: number, width: number): string {
+export function listText(runs: readonly Listed[], nowMs: number, width: number): string {
   return table(
     [{ title: 'RUN' }, { title: 'STATE' }, { title: 'STARTED' }, { title: 'TOOK', right: true }],
-    runs.map((facts) => [
-      runName(facts.run),
-      facts.state,
-      clockTime(facts.startedAtMs, nowMs),
-      span((facts.closedAtMs ?? nowMs) - facts.startedAtMs),
+    runs.map((listed) => [
+      runName(listed.facts.run),
+      stateOf(listed),
+      clockTime(listed.facts.startedAtMs, nowMs),
+      span((listed.facts.closedAtMs ?? nowMs) - listed.facts.startedAtMs),
     ]),
     width,
   );

@@ -32,7 +32,7 @@ async function work(output: Output): Promise<Ending> {
   const { io } = output;
   const env = await withDevEnvironment(io.env, io.cwd);
   const settings = await loadSettings(env, io.cwd);
-  for (const warning of settings.warnings) output.note(warning);
+  for (const warning of settings.warnings) output.note(`warning: ${warning}`);
   // It also listens to signals, and shuts the worker down on the first one.
   Runtime.install({ logger: new DefaultLogger('WARN', (entry) => output.note(logLine(entry))) });
   const patience = { ms: PATIENCE_MS, say: (message: string) => output.note(message) };
@@ -49,10 +49,13 @@ async function work(output: Output): Promise<Ending> {
   return 'done';
 }
 
+/** Levels of Temporal's log, as a person reads them. */
+const LEVELS: Readonly<Record<string, string>> = { WARN: 'warning' };
+
 /** One line per message; how a run failed is in its report, not in a stack trace here. */
 function logLine({ level, message, meta }: LogEntry): string {
   const facts: Record<string, unknown> = { ...meta };
   const error = facts['error'] instanceof Error ? `: ${facts['error'].message.split('\n')[0] ?? ''}` : '';
   const workflowId = typeof facts['workflowId'] === 'string' ? ` ${facts['workflowId']}` : '';
-  return `${level.toLowerCase()}${workflowId} ${message}${error}`;
+  return `${LEVELS[level] ?? level.toLowerCase()}${workflowId} ${message}${error}`;
 }

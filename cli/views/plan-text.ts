@@ -1,6 +1,6 @@
 /** A plan in words: every number with its reason. Pure. */
 import { type PriceBound } from '../../domain/plan/price-bounds.ts';
-import { compare, divide, multiply, subtract } from '../../domain/money.ts';
+import { compare, divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
 import type { CompileInput } from '../../domain/plan/compile.ts';
 import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
@@ -9,6 +9,7 @@ import { runName, workflowIdOf } from '../../domain/references.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
 import { capital, count, sentence, wrap, zonedTime, type Paint } from '../terminal/text.ts';
+import { money, rateText } from './amount-text.ts';
 
 /** What `plan --json` prints, but for the exit code. */
 export type PlanDocument = {
@@ -147,7 +148,7 @@ export function shortfallOf(plan: Plan, observation: Observation): Problem | nul
     return {
       code: 'SHORTFALL',
       item: leg.id,
-      message: `The leg sells ${leg.amount.value} ${leg.sell}, but ${available} ${leg.sell} are withdrawable: ${subtract(leg.amount.value, available)} are missing (${consequence}).`,
+      message: `The leg sells ${money(leg.amount.value, leg.sell)}, but ${money(available, leg.sell)} are withdrawable: ${money(subtract(leg.amount.value, available), leg.sell)} are missing (${consequence}).`,
       fix: `Bring ${leg.sell} in, or lower the amount.`,
     };
   }
@@ -211,7 +212,7 @@ function explainLeg(leg: Leg, plan: Plan, input: CompileInput, paint: Paint): st
     `${paint.strong(`Leg ${leg.id}`)}: ${amount}`,
     capital(sentence(whyLeg(leg))),
     `Reference: ${leg.reference}`,
-    `Withdrawable now: ${availableIn(observation, leg.sell)} ${leg.sell}. Short of it: \`shortfall: ${plan.shortfall}\`, ${plan.shortfall === 'skip' ? 'the leg is not traded' : 'it waits for money'}.`,
+    `Withdrawable now: ${money(availableIn(observation, leg.sell), leg.sell)}. Short of it: \`shortfall: ${plan.shortfall}\`, ${plan.shortfall === 'skip' ? 'the leg is not traded' : 'it waits for money'}.`,
     `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`,
     guardText(leg),
     limitsText(plan),
@@ -224,11 +225,12 @@ function guardText(leg: Leg): string {
   const { bound, text } = leg.guard;
   if (bound === null) return `Guard: ${text}: nothing new is traded.`;
   const rate = worstRateOf(bound);
-  const base = `Guard: ${text}. A price below ${rate} ${leg.buy} per ${leg.sell} is not traded; exactly that passes.`;
+  const about = equal(rateText(rate), rate) ? '' : 'about ';
+  const base = `Guard: ${text}. A price below ${about}${rateText(rate)} ${leg.buy} per ${leg.sell} is not traded; exactly that passes.`;
   if (leg.amount === null) return base;
   return leg.amount.side === 'sell'
-    ? `${base} For ${leg.amount.value} ${leg.sell} at least ${divide(multiply(leg.amount.value, bound.sellFactor), bound.buyFactor, 12)} ${leg.buy} must come.`
-    : `${base} For ${leg.amount.value} ${leg.buy} at most ${divide(multiply(leg.amount.value, bound.buyFactor), bound.sellFactor, 12)} ${leg.sell} may go.`;
+    ? `${base} For ${money(leg.amount.value, leg.sell)} at least ${money(divide(multiply(leg.amount.value, bound.sellFactor), bound.buyFactor, 12), leg.buy)} must come.`
+    : `${base} For ${money(leg.amount.value, leg.buy)} at most ${money(divide(multiply(leg.amount.value, bound.buyFactor), bound.sellFactor, 12), leg.sell)} may go.`;
 }
 
 /** Bought ÷ sold at which the guard still passes, 12 significant digits. */
@@ -253,7 +255,7 @@ function whyLeg({ amount, sell, why }: Leg): string {
     case 'fixed':
       return `the amount is fixed by the policy (convert.amount.${amount?.side ?? 'sell'})`;
     case 'all above':
-      return `all that is withdrawable, ${why.available} ${sell}, less the ${why.keep} that the policy keeps`;
+      return `all that is withdrawable, ${money(why.available, sell)}, less the ${money(why.keep, sell)} that the policy keeps`;
     case 'found':
       return 'the amount is that of the trade that is at the service already';
     case 'forgotten':
@@ -265,7 +267,7 @@ function nothingToSell({ notNeeded, payments }: Plan): readonly string[] {
   const outcome = payments.length === 0 ? ' The run would end as completed.' : '';
   return notNeeded.map(
     ({ sell, available, keep }) =>
-      `There is nothing to sell: ${available} ${sell} are withdrawable, and the policy keeps ${keep}.${outcome}`,
+      `There is nothing to sell: ${money(available, sell)} are withdrawable, and the policy keeps ${money(keep, sell)}.${outcome}`,
   );
 }
 

@@ -68,10 +68,12 @@ export const ReportSchema = z.strictObject({
   workflowId: z.string(),
   policy: z.strictObject({ name: z.string(), hash: z.string() }),
   startedBy: z.string().nullable().meta({ description: 'Who started the run; null: nobody has told.' }),
-  status: z.enum(['COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED', 'HELD', 'RUNNING']).meta({
-    description:
-      'COMPLETED: all paid or traded, or nothing to do. PARTIAL: some not. FAILED: nothing moved. CANCELLED, HELD, RUNNING.',
-  }),
+  status: z
+    .enum(['COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED', 'HELD', 'RUNNING', 'TERMINATED', 'TIMED_OUT'])
+    .meta({
+      description:
+        'COMPLETED: all paid or traded, or nothing to do. PARTIAL: some not. FAILED: nothing moved. CANCELLED, HELD, RUNNING. TERMINATED, TIMED_OUT: Temporal ended it from outside.',
+    }),
   legs: z.array(leg),
   payments: z.array(payment),
   totals: z.array(total),

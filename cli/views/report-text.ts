@@ -1,9 +1,11 @@
 /** A report for people: sentences, tables, and the one sentence of truth about where a run stands. Pure. */
-import { isWorseThanPlanned, type Report } from '../../domain/run/report.ts';
+import { decimalsOf } from '../../domain/currencies.ts';
+import { isWorseThanPlanned, type Report, type ReportPayment } from '../../domain/run/report.ts';
 import { shownFirst, type Waiting } from '../../domain/waits.ts';
 import type { Progress } from '../../workflows/names.ts';
 import { plain } from '../terminal/safe.ts';
 import { paragraphOf, clockTime, count, sentence, table, wrap, type Paint } from '../terminal/text.ts';
+import { amountText, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
@@ -39,10 +41,11 @@ function paintStatus(status: Report['status'], paint: Paint): string {
 /** One sentence per item. */
 function summarise(report: Report): string[] {
   const legs = report.legs.map((leg) => {
-    const traded = `${leg.sellAmount ?? '?'} ${leg.sell} for ${leg.buyAmount ?? '?'} ${leg.buy}`;
+    const traded = `${money(leg.sellAmount, leg.sell)} for ${money(leg.buyAmount, leg.buy)}`;
+    const lost = lostReply(report, leg.id, leg.tradeId);
     switch (leg.outcome) {
       case 'TRADED':
-        return `Traded ${traded} at ${leg.rate ?? '?'} (trade ${leg.tradeId ?? '?'})${settledText(leg.settled)}.`;
+        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${settledText(leg.settled)}.${lost}`;
       case 'NOT_TRADED':
         return `Not traded: ${leg.sell} for ${leg.buy} (${leg.id}).`;
       case 'NEEDS_HUMAN':
@@ -52,10 +55,15 @@ function summarise(report: Report): string[] {
     }
   });
   const payments = report.payments.map((payment) => {
-    const what = `${payment.amount ?? 'the proceeds in'} ${payment.currency} to ${payment.account}`;
+    const amount =
+      payment.amount === null
+        ? `the proceeds in ${payment.currency}`
+        : money(payment.amount, payment.currency);
+    const what = `${amount} to ${payment.account}`;
+    const more = `${generationText(payment)}${lostReply(report, payment.id, payment.withdrawalId)}`;
     switch (payment.outcome) {
       case 'PAID':
-        return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'}).`;
+        return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'}).${more}`;
       case 'NOT_PAID':
         return `Not paid: ${what} (${payment.id}).`;
       case 'NEEDS_HUMAN':
@@ -63,7 +71,7 @@ function summarise(report: Report): string[] {
       case 'PENDING':
         return payment.withdrawalId === null
           ? `Not sent yet: ${what} (${payment.id}).`
-          : `Sent, not paid yet: ${what} (withdrawal ${payment.withdrawalId}, ${payment.status ?? '?'}).`;
+          : `Sent, not paid yet: ${what} (withdrawal ${payment.withdrawalId}, ${payment.status ?? '?'}).${more}`;
     }
   });
   const all = [...legs, ...payments];
@@ -79,6 +87,8 @@ const NO_ITEMS: Readonly<Record<Report['status'], string>> = {
   CANCELLED: 'It was cancelled before there was a plan; nothing was sent.',
   HELD: 'There is no plan yet; nothing was sent.',
   RUNNING: 'There is no plan yet; nothing was sent.',
+  TERMINATED: 'It was ended in Temporal before there was a plan; nothing was sent.',
+  TIMED_OUT: 'It was ended in Temporal before there was a plan; nothing was sent.',
 };
 
 function settledText(settled: boolean | null): string {
@@ -98,9 +108,9 @@ function legsTable(report: Report, width: number): string {
     ],
     report.legs.map((leg) => [
       leg.id,
-      `${leg.sellAmount ?? '-'} ${leg.sell}`,
-      `${leg.buyAmount ?? '-'} ${leg.buy}`,
-      leg.rate ?? '-',
+      money(leg.sellAmount, leg.sell),
+      money(leg.buyAmount, leg.buy),
+      leg.rate === null ? '-' : rateText(leg.rate),
       leg.outcome,
       leg.tradeId ?? '-',
     ]),
@@ -120,7 +130,7 @@ function paymentsTable(report: Report, width: number): string {
     ],
     report.payments.map((payment) => [
       payment.id,
-      `${payment.amount ?? '-'} ${payment.currency}`,
+      money(payment.amount, payment.currency),
       payment.account,
       payment.outcome,
       payment.withdrawalId ?? '-',
@@ -139,16 +149,62 @@ function totalsTable(report: Report, width: number): string {
       { title: 'NOT PAID', right: true },
       { title: 'NEEDS A PERSON', right: true },
     ],
-    report.totals.map((total) => [
-      total.currency,
-      total.planned,
-      total.paid,
-      total.notPaid,
-      total.needsHuman,
-    ]),
+    report.totals.map((total) => {
+      const { currency } = total;
+      const cell = (amount: string, outcome: ReportPayment['outcome'] | null): string =>
+        totalText(report, currency, amount, outcome);
+      return [
+        currency,
+        cell(total.planned, null),
+        cell(total.paid, 'PAID'),
+        cell(total.notPaid, 'NOT_PAID'),
+        cell(total.needsHuman, 'NEEDS_HUMAN'),
+      ];
+    }),
     width,
   );
 }
+
+/** A sum; payments of proceeds whose amount nobody knows are named, for they are not 0. */
+function totalText(
+  report: Report,
+  currency: string,
+  amount: string,
+  outcome: ReportPayment['outcome'] | null,
+): string {
+  const unknown = report.payments.filter(
+    (payment) =>
+      payment.currency === currency &&
+      payment.amount === null &&
+      (outcome === null || payment.outcome === outcome),
+  );
+  const known = amountText(amount, decimalsOf(currency, {}));
+  if (unknown.length === 0) return known;
+  return /^0(\.0*)?$/.test(amount) ? 'proceeds' : `${known} + proceeds`;
+}
+
+/** The generation of a payment that was issued again; empty for the first. */
+function generationText({ reference }: ReportPayment): string {
+  const [, generation] = /~(\d+)$/.exec(reference) ?? [];
+  return generation === undefined ? '' : ` It is generation ${generation} of this payment: ${reference}.`;
+}
+
+/** What people who watched the service want to know: that a reply was lost, and that nothing was sent twice for it. */
+function lostReply({ evidence }: Report, item: string, recordId: string | null): string {
+  if (recordId === null) return '';
+  const sends = evidence.filter(
+    ({ item: of, call }) => of === item && (call === 'send trade' || call === 'send withdrawal'),
+  );
+  const lost = sends.findLastIndex(({ result }) => result === NO_ANSWER);
+  if (lost === -1) return '';
+  return sends.slice(lost + 1).some(({ result }) => result === SUCCESS)
+    ? ' A reply was lost; the same again under the same key brought it, and nothing was sent twice.'
+    : ' A reply was lost; what it told of was found at the service, and nothing was sent twice.';
+}
+
+/** As the evidence of a call tells it (`nameOf`). */
+const NO_ANSWER = 'NO_ANSWER';
+const SUCCESS = 'success';
 
 function problemsText(report: Report, width: number): string {
   return report.problems
@@ -190,9 +246,14 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
   switch (report.status) {
     case 'HELD': {
       if (wait === null) return `${report.run} is held (${counted}).`;
-      const again =
-        wait.wakeAtMs > nowMs ? `; it looks again by itself at ${clockTime(wait.wakeAtMs, nowMs)}` : '';
-      return `${report.run} is held (${counted}) by ${wait.problem.code}: ${unstopped(wait.problem.message)}${again}. ${unblocking(report, wait)}`;
+      const next = wait.wakeAtMs > nowMs ? clockTime(wait.wakeAtMs, nowMs) : null;
+      const why = `${report.run} is held (${counted}) by ${wait.problem.code}: ${unstopped(wait.problem.message)}`;
+      if (wait.reason === 'doubt' && next !== null)
+        return `${why}; safety wait until ${next}, nothing to do.`;
+      // Said once: an advice to do nothing says what follows by itself.
+      const advice = unblocking(report, wait);
+      const again = next === null ? '' : `; it looks again by itself at ${next}`;
+      return isNothingToDo(wait.problem.fix) ? `${why}${again}, nothing to do.` : `${why}${again}. ${advice}`;
     }
     case 'RUNNING': {
       const current = progress.items.find(({ step }) => !/^(pinned|TRADED|PAID|NOT_)/.test(step));
@@ -203,7 +264,9 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       return `${report.run} is completed (${counted}); there is nothing left to do.`;
     case 'PARTIAL':
     case 'FAILED':
-    case 'CANCELLED': {
+    case 'CANCELLED':
+    case 'TERMINATED':
+    case 'TIMED_OUT': {
       const [problem] = report.problems;
       const why =
         problem === undefined
@@ -212,6 +275,11 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       return `${report.run} ended ${report.status} (${counted}).${why}`;
     }
   }
+}
+
+/** True for an advice that only says that what waits goes on by itself. */
+function isNothingToDo(fix: string): boolean {
+  return fix.startsWith('Nothing to do');
 }
 
 function unstopped(text: string): string {

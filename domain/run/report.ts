@@ -214,7 +214,9 @@ export function addEvidence(state: RunState, evidence: readonly Evidence[]): voi
   state.evidence = [...state.evidence, ...evidence].slice(-MAX_EVIDENCE);
 }
 
-export type ReportStatus = 'COMPLETED' | 'PARTIAL' | 'FAILED' | 'CANCELLED' | 'HELD' | 'RUNNING';
+/** The states of a run, the same words wherever it is shown. The last two: Temporal ended it from outside. */
+export type ReportStatus =
+  'COMPLETED' | 'PARTIAL' | 'FAILED' | 'CANCELLED' | 'HELD' | 'RUNNING' | 'TERMINATED' | 'TIMED_OUT';
 
 /** The documented shape of `run --json` and `report --json`. Amounts are decimal strings; null: not known. */
 export type Report = {

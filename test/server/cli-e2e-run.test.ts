@@ -57,7 +57,7 @@ describe('runs that end', { concurrency: 2 }, () => {
 
     const again = await commandProcess(stage, ['run', policy.file]);
     assertExit(again, 0);
-    assert.match(flat(again.stdout), /COMPLETED.*Paid 18500 MXN to wac_7Hk2mQ9vT4xR/);
+    assert.match(flat(again.stdout), /COMPLETED.*Paid 18500\.00 MXN to wac_7Hk2mQ9vT4xR/);
     assert.match(flat(again.stderr), /is completed; there is nothing to do/);
     assertExit(await commandProcess(stage, ['run', policy.file, '--go-on']), 0);
     const read = await commandProcess(stage, ['report', policy.workflowId, '--json']);
@@ -78,7 +78,7 @@ describe('runs that end', { concurrency: 2 }, () => {
     assertExit(ran, 0);
     for (const step of ['plan: pinned', 'leg usd-mxn-1: TRADED', 'payment supplier: PAID'])
       assert.match(ran.stdout, new RegExp(`^[0-9:]{8} ${step}`, 'm'));
-    assert.match(ran.stdout, /Traded 1000\.00 USD for 18500 MXN at 18\.5/);
+    assert.match(ran.stdout, /Traded 1000\.00 USD for 18500\.00 MXN at 18\.5/);
     assert.match(ran.stdout, /^TOTAL +PLANNED +PAID +NOT PAID +NEEDS A PERSON\nMXN +18500 +18500 +0 +0$/m);
     assert.ok(!`${ran.stdout}${ran.stderr}`.includes('\u001b'));
   });

@@ -314,7 +314,7 @@ test('a run that was terminated is reported with what is open, and how to go on'
   assert.ok(isEndedFromOutside(facts));
   const told = makeReportOf({ status: 'HELD', payment: 'PENDING' });
   const report = endedReport(told, facts, []);
-  assert.equal(report.status, 'PARTIAL');
+  assert.equal(report.status, 'TERMINATED');
   assert.deepEqual(
     report.problems.map(({ code }) => code),
     ['ENDED_FROM_OUTSIDE'],

@@ -9,7 +9,9 @@ import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../operations/runs.ts';
 import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
-import type { Waiting } from '../../domain/waits.ts';
+import { needsSomebody, type Waiting } from '../../domain/waits.ts';
+import type { Problem } from '../../domain/problems.ts';
+import type { Evidence, Report } from '../../domain/run/report.ts';
 import type { Progress } from '../../workflows/names.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { LEG, PAYMENT } from '../support/scripts.ts';
@@ -114,7 +116,7 @@ for (const width of [80, 60]) {
     } as const;
     const texts = [
       ...REPORTS.map((report) => reportText({ report, uiUrl: null, width, paint: PLAIN })),
-      listText([facts], NOW_MS, width),
+      listText([{ facts, why: null, isStuck: false }], NOW_MS, width),
       drawProgress({
         name: 'mxn-supplier.2026-11-21',
         progress: PROGRESS,
@@ -145,7 +147,7 @@ test('a report says everything that it knows', () => {
     'mxn-supplier.2026-11-21: COMPLETED',
     'Started by ana.',
     '1000.00 USD',
-    '18500 MXN',
+    '18500.00 MXN',
     '18.5',
     'tde_BhQh2Nqoq3ZLr1vFGEXEey',
     'wtd_3GVKK9mcGadvqjq8TViDA5',
@@ -160,8 +162,78 @@ test('a run that is held says by what, until when, and what would unblock it', (
   assert.equal(
     statusSentence(report, PROGRESS, NOW_MS),
     'mxn-supplier.2026-11-21 is held (1 of 2 items done) by AWAITING_SETTLEMENT: Leg "usd-mxn-1" is traded; its MXN ' +
-      `is not withdrawable yet; it looks again by itself at ${clockTime(held.wakeAtMs, NOW_MS)}. ` +
-      'Nothing to do: it looks again by itself.',
+      `is not withdrawable yet; it looks again by itself at ${clockTime(held.wakeAtMs, NOW_MS)}, nothing to do.`,
+  );
+});
+
+test('doubt is a safety wait: until when, and that nothing is to do', () => {
+  const doubt: Waiting = { ...held, reason: 'doubt', problem: { ...held.problem, code: 'IN_DOUBT' } };
+  const items = PROGRESS.items.map((item) => (item.kind === 'leg' ? { ...item, waiting: doubt } : item));
+  assert.match(
+    statusSentence(makeReportOf({ status: 'HELD', payment: 'PENDING' }), { ...PROGRESS, items }, NOW_MS),
+    new RegExp(`; safety wait until ${clockTime(doubt.wakeAtMs, NOW_MS)}, nothing to do\\.$`),
+  );
+});
+
+const shown = (report: Report): string => reportText({ report, uiUrl: null, width: 200, paint: PLAIN });
+
+test('a lost reply that was found, and a later generation, are told', () => {
+  const report = makeReportOf({ status: 'COMPLETED' });
+  const [payment] = report.payments;
+  assert.ok(payment);
+  const sent = (result: string): Evidence => ({
+    at: '2026-11-21T12:00:00Z',
+    item: 'supplier',
+    call: 'send withdrawal',
+    result,
+    traceId: null,
+    replayed: null,
+  });
+  const told = (evidence: readonly Evidence[], reference = payment.reference): string =>
+    shown({ ...report, evidence, payments: [{ ...payment, reference }] });
+  assert.doesNotMatch(told([sent('success')]), /lost|generation/);
+  assert.match(told([sent('NO_ANSWER')]), /COMPLETED\)\. A reply was lost; what it told of was found/);
+  assert.match(
+    told([sent('NO_ANSWER'), sent('success')]),
+    /A reply was lost; the same again under the same key/,
+  );
+  assert.match(
+    told([], `${payment.reference}~2`),
+    /It is generation 2 of this payment: mxn-supplier\.2026-11-21\.supplier~2\./,
+  );
+});
+
+test('proceeds that nobody knows are not told as 0, and rates have six digits', () => {
+  const untraded = makeReportOf({ status: 'FAILED', leg: 'NOT_TRADED', payment: 'NOT_PAID' });
+  const totals = [{ currency: 'MXN', planned: '0', paid: '0', notPaid: '0', needsHuman: '0' }];
+  assert.match(shown({ ...untraded, totals }), /^MXN +proceeds +0\.00 +proceeds +0\.00$/m);
+  const [payment] = untraded.payments;
+  assert.ok(payment);
+  const fixed = { ...payment, id: 'rent', amount: '5' };
+  assert.match(
+    shown({
+      ...untraded,
+      payments: [payment, fixed],
+      totals: [{ currency: 'MXN', planned: '5', paid: '0', notPaid: '5', needsHuman: '0' }],
+    }),
+    /^MXN +5\.00 \+ proceeds +0\.00 +5\.00 \+ proceeds +0\.00$/m,
+  );
+  const traded = makeReportOf({ status: 'COMPLETED' });
+  const [leg] = traded.legs;
+  assert.ok(leg);
+  assert.match(shown({ ...traded, legs: [{ ...leg, rate: '0.0540540540541' }] }), / at 0\.0540541 \(/);
+});
+
+test('what waits in good time needs nobody; what is late, or waits for somebody, does', () => {
+  const waits = (reason: Waiting['reason'], code: Problem['code'] = 'IN_DOUBT'): boolean =>
+    needsSomebody({ ...held, reason, problem: { ...held.problem, code } });
+  assert.deepEqual(
+    [waits('settlement', 'AWAITING_SETTLEMENT'), waits('doubt'), waits('opening'), waits('service')],
+    [false, false, false, false],
+  );
+  assert.deepEqual(
+    [waits('settlement', 'SETTLEMENT_LATE'), waits('person'), waits('configuration'), waits('money')],
+    [true, true, true, true],
   );
 });
 

@@ -100,6 +100,8 @@ test('the states of runs are those of reports', () => {
     PARTIAL: true,
     FAILED: true,
     CANCELLED: true,
+    TERMINATED: true,
+    TIMED_OUT: true,
   };
   const written = operations.rows('What needs somebody').map(([state = '']) => state.replaceAll('`', ''));
   assert.deepEqual(written, Object.keys(states));
