@@ -31,7 +31,7 @@ export async function listAll(place: Place, limit: number | null): Promise<reado
 export async function listAttention(place: Place, nowMs: number): Promise<readonly Listed[]> {
   const all = await listAll(place, null);
   const listed = await Promise.all(
-    all.map((each) => (each.facts.isOpen ? lookAt(place, each.facts, nowMs) : each)),
+    all.map(async (each) => (each.facts.isOpen ? lookAt(place, each.facts, nowMs) : each)),
   );
   return listed.filter(needsAttention);
 }

@@ -43,6 +43,8 @@ export type RunningWorker = {
   /** Ends in order: activities under way are finished first. */
   readonly shutdown: () => void;
   readonly taskQueue: string;
+  /** Where its Temporal is. */
+  readonly address: string;
   readonly namespace: string;
 };
 
@@ -111,6 +113,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   });
   return {
     taskQueue,
+    address: profile.address,
     namespace,
     shutdown: () => worker.shutdown(),
     run: async () => {

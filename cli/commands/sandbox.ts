@@ -8,6 +8,7 @@ import { CommandFailure } from '../../operations/failure.ts';
 import { nonEmpty, port } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { sayReady } from '../terminal/ready.ts';
+import { requireFree } from './port-holder.ts';
 
 type SandboxOptions = JsonOption & {
   readonly port?: number;
@@ -48,7 +49,7 @@ async function serveSandbox(output: Output, options: SandboxOptions): Promise<En
   return 'done';
 }
 
-const USUAL_PORT = 7300;
+export const USUAL_PORT = 7300;
 const USUAL_ADMIN_PORT = 7301;
 
 /** Opens the sandbox on the ports that were asked for, else on the usual ones, else on free ones; says nothing. */
@@ -64,15 +65,8 @@ export async function openSandbox(options: RunSandboxOptions): Promise<RunningSa
       ]);
     }
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    const isAsked = options.port !== undefined || options.adminPort !== undefined;
-    if (!isAsked) return runSandbox({ port: 0, adminPort: 0, ...quiet });
-    throw new CommandFailure('infrastructure', [
-      {
-        code: 'PORT_TAKEN',
-        place: 'sandbox',
-        message: `a port is taken: ${error.message}`,
-        fix: 'Name another one, or 0 for any free one.',
-      },
-    ]);
+    await requireFree(options.port, 'npx cambist sandbox --port 0');
+    await requireFree(options.adminPort, 'npx cambist sandbox --admin-port 0');
+    return runSandbox({ port: 0, adminPort: 0, ...quiet });
   }
 }

@@ -7,6 +7,7 @@ import { CommandFailure } from '../../operations/failure.ts';
 import { nonEmpty, port } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { sayReady, untilInterrupted } from '../terminal/ready.ts';
+import { requireFree } from './port-holder.ts';
 
 type TemporalOptions = JsonOption & {
   readonly port?: number;
@@ -33,6 +34,8 @@ export function addTemporal(command: Command, session: Session): void {
 }
 
 async function serveTemporal(output: Output, options: TemporalOptions): Promise<Ending> {
+  await requireFree(options.port, 'npx cambist temporal --port 0');
+  await requireFree(options.uiPort, 'npx cambist temporal --ui-port 0');
   const server = await startDevServer({
     ...(options.port !== undefined && { port: options.port }),
     ...(options.uiPort !== undefined && { uiPort: options.uiPort }),

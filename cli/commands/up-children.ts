@@ -3,7 +3,8 @@
  * so that one whose predecessor was killed ends what that one left behind.
  */
 import { execFile } from 'node:child_process';
-import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { lstat, mkdir, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -40,7 +41,7 @@ export class UpChildren {
           code: 'UP_ALREADY',
           place: this.#file,
           message: `\`npx cambist up\` runs in this folder already (process ${before.pid})`,
-          fix: 'Use that one, or end it first.',
+          fix: `Use that one, or end it first: Ctrl-C in its terminal, or \`kill ${before.pid}\`.`,
         },
       ]);
     }
@@ -49,23 +50,23 @@ export class UpChildren {
       output.note(`Ending process ${pid}, which an earlier \`npx cambist up\` left behind …`);
       await endStranger(pid);
     }
-    await this.#write();
+    this.#write();
   }
 
   /** Notes a process as soon as it is there. */
-  async add(pid: number): Promise<void> {
+  add(pid: number): void {
     // The one started last ends first.
     this.#children.unshift(pid);
-    await this.#write();
+    this.#write();
   }
 
   forget(): Promise<void> {
     return rm(this.#file, { force: true });
   }
 
-  async #write(): Promise<void> {
+  #write(): void {
     const text = JSON.stringify({ pid: process.pid, children: this.#children });
-    await writeFile(this.#file, `${text}\n`, { mode: 0o600 });
+    writeFileSync(this.#file, `${text}\n`, { mode: 0o600 });
   }
 }
 

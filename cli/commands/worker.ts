@@ -41,6 +41,7 @@ async function work(output: Output): Promise<Ending> {
   sayReady(output, 'worker', {
     service: `${settings.address.origin}${settings.address.basePath}`,
     mode: settings.mode,
+    temporal: worker.address,
     namespace: worker.namespace,
     taskQueue: worker.taskQueue,
     pid: process.pid,

@@ -45,9 +45,9 @@ export function processIo(): Io {
   };
 }
 
-/** Whoever reads no further (`| head`) misses text: the command goes on, and ends as it would. */
+/** Whoever reads no further (`| head`, a terminal that was closed) misses text: the command goes on, and ends as it would. */
 function goOnUnread(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+  if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
 }
 
 /** Ctrl-C and Ctrl-D answer nothing. */

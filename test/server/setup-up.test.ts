@@ -3,9 +3,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { holderOf } from '../../cli/commands/port-holder.ts';
 import { UpChildren } from '../../cli/commands/up-children.ts';
 import { assertExit, commandProcess, documentOf, startCommand, type Started } from '../support/commands.ts';
 
@@ -48,6 +51,60 @@ test(
     );
   },
 );
+
+test('runs and records are kept for the next time, and --fresh starts anew', LIMIT, async (t) => {
+  const place = placeFor(t);
+  const first = startUp(place);
+  await readyOf(first);
+  const policy = fileURLToPath(new URL('../../policies/mxn-supplier.yaml', import.meta.url));
+  const ended = await commandProcess(place, ['run', policy, '--json']);
+  assertExit(ended, 0);
+  first.process.kill('SIGTERM');
+  assertExit(await first.ended, 0);
+  for (const { args, runs, entries } of [
+    { args: [], runs: ['COMPLETED'], entries: true },
+    { args: ['--fresh'], runs: [], entries: false },
+  ]) {
+    const next = startUp(place, args);
+    await readyOf(next);
+    const listed = documentOf(await commandProcess(place, ['list', '--json'])) as {
+      runs: { state: string }[];
+    };
+    const ledger = documentOf(await commandProcess(place, ['ledger', '--json'])) as {
+      journal: { what: string }[];
+    };
+    assert.deepEqual(
+      [listed.runs.map(({ state }) => state), ledger.journal.some(({ what }) => what.startsWith('trade'))],
+      [runs, entries],
+    );
+    next.process.kill('SIGTERM');
+    assertExit(await next.ended, 0);
+  }
+});
+
+test('a port that is taken is told with who has it, and what to type', LIMIT, async (t) => {
+  const place = placeFor(t);
+  const other = createServer().listen(0, '127.0.0.1');
+  t.after(() => other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  for (const args of [
+    ['temporal', '--port'],
+    ['sandbox', '--port'],
+  ]) {
+    const { exitCode, stderr } = await commandProcess(place, [...args, String(port)]);
+    assert.equal(exitCode, 7);
+    assert.match(
+      stderr.replaceAll(/\s+/g, ' '),
+      new RegExp(
+        `PORT_TAKEN 127\\.0\\.0\\.1:${port}: the port is taken by .*: \`npx cambist ${args.join(' ')} 0\``,
+      ),
+    );
+  }
+  // Who it is can be told where one of two common programs is installed.
+  const holder = await holderOf(port);
+  assert.ok([`process ${process.pid} (node)`, 'another program'].includes(holder ?? ''), holder ?? 'free');
+});
 
 test('a process that is none of ours is left alone, whatever the file says', async (t) => {
   const { folder } = placeFor(t);
@@ -93,8 +150,8 @@ function placeFor(t: TestContext): Place {
   return { folder, started, env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC' } };
 }
 
-function startUp(place: Place): Started {
-  const started = startCommand(place, ['up', '--json']);
+function startUp(place: Place, args: readonly string[] = []): Started {
+  const started = startCommand(place, ['up', '--json', ...args]);
   place.started.push(started);
   return started;
 }
