@@ -303,7 +303,8 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
   'the item is wrong':
     'Correct the account, amount or pair at the service, then reset the run or start it with --go-on.',
   'pause the policy': 'Have it switched on for the account at the service; the run goes on by itself.',
-  'pause everything': 'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',
+  'pause everything':
+    'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',
   unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
 };
 
