@@ -9,14 +9,18 @@ import type { Withdrawal } from '../domain/service/records.ts';
 import { generationOf } from '../domain/references.ts';
 import { isKnown } from '../domain/service/facts.ts';
 import { scanList } from '../service/list-scan.ts';
-import type { Activities, Settlement, SettlementCall } from '../workflows/calls.ts';
+import type { Activities } from '../workflows/calls.ts';
+import type { Settlement, SettlementCall } from '../domain/run/calls.ts';
 import { isRunCancelled } from './cancelled.ts';
 import type { Deps } from './deps.ts';
 import { foreignReader, poll, told, type Polled } from './polling.ts';
+import { ownRunId } from './tell-run.ts';
 
 export const awaitSettlement =
   (deps: Deps): Activities['awaitSettlement'] =>
   async (call) => {
+    const runId = ownRunId();
+    if (call.undoneIn.some((other) => other !== runId)) return { kind: 'other run', runId };
     const settlement = await poll<Settlement>(
       deps,
       () => {

@@ -9,7 +9,7 @@ import type { RunName } from '../domain/references.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Fact, Instruction, Kept } from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
-import type { PlanInput, PlanState } from '../workflows/names.ts';
+import type { PlanInput, PlanState } from '../domain/run/calls.ts';
 
 export type Deps = {
   /** Signs writes, with the worker's key. */

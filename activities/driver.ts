@@ -12,7 +12,8 @@ import type { Sweep } from '../domain/writes/lookups.ts';
 import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type RunName, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import type { Evidence } from '../domain/run/report.ts';
+import type { Evidence } from '../domain/run/state.ts';
+import type { Call, LegAnswer, LegCall } from '../domain/run/calls.ts';
 import {
   drive,
   nameOf,
@@ -28,7 +29,6 @@ import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
-import type { Call, LegAnswer, LegCall } from '../workflows/calls.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { clockSkew } from './clock-skew.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';

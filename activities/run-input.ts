@@ -15,7 +15,7 @@ import {
   type Fields,
 } from '../domain/shape.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
-import type { PlanInput, RunInput } from '../workflows/names.ts';
+import type { PlanInput, RunInput } from '../domain/run/calls.ts';
 
 /** A policy is far smaller, and its own reader says so; what is larger is not even read. */
 const POLICY_BYTES = 1_048_576;

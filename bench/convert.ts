@@ -25,7 +25,7 @@ import {
 import { createClient, loadSettings } from '../config/config.ts';
 import { readProfile } from '../config/temporal.ts';
 import { connectWorker } from '../worker/connect.ts';
-import type { RunInput } from '../workflows/names.ts';
+import type { RunInput } from '../domain/run/calls.ts';
 import { planIdOf } from '../workflows/names.ts';
 import { openStage, type Stage } from '../test/support/stage.ts';
 import { counted, median, number, plain, quantile, timed, type Section } from './figures.ts';

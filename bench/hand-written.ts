@@ -7,8 +7,7 @@
  */
 import { ApplicationFailure, condition, workflowInfo } from '@temporalio/workflow';
 import { polls, reads, writes } from '../workflows/activities.ts';
-import { headOf } from '../workflows/calls.ts';
-import type { RunInput } from '../workflows/names.ts';
+import { headOf, type RunInput } from '../domain/run/calls.ts';
 import type { LegState } from '../domain/writes/trade.ts';
 import type { PaymentState } from '../domain/writes/withdrawal.ts';
 
@@ -47,6 +46,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
     currency: leg.buy,
     unknownStatus: null,
     unpaid: [{ reference: payment.reference, account: payment.account, amount: buyAmount }],
+    undoneIn: [],
   });
   const settled = await inTime(settling, plan.lateAfterMs.settlement);
   if (settled.kind !== 'settled') throw unexpected('settlement', settled.kind);
@@ -54,7 +54,8 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
   const sent = await writes.createWithdrawals({
     ...call,
     items: [{ payment, wanted: { amount: buyAmount, ahead: '0', unwanted: null }, state: newItems.payment }],
-    acceptedIds: [],
+    othersAccepted: false,
+    twinIds: [],
   });
   const [item] = sent.items;
   if (item?.step.kind !== 'accepted') throw unexpected('withdrawal', item?.step.kind ?? 'no outcome');

@@ -2,6 +2,7 @@
  * Follows a run from outside: asks for its progress, ever less often while nothing changes, and waits for its end. It
  * changes nothing, and outlives a worker or a Temporal server that is away for a while.
  */
+import { readProgress } from '../domain/run/progress.ts';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -13,7 +14,8 @@ import {
 } from '@temporalio/client';
 import { runName, type RunName } from '../domain/references.ts';
 import type { Problem } from '../domain/problems.ts';
-import { progressQuery, type Progress } from '../workflows/names.ts';
+import { progressQuery } from '../workflows/names.ts';
+import type { Progress } from '../domain/run/progress.ts';
 
 /** How following a run ends. */
 export type Followed =
@@ -111,7 +113,7 @@ async function ask(client: Client, workflowId: string, over: AbortSignal): Promi
   try {
     const progress = await client.withAbortSignal(over, () =>
       client.withDeadline(Date.now() + QUERY_LIMIT_MS, () =>
-        client.workflow.getHandle(workflowId).query(progressQuery),
+        readProgress((offset) => client.workflow.getHandle(workflowId).query(progressQuery, offset)),
       ),
     );
     return { ok: true, progress };

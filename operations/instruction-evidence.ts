@@ -1,6 +1,6 @@
 /** What people said, as evidence among what the service said: every report shows who decided what. Pure. */
 import { runName, type RunName } from '../domain/references.ts';
-import type { Evidence } from '../domain/run/report.ts';
+import type { Evidence } from '../domain/run/state.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
 
 /** What tells an instruction from a call of the service among the evidence. */

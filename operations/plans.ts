@@ -15,15 +15,8 @@ import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import { isRecord } from '../domain/shape.ts';
 import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
-import {
-  PLAN_TYPE,
-  modeAttribute,
-  planIdOf,
-  policyAttribute,
-  waitingQuery,
-  type PlanInput,
-  type PlanState,
-} from '../workflows/names.ts';
+import { PLAN_TYPE, modeAttribute, planIdOf, policyAttribute, waitingQuery } from '../workflows/names.ts';
+import type { PlanInput, PlanState } from '../domain/run/calls.ts';
 import { readEvents, valuesOf } from './history.ts';
 
 /**

@@ -7,14 +7,8 @@ import { sum } from '../domain/money.ts';
 import type { LenientRecord, Trade, Withdrawal } from '../domain/service/records.ts';
 import { generationOf, reference, type RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import type {
-  Evidence,
-  Report,
-  ReportLeg,
-  ReportPayment,
-  ReportStatus,
-  ReportTotal,
-} from '../domain/run/report.ts';
+import type { Report, ReportLeg, ReportPayment, ReportStatus, ReportTotal } from '../domain/run/report.ts';
+import type { Evidence } from '../domain/run/state.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';

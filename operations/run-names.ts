@@ -6,7 +6,7 @@ import { isRunPart, parseRunName, runName, type RunName } from '../domain/refere
 import type { Report } from '../domain/run/report.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
 import { quoted } from '../language/text/printable.ts';
-import type { Progress } from '../workflows/names.ts';
+import type { Progress } from '../domain/run/progress.ts';
 import { CommandFailure } from './failure.ts';
 
 /** A run as named on the command line: `policy.id`, or the workflow id `sandbox/policy.id` with its mode. */

@@ -2,6 +2,7 @@
  * Runs as Temporal shows them: one by its name, many by a search. Reads only; a closed run is read as long as Temporal
  * keeps it and a worker answers.
  */
+import { readProgress } from '../domain/run/progress.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   WorkflowFailedError,
@@ -12,7 +13,7 @@ import {
 import { ApplicationFailure } from '@temporalio/common';
 import type { Mode } from '../domain/service/records.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
-import type { Report, ReportStatus } from '../domain/run/report.ts';
+import { readReport, type ReportPage, type Report, type ReportStatus } from '../domain/run/report.ts';
 import { isRunCode, type Problem } from '../domain/problems.ts';
 import { isShown, type WaitReason } from '../domain/waits.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
@@ -24,9 +25,9 @@ import {
   progressQuery,
   reportQuery,
   stateAttribute,
-  type Progress,
-  type RunInput,
 } from '../workflows/names.ts';
+import type { Progress } from '../domain/run/progress.ts';
+import type { RunInput } from '../domain/run/calls.ts';
 import { CommandFailure, type Trouble } from './failure.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
 import type { Place } from './place.ts';
@@ -266,12 +267,19 @@ async function readInstructionsOf(
 async function readWithoutInstructions(client: Client, facts: RunFacts, limitMs: number): Promise<RunView> {
   const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   if (facts.temporalStatus === 'COMPLETED') {
-    const report = (await handle.result()) as Report;
+    // The first part is the result, which needs no worker.
+    const first = (await handle.result()) as ReportPage;
+    const ask = (offset: number) => answerOf(client, facts, limitMs, () => handle.query(reportQuery, offset));
+    const report = await readReport((offset) => (offset === 0 ? Promise.resolve(first) : ask(offset)));
     return { facts, report, progress: progressOfEnded(report) };
   }
-  const told = await answerOf(client, facts, limitMs, () => handle.query(reportQuery));
+  const told = await readReport((offset) =>
+    answerOf(client, facts, limitMs, () => handle.query(reportQuery, offset)),
+  );
   if (facts.isOpen) {
-    const progress = await answerOf(client, facts, limitMs, () => handle.query(progressQuery));
+    const progress = await readProgress((offset) =>
+      answerOf(client, facts, limitMs, () => handle.query(progressQuery, offset)),
+    );
     return { facts, report: told, progress };
   }
   const report = endedReport(told, facts, await readEnd(client, facts));

@@ -1,7 +1,7 @@
 /** Where a run stands, as it tells itself or as Temporal shows it. Reads only. */
 import type { Ending } from '../domain/endings.ts';
 import type { Report } from '../domain/run/report.ts';
-import type { Progress } from '../workflows/names.ts';
+import type { Progress } from '../domain/run/progress.ts';
 import { endingOf } from './exit-codes.ts';
 import type { Trouble } from './failure.ts';
 import { failureOf } from './failure-of.ts';

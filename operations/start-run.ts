@@ -6,14 +6,10 @@ import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/c
 import type { Policy } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
-import { makeReport, newRunState, type Report } from '../domain/run/report.ts';
-import {
-  RUN_TYPE,
-  modeAttribute,
-  policyAttribute,
-  stateAttribute,
-  type RunInput,
-} from '../workflows/names.ts';
+import { makeReport, type Report } from '../domain/run/report.ts';
+import { newRunState } from '../domain/run/state.ts';
+import type { RunInput } from '../domain/run/calls.ts';
+import { RUN_TYPE, modeAttribute, policyAttribute, stateAttribute } from '../workflows/names.ts';
 import type { PolicyFile } from './policy-file.ts';
 
 export type StartOptions = {

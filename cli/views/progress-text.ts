@@ -1,5 +1,5 @@
 /** The progress of a run for a terminal: drawn over and over, or one line per step. Pure. */
-import type { Progress } from '../../workflows/names.ts';
+import type { Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { clockTime, pad, sentence, span, wrap, type Paint } from '../terminal/text.ts';
 

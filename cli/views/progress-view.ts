@@ -1,6 +1,6 @@
 /** The progress of a run while it is followed: drawn live on a terminal, one line per step elsewhere. */
 import { createLogUpdate } from 'log-update';
-import type { Progress } from '../../workflows/names.ts';
+import type { Progress } from '../../domain/run/progress.ts';
 import type { Output } from '../terminal/output.ts';
 import { drawProgress, stepLines } from './progress-text.ts';
 

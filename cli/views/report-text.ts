@@ -2,7 +2,7 @@
 import { decimalsOf } from '../../domain/currencies.ts';
 import { isWorseThanPlanned, type Report, type ReportPayment } from '../../domain/run/report.ts';
 import { shownFirst, type Waiting } from '../../domain/waits.ts';
-import type { Progress } from '../../workflows/names.ts';
+import type { Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { paragraphOf, clockTime, count, sentence, table, wrap, type Paint } from '../terminal/text.ts';
 import { amountText, money, rateText } from './amount-text.ts';

@@ -1,6 +1,6 @@
 /**
  * The size limits of a policy (M4): they bind single amounts and sums over the run, of what is traded and of what is
- * paid. Pure. The plan holds what is known against them; `workflows/course.ts` holds each payment against them once its
+ * paid. Pure. The plan holds what is known against them; `domain/run/release.ts` holds each payment against them once its
  * amount is known, just before it is handed to the steps; the steps of a leg hold each quote against them. Equal passes.
  */
 import { compare, sum } from '../money.ts';

@@ -2,6 +2,7 @@
  * What people decide, end to end: resolving an item that the machine cannot tell, paying again, and a report held
  * against the service. Each test has a run of its own on one stage; the ledger is the judge.
  */
+import { readReport } from '../../domain/run/report.ts';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -79,9 +80,7 @@ async function untilReport(policy: PolicyOnStage, is: (report: Report) => boolea
   const giveUpAtMs = Date.now() + 120_000;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one look after the other
-    const report = await runNow(policy)
-      .query(reportQuery)
-      .catch(() => null);
+    const report = await readReport((offset) => runNow(policy).query(reportQuery, offset)).catch(() => null);
     if (report !== null && is(report)) return report;
     assert.ok(Date.now() < giveUpAtMs, `${policy.runText} got stuck: ${JSON.stringify(report, null, 2)}`);
     // oxlint-disable-next-line no-await-in-loop -- a workflow tells nobody by itself

@@ -3,6 +3,7 @@
  * a worker in this process. Each stage has its own organisation, task queue and policies, so that files can run side
  * by side on one server, and many runs side by side on one stage.
  */
+import { readReport } from '../../domain/run/report.ts';
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,14 +21,8 @@ import { startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/s
 import { loadSettings } from '../../config/config.ts';
 import { connectTemporal, type Temporal } from '../../config/temporal.ts';
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../worker/worker.ts';
-import {
-  RUN_TYPE,
-  modeAttribute,
-  policyAttribute,
-  reportQuery,
-  wakeSignal,
-  type RunInput,
-} from '../../workflows/names.ts';
+import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery, wakeSignal } from '../../workflows/names.ts';
+import type { RunInput } from '../../domain/run/calls.ts';
 import { testServerAddress, uniqueName } from './dev-server.ts';
 import { PassingTime } from './passing-time.ts';
 import { patiently } from './patiently.ts';
@@ -243,7 +238,8 @@ function runOn(
   const workflowId = workflowIdOf('SANDBOX', run);
   const handle = client.workflow.getHandle(workflowId);
   const isOurs = (text: unknown) => typeof text === 'string' && text.startsWith(runPrefix(run));
-  const now = (): Promise<Report> => patiently(() => handle.query(reportQuery));
+  const now = (): Promise<Report> =>
+    patiently(() => readReport((offset) => handle.query(reportQuery, offset)));
   const wake = (): Promise<void> => handle.signal(wakeSignal);
   const waiting = <T>(work: () => Promise<T>): Promise<T> =>
     options.timePasses ? stage.time.during({ wake }, work) : work();

@@ -26,7 +26,8 @@ const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
 const PAYMENTS = {
   ...HEAD,
   items: [{ payment: PAYMENT, wanted: WANTED, state: NEW_PAYMENT }],
-  acceptedIds: [],
+  othersAccepted: false,
+  twinIds: [],
 };
 
 test('where what people said is missing nothing is asked of the service, and a person is told', async () => {

@@ -6,7 +6,7 @@ import { awaitSettlement } from '../../activities/await-settlement.ts';
 import { awaitWithdrawals } from '../../activities/await-withdrawals.ts';
 import type { Deps } from '../../activities/deps.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
-import type { Settlement, SettlementCall, WithdrawalsCall } from '../../workflows/calls.ts';
+import type { Settlement, SettlementCall, WithdrawalsCall } from '../../domain/run/calls.ts';
 import { client, inActivity, page, worker, instructionsOf, type AttemptInfo } from '../support/activities.ts';
 import { NO_ANSWER, PAYMENT, TRADE, WITHDRAWAL, context, done, failed } from '../support/scripts.ts';
 
@@ -20,6 +20,7 @@ const SETTLEMENT: SettlementCall = {
   currency: 'MXN',
   unknownStatus: null,
   unpaid: [UNPAID],
+  undoneIn: [],
 };
 const traded = (status: string) => ({
   trade: async () => done({ kind: 'WHOLE' as const, record: { ...TRADE, status } }),

@@ -9,7 +9,7 @@ import { requestQuote } from '../../activities/request-quote.ts';
 import { ask } from '../../domain/writes/step.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
-import type { LegCall, PaymentsCall } from '../../workflows/calls.ts';
+import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
 import {
   client,
   inActivity,
@@ -45,7 +45,8 @@ const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
 const callOf = (...payments: readonly (typeof PAYMENT)[]): PaymentsCall => ({
   ...HEAD,
   items: payments.map((payment) => ({ payment, wanted: WANTED, state: NEW_PAYMENT })),
-  acceptedIds: [],
+  othersAccepted: false,
+  twinIds: [],
 });
 
 /** SHA-256 of `9:cambist-17:SANDBOX5:org-111:withdrawals21:p.2026-11-21.supplier`, by another program. */

@@ -18,7 +18,7 @@ import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
 import type { RunFacts } from '../../operations/runs.ts';
 import type { Report } from '../../domain/run/report.ts';
-import type { Progress } from '../../workflows/names.ts';
+import type { Progress } from '../../domain/run/progress.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
 const NOW_MS = Date.parse('2026-11-21T12:00:00Z');

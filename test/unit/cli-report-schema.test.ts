@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Ajv } from 'ajv';
 import { ReportSchema, reportJsonSchema } from '../../cli/views/report-schema.ts';
-import { makeReport, newRunState } from '../../domain/run/report.ts';
+import { makeReport } from '../../domain/run/report.ts';
+import { newRunState } from '../../domain/run/state.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
 const committed: Record<string, unknown> = JSON.parse(

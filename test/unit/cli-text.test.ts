@@ -11,8 +11,9 @@ import { progressOfEnded } from '../../operations/runs.ts';
 import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
 import { needsSomebody, type Waiting } from '../../domain/waits.ts';
 import type { Problem } from '../../domain/problems.ts';
-import type { Evidence, Report } from '../../domain/run/report.ts';
-import type { Progress } from '../../workflows/names.ts';
+import type { Report } from '../../domain/run/report.ts';
+import type { Evidence } from '../../domain/run/state.ts';
+import type { Progress } from '../../domain/run/progress.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { LEG, PAYMENT } from '../support/scripts.ts';
 

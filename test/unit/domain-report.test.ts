@@ -4,17 +4,16 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { add, sum } from '../../domain/money.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
+import { makeReport, statusOf } from '../../domain/run/report.ts';
 import {
   addEvidence,
   adoptPlan,
-  makeReport,
   newRunState,
-  statusOf,
   type Evidence,
   type LegOutcome,
   type PaymentOutcome,
   type RunState,
-} from '../../domain/run/report.ts';
+} from '../../domain/run/state.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { WaitReason, Waiting } from '../../domain/waits.ts';
 import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';

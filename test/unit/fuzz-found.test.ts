@@ -5,7 +5,8 @@ import { NEW_LEG, executeTradeSteps, requestQuoteSteps } from '../../domain/writ
 import { NEW_PAYMENT, createWithdrawalSteps } from '../../domain/writes/withdrawal.ts';
 import { rateOf } from '../../domain/plan/price-bounds.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
-import { adoptPlan, newRunState, statusOf } from '../../domain/run/report.ts';
+import { statusOf } from '../../domain/run/report.ts';
+import { adoptPlan, newRunState } from '../../domain/run/state.ts';
 import {
   LEG,
   NO_ANSWER,

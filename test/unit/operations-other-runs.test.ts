@@ -31,7 +31,10 @@ function temporalWith(count: number, answer: (index: number) => Promise<unknown>
         yield* infos;
       },
       getHandle: (_id: string, runId: string) => ({
-        query: () => answer(infos.findIndex((info) => info.runId === runId)),
+        query: async () => ({
+          report: await answer(infos.findIndex((info) => info.runId === runId)),
+          next: null,
+        }),
       }),
     },
   };

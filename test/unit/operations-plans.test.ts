@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { isCurrentAttempt } from '../../operations/attempts.ts';
 import { readFirstPlan, readPlan, readResult, startPlan } from '../../operations/plans.ts';
-import type { PlanInput } from '../../workflows/names.ts';
+import type { PlanInput } from '../../domain/run/calls.ts';
 import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
 
 const INPUT: PlanInput = {

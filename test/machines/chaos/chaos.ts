@@ -6,6 +6,7 @@
  *
  * The seed repeats what is done and when, not how the processes take it: a failure is one whatever the machine's mood.
  */
+import { readReport } from '../../../domain/run/report.ts';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { appendFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -384,7 +385,8 @@ class Calm {
   async #report({ workflowId }: Draft): Promise<Report | null> {
     for (let tries = 0; tries < 5; tries += 1) {
       try {
-        return await this.#scene.temporal.client.workflow.getHandle(workflowId).query(reportQuery);
+        const handle = this.#scene.temporal.client.workflow.getHandle(workflowId);
+        return await readReport((offset) => handle.query(reportQuery, offset));
       } catch {
         await sleep(500);
       }

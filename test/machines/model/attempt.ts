@@ -10,7 +10,7 @@ import type { Answer, Context, Effect, Steps } from '../../../domain/writes/step
 import { TOKEN_LIFE_MS } from '../../../domain/writes/step.ts';
 import { executeTradeSteps, requestQuoteSteps, type LegStep } from '../../../domain/writes/trade.ts';
 import { createWithdrawalSteps, type PaymentStep } from '../../../domain/writes/withdrawal.ts';
-import type { LegAnswer, LegCall, PaymentsAnswer, PaymentsCall } from '../../../workflows/calls.ts';
+import type { LegAnswer, LegCall, PaymentsAnswer, PaymentsCall } from '../../../domain/run/calls.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Write } from './service.ts';
 import type { Activity } from './temporal.ts';
@@ -79,7 +79,7 @@ export class Attempt {
 
   /** The items of a slice, side by side. */
   #payments(call: PaymentsCall): readonly Item[] {
-    const context = this.#context(call, call.acceptedIds.length > 0, call.acceptedIds);
+    const context = this.#context(call, call.othersAccepted, call.twinIds);
     const takenBy = new Map<string, string>();
     return call.items.map(({ payment, wanted, state }) => {
       const take = (recordId: string): boolean => {

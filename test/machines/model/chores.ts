@@ -18,8 +18,8 @@ import { isKnown } from '../../../domain/service/facts.ts';
 import { configurationWait, foreignCredentials, skewOf } from '../../../domain/writes/step.ts';
 import { isCancelled } from '../../../domain/people/instructions.ts';
 import { fencesOf } from '../../../calendar/business-date.ts';
+import type { Activities } from '../../../workflows/calls.ts';
 import type {
-  Activities,
   ConfirmCall,
   Confirmed,
   PlanAnswer,
@@ -28,8 +28,9 @@ import type {
   SettlementCall,
   WithdrawalsAnswer,
   WithdrawalsCall,
-} from '../../../workflows/calls.ts';
-import type { PlanInput, RunInput } from '../../../workflows/names.ts';
+  PlanInput,
+  RunInput,
+} from '../../../domain/run/calls.ts';
 import type { PolicySettings } from './schedule.ts';
 import type { Activity, Pin, Temporal } from './temporal.ts';
 import type { World } from './world.ts';
@@ -85,8 +86,6 @@ export class Chores {
   take(activity: Activity): void {
     const temporal = this.#temporal;
     if (activity.name === 'readPlan') temporal.whenUp(20, () => this.#readPlan(activity));
-    else if (activity.name === 'tellRun')
-      temporal.whenUp(20, () => temporal.complete(activity, { runId: activity.execution.runId }));
     else if (activity.name === 'recordInstruction')
       temporal.whenUp(20, () => {
         if (!temporal.keeps()) {
@@ -215,6 +214,8 @@ export class Chores {
   #settlement(activity: Activity): Polled<Settlement> {
     const world = this.#world;
     const call = activity.args as SettlementCall;
+    const { runId } = activity.execution;
+    if (call.undoneIn.some((other) => other !== runId)) return { kind: 'other run', runId };
     const foreign = this.#foreignReader(call);
     if (foreign !== null) return { kind: 'wait', wait: foreign };
     const trade = world.told(world.service.trade(call.tradeId));

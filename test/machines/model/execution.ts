@@ -1,12 +1,13 @@
 /**
- * One run of the workflow: the real course (`workflows/course.ts`), driven by a history of what it was told. Replayed
+ * One run of the workflow: the real run (`domain/run/`), driven by a history of what it was told. Replayed
  * whenever the run is reset or restored; a replay that asks for other things than the history shows is a fault of the
  * workflow code.
  */
-import { Course, HistoryIsLong, RunRefused, StepFailed, type Ports } from '../../../workflows/course.ts';
-import { newRunState, type Carried, type RunState } from '../../../domain/run/report.ts';
-import type { Settlement, WithdrawalsAnswer } from '../../../workflows/calls.ts';
-import type { RunInput } from '../../../workflows/names.ts';
+import { Run } from '../../../domain/run/run.ts';
+import { HistoryIsLong, RunRefused, StepFailed, type Ports } from '../../../domain/run/ports.ts';
+import { newRunState, type RunState } from '../../../domain/run/state.ts';
+import type { Carried } from '../../../domain/run/carry.ts';
+import type { Settlement, WithdrawalsAnswer, RunInput } from '../../../domain/run/calls.ts';
 
 /** What a run is told. */
 export type Told =
@@ -33,8 +34,8 @@ export type Asked =
 /** One point of history: what the run was told, and what it asked for then. */
 export type Point = News & {
   readonly asked: readonly Asked[];
-  /** Events of Temporal's history at the task that brought it. */
-  readonly length: number;
+  /** What the task asked and was answered before it was over. */
+  readonly answers: readonly string[];
 };
 /** `clockMs`: what Temporal's clock said then, which need not be the true time. */
 export type News = { readonly atMs: number; readonly clockMs: number; readonly told: Told };
@@ -47,15 +48,10 @@ export type ActivityName =
   | 'awaitSettlement'
   | 'awaitWithdrawals'
   | 'recordInstruction'
-  | 'tellRun'
   | 'confirmOutcomes';
 
 /** How a run stands in Temporal. */
 export type Standing = 'open' | 'ended' | 'refused' | 'broken' | 'terminated' | 'continued';
-
-/** Scheduled, started, completed. */
-const EVENTS_OF_TASK = 3;
-const EVENTS_OF_A_RESET = 3;
 
 type Condition = {
   readonly holds: () => boolean;
@@ -88,7 +84,7 @@ export class Execution {
   standing: Standing = 'open';
   /** Why the workflow broke or was refused; null while it did neither. */
   error: unknown = null;
-  readonly #course: Course;
+  readonly #run: Run;
   readonly #longAfter: number;
   readonly #results = new Map<number, (result: unknown) => void>();
   readonly #failures = new Map<number, () => void>();
@@ -96,7 +92,9 @@ export class Execution {
   #asked: Asked[] = [];
   #count = 0;
   #nowMs = 0;
-  #length = 0;
+  /** Answers of the task that is being replayed; null: it is carried out for the first time. */
+  #replayed: readonly string[] | null = null;
+  #answers: string[] = [];
 
   constructor(input: RunInput, identity: Identity) {
     this.runId = identity.runId;
@@ -107,14 +105,15 @@ export class Execution {
     this.#longAfter = identity.longAfter;
     const name = input.run.policy;
     this.state = newRunState(input.run, `sandbox/${name}.2026-11-21`, { name, hash: input.policyHash });
-    this.#course = new Course(input, this.state, this.#ports(), identity.carried);
+    this.#run = new Run(input, this.state, this.#ports(), identity.carried);
   }
 
   /** Tells the run one thing; resolves with what it asks for once it has nothing more to do by itself. */
-  /** @param length events of history at its task, where it is replayed; else they are counted */
-  async tell(news: News, length?: number): Promise<readonly Asked[]> {
+  /** @param replayed what the task was answered, where it is replayed */
+  async tell(news: News, replayed: readonly string[] | null = null): Promise<readonly Asked[]> {
     const { told, clockMs } = news;
-    this.#length = length ?? this.#length + EVENTS_OF_TASK + (told.kind === 'completed' ? 2 : 1);
+    this.#replayed = replayed;
+    this.#answers = [];
     this.#nowMs = clockMs;
     this.#asked = [];
     switch (told.kind) {
@@ -133,15 +132,14 @@ export class Execution {
         this.#release((condition) => condition.timer === told.timer, false);
         break;
       case 'cancel':
-        this.#course.cancel();
+        this.#run.cancel();
         break;
       case 'wake':
-        this.#course.wake();
+        this.#run.wake();
     }
     do await microtasks();
     while (this.#release((condition) => condition.holds(), true));
-    const point: Point = { ...news, asked: this.#asked, length: this.#length };
-    this.#length += this.#asked.length;
+    const point: Point = { ...news, asked: this.#asked, answers: this.#answers };
     this.history.push(point);
     return point.asked;
   }
@@ -149,10 +147,10 @@ export class Execution {
   /** Tells the run an earlier history; what it asks for must be the same. Returns the first difference. */
   async replay(points: readonly Point[], wasReset: boolean): Promise<string | null> {
     for (const point of points) {
-      // A reset carries out the last task anew, in a history that has grown by it: what it asks for may differ.
+      // A reset carries out the last task anew: what it asks for may differ.
       const isAnew = wasReset && point === points.at(-1);
       // oxlint-disable-next-line no-await-in-loop -- history is in order
-      const asked = await this.tell(point, point.length + (isAnew ? EVENTS_OF_A_RESET : 0));
+      const asked = await this.tell(point, isAnew ? null : point.answers);
       if (isAnew) return null;
       const difference = differenceOf(point.asked, asked);
       if (difference !== null) return difference;
@@ -184,7 +182,7 @@ export class Execution {
 
   async #complete(): Promise<void> {
     try {
-      await this.#course.complete();
+      await this.#run.complete();
       this.standing = 'ended';
     } catch (error) {
       this.error = error;
@@ -195,7 +193,7 @@ export class Execution {
 
   /** What the next history of the run begins with. */
   handOn(): Carried {
-    return this.#course.handOn();
+    return this.#run.handOn();
   }
 
   /** Lets every chosen wait go on; true when there was one. */
@@ -221,8 +219,12 @@ export class Execution {
       executeTrade: activity('executeTrade'),
       createWithdrawals: activity('createWithdrawals'),
       recordInstruction: activity('recordInstruction'),
-      tellRun: () => this.#ask<{ runId: string }>('tellRun', {}).result,
-      historyLength: () => this.#length,
+      tellRun: async () => {
+        const runId = this.#replayed?.[this.#answers.length] ?? this.runId;
+        this.#answers.push(runId);
+        return { runId };
+      },
+      tellEnd: async () => {},
       confirmOutcomes: activity('confirmOutcomes'),
       awaitWithdrawals: (call) => {
         const { result, giveUp } = this.#ask<WithdrawalsAnswer>('awaitWithdrawals', call);
@@ -230,7 +232,7 @@ export class Execution {
       },
       awaitSettlement: (call) => {
         const { result, giveUp } = this.#ask<Settlement>('awaitSettlement', call);
-        return { settled: result, giveUp };
+        return { answer: result, giveUp };
       },
       waitUntil: (holds, timeoutMs) =>
         new Promise((resolve) => {
@@ -245,7 +247,6 @@ export class Execution {
       nowMs: () => this.#nowMs,
       historyIsLong: () => this.history.length >= this.#longAfter,
       runId: this.runId,
-      keepsCancelAtOnce: () => true,
       originalRunId: this.originalRunId,
       show: () => {},
     };

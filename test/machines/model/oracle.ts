@@ -2,11 +2,12 @@
  * The judge: knows what the service really did and says which promise (M1 … M8, design section 2) was broken. It reads
  * nothing that the steppers decided but the final report, and shares no code with them.
  */
-import { makeReport, type PaymentRecord, type LegRecord } from '../../../domain/run/report.ts';
+import { makeReport } from '../../../domain/run/report.ts';
+import type { PaymentRecord, LegRecord } from '../../../domain/run/state.ts';
+import { RunRefused } from '../../../domain/run/ports.ts';
 import type { Attempt } from './attempt.ts';
 import type { Movement, Write } from './service.ts';
 import { isFailed, isLast } from './service.ts';
-import { RunRefused } from '../../../workflows/course.ts';
 import { paymentsOf, type Ours } from './chores.ts';
 import type { Execution } from './execution.ts';
 import { answersOfBefore } from './outside.ts';

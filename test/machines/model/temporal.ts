@@ -3,7 +3,7 @@
  * attempts, heartbeats, time-outs and retries; and what no reset of a run loses: its plan and what people said.
  */
 import type { Plan } from '../../../domain/plan/plan.ts';
-import type { Carried } from '../../../domain/run/report.ts';
+import type { Carried } from '../../../domain/run/carry.ts';
 import type { Problem } from '../../../domain/problems.ts';
 import { unionOf } from '../../../domain/people/instruction-shape.ts';
 import type { Fact, Instruction, Recorded } from '../../../domain/people/instructions.ts';

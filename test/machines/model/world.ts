@@ -6,7 +6,7 @@
 import type { Waiting } from '../../../domain/waits.ts';
 import type { Credentials } from '../../../domain/plan/plan.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
-import type { RunState } from '../../../domain/run/report.ts';
+import type { RunState } from '../../../domain/run/state.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../../domain/service/facts.ts';
 import { Agenda } from './agenda.ts';
 import type { Attempt } from './attempt.ts';

@@ -1,5 +1,6 @@
 /** One run of a sample on a stage: started, looked at, rewound. What it shall come to is in `states.ts`. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readReport } from '../../../domain/run/report.ts';
 import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Plan } from '../../../domain/plan/plan.ts';
@@ -8,7 +9,8 @@ import type { Report } from '../../../domain/run/report.ts';
 import { todayIn } from '../../../calendar/business-date.ts';
 import { loadPolicy } from '../../../language/policy/load-policy.ts';
 import { policyHash } from '../../../language/policy/policy-hash.ts';
-import { planIdOf, reportQuery, RUN_TYPE, type RunInput } from '../../../workflows/names.ts';
+import { planIdOf, reportQuery, RUN_TYPE } from '../../../workflows/names.ts';
+import type { RunInput } from '../../../domain/run/calls.ts';
 import { patiently } from '../../support/patiently.ts';
 import type { Stage } from '../../support/stage.ts';
 import type { Sample, Texts } from './samples.ts';
@@ -85,7 +87,8 @@ export async function untilEnded(copy: Copy, ms: number): Promise<void> {
 
 /** The newest run's report. A run that is replaced in this very moment is asked again. */
 export function reportOf(copy: Copy): Promise<Report> {
-  return patiently(() => copy.stage.temporal.client.workflow.getHandle(copy.workflowId).query(reportQuery));
+  const handle = copy.stage.temporal.client.workflow.getHandle(copy.workflowId);
+  return patiently(() => readReport((offset) => handle.query(reportQuery, offset)));
 }
 
 /** What a plan workflow has come to: the plan, or why there is none. @param planRunId absent: the newest one of the run */

@@ -12,7 +12,8 @@ import type { Client } from '@temporalio/client';
 import type { Plan } from '../../../domain/plan/plan.ts';
 import type { Report } from '../../../domain/run/report.ts';
 import type { LedgerView, SettingsPatch } from '../../../sandbox/server.ts';
-import { PLAN_TYPE, planIdOf, type PlanInput } from '../../../workflows/names.ts';
+import { PLAN_TYPE, planIdOf } from '../../../workflows/names.ts';
+import type { PlanInput } from '../../../domain/run/calls.ts';
 import { uniqueName } from '../../support/dev-server.ts';
 import { diceOf, type Dice } from '../../support/dice.ts';
 import {

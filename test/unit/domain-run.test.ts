@@ -4,21 +4,16 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { movesOf } from '../../domain/plan/moves.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import {
-  adoptPlan,
-  shownWaits,
-  makeReport,
-  newRunState,
-  statusOf,
-  takeOver,
-} from '../../domain/run/report.ts';
+import { shownWaits, makeReport, statusOf } from '../../domain/run/report.ts';
+import { adoptPlan, newRunState } from '../../domain/run/state.ts';
+import { takeOver } from '../../domain/run/carry.ts';
+import { Run } from '../../domain/run/run.ts';
+import { HistoryIsLong, StepFailed, type Ports } from '../../domain/run/ports.ts';
+import type { Settlement, WithdrawalsAnswer, WithdrawalsCall, RunInput } from '../../domain/run/calls.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { Wait } from '../../domain/waits.ts';
 import { NEW_LEG } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
-import { Course, HistoryIsLong, StepFailed, type Ports } from '../../workflows/course.ts';
-import type { Settlement, WithdrawalsAnswer, WithdrawalsCall } from '../../workflows/calls.ts';
-import type { RunInput } from '../../workflows/names.ts';
 import { LEG, NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
 
 const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
@@ -72,7 +67,7 @@ function ports(more: Partial<Ports>): Ports {
     confirmOutcomes: () => assert.fail('Nothing was handed on.'),
     recordInstruction: () => Promise.reject(new Error('The word is there already.')),
     awaitSettlement: () => ({
-      settled: Promise.resolve({ kind: 'cancelled' }),
+      answer: Promise.resolve({ kind: 'cancelled' }),
       giveUp: () => assert.fail('The poll has ended by itself.'),
     }),
     waitUntil: async (holds) => {
@@ -83,10 +78,9 @@ function ports(more: Partial<Ports>): Ports {
     },
     nowMs: () => NOW,
     historyIsLong: () => false,
-    historyLength: () => 0,
     tellRun: async () => ({ runId: 'run-1' }),
     runId: 'run-1',
-    keepsCancelAtOnce: () => true,
+    tellEnd: async () => {},
     originalRunId: 'run-1',
     show: () => {},
     ...more,
@@ -95,7 +89,7 @@ function ports(more: Partial<Ports>): Ports {
 
 test('a run that was cancelled and then reset waits for no settlement, and sends nothing more', async () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-  await new Course(INPUT, state, ports({})).complete();
+  await new Run(INPUT, state, ports({})).complete();
   const report = makeReport(state);
   assert.equal(report.status, 'CANCELLED');
   assert.equal(report.legs[0]?.outcome, 'TRADED');
@@ -106,7 +100,7 @@ test('a run that was cancelled and then reset waits for no settlement, and sends
 test('a run that was cancelled before there was a plan, and then reset, ends without one', async () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   const readPlan: Ports['readPlan'] = async () => ({ kind: 'cancelled' });
-  await assert.rejects(() => new Course(INPUT, state, ports({ readPlan })).complete(), { code: 'CANCELLED' });
+  await assert.rejects(() => new Run(INPUT, state, ports({ readPlan })).complete(), { code: 'CANCELLED' });
   assert.equal(makeReport(state).status, 'CANCELLED');
 });
 
@@ -116,7 +110,7 @@ async function unwantedOf(plan: Plan): Promise<readonly (readonly [id: string, c
   const world = ports({
     readPlan: async () => ({ kind: 'plan', plan }),
     awaitSettlement: () => ({
-      settled: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
       giveUp: () => {},
     }),
   });
@@ -127,7 +121,7 @@ async function unwantedOf(plan: Plan): Promise<readonly (readonly [id: string, c
     return world.createWithdrawals(call);
   };
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-  await new Course(INPUT, state, { ...world, createWithdrawals }).complete();
+  await new Run(INPUT, state, { ...world, createWithdrawals }).complete();
   return asked;
 }
 
@@ -213,7 +207,7 @@ test('payments are followed together once all are sent, and one that is accepted
     now += timeoutMs;
     return holds();
   };
-  await new Course(INPUT, state, { ...base, waitUntil }).complete();
+  await new Run(INPUT, state, { ...base, waitUntil }).complete();
   assert.deepEqual(
     makeReport(state).payments.map(({ outcome }) => outcome),
     ['PAID', 'PAID', 'PAID'],
@@ -250,7 +244,7 @@ test('a run that only follows what was accepted leaves a history that has grown 
     },
     historyIsLong: () => polls > 0,
   });
-  await assert.rejects(() => new Course(INPUT, state, world).complete(), HistoryIsLong);
+  await assert.rejects(() => new Run(INPUT, state, world).complete(), HistoryIsLong);
   assert.equal(polls, 1);
 });
 
@@ -261,13 +255,13 @@ test('a plan that moves anything else than what a person was shown is not carrie
     requestQuote: () => assert.fail('Nothing is to be sent.'),
   });
   const input = { ...INPUT, shown: movesOf({ ...PLAN, payments: [] }) };
-  await assert.rejects(() => new Course(input, state, world).complete(), { code: 'PLAN_NOT_AS_SHOWN' });
+  await assert.rejects(() => new Run(input, state, world).complete(), { code: 'PLAN_NOT_AS_SHOWN' });
   const asShown = { ...INPUT, shown: movesOf(PLAN) };
   const going = ports({
     readPlan: async () => ({ kind: 'plan', plan: PLAN }),
     requestQuote: () => Promise.reject(new Error('it goes on')),
   });
-  await assert.rejects(() => new Course(asShown, state, going).complete(), /it goes on/);
+  await assert.rejects(() => new Run(asShown, state, going).complete(), /it goes on/);
 });
 
 test('a plan that was made from another policy is not carried out', async () => {
@@ -276,7 +270,7 @@ test('a plan that was made from another policy is not carried out', async () => 
     readPlan: async () => ({ kind: 'other policy', planned: 'hash', given: 'another' }),
     requestQuote: () => assert.fail('Nothing is to be sent.'),
   });
-  await assert.rejects(() => new Course(INPUT, state, world).complete(), { code: 'POLICY_CHANGED' });
+  await assert.rejects(() => new Run(INPUT, state, world).complete(), { code: 'POLICY_CHANGED' });
 });
 
 test('a cancel by Temporal’s own button is kept as an instruction, once, before anything is sent', async () => {
@@ -293,7 +287,7 @@ test('a cancel by Temporal’s own button is kept as an instruction, once, befor
       };
     },
   });
-  const course = new Course(INPUT, state, world);
+  const course = new Run(INPUT, state, world);
   course.cancel();
   await course.complete();
   assert.deepEqual(kept, ['cancel', 'quote']);
@@ -306,7 +300,7 @@ test('a run that was reset hands on as its own only what it has learned since: t
     adoptPlan(before, PLAN);
     for (const record of before.legs) record.state = { ...NEW_LEG, knownIn: runId };
     for (const record of before.payments) record.state = { ...NEW_PAYMENT, knownIn: runId };
-    const carried = new Course(INPUT, before, ports({ originalRunId: 'run-1', runId: 'run-2' })).handOn();
+    const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId: 'run-2' })).handOn();
     const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
     adoptPlan(after, PLAN);
     takeOver(after, carried, 'run-3');
@@ -351,7 +345,7 @@ test('which payment is sent next does not depend on the clock, which a replay ma
       return holds();
     };
     const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-    await new Course(INPUT, state, { ...world, waitUntil }).complete();
+    await new Run(INPUT, state, { ...world, waitUntil }).complete();
     return asked;
   };
   const expected = ['first', 'second', 'third', 'timer', 'third', 'timer', 'second', 'timer', 'first'];
@@ -393,7 +387,7 @@ function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> =
     },
     ...more,
   });
-  return { course: new Course(INPUT, state, world), state, asked, shown };
+  return { course: new Run(INPUT, state, world), state, asked, shown };
 }
 const told = (status: string, paid: boolean | null, isUnknown: boolean): WithdrawalsAnswer => ({
   ended: [{ id: PAYMENT.id, status, paid, isUnknown }],
@@ -518,7 +512,7 @@ test('a trade with a status in no list holds the run, and a settlement that take
             .then(() => nextTurn())
             .then(() => answer)
         : Promise.resolve(answer);
-      return { settled, giveUp: () => {} };
+      return { answer: settled, giveUp: () => {} };
     },
     waitUntil: async (holds, timeoutMs) => {
       if (timeoutMs !== undefined) {
@@ -535,7 +529,7 @@ test('a trade with a status in no list holds the run, and a settlement that take
       if (shown.at(-1) !== code) shown.push(code);
     },
   });
-  await new Course(INPUT, state, world).complete();
+  await new Run(INPUT, state, world).complete();
   assert.deepEqual(asked, [null, 'ODD', null]);
   assert.deepEqual(shown.slice(shown.indexOf('STATUS_UNKNOWN')), [
     'STATUS_UNKNOWN',
@@ -579,7 +573,7 @@ test('a step that fails at all its attempts is told, tried again ever later, and
       };
     },
     awaitSettlement: () => ({
-      settled: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
       giveUp: () => {},
     }),
     createWithdrawals: async (call) => {
@@ -596,7 +590,7 @@ test('a step that fails at all its attempts is told, tried again ever later, and
       for (const { problem } of shownWaits(state)) shown.add(`${problem.code} ${problem.item ?? 'run'}`);
     },
   });
-  await new Course(INPUT, state, world).complete();
+  await new Run(INPUT, state, world).complete();
   assert.deepEqual(
     [...shown],
     [
@@ -642,7 +636,7 @@ test('a cancel that cannot be kept is told, and kept before anything else happen
       return holds();
     },
   });
-  const course = new Course(INPUT, state, world);
+  const course = new Run(INPUT, state, world);
   course.cancel();
   await course.complete();
   assert.deepEqual(done.slice(0, 4), ['ACTIVITY_FAILED', 'ACTIVITY_FAILED', 'kept', 'quote']);
@@ -661,7 +655,7 @@ test('a plan that waits for long is asked for ever later', async () => {
       return holds();
     },
   });
-  await new Course(INPUT, state, world).complete();
+  await new Run(INPUT, state, world).complete();
   assert.deepEqual(pauses, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
 });
 
@@ -702,7 +696,7 @@ test('what waits for money asks for ever later, at most every five minutes, and 
       return false;
     },
   });
-  await new Course(INPUT, state, world).complete();
+  await new Run(INPUT, state, world).complete();
   assert.deepEqual(pauses, [15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 15_000, 30_000]);
   assert.equal(calls, 2 * 8 + 2);
 });
@@ -735,7 +729,7 @@ test('what the service puts off again and again, and a plan that nobody makes, i
       return holds();
     },
   });
-  await new Course(INPUT, state, world).complete();
+  await new Run(INPUT, state, world).complete();
   const counts = [...new Set(shown)].map((name) => [name, shown.filter((other) => other === name).length]);
   assert.deepEqual(shown.slice(0, 7), [
     ...Array.from({ length: 5 }, () => 'RUNNING'),
@@ -768,7 +762,7 @@ function undoneIn1(more: Partial<Ports>): {
       return { step, evidence: [], runId };
     },
     awaitSettlement: () => ({
-      settled: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
       giveUp: () => {},
     }),
     createWithdrawals: async ({ items }) => ({
@@ -811,7 +805,7 @@ test('a run that was reset after it had failed takes up once more what is not do
     return world.tellRun();
   };
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-  await new Course(INPUT, state, { ...world, tellRun }).complete();
+  await new Run(INPUT, state, { ...world, tellRun }).complete();
   assert.deepEqual(asked, [
     'quote in run-1',
     `${PAYMENT.id} in run-1`,
@@ -822,25 +816,13 @@ test('a run that was reset after it had failed takes up once more what is not do
   assert.equal(makeReport(state).status, 'COMPLETED');
 });
 
-test('a run that ends with something undone asks once, and again when its history has grown behind that answer', async () => {
-  for (const [grownBy, times] of [
-    [6, 1],
-    [9, 2],
-  ] as const) {
-    let length = 20;
-    let asks = 0;
-    const { world } = undoneIn1({ historyLength: () => length });
-    const tellRun: Ports['tellRun'] = () => {
-      asks += 1;
-      // A reset to the last event adds three of its own.
-      length += asks === 1 ? grownBy : 6;
-      return world.tellRun();
-    };
-    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-    await new Course(INPUT, state, { ...world, tellRun }).complete();
-    assert.equal(asks, times);
-    assert.equal(makeReport(state).status, 'FAILED');
-  }
+test('a run that ends with something undone asks once which run it is, last of all', async () => {
+  const { world, asked } = undoneIn1({});
+  const tellEnd: Ports['tellEnd'] = async () => void asked.push('told the end');
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  await new Run(INPUT, state, { ...world, tellEnd }).complete();
+  assert.deepEqual(asked, ['quote in run-1', `${PAYMENT.id} in run-1`, 'told the end', 'told run-1']);
+  assert.equal(makeReport(state).status, 'FAILED');
 });
 
 test('a payment that an earlier Temporal run has ended is taken up while others are still followed', async () => {
@@ -872,7 +854,7 @@ test('a payment that an earlier Temporal run has ended is taken up while others 
       return { answer: Promise.resolve({ ended, wait: null, runId }), giveUp: () => {} };
     },
   });
-  await new Course(INPUT, state, world).complete();
+  await new Run(INPUT, state, world).complete();
   const writes = asked.filter((what) => !what.startsWith('poll'));
   assert.deepEqual(writes, ['first in run-1', 'second in run-1', 'first in run-2']);
   assert.ok(asked.includes('poll, undone in run-1'));
@@ -910,7 +892,7 @@ test('a trade that came out worse than planned holds its payments for a person, 
     await nextTurn();
     return holds();
   };
-  await new Course(INPUT, state, { ...world, waitUntil }).complete();
+  await new Run(INPUT, state, { ...world, waitUntil }).complete();
   assert.deepEqual(seen, ['TRADED NEEDS_HUMAN HELD', 'TRADED NEEDS_HUMAN HELD']);
   assert.equal(makeReport(state).status, 'COMPLETED');
 });
@@ -948,11 +930,260 @@ test('a wake-up that comes while a call is under way ends the wait that follows 
         return holds();
       },
     });
-    const course: Course = new Course(INPUT, state, world);
+    const course: Run = new Run(INPUT, state, world);
     await course.complete();
     return commands;
   };
   const later = await commandsOf(false);
   assert.deepEqual(later.slice(0, 3), ['requestQuote', 'woken', 'requestQuote']);
   assert.deepEqual(await commandsOf(true), later);
+});
+
+const LEGS = ['first', 'second', 'third'].map((id) => ({ ...LEG, id, reference: `p.2026-11-21.${id}` }));
+const THREE: Plan = {
+  ...PLAN,
+  legs: LEGS,
+  payments: LEGS.map(({ id }) => ({
+    ...PAYMENT,
+    id: `pay-${id}`,
+    amount: { ...PROCEEDS, leg: id },
+    dependsOn: id,
+  })),
+};
+
+/**
+ * A world of three legs in which all goes well but what `more` says. Whoever waits by a timer waits until `isHealed`;
+ * `asked` is what was asked for, in order.
+ */
+function threeLegs(more: (asked: string[]) => Partial<Ports>) {
+  const asked: string[] = [];
+  const base = ports({
+    readPlan: async () => ({ kind: 'plan', plan: THREE }),
+    requestQuote: async ({ leg }) => {
+      asked.push(`convert ${leg.id}`);
+      const traded = { ...TRADED, tradeId: `tde_${leg.id}` };
+      return {
+        step: { kind: 'traded', state: NEW_LEG, traded, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    awaitSettlement: ({ leg }) => {
+      asked.push(`settle ${leg}`);
+      return { answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }), giveUp: () => {} };
+    },
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference }, wanted: { unwanted } }) => {
+        asked.push(`${unwanted === null ? 'pay' : 'look for'} ${id}`);
+        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250' };
+        return unwanted === null
+          ? { id, step: { kind: 'accepted', state: NEW_PAYMENT, accepted } as const }
+          : { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem: unwanted } as const };
+      }),
+      evidence: [],
+      runId: 'run-1',
+    }),
+    awaitWithdrawals: ({ items }) => {
+      const ended = items.flatMap(({ id, paid }) => {
+        if (paid) return [];
+        asked.push(`${id} is paid`);
+        return [{ id, status: 'COMPLETED', paid: true, isUnknown: false }];
+      });
+      let giveUp = (): void => {};
+      const answer = new Promise<WithdrawalsAnswer>((resolve, reject) => {
+        if (ended.length > 0) resolve({ ended, wait: null, runId: 'run-1' });
+        giveUp = () => reject(new Error('given up'));
+      });
+      return { answer, giveUp: () => giveUp() };
+    },
+    waitUntil: patientFor(() => asked.includes('pay-third is paid')),
+  });
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = { ...base, ...more(asked) };
+  return { state, asked, world, run: new Run(INPUT, state, world) };
+}
+
+/** Time passes only once `isHealed`: until then a timer fires for nobody. */
+function patientFor(isHealed: () => boolean): Ports['waitUntil'] {
+  return async (holds, timeoutMs) => {
+    for (let turns = 0; turns < 2_000; turns += 1) {
+      if (holds()) return true;
+      if (timeoutMs !== undefined && timeoutMs < 3_600_000 && isHealed()) return false;
+      await nextTurn();
+    }
+    assert.fail('it waits for what never comes');
+  };
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await nextTurn();
+}
+
+const before = (asked: readonly string[], one: string, other: string): void => {
+  assert.ok(asked.includes(one) && asked.includes(other), `${one} and ${other} in ${asked.join(', ')}`);
+  assert.ok(asked.indexOf(one) < asked.indexOf(other), `${one} before ${other} in ${asked.join(', ')}`);
+};
+
+test('three legs: one that waits for money lets the others convert, settle and pay, and goes its own way later', async () => {
+  let isShort = true;
+  const { run, state, asked } = threeLegs((seen) => ({
+    requestQuote: async ({ leg, state: known }) => {
+      seen.push(`convert ${leg.id}`);
+      const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: leg.id } } as const;
+      const isWaiting = leg.id === 'first' && isShort;
+      if (isWaiting) isShort = false;
+      const traded = { ...TRADED, tradeId: `tde_${leg.id}` };
+      return {
+        step: isWaiting
+          ? { kind: 'wait', state: known, wait }
+          : { kind: 'traded', state: known, traded, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+  }));
+  await run.complete();
+  assert.equal(makeReport(state).status, 'COMPLETED');
+  assert.equal(asked.filter((what) => what === 'convert first').length, 2);
+  before(asked, 'pay-second is paid', 'settle first');
+  before(asked, 'pay-third is paid', 'pay pay-first');
+});
+
+test('three legs: one that does not settle blocks its own payment alone', async () => {
+  const { run, state, asked } = threeLegs((seen) => ({
+    awaitSettlement: ({ leg }) => {
+      seen.push(`settle ${leg}`);
+      const settled = { kind: 'settled', status: 'SETTLED' } as const;
+      const answer = (async () => {
+        if (leg === 'second') await until(() => seen.includes('pay-third is paid'));
+        return settled;
+      })();
+      return { answer, giveUp: () => {} };
+    },
+  }));
+  await run.complete();
+  assert.equal(makeReport(state).status, 'COMPLETED');
+  before(asked, 'pay-first is paid', 'pay pay-second');
+  before(asked, 'pay-third is paid', 'pay pay-second');
+});
+
+test('three legs convert in the order of the plan, since one may sell what another one buys', async () => {
+  const { run, asked } = threeLegs(() => ({}));
+  await run.complete();
+  assert.deepEqual(
+    asked.filter((what) => what.startsWith('convert')),
+    ['convert first', 'convert second', 'convert third'],
+  );
+});
+
+test('three legs: the payment of one that was not traded is only looked for, and the others are paid', async () => {
+  const { run, state, asked } = threeLegs((seen) => ({
+    requestQuote: async ({ leg, state: known }) => {
+      seen.push(`convert ${leg.id}`);
+      const problem: Problem = { code: 'OUTSIDE_GUARD', item: leg.id, message: 'x', fix: 'y' };
+      return {
+        step:
+          leg.id === 'second'
+            ? { kind: 'not traded', state: known, problem }
+            : { kind: 'traded', state: known, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+  }));
+  await run.complete();
+  assert.equal(makeReport(state).status, 'PARTIAL');
+  assert.ok(asked.includes('look for pay-second'));
+  assert.deepEqual(
+    makeReport(state).payments.map(({ outcome }) => outcome),
+    ['PAID', 'NOT_PAID', 'PAID'],
+  );
+});
+
+test('three legs: a sum limit counts payments in the order of the plan, whichever leg comes first', async () => {
+  for (const slow of ['none', 'first', 'second', 'third']) {
+    const { run, state, asked } = threeLegs((seen) => ({
+      readPlan: async () => ({
+        kind: 'plan',
+        plan: { ...THREE, limits: { ...LIMITS, paidPerRun: [{ value: '40000', currency: 'MXN' }] } },
+      }),
+      awaitSettlement: ({ leg }) => ({
+        answer: (async () => {
+          if (leg === slow) for (let turns = 0; turns < 200; turns += 1) await nextTurn();
+          return { kind: 'settled', status: 'SETTLED' } as const;
+        })(),
+        giveUp: () => {},
+      }),
+      waitUntil: patientFor(() => seen.length > 100),
+    }));
+    await run.complete();
+    assert.deepEqual(
+      makeReport(state).payments.map(({ outcome }) => outcome),
+      ['PAID', 'PAID', 'NOT_PAID'],
+      `slow is ${slow}: ${asked.join(', ')}`,
+    );
+  }
+});
+
+test('three legs: what another Temporal run has ended is taken up while a leg waits for its settlement', async () => {
+  let runId = 'run-1';
+  const { run, state, asked } = threeLegs((seen) => ({
+    requestQuote: async ({ leg, state: known }) => {
+      seen.push(`convert ${leg.id} in ${runId}`);
+      const problem: Problem = { code: 'OUTSIDE_GUARD', item: leg.id, message: 'x', fix: 'y' };
+      return {
+        step:
+          leg.id === 'second' && runId === 'run-1'
+            ? { kind: 'not traded', state: known, problem }
+            : { kind: 'traded', state: known, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId,
+      };
+    },
+    awaitSettlement: ({ leg, undoneIn }) => {
+      const answer = (async () => {
+        if (undoneIn.includes('run-1')) {
+          runId = 'run-2';
+          return { kind: 'other run', runId } as const;
+        }
+        if (leg === 'third') await until(() => seen.includes('pay-second is paid'));
+        return { kind: 'settled', status: 'SETTLED' } as const;
+      })();
+      return { answer, giveUp: () => {} };
+    },
+  }));
+  await run.complete();
+  assert.equal(makeReport(state).status, 'COMPLETED', asked.join(', '));
+  before(asked, 'convert second in run-2', 'pay-third is paid');
+});
+
+test('a long history is left only when no leg is in the middle of a call that writes', async () => {
+  let isLong = false;
+  let open = 0;
+  const { run, asked } = threeLegs((seen) => ({
+    historyIsLong: () => isLong,
+    requestQuote: async ({ leg, state: known }) => {
+      open += 1;
+      seen.push(`convert ${leg.id}`);
+      const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: leg.id } } as const;
+      if (leg.id === 'first') {
+        open -= 1;
+        return { step: { kind: 'wait', state: known, wait }, evidence: [], runId: 'run-1' };
+      }
+      isLong = true;
+      for (let turns = 0; turns < 50; turns += 1) await nextTurn();
+      open -= 1;
+      seen.push(`traded ${leg.id}`);
+      return {
+        step: { kind: 'traded', state: known, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    waitUntil: patientFor(() => isLong),
+  }));
+  await assert.rejects(() => run.complete(), HistoryIsLong);
+  assert.equal(open, 0);
+  assert.ok(asked.includes('traded second'));
+  assert.equal(run.handOn().legs.find(({ id }) => id === 'second')?.outcome, 'TRADED');
 });
