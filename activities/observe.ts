@@ -13,7 +13,7 @@ import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/s
 import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
-import { formatProblem, type PolicyProblem } from '../language/text/problem.ts';
+import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
 import { observeService } from '../service/observe.ts';
 import type { Activities, Observed } from '../workflows/calls.ts';
 import type { ObserveInput } from '../workflows/names.ts';
@@ -125,7 +125,7 @@ function refused(problems: readonly PolicyProblem[]): Observed {
     problems: problems.map((problem) => ({
       code: problem.code,
       item: null,
-      message: formatProblem(problem),
+      message: `${placeOf(problem)}: ${problem.message}`,
       fix: problem.fix,
     })),
   };

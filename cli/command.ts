@@ -7,10 +7,11 @@ import type { Ending } from '../domain/endings.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import type { Io } from './terminal/io.ts';
+import { inLine } from './line.ts';
 import { Output } from './terminal/output.ts';
 
 /** One use of the command line. The action that was chosen leaves its ending here. */
-export type Session = { readonly io: Io; ending: Ending };
+export type Session = { readonly io: Io; readonly argv: readonly string[]; ending: Ending };
 
 /** Options as commander hands them over: every command has `--json`. */
 export type JsonOption = { readonly json?: true };
@@ -40,7 +41,7 @@ export async function act(
     session.ending = await action(output);
   } catch (error) {
     const failure = error instanceof CommandFailure ? error : await describeFailure(error);
-    output.fail(failure, await differenceOf(failure));
+    output.fail(shownIn(failure, session.argv), await differenceOf(failure));
     session.ending = failure.ending;
   }
 }
@@ -55,4 +56,10 @@ async function differenceOf({ texts }: CommandFailure): Promise<string | null> {
   if (texts === null) return null;
   const { difference } = await import('./views/difference.ts');
   return difference(texts.before, texts.after);
+}
+
+/** What is wrong with an option is shown in the line that was typed. */
+function shownIn(failure: CommandFailure, argv: readonly string[]): CommandFailure {
+  const problems = failure.problems.map((problem) => inLine(problem, argv));
+  return new CommandFailure(failure.ending, problems, failure.texts);
 }

@@ -6,6 +6,7 @@ import { Command, CommanderError } from 'commander';
 import type { Session } from './command.ts';
 import { COMMANDS, nameOf, type CommandEntry } from './commands.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
+import type { Trouble } from '../language/text/problem.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import { writeHelp } from './terminal/help.ts';
 import { processIo, type Io } from './terminal/io.ts';
@@ -13,7 +14,7 @@ import { packageVersion } from './commands/version.ts';
 
 /** Runs one command; resolves with its exit code and never rejects. */
 export async function main(argv: readonly string[], io: Io = processIo()): Promise<number> {
-  const session: Session = { io, ending: 'done' };
+  const session: Session = { io, argv, ending: 'done' };
   const program = await buildProgram(session, wantedBy(argv));
   try {
     await program.parseAsync([...argv], { from: 'user' });
@@ -22,19 +23,27 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
     // Help and version are answers; everything else that the parser throws is a mistake of the line.
     if (error.exitCode === 0) return EXIT_CODES.done;
     if (error.code === 'commander.help') return EXIT_CODES['bad input'];
-    const failure = new CommandFailure('bad input', [
-      {
-        code: 'BAD_COMMAND_LINE',
-        place: null,
-        message: error.message.replace(/^error: /, ''),
-        fix: 'See `npx cambist --help`, or `--help` after a command.',
-      },
-    ]);
     const { Output } = await import('./terminal/output.ts');
+    const { inLine } = await import('./line.ts');
+    const failure = new CommandFailure('bad input', [inLine(troubleOfLine(error.message, argv), argv)]);
     new Output(io, argv.includes('--json')).fail(failure);
     return EXIT_CODES['bad input'];
   }
   return EXIT_CODES[session.ending];
+}
+
+/** What the parser says: `error: unknown option '--wiat'`, and on a second line what may be meant. */
+function troubleOfLine(said: string, argv: readonly string[]): Trouble {
+  const [message = '', meant = ''] = said.replace(/^error: /, '').split('\n');
+  const [, named = ''] = /'([^' ]+)/.exec(message) ?? [];
+  const isTyped = argv.some((text) => text === named || text.startsWith(`${named}=`));
+  const help = 'See `npx cambist --help`, or `--help` after a command.';
+  return {
+    code: 'BAD_COMMAND_LINE',
+    place: named !== '' && isTyped ? named : null,
+    message,
+    fix: meant === '' ? help : `${meant.replace(/^\((.*)\)$/, '$1')} ${help}`,
+  };
 }
 
 /** By name. */

@@ -7,13 +7,13 @@ import type { Mode } from '../domain/service/records.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../domain/service/facts.ts';
 import type { Problem } from '../domain/problems.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
-import { formatProblem } from '../language/text/problem.ts';
+import { placeOf } from '../language/text/problem.ts';
 import { parseAddress, type ServiceAddress } from '../service/address.ts';
 import { createServiceClient, type ServiceClient } from '../service/client.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { readKeyFile, type ApiKey } from '../service/key.ts';
 import { withDevEnvironment } from './dev-environment.ts';
-import { ConfigurationError } from './errors.ts';
+import { ConfigurationError, type ConfigurationProblem } from './errors.ts';
 import { readTextFile } from './read-text-file.ts';
 import { taskQueueOf } from './task-queue.ts';
 
@@ -38,7 +38,7 @@ const REQUEST_LIMIT_MS = 15_000;
 /** @throws ConfigurationError with every problem that was found */
 export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string): Promise<Settings> {
   const env = await withDevEnvironment(environment, cwd);
-  const problems: Problem[] = [];
+  const problems: ConfigurationProblem[] = [];
   const warnings: string[] = [];
   const note = (error: unknown): null => {
     problems.push(asProblem(error));
@@ -82,7 +82,7 @@ export function createClient(settings: Settings, use: 'write' | 'read'): Service
   });
 }
 
-function readMode(text: string | undefined, problems: Problem[]): Mode | null {
+function readMode(text: string | undefined, problems: ConfigurationProblem[]): Mode | null {
   const mode = text?.toUpperCase();
   if (mode === 'SANDBOX' || mode === 'LIVE') return mode;
   problems.push({
@@ -139,7 +139,7 @@ function foreignReadKey(key: ApiKey, readKey: ApiKey): Problem {
   };
 }
 
-async function readFacts(path: string | undefined, problems: Problem[]): Promise<ServiceFacts> {
+async function readFacts(path: string | undefined, problems: ConfigurationProblem[]): Promise<ServiceFacts> {
   if (path === undefined || path === '') return DEFAULT_SERVICE_FACTS;
   const read = await readTextFile(path);
   if (!read.ok) {
@@ -157,8 +157,10 @@ async function readFacts(path: string | undefined, problems: Problem[]): Promise
     ...loaded.problems.map((problem) => ({
       code: problem.code,
       item: null,
-      message: formatProblem(problem),
+      message: problem.message,
       fix: problem.fix,
+      place: placeOf(problem),
+      excerpt: problem.excerpt,
     })),
   );
   return DEFAULT_SERVICE_FACTS;

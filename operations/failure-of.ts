@@ -6,7 +6,8 @@ import { ServiceError as TemporalServiceError, WorkflowNotFoundError } from '@te
 import type { ProblemCode } from '../domain/problems.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { ConfigurationError, InfrastructureError } from '../config/errors.ts';
-import { CommandFailure, NOT_SET_UP, troubleOfItem, type Trouble } from './failure.ts';
+import { CommandFailure, NOT_SET_UP, troubleOfItem } from './failure.ts';
+import type { Trouble } from '../language/text/problem.ts';
 
 /** Any error as a failure of the command. */
 export function failureOf(error: unknown): CommandFailure {
@@ -26,7 +27,11 @@ export function failureOf(error: unknown): CommandFailure {
     ]);
   }
   if (error instanceof ConfigurationError) {
-    const troubles = error.problems.map((problem) => withPicture(troubleOfItem(problem)));
+    const troubles = error.problems.map(({ place, excerpt, ...problem }) => ({
+      ...troubleOfItem(problem),
+      ...(place !== undefined && { place }),
+      ...(excerpt !== undefined && { excerpt }),
+    }));
     return new CommandFailure('configuration', isNothingSet(troubles) ? [NOT_SET_UP, ...troubles] : troubles);
   }
   if (error instanceof InfrastructureError) {
@@ -58,14 +63,10 @@ export function failureOf(error: unknown): CommandFailure {
   ]);
 }
 
-/** A problem whose message goes on below its first line, as the picture of a line at fault does. */
+/** A problem whose message goes on below its first line, with what can be typed. */
 function withPicture(trouble: Trouble): Trouble {
   const [message = '', ...more] = trouble.message.split('\n');
-  // The advice of such a picture is the trouble's own.
-  const picture = more.filter((line) => !line.startsWith('fix: '));
-  return picture.length === 0
-    ? { ...trouble, message }
-    : { ...trouble, message, excerpt: picture.join('\n') };
+  return more.length === 0 ? { ...trouble, message } : { ...trouble, message, excerpt: more.join('\n') };
 }
 
 const NOTHING_SET: readonly ProblemCode[] = ['MODE_MISSING', 'ADDRESS_MISSING', 'KEY_FILE_NOT_FOUND'];

@@ -3,17 +3,8 @@
  * shows it. None may ever show a secret.
  */
 import type { Ending } from '../domain/endings.ts';
-import type { Problem, ProblemCode } from '../domain/problems.ts';
-import type { PolicyProblem } from '../language/text/problem.ts';
-
-/** One thing that is wrong, each text on one line but `excerpt`: the line at fault with carets, where there is one. */
-export type Trouble = {
-  readonly code: ProblemCode;
-  readonly place: string | null;
-  readonly message: string;
-  readonly fix: string;
-  readonly excerpt?: string;
-};
+import type { Problem } from '../domain/problems.ts';
+import type { Trouble } from '../language/text/problem.ts';
 
 /** What a text is called, and the text. */
 type Text = { readonly label: string; readonly text: string };
@@ -32,12 +23,6 @@ export class CommandFailure extends Error {
     this.problems = problems;
     this.texts = texts;
   }
-}
-
-/** One mistake of a file. */
-export function troubleOfPolicy(problem: PolicyProblem): Trouble {
-  const { code, message, fix, excerpt } = problem;
-  return { code, place: `${problem.file}:${problem.line}:${problem.column}`, message, fix, excerpt };
 }
 
 /** One problem of an item. */

@@ -18,7 +18,8 @@ import { checkPayAgain, type PayAgainVerdict, type PaymentHistory } from './deci
 import type { Settings } from '../config/config.ts';
 import { claimantOf } from './claims.ts';
 import type { Ending } from '../domain/endings.ts';
-import { CommandFailure, type Trouble } from './failure.ts';
+import { CommandFailure } from './failure.ts';
+import type { Trouble } from '../language/text/problem.ts';
 import { sayGoOn } from './go-on.ts';
 import { keepInstruction, keptAbout, wakeRun } from './keep-instruction.ts';
 import type { Place } from './place.ts';

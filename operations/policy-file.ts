@@ -10,7 +10,8 @@ import { loadServiceFacts } from '../language/load-service-facts.ts';
 import type { Settings } from '../config/config.ts';
 import { withDevEnvironment } from '../config/dev-environment.ts';
 import { readTextFile } from '../config/read-text-file.ts';
-import { CommandFailure, troubleOfPolicy, type Trouble } from './failure.ts';
+import { CommandFailure } from './failure.ts';
+import { troubleOfPolicy, type Trouble } from '../language/text/problem.ts';
 import type { Caller } from './place.ts';
 
 /** A policy that can be run. */

@@ -28,7 +28,8 @@ import {
 } from '../workflows/names.ts';
 import type { Progress } from '../domain/run/progress.ts';
 import type { RunInput } from '../domain/run/calls.ts';
-import { CommandFailure, type Trouble } from './failure.ts';
+import { CommandFailure } from './failure.ts';
+import type { Trouble } from '../language/text/problem.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
 import type { Place } from './place.ts';
 import { runOfWorkflowId } from './run-names.ts';

@@ -8,7 +8,8 @@ import { runName, type RunName } from '../domain/references.ts';
 import type { Report, ReportPayment } from '../domain/run/report.ts';
 import { equal } from '../domain/money.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
-import { CommandFailure, type Trouble } from './failure.ts';
+import { CommandFailure } from './failure.ts';
+import type { Trouble } from '../language/text/problem.ts';
 import type { Place } from './place.ts';
 import { listRuns, readRun, type RunFacts } from './runs.ts';
 

@@ -3,7 +3,7 @@ import type { Ending } from '../domain/endings.ts';
 import type { Report } from '../domain/run/report.ts';
 import type { Progress } from '../domain/run/progress.ts';
 import { endingOf } from './exit-codes.ts';
-import type { Trouble } from './failure.ts';
+import type { Trouble } from '../language/text/problem.ts';
 import { failureOf } from './failure-of.ts';
 import type { Place } from './place.ts';
 import { reasonsOf, readRun, type RunFacts } from './runs.ts';

@@ -4,7 +4,7 @@ import type { Ending } from '../../domain/endings.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
-import type { Trouble } from '../../operations/failure.ts';
+import type { Trouble } from '../../language/text/problem.ts';
 import type { Output } from '../terminal/output.ts';
 import { readDecimals, readPolicyFile } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';

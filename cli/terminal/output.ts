@@ -4,7 +4,8 @@
  */
 import pc from 'picocolors';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
-import type { CommandFailure, Trouble } from '../../operations/failure.ts';
+import type { CommandFailure } from '../../operations/failure.ts';
+import type { Trouble } from '../../language/text/problem.ts';
 import type { Caller } from '../../operations/place.ts';
 import type { Io, Sink } from './io.ts';
 import { forJson, forTerminal, plain } from './safe.ts';

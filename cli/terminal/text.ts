@@ -5,8 +5,8 @@
 import { DateTime } from 'luxon';
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
-import { printable } from '../../language/text/printable.ts';
-import type { Trouble } from '../../operations/failure.ts';
+import { printable, sentence } from '../../language/text/printable.ts';
+import { formatTrouble, type Trouble } from '../../language/text/problem.ts';
 import { plain } from './safe.ts';
 
 /** Colours by meaning; each returns its text unchanged when there are none. */
@@ -45,19 +45,12 @@ export function pad(text: string, columns: number, side: 'left' | 'right' = 'rig
   return side === 'right' ? `${text}${blanks}` : `${blanks}${text}`;
 }
 
-/** One problem as a paragraph: code, place, what is wrong, what to do; the line at fault with carets below. */
+/** One problem as a paragraph; with the line at fault below, where there is one. */
 export function paragraphOf(trouble: Trouble, width: number): string {
-  const { code, place, message, fix } = plain({ ...trouble, excerpt: null });
+  if (trouble.excerpt !== undefined) return formatTrouble(trouble, (line) => wrap(line, width, '  '));
+  const { code, place, message, fix } = plain(trouble);
   const where = place === null ? code : `${code} ${place}`;
-  if (trouble.excerpt === undefined)
-    return wrap(`${where}: ${sentence(message)}${fix === '' ? '' : ` ${sentence(fix)}`}`, width);
-  const picture = trouble.excerpt.split('\n').map((line) => `    ${printable(line)}`);
-  return [`${where}: ${sentence(message)}`, ...picture, ...(fix === '' ? [] : [`  fix: ${fix}`])].join('\n');
-}
-
-/** The text with a full stop, unless it ends a sentence already. */
-export function sentence(text: string): string {
-  return /[.?!:]$/.test(text.trimEnd()) ? text : `${text}.`;
+  return wrap(`${where}: ${sentence(message)}${fix === '' ? '' : ` ${sentence(fix)}`}`, width);
 }
 
 export type Column = { readonly title: string; readonly right?: boolean };

@@ -8,7 +8,8 @@ import type { Observation } from '../../domain/plan/observation.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
-import { capital, count, sentence, wrap, zonedTime, type Paint } from '../terminal/text.ts';
+import { sentence } from '../../language/text/printable.ts';
+import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
 import { money, rateText } from './amount-text.ts';
 
 /** What `plan --json` prints, but for the exit code. */

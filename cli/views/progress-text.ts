@@ -1,7 +1,8 @@
 /** The progress of a run for a terminal: drawn over and over, or one line per step. Pure. */
 import type { Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
-import { clockTime, pad, sentence, span, wrap, type Paint } from '../terminal/text.ts';
+import { sentence } from '../../language/text/printable.ts';
+import { clockTime, pad, span, wrap, type Paint } from '../terminal/text.ts';
 
 type Item = Progress['items'][number];
 

@@ -4,7 +4,8 @@ import { isWorseThanPlanned, type Report, type ReportPayment } from '../../domai
 import { shownFirst, type Waiting } from '../../domain/waits.ts';
 import type { Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
-import { paragraphOf, clockTime, count, sentence, table, wrap, type Paint } from '../terminal/text.ts';
+import { sentence } from '../../language/text/printable.ts';
+import { paragraphOf, clockTime, count, table, wrap, type Paint } from '../terminal/text.ts';
 import { amountText, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 

@@ -13,3 +13,8 @@ export function quoted(text: string): string {
   const cut = characters.length > 60 ? `${characters.slice(0, 59).join('')}…` : characters.join('');
   return `"${cut}"`;
 }
+
+/** The text with a full stop, unless it ends a sentence already. */
+export function sentence(text: string): string {
+  return /[.?!:]$/.test(text.trimEnd()) ? text : `${text}.`;
+}

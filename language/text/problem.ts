@@ -2,9 +2,9 @@
  * One mistake in a file, with its place: what every loader of `language/` returns and what `check` prints. What the
  * file says is shown back cut and without control characters, so that no file can write to the terminal.
  */
-import type { FileCode } from '../../domain/problems.ts';
+import type { FileCode, ProblemCode } from '../../domain/problems.ts';
 import stringWidth from 'string-width';
-import { printable } from './printable.ts';
+import { printable, sentence } from './printable.ts';
 
 /** One mistake (or warning) at one place. */
 export type PolicyProblem = {
@@ -21,22 +21,47 @@ export type PolicyProblem = {
   readonly excerpt: string;
 };
 
+/** One thing that is wrong, in a file or elsewhere: each text on one line but `excerpt`. */
+export type Trouble = {
+  readonly code: ProblemCode;
+  /** Null: it has none. */
+  readonly place: string | null;
+  readonly message: string;
+  readonly fix: string;
+  /** The line at fault with carets, where there is one. */
+  readonly excerpt?: string;
+};
+
+/** One mistake of a file. */
+export function troubleOfPolicy(problem: PolicyProblem): Trouble {
+  const { code, message, fix, excerpt } = problem;
+  return { code, place: placeOf(problem), message, fix, excerpt };
+}
+
+/** `mxn.yaml:12:3`, as editors and terminals know it. */
+export function placeOf({ file, line, column }: PolicyProblem): string {
+  return `${file}:${line}:${column}`;
+}
+
 /**
- * The problem as a person reads it:
+ * The one way in which a mistake is shown, wherever it stands:
  *
- *     mxn.yaml:12:3 POLICY_UNKNOWN_FIELD: "valid_fro" is no field of `quote`
- *       12 |   valid_fro: 45s
- *          |   ^^^^^^^^^
- *     fix: did you mean `valid_for`?
+ *     POLICY_UNKNOWN_FIELD mxn.yaml:12:3: "valid_fro" is no field of `quote`.
+ *         valid_fro: 45s
+ *         ^^^^^^^^^
+ *       fix: did you mean `valid_for`?
+ *
+ * `fit` makes a line fit whatever it is shown on.
  */
-export function formatProblem(problem: PolicyProblem): string {
-  const [line = '', carets = ''] = problem.excerpt.split('\n');
-  const number = String(problem.line);
+export function formatTrouble(trouble: Trouble, fit: (line: string) => string): string {
+  const [code, place, message, fix] = [trouble.code, trouble.place ?? '', trouble.message, trouble.fix].map(
+    printable,
+  );
+  const picture = trouble.excerpt?.split('\n').map((line) => `    ${printable(line)}`.trimEnd()) ?? [];
   return [
-    `${problem.file}:${number}:${problem.column} ${problem.code}: ${problem.message}`,
-    `  ${number} | ${line}`.trimEnd(),
-    `  ${' '.repeat(number.length)} | ${carets}`,
-    `fix: ${problem.fix}`,
+    fit(`${[code, place].filter(Boolean).join(' ')}: ${sentence(message ?? '')}`),
+    ...picture,
+    ...(fix ? [fit(`  fix: ${fix}`)] : []),
   ].join('\n');
 }
 

@@ -32,7 +32,11 @@ function offered(script: string, ...words: string[]): string[] {
   return stdout.split('\n').filter((word) => word !== '');
 }
 
-const program = await buildProgram({ io: { stdout: {}, stderr: {} } as unknown as Io, ending: 'done' });
+const program = await buildProgram({
+  io: { stdout: {}, stderr: {} } as unknown as Io,
+  argv: [],
+  ending: 'done',
+});
 
 test('bash completes every command, each with its own options, and leaves files to itself', async () => {
   const script = await printed('completion', 'bash');

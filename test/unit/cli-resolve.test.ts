@@ -94,8 +94,8 @@ for (const [name, argv, places] of INCOMPLETE) {
   test(`a decision with ${name} is refused, with everything that is missing`, async () => {
     const { exitCode, stderr } = await cambist('resolve', 'p.2026-11-21', 'supplier', ...argv);
     assert.equal(exitCode, 2);
-    const told = [...stderr.matchAll(/^DECISION_INCOMPLETE ([^.]*)\. /gm)].map(([, place = '']) =>
-      place.replaceAll('\n', ' '),
+    const told = [...stderr.matchAll(/^DECISION_INCOMPLETE ([^.]*)\.\s/gm)].map(([, place = '']) =>
+      place.replaceAll(/\s+/g, ' '),
     );
     assert.deepEqual(told, places);
   });

@@ -12,8 +12,7 @@ import { COMMANDS, nameOf } from '../../cli/commands.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const OUTPUT = ['luxon', 'picocolors', 'string-width', 'wrap-ansi'];
-const FILES = ['damerau-levenshtein', 'luxon', 'yaml', 'zod'];
-const POLICY = [...FILES, 'decimal.js'];
+const POLICY = ['damerau-levenshtein', 'decimal.js', 'luxon', 'yaml', 'zod'];
 const SERVICE = ['jose', 'undici'];
 const TEMPORAL = [
   '@temporalio/client',
@@ -31,8 +30,8 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   run: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL, 'log-update'],
   status: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   report: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
-  list: [...OUTPUT, ...FILES, ...SERVICE, ...TEMPORAL],
-  cancel: [...OUTPUT, ...FILES, ...SERVICE, ...TEMPORAL],
+  list: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  cancel: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   resolve: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   balances: [...OUTPUT, ...POLICY, ...SERVICE],
   accounts: [...OUTPUT, ...POLICY, ...SERVICE],

@@ -118,7 +118,7 @@ test('the commands and their options are those of the program', async () => {
 });
 
 async function program(): Promise<Command> {
-  const built = await buildProgram({ io: processIo(), ending: 'done' });
+  const built = await buildProgram({ io: processIo(), argv: [], ending: 'done' });
   for (const command of built.commands) assert.ok(command.options.some(({ long }) => long === '--json'));
   return built;
 }

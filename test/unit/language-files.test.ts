@@ -5,7 +5,12 @@ import { decimalsOf } from '../../domain/currencies.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../../language/load-service-facts.ts';
-import { formatProblem } from '../../language/text/problem.ts';
+import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
+
+/** As every command prints it. */
+function printed(problem: PolicyProblem): string {
+  return formatTrouble(troubleOfPolicy(problem), (line) => line);
+}
 
 const WHOLE = `trade_statuses: { settled: [SETTLED, COMPLETED, CLOSED], failed: [FAILED, REJECTED, CANCELLED] }
 withdrawal_statuses: { paid: [COMPLETED], failed: [FAILED, REJECTED, RETURNED, CANCELLED, CANCELED, EXPIRED] }
@@ -19,12 +24,12 @@ decimals: { USDC: 6 }
 
 function factsProblems(text: string): string {
   const result = loadServiceFacts(text, 's.yaml');
-  return result.ok ? 'loads' : result.problems.map(formatProblem).join('\n');
+  return result.ok ? 'loads' : result.problems.map(printed).join('\n');
 }
 
 function ratesProblems(text: string): string {
   const result = loadReferenceRates(text, 'r.yaml');
-  return result.ok ? 'loads' : result.problems.map(formatProblem).join('\n');
+  return result.ok ? 'loads' : result.problems.map(printed).join('\n');
 }
 
 test('the service file of the design says what the defaults say', () => {
@@ -78,60 +83,60 @@ key_used_since: 2026-02-30
 account_statuses: { usable: [LIVE] }
 late_after: { settlement: tomorrow }
 `),
-    `s.yaml:1:1 SERVICE_FILE_UNKNOWN_FIELD: "trade_status" is no field of this file
-  1 | trade_status: { settled: [A] }
-    | ^^^^^^^^^^^^
-fix: did you mean \`trade_statuses\`?
-s.yaml:2:30 SERVICE_FILE_WRONG_TYPE: \`paid\` has no entry, or too many
-  2 | withdrawal_statuses: { paid: [], failed: [NO WAY, 5] }
-    |                              ^^
-fix: write for example \`paid: [COMPLETED]\`
-s.yaml:2:51 SERVICE_FILE_STATUS: "5" is not a status
-  2 | withdrawal_statuses: { paid: [], failed: [NO WAY, 5] }
-    |                                                   ^
-fix: write the status as the service sends it, such as COMPLETED; put "NO" or "NULL" in quotes
-s.yaml:3:27 SERVICE_FILE_NOT_ONE_OF: "at_trad" is not what \`sale_leaves_withdrawable\` takes: at_trade, at_settlement
-  3 | sale_leaves_withdrawable: at_trad
-    |                           ^^^^^^^
-fix: did you mean \`at_trade\`?
-s.yaml:4:24 SERVICE_FILE_DURATION: "0s" is not a duration between 1s and 366d
-  4 | settle_doubt: { trade: 0s }
-    |                        ^^
-fix: write a whole number and s, m, h or d: 45s, 30m, 6h, 2d
-s.yaml:5:13 SERVICE_FILE_CURRENCY: "usdc" is not a currency code
-  5 | decimals: { usdc: 6, USDT: 12 }
-    |             ^^^^
-fix: did you mean \`USDC\`?
-s.yaml:5:28 SERVICE_FILE_NUMBER: "12" is not a whole number from 0 to 8
-  5 | decimals: { usdc: 6, USDT: 12 }
-    |                            ^^
-fix: write a whole number from 0 to 8, without quotes
-s.yaml:6:11 SERVICE_FILE_DURATION: "1 minute" is not a duration between 1s and 366d
-  6 | list_lag: 1 minute
-    |           ^^^^^^^^
-fix: write 1m
-s.yaml:7:17 SERVICE_FILE_DATE: "2026-02-30" is not a calendar date
-  7 | key_used_since: 2026-02-30
-    |                 ^^^^^^^^^^
-fix: write year, month and day: 2026-11-01
-s.yaml:8:21 SERVICE_FILE_UNKNOWN_FIELD: "usable" is no field of \`account_statuses\`
-  8 | account_statuses: { usable: [LIVE] }
-    |                     ^^^^^^
-fix: did you mean \`unusable\`?
-s.yaml:9:27 SERVICE_FILE_DURATION: "tomorrow" is not a duration between 1s and 366d
-  9 | late_after: { settlement: tomorrow }
-    |                           ^^^^^^^^
-fix: write a whole number and s, m, h or d: 45s, 30m, 6h, 2d`,
+    `SERVICE_FILE_UNKNOWN_FIELD s.yaml:1:1: "trade_status" is no field of this file.
+    trade_status: { settled: [A] }
+    ^^^^^^^^^^^^
+  fix: did you mean \`trade_statuses\`?
+SERVICE_FILE_WRONG_TYPE s.yaml:2:30: \`paid\` has no entry, or too many.
+    withdrawal_statuses: { paid: [], failed: [NO WAY, 5] }
+                                 ^^
+  fix: write for example \`paid: [COMPLETED]\`
+SERVICE_FILE_STATUS s.yaml:2:51: "5" is not a status.
+    withdrawal_statuses: { paid: [], failed: [NO WAY, 5] }
+                                                      ^
+  fix: write the status as the service sends it, such as COMPLETED; put "NO" or "NULL" in quotes
+SERVICE_FILE_NOT_ONE_OF s.yaml:3:27: "at_trad" is not what \`sale_leaves_withdrawable\` takes: at_trade, at_settlement.
+    sale_leaves_withdrawable: at_trad
+                              ^^^^^^^
+  fix: did you mean \`at_trade\`?
+SERVICE_FILE_DURATION s.yaml:4:24: "0s" is not a duration between 1s and 366d.
+    settle_doubt: { trade: 0s }
+                           ^^
+  fix: write a whole number and s, m, h or d: 45s, 30m, 6h, 2d
+SERVICE_FILE_CURRENCY s.yaml:5:13: "usdc" is not a currency code.
+    decimals: { usdc: 6, USDT: 12 }
+                ^^^^
+  fix: did you mean \`USDC\`?
+SERVICE_FILE_NUMBER s.yaml:5:28: "12" is not a whole number from 0 to 8.
+    decimals: { usdc: 6, USDT: 12 }
+                               ^^
+  fix: write a whole number from 0 to 8, without quotes
+SERVICE_FILE_DURATION s.yaml:6:11: "1 minute" is not a duration between 1s and 366d.
+    list_lag: 1 minute
+              ^^^^^^^^
+  fix: write 1m
+SERVICE_FILE_DATE s.yaml:7:17: "2026-02-30" is not a calendar date.
+    key_used_since: 2026-02-30
+                    ^^^^^^^^^^
+  fix: write year, month and day: 2026-11-01
+SERVICE_FILE_UNKNOWN_FIELD s.yaml:8:21: "usable" is no field of \`account_statuses\`.
+    account_statuses: { usable: [LIVE] }
+                        ^^^^^^
+  fix: did you mean \`unusable\`?
+SERVICE_FILE_DURATION s.yaml:9:27: "tomorrow" is not a duration between 1s and 366d.
+    late_after: { settlement: tomorrow }
+                              ^^^^^^^^
+  fix: write a whole number and s, m, h or d: 45s, 30m, 6h, 2d`,
   );
 });
 
 test('doubt is never shorter than twice the time that lists may lag: refused when written, raised when not', () => {
   assert.equal(
     factsProblems('list_lag: 90s\nsettle_doubt: { trade: 2m, withdrawal: 24h }\n'),
-    `s.yaml:2:24 SERVICE_FILE_CONTRADICTION: "2m" is shorter than twice \`list_lag\` (3m)
-  2 | settle_doubt: { trade: 2m, withdrawal: 24h }
-    |                        ^^
-fix: write at least 3m, or a shorter \`list_lag\``,
+    `SERVICE_FILE_CONTRADICTION s.yaml:2:24: "2m" is shorter than twice \`list_lag\` (3m).
+    settle_doubt: { trade: 2m, withdrawal: 24h }
+                           ^^
+  fix: write at least 3m, or a shorter \`list_lag\``,
   );
   assert.equal(factsProblems('list_lag: 60s\nsettle_doubt: { trade: 2m }\n'), 'loads');
   assert.match(factsProblems('settle_doubt: { withdrawal: 119s }\n'), /shorter than twice `list_lag` \(2m\)/);
@@ -145,14 +150,14 @@ test('one status cannot mean both ends, whether written or by default, whatever 
     factsProblems(
       'withdrawal_statuses: { paid: [COMPLETED, Returned], failed: [RETURNED] }\ntrade_statuses: { settled: [CANCELLED] }\n',
     ),
-    `s.yaml:1:62 SERVICE_FILE_CONTRADICTION: "RETURNED" is also a status for \`paid\`
-  1 | withdrawal_statuses: { paid: [COMPLETED, Returned], failed: [RETURNED] }
-    |                                                              ^^^^^^^^
-fix: delete it from one of the two lists
-s.yaml:2:29 SERVICE_FILE_CONTRADICTION: "CANCELLED" is also a status for \`failed\`, by default
-  2 | trade_statuses: { settled: [CANCELLED] }
-    |                             ^^^^^^^^^
-fix: delete it here, or write \`failed\` out without it`,
+    `SERVICE_FILE_CONTRADICTION s.yaml:1:62: "RETURNED" is also a status for \`paid\`.
+    withdrawal_statuses: { paid: [COMPLETED, Returned], failed: [RETURNED] }
+                                                                 ^^^^^^^^
+  fix: delete it from one of the two lists
+SERVICE_FILE_CONTRADICTION s.yaml:2:29: "CANCELLED" is also a status for \`failed\`, by default.
+    trade_statuses: { settled: [CANCELLED] }
+                                ^^^^^^^^^
+  fix: delete it here, or write \`failed\` out without it`,
   );
   assert.match(
     factsProblems('trade_statuses: { failed: [CLOSED] }\n'),
@@ -213,26 +218,26 @@ rates:
   - "1.0 USD per USD"
   - "1,08 USD/GBP"
 `),
-    `r.yaml:1:8 RATES_INSTANT: "2026-02-30T16:00:00+01:00" is not a moment with its offset from UTC
-  1 | as_of: 2026-02-30T16:00:00+01:00
-    |        ^^^^^^^^^^^^^^^^^^^^^^^^^
-fix: write date, T, time and offset: 2026-11-20T16:00:00+01:00
-r.yaml:4:5 RATES_AMOUNT_UNQUOTED: "0.9 EUR per USD" is not in quotes
-  4 |   - 0.9 EUR per USD
-    |     ^^^^^^^^^^^^^^^
-fix: write "0.9 EUR per USD", with the quotes
-r.yaml:4:5 RATES_RATE_TWICE: the pair of EUR and USD is already on line 3
-  4 |   - 0.9 EUR per USD
-    |     ^^^^^^^^^^^^^^^
-fix: keep one rate per pair
-r.yaml:5:5 RATES_SAME_CURRENCY: a rate is between two currencies, not from USD to itself
-  5 |   - "1.0 USD per USD"
-    |     ^^^^^^^^^^^^^^^^^
-fix: delete it
-r.yaml:6:5 RATES_RATE: "1,08 USD/GBP" is not a rate
-  6 |   - "1,08 USD/GBP"
-    |     ^^^^^^^^^^^^^^
-fix: write "1.08 USD per GBP", with the quotes`,
+    `RATES_INSTANT r.yaml:1:8: "2026-02-30T16:00:00+01:00" is not a moment with its offset from UTC.
+    as_of: 2026-02-30T16:00:00+01:00
+           ^^^^^^^^^^^^^^^^^^^^^^^^^
+  fix: write date, T, time and offset: 2026-11-20T16:00:00+01:00
+RATES_AMOUNT_UNQUOTED r.yaml:4:5: "0.9 EUR per USD" is not in quotes.
+      - 0.9 EUR per USD
+        ^^^^^^^^^^^^^^^
+  fix: write "0.9 EUR per USD", with the quotes
+RATES_RATE_TWICE r.yaml:4:5: the pair of EUR and USD is already on line 3.
+      - 0.9 EUR per USD
+        ^^^^^^^^^^^^^^^
+  fix: keep one rate per pair
+RATES_SAME_CURRENCY r.yaml:5:5: a rate is between two currencies, not from USD to itself.
+      - "1.0 USD per USD"
+        ^^^^^^^^^^^^^^^^^
+  fix: delete it
+RATES_RATE r.yaml:6:5: "1,08 USD/GBP" is not a rate.
+      - "1,08 USD/GBP"
+        ^^^^^^^^^^^^^^
+  fix: write "1.08 USD per GBP", with the quotes`,
   );
 });
 
@@ -240,7 +245,7 @@ for (const asOf of ['2026-11-20', '2026-11-20T16:00:00', '2026-11-20 16:00:00Z',
   test(`\`as_of: ${asOf}\` is refused, since it leaves the moment open`, () => {
     assert.match(
       ratesProblems(`as_of: ${asOf}\nrates: ["1.08 USD per EUR"]\n`),
-      /^r\.yaml:1:8 RATES_INSTANT/,
+      /^RATES_INSTANT r\.yaml:1:8: /,
     );
   });
 }

@@ -5,7 +5,12 @@ import { test } from 'node:test';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
-import { formatProblem } from '../../language/text/problem.ts';
+import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
+
+/** As every command prints it. */
+function shown(problem: PolicyProblem): string {
+  return formatTrouble(troubleOfPolicy(problem), (line) => line);
+}
 
 const POLICIES = new URL('../../policies/', import.meta.url);
 
@@ -35,9 +40,7 @@ function samples(): readonly string[] {
 /** What `check` would print. */
 function printed(text: string): string {
   const result = loadPolicy(text, 'p.yaml');
-  return (
-    result.ok ? ['loads', ...result.warnings.map(formatProblem)] : result.problems.map(formatProblem)
-  ).join('\n');
+  return (result.ok ? ['loads', ...result.warnings.map(shown)] : result.problems.map(shown)).join('\n');
 }
 
 /** `code line:column fix` of every problem, without the picture. */
@@ -198,54 +201,54 @@ extra: 4
 `;
   assert.equal(
     printed(text),
-    `p.yaml:3:7 POLICY_NAME: "MXN Supplier" is not a policy name: 1 to 40 of a-z, 0-9 and "-", a letter or digit first
-  3 | name: MXN Supplier
-    |       ^^^^^^^^^^^^
-fix: write mxn-supplier
-p.yaml:5:7 POLICY_ZONE: "europe/paris" is not a time zone
-  5 | zone: europe/paris
-    |       ^^^^^^^^^^^^
-fix: did you mean \`Europe/Paris\`?
-p.yaml:7:9 POLICY_CURRENCY: "usd" is not a currency code
-  7 |   sell: usd
-    |         ^^^
-fix: did you mean \`USD\`?
-p.yaml:9:19 POLICY_AMOUNT_UNQUOTED: the amount 1000.00 is not in quotes: YAML would read it as a binary number
-  9 |   amount: { sell: 1000.00 }
-    |                   ^^^^^^^
-fix: write "1000.00", with the quotes
-p.yaml:11:3 POLICY_UNKNOWN_FIELD: "valid_fro" is no field of \`quote\`
-  11 |   valid_fro: 45s
-     |   ^^^^^^^^^
-fix: did you mean \`valid_for\`?
-p.yaml:12:15 POLICY_NUMBER: "50" is not a whole number from 1 to 20
-  12 |   max_quotes: 50
-     |               ^^
-fix: write a whole number from 1 to 20, without quotes
-p.yaml:16:5 POLICY_MISSING_FIELD: \`account\` is missing in an entry of \`withdraw\`
-  16 |   - id: supplier
-     |     ^^^^^^^^^^^^
-fix: add it, for example \`account: wac_7Hk2mQ9vT4xR\`
-p.yaml:17:22 POLICY_AMOUNT: "1,000.00" is not an amount: it has separators; only a decimal point may stand between digits
-  17 |     amount: { fixed: "1,000.00" }
-     |                      ^^^^^^^^^^
-fix: write "1000.00", with the quotes
-p.yaml:18:9 POLICY_DUPLICATE_ID: "Supplier" is already on line 16 but for its capitals
-  18 |   - id: Supplier
-     |         ^^^^^^^^
-fix: give each payment an id of its own
-p.yaml:20:13 POLICY_ROUNDING_MISSING: proceeds can have more decimals than the currency: say how they are rounded
-  20 |     amount: proceeds
-     |             ^^^^^^^^
-fix: write \`rounding: down\` (or half-even) beside it
-p.yaml:20:13 POLICY_PROCEEDS_WITH_FIXED: proceeds is the whole bought amount: with fixed amounts beside it more would be paid than was bought
-  20 |     amount: proceeds
-     |             ^^^^^^^^
-fix: write \`amount: rest\` to pay what the fixed amounts leave, or pay the proceeds only
-p.yaml:21:1 POLICY_UNKNOWN_FIELD: "extra" is no field of this file
-  21 | extra: 4
-     | ^^^^^
-fix: this file has policy, kind, name, environment, zone, quote, guard, settle, shortfall, convert, limits, withdraw`,
+    `POLICY_NAME p.yaml:3:7: "MXN Supplier" is not a policy name: 1 to 40 of a-z, 0-9 and "-", a letter or digit first.
+    name: MXN Supplier
+          ^^^^^^^^^^^^
+  fix: write mxn-supplier
+POLICY_ZONE p.yaml:5:7: "europe/paris" is not a time zone.
+    zone: europe/paris
+          ^^^^^^^^^^^^
+  fix: did you mean \`Europe/Paris\`?
+POLICY_CURRENCY p.yaml:7:9: "usd" is not a currency code.
+      sell: usd
+            ^^^
+  fix: did you mean \`USD\`?
+POLICY_AMOUNT_UNQUOTED p.yaml:9:19: the amount 1000.00 is not in quotes: YAML would read it as a binary number.
+      amount: { sell: 1000.00 }
+                      ^^^^^^^
+  fix: write "1000.00", with the quotes
+POLICY_UNKNOWN_FIELD p.yaml:11:3: "valid_fro" is no field of \`quote\`.
+      valid_fro: 45s
+      ^^^^^^^^^
+  fix: did you mean \`valid_for\`?
+POLICY_NUMBER p.yaml:12:15: "50" is not a whole number from 1 to 20.
+      max_quotes: 50
+                  ^^
+  fix: write a whole number from 1 to 20, without quotes
+POLICY_MISSING_FIELD p.yaml:16:5: \`account\` is missing in an entry of \`withdraw\`.
+      - id: supplier
+        ^^^^^^^^^^^^
+  fix: add it, for example \`account: wac_7Hk2mQ9vT4xR\`
+POLICY_AMOUNT p.yaml:17:22: "1,000.00" is not an amount: it has separators; only a decimal point may stand between digits.
+        amount: { fixed: "1,000.00" }
+                         ^^^^^^^^^^
+  fix: write "1000.00", with the quotes
+POLICY_DUPLICATE_ID p.yaml:18:9: "Supplier" is already on line 16 but for its capitals.
+      - id: Supplier
+            ^^^^^^^^
+  fix: give each payment an id of its own
+POLICY_ROUNDING_MISSING p.yaml:20:13: proceeds can have more decimals than the currency: say how they are rounded.
+        amount: proceeds
+                ^^^^^^^^
+  fix: write \`rounding: down\` (or half-even) beside it
+POLICY_PROCEEDS_WITH_FIXED p.yaml:20:13: proceeds is the whole bought amount: with fixed amounts beside it more would be paid than was bought.
+        amount: proceeds
+                ^^^^^^^^
+  fix: write \`amount: rest\` to pay what the fixed amounts leave, or pay the proceeds only
+POLICY_UNKNOWN_FIELD p.yaml:21:1: "extra" is no field of this file.
+    extra: 4
+    ^^^^^
+  fix: this file has policy, kind, name, environment, zone, quote, guard, settle, shortfall, convert, limits, withdraw`,
   );
 });
 
@@ -261,52 +264,52 @@ settle: *how
 ---
 policy: 1
 `),
-    `p.yaml:1:1 POLICY_DIRECTIVE: directives are not allowed: the file is read as YAML 1.2
-  1 | %YAML 1.2
-    | ^^^^^^^^^
-fix: delete the line that begins with \`%\`
-p.yaml:16:12 POLICY_ANCHOR: anchors are not allowed
-  16 | shortfall: &how skip
-     |            ^^^^
-fix: delete the anchor, or put a text that begins with \`&\` in quotes
-p.yaml:17:1 POLICY_DUPLICATE_KEY: "shortfall" is written twice; the first is on line 16
-  17 | shortfall: hold
-     | ^^^^^^^^^
-fix: delete one of the two
-p.yaml:18:7 POLICY_TAG: tags are not allowed
-  18 | zone: !!str UTC
-     |       ^^^^^
-fix: delete the tag, or put a text that begins with \`!\` in quotes
-p.yaml:19:9 POLICY_ALIAS: aliases are not allowed: what a payment is must stand where it is read
-  19 | settle: *how
-     |         ^^^^
-fix: write the value out, or put a text that begins with \`*\` in quotes
-p.yaml:20:1 POLICY_MERGE_KEY: merge keys are not allowed
-  20 | <<: { quote: { max_quotes: 3 } }
-     | ^^
-fix: write the fields out
-p.yaml:21:1 POLICY_SEVERAL_DOCUMENTS: a second document begins here; a file holds one
-  21 | ---
-     | ^^^
-fix: delete the line \`---\` or \`...\`, or move what follows into a file of its own`,
+    `POLICY_DIRECTIVE p.yaml:1:1: directives are not allowed: the file is read as YAML 1.2.
+    %YAML 1.2
+    ^^^^^^^^^
+  fix: delete the line that begins with \`%\`
+POLICY_ANCHOR p.yaml:16:12: anchors are not allowed.
+    shortfall: &how skip
+               ^^^^
+  fix: delete the anchor, or put a text that begins with \`&\` in quotes
+POLICY_DUPLICATE_KEY p.yaml:17:1: "shortfall" is written twice; the first is on line 16.
+    shortfall: hold
+    ^^^^^^^^^
+  fix: delete one of the two
+POLICY_TAG p.yaml:18:7: tags are not allowed.
+    zone: !!str UTC
+          ^^^^^
+  fix: delete the tag, or put a text that begins with \`!\` in quotes
+POLICY_ALIAS p.yaml:19:9: aliases are not allowed: what a payment is must stand where it is read.
+    settle: *how
+            ^^^^
+  fix: write the value out, or put a text that begins with \`*\` in quotes
+POLICY_MERGE_KEY p.yaml:20:1: merge keys are not allowed.
+    <<: { quote: { max_quotes: 3 } }
+    ^^
+  fix: write the fields out
+POLICY_SEVERAL_DOCUMENTS p.yaml:21:1: a second document begins here; a file holds one.
+    ---
+    ^^^
+  fix: delete the line \`---\` or \`...\`, or move what follows into a file of its own`,
   );
 });
 
 test('text that is not YAML is shown at each broken line, and nothing else is guessed about it', () => {
   assert.equal(
     printed('policy: 1\nkind: convert: yes\n\tname: x\nzone: "a\n'),
-    `p.yaml:2:7 POLICY_SYNTAX: not YAML: Nested mappings are not allowed in compact mappings
-  2 | kind: convert: yes
-    |       ^
-fix: put nested fields on lines of their own, indented by two blanks
-p.yaml:3:1 POLICY_SYNTAX: not YAML: Tabs are not allowed as indentation
-  3 |  name: x
-    | ^
-fix: indent with blanks, not with tabs
-p.yaml:4:9 POLICY_SYNTAX: not YAML: Missing closing "quote
-  4 | zone: "a
-    |         ^
-fix: add what is missing: a closing quote, bracket or brace, a comma, or a blank after the colon`,
+    `POLICY_SYNTAX p.yaml:2:7: not YAML: Nested mappings are not allowed in compact mappings.
+    kind: convert: yes
+          ^
+  fix: put nested fields on lines of their own, indented by two blanks
+POLICY_SYNTAX p.yaml:3:1: not YAML: Tabs are not allowed as indentation.
+     name: x
+    ^
+  fix: indent with blanks, not with tabs
+POLICY_SYNTAX p.yaml:4:9: not YAML: Missing closing "quote.
+    zone: "a
+            ^
+  fix: add what is missing: a closing quote, bracket or brace, a comma, or a blank after the colon`,
   );
 });
 
@@ -322,14 +325,14 @@ limits: { per_day: "2000000.00 USD" }
 `;
   assert.equal(
     printed(text),
-    `p.yaml:2:7 POLICY_NOT_AVAILABLE: kind "rebalance" is not available yet; this version runs: convert
-  2 | kind: rebalance
-    |       ^^^^^^^^^
-fix: write \`kind: convert\`
-p.yaml:7:10 POLICY_UNKNOWN_FIELD: "setlement" is no field of \`quote\`
-  7 | quote: { setlement: T0 }
-    |          ^^^^^^^^^
-fix: did you mean \`settlement\`?`,
+    `POLICY_NOT_AVAILABLE p.yaml:2:7: kind "rebalance" is not available yet; this version runs: convert.
+    kind: rebalance
+          ^^^^^^^^^
+  fix: write \`kind: convert\`
+POLICY_UNKNOWN_FIELD p.yaml:7:10: "setlement" is no field of \`quote\`.
+    quote: { setlement: T0 }
+             ^^^^^^^^^
+  fix: did you mean \`settlement\`?`,
   );
   assert.deepEqual(listed(text.replace('rebalance', 'payout').replace('setlement', 'settlement')), [
     'POLICY_NOT_AVAILABLE 2:7 write `kind: convert`',
@@ -339,26 +342,26 @@ fix: did you mean \`settlement\`?`,
 test('in live each field that could lose money and is left to a default is named', () => {
   assert.equal(
     printed(`${edited('sandbox', 'live')}quote: { valid_for: 15s }\n`),
-    `p.yaml:4:14 POLICY_LIVE_UNSTATED: in live \`guard\` must be written out; no default is taken
-  4 | environment: live
-    |              ^^^^
-fix: write \`guard: { worst_rate: "…" }\`, or what you mean instead
-p.yaml:4:14 POLICY_LIVE_UNSTATED: in live \`settle.until\` must be written out; no default is taken
-  4 | environment: live
-    |              ^^^^
-fix: write \`settle: { until: funds }\`, or what you mean instead
-p.yaml:4:14 POLICY_LIVE_UNSTATED: in live \`shortfall\` must be written out; no default is taken
-  4 | environment: live
-    |              ^^^^
-fix: write \`shortfall: skip\`, or what you mean instead
-p.yaml:4:14 POLICY_LIVE_UNSTATED: in live \`limits\` must be written out; no default is taken
-  4 | environment: live
-    |              ^^^^
-fix: write \`limits: { per_run: "…", per_payment: ["… MXN"], paid_per_run: ["… MXN"] }\`, or what you mean instead
-p.yaml:14:1 POLICY_LIVE_UNSTATED: in live \`quote.settlement\` must be written out; no default is taken
-  14 | quote: { valid_for: 15s }
-     | ^^^^^
-fix: write \`quote: { settlement: T0 }\`, or what you mean instead`,
+    `POLICY_LIVE_UNSTATED p.yaml:4:14: in live \`guard\` must be written out; no default is taken.
+    environment: live
+                 ^^^^
+  fix: write \`guard: { worst_rate: "…" }\`, or what you mean instead
+POLICY_LIVE_UNSTATED p.yaml:4:14: in live \`settle.until\` must be written out; no default is taken.
+    environment: live
+                 ^^^^
+  fix: write \`settle: { until: funds }\`, or what you mean instead
+POLICY_LIVE_UNSTATED p.yaml:4:14: in live \`shortfall\` must be written out; no default is taken.
+    environment: live
+                 ^^^^
+  fix: write \`shortfall: skip\`, or what you mean instead
+POLICY_LIVE_UNSTATED p.yaml:4:14: in live \`limits\` must be written out; no default is taken.
+    environment: live
+                 ^^^^
+  fix: write \`limits: { per_run: "…", per_payment: ["… MXN"], paid_per_run: ["… MXN"] }\`, or what you mean instead
+POLICY_LIVE_UNSTATED p.yaml:14:1: in live \`quote.settlement\` must be written out; no default is taken.
+    quote: { valid_for: 15s }
+    ^^^^^
+  fix: write \`quote: { settlement: T0 }\`, or what you mean instead`,
   );
 });
 

@@ -3,8 +3,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nearest } from '../../language/text/nearest.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
-import { excerptOf, formatProblem } from '../../language/text/problem.ts';
-import type { PolicyProblem } from '../../language/text/problem.ts';
+import {
+  excerptOf,
+  formatTrouble,
+  troubleOfPolicy,
+  type PolicyProblem,
+} from '../../language/text/problem.ts';
+
+/** As every command prints it. */
+function printed(problem: PolicyProblem): string {
+  return formatTrouble(troubleOfPolicy(problem), (line) => line);
+}
 
 function problemsOf(text: string): readonly PolicyProblem[] {
   const result = loadPolicy(text, 'p.yaml');
@@ -36,23 +45,27 @@ test('a long line is cut around the place', () => {
 
 test('a line as large as the file is cut without reading all of it', () => {
   const problems = problemsOf(`policy: 1\nkind: ${'x'.repeat(200_000)}\n`);
-  for (const problem of problems) assert.ok(formatProblem(problem).length < 600);
+  for (const problem of problems)
+    assert.ok(formatTrouble(troubleOfPolicy(problem), (line) => line).length < 600);
 });
 
 test('what a terminal would obey never reaches it, neither in the excerpt nor in the message', () => {
   const problems = problemsOf('policy: 1\nkind: "con\u001B[31mvert\u202E\u0000"\nname: "a\u007F"\n');
   assert.ok(problems.some(({ code }) => code === 'POLICY_CONTROL_CHARACTER'));
   for (const problem of problems)
-    assert.doesNotMatch(formatProblem(problem), /[\0-\x09\x0B-\x1F\x7F-\x9F\u202E]/);
+    assert.doesNotMatch(
+      formatTrouble(troubleOfPolicy(problem), (line) => line),
+      /[\0-\x09\x0B-\x1F\x7F-\x9F\u202E]/,
+    );
 });
 
 test('a control character is shown where it stands, with its number', () => {
   assert.equal(
-    problemsOf('policy: 1\nkind: convert\nname: a\u0007b\n').map(formatProblem).at(-1),
-    `p.yaml:3:8 POLICY_CONTROL_CHARACTER: the text holds the invisible character U+0007
-  3 | name: a\uFFFDb
-    |        ^
-fix: delete it; save the file as plain UTF-8 text`,
+    problemsOf('policy: 1\nkind: convert\nname: a\u0007b\n').map(printed).at(-1),
+    `POLICY_CONTROL_CHARACTER p.yaml:3:8: the text holds the invisible character U+0007.
+    name: a\uFFFDb
+           ^
+  fix: delete it; save the file as plain UTF-8 text`,
   );
 });
 

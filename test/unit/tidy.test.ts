@@ -48,7 +48,7 @@ const EDGES: Readonly<Record<string, Edges>> = {
     node: 'any',
   },
   cli: {
-    folders: ['domain', 'calendar', 'language', 'workflows', 'config', 'operations', 'worker', 'sandbox'],
+    folders: ['domain', 'calendar', 'language', 'config', 'operations', 'worker', 'sandbox'],
     packages: 'any',
     node: 'any',
   },
