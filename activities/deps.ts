@@ -28,6 +28,8 @@ export type Deps = {
     record(mode: Mode, run: RunName, instruction: Instruction): Promise<void>;
     /** Returns when the facts are kept durably. */
     note(mode: Mode, run: RunName, facts: readonly Fact[]): Promise<void>;
+    /** The run ends: what keeps them may end as well. */
+    end(mode: Mode, run: RunName): Promise<void>;
   };
   /** The plans of runs, kept in Temporal. */
   readonly plans: {

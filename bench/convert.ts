@@ -16,6 +16,7 @@ import { todayIn } from '../calendar/business-date.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
 import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
 import {
+  endInstructions,
   noteFacts,
   openInstructions,
   readEarlierInstructions,
@@ -182,6 +183,7 @@ async function startHandWritten(
         open: (mode, run, onlyIfKnown) => openInstructions({ ...others, mode, run }, onlyIfKnown),
         record: (mode, run, instruction) => recordInstruction({ ...others, mode, run }, instruction),
         note: (mode, run, facts) => noteFacts({ ...others, mode, run }, facts),
+        end: (mode, run) => endInstructions(client, mode, run),
       },
       plans: {
         start: (input) => startPlan(client, settings.taskQueue, input),

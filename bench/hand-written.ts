@@ -64,6 +64,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
   const paying = polls.awaitWithdrawals({
     plan: call.plan,
     undoneIn: [],
+    isLast: true,
     items: [
       { id: payment.id, withdrawalId, paid: false, status: item.step.accepted.status, isUnknown: false },
     ],

@@ -14,6 +14,7 @@ import {
   noteFactsUpdate,
   recordInstructionUpdate,
   type InstructionsInput,
+  runEndedSignal,
 } from '../workflows/names.ts';
 import { readEvents, valuesOf, type HistoryEvents } from './history.ts';
 
@@ -40,6 +41,15 @@ export async function noteFacts(of: InstructionsOf, facts: readonly Fact[]): Pro
     args: [facts],
     startWorkflowOperation: await opening(of),
   });
+}
+
+/** Tells what keeps the instructions of a run that the run ends; where nothing does any more, there is nothing to tell. */
+export async function endInstructions(client: Client, mode: Mode, run: RunName): Promise<void> {
+  try {
+    await client.workflow.getHandle(instructionsIdOf(mode, run)).signal(runEndedSignal);
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
 }
 
 /**

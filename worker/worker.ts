@@ -10,6 +10,7 @@ import { isCurrentAttempt } from '../operations/attempts.ts';
 import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
 import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
 import {
+  endInstructions,
   noteFacts,
   openInstructions,
   readEarlierInstructions,
@@ -94,6 +95,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
         open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
         record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
         note: (mode, run, facts) => noteFacts({ client, taskQueue, mode, run }, facts),
+        end: (mode, run) => endInstructions(client, mode, run),
       },
       plans: {
         start: (input) => startPlan(client, taskQueue, input),

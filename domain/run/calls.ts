@@ -132,6 +132,8 @@ export type WithdrawalsCall = {
   }[];
   /** As for settlement. */
   readonly undoneIn: readonly string[];
+  /** Nothing else of the run is open: once all of these have ended, so has the run. */
+  readonly isLast: boolean;
 };
 /** The payments of the call of which the status is news; those without a terminal one are asked for again. */
 export type WithdrawalsAnswer = {
@@ -145,6 +147,8 @@ export type WithdrawalsAnswer = {
     readonly isUnknown: boolean;
   }[];
   readonly runId: string;
+  /** What keeps people's instructions has been told that the run ends: a signal of the run itself would cost history. */
+  readonly hasToldEnd: boolean;
 };
 
 /** Records that an earlier history of the run handed on, by the ids that the service gave them. */

@@ -27,6 +27,10 @@ export type Paying = {
   undoneIn(): readonly string[];
   /** An answer has come from this Temporal run: takes up what another one has ended. */
   takeUp(runId: string): boolean;
+  /** Nothing is open but what is tracked. */
+  isLast(): boolean;
+  /** Whether what keeps people's instructions was told that the run ends. */
+  hasToldEnd: boolean;
   /** Nothing is open any more. */
   isOver(): boolean;
 };

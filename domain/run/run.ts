@@ -37,6 +37,7 @@ export class Run implements Carrying {
   readonly pauses: Pauses;
   isSending = true;
   releases = 0;
+  hasToldEnd = false;
   readonly #carried: Carried | null;
   #plan: Plan | null = null;
   #head: PlanHead | null = null;
@@ -118,7 +119,8 @@ export class Run implements Carrying {
    */
   async #takesUpAgain(): Promise<boolean> {
     await this.#cancelKept;
-    await this.ports.tellEnd();
+    if (!this.hasToldEnd) await this.ports.tellEnd();
+    this.hasToldEnd = false;
     if (!isUndone(this.state)) return false;
     const { runId } = await this.ports.tellRun();
     return this.takeUp(runId);
@@ -133,6 +135,15 @@ export class Run implements Carrying {
 
   undoneIn(): readonly string[] {
     return undoneIn(this.state);
+  }
+
+  /** Every leg is decided, and every open payment accepted. */
+  isLast(): boolean {
+    const { legs, payments, cancelled } = this.state;
+    return (
+      legs.every((record) => isDecided(record, cancelled)) &&
+      !payments.some((record) => isOpenPayment(record) && record.accepted === null)
+    );
   }
 
   /** Nothing is open: no leg, and no payment. */

@@ -45,6 +45,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     const { answer, giveUp } = ports.awaitWithdrawals({
       plan: paying.call().plan,
       undoneIn: paying.undoneIn(),
+      isLast: paying.isLast(),
       items: followed.map((record) => ({
         id: record.payment.id,
         withdrawalId: record.accepted?.withdrawalId ?? '',
@@ -64,7 +65,8 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       await answer.catch(() => undefined);
       continue;
     }
-    const { ended, wait, runId } = await answer;
+    const { ended, wait, runId, hasToldEnd } = await answer;
+    paying.hasToldEnd = hasToldEnd;
     paying.takeUp(runId);
     for (const { id, status, paid, isUnknown } of ended) {
       const record = byId.get(id);

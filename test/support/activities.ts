@@ -97,6 +97,7 @@ export function instructionsOf(...said: readonly LooseRecorded[]): Deps['instruc
     read: async () => kept(...said),
     record: nobody,
     note: nobody,
+    end: nobody,
     readEarlier: nobody,
     open: nobody,
   };

@@ -114,6 +114,7 @@ test('a settlement that nobody waits for any more is not waited for', async () =
 const WITHDRAWALS: WithdrawalsCall = {
   plan,
   undoneIn: [],
+  isLast: false,
   items: [{ id: 'supplier', withdrawalId: 'wtd_1', paid: false, status: 'PENDING', isUnknown: false }],
 };
 const pollOf = (deps: Deps, call: Partial<WithdrawalsCall> = {}) =>
@@ -142,6 +143,24 @@ test('a status that is no news, a record that the list lacks and a list that can
   });
   const unread = await pollOf(worker({ listWithdrawals: async () => NO_ANSWER }).deps);
   assert.deepEqual([unread.ended, unread.wait?.problem.code], [[], 'NO_ANSWER']);
+});
+
+test('the poll that ends the last open payment of a run tells the end, and no other poll does', async () => {
+  let times = 0;
+  const end = async () => void (times += 1);
+  const instructions = { ...instructionsOf(), end };
+  const of = (status: string) => worker(listed(status), { instructions }).deps;
+  assert.equal((await pollOf(of('COMPLETED'))).hasToldEnd, false);
+  assert.equal((await pollOf(of('ON_HOLD'), { isLast: true })).hasToldEnd, false);
+  const more = [{ id: 'other', withdrawalId: 'wtd_2', paid: false, status: 'PENDING', isUnknown: false }];
+  const items = [...WITHDRAWALS.items, ...more];
+  assert.equal((await pollOf(of('COMPLETED'), { isLast: true, items })).hasToldEnd, false);
+  assert.equal(times, 0);
+  assert.equal((await pollOf(of('COMPLETED'), { isLast: true })).hasToldEnd, true);
+  assert.equal(times, 1);
+  // Temporal is away: the run tells by itself.
+  const away = worker(listed('COMPLETED')).deps;
+  assert.equal((await pollOf(away, { isLast: true })).hasToldEnd, false);
 });
 
 test('a paid one that is returned is news, one that is paid still is not', async () => {

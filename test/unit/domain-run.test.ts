@@ -188,7 +188,10 @@ test('payments are followed together once all are sent, and one that is accepted
     asked.push(items.map(({ id }) => id));
     const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
     if (items.length === 3)
-      return { answer: Promise.resolve({ ended, wait: null, runId: 'run-1' }), giveUp: () => {} };
+      return {
+        answer: Promise.resolve({ ended, wait: null, runId: 'run-1', hasToldEnd: false }),
+        giveUp: () => {},
+      };
     let refuse = (_error: Error): void => {};
     const answer = new Promise<never>((_resolve, reject) => {
       refuse = reject;
@@ -240,7 +243,10 @@ test('a run that only follows what was accepted leaves a history that has grown 
     }),
     awaitWithdrawals: () => {
       polls += 1;
-      return { answer: Promise.resolve({ ended: [], wait: null, runId: 'run-1' }), giveUp: () => {} };
+      return {
+        answer: Promise.resolve({ ended: [], wait: null, runId: 'run-1', hasToldEnd: false }),
+        giveUp: () => {},
+      };
     },
     historyIsLong: () => polls > 0,
   });
@@ -393,6 +399,7 @@ const told = (status: string, paid: boolean | null, isUnknown: boolean): Withdra
   ended: [{ id: PAYMENT.id, status, paid, isUnknown }],
   wait: null,
   runId: 'run-1',
+  hasToldEnd: false,
 });
 
 test('a payment with a status in no list holds the run, which says which and where to declare it, and then goes on', async () => {
@@ -461,7 +468,7 @@ test('polls that are stopped again and again are asked for ever later', async ()
     reason: 'outage',
     problem: { code: 'NO_ANSWER', item: null, message: 'It is away.', fix: 'Wait.' },
   };
-  const stopped: WithdrawalsAnswer = { ended: [], wait: away, runId: 'run-1' };
+  const stopped: WithdrawalsAnswer = { ended: [], wait: away, runId: 'run-1', hasToldEnd: false };
   const pauses: number[] = [];
   const { course } = following(
     [
@@ -686,7 +693,10 @@ test('what waits for money asks for ever later, at most every five minutes, and 
     },
     awaitWithdrawals: ({ items }) => {
       const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
-      return { answer: Promise.resolve({ ended, wait: null, runId: 'run-1' }), giveUp: () => {} };
+      return {
+        answer: Promise.resolve({ ended, wait: null, runId: 'run-1', hasToldEnd: false }),
+        giveUp: () => {},
+      };
     },
     waitUntil: async (holds, timeoutMs) => {
       if (timeoutMs === undefined) return patient(holds);
@@ -785,6 +795,7 @@ function undoneIn1(more: Partial<Ports>): {
         ended: items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false })),
         wait: null,
         runId,
+        hasToldEnd: false,
       }),
       giveUp: () => {},
     }),
@@ -825,6 +836,21 @@ test('a run that ends with something undone asks once which run it is, last of a
   assert.equal(makeReport(state).status, 'FAILED');
 });
 
+test('a run of which the last poll has told the end does not tell it again', async () => {
+  for (const hasToldEnd of [false, true]) {
+    let times = 0;
+    const { course, asked } = following([{ ...told('COMPLETED', true, false), hasToldEnd }], {
+      tellEnd: async () => void (times += 1),
+    });
+    await course.complete();
+    assert.deepEqual(
+      asked.map(({ isLast }) => isLast),
+      [true],
+    );
+    assert.equal(times, hasToldEnd ? 0 : 1);
+  }
+});
+
 test('a payment that an earlier Temporal run has ended is taken up while others are still followed', async () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   const payments = ['first', 'second'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
@@ -851,7 +877,8 @@ test('a payment that an earlier Temporal run has ended is taken up while others 
         undoneIn.length > 0
           ? []
           : items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
-      return { answer: Promise.resolve({ ended, wait: null, runId }), giveUp: () => {} };
+      const answer = Promise.resolve({ ended, wait: null, runId, hasToldEnd: false });
+      return { answer, giveUp: () => {} };
     },
   });
   await new Run(INPUT, state, world).complete();
@@ -991,7 +1018,7 @@ function threeLegs(more: (asked: string[]) => Partial<Ports>) {
       });
       let giveUp = (): void => {};
       const answer = new Promise<WithdrawalsAnswer>((resolve, reject) => {
-        if (ended.length > 0) resolve({ ended, wait: null, runId: 'run-1' });
+        if (ended.length > 0) resolve({ ended, wait: null, runId: 'run-1', hasToldEnd: false });
         giveUp = () => reject(new Error('given up'));
       });
       return { answer, giveUp: () => giveUp() };

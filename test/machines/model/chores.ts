@@ -253,9 +253,10 @@ export class Chores {
     const { service, facts } = this.#world;
     const call = activity.args as WithdrawalsCall;
     const { runId } = activity.execution;
-    if (call.undoneIn.some((other) => other !== runId)) return { ended: [], wait: null, runId };
+    const hasToldEnd = false;
+    if (call.undoneIn.some((other) => other !== runId)) return { ended: [], wait: null, runId, hasToldEnd };
     const foreign = this.#foreignReader(call);
-    if (foreign !== null) return { ended: [], wait: foreign, runId };
+    if (foreign !== null) return { ended: [], wait: foreign, runId, hasToldEnd };
     const ids = new Set(call.items.map((item) => item.withdrawalId));
     const { records, complete } = service.sweepWithdrawals((record) => ids.has(record.id));
     const { paid, failed } = facts.withdrawalStatuses;
@@ -270,8 +271,8 @@ export class Chores {
         ? []
         : [{ id: item.id, status, paid: null, isUnknown }];
     });
-    if (ended.length > 0) return { ended, wait: null, runId };
-    if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait, runId }));
+    if (ended.length > 0) return { ended, wait: null, runId, hasToldEnd };
+    if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait, runId, hasToldEnd }));
     return 'not yet';
   }
 
