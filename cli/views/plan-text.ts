@@ -1,5 +1,6 @@
 /** A plan in words: every number with its reason. Pure. */
-import { type PriceBound } from '../../domain/plan/price-bounds.ts';
+import { keepsGuard, type PriceBound } from '../../domain/plan/price-bounds.ts';
+import type { IndicativePrice } from '../../operations/indicative-price.ts';
 import { compare, divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
 import type { CompileInput } from '../../domain/plan/compile.ts';
@@ -41,6 +42,8 @@ export type PlanDocument = {
     /** `BUY per SELL` below which the guard refuses; null without a guard. */
     readonly worstRate: string | null;
     readonly available: string;
+    /** What the service quotes now; null: it gave no price. */
+    readonly indicativePrice: IndicativePrice | null;
   }[];
   readonly payments: readonly {
     readonly id: string;
@@ -59,7 +62,11 @@ export type PlanDocument = {
   readonly remarks: readonly string[];
 };
 
-export function planDocument(plan: Plan, input: CompileInput): PlanDocument {
+export function planDocument(
+  plan: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+): PlanDocument {
   const { observation } = input;
   const shortfall = shortfallOf(plan, observation);
   return {
@@ -88,6 +95,7 @@ export function planDocument(plan: Plan, input: CompileInput): PlanDocument {
       why: whyLeg(leg),
       worstRate: leg.guard?.bound ? worstRateOf(leg.guard.bound) : null,
       available: availableIn(observation, leg.sell),
+      indicativePrice: prices.find((price) => price.leg === leg.id) ?? null,
     })),
     payments: plan.payments.map((payment) => ({
       id: payment.id,
@@ -157,7 +165,12 @@ export function shortfallOf(plan: Plan, observation: Observation): Problem | nul
 }
 
 /** The plan for a person. */
-export function explainPlan(plan: Plan, input: CompileInput, width: number, paint: Paint): string {
+export function explainPlan(
+  plan: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+  { width, paint }: { readonly width: number; readonly paint: Paint },
+): string {
   const { observation } = input;
   const shortfall = shortfallOf(plan, observation);
   const sections: string[][] = [
@@ -166,7 +179,7 @@ export function explainPlan(plan: Plan, input: CompileInput, width: number, pain
       `The date is ${plan.date}, counted in ${plan.zone} by the policy.`,
     ],
     ...nothingToSell(plan).map((line) => [line]),
-    ...plan.legs.map((leg) => explainLeg(leg, plan, input, paint)),
+    ...plan.legs.map((leg) => explainLeg(leg, plan, input, prices, paint)),
     ...plan.payments.map((payment) => explainPayment(payment, observation, paint)),
     [
       paint.strong('Settlement'),
@@ -200,7 +213,13 @@ const SETTLED_BY: Readonly<Record<Plan['settle']['until'], string>> = {
   status: 'Payments go out when the service calls the trade settled (`settle.until: status`).',
 };
 
-function explainLeg(leg: Leg, plan: Plan, input: CompileInput, paint: Paint): string[] {
+function explainLeg(
+  leg: Leg,
+  plan: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+  paint: Paint,
+): string[] {
   const { observation } = input;
   const amount =
     leg.amount === null
@@ -215,9 +234,22 @@ function explainLeg(leg: Leg, plan: Plan, input: CompileInput, paint: Paint): st
     `Reference: ${leg.reference}`,
     `Withdrawable now: ${money(availableIn(observation, leg.sell), leg.sell)}. Short of it: \`shortfall: ${plan.shortfall}\`, ${plan.shortfall === 'skip' ? 'the leg is not traded' : 'it waits for money'}.`,
     `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`,
+    ...prices.filter((price) => price.leg === leg.id).map((price) => priceText(leg, price)),
     guardText(leg),
     limitsText(plan),
   ];
+}
+
+/** The price of this moment, beside what the guard allows. */
+function priceText({ sell, buy, guard }: Leg, { sellAmount, buyAmount, rate }: IndicativePrice): string {
+  const bound = guard?.bound ?? null;
+  const verdict =
+    bound === null
+      ? ''
+      : keepsGuard(bound, sellAmount, buyAmount)
+        ? ' The guard takes it.'
+        : ' The guard refuses it.';
+  return `Price now: ${rateText(rate)} ${buy} per ${sell} (${money(buyAmount, buy)} for ${money(sellAmount, sell)}), by a quote that is not traded.${verdict}`;
 }
 
 /** What the guard lets through, as a rate and as the amount of the other side. */

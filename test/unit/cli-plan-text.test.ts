@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { explainPlan, planDocument, shortfallOf } from '../../cli/views/plan-text.ts';
 import type { Paint } from '../../cli/terminal/text.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
+import type { IndicativePrice } from '../../operations/indicative-price.ts';
 import { compilePlan, type CompileInput } from '../../domain/plan/compile.ts';
 import { fencesOf } from '../../calendar/business-date.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
@@ -14,7 +15,11 @@ const same = (text: string): string => text;
 const PLAIN: Paint = { good: same, bad: same, warn: same, strong: same, faint: same };
 
 /** The plan of a policy with these parts, made on `date` with this much to sell. */
-function planOf(parts: PolicyParts, { date = '2026-11-18', withdrawable = '5000.00' } = {}) {
+function planOf(
+  parts: PolicyParts,
+  { date = '2026-11-18', withdrawable = '5000.00' } = {},
+  prices: readonly IndicativePrice[] = [],
+) {
   const loaded = loadPolicy(convertPolicy(parts), 'p.yaml');
   assert.ok(loaded.ok);
   const input: CompileInput = {
@@ -43,9 +48,9 @@ function planOf(parts: PolicyParts, { date = '2026-11-18', withdrawable = '5000.
   assert.ok(result.ok);
   const { plan } = result;
   return {
-    document: planDocument(plan, input),
+    document: planDocument(plan, input, prices),
     shortfall: shortfallOf(plan, input.observation),
-    text: explainPlan(plan, input, 200, PLAIN),
+    text: explainPlan(plan, input, prices, { width: 200, paint: PLAIN }),
   };
 }
 
@@ -80,6 +85,25 @@ test('nothing to sell is done for proceeds, and a shortage for fixed payments', 
   assert.equal(fixed.shortfall?.code, 'SHORTFALL');
   assert.match(fixed.text, /1 payment would end as not paid/);
   assert.doesNotMatch(fixed.text, /completed/);
+});
+
+test('the price of this moment stands beside what the guard allows, and is not there when nobody gave one', () => {
+  const guard = '{ worst_rate: "17.00 MXN per USD" }';
+  const price = (buyAmount: string, rate: string): IndicativePrice => ({
+    leg: 'usd-mxn-1',
+    sellAmount: '1000.00',
+    buyAmount,
+    rate,
+  });
+  const taken = planOf({ guard }, {}, [price('17000', '17')]);
+  assert.match(
+    taken.text,
+    /Price now: 17 MXN per USD \(17000\.00 MXN for 1000\.00 USD\), by a quote that is not traded\. The guard takes it\./,
+  );
+  assert.deepEqual(taken.document.legs[0]?.indicativePrice, price('17000', '17'));
+  assert.match(planOf({ guard }, {}, [price('16999.99', '16.99999')]).text, /The guard refuses it\./);
+  assert.match(planOf({}, {}, [price('17000', '17')]).text, /not traded\.\n/);
+  assert.doesNotMatch(planOf({ guard }).text, /Price now/);
 });
 
 test('every limit of the plan is shown', () => {
