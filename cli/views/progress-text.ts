@@ -37,7 +37,7 @@ export function drawProgress(options: {
 }
 
 function markOf(item: Item, nowMs: number, paint: Paint): string {
-  if (/^(pinned|TRADED|PAID)\b/.test(item.step)) return paint.good('+');
+  if (/^(made|TRADED|PAID)\b/.test(item.step)) return paint.good('+');
   if (item.step.startsWith('NOT_')) return paint.bad('x');
   if (item.step.startsWith('NEEDS_HUMAN')) return paint.bad('!');
   if (item.waiting !== null && item.waiting.reason !== 'service') return paint.warn('.');

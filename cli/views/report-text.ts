@@ -257,7 +257,7 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       return isNothingToDo(wait.problem.fix) ? `${why}${again}, nothing to do.` : `${why}${again}. ${advice}`;
     }
     case 'RUNNING': {
-      const current = progress.items.find(({ step }) => !/^(pinned|TRADED|PAID|NOT_)/.test(step));
+      const current = progress.items.find(({ step }) => !/^(made|TRADED|PAID|NOT_)/.test(step));
       const doing = current === undefined ? 'about to end' : `${current.id}: ${current.step}`;
       return `${report.run} is running (${counted}); now ${doing}.`;
     }

@@ -36,7 +36,7 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
   const plan = {
     id: 'plan',
     kind: 'plan',
-    step: state.plan === null ? 'reading' : 'pinned',
+    step: state.plan === null ? 'reading' : 'made',
     waiting: state.waiting,
   } as const;
   const legs = state.legs.map((record) => ({

@@ -74,7 +74,7 @@ const progressOf = (status: Report['status']): Progress => ({
   ...poisoned<Progress>({
     status,
     items: [
-      { id: 'plan', kind: 'plan', step: 'pinned', waiting: null },
+      { id: 'plan', kind: 'plan', step: 'made', waiting: null },
       { id: 'supplier', kind: 'payment', step: 'to be sent', waiting },
     ],
   }),

@@ -91,7 +91,7 @@ const held: Waiting = {
 const PROGRESS: Progress = {
   status: 'HELD',
   items: [
-    { id: 'plan', kind: 'plan', step: 'pinned', waiting: null },
+    { id: 'plan', kind: 'plan', step: 'made', waiting: null },
     { id: 'usd-mxn-1', kind: 'leg', step: 'TRADED', waiting: held },
     { id: 'supplier', kind: 'payment', step: 'to be sent', waiting: null },
   ],
