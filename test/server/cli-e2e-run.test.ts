@@ -132,7 +132,7 @@ describe('runs that end', { concurrency: 2 }, () => {
     );
     assert.match(
       checked.stdout,
-      /AMOUNT_UNQUOTED wrong\.yaml:5:49: .*\n {4}convert: .*\n {52}\^{7}\n {2}fix: /,
+      /AMOUNT_UNQUOTED wrong\.yaml:5:49: .*\n {2}.*\n {4}convert: .*\n {52}\^{7}\n {2}fix: /,
     );
   });
 

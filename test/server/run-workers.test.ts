@@ -82,8 +82,8 @@ describe('two workers of different versions', AT_ONCE, () => {
   ] as const;
   const unfit = [
     'workflow-bundle.js',
-    'await this.convert(plan, leg);',
-    '{ await this.ports.waitUntil(() => false, 1); await this.convert(plan, leg); }',
+    'while (!this.isOver()) {',
+    'while (!this.isOver()) { await ports.waitUntil(() => false, 1);',
   ] as const;
 
   for (const place of places) {
