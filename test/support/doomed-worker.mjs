@@ -3,7 +3,7 @@
 // The compiled sources start in half the time; `npm test` builds them first.
 
 import { channel } from 'node:diagnostics_channel';
-import { DefaultLogger, Runtime, makeTelemetryFilterString } from '@temporalio/worker';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
 
 const [, , deadlyPoint, nth, when] = process.argv;
 let passed = 0;
@@ -35,16 +35,9 @@ for (const [name, moment] of Object.entries(MOMENTS))
     reached(`${moment} ${request.method} ${request.path}`);
   });
 
-Runtime.install({
-  logger: new DefaultLogger('ERROR'),
-  telemetryOptions: {
-    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) },
-  },
-});
+Runtime.install({ logger: new DefaultLogger('ERROR') });
 const [{ loadSettings }, { startWorker }] = await Promise.all(
-  ['config/config', 'worker/worker'].map(
-    (name) => import(new URL(`../../dist/${name}.js`, import.meta.url).href),
-  ),
+  ['config', 'worker'].map((name) => import(new URL(`../../dist/worker/${name}.js`, import.meta.url).href)),
 );
 const settings = await loadSettings(process.env, process.cwd());
 const worker = await startWorker({ settings, env: process.env, reached });

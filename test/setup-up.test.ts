@@ -1,0 +1,125 @@
+/** `cambist up` as a process: what it leaves for the other commands, and what becomes of what it started when it goes. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { UpChildren } from '../cli/up-children.ts';
+import { assertExit, command, documentOf, startCommand, type Started } from './support/commands.ts';
+
+/** What it says when it is ready. */
+type Ready = {
+  readonly temporal: { readonly address: string };
+  readonly worker: { readonly pid: number };
+};
+
+type Place = {
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly started: Started[];
+};
+
+/** What ends in disorder leaves a process that keeps the test's pipes. */
+const LIMIT = { timeout: 120_000 };
+
+test(
+  'the other commands in its folder find it, a second one is refused, and a hang-up ends all of it',
+  LIMIT,
+  async (t) => {
+    const place = placeFor(t);
+    const first = startUp(place);
+    const { worker } = await readyOf(first);
+    const listed = await command(place, ['list', '--json']);
+    assertExit(listed, 0);
+    const second = await command(place, ['up', '--json']);
+    assertExit(second, 4);
+    assert.match(second.stdout, /"UP_ALREADY"/);
+
+    first.process.kill('SIGHUP');
+    assertExit(await first.ended, 0);
+    assert.deepEqual(
+      [
+        isAlive(worker.pid),
+        ...['dev.json', 'up.json'].map((name) => existsSync(join(place.folder, '.cambist', name))),
+      ],
+      [false, false, false],
+    );
+  },
+);
+
+test('a process that is none of ours is left alone, whatever the file says', async (t) => {
+  const { folder } = placeFor(t);
+  const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000); console.log("here")']);
+  t.after(() => other.kill('SIGKILL'));
+  await once(other.stdout, 'data');
+  const file = join(folder, 'up.json');
+  // Nobody has a number as high as that of the first.
+  writeFileSync(
+    file,
+    JSON.stringify({ pid: 2 ** 31 - 1, children: [other.pid, process.pid, 1, -1, 0, 'x'] }),
+  );
+  const notes: string[] = [];
+  await new UpChildren(file).takeOver({ note: (text) => void notes.push(text) });
+  assert.deepEqual([notes, other.exitCode, other.signalCode], [[], null, null]);
+});
+
+test('what a killed one left behind is ended by the next', LIMIT, async (t) => {
+  const place = placeFor(t);
+  const killed = startUp(place);
+  const before = await readyOf(killed);
+  killed.process.kill('SIGKILL');
+  await once(killed.process, 'exit');
+  const left = childrenIn(place.folder);
+  assert.deepEqual(left.map(isAlive), [true, true]);
+  assert.ok(left.includes(before.worker.pid));
+
+  const next = startUp(place);
+  await readyOf(next);
+  assert.deepEqual(left.map(isAlive), [false, false]);
+  next.process.kill('SIGTERM');
+  assertExit(await next.ended, 0);
+});
+
+function placeFor(t: TestContext): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'cambist-up-'));
+  const started: Started[] = [];
+  t.after(() => {
+    for (const { process } of started) process.kill('SIGKILL');
+    for (const pid of childrenIn(folder)) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return { folder, started, env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC' } };
+}
+
+function startUp(place: Place): Started {
+  const started = startCommand(place, ['up', '--json']);
+  place.started.push(started);
+  return started;
+}
+
+async function readyOf(started: Started): Promise<Ready> {
+  let stdout = '';
+  started.process.stdout?.on('data', (text: string) => (stdout += text));
+  await started.says(/"ready":"up".*\n/);
+  return documentOf({ exitCode: null, stdout, stderr: '' }) as Ready;
+}
+
+function childrenIn(folder: string): readonly number[] {
+  try {
+    const text = readFileSync(join(folder, '.cambist/up.json'), 'utf8');
+    return (JSON.parse(text) as { readonly children: readonly number[] }).children;
+  } catch {
+    return [];
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
