@@ -16,7 +16,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 /** Most of the time of a whole run is waiting, so that two files with runs get on well on two cores. */
 const FILES_AT_ONCE = 2;
 /** scripts/test-limit.mjs enforces it on those who do not listen. */
-const TIMEOUT_PER_FILE_MS = 10 * 60_000;
+const TIMEOUT_PER_FILE_MS = 15 * 60_000;
 
 /** At most two of them at a time. */
 const CHECKS = [
