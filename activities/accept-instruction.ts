@@ -3,8 +3,9 @@
  * about (a window, what is older than a send) needs a clock that agrees with the service's; a cancel does not wait for it.
  */
 import { ApplicationFailure } from '@temporalio/common';
-import type { Instruction } from '../domain/instructions.ts';
-import { problemOf, skewOf, type Problem } from '../domain/stepper.ts';
+import type { Problem } from '../domain/problems.ts';
+import type { Instruction } from '../domain/people/instructions.ts';
+import { problemOf, skewOf } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import type { Activities } from '../workflows/calls.ts';
 import { clockSkew } from './clock-skew.ts';

@@ -3,20 +3,24 @@
  * be, nobody wants it any more, or there is something that people should know: a status in no list, or what stops it.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { compare, equal, sum } from '../domain/money.ts';
-import type { Withdrawal } from '../domain/records.ts';
+import type { Withdrawal } from '../domain/service/records.ts';
 import { generationOf } from '../domain/references.ts';
-import { isKnown } from '../domain/service-facts.ts';
+import { isKnown } from '../domain/service/facts.ts';
 import { scanList } from '../service/list-scan.ts';
-import type { Activities, Settlement, SettlementCall } from '../workflows/calls.ts';
+import type { Activities } from '../workflows/calls.ts';
+import type { Settlement, SettlementCall } from '../domain/run/calls.ts';
 import { isRunCancelled } from './cancelled.ts';
 import type { Deps } from './deps.ts';
 import { foreignReader, poll, told, type Polled } from './polling.ts';
+import { ownRunId } from './tell-run.ts';
 
 export const awaitSettlement =
   (deps: Deps): Activities['awaitSettlement'] =>
   async (call) => {
+    const runId = ownRunId();
+    if (call.undoneIn.some((other) => other !== runId)) return { kind: 'other run', runId };
     const settlement = await poll<Settlement>(
       deps,
       () => {
@@ -40,10 +44,22 @@ async function pollOnce(deps: Deps, call: SettlementCall): Promise<Polled<Settle
   if (failed.includes(status)) return answer({ kind: 'failed', status });
   // In a run that did not begin by itself, payments may have gone out already and taken the money: the status counts too.
   const maybePaid = call.plan.pinnedFor !== ActivityContext.current().info.workflowExecution?.runId;
-  if ((call.until === 'status' || maybePaid) && settled.includes(status))
-    return answer({ kind: 'settled', status });
-  if (call.until === 'status') return waitOn(deps, call, 'a settled status', status);
+  const isSettled = settled.includes(status);
+  switch (call.until) {
+    case 'status':
+      return isSettled ? answer({ kind: 'settled', status }) : waitOn(deps, call, 'a settled status', status);
+    case 'funds':
+      if (maybePaid && isSettled) return answer({ kind: 'settled', status });
+      return awaitFunds(deps, call, { status, maybePaid });
+  }
+}
 
+/** Settled when the withdrawable balance covers what this run still has to pay. */
+async function awaitFunds(
+  deps: Deps,
+  call: SettlementCall,
+  { status, maybePaid }: { readonly status: string; readonly maybePaid: boolean },
+): Promise<Polled<Settlement>> {
   const balances = told(deps, await deps.reader.balances());
   if (balances.kind !== 'DONE')
     return { kind: 'unanswered', what: 'The balances could not be read', reply: balances };

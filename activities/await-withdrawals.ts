@@ -3,11 +3,12 @@
  * as soon as the status of some payment is news, one that is in no list included, or something stops it.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
-import type { Withdrawal } from '../domain/records.ts';
-import { isKnown } from '../domain/service-facts.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import type { Withdrawal } from '../domain/service/records.ts';
+import { isKnown } from '../domain/service/facts.ts';
 import { scanList } from '../service/list-scan.ts';
-import type { Activities, WithdrawalsAnswer, WithdrawalsCall } from '../workflows/calls.ts';
+import type { Activities } from '../workflows/calls.ts';
+import type { WithdrawalsAnswer, WithdrawalsCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
 import { foreignReader, poll, told, type Polled } from './polling.ts';
 import { ownRunId } from './tell-run.ts';
@@ -16,8 +17,9 @@ export const awaitWithdrawals =
   (deps: Deps): Activities['awaitWithdrawals'] =>
   async (call) => {
     const runId = ownRunId();
-    if (call.undoneIn.some((other) => other !== runId)) return { ended: [], wait: null, runId };
-    const answer = await poll<Omit<WithdrawalsAnswer, 'runId'>>(
+    if (call.undoneIn.some((other) => other !== runId))
+      return { ended: [], wait: null, runId, hasToldEnd: false };
+    const answer = await poll<News>(
       deps,
       () => {
         deps.reached('before payment poll');
@@ -25,14 +27,15 @@ export const awaitWithdrawals =
       },
       (wait) => ({ ended: [], wait }),
     );
+    const hasToldEnd = isEnd(call, answer) && (await toldEnd(deps, call));
     deps.reached('before result');
-    return { ...answer, runId };
+    return { ...answer, runId, hasToldEnd };
   };
 
-async function pollOnce(
-  deps: Deps,
-  call: WithdrawalsCall,
-): Promise<Polled<Omit<WithdrawalsAnswer, 'runId'>>> {
+/** What a poll tells, whoever asked. */
+type News = Pick<WithdrawalsAnswer, 'ended' | 'wait'>;
+
+async function pollOnce(deps: Deps, call: WithdrawalsCall): Promise<Polled<News>> {
   const foreign = foreignReader(deps, call.plan);
   if (foreign !== null) return { kind: 'answer', answer: { ended: [], wait: foreign } };
   const ids = new Set(call.items.map((item) => item.withdrawalId));
@@ -70,4 +73,20 @@ function newsOf(
   const isUnknown = !isKnown(statuses, status);
   const isNews = status !== item.status || isUnknown !== item.isUnknown;
   return isNews ? [{ id, status, paid: null, isUnknown }] : [];
+}
+
+/** Every payment of the run has a terminal status now, and nothing else of it is open. */
+function isEnd({ isLast, items }: WithdrawalsCall, { ended }: News): boolean {
+  const terminal = new Set(ended.flatMap(({ id, paid }) => (paid === null ? [] : [id])));
+  return isLast && items.every(({ id, paid }) => paid || terminal.has(id));
+}
+
+/** False when Temporal did not take it: the run tells by itself then. */
+async function toldEnd(deps: Deps, { plan }: WithdrawalsCall): Promise<boolean> {
+  try {
+    await deps.instructions.end(plan.credentials.mode, plan.run);
+    return true;
+  } catch {
+    return false;
+  }
 }

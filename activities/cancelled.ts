@@ -1,6 +1,6 @@
 /** Whether a run is cancelled by what people said, for activities that send nothing. */
-import { isCancelled } from '../domain/instructions.ts';
-import type { Mode } from '../domain/records.ts';
+import { isCancelled } from '../domain/people/instructions.ts';
+import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
 

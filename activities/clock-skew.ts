@@ -2,7 +2,7 @@
  * The service's clock less ours, by the last reply that told it (`Date`, whole seconds). One per worker process: every
  * reply of any call teaches it, every write asks it.
  */
-import type { Reply } from '../domain/reply.ts';
+import type { Reply } from '../domain/service/reply.ts';
 import type { Clock } from './deps.ts';
 
 let latest: number | null = null;

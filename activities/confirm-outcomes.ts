@@ -3,13 +3,14 @@
  * scan for all trades and one for all withdrawals; what the lists do not show is asked for by its id. Sends nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
-import { isOfRun } from '../domain/plan.ts';
-import type { Trade, Withdrawal } from '../domain/records.ts';
-import type { Reply } from '../domain/reply.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import { isOfRun } from '../domain/plan/observation.ts';
+import type { Trade, Withdrawal } from '../domain/service/records.ts';
+import type { Reply } from '../domain/service/reply.ts';
 import { scanList, type Scanned } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
-import type { Activities, ConfirmCall, Confirmed } from '../workflows/calls.ts';
+import type { Activities } from '../workflows/calls.ts';
+import type { ConfirmCall, Confirmed } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
 import { foreignReader, poll, told, type Polled } from './polling.ts';
 
@@ -58,15 +59,17 @@ async function shownOf<T extends Trade | Withdrawal>(
   { ids, list, byId, isOurs }: Kind<T>,
 ): Promise<{ readonly ids: readonly string[]; readonly unread: Reply<unknown> | null }> {
   if (ids.length === 0) return { ids: [], unread: null };
+  const wanted = new Set(ids);
   const scanned: Scanned<T> = await scanList(list, {
     sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
-    wanted: (record) => ids.includes(record.id),
+    wanted: (record) => wanted.has(record.id),
     onReply: (reply) => told(deps, reply),
     signal: ActivityContext.current().cancellationSignal,
   });
   const shown = scanned.records.filter(isOurs).map(({ id }) => id);
   let unread: Reply<unknown> | null = null;
-  for (const id of ids.filter((each) => !scanned.records.some((record) => record.id === each))) {
+  const seen = new Set(scanned.records.map(({ id }) => id));
+  for (const id of ids.filter((each) => !seen.has(each))) {
     // oxlint-disable-next-line no-await-in-loop -- few, if any
     const reply = told(deps, await byId(id));
     if (reply.kind === 'DONE' && reply.value.kind === 'WHOLE' && isOurs(reply.value.record)) shown.push(id);

@@ -1,7 +1,7 @@
 /** `createWithdrawals`: sends a slice of payments side by side and returns an outcome for each. */
-import type { Wait } from '../domain/stepper.ts';
-import { createWithdrawalSteps } from '../domain/withdrawal-steps.ts';
-import type { PaymentsAnswer, PaymentsCall } from '../workflows/calls.ts';
+import type { Wait } from '../domain/waits.ts';
+import { createWithdrawalSteps } from '../domain/writes/withdrawal.ts';
+import type { PaymentsAnswer, PaymentsCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
 import { Driver } from './driver.ts';
 import { beating } from './heartbeats.ts';
@@ -12,8 +12,8 @@ export const createWithdrawals =
     beating(async () => {
       const driver = await Driver.open(deps, call);
       const context = driver.context({
-        othersAccepted: call.acceptedIds.length > 0,
-        otherWithdrawalIds: call.acceptedIds,
+        othersAccepted: call.othersAccepted,
+        otherWithdrawalIds: call.twinIds,
       });
       const takenBy = new Map<string, string>();
       const stop = await driver.stop();

@@ -3,13 +3,13 @@
  * no switch for either.
  */
 import type { Info } from '@temporalio/activity';
-import type { Plan } from '../domain/plan.ts';
-import type { Mode, Withdrawal } from '../domain/records.ts';
+import type { Plan } from '../domain/plan/plan.ts';
+import type { Mode, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
-import type { ServiceFacts } from '../domain/service-facts.ts';
-import type { Fact, Instruction, Kept } from '../domain/instructions.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
+import type { Fact, Instruction, Kept } from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
-import type { PlanInput, PlanState } from '../workflows/names.ts';
+import type { PlanInput, PlanState } from '../domain/run/calls.ts';
 
 export type Deps = {
   /** Signs writes, with the worker's key. */
@@ -28,6 +28,8 @@ export type Deps = {
     record(mode: Mode, run: RunName, instruction: Instruction): Promise<void>;
     /** Returns when the facts are kept durably. */
     note(mode: Mode, run: RunName, facts: readonly Fact[]): Promise<void>;
+    /** The run ends: what keeps them may end as well. */
+    end(mode: Mode, run: RunName): Promise<void>;
   };
   /** The plans of runs, kept in Temporal. */
   readonly plans: {

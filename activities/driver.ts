@@ -5,12 +5,15 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
-import type { Fact, Kept } from '../domain/instructions.ts';
-import type { Sweep } from '../domain/looks.ts';
-import type { Balances, Trade, Withdrawal } from '../domain/records.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
+import type { Wait } from '../domain/waits.ts';
+import type { Fact, Kept } from '../domain/people/instructions.ts';
+import type { Sweep } from '../domain/writes/lookups.ts';
+import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type RunName, type WriteEndpoint } from '../domain/references.ts';
-import type { Reply } from '../domain/reply.ts';
-import type { Evidence } from '../domain/report.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import type { Evidence } from '../domain/run/state.ts';
+import type { Call, LegAnswer, LegCall } from '../domain/run/calls.ts';
 import {
   drive,
   nameOf,
@@ -19,16 +22,13 @@ import {
   type Attempt,
   type Context,
   type Effect,
-  type Problem,
   type Steps,
-  type Wait,
-} from '../domain/stepper.ts';
+} from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
-import type { Call, LegAnswer, LegCall } from '../workflows/calls.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { clockSkew } from './clock-skew.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
@@ -124,7 +124,7 @@ export class Driver {
       return null;
     } catch (error) {
       if (!(error instanceof InstructionsMissing)) throw error;
-      return { afterMs: SLOW_LOOKUP_MS, hold: 'person', problem: instructionsMissing(this.#call.plan.run) };
+      return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan.run) };
     }
   }
 
@@ -302,12 +302,9 @@ export function stoppedLeg({ leg, state }: LegCall, stop: Wait, runId: string): 
 }
 
 function instructionsMissing(run: RunName): Problem {
-  return {
-    code: 'INSTRUCTIONS_MISSING',
-    item: null,
+  return makeProblem('INSTRUCTIONS_MISSING', null, {
     message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
-    fix: 'Look at the service for what was paid. Then say again what holds: `cambist cancel`, `cambist resolve`, or `cambist run … --go-on` when nothing was said.',
-  };
+  });
 }
 
 /** One read for all items of a call that ask for it within a short time; a later one is made anew, and so is one that failed. */

@@ -1,6 +1,6 @@
 /** `executeTrade`: trades the quote in hand of one leg, or says what follows from the reply. */
-import { executeTradeSteps } from '../domain/trade-steps.ts';
-import type { LegAnswer, LegCall } from '../workflows/calls.ts';
+import { executeTradeSteps } from '../domain/writes/trade.ts';
+import type { LegAnswer, LegCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
 import { Driver, stoppedLeg } from './driver.ts';
 import { beating } from './heartbeats.ts';

@@ -3,18 +3,21 @@
  * eyes, and the service once. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { followUp, waitMs } from '../domain/decisions.ts';
-import { LOOK_BACK_MS } from '../domain/looks.ts';
-import type { Policy, ReferenceRates } from '../domain/policy.ts';
-import type { Reply } from '../domain/reply.ts';
-import { ADVICE, configurationWait, problemOf, skewOf, type Problem, type Wait } from '../domain/stepper.ts';
-import { dateOfRunId, fencesOf } from '../language/business-date.ts';
-import { loadPolicy } from '../language/load-policy.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
+import type { Wait } from '../domain/waits.ts';
+import { followUp, waitMs } from '../domain/service/reply-rules.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
+import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
-import { formatProblem, type PolicyProblem } from '../language/problem.ts';
+import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
 import { observeService } from '../service/observe.ts';
 import type { Activities, Observed } from '../workflows/calls.ts';
-import type { ObserveInput, PlanInput } from '../workflows/names.ts';
+import type { ObserveInput } from '../workflows/names.ts';
+import type { PlanInput } from '../domain/run/calls.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
@@ -93,10 +96,10 @@ type Rates =
 
 /** The reference rates that the guard names; a file that was not given is "no rate", which the plan refuses. */
 function readRates(policy: Policy, files: PlanInput['files']): Rates {
-  if (policy.guard?.kind !== 'reference') return { ok: true, rates: null };
-  const text = Object.hasOwn(files, policy.guard.file) ? files[policy.guard.file] : undefined;
-  if (text === undefined) return { ok: true, rates: null };
-  return loadReferenceRates(text, policy.guard.file);
+  const file = referenceFileOf(policy.guard);
+  if (file === null) return { ok: true, rates: null };
+  const text = Object.hasOwn(files, file) ? files[file] : undefined;
+  return text === undefined ? { ok: true, rates: null } : loadReferenceRates(text, file);
 }
 
 /** A read that did not come back: faults of configuration wait slowly, all else at the service's pace. */
@@ -104,7 +107,7 @@ function unreadableService(reply: Reply<unknown>): Wait {
   const follow = followUp(reply);
   const problem = problemOf(reply, 'plan', ADVICE[follow.class]);
   if (follow.read === 'ask again')
-    return { afterMs: waitMs(reply, 2), hold: 'outage', problem: unreachable(problem) };
+    return { afterMs: waitMs(reply, 2), reason: 'outage', problem: unreachable(problem) };
   return configurationWait(problem, 0);
 }
 
@@ -122,26 +125,20 @@ function refused(problems: readonly PolicyProblem[]): Observed {
     problems: problems.map((problem) => ({
       code: problem.code,
       item: null,
-      message: formatProblem(problem),
+      message: `${placeOf(problem)}: ${problem.message}`,
       fix: problem.fix,
     })),
   };
 }
 
 function noDate(id: string): Problem {
-  return {
-    code: 'RUN_ID_WITHOUT_DATE',
-    item: null,
+  return makeProblem('RUN_ID_WITHOUT_DATE', null, {
     message: `The run id "${id}" does not begin with a business date.`,
-    fix: 'Use an id such as 2026-11-21 or 2026-11-21-weekly.',
-  };
+  });
 }
 
 function otherName(found: string, expected: string): Problem {
-  return {
-    code: 'POLICY_NAME_DIFFERS',
-    item: null,
+  return makeProblem('POLICY_NAME_DIFFERS', null, {
     message: `The policy calls itself "${found}", the run is of "${expected}".`,
-    fix: 'Start the run by `cambist run` with the policy’s own name.',
-  };
+  });
 }

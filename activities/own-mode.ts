@@ -1,12 +1,14 @@
 /** A worker carries out only what is of its own mode: another one's run waits for a worker of that mode. */
-import type { Mode } from '../domain/records.ts';
-import { configurationWait, type Wait } from '../domain/stepper.ts';
+import type { Problem } from '../domain/problems.ts';
+import type { Wait } from '../domain/waits.ts';
+import type { Mode } from '../domain/service/records.ts';
+import { configurationWait } from '../domain/writes/step.ts';
 import type { Deps } from './deps.ts';
 
 /** Null when the run is of this worker's mode. */
 export function foreignMode({ service }: Deps, mode: Mode): Wait | null {
   if (service.mode === mode) return null;
-  const problem = {
+  const problem: Problem = {
     code: 'MODE_DIFFERS',
     item: null,
     message: `The run is ${mode}, but a ${service.mode} worker took it from its task queue.`,

@@ -5,12 +5,13 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
-import { activityFailed } from '../domain/activity-failed.ts';
-import { followUp, waitMs } from '../domain/decisions.ts';
-import type { Reply } from '../domain/reply.ts';
-import { ADVICE, configurationWait, foreignCredentials, problemOf, type Wait } from '../domain/stepper.ts';
+import type { Wait } from '../domain/waits.ts';
+import { activityFailed } from '../domain/run/activity-failed.ts';
+import { followUp, waitMs } from '../domain/service/reply-rules.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import { ADVICE, configurationWait, foreignCredentials, problemOf } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
-import type { PlanHead } from '../workflows/calls.ts';
+import type { PlanHead } from '../domain/run/calls.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 import { whatFailed } from './failures.ts';
@@ -101,7 +102,7 @@ function unanswered(polled: Extract<Polled<never>, { kind: 'unanswered' }>): Out
   const isPatient = follow.read === 'use it' || follow.read === 'ask again';
   const pauseMs = waitMs(reply, 0);
   const wait: Wait = isPatient
-    ? { afterMs: Math.max(OUTAGE_MS, pauseMs), hold: 'outage', problem: shown }
+    ? { afterMs: Math.max(OUTAGE_MS, pauseMs), reason: 'outage', problem: shown }
     : configurationWait(shown, 3);
   return { kind: 'failed', what: shown.message, pauseMs, isPatient, wait };
 }

@@ -4,12 +4,13 @@
  * that was cancelled waits for no plan.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { planContradicts, type Plan } from '../domain/plan.ts';
-import type { Problem } from '../domain/stepper.ts';
-import { loadPolicy } from '../language/load-policy.ts';
-import { policyHash } from '../language/policy-hash.ts';
-import type { Activities, PlanAnswer } from '../workflows/calls.ts';
-import type { PlanInput } from '../workflows/names.ts';
+import { planContradicts } from '../domain/plan/agrees.ts';
+import type { Plan } from '../domain/plan/plan.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
+import { policyHash } from '../language/policy/policy-hash.ts';
+import type { Activities } from '../workflows/calls.ts';
+import type { PlanAnswer, PlanInput } from '../domain/run/calls.ts';
 import { isRunCancelled } from './cancelled.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
@@ -28,7 +29,7 @@ export const readPlan =
       const wait = foreignMode(deps, asked.mode);
       if (wait !== null) {
         const wakeAtMs = deps.clock.wallMs() + wait.afterMs;
-        return { kind: 'waiting', waiting: { hold: wait.hold, problem: wait.problem, wakeAtMs } };
+        return { kind: 'waiting', waiting: { reason: wait.reason, problem: wait.problem, wakeAtMs } };
       }
       const { runId } = ActivityContext.current().info.workflowExecution ?? { runId: 'unknown' };
       return answerOf(deps, { ...asked, askedBy: runId });
@@ -65,10 +66,5 @@ function foreignPlan(deps: Deps, input: PlanInput, plan: Plan): Problem | null {
       : null
     : 'The plan is another run’s.';
   if (why === null) return null;
-  return {
-    code: 'PLAN_CONTRADICTS_POLICY',
-    item: null,
-    message: why,
-    fix: 'Find out who changed the plan in Temporal. Nothing was sent; start another run with --id once that is known.',
-  };
+  return makeProblem('PLAN_CONTRADICTS_POLICY', null, { message: why });
 }

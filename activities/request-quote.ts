@@ -1,6 +1,6 @@
 /** `requestQuote`: a quote inside the guard for one leg, or what stands in its way. */
-import { requestQuoteSteps } from '../domain/trade-steps.ts';
-import type { LegAnswer, LegCall } from '../workflows/calls.ts';
+import { requestQuoteSteps } from '../domain/writes/trade.ts';
+import type { LegAnswer, LegCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
 import { Driver, stoppedLeg } from './driver.ts';
 import { beating } from './heartbeats.ts';

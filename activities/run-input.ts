@@ -14,8 +14,8 @@ import {
   type Field,
   type Fields,
 } from '../domain/shape.ts';
-import type { Problem } from '../domain/stepper.ts';
-import type { PlanInput, RunInput } from '../workflows/names.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
+import type { PlanInput, RunInput } from '../domain/run/calls.ts';
 
 /** A policy is far smaller, and its own reader says so; what is larger is not even read. */
 const POLICY_BYTES = 1_048_576;
@@ -59,10 +59,7 @@ export function wrongInput(input: Omit<PlanInput, 'askedBy'> | PlanInput): Probl
 }
 
 function invalid(why: string): Problem {
-  return {
-    code: 'INPUT_INVALID',
-    item: null,
+  return makeProblem('INPUT_INVALID', null, {
     message: `The input of this run is not one that Cambist makes. ${why}`,
-    fix: 'Start the run by `cambist run`; nothing was sent.',
-  };
+  });
 }

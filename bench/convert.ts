@@ -4,27 +4,29 @@
  * Temporal server, and take turns, so that whatever disturbs the machine disturbs both.
  */
 import { fileURLToPath } from 'node:url';
-import { policyHash } from '../language/policy-hash.ts';
+import { policyHash } from '../language/policy/policy-hash.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker, bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
 import { InstructionsMissing, machineClock } from '../activities/deps.ts';
 import { createActivities } from '../activities/index.ts';
-import { NEW_LEG } from '../domain/trade-steps.ts';
-import { NEW_PAYMENT } from '../domain/withdrawal-steps.ts';
-import { todayIn } from '../language/business-date.ts';
+import { NEW_LEG } from '../domain/writes/trade.ts';
+import { NEW_PAYMENT } from '../domain/writes/withdrawal.ts';
+import { todayIn } from '../calendar/business-date.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
 import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
 import {
+  endInstructions,
   noteFacts,
   openInstructions,
   readEarlierInstructions,
   readInstructions,
   recordInstruction,
 } from '../operations/instructions.ts';
-import { createClient, loadSettings } from '../worker/config.ts';
-import { connectWorker } from '../worker/temporal.ts';
-import type { RunInput } from '../workflows/names.ts';
+import { createClient, loadSettings } from '../config/config.ts';
+import { readProfile } from '../config/temporal.ts';
+import { connectWorker } from '../worker/connect.ts';
+import type { RunInput } from '../domain/run/calls.ts';
 import { planIdOf } from '../workflows/names.ts';
 import { openStage, type Stage } from '../test/support/stage.ts';
 import { counted, median, number, plain, quantile, timed, type Section } from './figures.ts';
@@ -148,7 +150,9 @@ async function startHandWritten(
   const settings = await loadSettings(stage.env, stage.folder);
   const { client } = stage.temporal;
   const service = createClient(settings, 'write');
-  const { connection, namespace } = await connectWorker(stage.env, 'SANDBOX');
+  const profile = readProfile(stage.env, 'SANDBOX');
+  const connection = await connectWorker(profile);
+  const { namespace } = profile;
   const taskQueue = `${settings.taskQueue}-by-hand`;
   const others = { client, taskQueue: settings.taskQueue };
   const worker = await Worker.create({
@@ -179,6 +183,7 @@ async function startHandWritten(
         open: (mode, run, onlyIfKnown) => openInstructions({ ...others, mode, run }, onlyIfKnown),
         record: (mode, run, instruction) => recordInstruction({ ...others, mode, run }, instruction),
         note: (mode, run, facts) => noteFacts({ ...others, mode, run }, facts),
+        end: (mode, run) => endInstructions(client, mode, run),
       },
       plans: {
         start: (input) => startPlan(client, settings.taskQueue, input),

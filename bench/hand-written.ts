@@ -7,19 +7,18 @@
  */
 import { ApplicationFailure, condition, workflowInfo } from '@temporalio/workflow';
 import { polls, reads, writes } from '../workflows/activities.ts';
-import { headOf } from '../workflows/calls.ts';
-import type { RunInput } from '../workflows/names.ts';
-import type { LegState } from '../domain/trade-steps.ts';
-import type { PaymentState } from '../domain/withdrawal-steps.ts';
+import { headOf, type RunInput } from '../domain/run/calls.ts';
+import type { LegState } from '../domain/writes/trade.ts';
+import type { PaymentState } from '../domain/writes/withdrawal.ts';
 
 /** Items of which nothing has been sent; handed in, so that nothing of the interpreter comes along with them. */
 export type NewItems = { readonly leg: LegState; readonly payment: PaymentState };
 
 export async function handWritten(input: RunInput, newItems: NewItems): Promise<string> {
   const { originalExecutionRunId } = workflowInfo();
-  const pinned = await reads.readPlan({ ...input, forRun: originalExecutionRunId });
-  if (pinned.kind !== 'plan') throw unexpected('plan', pinned.kind);
-  const { plan } = pinned;
+  const answer = await reads.readPlan({ ...input, forRun: originalExecutionRunId });
+  if (answer.kind !== 'plan') throw unexpected('plan', answer.kind);
+  const { plan } = answer;
   const [leg] = plan.legs;
   const [payment] = plan.payments;
   if (leg === undefined || payment === undefined) throw unexpected('plan', 'nothing to do');
@@ -47,6 +46,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
     currency: leg.buy,
     unknownStatus: null,
     unpaid: [{ reference: payment.reference, account: payment.account, amount: buyAmount }],
+    undoneIn: [],
   });
   const settled = await inTime(settling, plan.lateAfterMs.settlement);
   if (settled.kind !== 'settled') throw unexpected('settlement', settled.kind);
@@ -54,7 +54,8 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
   const sent = await writes.createWithdrawals({
     ...call,
     items: [{ payment, wanted: { amount: buyAmount, ahead: '0', unwanted: null }, state: newItems.payment }],
-    acceptedIds: [],
+    othersAccepted: false,
+    twinIds: [],
   });
   const [item] = sent.items;
   if (item?.step.kind !== 'accepted') throw unexpected('withdrawal', item?.step.kind ?? 'no outcome');
@@ -63,6 +64,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
   const paying = polls.awaitWithdrawals({
     plan: call.plan,
     undoneIn: [],
+    isLast: true,
     items: [
       { id: payment.id, withdrawalId, paid: false, status: item.step.accepted.status, isUnknown: false },
     ],

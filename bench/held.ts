@@ -2,7 +2,7 @@
  * A run that only waits for money for 100 payments: what it costs the service and Temporal while nothing happens. The
  * sandbox's request log and the run's history are the witnesses; a real worker process does the work.
  */
-import type { Report } from '../domain/report.ts';
+import type { Report } from '../domain/run/report.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { convertPolicy } from '../test/support/policies.ts';
 import { openStage, type Run } from '../test/support/stage.ts';

@@ -4,6 +4,7 @@ import { measureConvert } from './convert.ts';
 import { isRight, tableOf } from './figures.ts';
 import { measureHeld } from './held.ts';
 import { measureSigning } from './signing.ts';
+import { measureStartUp } from './start-up.ts';
 import { measureWorker } from './worker.ts';
 
 const TURNS = 30;
@@ -16,6 +17,8 @@ const UNTHROTTLED = ['history.transferProcessorMaxPollRPS=1000'];
 
 /** Measures, prints one table on stdout, and resolves with the exit code: 1 when a count is wrong. */
 export async function bench(): Promise<number> {
+  say('How long commands take to start …');
+  const startUp = await measureStartUp();
   say('Signed requests …');
   const signing = await measureSigning();
   say('A worker process: start, quote to trade, requests …');
@@ -24,7 +27,7 @@ export async function bench(): Promise<number> {
   const convert = await withServer(UNTHROTTLED, () => measureConvert(TURNS));
   say('A run that only waits for money …');
   const held = await withServer([], measureHeld);
-  const sections = [signing, ...worker, convert, held];
+  const sections = [startUp, signing, ...worker, convert, held];
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }

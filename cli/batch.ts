@@ -1,6 +1,6 @@
 /** `--batch`, which belongs to policies of kind payout: until there are any, naming one is an error that says so. */
 import { Option } from 'commander';
-import { CommandFailure } from './failure.ts';
+import { CommandFailure } from '../operations/failure.ts';
 
 export type BatchOption = { readonly batch?: string };
 

@@ -1,15 +1,17 @@
 /**
  * What all commands share: `--json`, the help that teaches, and how an action becomes an exit code. Each command's file
- * exports one function that adds it to the program.
+ * exports one function that gives it its options, its help and its action.
  */
 import type { Command } from 'commander';
-import { EXIT_CODES, EXIT_MEANINGS, type Ending } from './exit-codes.ts';
-import { failureOf } from './failure.ts';
-import type { Io } from './io.ts';
-import { Output } from './output.ts';
+import type { Ending } from '../domain/endings.ts';
+import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
+import { CommandFailure } from '../operations/failure.ts';
+import type { Io } from './terminal/io.ts';
+import { inLine } from './line.ts';
+import { Output } from './terminal/output.ts';
 
 /** One use of the command line. The action that was chosen leaves its ending here. */
-export type Session = { readonly io: Io; ending: Ending };
+export type Session = { readonly io: Io; readonly argv: readonly string[]; ending: Ending };
 
 /** Options as commander hands them over: every command has `--json`. */
 export type JsonOption = { readonly json?: true };
@@ -38,8 +40,26 @@ export async function act(
   try {
     session.ending = await action(output);
   } catch (error) {
-    const failure = failureOf(error);
-    output.fail(failure);
+    const failure = error instanceof CommandFailure ? error : await describeFailure(error);
+    output.fail(shownIn(failure, session.argv), await differenceOf(failure));
     session.ending = failure.ending;
   }
+}
+
+/** What knows every error is loaded only now: most commands never need it. */
+async function describeFailure(error: unknown): Promise<CommandFailure> {
+  const { failureOf } = await import('../operations/failure-of.ts');
+  return failureOf(error);
+}
+
+async function differenceOf({ texts }: CommandFailure): Promise<string | null> {
+  if (texts === null) return null;
+  const { difference } = await import('./views/difference.ts');
+  return difference(texts.before, texts.after);
+}
+
+/** What is wrong with an option is shown in the line that was typed. */
+function shownIn(failure: CommandFailure, argv: readonly string[]): CommandFailure {
+  const problems = failure.problems.map((problem) => inLine(problem, argv));
+  return new CommandFailure(failure.ending, problems, failure.texts);
 }

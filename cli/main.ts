@@ -3,33 +3,19 @@
  * nothing about money.
  */
 import { Command, CommanderError } from 'commander';
-import { addAccounts } from './accounts.ts';
-import { addBalances } from './balances.ts';
-import { addCancel } from './cancel.ts';
-import { addCheck } from './check.ts';
 import type { Session } from './command.ts';
-import { addCompletion } from './completion.ts';
-import { EXIT_CODES, EXIT_MEANINGS } from './exit-codes.ts';
-import { CommandFailure } from './failure.ts';
-import { processIo, type Io } from './io.ts';
-import { addLedger } from './ledger.ts';
-import { addList } from './list.ts';
-import { Output } from './output.ts';
-import { addPlan } from './plan.ts';
-import { addReport } from './report.ts';
-import { addResolve } from './resolve.ts';
-import { addRun } from './run.ts';
-import { addSandbox } from './sandbox.ts';
-import { addStatus } from './status.ts';
-import { addTemporal } from './temporal.ts';
-import { addUp } from './up.ts';
-import { packageVersion } from './version.ts';
-import { addWorker } from './worker.ts';
+import { COMMANDS, nameOf, type CommandEntry } from './commands.ts';
+import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
+import type { Trouble } from '../language/text/problem.ts';
+import { CommandFailure } from '../operations/failure.ts';
+import { writeHelp } from './terminal/help.ts';
+import { processIo, type Io } from './terminal/io.ts';
+import { packageVersion } from './commands/version.ts';
 
 /** Runs one command; resolves with its exit code and never rejects. */
 export async function main(argv: readonly string[], io: Io = processIo()): Promise<number> {
-  const session: Session = { io, ending: 'done' };
-  const program = buildProgram(session);
+  const session: Session = { io, argv, ending: 'done' };
+  const program = await buildProgram(session, wantedBy(argv));
   try {
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {
@@ -37,33 +23,56 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
     // Help and version are answers; everything else that the parser throws is a mistake of the line.
     if (error.exitCode === 0) return EXIT_CODES.done;
     if (error.code === 'commander.help') return EXIT_CODES['bad input'];
-    const failure = new CommandFailure('bad input', [
-      {
-        code: 'BAD_COMMAND_LINE',
-        place: null,
-        message: error.message.replace(/^error: /, ''),
-        fix: 'See `cambist --help`, or `--help` after a command.',
-      },
-    ]);
+    const { Output } = await import('./terminal/output.ts');
+    const { inLine } = await import('./line.ts');
+    const failure = new CommandFailure('bad input', [inLine(troubleOfLine(error.message, argv), argv)]);
     new Output(io, argv.includes('--json')).fail(failure);
     return EXIT_CODES['bad input'];
   }
   return EXIT_CODES[session.ending];
 }
 
-/** The whole program; tests read its help. */
-export function buildProgram(session: Session): Command {
+/** What the parser says: `error: unknown option '--wiat'`, and on a second line what may be meant. */
+function troubleOfLine(said: string, argv: readonly string[]): Trouble {
+  const [message = '', meant = ''] = said.replace(/^error: /, '').split('\n');
+  const [, named = ''] = /'([^' ]+)/.exec(message) ?? [];
+  const isTyped = argv.some((text) => text === named || text.startsWith(`${named}=`));
+  const help = 'See `npx cambist --help`, or `--help` after a command.';
+  return {
+    code: 'BAD_COMMAND_LINE',
+    place: named !== '' && isTyped ? named : null,
+    message,
+    fix: meant === '' ? help : `${meant.replace(/^\((.*)\)$/, '$1')} ${help}`,
+  };
+}
+
+/** By name. */
+const TERMS = new Map(COMMANDS.map((entry) => [nameOf(entry), entry.term]));
+
+/** The command that a line names, or asks help about; the others are only listed. */
+function wantedBy(argv: readonly string[]): readonly CommandEntry[] {
+  const [first, second] = argv.filter((text) => !text.startsWith('-'));
+  const named = COMMANDS.filter((entry) => nameOf(entry) === (first === 'help' ? second : first));
+  return named.some(({ needsAll }) => needsAll) ? COMMANDS : named;
+}
+
+/** The program with the commands that are wanted; of the others it knows what the overview shows. */
+export async function buildProgram(
+  session: Session,
+  wanted: readonly CommandEntry[] = COMMANDS,
+): Promise<Command> {
   const program = new Command('cambist')
     .description(
       'Runs FX and payout policies as durable Temporal workflows: money never moves twice.\n' +
-        'A first look round: `cambist up`, then in a second terminal `cambist run policies/mxn-supplier.yaml`.',
+        'A first look round: `npx cambist up`, then in a second terminal `npx cambist run policies/mxn-supplier.yaml`.',
     )
     .version(packageVersion(), '-V, --version', 'show the version')
     .exitOverride()
     .showSuggestionAfterError(true)
+    .configureHelp({ subcommandTerm: (command) => TERMS.get(command.name()) ?? command.name() })
     .configureOutput({
-      writeOut: (text) => new Output(session.io, false).help(session.io.stdout, text),
-      writeErr: (text) => new Output(session.io, false).help(session.io.stderr, text),
+      writeOut: (text) => writeHelp(session.io.stdout, text),
+      writeErr: (text) => writeHelp(session.io.stderr, text),
       // `main` shows it in our own form.
       outputError: () => {},
       getOutHelpWidth: () => session.io.stdout.columns ?? 80,
@@ -81,28 +90,12 @@ export function buildProgram(session: Session): Command {
         '',
         'Configuration is by variables: CAMBIST_BASE_URL, CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE,',
         'CAMBIST_APP_MODE, CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_TASK_QUEUE and',
-        'TEMPORAL_*. Where no service is configured, a running `cambist up` in this folder is used.',
+        'TEMPORAL_*. Where no service is configured, a running `npx cambist up` in this folder is used.',
       ].join('\n'),
     );
-  for (const add of [
-    addUp,
-    addCheck,
-    addPlan,
-    addRun,
-    addStatus,
-    addReport,
-    addList,
-    addCancel,
-    addResolve,
-    addBalances,
-    addAccounts,
-    addLedger,
-    addWorker,
-    addSandbox,
-    addTemporal,
-    addCompletion,
-  ]) {
-    add(program, session);
+  for (const entry of COMMANDS) {
+    const command = program.command(nameOf(entry)).summary(entry.summary);
+    if (wanted.includes(entry)) (await entry.load())(command, session);
   }
   return program;
 }

@@ -2,7 +2,7 @@
  * A policy after loading: a fully populated, frozen record (design: "Fields"). `language/` makes it from
  * YAML; the plan is compiled from it. Every default is already filled in; null means "the policy does not ask for this".
  */
-import type { SettlementWindow } from './records.ts';
+import type { SettlementWindow } from './service/records.ts';
 
 /** How many units of `currency` one unit of `per` costs: `16.90 MXN per USD` is `{ value: '16.90', currency: 'MXN', per: 'USD' }`. */
 export type Rate = { readonly value: string; readonly currency: string; readonly per: string };
@@ -43,6 +43,17 @@ export type Guard =
       readonly worstCostBps: string;
     };
 
+/** The file of rates that a guard names; null: it names none. */
+export function referenceFileOf(guard: Guard | null): string | null {
+  switch (guard?.kind) {
+    case undefined:
+    case 'worst-rate':
+      return null;
+    case 'reference':
+      return guard.file;
+  }
+}
+
 export type SettleSettings = {
   readonly until: 'funds' | 'status';
   /** After this long it says so and goes on waiting; null: never says so. */
@@ -72,7 +83,7 @@ export type WithdrawSpec = {
   readonly account: string;
   readonly amount:
     | { readonly kind: 'fixed'; readonly value: string }
-    | { readonly kind: 'proceeds'; readonly rounding: 'down' | 'half-even' };
+    | { readonly kind: 'proceeds' | 'rest'; readonly rounding: 'down' | 'half-even' };
 };
 
 export type ConvertPolicy = PolicyHead & {

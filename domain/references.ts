@@ -2,7 +2,7 @@
  * Business identity as text (design: "Identity"). Everything that names money is a pure function of policy, run, item
  * and generation: no run id of Temporal, no uuid, attempt, activity id, clock or random value is ever part of it (M1).
  */
-import type { Mode } from './records.ts';
+import type { Mode } from './service/records.ts';
 
 const PART = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 

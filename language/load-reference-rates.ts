@@ -1,12 +1,12 @@
 /** A file of reference rates to its record: `as_of`, the moment of fixing, and `rates`, one text per pair. */
 import { z } from 'zod';
 import type { ReferenceRates } from '../domain/policy.ts';
-import { checkStructure } from './check-structure.ts';
-import { frozen } from './frozen.ts';
-import { hinted, instant, rate, readRate, unquotedComplaint } from './leaves.ts';
-import type { PolicyProblem } from './problem.ts';
-import { readYaml } from './yaml-source.ts';
-import type { Path, YamlSource } from './yaml-source.ts';
+import { checkStructure } from './text/check-structure.ts';
+import { frozen } from './text/frozen.ts';
+import { hinted, instant, rate, readRate, unquotedComplaint } from './text/leaves.ts';
+import type { PolicyProblem } from './text/problem.ts';
+import { readYaml } from './text/yaml-source.ts';
+import type { Path, YamlSource } from './text/yaml-source.ts';
 
 /** Loaded rates, or why there are none. */
 export type LoadedReferenceRates =

@@ -3,16 +3,16 @@
  * a YAML file, all optional, to a whole `ServiceFacts` with the careful defaults filled in.
  */
 import { z } from 'zod';
-import { DEFAULT_SERVICE_FACTS } from '../domain/service-facts.ts';
-import type { ServiceFacts } from '../domain/service-facts.ts';
-import { formatDuration, parseDuration } from './business-date.ts';
-import { checkStructure } from './check-structure.ts';
-import { frozen } from './frozen.ts';
-import { calendarDate, currency, duration, hinted, status, wholeNumber } from './leaves.ts';
-import type { PolicyProblem } from './problem.ts';
-import { quoted } from './problem.ts';
-import { readYaml } from './yaml-source.ts';
-import type { YamlSource } from './yaml-source.ts';
+import { DEFAULT_SERVICE_FACTS } from '../domain/service/facts.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
+import { formatDuration, parseDuration } from '../calendar/business-date.ts';
+import { checkStructure } from './text/check-structure.ts';
+import { frozen } from './text/frozen.ts';
+import { calendarDate, currency, duration, hinted, status, wholeNumber } from './text/leaves.ts';
+import type { PolicyProblem } from './text/problem.ts';
+import { quoted } from './text/printable.ts';
+import { readYaml } from './text/yaml-source.ts';
+import type { YamlSource } from './text/yaml-source.ts';
 
 /** Loaded facts, or why there are none. */
 export type LoadedServiceFacts =

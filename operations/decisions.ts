@@ -16,13 +16,18 @@ import {
   type Look,
   type PaymentIdentity,
   type Sweep,
-} from '../domain/looks.ts';
-import type { Leg } from '../domain/plan.ts';
-import type { Trade, Withdrawal } from '../domain/records.ts';
+} from '../domain/writes/lookups.ts';
+import type { Leg } from '../domain/plan/plan.ts';
+import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import { generationOf } from '../domain/references.ts';
-import type { Reply } from '../domain/reply.ts';
-import type { ReportPayment } from '../domain/report.ts';
-import { instructionsAbout, nextOpening, type Kept, type NextOpening } from '../domain/instructions.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import type { ReportPayment } from '../domain/run/report.ts';
+import {
+  instructionsAbout,
+  nextOpening,
+  type Kept,
+  type NextOpening,
+} from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
 

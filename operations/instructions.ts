@@ -4,9 +4,9 @@
  * where it did not (it was reset, or ended too early), the earlier ones are read as well. Needs no worker to read.
  */
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { factsOf, keptOf, recordedOf, unionOf } from '../domain/instruction-shape.ts';
-import { NOTHING_KEPT, type Fact, type Instruction, type Kept } from '../domain/instructions.ts';
-import type { Mode } from '../domain/records.ts';
+import { factsOf, keptOf, recordedOf, unionOf } from '../domain/people/instruction-shape.ts';
+import { NOTHING_KEPT, type Fact, type Instruction, type Kept } from '../domain/people/instructions.ts';
+import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import {
   INSTRUCTIONS_TYPE,
@@ -14,6 +14,7 @@ import {
   noteFactsUpdate,
   recordInstructionUpdate,
   type InstructionsInput,
+  runEndedSignal,
 } from '../workflows/names.ts';
 import { readEvents, valuesOf, type HistoryEvents } from './history.ts';
 
@@ -40,6 +41,15 @@ export async function noteFacts(of: InstructionsOf, facts: readonly Fact[]): Pro
     args: [facts],
     startWorkflowOperation: await opening(of),
   });
+}
+
+/** Tells what keeps the instructions of a run that the run ends; where nothing does any more, there is nothing to tell. */
+export async function endInstructions(client: Client, mode: Mode, run: RunName): Promise<void> {
+  try {
+    await client.workflow.getHandle(instructionsIdOf(mode, run)).signal(runEndedSignal);
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
 }
 
 /**

@@ -4,10 +4,10 @@
  * is nobody's: it then stays with a person.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
-import { CREATED_SLACK_MS } from '../domain/looks.ts';
-import type { Mode, Withdrawal } from '../domain/records.ts';
+import { CREATED_SLACK_MS } from '../domain/writes/lookups.ts';
+import type { Mode, Withdrawal } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
-import type { Report } from '../domain/report.ts';
+import { readReport as readWholeReport, type Report } from '../domain/run/report.ts';
 import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery } from '../workflows/names.ts';
 
 type Of = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
@@ -101,7 +101,9 @@ async function readReport(client: Client, info: WorkflowExecutionInfo): Promise<
   if (known !== undefined) return known;
   try {
     const handle = client.workflow.getHandle(info.workflowId, info.runId);
-    const report = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.query(reportQuery));
+    const report = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
+      readWholeReport((offset) => handle.query(reportQuery, offset)),
+    );
     if (info.closeTime !== undefined && ended.size < MOST_KEPT) ended.set(info.runId, report);
     return report;
   } catch {

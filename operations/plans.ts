@@ -9,21 +9,14 @@ import {
   type Client,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { planOf } from '../domain/plan-shape.ts';
-import type { Plan } from '../domain/plan.ts';
-import type { Mode } from '../domain/records.ts';
+import { planOf } from '../domain/plan/plan-shape.ts';
+import type { Plan } from '../domain/plan/plan.ts';
+import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import { isRecord } from '../domain/shape.ts';
-import type { Problem } from '../domain/stepper.ts';
-import {
-  PLAN_TYPE,
-  modeAttribute,
-  planIdOf,
-  policyAttribute,
-  waitingQuery,
-  type PlanInput,
-  type PlanState,
-} from '../workflows/names.ts';
+import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
+import { PLAN_TYPE, modeAttribute, planIdOf, policyAttribute, waitingQuery } from '../workflows/names.ts';
+import type { PlanInput, PlanState } from '../domain/run/calls.ts';
 import { readEvents, valuesOf } from './history.ts';
 
 /**
@@ -173,12 +166,9 @@ async function inputOf(client: Client, { workflowId, runId }: Newest): Promise<u
 function problemsOfRefusal(error: unknown): readonly Problem[] | null {
   if (error instanceof PlanUnreadable)
     return [
-      {
-        code: 'PLAN_UNREADABLE',
-        item: null,
+      makeProblem('PLAN_UNREADABLE', null, {
         message: `What Temporal has as the plan of this run is not one that this version of Cambist knows. ${error.message}`,
-        fix: 'Let a worker of the version that made the plan carry it out. Nothing was sent.',
-      },
+      }),
     ];
   if (!(error instanceof WorkflowFailedError) || !(error.cause instanceof ApplicationFailure)) return null;
   const { cause } = error;
@@ -186,7 +176,7 @@ function problemsOfRefusal(error: unknown): readonly Problem[] | null {
   if (cause.type === 'PLAN_REFUSED') return (detail as { problems: readonly Problem[] }).problems;
   return [
     {
-      code: cause.type ?? 'PLAN_FAILED',
+      code: isRunCode(cause.type) ? cause.type : 'PLAN_FAILED',
       item: null,
       message: `The plan could not be made: ${cause.message}`,
       fix: 'See the run’s `/plan` workflow in the Temporal UI; nothing was sent.',

@@ -3,6 +3,7 @@
 
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
+import { BadInput } from './checks.ts';
 import type { StoredFault } from './fault-kinds.ts';
 import type {
   AgendaItem,
@@ -143,7 +144,7 @@ export class Store {
         change = JSON.parse(line) as Change;
       } catch (cause) {
         if (index >= lines.length - 1) continue;
-        throw new Error(
+        throw new BadInput(
           `"${path}" line ${index + 1} is not a change of the sandbox's state; remove the file.`,
           {
             cause,

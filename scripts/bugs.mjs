@@ -1,4 +1,4 @@
-// `npm run bugs`: the test of the tests. Each defect of test/bugs/ is planted in a copy of the sources, one at a time, and
+// `npm run bugs`: the test of the tests. Each defect of test/machines/bugs/ is planted in a copy of the sources, one at a time, and
 // the tests that it names must catch it by a failed assertion. A defect that survives, or that keeps a test from running
 // at all, fails the bench. `-- NAME …` plants only these, `-- --tests-only` those that no model is needed for. `npm run proof` calls `bugs()`.
 
@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { FUZZ, plant, readDefects } from './lib/defects.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
+import { testFileOf } from './lib/test-files.mjs';
 import { setup } from './setup.mjs';
 
 /** @typedef {import('./lib/defects.mjs').Defect} Defect */
@@ -26,7 +27,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const AT_ONCE = 2;
 /** Nobody's sources, or nothing that a test reads. */
 const NOT_COPIED = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
-/** Seed and share of the first process in test/fuzz-schedules.test.ts: whatever is caught here, `npm test` catches. */
+/** Seed and share of the first process in test/machines/fuzz-schedules.test.ts: whatever is caught here, `npm test` catches. */
 const SEED = 20_261_121;
 const SCHEDULES = 10_000;
 /** A catcher that takes longer hangs, which proves nothing. */
@@ -59,7 +60,8 @@ async function caughtByTests() {
 export async function bugs({ names = [], root = ROOT } = {}) {
   const all = await readDefects(root);
   const unknown = names.find((name) => !all.some((defect) => defect.name === name));
-  if (unknown !== undefined) throw new ScriptFailed(`No defect in test/bugs/ is called '${unknown}'.`);
+  if (unknown !== undefined)
+    throw new ScriptFailed(`No defect in test/machines/bugs/ is called '${unknown}'.`);
   const defects = names.length === 0 ? all : all.filter(({ name }) => names.includes(name));
   const copies = Array.from({ length: AT_ONCE }, () => copyOf(root));
   try {
@@ -133,7 +135,7 @@ function judge(catcher, copy, defect) {
  */
 async function judgeByTest(name, copy) {
   const options = ['--import', 'tsx', '--test-reporter=tap', '--test-reporter-destination=stdout'];
-  const child = spawn(process.execPath, [...options, join('test', `${name}.test.ts`)], {
+  const child = spawn(process.execPath, [...options, join('test', testFileOf(name, copy) ?? name)], {
     cwd: copy,
     env: { ...ownEnvironment(), TZ: 'UTC' },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -167,7 +169,7 @@ async function judgeByTest(name, copy) {
  * @returns {Promise<Verdict>}
  */
 async function judgeByFuzz(copy, defect) {
-  const child = fork(join(copy, 'test', 'model', 'fuzz-process.ts'), {
+  const child = fork(join(copy, 'test', 'machines', 'model', 'fuzz-process.ts'), {
     cwd: copy,
     env: ownEnvironment(),
     execArgv: ['--import', 'tsx'],
@@ -179,10 +181,10 @@ async function judgeByFuzz(copy, defect) {
   child.stderr?.setEncoding('utf8').on('data', (text) => {
     complaint = `${complaint}${text}`.slice(-2_000);
   });
-  /** @type {import('../test/model/fuzz.ts').Outcome | null} */
+  /** @type {import('../test/machines/model/fuzz.ts').Outcome | null} */
   let outcome = null;
   child.once('message', (message) => {
-    outcome = /** @type {import('../test/model/fuzz.ts').Outcome} */ (message);
+    outcome = /** @type {import('../test/machines/model/fuzz.ts').Outcome} */ (message);
   });
   child.send({ schedules: SCHEDULES, seed: SEED, path: null, shrinks: false });
   const [, signal] = await once(child, 'close');
@@ -191,7 +193,7 @@ async function judgeByFuzz(copy, defect) {
 }
 
 /**
- * @param {import('../test/model/fuzz.ts').Outcome} outcome
+ * @param {import('../test/machines/model/fuzz.ts').Outcome} outcome
  * @param {Defect | null} defect
  * @returns {Verdict}
  */

@@ -1,11 +1,12 @@
 // `npm run build`: compiles the sources to dist/ and bundles the workflows, when anything has changed since.
 // Built beside dist/ and swapped in at the end, so that no command ever starts from half a build.
-// Only Node's own modules at the top: `bin/cambist.mjs` asks `isBuilt()` at every start.
+// Only Node's own modules at the top: node_modules may not be whole when it is loaded.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { SETTINGS, glimpse, keepGlimpse, sourceFolders } from './lib/glimpse.mjs';
 import { withLock } from './lib/lock.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { CommandFailed, run, say, step } from './lib/steps.mjs';
@@ -14,7 +15,6 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const DIST = join(ROOT, 'dist');
 const NEXT = join(ROOT, 'dist.next');
 const OLD = join(ROOT, 'dist.old');
-const SETTINGS = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', 'scripts/build.mjs'];
 const STAMP = '.built-from';
 const BUNDLE = 'workflow-bundle.js';
 const BUNDLE_STAMP = '.bundled-from';
@@ -24,8 +24,14 @@ export function isBuilt() {
   return readIfThere(join(DIST, STAMP)) === hashSources();
 }
 
-/** Builds dist/ if it is not there or stale. Waits for a build that another process has begun. */
+/** Builds dist/ if it is not there or stale, and keeps what it has seen. Waits for a build that another process has begun. */
 export async function build() {
+  const line = glimpse(ROOT);
+  await bringUpToDate();
+  keepGlimpse(ROOT, line);
+}
+
+async function bringUpToDate() {
   if (isBuilt()) return;
   await withLock(join(ROOT, '.cambist', 'build.lock'), 'building', async () => {
     if (isBuilt()) return;
@@ -100,12 +106,8 @@ function swapIn() {
   rmSync(OLD, { recursive: true, force: true });
 }
 
-/** The folders are those that tsconfig.build.json compiles: one list, in one place. */
 function hashSources() {
-  const settings = JSON.parse(readFileSync(join(ROOT, 'tsconfig.build.json'), 'utf8'));
-  /** @type {string[]} */
-  const folders = settings.include;
-  return hashFiles([...folders, ...SETTINGS].flatMap((name) => listFiles(join(ROOT, name))));
+  return hashFiles([...sourceFolders(ROOT), ...SETTINGS].flatMap((name) => listFiles(join(ROOT, name))));
 }
 
 /** @param {string[]} files */

@@ -14,7 +14,7 @@ await runIfMain(import.meta.url, async () => {
   const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000), '--seed', Number.isFinite);
   await setup({ ownServer: true });
   const { tsImport } = await import('tsx/esm/api');
-  const { chaos } = await tsImport('../test/chaos/chaos.ts', import.meta.url);
+  const { chaos } = await tsImport('../test/machines/chaos/chaos.ts', import.meta.url);
   const startedAt = performance.now();
   const { figures, failures, folder } = await chaos({ seed, stormMs: minutes * 60_000, tell: say });
   for (const [name, figure] of Object.entries(figures)) say(`${String(figure).padStart(8)}  ${name}`);

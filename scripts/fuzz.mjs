@@ -21,8 +21,8 @@ await runIfMain(import.meta.url, async () => {
   const processes = numberOf(values.processes, '--processes');
   await setup({ upTo: 'dependencies' });
   const { tsImport } = await import('tsx/esm/api');
-  const { fuzz, runShare, textOfFailure } = await tsImport('../test/model/fuzz.ts', import.meta.url);
-  const { tableOf } = await tsImport('../test/model/coverage.ts', import.meta.url);
+  const { fuzz, runShare, textOfFailure } = await tsImport('../test/machines/model/fuzz.ts', import.meta.url);
+  const { tableOf } = await tsImport('../test/machines/model/coverage.ts', import.meta.url);
   const startedAt = performance.now();
   const outcome =
     values.path === undefined

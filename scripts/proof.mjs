@@ -1,5 +1,5 @@
 // `npm run proof`: every machine that tries to move money twice, one after the other, and what they came to in one table.
-// Fails when any of them does. `-- --write` puts the table into the README, with its date; `-- NAME …` runs only these.
+// Fails when any of them does. `-- --write` puts the table into docs/proof.md, with its date; `-- NAME …` runs only these.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,11 +12,12 @@ import { parseArgs } from 'node:util';
 import { bugs } from './bugs.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
+import { testFileOf } from './lib/test-files.mjs';
 import { replays } from './replays.mjs';
 import { setup } from './setup.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-const README = join(ROOT, 'README.md');
+const PAGE = join(ROOT, 'docs', 'proof.md');
 /** Fixed, so that a change is what changes the figures; other seeds are for the machines' own commands. */
 const SEED = 20_261_121;
 const SCHEDULES = 20_000;
@@ -33,7 +34,10 @@ const STORM_MS = 60_000;
 export const MACHINES = [
   {
     name: 'fuzz',
-    figures: ['schedules of faults, crashes, resets and people’s words against a model', 'cells of them hit'],
+    figures: [
+      'schedules of faults, crashes, resets and people’s instructions against a model',
+      'cells of them hit',
+    ],
     run: async () => {
       const { fuzz, textOfFailure } = await load('model/fuzz.ts');
       const { expectedCells } = await load('model/coverage.ts');
@@ -59,9 +63,9 @@ export const MACHINES = [
       'exactly what was missing done after them',
     ],
     run: async () => {
-      const { SOME_SERVICES, sweep } = await load('resets/sweep.ts');
+      const { SOME_SERVICES, resetRuns } = await load('resets/resets.ts');
       const { sum } = await load('resets/table.ts');
-      const { rows, failures } = await sweep({ seed: SEED, services: SOME_SERVICES, extent: 'some' });
+      const { rows, failures } = await resetRuns({ seed: SEED, services: SOME_SERVICES, extent: 'some' });
       const { resets, unchanged, completed } = sum(rows);
       return { values: [resets, unchanged, completed], failures };
     },
@@ -133,7 +137,7 @@ await runIfMain(import.meta.url, async () => {
   const startedAt = performance.now();
   await setup({ ownServer: true });
   const readyAt = performance.now();
-  const { startDevServer } = await load('../worker/dev-server.ts');
+  const { startDevServer } = await load('../../worker/dev-server.ts');
   const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
   process.env['CAMBIST_TEST_TEMPORAL'] = server.address;
   /** @type {[string, string][]} */
@@ -157,7 +161,7 @@ await runIfMain(import.meta.url, async () => {
   process.stdout.write(`${tableOf(rows)}\n`);
   say(`${minutesSince(readyAt)} after ${minutesSince(startedAt, readyAt)} of set-up.`);
   if (failures.length > 0) throw new ScriptFailed(`${failures.length} failed:\n${failures.join('\n')}`);
-  if (options.write) writeReadme(rows, minutesSince(readyAt));
+  if (options.write) writePage(rows, minutesSince(readyAt));
   return 0;
 });
 
@@ -184,7 +188,7 @@ async function runMachine({ name, figures, run }) {
 /** What the tests share with the scripts, read from its source. */
 async function load(/** @type {string} */ file) {
   const { tsImport } = await import('tsx/esm/api');
-  return tsImport(`../test/${file}`, import.meta.url);
+  return tsImport(`../test/machines/${file}`, import.meta.url);
 }
 
 /**
@@ -196,7 +200,7 @@ async function load(/** @type {string} */ file) {
  */
 async function runTests(name, counted) {
   const options = ['--import', 'tsx', '--import', './scripts/test-limit.mjs', '--test-reporter=tap'];
-  const child = spawn(process.execPath, [...options, join('test', `${name}.test.ts`)], {
+  const child = spawn(process.execPath, [...options, join('test', testFileOf(name) ?? name)], {
     cwd: ROOT,
     env: { ...process.env, TZ: 'UTC' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -212,7 +216,7 @@ async function runTests(name, counted) {
     if (verdict === 'not ok') failed.push(title);
   }
   const [exitCode] = await exited;
-  if (exitCode !== 0 && failed.length === 0) failed.push(`test/${name}.test.ts ended with ${exitCode}.`);
+  if (exitCode !== 0 && failed.length === 0) failed.push(`${name}.test.ts ended with ${exitCode}.`);
   return { passed, failed };
 }
 
@@ -249,19 +253,19 @@ function tableOf(/** @type {[string, string][]} */ rows) {
 }
 
 /**
- * Puts the table where the README has the last one.
+ * Puts the table where the page has the last one.
  *
  * @param {[string, string][]} rows
  * @param {string} took
  */
-function writeReadme(rows, took) {
+function writePage(rows, took) {
   const [begin, end] = ['<!-- npm run proof -->\n', '<!-- end -->'];
-  const [before, rest = ''] = readFileSync(README, 'utf8').split(begin);
+  const [before, rest = ''] = readFileSync(PAGE, 'utf8').split(begin);
   const [, after] = rest.split(end);
   if (before === undefined || after === undefined)
-    throw new ScriptFailed('The README has no place for the table.');
+    throw new ScriptFailed('docs/proof.md has no place for the table.');
   const date = new Date().toISOString().slice(0, 10);
   const said = `(${date}: ${took} on ${availableParallelism()} cores, Node ${process.versions.node}, seed ${SEED}.)`;
-  writeFileSync(README, `${before}${begin}\n${tableOf(rows)}\n\n${said}\n\n${end}${after}`);
-  say('The table is in the README.');
+  writeFileSync(PAGE, `${before}${begin}\n${tableOf(rows)}\n\n${said}\n\n${end}${after}`);
+  say('The table is in docs/proof.md.');
 }

@@ -1,5 +1,5 @@
 // `npm run replays`: proves that replay notices what would break a run under way. Each edit of
-// test/incompatible-edits.yaml is made in a copy of the workflows, which is bundled; of the histories in test/histories/
+// test/machines/incompatible-edits.yaml is made in a copy of the workflows, which is bundled; of the histories in test/machines/histories/
 // at least one must then be refused as not deterministic. `-- NAME …` makes only these. `npm run proof` calls `replays()`.
 
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -64,10 +64,10 @@ export async function replays(options = {}) {
   return { edits: edits.length, detected: edits.length - failures.length, failures };
 }
 
-/** @returns {Promise<Edit[]>} every edit of test/incompatible-edits.yaml */
+/** @returns {Promise<Edit[]>} every edit of test/machines/incompatible-edits.yaml */
 export async function readEdits() {
   const { parse } = await import('yaml');
-  return parse(readFileSync(join(ROOT, 'test', 'incompatible-edits.yaml'), 'utf8'));
+  return parse(readFileSync(join(ROOT, 'test', 'machines', 'incompatible-edits.yaml'), 'utf8'));
 }
 
 /**
@@ -121,7 +121,7 @@ async function refusedBy(copy) {
 
 /** @returns {Histories} each under the workflow id that it was recorded with: a workflow looks at its own */
 function* histories() {
-  const folder = join(ROOT, 'test', 'histories');
+  const folder = join(ROOT, 'test', 'machines', 'histories');
   for (const file of readdirSync(folder).toSorted()) {
     const text = readFileSync(join(folder, file), 'utf8');
     const workflowId = /"workflowId":"([^"]+)"/.exec(text)?.[1] ?? file;

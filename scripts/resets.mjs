@@ -19,11 +19,14 @@ await runIfMain(import.meta.url, async () => {
   const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000), '--seed');
   await setup({ ownServer: true });
   const { tsImport } = await import('tsx/esm/api');
-  const { SERVICES, SOME_SERVICES, sweep } = await tsImport('../test/resets/sweep.ts', import.meta.url);
-  const { tableOf, sum } = await tsImport('../test/resets/table.ts', import.meta.url);
+  const { SERVICES, SOME_SERVICES, resetRuns } = await tsImport(
+    '../test/machines/resets/resets.ts',
+    import.meta.url,
+  );
+  const { tableOf, sum } = await tsImport('../test/machines/resets/table.ts', import.meta.url);
   const service = values.service === undefined ? undefined : numberOf(values.service, '--service');
   const startedAt = performance.now();
-  const { rows, failures } = await sweep({
+  const { rows, failures } = await resetRuns({
     seed,
     services: values.some ? SOME_SERVICES : SERVICES,
     extent: values.some ? 'some' : 'all',

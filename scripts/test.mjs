@@ -1,4 +1,4 @@
-// `npm test`: the checks (types, lint, format, dead code), then every test/*.test.ts; sets up what each needs.
+// `npm test`: the checks (types, lint, format, dead code), then all tests; sets up what each needs.
 // `npm test -- money sandbox` runs only the files whose name contains one of the words, without the checks.
 // `npm run verify` runs only the checks.
 
@@ -8,13 +8,25 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { CommandFailed, run, say } from './lib/steps.mjs';
-import { listTestFiles, testEnvironment } from './lib/test-files.mjs';
+import { listTestFiles, listUnitTests, testEnvironment } from './lib/test-files.mjs';
 import { setup } from './setup.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Most of the time of a whole run is waiting, so that two files with runs get on well on two cores. */
-const FILES_AT_ONCE = 2;
+/** Most of the time of a whole run is waiting, so that more files with runs than cores get on well. */
+const FILES_AT_ONCE = 4;
+/** They take the longest, and so they begin first. */
+const LONG = [
+  'machines/resets',
+  'machines/fuzz-schedules',
+  'machines/run-kill',
+  'server/run-workers',
+  'server/cli-e2e-run',
+  'server/run-cancels',
+  'server/cli-e2e-decisions',
+  'server/run-refusals',
+  'machines/chaos',
+];
 /** scripts/test-limit.mjs enforces it on those who do not listen. */
 const TIMEOUT_PER_FILE_MS = 15 * 60_000;
 
@@ -47,7 +59,7 @@ async function testAll({ onlyVerify }) {
   const { startDevServer } = await tsImport('../worker/dev-server.ts', import.meta.url);
   const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
   try {
-    return await runTests(listTestFiles(), { CAMBIST_TEST_TEMPORAL: server.address });
+    return await runTests(inOrder(), { CAMBIST_TEST_TEMPORAL: server.address });
   } finally {
     await server.kill();
   }
@@ -63,7 +75,19 @@ async function testSome(/** @type {string[]} */ words) {
     if (!(error instanceof ScriptFailed)) throw error;
     say(`${error.message}\nGoing on without a fresh build: tests that start a built command may fail.`);
   });
-  return runTests(files, {});
+  return runTests(
+    files.map((name) => join('test', name)),
+    {},
+  );
+}
+
+/** All of them, the long ones first. Those that start nothing share one process. */
+function inOrder() {
+  const units = new Set(listUnitTests());
+  const files = listTestFiles().filter((name) => !units.has(name));
+  const long = LONG.map((name) => `${name}.test.ts`).filter((name) => files.includes(name));
+  const others = files.filter((name) => !long.includes(name)).map((name) => join('test', name));
+  return [...long.map((name) => join('test', name)), join('scripts', 'lib', 'unit-tests.mjs'), ...others];
 }
 
 async function verify() {
@@ -89,13 +113,14 @@ async function verify() {
 }
 
 /**
- * @param {string[]} names of files in test/
+ * @param {string[]} paths
  * @param {Record<string, string>} extraEnvironment
  */
-async function runTests(names, extraEnvironment) {
-  const paths = names.map((name) => join('test', name));
+async function runTests(paths, extraEnvironment) {
   const preloaded = ['--import', 'tsx', '--import', './scripts/test-limit.mjs'];
-  const child = spawn(process.execPath, [...preloaded, ...testRunnerOptions(), ...paths], {
+  const runner = join('scripts', 'lib', 'run-tests.mjs');
+  const numbers = [FILES_AT_ONCE, TIMEOUT_PER_FILE_MS].map(String);
+  const child = spawn(process.execPath, [...preloaded, runner, ...numbers, ...paths], {
     cwd: ROOT,
     env: { ...testEnvironment(process.env), ...extraEnvironment },
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -120,11 +145,4 @@ function killGroup(/** @type {number | undefined} */ leader) {
   } catch {
     // Nothing is left of it.
   }
-}
-
-function testRunnerOptions() {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const hasLimits = major > 20 || minor >= 11;
-  const limits = [`--test-concurrency=${FILES_AT_ONCE}`, `--test-timeout=${TIMEOUT_PER_FILE_MS}`];
-  return ['--test', '--test-reporter=spec', ...(hasLimits ? limits : [])];
 }

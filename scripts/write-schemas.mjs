@@ -8,9 +8,9 @@ import { setup } from './setup.mjs';
 
 await runIfMain(import.meta.url, async () => {
   await setup({ upTo: 'build' });
-  const { policyJsonSchemaText } = await importBuilt('language/policy-schema.js');
+  const { policyJsonSchemaText } = await importBuilt('language/policy/policy-schema.js');
   await write('policy.schema.json', policyJsonSchemaText());
-  const { reportJsonSchema } = await importBuilt('cli/report-schema.js');
+  const { reportJsonSchema } = await importBuilt('cli/views/report-schema.js');
   await write('report.schema.json', JSON.stringify(reportJsonSchema(), null, 2));
   return 0;
 });

@@ -3,9 +3,9 @@
  * `DONE`, a whole error whose code proves that nothing ran is `REFUSED`, and everything odd is `UNKNOWN`: nothing here may ever
  * guess in favour of "refused".
  */
-import { isNonceReplay } from '../domain/decisions.ts';
+import { isNonceReplay } from '../domain/service/reply-rules.ts';
 import type { z } from 'zod';
-import type { Reply, ReplyFacts, ServiceError } from '../domain/reply.ts';
+import type { Reply, ReplyFacts, ServiceError } from '../domain/service/reply.ts';
 import { decodeUtf8, parseJson } from './json.ts';
 import { PLAIN_CODE, plainStatus, shownDetails } from './plain.ts';
 import { errorEnvelope } from './schemas.ts';

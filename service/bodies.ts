@@ -1,9 +1,9 @@
 /**
  * The request bodies, one pure function per write (interface headings "POST /fx/quotes", "POST /fx/trades", "POST
  * /fx/withdrawals"). A resend must be the same bytes, or the service answers with a mismatch: the order of fields here is
- * body layout 1, which plans pin, and must never change; another order is another layout.
+ * body layout 1, which plans name, and must never change; another order is another layout.
  */
-import type { SettlementWindow } from '../domain/records.ts';
+import type { SettlementWindow } from '../domain/service/records.ts';
 import { ServiceInputError } from './errors.ts';
 
 /** What a quote is asked for. `amount.value` is a decimal string in the currency of its side. */

@@ -14,8 +14,8 @@ import type {
   Quote,
   Trade,
   Withdrawal,
-} from '../domain/records.ts';
-import type { Reply } from '../domain/reply.ts';
+} from '../domain/service/records.ts';
+import type { Reply } from '../domain/service/reply.ts';
 import type { ServiceAddress } from './address.ts';
 import { readAnswer } from './answer.ts';
 import {

@@ -6,7 +6,7 @@
 import { createPrivateKey, type KeyObject, webcrypto } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { Mode } from '../domain/records.ts';
+import type { Mode } from '../domain/service/records.ts';
 import {
   type ConfigurationCode,
   type ConfigurationProblem,

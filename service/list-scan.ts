@@ -2,8 +2,8 @@
  * A list scan: reads a list of the service newest first, as far back as is asked, and keeps what is wanted. Whoever looks
  * something up calls it. A scan that was cut short proves nothing, and says what cut it short.
  */
-import type { Page } from '../domain/records.ts';
-import type { Reply } from '../domain/reply.ts';
+import type { Page } from '../domain/service/records.ts';
+import type { Reply } from '../domain/service/reply.ts';
 import { pages, type Bounds, type PageRequest } from './pages.ts';
 
 /** Records kept by a scan; `stopped` is the reply that cut it short, null when every page was read. */

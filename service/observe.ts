@@ -2,13 +2,13 @@
  * One observation of the service before a plan is made: balances, withdrawal accounts, pairs, and what is already there
  * under the run's name. Reads only; used by the activity that makes the plan and by `plan`, so that both say the same.
  */
-import type { Observation, RegisteredAccount } from '../domain/plan.ts';
-import { accountIdForm, isOfRun } from '../domain/plan.ts';
+import type { Observation, RegisteredAccount } from '../domain/plan/observation.ts';
+import { accountIdForm, isOfRun } from '../domain/plan/observation.ts';
 import type { Policy } from '../domain/policy.ts';
-import type { Trade, Withdrawal } from '../domain/records.ts';
+import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
-import type { Reply } from '../domain/reply.ts';
-import type { ServiceFacts } from '../domain/service-facts.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { ServiceClient } from './client.ts';
 import { scanList } from './list-scan.ts';
 import { pages } from './pages.ts';

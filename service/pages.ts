@@ -2,8 +2,8 @@
  * Walks a cursor list page by page (interface heading "Pagination behavior (all cursor lists)"). It must never end in silence:
  * the last reply that it yields is either the page that says there is no more, or the reason why the list was not read whole.
  */
-import type { Page } from '../domain/records.ts';
-import type { Reply, ReplyFacts } from '../domain/reply.ts';
+import type { Page } from '../domain/service/records.ts';
+import type { Reply, ReplyFacts } from '../domain/service/reply.ts';
 
 /** Which page of a list: at most one of the two cursors. Without any: the newest page. */
 export type PageRequest = {

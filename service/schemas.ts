@@ -13,7 +13,7 @@ import type {
   Quote,
   Trade,
   Withdrawal,
-} from '../domain/records.ts';
+} from '../domain/service/records.ts';
 import { plainId, plainStatus } from './plain.ts';
 
 /** A record read by its id: the whole record, or, since that shape is not shown, the least that must be there. */

@@ -25,6 +25,8 @@ export type DevServerOptions = {
   readonly namespace?: string;
   /** Registered as keywords before the first run. Default: those that runs set. */
   readonly searchAttributes?: readonly string[];
+  /** Told as soon as there is a process, long before it serves. */
+  readonly onSpawn?: (pid: number) => void;
   /** Default: error. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'never';
 };
@@ -65,7 +67,7 @@ export class DevServerFailed extends Error {
 }
 
 const HOST = '127.0.0.1';
-const USUAL_PORT = 7233;
+export const USUAL_PORT = 7233;
 const USUAL_UI_PORT = 8233;
 /** A cold start with a new database file takes about a second; a busy machine several times that. */
 const START_TIMEOUT_MS = 60_000;
@@ -87,6 +89,7 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   endWithThisProcess(child);
+  if (child.pid !== undefined) options.onSpawn?.(child.pid);
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal);

@@ -10,6 +10,7 @@ import { isCurrentAttempt } from '../operations/attempts.ts';
 import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
 import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
 import {
+  endInstructions,
   noteFacts,
   openInstructions,
   readEarlierInstructions,
@@ -18,8 +19,9 @@ import {
 } from '../operations/instructions.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { planIdOf } from '../workflows/names.ts';
-import { createClient, type Settings } from './config.ts';
-import { connectTemporal, connectWorker, registerSearchAttributes, type Patience } from './temporal.ts';
+import { connectWorker } from './connect.ts';
+import { createClient, type Settings } from '../config/config.ts';
+import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
   readonly settings: Settings;
@@ -42,6 +44,8 @@ export type RunningWorker = {
   /** Ends in order: activities under way are finished first. */
   readonly shutdown: () => void;
   readonly taskQueue: string;
+  /** Where its Temporal is. */
+  readonly address: string;
   readonly namespace: string;
 };
 
@@ -57,7 +61,9 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { settings, env } = options;
   const temporal = await connectTemporal(env, settings.mode, options.patience);
   await registerSearchAttributes(temporal.connection, temporal.namespace);
-  const { connection, namespace } = await connectWorker(env, settings.mode);
+  const profile = readProfile(env, settings.mode);
+  const connection = await connectWorker(profile);
+  const { namespace } = profile;
   const service = createClient(settings, 'write');
   const reader = settings.readKey === null ? service : createClient(settings, 'read');
   const { client } = temporal;
@@ -89,6 +95,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
         open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
         record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
         note: (mode, run, facts) => noteFacts({ client, taskQueue, mode, run }, facts),
+        end: (mode, run) => endInstructions(client, mode, run),
       },
       plans: {
         start: (input) => startPlan(client, taskQueue, input),
@@ -108,6 +115,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   });
   return {
     taskQueue,
+    address: profile.address,
     namespace,
     shutdown: () => worker.shutdown(),
     run: async () => {

@@ -1,7 +1,7 @@
 /**
  * The activities as the workflows call them: all timeouts and the retry policy of each, with the reason for the numbers.
  */
-import { proxyActivities } from '@temporalio/workflow';
+import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from './calls.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from './limits.ts';
 
@@ -23,13 +23,20 @@ export const reads = proxyActivities<Pick<Activities, 'readPlan' | 'observe' | '
  * What a workflow cannot go on without, and nothing at the service can stop: tried until it works. `instructions` needs two
  * of them before it can answer; whoever waits for that says so.
  */
-export const keeping = proxyActivities<
-  Pick<Activities, 'takeOverInstructions' | 'acceptInstruction' | 'tellRun'>
->({
+export const keeping = proxyActivities<Pick<Activities, 'takeOverInstructions' | 'acceptInstruction'>>({
   startToCloseTimeout: '2m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   retry: patient,
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+});
+
+/**
+ * What is asked in the very task that may end the run: its answer is no event of its own before that task, so that a reset
+ * to any event asks anew. It does nothing but answer.
+ */
+export const inTheTask = proxyLocalActivities<Pick<Activities, 'tellRun'>>({
+  startToCloseTimeout: '5s',
+  retry: patient,
 });
 
 /**

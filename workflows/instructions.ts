@@ -12,14 +12,14 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import { factsOf, instructionOf, keptOf, unionOf } from '../domain/instruction-shape.ts';
+import { factsOf, instructionOf, keptOf, unionOf } from '../domain/people/instruction-shape.ts';
 import {
   NOTHING_KEPT,
   type Fact,
   type Instruction,
   type Kept,
   type Recorded,
-} from '../domain/instructions.ts';
+} from '../domain/people/instructions.ts';
 import type { Shaped } from '../domain/shape.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { keeping } from './activities.ts';

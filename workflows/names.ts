@@ -4,17 +4,13 @@
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
-import type { Mode } from '../domain/records.ts';
+import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
-import type { Plan } from '../domain/plan.ts';
-import type { Report, Waiting } from '../domain/report.ts';
-import type { Problem } from '../domain/stepper.ts';
-import type { Fact, Instruction, Recorded } from '../domain/instructions.ts';
-
-/** The task queue where none is named. One for each mode: a worker serves one mode only. */
-export function defaultTaskQueue(mode: Mode): string {
-  return mode === 'LIVE' ? 'cambist-live' : 'cambist-sandbox';
-}
+import type { PlanInput } from '../domain/run/calls.ts';
+import type { ProgressPage } from '../domain/run/progress.ts';
+import type { ReportPage } from '../domain/run/report.ts';
+import type { Waiting } from '../domain/waits.ts';
+import type { Fact, Instruction, Recorded } from '../domain/people/instructions.ts';
 
 /** Workflow types as they stand in the Temporal UI. */
 export const RUN_TYPE = 'run';
@@ -33,33 +29,10 @@ export function instructionsIdOf(mode: Mode, run: RunName): string {
 
 export const policyAttribute = defineSearchAttributeKey('CambistPolicy', SearchAttributeType.KEYWORD);
 export const modeAttribute = defineSearchAttributeKey('CambistMode', SearchAttributeType.KEYWORD);
-/** `RUNNING`, `SETTLING` (waits for settlement in good time), `HELD`, or how the run ended. */
+/** The report's status: `RUNNING`, `HELD`, or how the run ended. */
 export const stateAttribute = defineSearchAttributeKey('CambistState', SearchAttributeType.KEYWORD);
 /** What must be registered in the namespace before a run starts. */
 export const SEARCH_ATTRIBUTES = ['CambistPolicy', 'CambistMode', 'CambistState'] as const;
-
-/** What a run is started with. The policy's text, not its reading: the worker reads it again with its own eyes. */
-export type RunInput = {
-  readonly run: RunName;
-  readonly mode: Mode;
-  readonly policyText: string;
-  /** SHA-256 of what the text says, hex; every worker computes it again and compares. */
-  readonly policyHash: string;
-  /** Name that messages call the policy by. */
-  readonly policyFile: string;
-  /** Texts of the files that the policy names (reference rates), by the name in the policy. */
-  readonly files: Readonly<Record<string, string>>;
-  /** What a person has said yes to (`movesOf`): a plan that moves anything else is not carried out. Absent: nobody was asked. */
-  readonly shown?: readonly string[];
-  /** Who started the run. */
-  readonly startedBy: string;
-};
-
-/**
- * What `plan` is started with. `forRun` is the `originalExecutionRunId` of the run that asks, `askedBy` its Temporal run:
- * a refusal counts for that one alone. Neither identifies money.
- */
-export type PlanInput = RunInput & { readonly forRun: string; readonly askedBy: string };
 
 /** What `observe` is called with: the plan workflow's input and its own `originalExecutionRunId`, which finds the first result after a reset. */
 export type ObserveInput = PlanInput & { readonly originalPlanRunId: string };
@@ -71,26 +44,9 @@ export type InstructionsInput = {
   readonly previousRunId: string | null;
 };
 
-/** Where the making of a plan stands: the plan, a refusal, or what it waits for (null: it is at work). */
-export type PlanState =
-  | { readonly kind: 'plan'; readonly plan: Plan }
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
-  | { readonly kind: 'waiting'; readonly waiting: Waiting | null };
-
-/** Where a run stands, for a terminal: one line per step. */
-export type Progress = {
-  readonly status: Report['status'];
-  /** What happens now, or was last done, item by item, in plan order. */
-  readonly items: readonly {
-    readonly id: string;
-    readonly kind: 'plan' | 'leg' | 'payment';
-    readonly step: string;
-    readonly waiting: Waiting | null;
-  }[];
-};
-
-export const reportQuery = defineQuery<Report>('report');
-export const progressQuery = defineQuery<Progress>('progress');
+/** Both from this payment on: `readReport` and `readProgress` put the parts together. */
+export const reportQuery = defineQuery<ReportPage, [offset?: number]>('report');
+export const progressQuery = defineQuery<ProgressPage, [offset?: number]>('progress');
 /** Wakes a run that waits: it looks at once. Carries nothing, decides nothing. */
 export const wakeSignal = defineSignal('wake');
 

@@ -17,7 +17,7 @@ export function requireOwnId(idOf: () => string): void {
   throw withoutStack(
     ApplicationFailure.create({
       type: expected === null ? 'INPUT_INVALID' : 'WORKFLOW_ID_DIFFERS',
-      message: `${reason} Nothing was sent. Start runs by \`cambist run\`; to try a run again, reset it or use \`cambist run … --go-on\`.`,
+      message: `${reason} Nothing was sent. Start runs by \`npx cambist run\`; to try a run again, reset it or use \`npx cambist run … --go-on\`.`,
       nonRetryable: true,
     }),
   );

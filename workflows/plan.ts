@@ -3,17 +3,19 @@
  * when it is reset or started again, `observe` finds that result and it is returned unchanged.
  */
 import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
-import { activityFailed } from '../domain/activity-failed.ts';
+import { activityFailed } from '../domain/run/activity-failed.ts';
 import { decimalsOf } from '../domain/currencies.ts';
-import { compilePlan, type Plan } from '../domain/plan.ts';
-import type { Waiting } from '../domain/report.ts';
-import { growing } from '../domain/growing.ts';
-import type { Problem } from '../domain/stepper.ts';
+import { compilePlan } from '../domain/plan/compile.ts';
+import type { Plan } from '../domain/plan/plan.ts';
+import type { Problem } from '../domain/problems.ts';
+import type { Waiting } from '../domain/waits.ts';
+import { growing } from '../domain/run/growing.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { reads } from './activities.ts';
 import type { Observed } from './calls.ts';
-import { StepFailed } from './course.ts';
-import { planIdOf, waitingQuery, wakeSignal, type PlanInput } from './names.ts';
+import { StepFailed } from '../domain/run/ports.ts';
+import type { PlanInput } from '../domain/run/calls.ts';
+import { planIdOf, waitingQuery, wakeSignal } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
@@ -45,9 +47,9 @@ export async function plan(input: PlanInput): Promise<Plan> {
         case 'refused':
           throw planRefused(observed.problems);
         case 'wait': {
-          const { hold, problem, afterMs: firstMs } = observed.wait;
+          const { reason, problem, afterMs: firstMs } = observed.wait;
           const afterMs = growing(firstMs, stops, LONGEST_WAIT_MS);
-          waiting = { hold, problem, wakeAtMs: Date.now() + afterMs };
+          waiting = { reason, problem, wakeAtMs: Date.now() + afterMs };
           const before = wakes;
           await condition(() => wakes !== before, afterMs);
           if (workflowInfo().continueAsNewSuggested) return null;

@@ -1,5 +1,5 @@
 /**
- * `run`: a policy as a durable workflow. The business is in `course.ts`; here it meets Temporal: activities, timers,
+ * `run`: a policy as a durable workflow. The business is in `domain/run/`; here it meets Temporal: activities, timers,
  * queries, the cancel button, and what the UI shows.
  */
 import {
@@ -10,7 +10,6 @@ import {
   condition,
   continueAsNew,
   getExternalWorkflowHandle,
-  patched,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
@@ -19,19 +18,23 @@ import {
 import { workflowIdOf } from '../domain/references.ts';
 import {
   MAX_PROBLEMS_IN_FAILURE,
-  holdsOf,
+  shownWaits,
   makeReport,
-  newRunState,
+  reportPage,
   statusOf,
-  type Carried,
   type Report,
-  type RunState,
-} from '../domain/report.ts';
-import type { Problem } from '../domain/stepper.ts';
+  type ReportPage,
+} from '../domain/run/report.ts';
+import { newRunState, type RunState } from '../domain/run/state.ts';
+import type { Carried } from '../domain/run/carry.ts';
+import type { PaymentsCall, RunInput } from '../domain/run/calls.ts';
+import { Run } from '../domain/run/run.ts';
+import { HistoryIsLong, RunRefused, type Ports } from '../domain/run/ports.ts';
+import { progressPage } from '../domain/run/progress.ts';
+import type { Problem } from '../domain/problems.ts';
+import { shownFirst } from '../domain/waits.ts';
 import { withoutStack } from '../domain/without-stack.ts';
-import { keeping, polls, reads, writes } from './activities.ts';
-import type { PaymentsCall } from './calls.ts';
-import { Course, HistoryIsLong, RunRefused, progressOf, type Ports } from './course.ts';
+import { inTheTask, polls, reads, writes } from './activities.ts';
 import {
   instructionsIdOf,
   progressQuery,
@@ -39,7 +42,6 @@ import {
   runEndedSignal,
   stateAttribute,
   wakeSignal,
-  type RunInput,
 } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
@@ -47,7 +49,7 @@ import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
 
 /** @param carried what an earlier history of this run hands on; a run is started without it */
-export async function run(input: RunInput, carried: Carried | null = null): Promise<Report> {
+export async function run(input: RunInput, carried: Carried | null = null): Promise<ReportPage> {
   requireOwnId(() => workflowIdOf(input.mode, input.run));
   requireHandedOn(carried);
   const state = newRunState(input.run, workflowIdOf(input.mode, input.run), {
@@ -55,32 +57,30 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
     hash: input.policyHash,
   });
   state.startedBy = input.startedBy;
-  const course = new Course(input, state, temporalPorts(state, carried), carried);
-  setHandler(reportQuery, () => makeReport(state));
-  setHandler(progressQuery, () => progressOf(state));
+  const course = new Run(input, state, temporalPorts(input, state, carried), carried);
+  setHandler(reportQuery, (offset = 0) => reportPage(state, offset));
+  setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
   setHandler(wakeSignal, () => course.wake());
   // Never settles unless somebody cancels: a listener, not something to wait for.
   void CancellationScope.current().cancelRequested.catch(() => course.cancel());
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());
-  return neverFailTheTask(async () => conclude(makeReport(state)));
+  return neverFailTheTask(async () => conclude(state));
 }
 
-/** Completes the course; whichever way it ends, what keeps people's instructions hears of it. */
-async function untilItsEnd(course: Course): Promise<'ended' | 'history is long'> {
+/** Carries the run out; whichever way it ends, what keeps people's instructions hears of it. */
+async function untilItsEnd(course: Run): Promise<'ended' | 'history is long'> {
   try {
-    const end = await neverFailTheTask(() => complete(course));
-    if (end === 'ended') await tellTheEnd(course.input);
-    return end;
+    return await neverFailTheTask(() => complete(course));
   } catch (error) {
-    if (error instanceof TemporalFailure) await tellTheEnd(course.input);
+    if (error instanceof TemporalFailure) await tellEnd(course.input);
     throw error;
   }
 }
 
 /** What keeps people's instructions ends with the run; it is opened again by whoever has something to say. */
-async function tellTheEnd({ mode, run: name }: RunInput): Promise<void> {
+async function tellEnd({ mode, run: name }: RunInput): Promise<void> {
   try {
     await getExternalWorkflowHandle(instructionsIdOf(mode, name)).signal(runEndedSignal);
   } catch {
@@ -88,12 +88,12 @@ async function tellTheEnd({ mode, run: name }: RunInput): Promise<void> {
   }
 }
 
-function temporalPorts(state: RunState, carried: Carried | null): Ports {
+function temporalPorts(input: RunInput, state: RunState, carried: Carried | null): Ports {
   const info = workflowInfo();
   // A run is started as running; a history that goes on inherits whatever was shown last.
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
-    readPlan: (input) => orStepFailed(reads.readPlan(input)),
+    readPlan: (call) => orStepFailed(reads.readPlan(call)),
     confirmOutcomes: polls.confirmOutcomes,
     // Summaries are what a person reads beside the activity's name in the Temporal UI.
     requestQuote: (call) =>
@@ -111,7 +111,7 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
       CancellationScope.nonCancellable(() => orStepFailed(reads.recordInstruction(call))),
     awaitSettlement: (call) => {
       const scope = new CancellationScope();
-      return { settled: scope.run(() => polls.awaitSettlement(call)), giveUp: () => scope.cancel() };
+      return { answer: scope.run(() => polls.awaitSettlement(call)), giveUp: () => scope.cancel() };
     },
     waitUntil: async (holds, timeoutMs) => {
       if (timeoutMs !== undefined) return condition(holds, timeoutMs);
@@ -119,19 +119,20 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
       return true;
     },
     nowMs: () => Date.now(),
-    tellRun: () => keeping.tellRun(),
-    historyLength: () => workflowInfo().historyLength,
+    tellRun: () => inTheTask.tellRun(),
+    tellEnd: () => tellEnd(input),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
-    keepsCancelAtOnce: () => patched('keep-cancel-at-once'),
     originalRunId: info.originalExecutionRunId,
     // One search attribute, only when it changes, and the current details.
     show: () => {
-      const status = attributeOf(state);
-      const holds = holdsOf(state).map(
-        ({ problem }) => `- \`${problem.code}\` ${problem.message} ${problem.fix}`,
-      );
-      setCurrentDetails([`**${status}**`, ...holds].join('\n'));
+      const status = statusOf(state);
+      const waits = shownFirst(shownWaits(state));
+      const lines = waits
+        .slice(0, MAX_LINES)
+        .map(({ problem }) => `- \`${problem.code}\` ${problem.message} ${problem.fix}`);
+      const more = waits.length > MAX_LINES ? [`- and ${waits.length - MAX_LINES} more`] : [];
+      setCurrentDetails([`**${status}**`, ...lines, ...more].join('\n'));
       if (shown === status) return;
       shown = status;
       upsertSearchAttributes([{ key: stateAttribute, value: status }]);
@@ -139,19 +140,15 @@ function temporalPorts(state: RunState, carried: Carried | null): Ports {
   };
 }
 
-/** The report's status, but for runs that wait for nothing else than settlement in good time: nobody need attend to them. */
-function attributeOf(state: RunState): string {
-  const holds = holdsOf(state);
-  const settling = holds.length > 0 && holds.every(({ problem }) => problem.code === 'AWAITING_SETTLEMENT');
-  return settling ? 'SETTLING' : statusOf(state);
-}
+/** What the UI shows of what a run waits for. */
+const MAX_LINES = 20;
 
 function summaryOfPayments({ items }: PaymentsCall): string {
   const [first] = items;
   return items.length === 1 && first !== undefined ? first.payment.id : `${items.length} payments`;
 }
 
-async function complete(course: Course): Promise<'ended' | 'history is long'> {
+async function complete(course: Run): Promise<'ended' | 'history is long'> {
   try {
     await course.complete();
     return 'ended';
@@ -164,8 +161,9 @@ async function complete(course: Course): Promise<'ended' | 'history is long'> {
 }
 
 /** Ends the Temporal run: green only when everything planned was done. */
-function conclude(report: Report): Report {
-  if (report.status === 'COMPLETED') return report;
+function conclude(state: RunState): ReportPage {
+  const report = makeReport(state);
+  if (report.status === 'COMPLETED') return reportPage(state, 0);
   if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(summaryOf(report)));
   throw failureOf(`RUN_${report.status}`, summaryOf(report), report.problems);
 }

@@ -3,7 +3,7 @@
  * are told (M8). What it may have sent is not known then; who catches it says so in the item's state.
  */
 import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
-import { StepFailed } from './course.ts';
+import { StepFailed } from '../domain/run/ports.ts';
 
 /** @throws StepFailed instead of the failure of a call that was tried as often as it may be */
 export async function orStepFailed<T>(call: Promise<T>): Promise<T> {

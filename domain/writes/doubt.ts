@@ -3,7 +3,8 @@
  * absent, generations"). Every time is of a worker's clock that agrees with the service's; none is Temporal's or a
  * terminal's. Pure.
  */
-import { CLOCK_TOLERANCE_MS, TOKEN_LIFE_MS, type Context, type Problem } from '../stepper.ts';
+import type { Problem } from '../problems.ts';
+import { CLOCK_TOLERANCE_MS, TOKEN_LIFE_MS, type Context } from './step.ts';
 
 /**
  * `lastSendMs` is the last moment at which a send in doubt could have been accepted; `absentAtMs` is the first lookup

@@ -4,10 +4,17 @@
  * `Subject`. Steps 1 to 4 are `beforeWrite`; what is asked once more in the moment of step 5 is `mayStillLeave`; what
  * follows from a reply (step 6) is in `trade-steps.ts` and `withdrawal-steps.ts`.
  */
-import { backoffMs } from '../decisions.ts';
-import { instructionsAbout, type InstructionsAbout, type Kept, type RecordedOf } from '../instructions.ts';
-import type { Look } from '../looks.ts';
-import type { Trade, Withdrawal } from '../records.ts';
+import type { Problem } from '../problems.ts';
+import type { WaitReason, Wait } from '../waits.ts';
+import { backoffMs } from '../service/reply-rules.ts';
+import {
+  instructionsAbout,
+  type InstructionsAbout,
+  type Kept,
+  type RecordedOf,
+} from '../people/instructions.ts';
+import type { Look } from './lookups.ts';
+import type { Trade, Withdrawal } from '../service/records.ts';
 import {
   SLOW_LOOKUP_MS,
   ask,
@@ -17,11 +24,8 @@ import {
   serviceWait,
   unreadable,
   type Context,
-  type Hold,
-  type Problem,
   type Steps,
-  type Wait,
-} from '../stepper.ts';
+} from './step.ts';
 import {
   asKnownNow,
   assumeSent,
@@ -214,7 +218,7 @@ export function* heldElsewhere<
       code: 'DONE_ELSEWHERE',
       item,
       message: `Run ${rival} of the same policy and date has done ${name}, or holds it; it is not done a second time.`,
-      fix: `See \`cambist status ${rival}\`. If it is to be done twice, use a new run with other names.`,
+      fix: `See \`npx cambist status ${rival}\`. If it is to be done twice, use a new run with other names.`,
     },
   };
 }
@@ -279,7 +283,7 @@ function unsettled<State extends SendState, Found extends Trade | Withdrawal, St
   if (look.kind === 'differs') return differs(subject, state, look);
   if (look.complete) return waits(state, 'person', SLOW_LOOKUP_MS, couldBeIt(subject, look.reason));
   const pause = serviceWait(unreadable(subject.item, look.reason), backoffMs(state.tries));
-  return waitLonger(state, state.doubt === null ? pause : { ...pause, hold: 'doubt' });
+  return waitLonger(state, state.doubt === null ? pause : { ...pause, reason: 'doubt' });
 }
 
 /** What a lookup settles; null when it found the item absent. */
@@ -405,8 +409,13 @@ function* adoptNamed<State extends SendState, Found extends Trade | Withdrawal, 
 
 // Waits and problems that legs and payments share.
 
-export function waits<State>(state: State, hold: Hold, afterMs: number, problem: Problem): Waits<State> {
-  return { kind: 'wait', state, wait: { afterMs, hold, problem } };
+export function waits<State>(
+  state: State,
+  reason: WaitReason,
+  afterMs: number,
+  problem: Problem,
+): Waits<State> {
+  return { kind: 'wait', state, wait: { afterMs, reason, problem } };
 }
 
 /** One wait more in a row: the next one is longer. */

@@ -1,10 +1,11 @@
-// The planted defects as data: reads test/bugs/*.yaml, and applies one to a tree of sources. A change is anchored by
+// The planted defects as data: reads test/machines/bugs/*.yaml, and applies one to a tree of sources. A change is anchored by
 // names in the code, not by lines; one that does not fit any more, or fits twice, is refused with the defect's name.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { outlineIn, placesOf, sourcesUnder, spansOf } from './declarations.mjs';
 import { ScriptFailed } from './main.mjs';
+import { testFileOf } from './test-files.mjs';
 
 /**
  * @typedef {object} Defect
@@ -37,7 +38,7 @@ export const FUZZ = 'fuzz';
  */
 export async function readDefects(root) {
   const { parse } = await import('yaml');
-  const folder = join(root, 'test', 'bugs');
+  const folder = join(root, 'test', 'machines', 'bugs');
   const files = readdirSync(folder).filter((file) => file.endsWith('.yaml'));
   /** @type {Defect[]} */
   const defects = files.toSorted().flatMap((file) => parse(readFileSync(join(folder, file), 'utf8')));
@@ -53,7 +54,6 @@ export async function readDefects(root) {
  */
 function mistakesOf(defect, all, root) {
   const { name, what, breaks, caught_by: catchers } = defect;
-  const tests = readdirSync(join(root, 'test'));
   const mistakes = [];
   if (!/^[a-z0-9-]+$/.test(name)) mistakes.push('the name is not in small letters, digits and hyphens');
   if (all.some((other) => other !== defect && other.name === name)) mistakes.push('the name is used twice');
@@ -62,8 +62,8 @@ function mistakesOf(defect, all, root) {
   if (catchers.length === 0) mistakes.push('nothing catches it');
   if (defect.change.length === 0) mistakes.push('it changes nothing');
   for (const catcher of catchers)
-    if (catcher !== FUZZ && !tests.includes(`${catcher}.test.ts`))
-      mistakes.push(`there is no test/${catcher}.test.ts`);
+    if (catcher !== FUZZ && testFileOf(catcher, root) === undefined)
+      mistakes.push(`there is no test ${catcher}.test.ts`);
   return mistakes.map((mistake) => `Defect '${name}': ${mistake}.`);
 }
 

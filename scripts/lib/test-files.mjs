@@ -1,28 +1,49 @@
 // Which test files there are, which of them start nothing, and the environment that all of them get.
 
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Tests that start a server, other processes or a build, or take minutes by themselves: not for `npm run quick`. */
-const SLOW = [
-  /^run-/,
-  /^cli-e2e-/,
-  /^setup-/,
-  /^(chaos|fuzz-schedules|planted-defects|replays|reset-sweep)\.test\.ts$/,
-];
+/** What starts nothing; what starts a server, other processes or a build; what plays chance, defects and whole tables. */
+const FOLDERS = ['unit', 'server', 'machines'];
 
-/** Names of all files in test/ that hold tests. */
-export function listTestFiles() {
-  const names = readdirSync(join(ROOT, 'test')).filter((name) => name.endsWith('.test.ts'));
-  return names.toSorted();
+/**
+ * All files that hold tests, as `unit/money.test.ts`.
+ *
+ * @param {string} root
+ */
+export function listTestFiles(root = ROOT) {
+  return FOLDERS.flatMap((folder) => filesIn(root, folder));
 }
 
-/** Names of those that need nothing but this process. */
+/** Those that need nothing but this process. */
 export function listUnitTests() {
-  return listTestFiles().filter((name) => !SLOW.some((pattern) => pattern.test(name)));
+  return filesIn(ROOT, 'unit');
+}
+
+/**
+ * The file of the tests that are called so, as `unit/money.test.ts` of `money`.
+ *
+ * @param {string} name
+ * @param {string} root
+ */
+export function testFileOf(name, root = ROOT) {
+  return listTestFiles(root).find((file) => file.endsWith(`/${name}.test.ts`));
+}
+
+/**
+ * @param {string} root
+ * @param {string} folder
+ */
+function filesIn(root, folder) {
+  const path = join(root, 'test', folder);
+  const names = existsSync(path) ? readdirSync(path) : [];
+  return names
+    .filter((name) => name.endsWith('.test.ts'))
+    .toSorted()
+    .map((name) => `${folder}/${name}`);
 }
 
 /**

@@ -4,9 +4,9 @@
  */
 import { asyncLocalStorage, type Context, type Info } from '@temporalio/activity';
 import type { Deps } from '../../activities/deps.ts';
-import type { Page } from '../../domain/records.ts';
-import type { Reply } from '../../domain/reply.ts';
-import { DEFAULT_SERVICE_FACTS } from '../../domain/service-facts.ts';
+import type { Page } from '../../domain/service/records.ts';
+import type { Reply } from '../../domain/service/reply.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 
 import type { ServiceClient } from '../../service/client.ts';
 import { NOW, QUOTE, TRADE, WITHDRAWAL, context, done } from './scripts.ts';
@@ -97,6 +97,7 @@ export function instructionsOf(...said: readonly LooseRecorded[]): Deps['instruc
     read: async () => kept(...said),
     record: nobody,
     note: nobody,
+    end: nobody,
     readEarlier: nobody,
     open: nobody,
   };

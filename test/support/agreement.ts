@@ -4,8 +4,8 @@
  * test helps it.
  */
 import { Decimal } from 'decimal.js';
-import type { Plan } from '../../domain/plan.ts';
-import type { Report, ReportLeg, ReportPayment } from '../../domain/report.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import type { Report, ReportLeg, ReportPayment } from '../../domain/run/report.ts';
 import type { LedgerView } from '../../sandbox/server.ts';
 
 type Row = Readonly<Record<string, unknown>>;

@@ -7,8 +7,8 @@ import { pathToFileURL } from 'node:url';
 /** @type {{ build: string, movedMs: number, freezeAt: string | null }} */
 const { build, freezeAt, ...options } = JSON.parse(process.argv[2] ?? '{}');
 const from = pathToFileURL(`${build}/`);
-/** @type {{ loadSettings: typeof import('../../worker/config.ts').loadSettings }} */
-const { loadSettings } = await import(new URL('worker/config.js', from).href);
+/** @type {{ loadSettings: typeof import('../../config/config.ts').loadSettings }} */
+const { loadSettings } = await import(new URL('config/config.js', from).href);
 /** @type {{ startWorker: typeof import('../../worker/worker.ts').startWorker }} */
 const { startWorker } = await import(new URL('worker/worker.js', from).href);
 

@@ -1,6 +1,7 @@
 /** Reports and other records for the tests of the command line. */
-import type { LegOutcome, PaymentOutcome, Report, ReportStatus } from '../../domain/report.ts';
-import type { Problem } from '../../domain/stepper.ts';
+import type { Report, ReportStatus } from '../../domain/run/report.ts';
+import type { LegOutcome, PaymentOutcome } from '../../domain/run/state.ts';
+import type { Problem } from '../../domain/problems.ts';
 
 export const ABANDONED: Problem = {
   code: 'ENDED_FROM_OUTSIDE',

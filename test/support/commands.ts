@@ -1,6 +1,6 @@
 /**
- * The command line as a user has it: `bin/cambist.mjs` as a child process on a stage, in the stage's folder and with its
- * environment only; and policies of their own for the runs that it starts.
+ * The command line on a stage, in the stage's folder and with its environment only: `bin/cambist.mjs` as a process, as a
+ * user has it, or the same in this process, which takes a fraction of the time; and policies for the runs that it starts.
  */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -9,9 +9,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
+import { main } from '../../cli/main.ts';
 import { parseRunName, workflowIdOf, type RunName } from '../../domain/references.ts';
-import type { Report } from '../../domain/report.ts';
-import { todayIn } from '../../language/business-date.ts';
+import type { Report } from '../../domain/run/report.ts';
+import { todayIn } from '../../calendar/business-date.ts';
 import { uniqueName } from './dev-server.ts';
 import type { Stage } from './stage.ts';
 
@@ -72,13 +73,32 @@ export function startCommand(
   };
 }
 
-/** Runs `cambist` to its end. */
-export function command(
+/** Runs `cambist` to its end, as a process. */
+export function commandProcess(
   stage: Pick<Stage, 'env' | 'folder'>,
   argv: readonly string[],
   options: CommandOptions = {},
 ): Promise<Ended> {
   return startCommand(stage, argv, options).ended;
+}
+
+/** Runs `cambist` to its end, in this process and by the time of the stage. */
+export async function command(
+  stage: Pick<Stage, 'env' | 'folder' | 'time'>,
+  argv: readonly string[],
+  options: CommandOptions = {},
+): Promise<Ended> {
+  const written = { stdout: '', stderr: '' };
+  const exitCode = await main(argv, {
+    stdout: { write: (text) => (written.stdout += text) },
+    stderr: { write: (text) => (written.stderr += text) },
+    env: { ...stage.env, ...options.env },
+    cwd: stage.folder,
+    now: stage.time.now,
+    ask: null,
+    onInterrupt: () => () => {},
+  });
+  return { exitCode, ...written };
 }
 
 /** A policy in a file of the stage's folder, and the run of today that it names. */

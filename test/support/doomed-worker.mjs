@@ -3,7 +3,7 @@
 // The compiled sources start in half the time; `npm test` builds them first.
 
 import { channel } from 'node:diagnostics_channel';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { DefaultLogger, Runtime, makeTelemetryFilterString } from '@temporalio/worker';
 
 const [, , deadlyPoint, nth, when] = process.argv;
 let passed = 0;
@@ -35,9 +35,16 @@ for (const [name, moment] of Object.entries(MOMENTS))
     reached(`${moment} ${request.method} ${request.path}`);
   });
 
-Runtime.install({ logger: new DefaultLogger('ERROR') });
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: {
+    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) },
+  },
+});
 const [{ loadSettings }, { startWorker }] = await Promise.all(
-  ['config', 'worker'].map((name) => import(new URL(`../../dist/worker/${name}.js`, import.meta.url).href)),
+  ['config/config', 'worker/worker'].map(
+    (name) => import(new URL(`../../dist/${name}.js`, import.meta.url).href),
+  ),
 );
 const settings = await loadSettings(process.env, process.cwd());
 const worker = await startWorker({ settings, env: process.env, reached });

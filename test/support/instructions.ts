@@ -1,6 +1,6 @@
 /** Instructions as tests give them: what a test is not about is filled in. */
 import { randomUUID } from 'node:crypto';
-import type { Instruction, Kept, Recorded } from '../../domain/instructions.ts';
+import type { Instruction, Kept, Recorded } from '../../domain/people/instructions.ts';
 
 type Loose<Whole, Filled extends PropertyKey> = Whole extends unknown
   ? Omit<Whole, Filled> & { readonly [Key in Extract<keyof Whole, Filled>]?: Whole[Key] }

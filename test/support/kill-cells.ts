@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunName } from '../../domain/references.ts';
-import { todayIn } from '../../language/business-date.ts';
+import { todayIn } from '../../calendar/business-date.ts';
 import type { Operation } from '../../sandbox/operations.ts';
 import type { Sandbox } from '../../sandbox/server.ts';
 import type { Run, Stage } from './stage.ts';

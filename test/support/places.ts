@@ -3,10 +3,9 @@
  * workers for it, and what such tests ask of a run.
  */
 import assert from 'node:assert/strict';
-import { WorkflowNotFoundError } from '@temporalio/client';
-import type { Report } from '../../domain/report.ts';
+import type { Report } from '../../domain/run/report.ts';
 import type { FaultEffect } from '../../sandbox/server.ts';
-import { SOME_SERVICES, type Service } from '../resets/sweep.ts';
+import { SOME_SERVICES, type Service } from '../machines/resets/resets.ts';
 import { disagreements, movedTwice } from './agreement.ts';
 import { startBuiltWorker, type BuiltWorker, type BuiltWorkerOptions } from './built-worker.ts';
 import { uniqueName } from './dev-server.ts';
@@ -26,39 +25,32 @@ export type Place = {
   /** Workers as processes, which end with the place. */
   readonly processes: BuiltWorker[];
   startWorker(queue?: string): Promise<void>;
-  /** Clocks of workers and service go forward together: what waits for time need not be waited for. */
-  passTime(ms: number): void;
 };
 
 export const nameOf = (service: Service): string =>
   `where ${service.storeErrors} errors are kept and tags are shown ${service.metadataInLists}`;
 
-async function openPlace(service: Service): Promise<Place> {
+async function openPlace(service: Service, timePasses: boolean): Promise<Place> {
   const stage = await openStage({
     rates: { 'USD/MXN': '17.25' },
     balances: { USD: '1000000', MXN: '1000000' },
     // Our own guards are tried, not the service's second one.
     settings: { ...service, duplicateReferenceRefused: false },
+    timePasses,
   });
-  let movedMs = 0;
-  const clock = { wallMs: () => Date.now() + movedMs, monotonicMs: () => performance.now() };
   return {
     service,
     stage,
     processes: [],
     startWorker: async (queue) => {
-      await stage.startWorker({ clock, ...(queue !== undefined && { env: { CAMBIST_TASK_QUEUE: queue } }) });
-    },
-    passTime: (ms) => {
-      movedMs += ms;
-      stage.sandbox.clock.advance(ms);
+      await stage.startWorker(queue === undefined ? {} : { env: { CAMBIST_TASK_QUEUE: queue } });
     },
   };
 }
 
-/** A place of its own for one test, in which time may pass. */
+/** A place of its own for one test, in which time passes. */
 export async function withPlace(service: Service, work: (place: Place) => Promise<void>): Promise<void> {
-  const place = await openPlace(service);
+  const place = await openPlace(service, true);
   try {
     await work(place);
   } finally {
@@ -75,7 +67,7 @@ export async function closePlace({ stage, processes }: Place): Promise<void> {
 
 /** One place for each of some services, with a worker each, for tests in which no time need pass. */
 export async function openPlaces(): Promise<readonly Place[]> {
-  const places = await Promise.all(SOME_SERVICES.map(openPlace));
+  const places = await Promise.all(SOME_SERVICES.map((service) => openPlace(service, false)));
   await Promise.all(places.map((place) => place.startWorker()));
   return places;
 }
@@ -153,27 +145,6 @@ export function assertAllDone(place: Place, run: Run, report: Report): void {
   assertAgreed(place, report);
   const { trades, withdrawals } = run.movements();
   assert.deepEqual([trades.length, withdrawals.length], [1, 2]);
-}
-
-/** As often as a run looks while it is in doubt; who is away for longer must doubt anew, as a backup may be restored meanwhile. */
-export const LOOK_EVERY_MS = 10_000;
-
-export async function wakeIfOpen(run: Run): Promise<void> {
-  try {
-    await run.wake();
-  } catch (error) {
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-  }
-}
-
-/** Wakes a run again and again, so that it looks at once, to its end. */
-export async function reportOfWoken(run: Run): Promise<Report> {
-  const waker = setInterval(() => void wakeIfOpen(run), 1_000);
-  try {
-    return await run.report();
-  } finally {
-    clearInterval(waker);
-  }
 }
 
 /** However often it was sent: a trade under one name, and two payments, each under one key. */

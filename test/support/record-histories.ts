@@ -1,5 +1,5 @@
 /**
- * Records the histories that `test/run-replay.test.ts` replays: real runs on a real server, each file one history in
+ * Records the histories that `test/machines/run-replay.test.ts` replays: real runs on a real server, each file one history in
  * Temporal's own JSON. `npm run record-histories` records all of them anew, when workflows change so that they do not
  * replay any more; `-- NAME …` records only these (names of `RECORDINGS`), and leaves histories of earlier versions as
  * they are. Nothing of this machine stays in the files.
@@ -19,7 +19,7 @@ import { resetPoints, resetTo } from './resets.ts';
 import { openStage, type Run, type Stage } from './stage.ts';
 import { said } from './instructions.ts';
 
-const FOLDER = fileURLToPath(new URL('../histories/', import.meta.url));
+const FOLDER = fileURLToPath(new URL('../machines/histories/', import.meta.url));
 /** Stands where the machine and a process stood. */
 const RECORDER = 'recorder';
 const LOOK_EVERY_MS = 100;

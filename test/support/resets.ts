@@ -1,7 +1,7 @@
 /** Temporal's own reset, as the UI's button calls it. */
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { Temporal } from '../../worker/temporal.ts';
+import type { Temporal } from '../../config/temporal.ts';
 
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 /** As the server numbers events: 64 bits. */

@@ -2,15 +2,15 @@
  * Plays the steps of a leg or a payment against scripted answers: what the service, the clock and people say is data,
  * what the steps asked for and came to is the result.
  */
-import { isDefinitive } from '../../domain/decisions.ts';
-import type { Sweep } from '../../domain/looks.ts';
-import type { Leg, Payment } from '../../domain/plan.ts';
-import type { Quote, Trade, Withdrawal } from '../../domain/records.ts';
-import type { Reply, ReplyFacts } from '../../domain/reply.ts';
-import { DEFAULT_SERVICE_FACTS } from '../../domain/service-facts.ts';
-import type { Answer, Context, Effect, Steps } from '../../domain/stepper.ts';
-import { fencesOf } from '../../language/business-date.ts';
-import { NOTHING_KEPT } from '../../domain/instructions.ts';
+import { isDefinitive } from '../../domain/service/reply-rules.ts';
+import type { Sweep } from '../../domain/writes/lookups.ts';
+import type { Leg, Payment } from '../../domain/plan/plan.ts';
+import type { Quote, Trade, Withdrawal } from '../../domain/service/records.ts';
+import type { Reply, ReplyFacts } from '../../domain/service/reply.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
+import type { Answer, Context, Effect, Steps } from '../../domain/writes/step.ts';
+import { fencesOf } from '../../calendar/business-date.ts';
+import { NOTHING_KEPT } from '../../domain/people/instructions.ts';
 
 export const NOW = Date.parse('2026-11-21T15:00:00.000Z');
 export const RUN = { policy: 'p', id: '2026-11-21' };
@@ -21,6 +21,8 @@ export const LEG: Leg = {
   sell: 'USD',
   buy: 'MXN',
   amount: { side: 'sell', value: '1000.00', fixed: true },
+  why: { kind: 'fixed' },
+  guard: null,
 };
 
 export const PAYMENT: Payment = {
@@ -134,11 +136,12 @@ export function context(
       date: '2026-11-21',
       fences: fencesOf('2026-11-21', 'UTC'),
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 3 },
-      guard: null,
       settle: { until: 'funds', lateAfterMs: null },
       lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
       shortfall: 'skip',
       limits: null,
+      notNeeded: [],
+      totals: [],
       pinnedAtMs: NOW - 1_000,
       foundRecords: false,
       pinnedFor: 'run-1',

@@ -3,35 +3,38 @@
  * a worker in this process. Each stage has its own organisation, task queue and policies, so that files can run side
  * by side on one server, and many runs side by side on one stage.
  */
+import { readReport } from '../../domain/run/report.ts';
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Runtime, DefaultLogger } from '@temporalio/worker';
-import { ServiceError, isGrpcDeadlineError, type WorkflowHandle } from '@temporalio/client';
-import type { Report } from '../../domain/report.ts';
+import { Runtime, DefaultLogger, makeTelemetryFilterString } from '@temporalio/worker';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { Report } from '../../domain/run/report.ts';
 import { runPrefix, workflowIdOf, type RunName } from '../../domain/references.ts';
-import { todayIn } from '../../language/business-date.ts';
-import { loadPolicy } from '../../language/load-policy.ts';
-import { policyHash } from '../../language/policy-hash.ts';
+import { todayIn } from '../../calendar/business-date.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { policyHash } from '../../language/policy/policy-hash.ts';
 import { generateKey } from '../../sandbox/keys.ts';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/server.ts';
-import { loadSettings } from '../../worker/config.ts';
-import { connectTemporal, type Temporal } from '../../worker/temporal.ts';
+import { loadSettings } from '../../config/config.ts';
+import { connectTemporal, type Temporal } from '../../config/temporal.ts';
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../worker/worker.ts';
-import {
-  RUN_TYPE,
-  modeAttribute,
-  policyAttribute,
-  reportQuery,
-  wakeSignal,
-  type RunInput,
-} from '../../workflows/names.ts';
+import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery, wakeSignal } from '../../workflows/names.ts';
+import type { RunInput } from '../../domain/run/calls.ts';
 import { testServerAddress, uniqueName } from './dev-server.ts';
+import { PassingTime } from './passing-time.ts';
+import { patiently } from './patiently.ts';
 
 try {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  // What Temporal's own core warns of belongs to these tests: runs that are reset while a worker is at work on them.
+  Runtime.install({
+    logger: new DefaultLogger('ERROR'),
+    telemetryOptions: {
+      logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) },
+    },
+  });
 } catch {
   // This file's own test, or another stage of it, has installed one.
 }
@@ -41,6 +44,8 @@ export type StageOptions = SandboxOptions & {
   readonly serviceFile?: string;
   /** host:port of Temporal; absent: the server that the tests share. */
   readonly temporalAddress?: string;
+  /** Time passes while a test waits for a run; for stages whose workers are all in this process. Default: false. */
+  readonly timePasses?: boolean;
 };
 
 export type Stage = {
@@ -50,6 +55,8 @@ export type Stage = {
   /** The environment of a worker or command on this stage. */
   readonly env: NodeJS.ProcessEnv;
   readonly folder: string;
+  /** Of the workers in this process, and of the service. */
+  readonly time: PassingTime;
   /** `env` is what differs from the stage's own. */
   startWorker(options?: Partial<WorkerOptions>): Promise<StageWorker>;
   /** Starts a run of a policy's text; its name is made unique unless one is given. */
@@ -111,7 +118,7 @@ const QUICK: NonNullable<SandboxOptions['settings']> = {
 const SERVICE_FILE = 'list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 4s }\n';
 
 export async function openStage(options: StageOptions = {}): Promise<Stage> {
-  const { serviceFile = SERVICE_FILE, temporalAddress, ...sandboxOptions } = options;
+  const { serviceFile = SERVICE_FILE, temporalAddress, timePasses = false, ...sandboxOptions } = options;
   const folder = await mkdtemp(join(tmpdir(), 'cambist-test-'));
   const key = generateKey();
   const apiKey = { name: key.name, publicKeyPem: key.publicKeyPem, scope: 'write', mode: 'SANDBOX' } as const;
@@ -142,6 +149,8 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
   };
   const temporal = await connectTemporal(env, 'SANDBOX');
   const workers: StageWorker[] = [];
+  const time = new PassingTime((ms) => void sandbox.clock.advance(ms));
+  const queues = new Set([env['CAMBIST_TASK_QUEUE'] ?? '']);
   const stage: Stage = {
     get sandbox() {
       return sandbox;
@@ -149,16 +158,19 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     temporal,
     env,
     folder,
+    time,
     startWorker: async ({ env: more = {}, ...rest } = {}) => {
       const ownEnv = { ...env, ...more };
       const settings = await loadSettings(ownEnv, folder);
-      const worker = await startWorker({ settings, env: ownEnv, ...rest });
+      const { clock, interceptors } = time;
+      const worker = await startWorker({ settings, env: ownEnv, clock, interceptors, ...rest });
       const running = { ...worker, ended: worker.run() };
       workers.push(running);
       return running;
     },
     start: async (policyText, started = {}) => {
-      const run = runOn(stage, policyText, started);
+      if (started.taskQueue !== undefined) queues.add(started.taskQueue);
+      const run = runOn(stage, policyText, { ...started, timePasses });
       await run.startAgain();
       return run;
     },
@@ -168,6 +180,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       sandbox = await openSandbox(Number(new URL(sandbox.baseUrl).port));
     },
     close: async () => {
+      await Promise.all([...queues].map((queue) => terminateAll(temporal, queue)));
       for (const worker of workers) stop(worker);
       await Promise.allSettled(workers.map((worker) => worker.ended));
       await temporal.connection.close();
@@ -176,6 +189,18 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     },
   };
   return stage;
+}
+
+/** Nobody serves them any more: others on the same server would ask them in vain. */
+async function terminateAll({ client }: Temporal, taskQueue: string): Promise<void> {
+  const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
+  try {
+    for await (const { workflowId, runId } of client.workflow.list({ query })) {
+      await client.workflow.getHandle(workflowId, runId).terminate('the test is over');
+    }
+  } catch {
+    // One that has just ended, or a server that the test has killed.
+  }
 }
 
 function stop(worker: StageWorker): void {
@@ -190,7 +215,11 @@ function stop(worker: StageWorker): void {
 const PATIENCE_MS = 240_000;
 const LOOK_EVERY_MS = 150;
 
-function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run {
+function runOn(
+  stage: Stage,
+  policyTemplate: string,
+  options: StartOptions & { readonly timePasses: boolean },
+): Run {
   const name = options.name ?? uniqueName('p');
   const policyText = policyTemplate.replace(/^name: .*$/m, `name: ${name}`);
   const loaded = loadPolicy(policyText, 'policy.yaml');
@@ -209,16 +238,12 @@ function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run
   const workflowId = workflowIdOf('SANDBOX', run);
   const handle = client.workflow.getHandle(workflowId);
   const isOurs = (text: unknown) => typeof text === 'string' && text.startsWith(runPrefix(run));
-  const now = async (triesLeft = 5): Promise<Report> => {
-    try {
-      return await handle.query(reportQuery);
-    } catch (error) {
-      // Temporal may hand a question to a worker that was killed a moment ago, where it is lost.
-      if (triesLeft === 0 || !isTimeout(error)) throw error;
-      return now(triesLeft - 1);
-    }
-  };
-  const until: Run['until'] = async (what) => {
+  const now = (): Promise<Report> =>
+    patiently(() => readReport((offset) => handle.query(reportQuery, offset)));
+  const wake = (): Promise<void> => handle.signal(wakeSignal);
+  const waiting = <T>(work: () => Promise<T>): Promise<T> =>
+    options.timePasses ? stage.time.during({ wake }, work) : work();
+  const seen: Run['until'] = async (what) => {
     const giveUpAtMs = Date.now() + PATIENCE_MS;
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one look after the other
@@ -229,6 +254,7 @@ function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run
       await delay(LOOK_EVERY_MS);
     }
   };
+  const until: Run['until'] = (what) => waiting(() => seen(what));
   return {
     name: run,
     input,
@@ -251,14 +277,14 @@ function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run
         () => true,
       );
       const lost = delay(PATIENCE_MS, false, { ref: false });
-      if (!(await Promise.race([ended, lost]))) failStuck(workflowId, await now());
+      if (!(await waiting(() => Promise.race([ended, lost])))) failStuck(workflowId, await now());
       return now();
     },
-    now: () => now(),
+    now,
     until,
     heldBy: (code) =>
       until((report) => report.status === 'HELD' && report.problems.some((problem) => problem.code === code)),
-    wake: () => handle.signal(wakeSignal),
+    wake,
     movements: () => {
       const { trades, withdrawals } = stage.sandbox.ledger();
       return {
@@ -270,10 +296,6 @@ function runOn(stage: Stage, policyTemplate: string, options: StartOptions): Run
     },
     writes: () => stage.sandbox.requests().filter((entry) => isOurs(entry.reference)),
   };
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof ServiceError && isGrpcDeadlineError(error.cause);
 }
 
 function failStuck(workflowId: string, report: Report): never {

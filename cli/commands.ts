@@ -1,0 +1,105 @@
+/**
+ * The commands, in the order in which the help shows them. Each is a file of its own, loaded when it is used: what one
+ * needs costs the others no time.
+ */
+import type { Command } from 'commander';
+import type { Session } from './command.ts';
+
+export type CommandEntry = {
+  /** Its name, and what is typed behind it. */
+  readonly term: string;
+  readonly summary: string;
+  /** True where it must know all the others. */
+  readonly needsAll?: true;
+  /** Loads it; what comes back gives the command its options, its help and its action. */
+  readonly load: () => Promise<(command: Command, session: Session) => void>;
+};
+
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    term: 'up',
+    summary: 'Temporal, sandbox and worker in one go, to look round',
+    load: async () => (await import('./commands/up.ts')).addUp,
+  },
+  {
+    term: 'check <file...>',
+    summary: 'finds every mistake in policy files, offline',
+    load: async () => (await import('./commands/check.ts')).addCheck,
+  },
+  {
+    term: 'plan <policy>',
+    summary: 'shows what a run would do, and why; moves nothing',
+    load: async () => (await import('./commands/plan.ts')).addPlan,
+  },
+  {
+    term: 'run <policy>',
+    summary: 'runs a policy, or attaches to its run',
+    load: async () => (await import('./commands/run.ts')).addRun,
+  },
+  {
+    term: 'status [run]',
+    summary: 'says in one sentence where runs stand',
+    load: async () => (await import('./commands/status.ts')).addStatus,
+  },
+  {
+    term: 'report <run>',
+    summary: 'shows what a run did',
+    load: async () => (await import('./commands/report.ts')).addReport,
+  },
+  {
+    term: 'list',
+    summary: 'lists runs, or those that need attention',
+    load: async () => (await import('./commands/list.ts')).addList,
+  },
+  {
+    term: 'cancel <run>',
+    summary: 'cancels a run: what is not sent stays unsent',
+    load: async () => (await import('./commands/cancel.ts')).addCancel,
+  },
+  {
+    term: 'resolve <run> <item>',
+    summary: 'decides about an item that needs a person',
+    load: async () => (await import('./commands/resolve.ts')).addResolve,
+  },
+  {
+    term: 'balances',
+    summary: 'shows the balances at the service',
+    load: async () => (await import('./commands/balances.ts')).addBalances,
+  },
+  {
+    term: 'accounts',
+    summary: 'lists the withdrawal accounts at the service',
+    load: async () => (await import('./commands/accounts.ts')).addAccounts,
+  },
+  {
+    term: 'ledger',
+    summary: 'shows what the sandbox has booked',
+    load: async () => (await import('./commands/ledger.ts')).addLedger,
+  },
+  {
+    term: 'worker',
+    summary: 'runs a worker',
+    load: async () => (await import('./commands/worker.ts')).addWorker,
+  },
+  {
+    term: 'sandbox',
+    summary: 'runs the sandbox',
+    load: async () => (await import('./commands/sandbox.ts')).addSandbox,
+  },
+  {
+    term: 'temporal',
+    summary: 'runs a Temporal dev server',
+    load: async () => (await import('./commands/temporal.ts')).addTemporal,
+  },
+  {
+    term: 'completion <shell>',
+    summary: 'prints a script for completion by Tab',
+    needsAll: true,
+    load: async () => (await import('./commands/completion.ts')).addCompletion,
+  },
+];
+
+/** What a command is called. */
+export function nameOf({ term }: CommandEntry): string {
+  return term.split(' ')[0] ?? '';
+}

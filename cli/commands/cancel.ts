@@ -1,0 +1,90 @@
+/** `cambist cancel RUN`: what is not sent stays unsent. */
+import type { Command } from 'commander';
+import type { Ending } from '../../domain/endings.ts';
+import { runName } from '../../domain/references.ts';
+import type { Report } from '../../domain/run/report.ts';
+import { cancelRun } from '../../operations/cancel.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import { atPlace } from '../../operations/place.ts';
+import { parseRun } from '../../operations/run-names.ts';
+import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { statement } from '../terminal/options.ts';
+import type { Output } from '../terminal/output.ts';
+import { NO_REASON, userName } from '../terminal/user-name.ts';
+
+type CancelOptions = JsonOption & { readonly by?: string; readonly reason?: string };
+
+export function addCancel(command: Command, session: Session): void {
+  command
+    .description(
+      'Cancels a run: what is not sent stays unsent, what was sent stays and is followed to its end. Only ' +
+        '`npx cambist run … --go-on` takes it back; a reset does not.',
+    )
+    .argument('<run>', 'the run as `policy.id`, or its workflow id')
+    .option('--reason <text>', 'why; the report keeps it', statement)
+    .option('--by <name>', 'who says so; default: the login', statement)
+    .action((name: string, options: CancelOptions) =>
+      act(session, options, (output) => cancel(output, name, options)),
+    );
+  teach(command, {
+    examples: ['npx cambist cancel mxn-supplier.2026-11-21 --by ana'],
+    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+  });
+}
+
+async function cancel(output: Output, name: string, options: CancelOptions): Promise<Ending> {
+  const { run, mode } = parseRun(name);
+  const { by = userName(), reason: why = NO_REASON } = options;
+  const { caller } = output;
+  const told = runName(run);
+  return atPlace(caller, mode, async (place): Promise<Ending> => {
+    const cancelled = await cancelRun(place, run, { by, why, caller });
+    switch (cancelled.kind) {
+      case 'ended': {
+        const message = `${told} has ended already (${cancelled.state}); there is nothing to cancel.`;
+        output.document({ run: told, cancelled: false, sent: [], message, exitCode: EXIT_CODES.done });
+        output.say(message);
+        return 'done';
+      }
+      case 'cancelled': {
+        output.remark(cancelled.remark);
+        const message = `${told} is cancelled: what is not sent stays unsent.`;
+        const sent = cancelled.report === null ? null : sentLines(cancelled.report);
+        output.document({ run: told, cancelled: true, sent, message, exitCode: EXIT_CODES.done });
+        output.say(message, ...sentText(sent));
+        return 'done';
+      }
+      case 'not kept yet': {
+        output.remark(cancelled.remark);
+        const message = `Temporal has the cancel of ${told}, but no worker answers: it takes effect, and is kept for good, when one is back. Start one with \`npx cambist worker\`.`;
+        const exitCode = EXIT_CODES.infrastructure;
+        output.document({ run: told, cancelled: true, sent: null, message, exitCode });
+        output.say(message, ...sentText(null));
+        return 'infrastructure';
+      }
+    }
+  });
+}
+
+function sentText(sent: readonly string[] | null): readonly string[] {
+  if (sent === null) return ['What was sent stays; see `npx cambist report` when a worker is there.'];
+  if (sent.length === 0) return ['Nothing had been sent.'];
+  return ['What was sent stays:', ...sent.map((line) => `  ${line}`)];
+}
+
+/** What was sent by now, in words. */
+function sentLines(report: Report): readonly string[] {
+  const legs = report.legs.flatMap((leg) =>
+    leg.tradeId === null
+      ? []
+      : [`trade ${leg.tradeId}: ${leg.sellAmount ?? '?'} ${leg.sell} for ${leg.buyAmount ?? '?'} ${leg.buy}`],
+  );
+  const payments = report.payments.flatMap((payment) =>
+    payment.withdrawalId === null
+      ? []
+      : [
+          `withdrawal ${payment.withdrawalId}: ${payment.amount ?? '?'} ${payment.currency} to ${payment.account}`,
+        ],
+  );
+  return [...legs, ...payments];
+}

@@ -1,0 +1,106 @@
+/**
+ * `cambist completion SHELL`: a script that completes commands and options in a shell. It is made from the program
+ * itself, so that it knows what this version knows; it calls nothing when a person presses Tab.
+ */
+import { Argument, type Command } from 'commander';
+import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+export function addCompletion(command: Command, session: Session): void {
+  command
+    .description(
+      'Prints a script by which a shell completes commands and options when Tab is pressed. It is for `cambist` itself, ' +
+        'as `npm link` makes it; what is typed after `npx` is not completed.',
+    )
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
+    .action((shell: Shell, options: JsonOption) =>
+      act(session, options, async (output) => {
+        const script = completionScript(command.parent ?? command, shell);
+        output.document({ shell, script, exitCode: EXIT_CODES.done });
+        output.show(script);
+        return 'done';
+      }),
+    );
+  teach(command, {
+    examples: [
+      'source <(cambist completion bash)      (in ~/.bashrc)',
+      'source <(cambist completion zsh)       (in ~/.zshrc)',
+      'cambist completion fish | source       (in ~/.config/fish/config.fish)',
+    ],
+    endings: ['done', 'bad input'],
+  });
+}
+
+/** What can be typed after one command. */
+type Known = {
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: readonly { readonly flag: string; readonly description: string }[];
+  /** Values of its arguments, where there are only some; else files are offered. */
+  readonly choices: readonly string[];
+};
+
+function completionScript(program: Command, shell: Shell): string {
+  const known = program.commands.map((command): Known => ({
+    name: command.name(),
+    summary: command.summary(),
+    flags: command.options.flatMap(({ long, description, hidden }) =>
+      typeof long === 'string' && !hidden ? [{ flag: long, description }] : [],
+    ),
+    choices: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
+  }));
+  switch (shell) {
+    case 'bash':
+      return bashScript(known);
+    case 'zsh':
+      return [
+        'autoload -U +X compinit && compinit',
+        'autoload -U +X bashcompinit && bashcompinit',
+        bashScript(known),
+      ].join('\n');
+    case 'fish':
+      return fishScript(known);
+  }
+}
+
+function bashScript(known: readonly Known[]): string {
+  const cases = known.map(
+    ({ name, flags, choices }) =>
+      `    ${name}) flags='${flags.map(({ flag }) => flag).join(' ')} --help' words='${choices.join(' ')}' ;;`,
+  );
+  return [
+    '_cambist() {',
+    "  local current=\"${COMP_WORDS[COMP_CWORD]}\" flags='--help --version' words=''",
+    '  case "${COMP_WORDS[1]}" in',
+    ...cases,
+    '  esac',
+    `  if [ "$COMP_CWORD" -eq 1 ]; then flags='--help --version'; words='${known.map(({ name }) => name).join(' ')}'; fi`,
+    '  case "$current" in -*) words="$flags" ;; esac',
+    '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
+    '}',
+    // Where nothing of ours fits, files do.
+    'complete -o default -F _cambist cambist',
+  ].join('\n');
+}
+
+function fishScript(known: readonly Known[]): string {
+  const lines = known.flatMap(({ name, summary, flags, choices }) => [
+    `complete -c cambist -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
+    ...flags.map(
+      ({ flag, description }) =>
+        `complete -c cambist -n '__fish_seen_subcommand_from ${name}' -l ${flag.slice(2)} -d ${quoted(description)}`,
+    ),
+    ...(choices.length === 0
+      ? []
+      : [`complete -c cambist -n '__fish_seen_subcommand_from ${name}' -f -a ${quoted(choices.join(' '))}`]),
+  ]);
+  return lines.join('\n');
+}
+
+/** A text that the shell takes as it is. */
+function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}

@@ -1,0 +1,158 @@
+/**
+ * `cambist ledger`: every movement of money that the sandbox has booked. It asks the sandbox's admin interface, on this
+ * machine only; the real service has nothing like it.
+ */
+import type { Command } from 'commander';
+import { z } from 'zod';
+import type { Ending } from '../../domain/endings.ts';
+import { decimalsOf } from '../../domain/currencies.ts';
+import { isDecimal } from '../../domain/money.ts';
+import { withDevEnvironment } from '../../config/dev-environment.ts';
+import { amountText } from '../views/amount-text.ts';
+import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import { CommandFailure, NOT_SET_UP } from '../../operations/failure.ts';
+import type { Output } from '../terminal/output.ts';
+import { plain } from '../terminal/safe.ts';
+import { clockTime, table } from '../terminal/text.ts';
+
+export function addLedger(command: Command, session: Session): void {
+  command
+    .description(
+      'Shows the ledger of the sandbox: what stands on each account, and the newest 50 entries of the journal, with the ' +
+        'trade or withdrawal that moved the money (--json has all). Only for the sandbox: a running `npx cambist up` in this ' +
+        'folder, or the admin address in CAMBIST_SANDBOX_ADMIN_URL.',
+    )
+    .action((options: JsonOption) => act(session, options, ledger));
+  teach(command, {
+    examples: ['npx cambist ledger', 'npx cambist ledger --json'],
+    endings: ['done', 'configuration', 'infrastructure'],
+  });
+}
+
+/** Entries of the journal that are shown. */
+const SHOWN = 50;
+/** It is on this machine: what has not answered by now is not there. */
+const PATIENCE_MS = 10_000;
+
+const amount = z.string().refine(isDecimal);
+const ledgerReply = z.object({
+  organization: z.string(),
+  mode: z.string(),
+  balances: z.record(
+    z.string(),
+    z.object({
+      withdrawable: amount,
+      total: amount,
+      accounts: z.object({ reserved: amount, sold: amount, incoming: amount }),
+    }),
+  ),
+  journal: z.array(
+    z.object({
+      id: z.string(),
+      at: z.iso.datetime(),
+      what: z.string(),
+      recordId: z.string().nullable(),
+      lines: z.array(z.object({ account: z.string(), currency: z.string(), amount })),
+    }),
+  ),
+});
+
+/** The ledger of one organisation in one mode, as far as it is shown. */
+export type Ledger = z.output<typeof ledgerReply>;
+
+async function ledger(output: Output): Promise<Ending> {
+  const { io } = output;
+  const env = await withDevEnvironment(io.env, io.cwd);
+  const found = await readLedger(adminAddress(env));
+  output.document({ ...found, exitCode: EXIT_CODES.done });
+  output.show(standingText(found, output.width));
+  output.show(`\n${journalText(found.journal.slice(-SHOWN), io.now(), output.width)}`);
+  if (found.journal.length > SHOWN)
+    output.say('', `The newest ${SHOWN} of ${found.journal.length} entries; --json has all.`);
+  return 'done';
+}
+
+/** @throws CommandFailure */
+function adminAddress(env: NodeJS.ProcessEnv): URL {
+  const place = 'CAMBIST_SANDBOX_ADMIN_URL';
+  const text = env[place];
+  if (text === undefined || text === '') {
+    throw new CommandFailure('configuration', [
+      ...(env['CAMBIST_BASE_URL'] ? [] : [NOT_SET_UP]),
+      {
+        code: 'SANDBOX_ADMIN_MISSING',
+        place,
+        message: 'it is not set',
+        fix: 'Set it to the admin address that `npx cambist sandbox` prints.',
+      },
+    ]);
+  }
+  const url = URL.canParse(text) ? new URL('/ledger', text) : null;
+  if (url?.protocol === 'http:' && ['127.0.0.1', 'localhost'].includes(url.hostname)) return url;
+  throw new CommandFailure('configuration', [
+    {
+      code: 'SANDBOX_ADMIN_FOREIGN',
+      place,
+      message: `"${text}" is no address of a sandbox on this machine`,
+      fix: 'Give it as `npx cambist sandbox` prints it, like "http://127.0.0.1:7301".',
+    },
+  ]);
+}
+
+/** @throws CommandFailure */
+async function readLedger(url: URL): Promise<Ledger> {
+  const failure = (message: string): CommandFailure =>
+    new CommandFailure('infrastructure', [
+      {
+        code: 'SANDBOX_UNREACHABLE',
+        place: url.origin,
+        message,
+        fix: 'See that the sandbox runs (`npx cambist up`, or `npx cambist sandbox`), then try again.',
+      },
+    ]);
+  const answer = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) }).catch(
+    () => null,
+  );
+  if (answer === null) throw failure('nothing answers there');
+  const body: unknown = await answer.json().catch(() => null);
+  const read = ledgerReply.safeParse(body);
+  if (!answer.ok || !read.success)
+    throw failure('what answers there is not the admin interface of a sandbox');
+  return read.data;
+}
+
+/** What stands on each account of the organisation. */
+function standingText({ organization, mode, balances }: Ledger, width: number): string {
+  const titles = ['WITHDRAWABLE', 'RESERVED', 'SOLD', 'INCOMING', 'TOTAL'];
+  const rows = Object.entries(balances).map(([currency, { withdrawable, total, accounts }]) =>
+    plain([
+      currency,
+      ...[withdrawable, accounts.reserved, accounts.sold, accounts.incoming, total].map((value) =>
+        amountText(value, decimalsOf(currency, {})),
+      ),
+    ]),
+  );
+  const columns = [{ title: 'CURRENCY' }, ...titles.map((title) => ({ title, right: true }))];
+  const head = `Ledger of ${plain(organization)} (${plain(mode.toLowerCase())})`;
+  return `${head}\n\n${table(columns, rows, width)}`;
+}
+
+/** Entries one below the other, oldest first: each line of an entry is a row, the first ones name it. */
+export function journalText(entries: Ledger['journal'], nowMs: number, width: number): string {
+  const rows = plain(entries).flatMap(({ at, what, recordId, lines }) =>
+    lines.map((line, index) => [
+      index === 0 ? clockTime(Date.parse(at), nowMs) : '',
+      [what, recordId ?? ''][index] ?? '',
+      line.account,
+      `${line.amount.startsWith('-') ? '' : '+'}${amountText(line.amount, decimalsOf(line.currency, {}))}`,
+      line.currency,
+    ]),
+  );
+  const titles = ['TIME', 'ENTRY', 'ACCOUNT', 'AMOUNT', 'CURRENCY'];
+  return table(
+    titles.map((title) => ({ title, right: title === 'AMOUNT' })),
+    rows,
+    width,
+  );
+}

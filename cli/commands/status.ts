@@ -1,0 +1,103 @@
+/** `cambist status [RUN]`: one sentence of truth about a run, or about every run that is open. */
+import type { Command } from 'commander';
+import type { Ending } from '../../domain/endings.ts';
+import { runName } from '../../domain/references.ts';
+import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
+import type { Output } from '../terminal/output.ts';
+import { atPlace } from '../../operations/place.ts';
+import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
+import { parseRun } from '../../operations/run-names.ts';
+import { listRuns, requireRun } from '../../operations/runs.ts';
+import { standingOf, type Standing } from '../../operations/standing.ts';
+
+export function addStatus(command: Command, session: Session): void {
+  command
+    .description(
+      'Says in one sentence each where runs stand: the state, the next wake-up, what would unblock it.',
+    )
+    .argument('[run]', 'the run as `policy.id`, or its workflow id; default: every open run')
+    .action((name: string | undefined, options: JsonOption) =>
+      act(session, options, (output) => status(output, name)),
+    );
+  teach(command, {
+    examples: ['npx cambist status', 'npx cambist status mxn-supplier.2026-11-21 --json'],
+    endings: [
+      'done',
+      'bad input',
+      'configuration',
+      'refused by us',
+      'refused by the service',
+      'needs a human',
+      'infrastructure',
+      'waiting',
+    ],
+  });
+}
+
+/** One run as `--json` shows it. */
+type Shown = {
+  readonly run: string;
+  readonly workflowId: string;
+  readonly status: string;
+  /** Null: nobody has told. */
+  readonly startedBy: string | null;
+  readonly sentence: string;
+  /** When it looks again by itself; null: it does not wait, or nobody can tell. */
+  readonly wakesAt: string | null;
+  /** What would unblock it; null when nothing has to. */
+  readonly unblockedBy: string | null;
+  readonly exitCode: number;
+};
+
+async function status(output: Output, name: string | undefined): Promise<Ending> {
+  const named = name === undefined ? null : parseRun(name);
+  return atPlace(output.caller, named?.mode ?? null, async (place) => {
+    if (named !== null) {
+      const standing = await standingOf(place, await requireRun(place, named.run));
+      const shown = shownOf(standing, output.io.now());
+      output.document(shown);
+      output.say(shown.sentence);
+      if (shown.startedBy !== null) output.say(`Started by ${shown.startedBy}.`);
+      return standing.ending;
+    }
+    const runs = await listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null });
+    const standings = await Promise.all(runs.map((facts) => standingOf(place, facts)));
+    const ending = firstOf(standings.map((each) => each.ending));
+    const shown = standings.map((each) => shownOf(each, output.io.now()));
+    output.document({ runs: shown, exitCode: EXIT_CODES[ending] });
+    for (const { sentence } of shown) output.say(sentence);
+    if (shown.length === 0) output.say(`No run is open in mode ${place.mode}.`);
+    return ending;
+  });
+}
+
+function shownOf(standing: Standing, nowMs: number): Shown {
+  const { facts, ending } = standing;
+  const known = { run: runName(facts.run), workflowId: facts.workflowId, exitCode: EXIT_CODES[ending] };
+  switch (standing.kind) {
+    case 'told': {
+      const { report, progress } = standing;
+      const wait = facts.isOpen ? mainWait(progress) : null;
+      return {
+        ...known,
+        status: report.status,
+        startedBy: report.startedBy,
+        sentence: statusSentence(report, progress, nowMs),
+        wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
+        unblockedBy: wait === null ? null : unblocking(report, wait),
+      };
+    }
+    case 'untold': {
+      const { problem } = standing;
+      return {
+        ...known,
+        status: facts.state,
+        startedBy: null,
+        sentence: `${known.run}: ${problem?.message ?? 'it cannot be read'}. ${problem?.fix ?? ''}`,
+        wakesAt: null,
+        unblockedBy: problem?.fix ?? null,
+      };
+    }
+  }
+}

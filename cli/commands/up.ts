@@ -1,0 +1,265 @@
+/**
+ * `cambist up`: everything for a look round. Temporal and the sandbox belong to this process, the worker is a process of
+ * its own, so that it can be killed and started again. Ctrl-C ends all of them, the worker first.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE, isHere } from '../../config/dev-environment.ts';
+import { USUAL_PORT as TEMPORAL_PORT, startDevServer, type DevServer } from '../../worker/dev-server.ts';
+import { taskQueueOf } from '../../config/task-queue.ts';
+import { act, teach, type JsonOption, type Session } from '../command.ts';
+import type { Ending } from '../../domain/endings.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import type { Output } from '../terminal/output.ts';
+import { untilInterrupted } from '../terminal/ready.ts';
+import { holderOf } from './port-holder.ts';
+import { USUAL_PORT, openSandbox } from './sandbox.ts';
+import { UP_FILE, UpChildren } from './up-children.ts';
+
+/** Whoever sets one of these has a service of their own (see `withDevEnvironment`). */
+const SET_BY_HAND = ['CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE', 'CAMBIST_READ_KEY_FILE', 'CAMBIST_APP_MODE'];
+
+/** What is kept from one time to the next, relative to the working folder. */
+const TEMPORAL_DATA = '.cambist/temporal.db';
+const SANDBOX_DATA = '.cambist/sandbox.jsonl';
+
+type UpOptions = JsonOption & { readonly fresh?: boolean };
+
+export function addUp(command: Command, session: Session): void {
+  command
+    .description(
+      'Starts everything for a look round and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
+        'and a worker, on the usual ports or free ones. Makes a key in .cambist/key.json, and .cambist/dev.json, which ' +
+        'the other commands in this folder read when no service is configured. Runs and the records of the sandbox are ' +
+        'kept in .cambist/ until --fresh. With TEMPORAL_ADDRESS that server is used.',
+    )
+    .option('--fresh', 'start anew: without the runs, balances and records of the last time')
+    .action((options: UpOptions) => act(session, options, (output) => up(output, options)));
+  teach(command, {
+    examples: ['npx cambist up', 'npx cambist run policies/mxn-supplier.yaml      (in a second terminal)'],
+    endings: ['done', 'refused by us', 'infrastructure'],
+  });
+}
+
+async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending> {
+  const { io } = output;
+  const devFile = join(io.cwd, DEV_ENVIRONMENT_FILE);
+  const keyFile = join(io.cwd, DEV_KEY_FILE);
+  const children = new UpChildren(join(io.cwd, UP_FILE));
+  await children.takeOver(output);
+  const byHand = SET_BY_HAND.filter((name) => io.env[name]);
+  if (byHand.length > 0)
+    output.note(
+      `warning: ${byHand.join(' and ')} set by hand: other commands use that, not the sandbox of this one.`,
+    );
+  // From the first moment on, so that nothing stays behind.
+  const interrupted = untilInterrupted(io);
+  const closing: (() => Promise<unknown>)[] = [() => children.forget()];
+  try {
+    const isKept = await prepareData(io.cwd, fresh);
+    const temporal = io.env['TEMPORAL_ADDRESS']
+      ? null
+      : await startDevServer({
+          dbFile: join(io.cwd, TEMPORAL_DATA),
+          onSpawn: (pid) => children.add(pid),
+        });
+    if (temporal !== null) closing.unshift(() => temporal.stop());
+    const { sandbox, stop } = await openSandbox({ keyFile, statePath: join(io.cwd, SANDBOX_DATA) });
+    closing.unshift(stop);
+    const { baseUrl, adminUrl } = sandbox;
+    await sayWhoHas(output, temporal?.address ?? null, TEMPORAL_PORT);
+    await sayWhoHas(output, new URL(baseUrl).host, USUAL_PORT);
+    const variables = variablesOf({ temporal, env: io.env, baseUrl, adminUrl });
+    closing.unshift(() => rm(devFile, { force: true }));
+    // Anew, so that neither the mode nor the owner of a file that is there counts.
+    await rm(devFile, { force: true });
+    await writeFile(devFile, `${JSON.stringify(variables, null, 2)}\n`, { mode: 0o600 });
+    const worker = startWorkerProcess(workerEnvironment(io.env, variables, keyFile), io.cwd);
+    closing.unshift(() => endProcess(worker));
+    if (worker.pid !== undefined) children.add(worker.pid);
+    await untilReady(worker);
+    showReady(output, { variables, temporal, worker, adminUrl, keyFile, isKept });
+    void once(worker, 'exit').then(() =>
+      output.note('The worker ended. Start another one with `npx cambist worker`; runs wait for it.'),
+    );
+    const temporalEnded = temporal === null ? new Promise<never>(() => {}) : temporal.exited;
+    const isOver = await Promise.race([interrupted.then(() => true), temporalEnded.then(() => false)]);
+    worker.removeAllListeners('exit');
+    if (!isOver) output.note('The Temporal dev server ended by itself.');
+    return isOver ? 'done' : 'infrastructure';
+  } finally {
+    output.note('Ending …');
+    for (const close of closing) await close().catch(() => undefined);
+  }
+}
+
+/**
+ * Makes room for what is kept. A Temporal that knows of payments which the sandbox has forgotten would tell of money that
+ * nobody has: without the sandbox's records, its data go too.
+ * @returns whether something of the last time is there
+ */
+async function prepareData(cwd: string, fresh: boolean): Promise<boolean> {
+  const sandboxData = join(cwd, SANDBOX_DATA);
+  if (fresh) await rm(sandboxData, { force: true });
+  const isKept = existsSync(sandboxData);
+  if (!isKept)
+    for (const suffix of ['', '-wal', '-shm', '-journal'])
+      await rm(join(cwd, `${TEMPORAL_DATA}${suffix}`), { force: true });
+  return isKept;
+}
+
+/** Why something is not on its usual port. `host`: where it is; null: it is not ours. */
+async function sayWhoHas(output: Output, host: string | null, usual: number): Promise<void> {
+  if (host === null || host.endsWith(`:${usual}`)) return;
+  const holder = await holderOf(usual);
+  if (holder !== null) output.note(`Port ${usual} is taken by ${holder}; ${host} is used instead.`);
+}
+
+/** What the other commands read. The key and the mode are not among it: they are always the same. */
+function variablesOf(parts: {
+  readonly temporal: DevServer | null;
+  readonly env: NodeJS.ProcessEnv;
+  readonly baseUrl: string;
+  readonly adminUrl: string;
+}): Record<string, string> {
+  const { temporal, env } = parts;
+  const uiUrl = temporal?.uiUrl ?? null;
+  return {
+    CAMBIST_BASE_URL: parts.baseUrl,
+    CAMBIST_TASK_QUEUE: taskQueueOf(env, 'SANDBOX'),
+    CAMBIST_SANDBOX_ADMIN_URL: parts.adminUrl,
+    ...(temporal === null
+      ? ownTemporal(env)
+      : { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: 'default', TEMPORAL_TLS: 'false' }),
+    ...(uiUrl !== null && { CAMBIST_UI_URL: uiUrl }),
+  };
+}
+
+/** A server that was there already: named to the other commands if it is on this machine, and else by their own variables. */
+function ownTemporal(env: NodeJS.ProcessEnv): Record<string, string> {
+  const address = env['TEMPORAL_ADDRESS'] ?? '';
+  const namespace = env['TEMPORAL_NAMESPACE'];
+  if (!isHere(address)) return {};
+  return { TEMPORAL_ADDRESS: address, ...(namespace && { TEMPORAL_NAMESPACE: namespace }) };
+}
+
+/** What was configured by hand for another service, or for another Temporal than the one of this command, is left out. */
+function workerEnvironment(
+  env: NodeJS.ProcessEnv,
+  variables: Readonly<Record<string, string>>,
+  keyFile: string,
+): NodeJS.ProcessEnv {
+  const isOwnTemporal = variables['TEMPORAL_TLS'] !== undefined;
+  const kept = Object.entries(env).filter(
+    ([name]) => name !== 'CAMBIST_READ_KEY_FILE' && !(isOwnTemporal && name.startsWith('TEMPORAL_')),
+  );
+  return {
+    ...Object.fromEntries(kept),
+    ...variables,
+    CAMBIST_KEY_FILE: keyFile,
+    CAMBIST_APP_MODE: 'SANDBOX',
+  };
+}
+
+/** The package's own command, whether this runs from the sources or from a build. */
+function binFile(): string {
+  const here = dirname(fileURLToPath(import.meta.url));
+  const isBuilt = here.endsWith(join('dist', 'cli', 'commands'));
+  return join(here, isBuilt ? '../../..' : '../..', 'bin', 'cambist.mjs');
+}
+
+/** In a group of its own: Ctrl-C reaches this process only, which ends the worker in order. */
+function startWorkerProcess(env: NodeJS.ProcessEnv, cwd: string): ChildProcess {
+  const worker = spawn(process.execPath, [binFile(), 'worker', '--json'], {
+    cwd,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  process.once('exit', () => worker.kill('SIGKILL'));
+  return worker;
+}
+
+/** Resolves with its line `ready`; its own messages go to stderr. */
+async function untilReady(worker: ChildProcess): Promise<void> {
+  const ready = new Promise<boolean>((resolve) => {
+    worker.once('error', () => resolve(false));
+    worker.once('close', () => resolve(false));
+    if (worker.stdout === null) return resolve(false);
+    createInterface({ input: worker.stdout }).on('line', (line) => {
+      if (line.includes('"ready"')) resolve(true);
+    });
+  });
+  if (await ready) return;
+  throw new CommandFailure('infrastructure', [
+    {
+      code: 'WORKER_FAILED',
+      place: null,
+      message: 'the worker did not start; what it said stands above',
+      fix: 'Mend what it names, then try again.',
+    },
+  ]);
+}
+
+/** How long a worker may take to finish what it has under way. */
+const END_LIMIT_MS = 8_000;
+
+async function endProcess(worker: ChildProcess): Promise<void> {
+  if (worker.exitCode !== null || worker.signalCode !== null) return;
+  const ended = once(worker, 'exit');
+  worker.kill('SIGTERM');
+  const timer = setTimeout(() => worker.kill('SIGKILL'), END_LIMIT_MS);
+  await ended;
+  clearTimeout(timer);
+}
+
+function showReady(
+  output: Output,
+  parts: {
+    readonly variables: Record<string, string>;
+    readonly temporal: DevServer | null;
+    readonly worker: ChildProcess;
+    readonly adminUrl: string;
+    readonly keyFile: string;
+    readonly isKept: boolean;
+  },
+): void {
+  const { variables, temporal, worker, adminUrl, keyFile, isKept } = parts;
+  const temporalAddress = variables['TEMPORAL_ADDRESS'] ?? output.io.env['TEMPORAL_ADDRESS'] ?? '';
+  const pid = worker.pid ?? 0;
+  const uiUrl = temporal?.uiUrl ?? null;
+  if (output.isJson) {
+    const ready = {
+      ready: 'up',
+      temporal: { address: temporalAddress, uiUrl },
+      sandbox: { baseUrl: variables['CAMBIST_BASE_URL'], adminUrl },
+      worker: { pid },
+      keyFile,
+      environmentFile: DEV_ENVIRONMENT_FILE,
+      isKept,
+    };
+    output.ready('', ready);
+    return;
+  }
+  output.show(
+    [
+      `ready up`,
+      `  Temporal     ${temporalAddress}`,
+      ...(uiUrl === null ? [] : [`  Temporal UI  ${uiUrl}`]),
+      `  sandbox      ${variables['CAMBIST_BASE_URL'] ?? ''}  (admin ${adminUrl})`,
+      `  worker       process ${pid}`,
+      `  key          ${keyFile}`,
+      `  data         .cambist/${isKept ? ', with what was there before (`npx cambist up --fresh` starts anew)' : ', kept for the next time'}`,
+      '',
+      'In a second terminal, in this folder:',
+      '  npx cambist run policies/mxn-supplier.yaml',
+      'Ctrl-C ends all of it.',
+    ].join('\n'),
+  );
+}

@@ -1,0 +1,18 @@
+/** A mistake of the command line, shown in the line that was typed. Pure. */
+import { excerptOf, type Trouble } from '../language/text/problem.ts';
+
+/** The trouble with the line and carets under what it is about, where that stands in the line. */
+export function inLine(trouble: Trouble, argv: readonly string[]): Trouble {
+  const [named = ''] = (trouble.place ?? '').split(/[ ,=]/);
+  const at = named === '' ? -1 : argv.findIndex((text) => text === named || text.startsWith(`${named}=`));
+  if (at < 0 || trouble.excerpt !== undefined) return trouble;
+  const words = ['cambist', ...argv.map(asTyped)];
+  const value = named.startsWith('--') && argv[at + 1]?.startsWith('-') === false ? 1 : 0;
+  const start = words.slice(0, at + 1).join(' ').length + 1;
+  const end = words.slice(0, at + 2 + value).join(' ').length;
+  return { ...trouble, excerpt: excerptOf(words.join(' '), { start, end }) };
+}
+
+function asTyped(text: string): string {
+  return /^[\w./:=@,+-]+$/.test(text) ? text : `"${text}"`;
+}

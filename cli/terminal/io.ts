@@ -1,0 +1,66 @@
+/**
+ * What a command may touch of the world outside: streams, environment, folder, clock, signals. Tests give their own.
+ */
+import { createInterface } from 'node:readline/promises';
+
+/** A stream to write to; `columns` only on a terminal. */
+export type Sink = {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+};
+
+export type Io = {
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Asks a person at a terminal; null when nobody can be asked. */
+  readonly ask: ((question: string) => Promise<string>) | null;
+  /** Calls `handler` on Ctrl-C and its like instead of ending; returns how to stop that. */
+  readonly onInterrupt: (handler: () => void) => () => void;
+};
+
+const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** The process's own. */
+export function processIo(): Io {
+  const { stdin, stdout, stderr } = process;
+  for (const stream of [stdout, stderr]) stream.on('error', goOnUnread);
+  return {
+    stdout,
+    stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    now: () => Date.now(),
+    ask: stdin.isTTY && stderr.isTTY ? askAtTerminal : null,
+    onInterrupt: (handler) => {
+      for (const signal of INTERRUPTS) process.on(signal, handler);
+      return () => {
+        for (const signal of INTERRUPTS) process.removeListener(signal, handler);
+      };
+    },
+  };
+}
+
+/** Whoever reads no further (`| head`, a terminal that was closed) misses text: the command goes on, and ends as it would. */
+function goOnUnread(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+}
+
+/** Ctrl-C and Ctrl-D answer nothing. */
+async function askAtTerminal(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await new Promise((resolve) => {
+      lines.once('close', () => resolve(''));
+      lines.on('SIGINT', () => lines.close());
+      // Closing rejects it; then the answer above counts.
+      lines.question(question).then(resolve, () => resolve(''));
+    });
+  } finally {
+    lines.close();
+  }
+}

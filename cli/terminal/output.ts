@@ -1,0 +1,133 @@
+/**
+ * The two streams of a command, and beside help the only place that writes to them: what a terminal would obey is taken out here.
+ * With `--json` stdout carries one JSON document and nothing else; everything said on the way goes to stderr.
+ */
+import pc from 'picocolors';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import type { CommandFailure } from '../../operations/failure.ts';
+import type { Trouble } from '../../language/text/problem.ts';
+import type { Caller } from '../../operations/place.ts';
+import type { Io, Sink } from './io.ts';
+import { forJson, forTerminal, plain } from './safe.ts';
+import { paragraphOf, wrap, type Paint } from './text.ts';
+
+/** What a command that writes to no terminal takes for its width. */
+const USUAL_COLUMNS = 80;
+const FEWEST_COLUMNS = 40;
+
+export class Output {
+  readonly io: Io;
+  readonly isJson: boolean;
+  /** For what goes to stdout. */
+  readonly paint: Paint;
+  /** Where progress goes: stdout, but stderr when stdout is for the document. */
+  readonly progressSink: Sink;
+
+  constructor(io: Io, isJson: boolean) {
+    this.io = io;
+    this.isJson = isJson;
+    this.progressSink = isJson ? io.stderr : io.stdout;
+    this.paint = paintFor(io.stdout, io.env);
+  }
+
+  /** What an operation needs of whoever asks for it. */
+  get caller(): Caller {
+    const { env, cwd, now } = this.io;
+    return { env, cwd, now, say: (message) => this.note(message) };
+  }
+
+  get width(): number {
+    return Math.max(FEWEST_COLUMNS, this.io.stdout.columns ?? USUAL_COLUMNS);
+  }
+
+  get #noteWidth(): number {
+    return Math.max(FEWEST_COLUMNS, this.io.stderr.columns ?? USUAL_COLUMNS);
+  }
+
+  /** True when progress may be drawn over and over in one place. */
+  get isLive(): boolean {
+    return this.progressSink.isTTY === true && this.io.env['TERM'] !== 'dumb';
+  }
+
+  /** For a person: silent with `--json`. Each text is one line, whatever it holds; it is wrapped at the width. */
+  say(...lines: readonly string[]): void {
+    if (!this.isJson) this.#write(this.io.stdout, wrap(plain(lines).join('\n'), this.width));
+  }
+
+  /** For a view, which has its lines already and has made what is in them plain: tables, reports, pictures. */
+  show(text: string): void {
+    if (!this.isJson) this.#write(this.io.stdout, text);
+  }
+
+  /** The document of `--json`; nothing without it. */
+  document(value: unknown): void {
+    if (this.isJson) this.io.stdout.write(`${forJson(JSON.stringify(value, null, 2))}\n`);
+  }
+
+  /** The line that says that something serves: `text` for a person, `value` on one line with `--json`. */
+  ready(text: string, value: unknown): void {
+    if (this.isJson) this.io.stdout.write(`${forJson(JSON.stringify(value))}\n`);
+    else this.#write(this.io.stdout, text);
+  }
+
+  /** One line of progress. */
+  step(line: string): void {
+    this.#write(this.progressSink, plain(line));
+  }
+
+  /** A drawing for `progressSink`, safe to hand to what draws it over and over. */
+  drawing(text: string): string {
+    return forTerminal(text, coloursOn(this.progressSink, this.io.env));
+  }
+
+  /** A remark that is not the answer: always to stderr. Each text is one line, as in `say`. */
+  note(...lines: readonly string[]): void {
+    this.#write(this.io.stderr, wrap(plain(lines).join('\n'), this.#noteWidth));
+  }
+
+  /** A remark that may be there. */
+  remark(line: string | null): void {
+    if (line !== null) this.note(line);
+  }
+
+  /** Something that is not wrong yet. */
+  warn(trouble: Trouble): void {
+    this.#write(this.io.stderr, `warning ${paragraphOf(trouble, this.#noteWidth)}`);
+  }
+
+  /** What went wrong. `difference`: of the two texts of the failure, as lines with - and +. */
+  fail(failure: CommandFailure, difference: string | null = null): void {
+    const exitCode = EXIT_CODES[failure.ending];
+    const { problems } = failure;
+    if (this.isJson) return this.document({ problems, ...(difference !== null && { difference }), exitCode });
+    const width = this.#noteWidth;
+    const paint = paintFor(this.io.stderr, this.io.env);
+    const paragraphs = problems.map((problem) => {
+      const text = paragraphOf(problem, width);
+      return text.replace(problem.code, paint.bad(problem.code));
+    });
+    this.#write(this.io.stderr, paragraphs.join('\n\n'));
+    if (difference !== null) this.#write(this.io.stderr, `\n${difference}`);
+  }
+
+  #write(sink: Sink, text: string): void {
+    sink.write(`${forTerminal(text, coloursOn(sink, this.io.env))}\n`);
+  }
+}
+
+/** NO_COLOR counts for everyone, FORCE_COLOR for those who ask; else colours are for terminals. */
+function coloursOn(sink: Sink, env: NodeJS.ProcessEnv): boolean {
+  const forced = env['FORCE_COLOR'] !== undefined && env['FORCE_COLOR'] !== '0';
+  return !env['NO_COLOR'] && env['TERM'] !== 'dumb' && (forced || sink.isTTY === true);
+}
+
+function paintFor(sink: Sink, env: NodeJS.ProcessEnv): Paint {
+  const colours = pc.createColors(coloursOn(sink, env));
+  return {
+    good: colours.green,
+    bad: colours.red,
+    warn: colours.yellow,
+    strong: colours.bold,
+    faint: colours.dim,
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * How things are written on a terminal: paragraphs, tables, times, amounts of time, colours. Pure; the width is given.
+ * Everything fits the width or says so on lines of its own: nothing is cut off.
+ */
+import { DateTime } from 'luxon';
+import stringWidth from 'string-width';
+import wrapAnsi from 'wrap-ansi';
+import { printable, sentence } from '../../language/text/printable.ts';
+import { formatTrouble, type Trouble } from '../../language/text/problem.ts';
+import { plain } from './safe.ts';
+
+/** Colours by meaning; each returns its text unchanged when there are none. */
+export type Paint = {
+  readonly good: (text: string) => string;
+  readonly bad: (text: string) => string;
+  readonly warn: (text: string) => string;
+  readonly strong: (text: string) => string;
+  readonly faint: (text: string) => string;
+};
+
+/**
+ * Breaks each line of `text` at blanks so that none is wider than `width` columns; a word that is wider stays whole.
+ * Continued lines are indented as the line itself is, or by `indent` where that is more.
+ */
+export function wrap(text: string, width: number, indent = ''): string {
+  return text
+    .split('\n')
+    .map((line) => {
+      const words = line.trimStart();
+      const own = line.slice(0, line.length - words.length);
+      return hang(own, words, width, indent.length > own.length ? indent : own);
+    })
+    .join('\n');
+}
+
+/** `text` beside `head`, wrapped; continued lines begin with `indent`, which is at least as wide. */
+function hang(head: string, text: string, width: number, indent = ' '.repeat(stringWidth(head))): string {
+  const lines = wrapAnsi(text, Math.max(1, width - stringWidth(indent))).split('\n');
+  return lines.map((line, index) => (line === '' ? '' : `${index === 0 ? head : indent}${line}`)).join('\n');
+}
+
+/** The text with blanks up to a width in columns. */
+export function pad(text: string, columns: number, side: 'left' | 'right' = 'right'): string {
+  const blanks = ' '.repeat(Math.max(0, columns - stringWidth(text)));
+  return side === 'right' ? `${text}${blanks}` : `${blanks}${text}`;
+}
+
+/** One problem as a paragraph; with the line at fault below, where there is one. */
+export function paragraphOf(trouble: Trouble, width: number): string {
+  if (trouble.excerpt !== undefined) return formatTrouble(trouble, (line) => wrap(line, width, '  '));
+  const { code, place, message, fix } = plain(trouble);
+  const where = place === null ? code : `${code} ${place}`;
+  return wrap(`${where}: ${sentence(message)}${fix === '' ? '' : ` ${sentence(fix)}`}`, width);
+}
+
+export type Column = { readonly title: string; readonly right?: boolean };
+
+/**
+ * A table in plain columns, two blanks apart. Where it does not fit the width, each row becomes a block of
+ * `title  value` lines instead.
+ */
+export function table(
+  columns: readonly Column[],
+  texts: readonly (readonly string[])[],
+  width: number,
+): string {
+  const rows = texts.map((row) => row.map(printable));
+  const widths = columns.map((column, index) =>
+    Math.max(...[column.title, ...rows.map((row) => row[index] ?? '')].map((cell) => stringWidth(cell))),
+  );
+  const total = widths.reduce((sum, columnWidth) => sum + columnWidth + 2, -2);
+  if (total <= width) {
+    const titles = columns.map((column) => column.title);
+    return [titles, ...rows]
+      .map((row) =>
+        columns
+          .map(({ right }, index) =>
+            pad(row[index] ?? '', widths[index] ?? 0, right === true ? 'left' : 'right'),
+          )
+          .join('  ')
+          .trimEnd(),
+      )
+      .join('\n');
+  }
+  const titleWidth = Math.max(...columns.map((column) => stringWidth(column.title)));
+  const blocks = rows.map((row) =>
+    columns
+      .flatMap(({ title }, index) => {
+        const cell = row[index] ?? '';
+        return cell === '' ? [] : [hang(`${pad(title, titleWidth)}  `, cell, width)];
+      })
+      .join('\n'),
+  );
+  return blocks.join('\n\n');
+}
+
+/** A moment for a person here and now: `14:03:05` today, else with its date; local time of the zone. */
+export function clockTime(ms: number, nowMs: number, zone = 'local'): string {
+  const moment = DateTime.fromMillis(ms, { zone });
+  const today = DateTime.fromMillis(nowMs, { zone });
+  return moment.toFormat(moment.hasSame(today, 'day') ? 'HH:mm:ss' : 'yyyy-MM-dd HH:mm');
+}
+
+/** A moment in a zone and in UTC: `2026-11-21 09:30 America/Mexico_City (15:30 UTC)`. */
+export function zonedTime(ms: number, zone: string): string {
+  const there = DateTime.fromMillis(ms, { zone });
+  const utc = there.toUTC();
+  const text = `${there.toFormat('yyyy-MM-dd HH:mm')} ${zone}`;
+  if (zone === 'UTC') return text;
+  const sameDay = there.toISODate() === utc.toISODate();
+  return `${text} (${utc.toFormat(sameDay ? 'HH:mm' : 'yyyy-MM-dd HH:mm')} UTC)`;
+}
+
+/** About how long, in one or two units: `4 s`, `3 min`, `2 h 5 min`, `3 d`. */
+export function span(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  if (seconds < 90) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 90) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d`;
+}
+
+/** The text with a capital letter in front. */
+export function capital(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+/** `1 payment`, `2 payments`. */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,26 @@
+/** How amounts and rates are written for people. No amount is rounded: what has more digits than its currency keeps them. */
+import { decimalsOf } from '../../domain/currencies.ts';
+import { decimalPlaces, divide, isDecimal, normalise } from '../../domain/money.ts';
+
+/** Digits of a rate that a person compares; `--json` has twelve. */
+const RATE_DIGITS = 6;
+
+/** A rate with six significant digits: `0.0540540540541` is `0.0540541`. */
+export function rateText(rate: string): string {
+  return isDecimal(rate) ? divide(rate, '1', RATE_DIGITS) : rate;
+}
+
+/** The amount with the decimals of its currency: `9900` with 2 is `9900.00`. */
+export function amountText(value: string, decimals: number): string {
+  // A report that was tampered with shows what it says.
+  if (!isDecimal(value)) return value;
+  const text = normalise(value);
+  const missing = decimals - decimalPlaces(text);
+  if (missing <= 0) return text;
+  return `${text}${text.includes('.') ? '' : '.'}${'0'.repeat(missing)}`;
+}
+
+/** An amount with its currency, `18500.00 MXN`; `- MXN` while it is not known. */
+export function money(amount: string | null, currency: string): string {
+  return `${amount === null ? '-' : amountText(amount, decimalsOf(currency, {}))} ${currency}`;
+}

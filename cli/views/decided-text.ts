@@ -1,0 +1,69 @@
+/** A person's decision about an item, as the command that kept it tells it. Pure. */
+import { runName } from '../../domain/references.ts';
+import { describeRecord, type Decided } from '../../operations/resolve.ts';
+
+/** Who decided what. */
+export function decidedText({ plan, item, decision }: Decided): string {
+  return `${item} of ${runName(plan.run)}: ${decision.by} ${whatText(decision)}.`;
+}
+
+function whatText(decision: Decided['decision']): string {
+  switch (decision.kind) {
+    case 'executed':
+      return `decided that it was executed as ${decision.recordId}`;
+    case 'not executed':
+      return 'decided that it was not executed';
+    case 'accept':
+      return `accepted trade ${decision.recordId} as it came out`;
+  }
+}
+
+/** What was seen at the service, and what the person said about it. */
+export function decidedLines({ decision, seen, lookedBackToMs }: Decided): readonly string[] {
+  const { over, record, couldBe } = seen;
+  switch (decision.kind) {
+    case 'not executed':
+      return [
+        over === null
+          ? `The service was asked first: no record carries its name, in every page back to ${new Date(lookedBackToMs).toISOString()}.`
+          : `The service was asked first: ${describeRecord(over.record)} carries its name, but ${over.difference}. The decision goes over it: what it moved has moved.`,
+        ...couldBe.map(
+          (each) =>
+            `Your evidence stands against ${describeRecord(each)}, which carries no name and could be it.`,
+        ),
+        `Evidence: ${decision.evidence}`,
+      ];
+    case 'executed':
+      return record === null
+        ? []
+        : [`The service was asked first: ${describeRecord(record)}, as the plan says.`];
+    case 'accept':
+      return record === null
+        ? []
+        : [`The service was asked first: ${describeRecord(record)}.`, `Why: ${decision.evidence}`];
+  }
+}
+
+/** What happens now. */
+export function nextText(decided: Decided): string {
+  const { item, decision, isLeg, failedStatus } = decided;
+  const goesOn = TAKEN_UP[decided.takenUp];
+  switch (decision.kind) {
+    case 'accept':
+      return `${goesOn}; what waited for ${item} goes on.`;
+    case 'not executed':
+      return `${goesOn}; ${item} then ends ${isLeg ? 'NOT_TRADED' : 'NOT_PAID'}, with the evidence. A record that appears later stands above this decision.`;
+    case 'executed':
+      return failedStatus === null
+        ? `${goesOn}; it adopts the record and follows it to its end.`
+        : `${goesOn}; it adopts the record, of which the service says "${failedStatus}": ${isLeg ? 'it will not settle' : `${item} ends NOT_PAID`}.`;
+  }
+}
+
+const TAKEN_UP: Readonly<Record<Decided['takenUp'], string>> = {
+  'at once': 'The run is open and looks at once',
+  'when the run is started':
+    'The run has ended: `npx cambist run … --go-on` (or a reset) takes the decision up',
+  'when the item is started':
+    'The item has ended: `npx cambist run … --go-on` (or a reset) takes the decision up',
+};

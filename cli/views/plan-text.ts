@@ -1,0 +1,359 @@
+/** A plan in words: every number with its reason. Pure. */
+import { keepsGuard, type PriceBound } from '../../domain/plan/price-bounds.ts';
+import type { IndicativePrice } from '../../operations/indicative-price.ts';
+import { compare, divide, equal, multiply, subtract } from '../../domain/money.ts';
+import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
+import type { CompileInput } from '../../domain/plan/compile.ts';
+import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
+import type { Observation } from '../../domain/plan/observation.ts';
+import { runName, workflowIdOf } from '../../domain/references.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
+import { sentence } from '../../language/text/printable.ts';
+import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
+import { money, rateText } from './amount-text.ts';
+
+/** What `plan --json` prints, but for the exit code. */
+export type PlanDocument = {
+  readonly run: string;
+  readonly workflowId: string;
+  readonly policy: { readonly name: string; readonly hash: string };
+  readonly date: string;
+  readonly zone: string;
+  readonly fences: {
+    readonly opensAt: string;
+    readonly tradesUntil: string;
+    readonly withdrawalsUntil: string;
+  };
+  readonly quote: Plan['quote'];
+  readonly settle: Plan['settle'];
+  readonly limits: Plan['limits'];
+  readonly shortfall: Plan['shortfall'];
+  readonly legs: readonly {
+    readonly id: string;
+    readonly reference: string;
+    readonly sell: string;
+    readonly buy: string;
+    /** The price guard in words; null without one. */
+    readonly guard: string | null;
+    readonly side: 'buy' | 'sell' | null;
+    readonly amount: string | null;
+    readonly why: string;
+    /** `BUY per SELL` below which the guard refuses; null without a guard. */
+    readonly worstRate: string | null;
+    readonly available: string;
+    /** What the service quotes now; null: it gave no price. */
+    readonly indicativePrice: IndicativePrice | null;
+  }[];
+  readonly payments: readonly {
+    readonly id: string;
+    readonly reference: string;
+    readonly account: string;
+    readonly currency: string;
+    /** Null: known after the trade. */
+    readonly amount: string | null;
+    readonly why: string;
+    readonly dependsOn: string | null;
+  }[];
+  /** What is at the service already under this run's name: adopted, never repeated. */
+  readonly found: { readonly trades: readonly string[]; readonly withdrawals: readonly string[] };
+  readonly problems: readonly Problem[];
+  /** Worth a thought, and no reason against the run. */
+  readonly remarks: readonly string[];
+};
+
+export function planDocument(
+  plan: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+): PlanDocument {
+  const { observation } = input;
+  const shortfall = shortfallOf(plan, observation);
+  return {
+    run: runName(plan.run),
+    workflowId: workflowIdOf(plan.credentials.mode, plan.run),
+    policy: { name: plan.policy.name, hash: plan.policy.hash },
+    date: plan.date,
+    zone: plan.zone,
+    fences: {
+      opensAt: new Date(plan.fences.opensAtMs).toISOString(),
+      tradesUntil: new Date(plan.fences.tradesUntilMs).toISOString(),
+      withdrawalsUntil: new Date(plan.fences.withdrawalsUntilMs).toISOString(),
+    },
+    quote: plan.quote,
+    settle: plan.settle,
+    limits: plan.limits,
+    shortfall: plan.shortfall,
+    legs: plan.legs.map((leg) => ({
+      id: leg.id,
+      reference: leg.reference,
+      sell: leg.sell,
+      buy: leg.buy,
+      side: leg.amount?.side ?? null,
+      amount: leg.amount?.value ?? null,
+      guard: leg.guard?.text ?? null,
+      why: whyLeg(leg),
+      worstRate: leg.guard?.bound ? worstRateOf(leg.guard.bound) : null,
+      available: availableIn(observation, leg.sell),
+      indicativePrice: prices.find((price) => price.leg === leg.id) ?? null,
+    })),
+    payments: plan.payments.map((payment) => ({
+      id: payment.id,
+      reference: payment.reference,
+      account: payment.account,
+      currency: payment.currency,
+      amount: fixedAmountOf(payment),
+      why: amountText(payment).why,
+      dependsOn: payment.dependsOn,
+    })),
+    found: {
+      trades: observation.trades.map((trade) => trade.id),
+      withdrawals: observation.withdrawals.map((withdrawal) => withdrawal.id),
+    },
+    problems: shortfall === null ? [] : [shortfall],
+    remarks: remarksOf(plan),
+  };
+}
+
+/** What is worth a thought before the run, and is no reason against it. */
+function remarksOf(plan: Plan): readonly string[] {
+  const { date, fences, payments, quote } = plan;
+  const uncovered = notCovered(plan);
+  const settledMs = settlesBeforeMs(date, quote.settlement);
+  const isLate = payments.length > 0 && settledMs > fences.withdrawalsUntilMs - DAY_MS;
+  return [
+    ...(uncovered === null ? [] : [`${uncovered} What is missing must be there as a balance.`]),
+    ...(isLate
+      ? [
+          `What is bought on ${date} and settles ${quote.settlement} may come as late as ${zonedTime(settledMs, 'UTC')}, less than a day before withdrawals stop. A holiday in between is too much: run it earlier in the week.`,
+        ]
+      : []),
+  ];
+}
+
+const DAY_MS = 86_400_000;
+
+/** Money that is missing now for what a leg sells; null when it is there, or only a quote can tell. */
+export function shortfallOf(plan: Plan, observation: Observation): Problem | null {
+  // What is traded already needs no money any more.
+  if (observation.trades.length > 0) return null;
+  const [first] = plan.payments;
+  if (plan.legs.length === 0 && first !== undefined) {
+    return {
+      code: 'SHORTFALL',
+      item: first.id,
+      message: `There is nothing to sell, so no ${first.currency} comes in: ${count(plan.payments.length, 'payment')} would end as not paid.`,
+      fix: 'Bring money in, or leave less behind (`keep`).',
+    };
+  }
+  for (const leg of plan.legs) {
+    if (leg.amount?.side !== 'sell') continue;
+    const available = availableIn(observation, leg.sell);
+    if (compare(available, leg.amount.value) >= 0) continue;
+    const consequence =
+      plan.shortfall === 'skip'
+        ? '`shortfall: skip`: the leg would not be traded, and no quote asked for'
+        : '`shortfall: hold`: the run would wait for money';
+    return {
+      code: 'SHORTFALL',
+      item: leg.id,
+      message: `The leg sells ${money(leg.amount.value, leg.sell)}, but ${money(available, leg.sell)} are withdrawable: ${money(subtract(leg.amount.value, available), leg.sell)} are missing (${consequence}).`,
+      fix: `Bring ${leg.sell} in, or lower the amount.`,
+    };
+  }
+  return null;
+}
+
+/** The plan for a person. */
+export function explainPlan(
+  plan: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+  { width, paint }: { readonly width: number; readonly paint: Paint },
+): string {
+  const { observation } = input;
+  const shortfall = shortfallOf(plan, observation);
+  const sections: string[][] = [
+    [
+      `${paint.strong(`Plan of ${runName(plan.run)}`)} (${plan.credentials.mode.toLowerCase()}, workflow ${workflowIdOf(plan.credentials.mode, plan.run)})`,
+      `The date is ${plan.date}, counted in ${plan.zone} by the policy.`,
+    ],
+    ...nothingToSell(plan).map((line) => [line]),
+    ...plan.legs.map((leg) => explainLeg(leg, plan, input, prices, paint)),
+    ...plan.payments.map((payment) => explainPayment(payment, observation, paint)),
+    [
+      paint.strong('Settlement'),
+      SETTLED_BY[plan.settle.until],
+      `After ${formatDuration(plan.lateAfterMs.settlement)} it says that it is late, and goes on waiting.`,
+    ],
+    [
+      paint.strong('When it may send'),
+      `Nothing before ${zonedTime(plan.fences.opensAtMs, plan.zone)}, when the date begins.`,
+      `Trades until ${zonedTime(plan.fences.tradesUntilMs, plan.zone)}: the date’s end and 2 h, so that yesterday’s reasons do not trade today.`,
+      `Withdrawals until ${zonedTime(plan.fences.withdrawalsUntilMs, plan.zone)}: 5 days 12 h after 00:00 UTC of the date, inside the 7 days for which the service remembers their keys.`,
+    ],
+    [
+      paint.strong('References'),
+      'Every trade and withdrawal carries its reference; its idempotency key is made from the reference (a trade’s also from its quote), the mode, the organisation and nothing else. Whatever is repeated, reset or started twice uses the same ones.',
+    ],
+    foundText(observation, paint),
+    shortfall === null ? [] : [`${paint.warn(shortfall.code)}: ${shortfall.message} ${shortfall.fix}`],
+    ...remarksOf(plan).map((remark) => [`${paint.warn('Note')}: ${remark}`]),
+  ];
+  return sections
+    .filter((section) => section.length > 0)
+    .map(([head = '', ...rest]) =>
+      [wrap(head, width), ...rest.map((line) => wrap(`  ${line}`, width, '  '))].join('\n'),
+    )
+    .join('\n\n');
+}
+
+const SETTLED_BY: Readonly<Record<Plan['settle']['until'], string>> = {
+  funds: 'Payments go out when the withdrawable balance covers them (`settle.until: funds`).',
+  status: 'Payments go out when the service calls the trade settled (`settle.until: status`).',
+};
+
+function explainLeg(
+  leg: Leg,
+  plan: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+  paint: Paint,
+): string[] {
+  const { observation } = input;
+  const amount =
+    leg.amount === null
+      ? `${leg.sell} for ${leg.buy}, amount not known`
+      : leg.amount.side === 'sell'
+        ? `sell ${leg.amount.value} ${leg.sell} for ${leg.buy}`
+        : `buy ${leg.amount.value} ${leg.buy} for ${leg.sell}`;
+  const { validForSeconds, settlement, maxQuotes } = plan.quote;
+  return [
+    `${paint.strong(`Leg ${leg.id}`)}: ${amount}`,
+    capital(sentence(whyLeg(leg))),
+    `Reference: ${leg.reference}`,
+    `Withdrawable now: ${money(availableIn(observation, leg.sell), leg.sell)}. Short of it: \`shortfall: ${plan.shortfall}\`, ${plan.shortfall === 'skip' ? 'the leg is not traded' : 'it waits for money'}.`,
+    `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`,
+    ...prices.filter((price) => price.leg === leg.id).map((price) => priceText(leg, price)),
+    guardText(leg),
+    limitsText(plan),
+  ];
+}
+
+/** The price of this moment, beside what the guard allows. */
+function priceText({ sell, buy, guard }: Leg, { sellAmount, buyAmount, rate }: IndicativePrice): string {
+  const bound = guard?.bound ?? null;
+  const verdict =
+    bound === null
+      ? ''
+      : keepsGuard(bound, sellAmount, buyAmount)
+        ? ' The guard takes it.'
+        : ' The guard refuses it.';
+  return `Price now: ${rateText(rate)} ${buy} per ${sell} (${money(buyAmount, buy)} for ${money(sellAmount, sell)}), by a quote that is not traded.${verdict}`;
+}
+
+/** What the guard lets through, as a rate and as the amount of the other side. */
+function guardText(leg: Leg): string {
+  if (leg.guard === null) return 'Guard: none, any price is taken.';
+  const { bound, text } = leg.guard;
+  if (bound === null) return `Guard: ${text}: nothing new is traded.`;
+  const rate = worstRateOf(bound);
+  const about = equal(rateText(rate), rate) ? '' : 'about ';
+  const base = `Guard: ${text}. A price below ${about}${rateText(rate)} ${leg.buy} per ${leg.sell} is not traded; exactly that passes.`;
+  if (leg.amount === null) return base;
+  return leg.amount.side === 'sell'
+    ? `${base} For ${money(leg.amount.value, leg.sell)} at least ${money(divide(multiply(leg.amount.value, bound.sellFactor), bound.buyFactor, 12), leg.buy)} must come.`
+    : `${base} For ${money(leg.amount.value, leg.buy)} at most ${money(divide(multiply(leg.amount.value, bound.buyFactor), bound.sellFactor, 12), leg.sell)} may go.`;
+}
+
+/** Bought ÷ sold at which the guard still passes, 12 significant digits. */
+function worstRateOf(bound: PriceBound): string {
+  return divide(bound.sellFactor, bound.buyFactor, 12);
+}
+
+function limitsText(plan: Plan): string {
+  const { limits } = plan;
+  if (limits === null) return 'Limits: none.';
+  const texts = [
+    ...(limits.perTrade === null ? [] : [`${limits.perTrade.value} ${limits.perTrade.currency} per trade`]),
+    ...(limits.perRun === null ? [] : [`${limits.perRun.value} ${limits.perRun.currency} per run`]),
+    ...limits.perPayment.map(({ value, currency }) => `${value} ${currency} per payment`),
+    ...limits.paidPerRun.map(({ value, currency }) => `${value} ${currency} paid per run`),
+  ];
+  return `Limits: ${texts.join(', ')}; the amount keeps them, a quote that does not is not traded.`;
+}
+
+function whyLeg({ amount, sell, why }: Leg): string {
+  switch (why.kind) {
+    case 'fixed':
+      return `the amount is fixed by the policy (convert.amount.${amount?.side ?? 'sell'})`;
+    case 'all above':
+      return `all that is withdrawable, ${money(why.available, sell)}, less the ${money(why.keep, sell)} that the policy keeps`;
+    case 'found':
+      return 'the amount is that of the trade that is at the service already';
+    case 'forgotten':
+      return 'the amount came from balances that have changed since; it is not computed a second time, a person decides';
+  }
+}
+
+function nothingToSell({ notNeeded, payments }: Plan): readonly string[] {
+  const outcome = payments.length === 0 ? ' The run would end as completed.' : '';
+  return notNeeded.map(
+    ({ sell, available, keep }) =>
+      `There is nothing to sell: ${money(available, sell)} are withdrawable, and the policy keeps ${money(keep, sell)}.${outcome}`,
+  );
+}
+
+function explainPayment(payment: Payment, observation: Observation, paint: Paint): string[] {
+  const { what, why } = amountText(payment);
+  const account = observation.accounts.find((record) => record.id === payment.account);
+  const accountText =
+    account === undefined
+      ? 'The list of withdrawal accounts could not be read whole, so the account is not checked yet.'
+      : `The account is registered${account.status === null ? '' : `, ${account.status}`}${account.currency === null ? '' : `, takes ${account.currency}`}.`;
+  return [
+    `${paint.strong(`Payment ${payment.id}`)}: ${what} to ${payment.account}`,
+    capital(sentence(why)),
+    `Reference: ${payment.reference}`,
+    accountText,
+    payment.dependsOn === null
+      ? 'It depends on no leg.'
+      : `It is paid only if leg ${payment.dependsOn} is traded.`,
+  ];
+}
+
+/** What is paid, and why that. */
+function amountText({ amount, currency }: Payment): { readonly what: string; readonly why: string } {
+  if (amount.kind === 'fixed')
+    return { what: `${amount.value} ${currency}`, why: 'the amount is fixed by the policy' };
+  const rounding = amount.rounding === 'down' ? 'down' : 'half to even';
+  const rounded = `rounded ${rounding} to the ${amount.decimals} decimals of ${currency}; known after the trade`;
+  switch (amount.kind) {
+    case 'proceeds':
+      return {
+        what: `the proceeds in ${currency}`,
+        why: `the amount is what leg ${amount.leg} brings, ${rounded}`,
+      };
+    case 'rest':
+      return {
+        what: `the rest in ${currency}`,
+        why: `the amount is what the fixed payments leave of what leg ${amount.leg} brings, ${rounded}`,
+      };
+  }
+}
+
+function foundText(observation: Observation, paint: Paint): string[] {
+  const { trades, withdrawals } = observation;
+  if (trades.length === 0 && withdrawals.length === 0) return [];
+  return [
+    paint.strong('Already at the service under this name'),
+    ...trades.map((trade) => `Trade ${trade.id}, ${trade.status}: adopted, not repeated.`),
+    ...withdrawals.map(
+      (withdrawal) => `Withdrawal ${withdrawal.id}, ${withdrawal.status}: adopted, not repeated.`,
+    ),
+  ];
+}
+
+function availableIn(observation: Observation, currency: string): string {
+  return observation.balances.balances.find((row) => row.currency === currency)?.withdrawable ?? '0';
+}

@@ -1,0 +1,67 @@
+/** The progress of a run for a terminal: drawn over and over, or one line per step. Pure. */
+import type { Progress } from '../../domain/run/progress.ts';
+import { plain } from '../terminal/safe.ts';
+import { sentence } from '../../language/text/printable.ts';
+import { clockTime, pad, span, wrap, type Paint } from '../terminal/text.ts';
+
+type Item = Progress['items'][number];
+
+const FRAMES = ['|', '/', '-', '\\'];
+
+/** The run as a small tree: each leg and payment, its step, and what it waits for and until when. */
+export function drawProgress(options: {
+  readonly name: string;
+  readonly progress: Progress | null;
+  readonly startedAtMs: number;
+  readonly nowMs: number;
+  readonly silence: string | null;
+  readonly width: number;
+  readonly paint: Paint;
+}): string {
+  const { nowMs, width, paint } = options;
+  const { name, progress } = plain({ name: options.name, progress: options.progress });
+  const since = span(nowMs - options.startedAtMs);
+  const status = progress?.status ?? 'STARTING';
+  const head = `${paint.strong(name)}  ${status === 'HELD' ? paint.warn(status) : status}  ${paint.faint(since)}`;
+  const items = progress?.items ?? [];
+  const idWidth = Math.max(0, ...items.map(({ id }) => id.length));
+  const lines = items.flatMap((item) => {
+    const mark = markOf(item, nowMs, paint);
+    const line = `  ${mark} ${pad(item.id, idWidth)}  ${item.step}`;
+    if (item.waiting === null) return [line];
+    const wait = wrap(`      ${waitText(item.waiting, nowMs)}`, width, '      ');
+    return [line, item.waiting.reason === 'service' ? paint.faint(wait) : paint.warn(wait)];
+  });
+  const silence = options.silence === null ? [] : [paint.warn(`  ${options.silence}; the run is not lost`)];
+  return [head, ...lines, ...silence].join('\n');
+}
+
+function markOf(item: Item, nowMs: number, paint: Paint): string {
+  if (/^(made|TRADED|PAID)\b/.test(item.step)) return paint.good('+');
+  if (item.step.startsWith('NOT_')) return paint.bad('x');
+  if (item.step.startsWith('NEEDS_HUMAN')) return paint.bad('!');
+  if (item.waiting !== null && item.waiting.reason !== 'service') return paint.warn('.');
+  return item.step === 'to be sent' ? '.' : (FRAMES[Math.floor(nowMs / 300) % FRAMES.length] ?? '.');
+}
+
+/** What an item waits for, until when, and what would help. */
+function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string {
+  const { problem, wakeAtMs } = waiting;
+  const until = wakeAtMs > nowMs ? ` Looks again at ${clockTime(wakeAtMs, nowMs)}.` : '';
+  return `${problem.code}: ${sentence(problem.message)}${until}`;
+}
+
+/**
+ * One line per step: what is new in `progress` since the lines that were made before. `seen` is kept by the caller and
+ * filled here.
+ */
+export function stepLines(progress: Progress, seen: Map<string, string>, nowMs: number): string[] {
+  return plain(progress).items.flatMap((item) => {
+    const key = item.kind === 'plan' ? 'plan' : `${item.kind} ${item.id}`;
+    const state = `${item.step} ${item.waiting?.problem.code ?? ''}`;
+    if (seen.get(key) === state) return [];
+    seen.set(key, state);
+    const wait = item.waiting === null ? '' : `, waits: ${waitText(item.waiting, nowMs)}`;
+    return [`${clockTime(nowMs, nowMs)} ${key}: ${item.step}${wait}`];
+  });
+}

@@ -1,0 +1,63 @@
+/** The progress of a run while it is followed: drawn live on a terminal, one line per step elsewhere. */
+import { createLogUpdate } from 'log-update';
+import type { Progress } from '../../domain/run/progress.ts';
+import type { Output } from '../terminal/output.ts';
+import { drawProgress, stepLines } from './progress-text.ts';
+
+export class ProgressView {
+  readonly #output: Output;
+  readonly #name: string;
+  readonly #startedAtMs: number;
+  readonly #seen = new Map<string, string>();
+  readonly #draw: ReturnType<typeof createLogUpdate> | null;
+  readonly #timer: NodeJS.Timeout | null;
+  #progress: Progress | null = null;
+  #silence: string | null = null;
+
+  constructor(output: Output, name: string, startedAtMs: number) {
+    this.#output = output;
+    this.#name = name;
+    this.#startedAtMs = startedAtMs;
+    const stream = output.isJson ? process.stderr : process.stdout;
+    this.#draw = output.isLive ? createLogUpdate(stream) : null;
+    this.#timer = this.#draw === null ? null : setInterval(() => this.#redraw(), 300);
+  }
+
+  take(progress: Progress): void {
+    this.#progress = progress;
+    if (this.#draw !== null) return this.#redraw();
+    for (const line of stepLines(progress, this.#seen, this.#output.io.now())) this.#output.step(line);
+  }
+
+  /** The last lines, of a run that ended between two questions. */
+  finish(progress: Progress): void {
+    if (this.#draw === null) this.take(progress);
+  }
+
+  fallSilent(reason: string | null): void {
+    if (reason === this.#silence) return;
+    this.#silence = reason;
+    if (this.#draw !== null) return this.#redraw();
+    if (reason !== null) this.#output.note(`${this.#name}: ${reason}; the run is not lost.`);
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#draw?.clear();
+    this.#draw?.done();
+  }
+
+  #redraw(): void {
+    const { width, paint, io } = this.#output;
+    const drawn = drawProgress({
+      name: this.#name,
+      progress: this.#progress,
+      startedAtMs: this.#startedAtMs,
+      nowMs: io.now(),
+      silence: this.#silence,
+      width,
+      paint,
+    });
+    this.#draw?.(this.#output.drawing(drawn));
+  }
+}

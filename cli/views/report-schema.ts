@@ -1,0 +1,99 @@
+/**
+ * The report's shape as a schema: what `run --json` and `report --json` print. `policies/report.schema.json` is made
+ * from it; a test tells when that is due.
+ */
+import type { Problem } from '../../domain/problems.ts';
+import { z } from 'zod';
+import type { Report } from '../../domain/run/report.ts';
+
+const decimal = z
+  .string()
+  .regex(/^-?[0-9]+(\.[0-9]+)?$/)
+  .meta({ description: 'A decimal number as text, never a JSON number.' });
+
+const problem = z
+  .strictObject({
+    code: z.string().meta({ description: 'A stable code: of ours, or of the service.' }),
+    item: z.string().nullable().meta({ description: 'The leg or payment; null: the run as a whole.' }),
+    message: z.string(),
+    fix: z.string().meta({ description: 'What to do.' }),
+  })
+  .meta({ description: 'Why something ended or waits.' });
+
+const leg = z.strictObject({
+  id: z.string(),
+  reference: z.string().meta({ description: 'clientReferenceId of the trade.' }),
+  sell: z.string(),
+  buy: z.string(),
+  sellAmount: decimal.nullable(),
+  buyAmount: decimal.nullable(),
+  rate: decimal.nullable().meta({ description: 'Bought ÷ sold, 12 significant digits.' }),
+  quoteId: z.string().nullable(),
+  tradeId: z.string().nullable(),
+  outcome: z.enum(['TRADED', 'NOT_TRADED', 'NEEDS_HUMAN', 'PENDING']),
+  settled: z.boolean().nullable().meta({ description: 'Null: not asked for, or not known yet.' }),
+});
+
+const payment = z.strictObject({
+  id: z.string(),
+  reference: z.string().meta({ description: 'metadata.cambist of the withdrawal.' }),
+  account: z.string(),
+  currency: z.string(),
+  amount: decimal.nullable().meta({ description: 'Null: proceeds that are not known yet.' }),
+  withdrawalId: z.string().nullable(),
+  status: z.string().nullable().meta({ description: 'The service’s word for the withdrawal.' }),
+  outcome: z.enum(['PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING']),
+  reason: z.string().nullable(),
+});
+
+const total = z.strictObject({
+  currency: z.string(),
+  planned: decimal,
+  paid: decimal,
+  notPaid: decimal,
+  needsHuman: decimal,
+});
+
+const evidence = z.strictObject({
+  at: z.string(),
+  item: z.string(),
+  call: z.string().meta({ description: 'What was asked of the service; `instruction`: what a person said.' }),
+  result: z.string(),
+  traceId: z.string().nullable(),
+  replayed: z.boolean().nullable(),
+});
+
+export const ReportSchema = z.strictObject({
+  run: z.string().meta({ description: 'policy.id' }),
+  workflowId: z.string(),
+  policy: z.strictObject({ name: z.string(), hash: z.string() }),
+  startedBy: z.string().nullable().meta({ description: 'Who started the run; null: nobody has told.' }),
+  status: z
+    .enum(['COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED', 'HELD', 'RUNNING', 'TERMINATED', 'TIMED_OUT'])
+    .meta({
+      description:
+        'COMPLETED: all paid or traded, or nothing to do. PARTIAL: some not. FAILED: nothing moved. CANCELLED, HELD, RUNNING. TERMINATED, TIMED_OUT: Temporal ended it from outside.',
+    }),
+  legs: z.array(leg),
+  payments: z.array(payment),
+  totals: z.array(total),
+  problems: z.array(problem),
+  evidence: z.array(evidence).meta({
+    description:
+      'Looks and calls, with times and trace ids, and what people said: the only part that may differ in a repeat.',
+  }),
+});
+
+/** Fails to compile when the schema and the type part ways. */
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+type Mutable<T> = T extends Problem
+  ? { -readonly [K in keyof Problem]: K extends 'code' ? string : Problem[K] }
+  : T extends object
+    ? { -readonly [K in keyof T]: Mutable<T[K]> }
+    : T;
+true satisfies Same<z.output<typeof ReportSchema>, Mutable<Report>>;
+
+/** The JSON Schema that is committed as `policies/report.schema.json`. */
+export function reportJsonSchema(): Readonly<Record<string, unknown>> {
+  return { ...z.toJSONSchema(ReportSchema, { target: 'draft-7' }), title: 'Cambist report' };
+}

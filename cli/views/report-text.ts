@@ -1,0 +1,288 @@
+/** A report for people: sentences, tables, and the one sentence of truth about where a run stands. Pure. */
+import { decimalsOf } from '../../domain/currencies.ts';
+import { isWorseThanPlanned, type Report, type ReportPayment } from '../../domain/run/report.ts';
+import { shownFirst, type Waiting } from '../../domain/waits.ts';
+import type { Progress } from '../../domain/run/progress.ts';
+import { plain } from '../terminal/safe.ts';
+import { sentence } from '../../language/text/printable.ts';
+import { paragraphOf, clockTime, count, table, wrap, type Paint } from '../terminal/text.ts';
+import { amountText, money, rateText } from './amount-text.ts';
+import { instructionLines } from './instruction-text.ts';
+
+/** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
+export function reportText(options: {
+  readonly report: Report;
+  readonly uiUrl: string | null;
+  readonly width: number;
+  readonly paint: Paint;
+}): string {
+  const { width, paint, uiUrl } = options;
+  const report = plain(options.report);
+  const sections = [
+    [
+      `${paint.strong(report.run)}: ${paintStatus(report.status, paint)}`,
+      ...(report.startedBy === null ? [] : [wrap(`Started by ${report.startedBy}.`, width)]),
+    ].join('\n'),
+    wrap(summarise(report).join('\n'), width),
+    legsTable(report, width),
+    paymentsTable(report, width),
+    totalsTable(report, width),
+    problemsText(report, width),
+    instructionsText(report, width),
+    uiUrl === null ? '' : `Temporal UI: ${uiUrl}`,
+  ];
+  return sections.filter((section) => section !== '').join('\n\n');
+}
+
+function paintStatus(status: Report['status'], paint: Paint): string {
+  if (status === 'COMPLETED') return paint.good(status);
+  return status === 'RUNNING' ? status : status === 'HELD' ? paint.warn(status) : paint.bad(status);
+}
+
+/** One sentence per item. */
+function summarise(report: Report): string[] {
+  const legs = report.legs.map((leg) => {
+    const traded = `${money(leg.sellAmount, leg.sell)} for ${money(leg.buyAmount, leg.buy)}`;
+    const lost = lostReply(report, leg.id, leg.tradeId);
+    switch (leg.outcome) {
+      case 'TRADED':
+        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${settledText(leg.settled)}.${lost}`;
+      case 'NOT_TRADED':
+        return `Not traded: ${leg.sell} for ${leg.buy} (${leg.id}).`;
+      case 'NEEDS_HUMAN':
+        return `Needs a person: ${leg.sell} for ${leg.buy} (${leg.id}).`;
+      case 'PENDING':
+        return `Not traded yet: ${leg.sell} for ${leg.buy} (${leg.id}).`;
+    }
+  });
+  const payments = report.payments.map((payment) => {
+    const amount =
+      payment.amount === null
+        ? `the proceeds in ${payment.currency}`
+        : money(payment.amount, payment.currency);
+    const what = `${amount} to ${payment.account}`;
+    const more = `${generationText(payment)}${lostReply(report, payment.id, payment.withdrawalId)}`;
+    switch (payment.outcome) {
+      case 'PAID':
+        return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'}).${more}`;
+      case 'NOT_PAID':
+        return `Not paid: ${what} (${payment.id}).`;
+      case 'NEEDS_HUMAN':
+        return `Needs a person: ${what} (${payment.id}).`;
+      case 'PENDING':
+        return payment.withdrawalId === null
+          ? `Not sent yet: ${what} (${payment.id}).`
+          : `Sent, not paid yet: ${what} (withdrawal ${payment.withdrawalId}, ${payment.status ?? '?'}).${more}`;
+    }
+  });
+  const all = [...legs, ...payments];
+  if (all.length > 0) return all;
+  return [NO_ITEMS[report.status]];
+}
+
+/** What to say of a run without legs and payments. */
+const NO_ITEMS: Readonly<Record<Report['status'], string>> = {
+  COMPLETED: 'There was nothing to do.',
+  PARTIAL: 'Nothing was planned.',
+  FAILED: 'No plan was made; nothing was sent.',
+  CANCELLED: 'It was cancelled before there was a plan; nothing was sent.',
+  HELD: 'There is no plan yet; nothing was sent.',
+  RUNNING: 'There is no plan yet; nothing was sent.',
+  TERMINATED: 'It was ended in Temporal before there was a plan; nothing was sent.',
+  TIMED_OUT: 'It was ended in Temporal before there was a plan; nothing was sent.',
+};
+
+function settledText(settled: boolean | null): string {
+  return settled === true ? ', settled' : settled === false ? ', will not settle' : '';
+}
+
+function legsTable(report: Report, width: number): string {
+  if (report.legs.length === 0) return '';
+  return table(
+    [
+      { title: 'LEG' },
+      { title: 'SELL', right: true },
+      { title: 'BUY', right: true },
+      { title: 'RATE', right: true },
+      { title: 'OUTCOME' },
+      { title: 'TRADE' },
+    ],
+    report.legs.map((leg) => [
+      leg.id,
+      money(leg.sellAmount, leg.sell),
+      money(leg.buyAmount, leg.buy),
+      leg.rate === null ? '-' : rateText(leg.rate),
+      leg.outcome,
+      leg.tradeId ?? '-',
+    ]),
+    width,
+  );
+}
+
+function paymentsTable(report: Report, width: number): string {
+  if (report.payments.length === 0) return '';
+  return table(
+    [
+      { title: 'PAYMENT' },
+      { title: 'AMOUNT', right: true },
+      { title: 'ACCOUNT' },
+      { title: 'OUTCOME' },
+      { title: 'WITHDRAWAL' },
+    ],
+    report.payments.map((payment) => [
+      payment.id,
+      money(payment.amount, payment.currency),
+      payment.account,
+      payment.outcome,
+      payment.withdrawalId ?? '-',
+    ]),
+    width,
+  );
+}
+
+function totalsTable(report: Report, width: number): string {
+  if (report.totals.length === 0) return '';
+  return table(
+    [
+      { title: 'TOTAL' },
+      { title: 'PLANNED', right: true },
+      { title: 'PAID', right: true },
+      { title: 'NOT PAID', right: true },
+      { title: 'NEEDS A PERSON', right: true },
+    ],
+    report.totals.map((total) => {
+      const { currency } = total;
+      const cell = (amount: string, outcome: ReportPayment['outcome'] | null): string =>
+        totalText(report, currency, amount, outcome);
+      return [
+        currency,
+        cell(total.planned, null),
+        cell(total.paid, 'PAID'),
+        cell(total.notPaid, 'NOT_PAID'),
+        cell(total.needsHuman, 'NEEDS_HUMAN'),
+      ];
+    }),
+    width,
+  );
+}
+
+/** A sum; payments of proceeds whose amount nobody knows are named, for they are not 0. */
+function totalText(
+  report: Report,
+  currency: string,
+  amount: string,
+  outcome: ReportPayment['outcome'] | null,
+): string {
+  const unknown = report.payments.filter(
+    (payment) =>
+      payment.currency === currency &&
+      payment.amount === null &&
+      (outcome === null || payment.outcome === outcome),
+  );
+  const known = amountText(amount, decimalsOf(currency, {}));
+  if (unknown.length === 0) return known;
+  return /^0(\.0*)?$/.test(amount) ? 'proceeds' : `${known} + proceeds`;
+}
+
+/** The generation of a payment that was issued again; empty for the first. */
+function generationText({ reference }: ReportPayment): string {
+  const [, generation] = /~(\d+)$/.exec(reference) ?? [];
+  return generation === undefined ? '' : ` It is generation ${generation} of this payment: ${reference}.`;
+}
+
+/** What people who watched the service want to know: that a reply was lost, and that nothing was sent twice for it. */
+function lostReply({ evidence }: Report, item: string, recordId: string | null): string {
+  if (recordId === null) return '';
+  const sends = evidence.filter(
+    ({ item: of, call }) => of === item && (call === 'send trade' || call === 'send withdrawal'),
+  );
+  const lost = sends.findLastIndex(({ result }) => result === NO_ANSWER);
+  if (lost === -1) return '';
+  return sends.slice(lost + 1).some(({ result }) => result === SUCCESS)
+    ? ' A reply was lost; the same again under the same key brought it, and nothing was sent twice.'
+    : ' A reply was lost; what it told of was found at the service, and nothing was sent twice.';
+}
+
+/** As the evidence of a call tells it (`nameOf`). */
+const NO_ANSWER = 'NO_ANSWER';
+const SUCCESS = 'success';
+
+function problemsText(report: Report, width: number): string {
+  return report.problems
+    .map(({ code, item, message, fix }) => paragraphOf({ code, place: item, message, fix }, width))
+    .join('\n');
+}
+
+/** Who decided what; empty when nobody said anything. */
+function instructionsText(report: Report, width: number): string {
+  const lines = instructionLines(report).map((line) => wrap(`  ${line}`, width, '    '));
+  return lines.length === 0 ? '' : ['Said by people:', ...lines].join('\n');
+}
+
+/** What a run waits for above all; null when it waits for nothing but the service's own pace. */
+export function mainWait(progress: Progress): Waiting | null {
+  return shownFirst(progress.items.map(({ waiting }) => waiting))[0] ?? null;
+}
+
+/** What would unblock a wait: the problem's own advice, and the command where a person is to decide. */
+export function unblocking(report: Report, { reason, problem }: Waiting): string {
+  const advice = sentence(problem.fix);
+  if (reason !== 'person' || problem.item === null) return advice;
+  const command = `npx cambist resolve ${report.run} ${problem.item}`;
+  if (!isWorseThanPlanned(problem)) return `${advice} Decide: ${command} (--executed ID or --not-executed).`;
+  const tradeId = report.legs.find(({ id }) => id === problem.item)?.tradeId ?? 'TRADE_ID';
+  return `${advice} To accept it: ${command} --accept ${tradeId} --evidence TEXT --by NAME.`;
+}
+
+/** One sentence of truth: the state, the next wake-up, and what would unblock it. */
+export function statusSentence(report: Report, progress: Progress, nowMs: number): string {
+  return tellStatus(plain(report), plain(progress), nowMs);
+}
+
+function tellStatus(report: Report, progress: Progress, nowMs: number): string {
+  const items = [...report.legs, ...report.payments];
+  const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID').length;
+  const counted = items.length === 0 ? 'no item' : `${done} of ${count(items.length, 'item')} done`;
+  const wait = mainWait(progress);
+  switch (report.status) {
+    case 'HELD': {
+      if (wait === null) return `${report.run} is held (${counted}).`;
+      const next = wait.wakeAtMs > nowMs ? clockTime(wait.wakeAtMs, nowMs) : null;
+      const why = `${report.run} is held (${counted}) by ${wait.problem.code}: ${unstopped(wait.problem.message)}`;
+      if (wait.reason === 'doubt' && next !== null)
+        return `${why}; safety wait until ${next}, nothing to do.`;
+      // Said once: an advice to do nothing says what follows by itself.
+      const advice = unblocking(report, wait);
+      const again = next === null ? '' : `; it looks again by itself at ${next}`;
+      return isNothingToDo(wait.problem.fix) ? `${why}${again}, nothing to do.` : `${why}${again}. ${advice}`;
+    }
+    case 'RUNNING': {
+      const current = progress.items.find(({ step }) => !/^(made|TRADED|PAID|NOT_)/.test(step));
+      const doing = current === undefined ? 'about to end' : `${current.id}: ${current.step}`;
+      return `${report.run} is running (${counted}); now ${doing}.`;
+    }
+    case 'COMPLETED':
+      return `${report.run} is completed (${counted}); there is nothing left to do.`;
+    case 'PARTIAL':
+    case 'FAILED':
+    case 'CANCELLED':
+    case 'TERMINATED':
+    case 'TIMED_OUT': {
+      const [problem] = report.problems;
+      const why =
+        problem === undefined
+          ? ''
+          : ` ${problem.code}: ${sentence(problem.message)} ${sentence(problem.fix)}`;
+      return `${report.run} ended ${report.status} (${counted}).${why}`;
+    }
+  }
+}
+
+/** True for an advice that only says that what waits goes on by itself. */
+function isNothingToDo(fix: string): boolean {
+  return fix.startsWith('Nothing to do');
+}
+
+function unstopped(text: string): string {
+  return text.replace(/\.$/, '');
+}

@@ -1,0 +1,180 @@
+/**
+ * Configuration from the environment (design: "Commands"): read once, checked whole, never logged.
+ * Keys stay in the client; what is here may be shown.
+ */
+import { isDefinitive } from '../domain/service/reply-rules.ts';
+import type { Mode } from '../domain/service/records.ts';
+import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../domain/service/facts.ts';
+import type { Problem } from '../domain/problems.ts';
+import { loadServiceFacts } from '../language/load-service-facts.ts';
+import { placeOf } from '../language/text/problem.ts';
+import { parseAddress, type ServiceAddress } from '../service/address.ts';
+import { createServiceClient, type ServiceClient } from '../service/client.ts';
+import { ServiceConfigurationError } from '../service/errors.ts';
+import { readKeyFile, type ApiKey } from '../service/key.ts';
+import { withDevEnvironment } from './dev-environment.ts';
+import { ConfigurationError, type ConfigurationProblem } from './errors.ts';
+import { readTextFile } from './read-text-file.ts';
+import { taskQueueOf } from './task-queue.ts';
+
+/** Everything that a worker or a command needs to reach the service. */
+export type Settings = {
+  readonly address: ServiceAddress;
+  readonly key: ApiKey;
+  /** Null: looks are signed with `key`. */
+  readonly readKey: ApiKey | null;
+  readonly mode: Mode;
+  readonly issuer: string;
+  readonly facts: ServiceFacts;
+  /** Folder of reference files for scheduled policies; null when none is named. */
+  readonly filesFolder: string | null;
+  readonly taskQueue: string;
+  readonly warnings: readonly string[];
+};
+
+/** One request must end before its attempt does: start-to-close less the time in which it may leave, less some slack. */
+const REQUEST_LIMIT_MS = 15_000;
+
+/** @throws ConfigurationError with every problem that was found */
+export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string): Promise<Settings> {
+  const env = await withDevEnvironment(environment, cwd);
+  const problems: ConfigurationProblem[] = [];
+  const warnings: string[] = [];
+  const note = (error: unknown): null => {
+    problems.push(asProblem(error));
+    return null;
+  };
+  const mode = readMode(env['CAMBIST_APP_MODE'], problems);
+  if (mode === 'LIVE') problems.push(...uncheckedCertificates(env));
+  const address = await attempt(() => parseAddress(env['CAMBIST_BASE_URL'] ?? ''), note);
+  const key = await attempt(() => keyFrom(env['CAMBIST_KEY_FILE'], mode, 'CAMBIST_KEY_FILE', warnings), note);
+  const readKeyPath = env['CAMBIST_READ_KEY_FILE'];
+  const readOnly = readKeyPath
+    ? await attempt(() => keyFrom(readKeyPath, mode, 'CAMBIST_READ_KEY_FILE', warnings), note)
+    : null;
+  const facts = await readFacts(env['CAMBIST_SERVICE_FILE'], problems);
+  if (key !== null && readOnly !== null && readOnly.organisation !== key.organisation)
+    problems.push(foreignReadKey(key, readOnly));
+  if (mode === null || address === null || key === null || problems.length > 0)
+    throw new ConfigurationError(problems);
+  return {
+    address,
+    key,
+    readKey: readOnly,
+    mode,
+    issuer: env['CAMBIST_ISSUER'] || 'service',
+    facts,
+    filesFolder: env['CAMBIST_FILES'] || null,
+    taskQueue: taskQueueOf(env, mode),
+    warnings,
+  };
+}
+
+/** The one client of a process for writes, or for looks. */
+export function createClient(settings: Settings, use: 'write' | 'read'): ServiceClient {
+  return createServiceClient({
+    baseUrl: settings.address,
+    key: use === 'read' ? (settings.readKey ?? settings.key) : settings.key,
+    mode: settings.mode,
+    issuer: settings.issuer,
+    timeoutMs: REQUEST_LIMIT_MS,
+    isDefinitive,
+  });
+}
+
+function readMode(text: string | undefined, problems: ConfigurationProblem[]): Mode | null {
+  const mode = text?.toUpperCase();
+  if (mode === 'SANDBOX' || mode === 'LIVE') return mode;
+  problems.push({
+    code: 'MODE_MISSING',
+    item: null,
+    message:
+      text === undefined || text === '' ? 'CAMBIST_APP_MODE is not set.' : `CAMBIST_APP_MODE is "${text}".`,
+    fix: 'Set it to SANDBOX or LIVE; there is no default, so that live money is never touched by accident.',
+  });
+  return null;
+}
+
+/** Node's own switch that accepts any certificate: whoever stands between us and the service would see and answer all. */
+export function uncheckedCertificates(env: NodeJS.ProcessEnv): readonly Problem[] {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return [];
+  return [
+    {
+      code: 'TLS_CHECKS_OFF',
+      item: null,
+      message: 'NODE_TLS_REJECT_UNAUTHORIZED is 0: no certificate is checked, of nobody.',
+      fix: 'Unset it. A certificate authority of your own is named in NODE_EXTRA_CA_CERTS.',
+    },
+  ];
+}
+
+async function keyFrom(
+  path: string | undefined,
+  mode: Mode | null,
+  place: string,
+  warnings: string[],
+): Promise<ApiKey> {
+  if (path === undefined || path === '') {
+    throw new ServiceConfigurationError({
+      code: 'KEY_FILE_NOT_FOUND',
+      place,
+      problem: 'no key file is named.',
+      fix: 'Set it to the path of the API key record (JSON with `name` and `privateKey`).',
+    });
+  }
+  const read = await readKeyFile({ path, mode: mode ?? 'LIVE', place });
+  warnings.push(
+    ...read.warnings.map((warning) => `${warning.code}: ${warning.place}: ${warning.problem} ${warning.fix}`),
+  );
+  return read.key;
+}
+
+/** Looks with a foreign key would see nothing, and call everything absent. */
+function foreignReadKey(key: ApiKey, readKey: ApiKey): Problem {
+  return {
+    code: 'READ_KEY_FOREIGN',
+    item: null,
+    message: `CAMBIST_READ_KEY_FILE is a key of organisation "${readKey.organisation}", CAMBIST_KEY_FILE of "${key.organisation}".`,
+    fix: 'Use a read key of the same organisation, or none.',
+  };
+}
+
+async function readFacts(path: string | undefined, problems: ConfigurationProblem[]): Promise<ServiceFacts> {
+  if (path === undefined || path === '') return DEFAULT_SERVICE_FACTS;
+  const read = await readTextFile(path);
+  if (!read.ok) {
+    problems.push({
+      code: 'SERVICE_FILE_NOT_FOUND',
+      item: null,
+      message: `CAMBIST_SERVICE_FILE "${path}" cannot be read: ${read.message}.`,
+      fix: 'Name a readable YAML file, or unset the variable.',
+    });
+    return DEFAULT_SERVICE_FACTS;
+  }
+  const loaded = loadServiceFacts(read.text, path);
+  if (loaded.ok) return loaded.facts;
+  problems.push(
+    ...loaded.problems.map((problem) => ({
+      code: problem.code,
+      item: null,
+      message: problem.message,
+      fix: problem.fix,
+      place: placeOf(problem),
+      excerpt: problem.excerpt,
+    })),
+  );
+  return DEFAULT_SERVICE_FACTS;
+}
+
+async function attempt<T>(read: () => T | Promise<T>, note: (error: unknown) => null): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    return note(error);
+  }
+}
+
+function asProblem(error: unknown): Problem {
+  if (!(error instanceof ServiceConfigurationError)) throw error;
+  return { code: error.code, item: null, message: `${error.place}: ${error.problem}`, fix: error.fix };
+}

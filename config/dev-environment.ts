@@ -1,0 +1,139 @@
+/**
+ * What `cambist up` leaves for the other commands in its folder, `.cambist/dev.json`: where its sandbox and its Temporal
+ * are. A file in a folder is anybody's: it is read only if it is this user's own, names nothing but this machine, and no
+ * service, key or mode is configured by hand. Its mode is always SANDBOX and its key always the one beside it, so that it
+ * can never steer a live key.
+ */
+import { lstat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isLoopback, parseAddress } from '../service/address.ts';
+import { ConfigurationError } from './errors.ts';
+import { readTextFile } from './read-text-file.ts';
+
+/** Relative to the working folder. */
+export const DEV_ENVIRONMENT_FILE = '.cambist/dev.json';
+/** The key that `cambist up` makes, in the same folder. */
+export const DEV_KEY_FILE = '.cambist/key.json';
+
+/** Whoever sets one of these has a service of their own: then nothing of the file is used. */
+const SET_BY_HAND = ['CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE', 'CAMBIST_READ_KEY_FILE', 'CAMBIST_APP_MODE'];
+
+/** What the file may hold; `isGood` is asked about each value. */
+const FIELDS: Readonly<Record<string, (value: string) => boolean>> = {
+  CAMBIST_BASE_URL: isServiceHere,
+  CAMBIST_TASK_QUEUE: (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
+  CAMBIST_SANDBOX_ADMIN_URL: isUrlHere,
+  CAMBIST_UI_URL: isUrlHere,
+  TEMPORAL_ADDRESS: isHere,
+  TEMPORAL_NAMESPACE: (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
+  TEMPORAL_TLS: (value) => value === 'false',
+};
+
+/** The environment with what `cambist up` left, where nothing is configured by hand. @throws ConfigurationError */
+export async function withDevEnvironment(env: NodeJS.ProcessEnv, cwd: string): Promise<NodeJS.ProcessEnv> {
+  if (SET_BY_HAND.some((name) => isSet(env[name]))) return env;
+  const path = join(cwd, DEV_ENVIRONMENT_FILE);
+  if (!(await isThere(path))) return env;
+  await requireOwn(path);
+  await requireOwn(join(cwd, DEV_KEY_FILE));
+  const read = await readTextFile(path);
+  const found = fieldsOf(read.ok ? read.text : '');
+  return {
+    ...withoutTemporal(found, env, dirname(path)),
+    ...Object.fromEntries(Object.entries(env).filter(([, value]) => isSet(value))),
+    CAMBIST_BASE_URL: found['CAMBIST_BASE_URL'],
+    CAMBIST_KEY_FILE: join(cwd, DEV_KEY_FILE),
+    CAMBIST_APP_MODE: 'SANDBOX',
+  };
+}
+
+/** An address of Temporal that was set by hand comes with all that belongs to it, and nothing of the file. */
+function withoutTemporal(
+  found: Readonly<Record<string, string>>,
+  env: NodeJS.ProcessEnv,
+  folder: string,
+): NodeJS.ProcessEnv {
+  const isTemporal = (name: string): boolean => name.startsWith('TEMPORAL_');
+  const byHand = Object.keys(env).some((name) => isTemporal(name) && isSet(env[name]));
+  if (byHand) return Object.fromEntries(Object.entries(found).filter(([name]) => !isTemporal(name)));
+  // Nor is the dev server told what a profile file holds for another one, such as an API key.
+  return { ...found, TEMPORAL_CONFIG_FILE: join(folder, 'no-profile.toml') };
+}
+
+function fieldsOf(text: string): Readonly<Record<string, string>> {
+  const parsed = parseJson(text);
+  if (typeof parsed !== 'object' || parsed === null) return refuse('it is not what `npx cambist up` writes');
+  const fields = Object.entries(parsed).map(([name, value]: [string, unknown]): [string, string] => {
+    const isGood = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined;
+    if (typeof value !== 'string' || isGood?.(value) !== true)
+      return refuse(
+        `it holds something that \`npx cambist up\` does not write (${JSON.stringify(name.slice(0, 60))})`,
+      );
+    return [name, value];
+  });
+  const found = Object.fromEntries(fields);
+  return found['CAMBIST_BASE_URL'] === undefined ? refuse('it names no service') : found;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** A plain file, not a link to one, which belongs to this user and which nobody else may write. */
+async function requireOwn(path: string): Promise<void> {
+  const facts = await lstat(path).catch(() => null);
+  if (facts === null || !facts.isFile()) return refuse(`"${path}" is no plain file`);
+  // Windows has neither.
+  const uid = process.getuid?.();
+  if (uid === undefined) return;
+  if (facts.uid !== uid) return refuse(`"${path}" belongs to another user`);
+  if ((facts.mode & 0o022) !== 0) return refuse(`other users may write "${path}"`);
+}
+
+function isServiceHere(value: string): boolean {
+  try {
+    return isUrlHere(parseAddress(value).origin);
+  } catch {
+    return false;
+  }
+}
+
+/** Whether an address (`host:port`) is of this machine. */
+export function isHere(address: string): boolean {
+  return isUrlHere(`http://${address}`);
+}
+
+function isUrlHere(value: string): boolean {
+  try {
+    const { protocol, hostname, username, password } = new URL(value);
+    return protocol === 'http:' && isLoopback(hostname) && username === '' && password === '';
+  } catch {
+    return false;
+  }
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== '';
+}
+
+function refuse(why: string): never {
+  throw new ConfigurationError([
+    {
+      code: 'DEV_ENVIRONMENT_REFUSED',
+      item: null,
+      message: `"${DEV_ENVIRONMENT_FILE}" in this folder is not used: ${why}.`,
+      fix: 'Delete the folder .cambist and run `npx cambist up` again, or set the CAMBIST_* variables.',
+    },
+  ]);
+}

@@ -1,0 +1,34 @@
+/** The two errors with which configuration and connections fail; commands turn them into exit codes 3 and 7. */
+import type { Problem, ProblemCode } from '../domain/problems.ts';
+
+/** One thing that is wrong with it; in a file it has its place and the line at fault. */
+export type ConfigurationProblem = Problem & { readonly place?: string; readonly excerpt?: string };
+
+/** Everything that is wrong with the configuration, at once. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+  readonly problems: readonly ConfigurationProblem[];
+
+  constructor(problems: readonly ConfigurationProblem[]) {
+    super(problems.map((problem) => `${problem.code}: ${problem.message} ${problem.fix}`).join('\n'));
+    this.problems = problems;
+  }
+}
+
+/** Something that is not ours to mend is away: Temporal, or a worker. */
+export class InfrastructureError extends Error {
+  override readonly name = 'InfrastructureError';
+  readonly code: ProblemCode;
+  readonly fix: string;
+
+  constructor(problem: {
+    readonly code: ProblemCode;
+    readonly message: string;
+    readonly fix: string;
+    readonly cause?: unknown;
+  }) {
+    super(problem.message, { cause: problem.cause });
+    this.code = problem.code;
+    this.fix = problem.fix;
+  }
+}

@@ -1,0 +1,248 @@
+/** Connections to Temporal, by its own variables and profile files, and the search attributes that runs need. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import type { Mode } from '../domain/service/records.ts';
+import type { Problem, ProblemCode } from '../domain/problems.ts';
+import { SEARCH_ATTRIBUTES } from '../workflows/names.ts';
+import { uncheckedCertificates } from './config.ts';
+import { ConfigurationError, InfrastructureError } from './errors.ts';
+
+export type Temporal = {
+  readonly client: Client;
+  readonly connection: Connection;
+  readonly namespace: string;
+  readonly address: string;
+};
+
+const CONNECT_LIMIT_MS = 5_000;
+/** Who waits longer than this is told what for. */
+const SILENT_MS = 2_000;
+const RETRY_MS = 500;
+/** `KEYWORD` of the server's enumeration of indexed value types. */
+const KEYWORD = 2;
+const isKeyword = (type: number): boolean => type === KEYWORD;
+
+/** How long to wait for a Temporal that is still starting, and where to say so. */
+export type Patience = { readonly ms: number; readonly say: (message: string) => void };
+
+const NO_PATIENCE: Patience = { ms: 0, say: () => {} };
+
+/**
+ * Connects, and resolves when the namespace is there and takes runs: people start server, worker and run in any order.
+ *
+ * @throws ConfigurationError for a profile that cannot be used, InfrastructureError when Temporal does not answer
+ */
+export async function connectTemporal(
+  env: NodeJS.ProcessEnv,
+  mode: Mode,
+  patience: Patience = NO_PATIENCE,
+): Promise<Temporal> {
+  const profile = readProfile(env, mode);
+  const endsAtMs = performance.now() + patience.ms;
+  const wait = `Waiting up to ${Math.round(patience.ms / 1_000)} s for Temporal at ${profile.address} …`;
+  const timer = patience.ms > 0 ? setTimeout(() => patience.say(wait), SILENT_MS) : undefined;
+  try {
+    for (;;) {
+      try {
+        return await connectOnce(profile);
+      } catch (error) {
+        if (error instanceof ConfigurationError || performance.now() >= endsAtMs) throw error;
+        await sleep(RETRY_MS);
+      }
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function connectOnce({ options, namespace, address }: Profile): Promise<Temporal> {
+  let connection: Connection;
+  try {
+    connection = await Connection.connect({ ...options, connectTimeout: CONNECT_LIMIT_MS });
+  } catch (error) {
+    throw refusedBy(address, error) ?? unreachable(address, error);
+  }
+  try {
+    await untilRunsAreTaken(connection, namespace, address);
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+  return { client: new Client({ connection, namespace }), connection, namespace, address };
+}
+
+/** Names that the namespace does not know are registered: until then it refuses each start, and each list of runs. */
+async function untilRunsAreTaken(connection: Connection, namespace: string, address: string): Promise<void> {
+  if (await knowsSearchAttributes(connection, namespace, address)) return;
+  await registerSearchAttributes(connection, namespace);
+  if (await knowsSearchAttributes(connection, namespace, address)) return;
+  throw new InfrastructureError({
+    code: 'SEARCH_ATTRIBUTES_PENDING',
+    message: `Temporal at ${address} has the search attributes of Cambist since a moment ago, and does not take them yet.`,
+    fix: 'Try again in a minute.',
+  });
+}
+
+async function knowsSearchAttributes(
+  connection: Connection,
+  namespace: string,
+  address: string,
+): Promise<boolean> {
+  const query = SEARCH_ATTRIBUTES.map((name) => `${name} = 'none'`).join(' AND ');
+  try {
+    await connection.workflowService.countWorkflowExecutions({ namespace, query });
+    return true;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === GRPC.invalidArgument) return false;
+    if (code === GRPC.notFound) {
+      throw new InfrastructureError({
+        code: 'TEMPORAL_NAMESPACE',
+        message: `Temporal at ${address} has no namespace "${namespace}".`,
+        fix: 'Create it, or name another one in TEMPORAL_NAMESPACE.',
+        cause: error,
+      });
+    }
+    throw refusedBy(address, error) ?? unreachable(address, error);
+  }
+}
+
+/** Status codes of gRPC that say something else than "not now". */
+const GRPC = { invalidArgument: 3, notFound: 5, permissionDenied: 7, unauthenticated: 16 };
+
+function codeOf(error: unknown): number | null {
+  return isGrpcServiceError(error) ? error.code : null;
+}
+
+/** Null: it did not refuse us. */
+function refusedBy(address: string, error: unknown): ConfigurationError | null {
+  const code = codeOf(error);
+  if (code !== GRPC.permissionDenied && code !== GRPC.unauthenticated) return null;
+  return new ConfigurationError([
+    {
+      code: 'TEMPORAL_REFUSED',
+      item: null,
+      message: `Temporal at ${address} does not let us in.`,
+      fix: 'Check TEMPORAL_API_KEY, or the client certificate, and what they may do in TEMPORAL_NAMESPACE.',
+    },
+  ]);
+}
+
+/**
+ * Adds the search attributes that are missing. One that exists with another type would leave every run stuck: that is an
+ * error, as is a namespace where we may not add any.
+ */
+export async function registerSearchAttributes(connection: Connection, namespace: string): Promise<void> {
+  const names = SEARCH_ATTRIBUTES;
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  const wrong = names.filter((name) => !isKeyword(customAttributes?.[name] ?? KEYWORD));
+  const missing = names.filter((name) => customAttributes?.[name] === undefined);
+  const commands = missing.map(
+    (name) =>
+      `temporal operator search-attribute create --namespace ${namespace} --name ${name} --type Keyword`,
+  );
+  if (wrong.length > 0) {
+    throw new ConfigurationError([
+      {
+        code: 'SEARCH_ATTRIBUTE_TYPE',
+        item: null,
+        message: `Search attribute(s) ${wrong.join(', ')} of namespace "${namespace}" are not of type Keyword.`,
+        fix: 'Use a namespace where they are, or where they do not exist yet.',
+      },
+    ]);
+  }
+  if (missing.length === 0) return;
+  try {
+    await connection.operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
+    });
+  } catch (error) {
+    // Another one that started at the same time may have been first.
+    const now = await connection.operatorService.listSearchAttributes({ namespace });
+    if (names.every((name) => isKeyword(now.customAttributes?.[name] ?? 0))) return;
+    throw new ConfigurationError([
+      {
+        code: 'SEARCH_ATTRIBUTE_MISSING',
+        item: null,
+        message: `Namespace "${namespace}" lacks the search attribute(s) ${missing.join(', ')}, and they cannot be added: ${error instanceof Error ? error.message : String(error)}.`,
+        fix: `Have an administrator run: ${commands.join(' && ')}`,
+      },
+    ]);
+  }
+}
+
+export type Profile = {
+  readonly options: ReturnType<typeof loadClientConnectConfig>['connectionOptions'];
+  readonly namespace: string;
+  readonly address: string;
+};
+
+/** @throws ConfigurationError for what cannot be used, and for what live money may not go by */
+export function readProfile(env: NodeJS.ProcessEnv, mode: Mode): Profile {
+  const { connectionOptions, namespace } = loadProfile(env);
+  if (mode === 'LIVE') requireSafe(env, connectionOptions, namespace);
+  const address = connectionOptions.address || '127.0.0.1:7233';
+  return { options: { ...connectionOptions, address }, namespace: namespace ?? 'default', address };
+}
+
+function loadProfile(env: NodeJS.ProcessEnv): ReturnType<typeof loadClientConnectConfig> {
+  try {
+    return loadClientConnectConfig({ configFileStrict: true, overrideEnvVars: definedOf(env) });
+  } catch (error) {
+    throw new ConfigurationError([
+      {
+        code: 'TEMPORAL_PROFILE',
+        item: null,
+        message: `The Temporal configuration cannot be used: ${error instanceof Error ? error.message : String(error)}.`,
+        fix: 'Check the TEMPORAL_* variables and the profile file.',
+      },
+    ]);
+  }
+}
+
+/**
+ * Whoever writes to Temporal starts runs, and whoever stands between sees the policies. So live runs need a server that
+ * somebody chose, that proves who it is, and that asks who we are.
+ */
+function requireSafe(
+  env: NodeJS.ProcessEnv,
+  options: Profile['options'],
+  namespace: string | undefined,
+): void {
+  const problems: Problem[] = [...uncheckedCertificates(env)];
+  const add = (code: ProblemCode, message: string, fix: string): void => {
+    problems.push({ code, item: null, message: `In LIVE, ${message}.`, fix });
+  };
+  if (!options.address)
+    add('TEMPORAL_ADDRESS_MISSING', 'the address of Temporal must be named', 'Set TEMPORAL_ADDRESS.');
+  if (!namespace)
+    add('TEMPORAL_NAMESPACE_MISSING', 'the namespace of Temporal must be named', 'Set TEMPORAL_NAMESPACE.');
+  const { tls } = options;
+  const hasCertificate = typeof tls === 'object' && tls !== null && Boolean(tls.clientCertPair);
+  if (!tls || !(hasCertificate || options.apiKey))
+    add(
+      'TEMPORAL_NOT_SECURED',
+      'Temporal must be reached by TLS, with a client certificate or an API key',
+      'Set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH, or TEMPORAL_API_KEY.',
+    );
+  if (problems.length > 0) throw new ConfigurationError(problems);
+}
+
+function definedOf(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
+    ),
+  );
+}
+
+export function unreachable(address: string, cause: unknown): InfrastructureError {
+  return new InfrastructureError({
+    code: 'TEMPORAL_UNREACHABLE',
+    message: `Temporal does not answer at ${address}.`,
+    fix: 'Start it (`npx cambist up`, `npx cambist temporal`), or set TEMPORAL_ADDRESS.',
+    cause,
+  });
+}

@@ -1,0 +1,432 @@
+/**
+ * The codes with which commands and workers refuse or fail beside any run: what keeps them from starting, and what a
+ * command does not do. Each with how it ends, what it means, and what to do, as in `problems.ts`.
+ */
+import type { ProblemRow } from './endings.ts';
+
+/** What keeps a worker or a command from starting, or from reaching what it needs. */
+export const START_PROBLEMS = {
+  NOT_SET_UP: {
+    ending: 'configuration',
+    sentence:
+      'Nothing is set up here: no `npx cambist up` runs in this folder, and no variable names a service.',
+    advice: 'Type `npx cambist up` in this folder, in a second terminal, then the command again.',
+  },
+  MODE_MISSING: {
+    ending: 'configuration',
+    sentence: 'No mode is set, or none that exists.',
+    advice:
+      'Set CAMBIST_APP_MODE to SANDBOX or LIVE; there is no default, so that live money is never touched by accident.',
+  },
+  ADDRESS_MISSING: {
+    ending: 'configuration',
+    sentence: 'No service address is given.',
+    advice: 'Set CAMBIST_BASE_URL.',
+  },
+  ADDRESS_NOT_URL: {
+    ending: 'configuration',
+    sentence: 'The service address is not a URL.',
+    advice: 'Correct CAMBIST_BASE_URL.',
+  },
+  ADDRESS_SCHEME: {
+    ending: 'configuration',
+    sentence: 'The service address is neither https nor http.',
+    advice: 'Correct CAMBIST_BASE_URL.',
+  },
+  ADDRESS_CREDENTIALS: {
+    ending: 'configuration',
+    sentence: 'The service address holds a user or password.',
+    advice: 'Take them out of CAMBIST_BASE_URL.',
+  },
+  ADDRESS_QUERY: {
+    ending: 'configuration',
+    sentence: 'The service address holds a query or fragment.',
+    advice: 'End CAMBIST_BASE_URL with `/v3`.',
+  },
+  ADDRESS_SUNSET: {
+    ending: 'configuration',
+    sentence: 'The service address is of a version that the service has given up.',
+    advice: 'End CAMBIST_BASE_URL with `/v3`.',
+  },
+  ADDRESS_TRAILING_SLASH: {
+    ending: 'configuration',
+    sentence: 'The service address ends with a slash.',
+    advice: 'End CAMBIST_BASE_URL with `/v3`.',
+  },
+  ADDRESS_VERSION: {
+    ending: 'configuration',
+    sentence: 'The service address names another version of the interface.',
+    advice: 'End CAMBIST_BASE_URL with `/v3`.',
+  },
+  ADDRESS_PATH: {
+    ending: 'configuration',
+    sentence: 'The service address has another path than the interface.',
+    advice: 'End CAMBIST_BASE_URL with `/v3`.',
+  },
+  ADDRESS_PLAIN_HTTP: {
+    ending: 'configuration',
+    sentence: 'The service would be reached over plain http, beyond this machine.',
+    advice: 'Use https.',
+  },
+  KEY_FILE_NOT_FOUND: {
+    ending: 'configuration',
+    sentence: 'The API key record is not there, or not named.',
+    advice: 'Set CAMBIST_KEY_FILE to the path of the API key record (JSON with `name` and `privateKey`).',
+  },
+  KEY_FILE_UNREADABLE: {
+    ending: 'configuration',
+    sentence: 'The API key record cannot be read.',
+    advice: 'Let the user of the worker read it, and nobody else.',
+  },
+  KEY_FILE_TOO_OPEN: {
+    ending: 'configuration',
+    sentence:
+      'In live: others may use the key file, or its group may write it. In sandbox, and where its group may only read it, this is a warning.',
+    advice: '`chmod 600`',
+  },
+  KEY_NOT_JSON: {
+    ending: 'configuration',
+    sentence: 'The API key record is no JSON.',
+    advice: 'Download the record again.',
+  },
+  KEY_FIELD_MISSING: {
+    ending: 'configuration',
+    sentence: 'The API key record lacks a field.',
+    advice: 'Download the record again.',
+  },
+  KEY_NAME_FORMAT: {
+    ending: 'configuration',
+    sentence: 'The name in the API key record is not one of the service.',
+    advice: 'Download the record again.',
+  },
+  KEY_NOT_PEM: {
+    ending: 'configuration',
+    sentence: 'The private key is not PKCS#8 PEM.',
+    advice: 'Download the record again.',
+  },
+  KEY_PUBLIC: {
+    ending: 'configuration',
+    sentence: 'The key in the record is a public one.',
+    advice: 'Put the private key there.',
+  },
+  KEY_ENCRYPTED: {
+    ending: 'configuration',
+    sentence: 'The private key is encrypted by a pass phrase.',
+    advice: 'Decrypt it.',
+  },
+  KEY_SEC1: {
+    ending: 'configuration',
+    sentence: 'The private key is SEC1, not PKCS#8.',
+    advice: 'Convert it.',
+  },
+  KEY_RSA: { ending: 'configuration', sentence: 'The key is an RSA key.', advice: 'Create a P-256 API key.' },
+  KEY_WRONG_CURVE: {
+    ending: 'configuration',
+    sentence: 'The key is on another curve than P-256.',
+    advice: 'Create a P-256 API key.',
+  },
+  SERVICE_FILE_NOT_FOUND: {
+    ending: 'configuration',
+    sentence: 'The service file cannot be read.',
+    advice: 'Name a readable YAML file in CAMBIST_SERVICE_FILE, or unset it.',
+  },
+  DEV_ENVIRONMENT_REFUSED: {
+    ending: 'configuration',
+    sentence:
+      'What stands in `.cambist/` of this folder is not yours alone, or is not what `npx cambist up` writes. Be careful in a folder that came from elsewhere.',
+    advice: 'Delete the folder `.cambist`, or set the variables.',
+  },
+  TLS_CHECKS_OFF: {
+    ending: 'configuration',
+    sentence: 'In live: `NODE_TLS_REJECT_UNAUTHORIZED` is 0, so that no certificate is checked.',
+    advice: 'Unset it. A certificate authority of your own is named in NODE_EXTRA_CA_CERTS.',
+  },
+  TEMPORAL_ADDRESS_MISSING: {
+    ending: 'configuration',
+    sentence: 'In live: nobody has said which Temporal it is.',
+    advice: 'Set TEMPORAL_ADDRESS.',
+  },
+  TEMPORAL_NAMESPACE_MISSING: {
+    ending: 'configuration',
+    sentence: 'In live: nobody has said which namespace of Temporal it is.',
+    advice: 'Set TEMPORAL_NAMESPACE.',
+  },
+  TEMPORAL_NOT_SECURED: {
+    ending: 'configuration',
+    sentence: 'In live: Temporal is reached without TLS, or asks nobody who they are.',
+    advice: 'Set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH, or TEMPORAL_API_KEY.',
+  },
+  TEMPORAL_PROFILE: {
+    ending: 'configuration',
+    sentence: 'The variables or the profile file of Temporal cannot be used.',
+    advice: 'Correct them.',
+  },
+  TEMPORAL_REFUSED: {
+    ending: 'configuration',
+    sentence: 'Temporal does not let us in.',
+    advice: 'Check the API key or the certificate, and what they may do.',
+  },
+  TEMPORAL_NAMESPACE: {
+    ending: 'infrastructure',
+    sentence: 'Temporal has no such namespace.',
+    advice: 'Create it.',
+  },
+  TEMPORAL_UNREACHABLE: {
+    ending: 'infrastructure',
+    sentence: 'Temporal does not answer.',
+    advice: 'Start it (`npx cambist up`, `npx cambist temporal`), or set TEMPORAL_ADDRESS.',
+  },
+  TEMPORAL_UNAVAILABLE: {
+    ending: 'infrastructure',
+    sentence: 'No Temporal dev server can be had.',
+    advice: 'Use one of the three ways that the message names.',
+  },
+  TEMPORAL_ERROR: {
+    ending: 'infrastructure',
+    sentence: 'Temporal failed at what it was asked.',
+    advice:
+      'See that the Temporal server and its namespace are there (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE), then try again; what was started goes on.',
+  },
+  TEMPORAL_ENDED: {
+    ending: 'infrastructure',
+    sentence: 'The Temporal dev server ended by itself.',
+    advice: 'Start it again; with --db nothing is lost.',
+  },
+  DEV_SERVER_FAILED: {
+    ending: 'infrastructure',
+    sentence: 'The Temporal dev server did not start.',
+    advice: 'Mend what the message names.',
+  },
+  SEARCH_ATTRIBUTE_MISSING: {
+    ending: 'configuration',
+    sentence: 'The namespace lacks search attributes, and we may not add them.',
+    advice: 'Have an administrator add them.',
+  },
+  SEARCH_ATTRIBUTE_TYPE: {
+    ending: 'configuration',
+    sentence: 'The namespace has the search attributes with another type.',
+    advice: 'Use another namespace.',
+  },
+  SEARCH_ATTRIBUTES_PENDING: {
+    ending: 'infrastructure',
+    sentence: 'The search attributes were added a moment ago, and Temporal does not take them yet.',
+    advice: 'Try again in a minute.',
+  },
+  SERVICE_UNREACHABLE: {
+    ending: 'infrastructure',
+    sentence: 'The service does not answer.',
+    advice: 'See that it runs, and that CAMBIST_BASE_URL is right.',
+  },
+  UP_ALREADY: {
+    ending: 'refused by us',
+    sentence: '`npx cambist up` runs in this folder already.',
+    advice: 'Use that one, or end it first.',
+  },
+  WORKER_FAILED: {
+    ending: 'infrastructure',
+    sentence: 'The worker did not start; what it said stands above.',
+    advice: 'Mend what it names, then try again.',
+  },
+  PORT_TAKEN: {
+    ending: 'infrastructure',
+    sentence: 'A port is taken.',
+    advice: 'Name another one, or 0 for any free one.',
+  },
+  NO_WORKER: {
+    ending: 'infrastructure',
+    sentence: 'No worker answers.',
+    advice: 'Start one with `npx cambist worker`; what was started goes on by itself.',
+  },
+  UNEXPECTED: {
+    ending: 'infrastructure',
+    sentence: 'Something happened that this program does not know.',
+    advice: 'This is most likely a fault of this program: report it with what you typed.',
+  },
+} as const satisfies Readonly<Record<string, ProblemRow>>;
+
+/** What a command is asked for and does not do. */
+export const REFUSALS = {
+  BAD_COMMAND_LINE: {
+    ending: 'bad input',
+    sentence: 'What was typed is no command of Cambist.',
+    advice: 'See `npx cambist --help`, or `--help` after a command.',
+  },
+  FILE_NOT_FOUND: {
+    ending: 'configuration',
+    sentence: 'There is no such file.',
+    advice: 'Correct the path.',
+  },
+  FILE_UNREADABLE: {
+    ending: 'configuration',
+    sentence: 'The file cannot be read.',
+    advice: 'See who may read it.',
+  },
+  BATCH_NOT_AVAILABLE: {
+    ending: 'bad input',
+    sentence: 'This version runs no batches.',
+    advice: 'Leave --batch out; a convert policy lists its payments under `withdraw`.',
+  },
+  SANDBOX_INPUT: {
+    ending: 'bad input',
+    sentence: 'What the sandbox was started with cannot be used.',
+    advice: 'Correct it, then start again.',
+  },
+  SANDBOX_ADMIN_MISSING: {
+    ending: 'configuration',
+    sentence: 'The admin address of the sandbox is not known.',
+    advice: 'Set it to the admin address that `npx cambist sandbox` prints.',
+  },
+  SANDBOX_ADMIN_FOREIGN: {
+    ending: 'configuration',
+    sentence: 'The admin address is of no sandbox on this machine.',
+    advice: 'Give it as `npx cambist sandbox` prints it, like "http://127.0.0.1:7301".',
+  },
+  SANDBOX_UNREACHABLE: {
+    ending: 'infrastructure',
+    sentence: 'The sandbox does not answer.',
+    advice: 'See that the sandbox runs (`npx cambist up`, or `npx cambist sandbox`), then try again.',
+  },
+  RUN_NAME: {
+    ending: 'bad input',
+    sentence: 'What was typed names no run.',
+    advice: 'Write policy and id with a dot, as `npx cambist list` shows them: mxn-supplier.2026-11-21.',
+  },
+  RUN_NOT_FOUND: {
+    ending: 'bad input',
+    sentence: 'Temporal does not know the run, or not any more.',
+    advice: 'See `npx cambist list`.',
+  },
+  RUN_ID: {
+    ending: 'bad input',
+    sentence: 'What was typed is no id of a run.',
+    advice: 'Begin it with a calendar date: 2026-11-21, or 2026-11-21-second.',
+  },
+  RUN_ID_FUTURE: {
+    ending: 'bad input',
+    sentence: 'The id is of a date to come.',
+    advice: 'Start it on its date.',
+  },
+  RUN_ID_PAST: {
+    ending: 'bad input',
+    sentence: 'The id is of a date that is over, and there is no such run to go on with.',
+    advice: 'Leave --id out. `npx cambist list` shows the runs that there are.',
+  },
+  EARLIER_RUN_OPEN: {
+    ending: 'refused by us',
+    sentence: 'The run of an earlier date has something that is not done.',
+    advice: 'See `npx cambist status` of it; then go on with it, or name today’s by --id.',
+  },
+  DATE_TRADED: {
+    ending: 'refused by us',
+    sentence: 'The policy has moved money on this date already.',
+    advice:
+      'If it is to move once more, type the same with --again; --yes does not answer this. If not, `npx cambist list` shows the runs that there are.',
+  },
+  DONE_ALREADY: {
+    ending: 'refused by us',
+    sentence: 'Another run of the date has done the same already.',
+    advice: 'See DATE_TRADED.',
+  },
+  RUN_OPEN: {
+    ending: 'refused by us',
+    sentence: 'The run has not ended yet, so it may still pay.',
+    advice: 'Wait for its end (`npx cambist run … --wait`).',
+  },
+  RUN_CANCELLED: {
+    ending: 'refused by us',
+    sentence: 'The run is cancelled, so that one item of it does not go on alone.',
+    advice: 'Take the cancel back first: --go-on without an item goes on with everything that is not done.',
+  },
+  NOT_CONFIRMED: {
+    ending: 'refused by us',
+    sentence: 'Nobody said yes to what would move.',
+    advice: 'Answer `yes`, or start it with --yes.',
+  },
+  NO_PLAN: {
+    ending: 'refused by us',
+    sentence: 'The run has no plan that Temporal shows.',
+    advice: 'See `npx cambist status`; start it again by `npx cambist run`.',
+  },
+  ITEM_NOT_FOUND: {
+    ending: 'bad input',
+    sentence: 'The plan has no such leg or payment.',
+    advice: 'Name one that it has.',
+  },
+  ITEM_ENDED: {
+    ending: 'refused by us',
+    sentence: 'The item has ended already.',
+    advice: 'There is nothing to decide.',
+  },
+  ITEM_NOT_IN_QUESTION: {
+    ending: 'refused by us',
+    sentence: 'Nothing about the item needs a decision now.',
+    advice: 'See `npx cambist status`.',
+  },
+  ITEM_DONE: {
+    ending: 'refused by us',
+    sentence: 'The item is done, and the service shows its record.',
+    advice: 'There is nothing to decide.',
+  },
+  ITEM_HAS_RECORD: {
+    ending: 'refused by us',
+    sentence: 'The service has a record of the item, which stands above any decision.',
+    advice: 'Nothing to do: the run follows it to its end.',
+  },
+  NOTHING_TO_ACCEPT: {
+    ending: 'refused by us',
+    sentence: 'No trade waits for somebody to accept it.',
+    advice: '`npx cambist status` says what the run waits for.',
+  },
+  DECISION_INCOMPLETE: {
+    ending: 'bad input',
+    sentence: 'What a decision needs is not all there.',
+    advice: 'Say who decides, why, and what.',
+  },
+  AMOUNT_NOT_KNOWN: {
+    ending: 'refused by us',
+    sentence: 'The amount of a payment is not known yet, so that no record can be compared with it.',
+    advice: 'Decide about the leg first.',
+  },
+  RECORD_ID: {
+    ending: 'bad input',
+    sentence: 'That is no id of a record.',
+    advice: 'Name the id as the service shows it: of a trade for a leg, of a withdrawal for a payment.',
+  },
+  RECORD_NOT_FOUND: {
+    ending: 'bad input',
+    sentence: 'The service shows no such record.',
+    advice: 'Name the record that the service shows.',
+  },
+  RECORD_FOUND: {
+    ending: 'refused by us',
+    sentence: 'The service has a record of the item.',
+    advice: 'Nothing to decide: the run adopts it.',
+  },
+  PAYMENT_OPEN: {
+    ending: 'refused by us',
+    sentence: 'Whether the payment is paid is not known, so it is not paid again.',
+    advice: 'Start the run again with --go-on: it looks at the service and ends the payment first.',
+  },
+  PAYMENT_NEVER_SENT: {
+    ending: 'refused by us',
+    sentence: 'Nothing was ever sent for the payment.',
+    advice: 'Start the run again with --go-on: it pays it under its first name.',
+  },
+  PAYMENT_STANDS: {
+    ending: 'refused by us',
+    sentence: 'A withdrawal of the payment stands at the service.',
+    advice: 'Nothing to do while it stands. Start the run with --go-on to bring its report up to date.',
+  },
+  PAYMENT_COULD_STAND: {
+    ending: 'refused by us',
+    sentence: 'A withdrawal without a tag could be the payment.',
+    advice: 'Find out whose it is. If it is another one, pay this one in a new run.',
+  },
+  PAY_AGAIN_OPEN: {
+    ending: 'refused by us',
+    sentence: 'A generation of the payment was opened already, and nothing has come of it yet.',
+    advice: 'Start the run with --go-on: it pays that generation.',
+  },
+} as const satisfies Readonly<Record<string, ProblemRow>>;
+
+export type CommandCode = keyof typeof START_PROBLEMS | keyof typeof REFUSALS;

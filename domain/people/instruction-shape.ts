@@ -1,0 +1,129 @@
+/**
+ * The closed shape of what the workflow `instructions` keeps: whoever sends or reads an instruction or a fact is a
+ * stranger until it has passed here. Pure, so that the workflow's validators and the readers of histories use the same.
+ */
+import type { Fact, Instruction, Kept, Recorded } from './instructions.ts';
+import { isPart } from '../references.ts';
+import {
+  isMoment,
+  isRecord,
+  lineOf,
+  misshapen,
+  orNull,
+  type Field,
+  type Fields,
+  type Shaped,
+} from '../shape.ts';
+
+const id: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(value);
+const item: Field = (value) => typeof value === 'string' && isPart(value);
+const recordId: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value);
+/** Far more than eight generations a day for ever. */
+const generation =
+  (least: number): Field =>
+  (value) =>
+    Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= 100_000;
+const date: Field = (value) =>
+  typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value));
+const SAID: Fields = { id, by: lineOf(200), why: lineOf(2_000) };
+
+const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
+  cancel: SAID,
+  'go-on': { ...SAID, item: orNull(item) },
+  executed: { ...SAID, item, recordId },
+  'not executed': { ...SAID, item },
+  'pay again': { ...SAID, item, follows: generation(1), recordId: orNull(recordId) },
+  accept: { ...SAID, item, recordId },
+};
+
+const FACTS: Readonly<Record<Fact['kind'], Fields>> = {
+  'api key': { keyName: lineOf(300), atMs: isMoment },
+  opened: { item, generation: generation(2), atMs: isMoment },
+  record: { item, recordId },
+};
+
+const ACCEPTED: Fields = { atMs: isMoment, date };
+
+/** An instruction as a command sends it. */
+export function instructionOf(value: unknown): Shaped<Instruction> {
+  return shaped<Instruction>(value, INSTRUCTIONS, {});
+}
+
+/** An instruction as it was accepted. */
+export function recordedOf(value: unknown): Shaped<Recorded> {
+  return shaped<Recorded>(value, INSTRUCTIONS, ACCEPTED);
+}
+
+export function factOf(value: unknown): Shaped<Fact> {
+  return shaped<Fact>(value, FACTS, {});
+}
+
+/** Facts come in one list; all of them count, or none. */
+export function factsOf(value: unknown): Shaped<readonly Fact[]> {
+  return allOf(value, factOf);
+}
+
+export function keptOf(value: unknown): Shaped<Kept> {
+  if (!isRecord(value)) return refused('It is no record.');
+  const unknownField = Object.keys(value).find((key) => key !== 'instructions' && key !== 'facts');
+  if (unknownField !== undefined) return refused('It has a field that nobody knows.');
+  const instructions = allOf(value['instructions'], recordedOf);
+  if (!instructions.ok) return instructions;
+  const facts = factsOf(value['facts']);
+  if (!facts.ok) return facts;
+  return { ok: true, value: { instructions: instructions.value, facts: facts.value } };
+}
+
+/**
+ * Everything that several Temporal runs kept, the oldest of them first: each instruction once by its id, as it was
+ * accepted first, and each fact once.
+ */
+export function unionOf(all: readonly Kept[]): Kept {
+  const instructions = new Map<string, Recorded>();
+  const facts = new Map<string, Fact>();
+  for (const kept of all) {
+    for (const said of kept.instructions) if (!instructions.has(said.id)) instructions.set(said.id, said);
+    for (const fact of kept.facts) if (!facts.has(identityOf(fact))) facts.set(identityOf(fact), fact);
+  }
+  return { instructions: [...instructions.values()], facts: [...facts.values()] };
+}
+
+/**
+ * What makes two facts one: a generation that is opened twice, the first one counts. A key that is named again is another
+ * fact: what was sent since under a third one is younger than its first naming.
+ */
+function identityOf(fact: Fact): string {
+  switch (fact.kind) {
+    case 'api key':
+      return `api key ${fact.keyName} ${fact.atMs}`;
+    case 'opened':
+      return `opened ${fact.item} ${fact.generation}`;
+    case 'record':
+      return `record ${fact.item} ${fact.recordId}`;
+  }
+}
+
+function shaped<T>(value: unknown, shapes: Readonly<Record<string, Fields>>, more: Fields): Shaped<T> {
+  if (!isRecord(value)) return refused('It is no record.');
+  const { kind, ...rest } = value;
+  const fields = typeof kind === 'string' && Object.hasOwn(shapes, kind) ? shapes[kind] : undefined;
+  if (fields === undefined) return refused('It is of no known kind.');
+  const why = misshapen(rest, { ...fields, ...more });
+  if (why !== null) return refused(why);
+  return { ok: true, value: value as T };
+}
+
+function allOf<T>(value: unknown, read: (each: unknown) => Shaped<T>): Shaped<readonly T[]> {
+  if (!Array.isArray(value)) return refused('It is no list.');
+  const values: T[] = [];
+  for (const each of value) {
+    const one = read(each);
+    if (!one.ok) return one;
+    values.push(one.value);
+  }
+  return { ok: true, value: values };
+}
+
+function refused(why: string): { readonly ok: false; readonly why: string } {
+  return { ok: false, why };
+}

@@ -1,0 +1,118 @@
+/** Holds a plan against the policy that it is said to be made from. Pure. */
+import { boundFromRate } from './price-bounds.ts';
+import { equal } from '../money.ts';
+import type { Policy, WithdrawSpec } from '../policy.ts';
+import { reference } from '../references.ts';
+import { legIdOf, totalsOf } from './amounts.ts';
+import type { Leg, Payment, PaymentAmount, Plan, PlanGuard } from './plan.ts';
+
+/**
+ * What the plan says otherwise than the policy that it is said to be made from, in one sentence; null when they agree in
+ * all that the policy fixes literally. A plan is data that somebody may have changed: no account, currency or amount of
+ * it counts against the policy.
+ */
+export function planContradicts(plan: Plan, policy: Policy): string | null {
+  const { convert } = policy;
+  if (plan.policy.name !== policy.name || plan.run.policy !== policy.name)
+    return `The plan is of policy "${plan.policy.name}", not of "${policy.name}".`;
+  if (plan.zone !== policy.zone)
+    return `The plan counts dates in ${plan.zone}, the policy in ${policy.zone}.`;
+  const [leg, ...moreLegs] = plan.legs;
+  if (moreLegs.length > 0) return `The plan has ${plan.legs.length} legs, the policy one conversion.`;
+  if (leg === undefined && convert.amount.kind !== 'sell-all')
+    return 'The plan has no leg, the policy converts a fixed amount.';
+  if (leg !== undefined) {
+    const difference = legContradicts(leg, plan, policy);
+    if (difference !== null) return difference;
+  }
+  const specs = policy.withdraw.filter((spec) => leg !== undefined || needsNoLeg(spec));
+  if (plan.payments.length !== specs.length)
+    return `The plan has ${plan.payments.length} payments, the policy ${specs.length}.`;
+  for (const [index, spec] of specs.entries()) {
+    const payment = plan.payments[index];
+    const difference = payment === undefined ? null : paymentContradicts(payment, spec, plan, policy);
+    if (difference !== null) return difference;
+  }
+  for (const field of ['quote', 'settle', 'shortfall', 'limits'] as const) {
+    if (canonical(plan[field]) !== canonical(policy[field]))
+      return `The plan says otherwise than the policy about \`${field}\`.`;
+  }
+  if (plan.legs.some(({ guard }) => guardContradicts(guard, policy)))
+    return 'The plan has another price guard than the policy.';
+  return canonical(plan.totals) === canonical(totalsOf(plan.legs, plan.payments))
+    ? null
+    : 'The totals of the plan are not those of its legs and payments.';
+}
+
+function legContradicts(leg: Leg, plan: Plan, policy: Policy): string | null {
+  const { sell, buy, amount } = policy.convert;
+  const id = legIdOf(policy);
+  if (leg.id !== id || leg.reference !== reference(plan.run, id))
+    return `The plan calls its leg "${leg.reference}", the policy makes it "${reference(plan.run, id)}".`;
+  if (leg.sell !== sell || leg.buy !== buy)
+    return `Leg "${id}" of the plan sells ${leg.sell} for ${leg.buy}, the policy ${sell} for ${buy}.`;
+  if (amount.kind === 'sell-all')
+    return leg.amount?.fixed === true
+      ? `The plan fixes the amount of leg "${id}", the policy does not.`
+      : null;
+  const isSame =
+    leg.amount?.fixed === true && leg.amount.side === amount.kind && equal(leg.amount.value, amount.value);
+  if (isSame) return null;
+  const planned = leg.amount === null ? 'nothing known' : `${leg.amount.side} ${leg.amount.value}`;
+  return `Leg "${id}" of the plan has the amount "${planned}", the policy "${amount.kind} ${amount.value}".`;
+}
+
+function paymentContradicts(payment: Payment, spec: WithdrawSpec, plan: Plan, policy: Policy): string | null {
+  const { id, account, amount } = spec;
+  const leg = legIdOf(policy);
+  if (payment.id !== id || payment.reference !== reference(plan.run, id))
+    return `The plan has payment "${payment.reference}" where the policy has "${reference(plan.run, id)}".`;
+  if (payment.account !== account)
+    return `Payment "${id}" of the plan goes to ${payment.account}, the policy pays ${account}.`;
+  if (payment.currency !== policy.convert.buy)
+    return `Payment "${id}" of the plan is in ${payment.currency}, the policy pays ${policy.convert.buy}.`;
+  if (payment.dependsOn !== leg) return `Payment "${id}" of the plan does not depend on leg "${leg}".`;
+  const isSame = isSameAmount(payment.amount, amount, leg);
+  return isSame ? null : `Payment "${id}" of the plan has another amount than the policy.`;
+}
+
+/** Only what no leg brings is no payment. */
+function needsNoLeg({ amount }: WithdrawSpec): boolean {
+  switch (amount.kind) {
+    case 'fixed':
+      return true;
+    case 'proceeds':
+    case 'rest':
+      return false;
+  }
+}
+
+function isSameAmount(planned: PaymentAmount, asked: WithdrawSpec['amount'], leg: string): boolean {
+  switch (asked.kind) {
+    case 'fixed':
+      return planned.kind === 'fixed' && equal(planned.value, asked.value);
+    case 'proceeds':
+    case 'rest':
+      return planned.kind === asked.kind && planned.leg === leg && planned.rounding === asked.rounding;
+  }
+}
+
+function guardContradicts(guard: PlanGuard | null, policy: Policy): boolean {
+  if (policy.guard === null || guard === null) return policy.guard !== guard;
+  switch (policy.guard.kind) {
+    case 'worst-rate':
+      return canonical(guard.bound) !== canonical(boundFromRate(policy.guard.rate, policy.convert));
+    // The bound of reference rates depends on their file, which the policy only names.
+    case 'reference':
+      return false;
+  }
+}
+
+/** The same text for the same data, whatever the order of its fields. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}

@@ -1,0 +1,94 @@
+/** What the items of a plan come to: names, totals, and the amounts that are known only after the trade. Pure. */
+import { keepsGuard } from './price-bounds.ts';
+import { compare, equal, isPositive, multiply, round, subtract, sum } from '../money.ts';
+import type { Policy } from '../policy.ts';
+import type { Leg, Payment, Plan, PlanTotal } from './plan.ts';
+
+/** Legs are always numbered. */
+export function legIdOf({ convert }: Policy): string {
+  return `${convert.sell}-${convert.buy}-1`.toLowerCase();
+}
+
+/** The amount that the plan fixes; null: it is known after the trade of its leg. */
+export function fixedAmountOf({ amount }: Payment): string | null {
+  switch (amount.kind) {
+    case 'fixed':
+      return amount.value;
+    case 'proceeds':
+    case 'rest':
+      return null;
+  }
+}
+
+/**
+ * What a payment comes to once its leg has brought `bought`. The rest is counted from the plan alone: what the other
+ * payments of the leg were planned to be, whether or not they are paid. Where they are more than was bought, it is 0.
+ */
+export function amountOf(payment: Payment, payments: readonly Payment[], bought: string): string {
+  const { amount } = payment;
+  switch (amount.kind) {
+    case 'fixed':
+      return amount.value;
+    case 'proceeds':
+      return round(bought, amount.decimals, amount.rounding);
+    case 'rest': {
+      const others = payments.filter(({ dependsOn }) => dependsOn === amount.leg);
+      const planned = sum(others.flatMap((other) => fixedAmountOf(other) ?? []));
+      const rest = round(subtract(bought, planned), amount.decimals, amount.rounding);
+      return isPositive(rest) ? rest : '0';
+    }
+  }
+}
+
+/** The leg that brings what the payment comes to; null: its amount is fixed. */
+export function bringerOf({ amount }: Payment): string | null {
+  switch (amount.kind) {
+    case 'fixed':
+      return null;
+    case 'proceeds':
+    case 'rest':
+      return amount.leg;
+  }
+}
+
+/** What is sold, bought and paid, for each currency, as far as it is known before the trade. */
+export function totalsOf(legs: readonly Leg[], payments: readonly Payment[]): readonly PlanTotal[] {
+  const all: PlanTotal[] = [
+    ...legs.flatMap(({ sell, buy, amount }): PlanTotal[] =>
+      amount === null
+        ? []
+        : [{ what: amount.side, currency: amount.side === 'sell' ? sell : buy, value: amount.value }],
+    ),
+    ...payments.flatMap((payment): PlanTotal[] => {
+      const value = fixedAmountOf(payment);
+      return value === null ? [] : [{ what: 'pay', currency: payment.currency, value }];
+    }),
+  ];
+  const sums = new Map<string, PlanTotal>();
+  for (const one of all) {
+    const key = `${one.what} ${one.currency}`;
+    sums.set(key, { ...one, value: sum([sums.get(key)?.value ?? '0', one.value]) });
+  }
+  return [...sums.values()];
+}
+
+/**
+ * Why the fixed payments may get less than they need from the conversion, in one sentence; null when the leg is sure to
+ * bring it. No reason against a plan: the balance may cover the rest, or the price be better than the guard's worst.
+ */
+export function notCovered({ legs, payments }: Pick<Plan, 'legs' | 'payments'>): string | null {
+  const [leg] = legs;
+  const fixed = payments.flatMap((payment) => fixedAmountOf(payment) ?? []);
+  if (leg === undefined || leg.amount === null || fixed.length === 0) return null;
+  const total = sum(fixed);
+  const { side, value } = leg.amount;
+  const what = `The payments add up to ${total} ${leg.buy}`;
+  if (side === 'buy')
+    return compare(total, value) > 0 ? `${what}; the leg buys only ${value} ${leg.buy}.` : null;
+  const bound = leg.guard?.bound ?? null;
+  if (bound === null) return `${what}; no guard says what ${value} ${leg.sell} bring at least.`;
+  return keepsGuard(bound, value, total) &&
+    !equal(multiply(total, bound.buyFactor), multiply(value, bound.sellFactor))
+    ? `${what}; at the worst price that the guard lets pass, ${value} ${leg.sell} bring less.`
+    : null;
+}

@@ -1,0 +1,58 @@
+/**
+ * The size limits of a policy (M4): they bind single amounts and sums over the run, of what is traded and of what is
+ * paid. Pure. The plan holds what is known against them; `domain/run/release.ts` holds each payment against them once its
+ * amount is known, just before it is handed to the steps; the steps of a leg hold each quote against them. Equal passes.
+ */
+import { compare, sum } from '../money.ts';
+import type { Limits, Money } from '../policy.ts';
+
+/** What a leg sells or buys, as far as it is known: one side from the plan, both from a quote or a trade. */
+export type Gross = readonly Money[];
+
+/** The sentence that names the limit which a trade exceeds, alone or with the other legs of its run; null: it keeps all. */
+export function brokenTradeLimit(
+  limits: Limits | null,
+  trade: Gross,
+  others: readonly Gross[],
+): string | null {
+  if (limits === null) return null;
+  const { perTrade, perRun } = limits;
+  for (const money of trade) {
+    if (perTrade?.currency === money.currency && compare(money.value, perTrade.value) > 0)
+      return sentence(money, 'per_trade', perTrade);
+  }
+  if (perRun === null || !trade.some(({ currency }) => currency === perRun.currency)) return null;
+  const total = totalIn(perRun.currency, [...others, trade].flat());
+  return compare(total.value, perRun.value) > 0 ? sentence(total, 'per_run', perRun) : null;
+}
+
+/**
+ * The sentence that names the limit which a payment exceeds; null: it keeps all.
+ * @param before the payments before it in the plan whose amounts are known: with these it makes up the sum of the run
+ */
+export function brokenPaymentLimit(
+  limits: Limits | null,
+  payment: Money,
+  before: readonly Money[],
+): string | null {
+  if (limits === null) return null;
+  const single = limits.perPayment.find(({ currency }) => currency === payment.currency);
+  if (single !== undefined && compare(payment.value, single.value) > 0)
+    return sentence(payment, 'per_payment', single);
+  const paid = limits.paidPerRun.find(({ currency }) => currency === payment.currency);
+  if (paid === undefined) return null;
+  const total = totalIn(payment.currency, [...before, payment]);
+  return compare(total.value, paid.value) > 0 ? sentence(total, 'paid_per_run', paid) : null;
+}
+
+function totalIn(currency: string, all: readonly Money[]): Money {
+  const values = all.filter((money) => money.currency === currency).map(({ value }) => value);
+  return { value: sum(values), currency };
+}
+
+const OF_THE_RUN: readonly string[] = ['per_run', 'paid_per_run'];
+
+function sentence(money: Money, name: string, limit: Money): string {
+  const what = `${money.value} ${money.currency}${OF_THE_RUN.includes(name) ? ' in one run' : ''}`;
+  return `${what} is more than the limit ${name} of ${limit.value} ${limit.currency}.`;
+}

@@ -1,0 +1,45 @@
+/**
+ * What a plan moves, line by line: what a person says yes to before live money moves, and what the run holds its own plan
+ * against. Two plans with the same lines move the same. Pure.
+ */
+import { fixedAmountOf } from './amounts.ts';
+import type { Payment, Plan } from './plan.ts';
+
+type Moves = Pick<Plan, 'legs' | 'payments' | 'totals'>;
+
+/** One line for each leg and payment, and one for the totals. */
+export function movesOf(plan: Moves): readonly string[] {
+  const legs = plan.legs.map(({ id, sell, buy, amount, guard }) => {
+    const what =
+      amount === null
+        ? `sell ${sell} for ${buy}, of an amount that is not known any more`
+        : amount.side === 'sell'
+          ? `sell ${amount.value} ${sell} for ${buy}`
+          : `buy ${amount.value} ${buy} for ${sell}`;
+    return `${id}: ${what}, ${guard === null ? 'at any price' : guard.text}`;
+  });
+  const payments = plan.payments.map(
+    (payment) => `${payment.id}: pay ${whatIsPaid(payment)} to ${payment.account}`,
+  );
+  if (legs.length + payments.length === 0) return ['There is nothing to do.'];
+  return [...legs, ...payments, `In total: ${totals(plan).join('; ')}.`];
+}
+
+function whatIsPaid({ amount, currency }: Payment): string {
+  switch (amount.kind) {
+    case 'fixed':
+      return `${amount.value} ${currency}`;
+    case 'proceeds':
+      return `what ${amount.leg} brings, in ${currency},`;
+    case 'rest':
+      return `what the fixed payments leave of what ${amount.leg} brings, in ${currency},`;
+  }
+}
+
+function totals(plan: Moves): readonly string[] {
+  const unknown = plan.payments.filter((payment) => fixedAmountOf(payment) === null).length;
+  return [
+    ...plan.totals.map(({ what, value, currency }) => `${what} ${value} ${currency}`),
+    ...(unknown === 0 ? [] : [`${unknown} of proceeds`]),
+  ];
+}

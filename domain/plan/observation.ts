@@ -1,0 +1,38 @@
+/** What one reading of the service found before a plan is made. Pure. */
+import type { Balances, LenientRecord, Pair, Trade, Withdrawal } from '../service/records.ts';
+import { runPrefix, type RunName } from '../references.ts';
+import type { Credentials } from './plan.ts';
+
+/** A withdrawal account as the service lists it. */
+export type RegisteredAccount = LenientRecord & {
+  /** Its status is one of those that the service facts name as unusable; any other status proves nothing. */
+  readonly isUnusable: boolean;
+};
+
+/** What one reading of the service found before the plan is made. */
+export type Observation = {
+  readonly credentials: Credentials;
+  readonly observedAtMs: number;
+  /** Rows of the policy's currencies only. */
+  readonly balances: Balances;
+  /** The withdrawal accounts that the policy names and the list shows; whether every page of it was read. */
+  readonly accounts: readonly RegisteredAccount[];
+  readonly accountsComplete: boolean;
+  /** The forms of the ids in that list (`accountIdForm`): an id in another form may name a listed account all the same. */
+  readonly accountIdForms: readonly string[];
+  /** Rows of the policy's currencies; null when the pairs could not be read, which proves nothing. */
+  readonly pairs: readonly Pair[] | null;
+  /** Trades and withdrawals found under this run's prefix. */
+  readonly trades: readonly Trade[];
+  readonly withdrawals: readonly Withdrawal[];
+};
+
+/** `wac` of `wac_7Hk2mQ9vT4xR`, or `uuid`: lists show each account under an id of one form. */
+export function accountIdForm(id: string): string {
+  return /^([a-z]{3,5})_/.exec(id)?.[1] ?? 'uuid';
+}
+
+/** True when a trade or withdrawal record names something of this run. */
+export function isOfRun(run: RunName, text: string | null): boolean {
+  return text !== null && text.startsWith(runPrefix(run));
+}

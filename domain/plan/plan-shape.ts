@@ -1,0 +1,126 @@
+/**
+ * The one reader of plans: it knows every version of a plan's shape and refuses one that it does not know (design: "The
+ * plan is made once"). A plan comes out of Temporal, where others may have put what looks like one.
+ */
+import type { Leg, Payment, Plan } from './plan.ts';
+import { isPart } from '../references.ts';
+import {
+  isRecord,
+  isFlag,
+  isMoment,
+  lineOf,
+  listOf,
+  misshapen,
+  oneOf,
+  orNull,
+  recordOf,
+  type Field,
+  type Fields,
+  type Shaped,
+} from '../shape.ts';
+
+const isName: Field = (value) => typeof value === 'string' && isPart(value);
+const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,12}$/.test(value);
+const isAmount: Field = (value) => typeof value === 'string' && /^\d{1,30}(\.\d{1,30})?$/.test(value);
+const isDecimals: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= 30;
+
+const isReason: Field = (value) =>
+  recordOf({ kind: oneOf('fixed', 'found', 'forgotten') })(value) ||
+  recordOf({ kind: oneOf('all above'), available: lineOf(60), keep: isAmount })(value);
+
+const isGuard = recordOf({
+  bound: orNull(recordOf({ buyFactor: lineOf(300), sellFactor: lineOf(300) })),
+  text: lineOf(400),
+  staleAtMs: orNull(isMoment),
+});
+
+const LEG = {
+  id: isName,
+  reference: lineOf(300),
+  sell: isCurrency,
+  buy: isCurrency,
+  amount: orNull(recordOf({ side: oneOf('buy', 'sell'), value: isAmount, fixed: isFlag })),
+  why: isReason,
+  guard: orNull(isGuard),
+} as const satisfies Readonly<Record<keyof Leg, Field>>;
+
+const isPaymentAmount: Field = (value) =>
+  recordOf({ kind: oneOf('fixed'), value: isAmount })(value) ||
+  recordOf({
+    kind: oneOf('proceeds', 'rest'),
+    leg: isName,
+    rounding: oneOf('down', 'half-even'),
+    decimals: isDecimals,
+  })(value);
+
+const PAYMENT = {
+  id: isName,
+  reference: lineOf(300),
+  account: lineOf(300),
+  currency: isCurrency,
+  amount: isPaymentAmount,
+  dependsOn: orNull(isName),
+} as const satisfies Readonly<Record<keyof Payment, Field>>;
+
+const VERSION_1 = {
+  version: oneOf(1),
+  bodyLayout: oneOf(1),
+  run: recordOf({ policy: isName, id: isName }),
+  credentials: recordOf({
+    mode: oneOf('SANDBOX', 'LIVE'),
+    organisation: lineOf(300),
+    keyName: lineOf(300),
+  }),
+  policy: recordOf({ name: isName, hash: lineOf(100) }),
+  zone: lineOf(100),
+  date: (value) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value),
+  fences: recordOf({ opensAtMs: isMoment, tradesUntilMs: isMoment, withdrawalsUntilMs: isMoment }),
+  quote: isRecord,
+  settle: isRecord,
+  shortfall: oneOf('skip', 'hold'),
+  lateAfterMs: isRecord,
+  limits: orNull(isRecord),
+  legs: listOf(recordOf(LEG)),
+  notNeeded: listOf(
+    recordOf({ id: isName, sell: isCurrency, buy: isCurrency, available: lineOf(60), keep: isAmount }),
+  ),
+  payments: listOf(recordOf(PAYMENT)),
+  totals: listOf(recordOf({ what: oneOf('sell', 'buy', 'pay'), currency: isCurrency, value: isAmount })),
+  pinnedAtMs: isMoment,
+  foundRecords: isFlag,
+  pinnedFor: lineOf(200),
+} as const satisfies Readonly<Record<keyof Plan, Field>>;
+
+/** The versions that this program can read, each with its own shape. */
+const VERSIONS: Readonly<Record<Plan['version'], Fields>> = { 1: VERSION_1 };
+
+/** A plan as the workflow `plan` completed with it; refused when it is of no version, or body layout, that is known here. */
+export function planOf(value: unknown): Shaped<Plan> {
+  const version = isRecord(value) ? value['version'] : null;
+  if (!isKnownVersion(version))
+    return {
+      ok: false,
+      why: `It is of version ${told(version)}; this version of Cambist reads ${known(VERSIONS)}.`,
+    };
+  const layout = isRecord(value) ? value['bodyLayout'] : null;
+  if (layout !== 1)
+    return {
+      ok: false,
+      why: `It writes requests in layout ${told(layout)}; this version of Cambist writes 1.`,
+    };
+  const why = misshapen(value, VERSIONS[version]);
+  return why === null ? { ok: true, value: value as Plan } : { ok: false, why };
+}
+
+function isKnownVersion(version: unknown): version is Plan['version'] {
+  return typeof version === 'number' && Object.hasOwn(VERSIONS, version);
+}
+
+function known(versions: object): string {
+  return Object.keys(versions).join(', ');
+}
+
+/** What stands there may be anything. */
+function told(value: unknown): string {
+  return typeof value === 'number' ? `${value}` : 'that is not known';
+}

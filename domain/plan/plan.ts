@@ -1,0 +1,130 @@
+/**
+ * The plan of a run: what will be sent, fixed once (design: "The plan is made once"). Frozen plain data. `compile.ts` makes
+ * it, `plan-shape.ts` reads it back, `agrees.ts` holds it against the policy.
+ */
+import type { PriceBound } from './price-bounds.ts';
+import type { Limits, QuoteSettings, SettleSettings } from '../policy.ts';
+import type { Mode } from '../service/records.ts';
+import type { RunName } from '../references.ts';
+import type { ServiceFacts } from '../service/facts.ts';
+
+/** Moments between which writes may be sent, epoch milliseconds (design: "Before every write"). */
+export type Fences = {
+  readonly opensAtMs: number;
+  readonly tradesUntilMs: number;
+  readonly withdrawalsUntilMs: number;
+};
+
+/** Which credentials the plan was made with: items leave under no other organisation, mode or (unproven) key. */
+export type Credentials = { readonly mode: Mode; readonly organisation: string; readonly keyName: string };
+
+/** Amount of a leg: the side that is asked for. `fixed` is false for an amount computed from live balances. */
+export type LegAmount = { readonly side: 'buy' | 'sell'; readonly value: string; readonly fixed: boolean };
+
+/** One conversion. */
+export type Leg = {
+  readonly id: string;
+  readonly reference: string;
+  readonly sell: string;
+  readonly buy: string;
+  /** Null: computed from balances once, forgotten since, and not computed again; a person decides. */
+  readonly amount: LegAmount | null;
+  /** Why it is that amount. */
+  readonly why: LegReason;
+  /** Its own price bound; null: any price is taken. */
+  readonly guard: PlanGuard | null;
+};
+
+/** Where the amount of a leg comes from. */
+export type LegReason =
+  /** The policy names it. */
+  | { readonly kind: 'fixed' }
+  /** Everything withdrawable above what is kept. */
+  | { readonly kind: 'all above'; readonly available: string; readonly keep: string }
+  /** The trade that is at the service already. */
+  | { readonly kind: 'found' }
+  /** From balances that have changed since. */
+  | { readonly kind: 'forgotten' };
+
+/** A conversion that the policy asks for and that needs no leg: nothing is there to sell. */
+export type LegNotNeeded = {
+  readonly id: string;
+  readonly sell: string;
+  readonly buy: string;
+  readonly available: string;
+  readonly keep: string;
+};
+
+/** What the plan moves in one currency, as far as it is known. */
+export type PlanTotal = {
+  readonly what: 'sell' | 'buy' | 'pay';
+  readonly currency: string;
+  readonly value: string;
+};
+
+/** What a payment comes to; of what its leg brought only once that is known. */
+export type PaymentAmount =
+  | { readonly kind: 'fixed'; readonly value: string }
+  /** All that the leg brought. */
+  | ({ readonly kind: 'proceeds' } & OfLeg)
+  /** What the fixed payments of the leg leave of what it brought. */
+  | ({ readonly kind: 'rest' } & OfLeg);
+
+/** Cut to the currency's decimals by the rounding that the policy names. */
+type OfLeg = {
+  readonly leg: string;
+  readonly rounding: 'down' | 'half-even';
+  readonly decimals: number;
+};
+
+/** One planned withdrawal. */
+export type Payment = {
+  readonly id: string;
+  /** Reference of the first generation. */
+  readonly reference: string;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: PaymentAmount;
+  /**
+   * The leg that must be traded before; null when the payment stands alone. One that is not in the plan brings nothing
+   * (nothing was there to sell), so that the payment is not paid.
+   */
+  readonly dependsOn: string | null;
+};
+
+export type Plan = {
+  readonly version: 1;
+  /** Layout of the bodies' bytes; another layout would be another key's bytes. */
+  readonly bodyLayout: 1;
+  readonly run: RunName;
+  readonly credentials: Credentials;
+  /** The text stays in the input of the workflow that made the plan. */
+  readonly policy: { readonly name: string; readonly hash: string };
+  readonly zone: string;
+  readonly date: string;
+  readonly fences: Fences;
+  readonly quote: QuoteSettings;
+  readonly settle: SettleSettings;
+  /** When it is said that settlement of a leg, or an accepted payment, is late. */
+  readonly lateAfterMs: ServiceFacts['lateAfterMs'];
+  readonly shortfall: 'skip' | 'hold';
+  readonly limits: Limits | null;
+  readonly legs: readonly Leg[];
+  readonly notNeeded: readonly LegNotNeeded[];
+  readonly payments: readonly Payment[];
+  readonly totals: readonly PlanTotal[];
+  /** Epoch milliseconds at which the service was observed. */
+  readonly pinnedAtMs: number;
+  /** The service had records under this run's name already: somebody has sent for it, though Temporal forgot. */
+  readonly foundRecords: boolean;
+  /** `originalExecutionRunId` of the run that made the plan: tells "freshly made by me" from all else, identifies no money. */
+  readonly pinnedFor: string;
+};
+
+/** The price guard in words and as a bound; `staleAtMs` is when its reference rates are too old, null without any. */
+export type PlanGuard = {
+  /** Null: there is no rate to hold a price against, so that nothing new is traded. */
+  readonly bound: PriceBound | null;
+  readonly text: string;
+  readonly staleAtMs: number | null;
+};

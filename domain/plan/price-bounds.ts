@@ -1,0 +1,62 @@
+/**
+ * The price guard (M4): one exact inequality, without a division, so that "equal passes" means equal.
+ * A conversion passes when `bought × buyFactor ≥ sold × sellFactor`.
+ */
+import { compare, isPositive, divide, multiply, subtract } from '../money.ts';
+import type { Rate } from '../policy.ts';
+
+export type PriceBound = { readonly buyFactor: string; readonly sellFactor: string };
+
+/** The two currencies of a conversion. */
+export type Pair = { readonly sell: string; readonly buy: string };
+
+/** A literal worst rate, in whichever direction it was written. */
+export function boundFromRate(rate: Rate, pair: Pair): PriceBound {
+  return rate.currency === pair.buy && rate.per === pair.sell
+    ? { buyFactor: '1', sellFactor: rate.value }
+    : { buyFactor: rate.value, sellFactor: '1' };
+}
+
+/**
+ * At most `worstCostBps` worse than the reference rates: directly, or through one third currency when no rate between
+ * the two is given. Null when the rates do not connect them.
+ */
+export function boundFromCost(rates: readonly Rate[], worstCostBps: string, pair: Pair): PriceBound | null {
+  const worth = subtract('1', multiply(worstCostBps, '0.0001'));
+  const direct = valueIn(rates, pair.buy, pair.sell);
+  if (direct !== null) return { buyFactor: direct.times, sellFactor: multiply(direct.over, worth) };
+  for (const middle of new Set(rates.flatMap((rate) => [rate.currency, rate.per]))) {
+    const bought = valueIn(rates, pair.buy, middle);
+    const sold = valueIn(rates, pair.sell, middle);
+    if (bought !== null && sold !== null) {
+      return {
+        buyFactor: multiply(bought.times, sold.over),
+        sellFactor: multiply(multiply(sold.times, bought.over), worth),
+      };
+    }
+  }
+  return null;
+}
+
+/** True when the price keeps the guard; equal passes. */
+export function keepsGuard(bound: PriceBound, sold: string, bought: string): boolean {
+  return compare(multiply(bought, bound.buyFactor), multiply(sold, bound.sellFactor)) >= 0;
+}
+
+/** `rate` of the report: bought ÷ sold, 12 significant digits; null when nothing was sold. */
+export function rateOf(sold: string, bought: string): string | null {
+  return isPositive(sold) ? divide(bought, sold, 12) : null;
+}
+
+/** The worth of one `currency` in `unit` as a fraction `times ÷ over`; null when no line gives it. */
+function valueIn(
+  rates: readonly Rate[],
+  currency: string,
+  unit: string,
+): { times: string; over: string } | null {
+  for (const rate of rates) {
+    if (rate.currency === unit && rate.per === currency) return { times: rate.value, over: '1' };
+    if (rate.currency === currency && rate.per === unit) return { times: '1', over: rate.value };
+  }
+  return null;
+}

@@ -1,0 +1,514 @@
+/**
+ * Every problem that Cambist tells of, whoever finds it: its code, and what that code fixes once and for all, which is
+ * how a command ends, what it means, and what to do. A code that is in no table does not compile. Pure.
+ */
+import { DECISIONS, type Code } from './service/reply-rules.ts';
+import type { CommandCode } from './command-problems.ts';
+import type { Ending, ProblemRow } from './endings.ts';
+
+/** What items and runs end with, or wait for. A public surface: never changed, only added to. */
+export const PROBLEMS = {
+  // The plan: before anything is sent.
+  PLAN_ACCOUNT_MISSING: {
+    ending: 'bad input',
+    sentence: 'A withdrawal account of the policy is not registered at the service.',
+    advice: 'Register the account at the service, or correct `account:` in the policy.',
+  },
+  PLAN_ACCOUNT_CURRENCY: {
+    ending: 'bad input',
+    sentence: 'A withdrawal account takes another currency than its payment.',
+    advice: 'Name an account that takes the payment’s currency.',
+  },
+  PLAN_ACCOUNT_UNUSABLE: {
+    ending: 'refused by the service',
+    sentence:
+      'A withdrawal account is in a status to which the service pays nothing (not verified, archived).',
+    advice: 'Have the account verified at the service, or name another one; then start the run again.',
+  },
+  PLAN_CURRENCY_NOT_WITHDRAWABLE: {
+    ending: 'refused by the service',
+    sentence: 'The service lets nobody withdraw the currency of a payment.',
+    advice: 'Pay in another currency, or leave `withdraw` out to only convert.',
+  },
+  PLAN_PAIR_NOT_OFFERED: {
+    ending: 'refused by the service',
+    sentence: 'The service does not offer the conversion.',
+    advice:
+      'Ask the operator of the service to offer the pair, or convert through another currency by two policies.',
+  },
+  PLAN_AMOUNT_OUTSIDE_PAIR: {
+    ending: 'refused by the service',
+    sentence: 'The sold amount is below or above what the service takes in one trade.',
+    advice: 'Sell more or less in one run, or ask the operator of the service.',
+  },
+  PLAN_AMOUNT_DECIMALS: {
+    ending: 'bad input',
+    sentence: 'An amount has more decimals than its currency.',
+    advice:
+      'Write the amount with fewer decimals, or set `decimals` in the service file if the service takes more.',
+  },
+  PLAN_ENVIRONMENT: {
+    ending: 'configuration',
+    sentence: 'The policy is for the other environment.',
+    advice:
+      'Run it with a worker of that environment (CAMBIST_APP_MODE), or change `environment:` in the policy on purpose.',
+  },
+  PLAN_REFERENCE_MISSING: {
+    ending: 'refused by us',
+    sentence: 'The reference rates do not connect the two currencies.',
+    advice: 'Add a rate to the reference file.',
+  },
+  PLAN_REFERENCE_TOO_OLD: {
+    ending: 'refused by us',
+    sentence: 'The reference rates are older than `max_age`.',
+    advice: 'Bring the file up to date, then run again.',
+  },
+  PLAN_REFERENCE_FROM_THE_FUTURE: {
+    ending: 'refused by us',
+    sentence: 'The reference rates are of a time to come.',
+    advice: 'Correct `as_of` to the moment at which the rates were fixed, then run again.',
+  },
+  PLAN_OVER_LIMIT: {
+    ending: 'refused by us',
+    sentence: 'An amount, or the sum of the run, is above a limit of the policy.',
+    advice: 'Lower the amount, or raise the limit on purpose.',
+  },
+  PLAN_WINDOW_PASSED: {
+    ending: 'refused by us',
+    sentence: 'The run’s date is over.',
+    advice: 'Start a run with today’s date as its id.',
+  },
+  PLAN_NOT_AS_SHOWN: {
+    ending: 'refused by us',
+    sentence: 'In live: the plan is not what a person was shown and said yes to.',
+    advice: 'Start it again with --go-on: it shows this plan, and asks.',
+  },
+  PLAN_REFUSED: {
+    ending: 'refused by us',
+    sentence: 'No plan can be made; nothing was sent.',
+    advice: 'See the problems beside it.',
+  },
+  PLAN_FAILED: {
+    ending: 'needs a human',
+    sentence: 'The plan could not be made; nothing was sent.',
+    advice: 'See the run’s `/plan` workflow in the Temporal UI; nothing was sent.',
+  },
+  POLICY_CHANGED: {
+    ending: 'refused by us',
+    sentence: 'The run was planned with another policy (comments and white space aside).',
+    advice: 'Start it with the policy that the plan was made from. Another --id would pay everything again.',
+  },
+  POLICY_NAME_DIFFERS: {
+    ending: 'bad input',
+    sentence: 'The policy calls itself otherwise than the run.',
+    advice: 'Start the run by `npx cambist run` with the policy’s own name.',
+  },
+  RUN_ID_WITHOUT_DATE: {
+    ending: 'bad input',
+    sentence: 'The id of the run does not begin with a date.',
+    advice: 'Use an id such as 2026-11-21 or 2026-11-21-weekly.',
+  },
+  // What Temporal carries is not what Cambist put there.
+  INPUT_INVALID: {
+    ending: 'bad input',
+    sentence: 'What the run was started with is not what Cambist makes.',
+    advice: 'Start the run by `npx cambist run`; nothing was sent.',
+  },
+  INSTRUCTION_INVALID: {
+    ending: 'bad input',
+    sentence: 'What somebody wanted to record about the run is no instruction of Cambist.',
+    advice: 'Say it by a command of Cambist.',
+  },
+  WORKFLOW_ID_DIFFERS: {
+    ending: 'refused by us',
+    sentence: 'A workflow was started under another id than its input makes.',
+    advice: 'Start runs by `npx cambist run`.',
+  },
+  CARRIED_STATE_REFUSED: {
+    ending: 'refused by us',
+    sentence: 'A workflow was started with state of its own, which only Temporal hands on.',
+    advice: 'Start runs by `npx cambist run`.',
+  },
+  PLAN_CONTRADICTS_POLICY: {
+    ending: 'needs a human',
+    sentence: 'The plan in Temporal says otherwise than the policy that it was made from.',
+    advice:
+      'Find out who changed the plan in Temporal. Nothing was sent; start another run with --id once that is known.',
+  },
+  PLAN_UNREADABLE: {
+    ending: 'needs a human',
+    sentence: 'What is in the plan’s place is no plan that this version knows.',
+    advice: 'Let a worker of the version that made the plan carry it out. Nothing was sent.',
+  },
+  // Rules of ours.
+  CANCELLED: {
+    ending: 'refused by us',
+    sentence: 'The run was cancelled before it was sent.',
+    advice: 'Start the run with --go-on to carry it out after all.',
+  },
+  WINDOW_PASSED: {
+    ending: 'refused by us',
+    sentence: 'It is too late to send it.',
+    advice: 'Do it in a new run.',
+  },
+  NOT_YET_OPEN: {
+    ending: 'waiting',
+    sentence: 'The run’s date has not begun in its zone.',
+    advice: 'Nothing to do: it goes on then.',
+  },
+  SHORTFALL: {
+    ending: 'refused by us',
+    sentence: 'The money that the leg sells is not there.',
+    advice: 'Bring it in; with `shortfall: hold` the run goes on by itself, else start it with --go-on.',
+  },
+  OVER_LIMIT: {
+    ending: 'refused by us',
+    sentence: 'A quote, or a payment whose amount was not known before, is above a limit of the policy.',
+    advice: 'Lower the amount, or raise the limit on purpose.',
+  },
+  OUTSIDE_GUARD: {
+    ending: 'refused by us',
+    sentence: 'The quote’s price is worse than the guard allows.',
+    advice: 'Wait for a better price, or widen the guard on purpose and start a new run.',
+  },
+  REFERENCE_TOO_OLD: {
+    ending: 'refused by us',
+    sentence: 'The reference rates of the plan have become too old.',
+    advice: 'Bring the reference file up to date and start a new run.',
+  },
+  QUOTE_DIFFERS: {
+    ending: 'refused by us',
+    sentence: 'The quote is not what was asked for.',
+    advice: 'Ask the operator of the service; nothing was traded.',
+  },
+  QUOTES_USED_UP: {
+    ending: 'refused by us',
+    sentence: '`max_quotes` quotes came and none could be traded.',
+    advice: 'See the evidence of the report; start the run with --go-on, or raise `quote.max_quotes`.',
+  },
+  NOTHING_TO_PAY: {
+    ending: 'refused by us',
+    sentence: 'The amount of a payment comes to nothing.',
+    advice: 'Convert more, so that something is left after rounding.',
+  },
+  LEG_NOT_TRADED: {
+    ending: 'refused by us',
+    sentence: 'The leg that a payment depends on was not traded, or there was nothing to sell.',
+    advice: 'See the leg.',
+  },
+  DONE_ELSEWHERE: {
+    ending: 'refused by us',
+    sentence: 'Another run of the policy and date has done the item, or holds it.',
+    advice: 'See that run. If it is to be done twice, use a new run with other names.',
+  },
+  DECIDED_NOT_EXECUTED: {
+    ending: 'refused by us',
+    sentence: 'A person decided that it was not executed.',
+    advice: 'Pay it again with --pay-again, or trade it in a new run, if it is still wanted.',
+  },
+  // The service said no after it had said yes.
+  SETTLEMENT_FAILED: {
+    ending: 'refused by the service',
+    sentence: 'The service says that the trade will never settle.',
+    advice: 'Ask the operator of the service; no payment of its money was sent.',
+  },
+  WITHDRAWAL_FAILED: {
+    ending: 'refused by the service',
+    sentence: 'The service accepted the withdrawal and then failed or returned it.',
+    advice: 'Find out why at the service; it is never paid again by itself.',
+  },
+  // A person.
+  RECORD_DIFFERS: {
+    ending: 'needs a human',
+    sentence: 'A record under our reference contradicts the plan.',
+    advice: 'A person compares the record with the plan; nothing is sent for this item.',
+  },
+  RECORD_COULD_BE_IT: {
+    ending: 'needs a human',
+    sentence: 'A record without a tag agrees in currency, amount and account: it could be this payment.',
+    advice: 'A person decides: name the record if it is this one, or say that it was not executed.',
+  },
+  RECORD_TAKEN: {
+    ending: 'needs a human',
+    sentence: 'The service says that a record is this payment, which a person has named for another one.',
+    advice: 'A person finds out which of the two was made, then says so with `npx cambist resolve`.',
+  },
+  AMOUNT_FORGOTTEN: {
+    ending: 'needs a human',
+    sentence: 'The amount came from a balance that has changed since, and its trade is not found.',
+    advice: 'A person decides: the amount is not computed a second time.',
+  },
+  DECISION_UNPROVEN: {
+    ending: 'needs a human',
+    sentence: 'A person named a record that the service does not show.',
+    advice: 'Name the right record, or decide again.',
+  },
+  INSTRUCTIONS_MISSING: {
+    ending: 'needs a human',
+    sentence: 'What people said about the run is not in Temporal any more.',
+    advice:
+      'Look at the service for what was paid. Then say again what holds: `npx cambist cancel`, `npx cambist resolve`, or `npx cambist run … --go-on` when nothing was said.',
+  },
+  EXECUTED_OUTSIDE_GUARD: {
+    ending: 'needs a human',
+    sentence: 'The trade gave less than its quote and than the guard allows; its payments wait.',
+    advice:
+      'Ask the operator of the service why it differs from its quote; a person may accept it by its id.',
+  },
+  EXECUTED_OVER_LIMIT: {
+    ending: 'needs a human',
+    sentence: 'The trade moved more than a limit allows; its payments wait.',
+    advice:
+      'Ask the operator of the service why it differs from its quote; a person may accept it by its id.',
+  },
+  BROKEN_INVARIANT: {
+    ending: 'needs a human',
+    sentence: 'A fault of this program stopped the run.',
+    advice: 'Report it; a reset is safe.',
+  },
+  ANSWER_INCOMPLETE: {
+    ending: 'needs a human',
+    sentence: 'An activity gave no outcome for an item: a fault of this program stopped the run.',
+    advice: 'Report it; a reset is safe.',
+  },
+  RUN_FAILED: {
+    ending: 'needs a human',
+    sentence: 'The run failed in Temporal without a report.',
+    advice: 'See the run in the Temporal UI.',
+  },
+  ENDED_FROM_OUTSIDE: {
+    ending: 'needs a human',
+    sentence: 'The run was terminated or timed out in Temporal before it was finished.',
+    advice: 'Start it again with the same policy and --id: it looks at the service and adopts what it finds.',
+  },
+  // What a refreshed report finds.
+  RECORD_APPEARED: {
+    ending: 'needs a human',
+    sentence: 'The service shows a record that the report does not have (`report --refresh`).',
+    advice: 'A record stands above the report: start the run with --go-on, and it adopts it.',
+  },
+  RECORD_NOT_SHOWN: {
+    ending: 'needs a human',
+    sentence: 'The service does not show a record that the report names (`report --refresh`).',
+    advice: 'That proves nothing: look again later, then ask the operator of the service.',
+  },
+  STATUS_DIFFERS: {
+    ending: 'needs a human',
+    sentence: 'The service now says something else of a record than the report (`report --refresh`).',
+    advice: 'Do not pay it again. Start the run with --go-on: it takes the service’s word.',
+  },
+  // Configuration.
+  MODE_DIFFERS: {
+    ending: 'configuration',
+    sentence: 'A worker of the other mode serves the run’s task queue.',
+    advice:
+      'Give workers of each mode a task queue of their own (CAMBIST_TASK_QUEUE); the run goes on by itself.',
+  },
+  CREDENTIALS_DIFFER: {
+    ending: 'configuration',
+    sentence: 'The worker has another organisation or mode than the plan.',
+    advice: 'Start a worker with the key files and mode of the plan; the run then goes on by itself.',
+  },
+  API_KEY_CHANGED: {
+    ending: 'configuration',
+    sentence: 'The worker has another API key, and the item may have been sent under the old one.',
+    advice:
+      'Nothing to do when the lists show tags: it looks until they have settled it, and goes on under the new key.',
+  },
+  CLOCK_SKEW: {
+    ending: 'configuration',
+    sentence: 'This machine’s clock and the service’s are too far apart.',
+    advice: 'Set the clock (NTP); the run goes on by itself.',
+  },
+  STATUS_UNKNOWN: {
+    ending: 'configuration',
+    sentence: 'The service gives a trade or a withdrawal a status that is in no list of the service file.',
+    advice:
+      'Write it into one of the lists of the service file (CAMBIST_SERVICE_FILE) and start the workers again; the run then goes on by itself.',
+  },
+  READ_KEY_FOREIGN: {
+    ending: 'configuration',
+    sentence: 'The read key is of another organisation.',
+    advice: 'Use a read key of the same organisation, or none.',
+  },
+  // Goes on by itself.
+  PLANNING: {
+    ending: 'waiting',
+    sentence: 'The plan is being made.',
+    advice: 'Nothing to do. If it stays, see that a worker of this mode serves the task queue of the run.',
+  },
+  IN_DOUBT: {
+    ending: 'waiting',
+    sentence: 'Whether it was executed is not known yet.',
+    advice:
+      'Nothing to do: it looks again by itself, and goes on when the service’s records have settled it.',
+  },
+  DECISION_PENDING: {
+    ending: 'waiting',
+    sentence: 'A person said "not executed"; it counts once no earlier send can appear any more.',
+    advice: 'Nothing to do: it looks once more, in two to three minutes, and then goes by the decision.',
+  },
+  NEWLY_SAID: {
+    ending: 'waiting',
+    sentence: 'People have said something new about the run in this moment.',
+    advice: 'Nothing to do: it goes on with that in a second.',
+  },
+  INSTRUCTIONS_AWAY: {
+    ending: 'waiting',
+    sentence: 'That a payment goes on under its next reference could not be kept in Temporal.',
+    advice: 'Nothing to do: it tries again by itself, and sends nothing before.',
+  },
+  LOOKUP_INCOMPLETE: {
+    ending: 'waiting',
+    sentence: 'The service’s lists could not be read whole.',
+    advice: 'Nothing to do: it looks again by itself, and sends nothing before it has seen everything.',
+  },
+  AWAITING_SETTLEMENT: {
+    ending: 'waiting',
+    sentence: 'The trade has not settled yet.',
+    advice: 'Nothing to do: it looks again by itself.',
+  },
+  SETTLEMENT_LATE: {
+    ending: 'waiting',
+    sentence: 'The trade has not settled within `late_after`.',
+    advice: 'Ask the operator of the service; it goes on waiting.',
+  },
+  WITHDRAWAL_LATE: {
+    ending: 'waiting',
+    sentence: 'A payment was accepted and has no terminal status after `late_after` of the service file.',
+    advice: 'Ask the operator of the service; it looks again by itself and is never paid again meanwhile.',
+  },
+  ACTIVITY_FAILED: {
+    ending: 'infrastructure',
+    sentence: 'A worker failed at the same step again and again.',
+    advice:
+      'See that disk, memory, network and Temporal of the worker are well; it tries again by itself. If it stays, report it with this line.',
+  },
+  NOT_SENT: {
+    ending: 'waiting',
+    sentence: 'The service cannot be reached.',
+    advice: 'Nothing to do, or mend the network: it tries again by itself.',
+  },
+  NO_ANSWER: {
+    ending: 'waiting',
+    sentence: 'No usable answer came.',
+    advice: 'Nothing to do: it looks, and sends again by itself under the same key.',
+  },
+} as const satisfies Readonly<Record<string, ProblemRow>>;
+
+/** Which file is at fault: the first part of the codes of its mistakes, and how a command ends that reads it. */
+export const FILES_AT_FAULT = {
+  POLICY: 'bad input',
+  RATES: 'bad input',
+  SERVICE_FILE: 'configuration',
+} as const satisfies Readonly<Record<string, Ending>>;
+
+/** What is wrong in a file of the user: the second part of such a code. A public surface, only ever added to. */
+export type FileMistake =
+  // The text itself.
+  | 'TOO_LARGE'
+  | 'CONTROL_CHARACTER'
+  | 'SYNTAX'
+  | 'SEVERAL_DOCUMENTS'
+  | 'DIRECTIVE'
+  | 'ALIAS'
+  | 'ANCHOR'
+  | 'TAG'
+  | 'MERGE_KEY'
+  | 'DUPLICATE_KEY'
+  | 'KEY'
+  | 'TEXT'
+  | 'TOO_DEEP'
+  | 'TOO_MANY_PROBLEMS'
+  // Fields.
+  | 'UNKNOWN_FIELD'
+  | 'MISSING_FIELD'
+  | 'EMPTY_FIELD'
+  | 'WRONG_TYPE'
+  | 'NOT_ONE_OF'
+  | 'NUMBER'
+  | 'CONTRADICTION'
+  // Values.
+  | 'AMOUNT_UNQUOTED'
+  | 'AMOUNT'
+  | 'AMOUNT_DECIMALS'
+  | 'AMOUNT_ABOVE_LIMIT'
+  | 'MONEY'
+  | 'RATE'
+  | 'RATE_PAIR'
+  | 'RATE_TWICE'
+  | 'CURRENCY'
+  | 'SAME_CURRENCY'
+  | 'CURRENCY_UNKNOWN'
+  | 'CURRENCY_NOT_WITHDRAWABLE'
+  | 'DURATION'
+  | 'NAME'
+  | 'ID'
+  | 'DUPLICATE_ID'
+  | 'ACCOUNT'
+  | 'ZONE'
+  | 'COST'
+  | 'FILE'
+  | 'DATE'
+  | 'INSTANT'
+  | 'STATUS'
+  // Rules of a policy.
+  | 'VERSION'
+  | 'KIND'
+  | 'NOT_AVAILABLE'
+  | 'LIVE_UNSTATED'
+  | 'LIMIT_CURRENCY'
+  | 'LIMIT_TWICE'
+  | 'ROUNDING_MISSING'
+  | 'PROCEEDS_TWICE'
+  | 'PROCEEDS_WITH_FIXED'
+  | 'REST_TWICE'
+  | 'REST_WITH_PROCEEDS'
+  | 'REST_OF_NOTHING'
+  | 'WITHDRAWALS_EXCEED_AMOUNT'
+  | 'WITHDRAWALS_UNCOVERED';
+
+export type FileAtFault = keyof typeof FILES_AT_FAULT;
+
+/** A mistake in a file of the user: `POLICY_UNKNOWN_FIELD`. */
+export type FileCode = `${FileAtFault}_${FileMistake}`;
+
+/** A code of ours that items and runs have. */
+type RunCode = keyof typeof PROBLEMS;
+
+/** A code of the service: of its catalogue, or one that is in no row of it. */
+type ServiceCode = Code | (string & { readonly of: 'the service' });
+
+/** Every code that a problem can have. */
+export type ProblemCode = RunCode | CommandCode | FileCode | ServiceCode;
+
+/** A problem in words: what, where, and what to do. */
+export type Problem = {
+  readonly code: ProblemCode;
+  /** The leg or payment; null: the run as a whole. */
+  readonly item: string | null;
+  readonly message: string;
+  readonly fix: string;
+};
+
+/** A problem of ours. The sentence and the advice that its code fixes need not be said again. */
+export function makeProblem(
+  code: RunCode,
+  item: string | null,
+  more: { readonly message?: string; readonly fix?: string } = {},
+): Problem {
+  const { sentence, advice } = PROBLEMS[code];
+  return { code, item, message: more.message ?? sentence, fix: more.fix ?? advice };
+}
+
+/** A code as the service gave it: one that reads like a code of ours is marked, so that it cannot pass for one. */
+export function serviceCode(code: string): ServiceCode {
+  if (Object.hasOwn(DECISIONS, code)) return code as Code;
+  const isOurs = isRunCode(code) || Object.keys(FILES_AT_FAULT).some((file) => code.startsWith(`${file}_`));
+  return (isOurs ? `SERVICE_${code}` : code) as ServiceCode;
+}
+
+/** Whether the text is a code of ours that items and runs have: what Temporal carries may be anything. */
+export function isRunCode(text: string | null | undefined): text is RunCode {
+  return typeof text === 'string' && Object.hasOwn(PROBLEMS, text);
+}

@@ -1,0 +1,167 @@
+/**
+ * What a run is started with, and what it asks of the world: the calls of its activities and their answers. Only data;
+ * `workflows/calls.ts` names the activities, `activities/` carries them out.
+ */
+import type { Leg, Payment, Plan } from '../plan/plan.ts';
+import type { Mode } from '../service/records.ts';
+import type { RunName } from '../references.ts';
+import type { Problem } from '../problems.ts';
+import type { Wait, Waiting } from '../waits.ts';
+import type { LegState, LegStep } from '../writes/trade.ts';
+import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
+import type { Evidence } from './state.ts';
+
+/** What a run is started with. The policy's text, not its reading: the worker reads it again with its own eyes. */
+export type RunInput = {
+  readonly run: RunName;
+  readonly mode: Mode;
+  readonly policyText: string;
+  /** SHA-256 of what the text says, hex; every worker computes it again and compares. */
+  readonly policyHash: string;
+  /** Name that messages call the policy by. */
+  readonly policyFile: string;
+  /** Texts of the files that the policy names (reference rates), by the name in the policy. */
+  readonly files: Readonly<Record<string, string>>;
+  /** What a person has said yes to (`movesOf`): a plan that moves anything else is not carried out. Absent: nobody was asked. */
+  readonly shown?: readonly string[];
+  /** Who started the run. */
+  readonly startedBy: string;
+};
+
+/**
+ * What `plan` is started with. `forRun` is the `originalExecutionRunId` of the run that asks, `askedBy` its Temporal run:
+ * a refusal counts for that one alone. Neither identifies money.
+ */
+export type PlanInput = RunInput & { readonly forRun: string; readonly askedBy: string };
+
+/** Where the making of a plan stands: the plan, a refusal, or what it waits for (null: it is at work). */
+export type PlanState =
+  | { readonly kind: 'plan'; readonly plan: Plan }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+  | { readonly kind: 'waiting'; readonly waiting: Waiting | null };
+
+/** `cancelled`: while there was no plan, by an instruction that no reset loses, though the history may know nothing of it. */
+export type PlanAnswer =
+  | PlanState
+  | { readonly kind: 'cancelled' }
+  /** The plan was made from a policy that says something else; the hashes of both, computed by the worker. */
+  | { readonly kind: 'other policy'; readonly planned: string; readonly given: string };
+
+/** The plan without its items, as every call needs it. */
+export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy'>;
+
+export function headOf(plan: Plan): PlanHead {
+  const { legs: _legs, payments: _payments, policy: _policy, ...head } = plan;
+  return head;
+}
+
+/** What every call that may write says about the run: tells a reset or a repeat, identifies no money. */
+export type Call = {
+  readonly plan: PlanHead;
+  readonly originalRunId: string;
+};
+
+export type LegCall = Call & {
+  readonly leg: Leg;
+  readonly state: LegState;
+  readonly othersAccepted: boolean;
+};
+/** `runId`: the Temporal run in which the call was carried out; another one than before tells of a reset. */
+export type LegAnswer = {
+  readonly step: LegStep;
+  readonly evidence: readonly Evidence[];
+  readonly runId: string;
+};
+
+export type PaymentsCall = Call & {
+  readonly items: readonly {
+    readonly payment: Payment;
+    readonly wanted: Wanted;
+    readonly state: PaymentState;
+  }[];
+  readonly othersAccepted: boolean;
+  /** Ids that the service gave us for other payments of the run that one of these could be taken for. */
+  readonly twinIds: readonly string[];
+};
+export type PaymentsAnswer = {
+  readonly items: readonly { readonly id: string; readonly step: PaymentStep }[];
+  readonly evidence: readonly Evidence[];
+  readonly runId: string;
+};
+
+/** What the service must show before payments go out. */
+export type SettlementCall = {
+  readonly plan: PlanHead;
+  readonly leg: string;
+  readonly tradeId: string;
+  readonly until: 'funds' | 'status';
+  readonly currency: string;
+  /** A status in no list that people are told of already; null while there is none. */
+  readonly unknownStatus: string | null;
+  /** What this run still has to pay in `currency`, as far as it knows. */
+  readonly unpaid: readonly {
+    readonly reference: string;
+    readonly account: string;
+    readonly amount: string;
+  }[];
+  /** Temporal runs in which items ended undone: another one answers at once, since it takes them up once more. */
+  readonly undoneIn: readonly string[];
+};
+export type Settlement =
+  | { readonly kind: 'settled'; readonly status: string }
+  /** The status says that it will never settle. */
+  | { readonly kind: 'failed'; readonly status: string }
+  /** Not yet, by a status that is in no list and news, or no longer is: people are told, and it is asked for again. */
+  | { readonly kind: 'news'; readonly status: string; readonly isUnknown: boolean }
+  /** Not looked at: this is another Temporal run than those in which items ended undone. */
+  | { readonly kind: 'other run'; readonly runId: string }
+  /** Not yet, and the run was cancelled by an instruction that its history may know nothing of: nothing needs the money. */
+  | { readonly kind: 'cancelled' }
+  /** The service cannot be asked: people should know why. */
+  | { readonly kind: 'wait'; readonly wait: Wait };
+
+export type WithdrawalsCall = {
+  readonly plan: PlanHead;
+  /** `paid`, `status` and `isUnknown`: what is known of it; a paid one may still be returned. */
+  readonly items: readonly {
+    readonly id: string;
+    readonly withdrawalId: string;
+    readonly paid: boolean;
+    readonly status: string | null;
+    readonly isUnknown: boolean;
+  }[];
+  /** As for settlement. */
+  readonly undoneIn: readonly string[];
+  /** Nothing else of the run is open: once all of these have ended, so has the run. */
+  readonly isLast: boolean;
+};
+/** The payments of the call of which the status is news; those without a terminal one are asked for again. */
+export type WithdrawalsAnswer = {
+  /** The service cannot be asked: people should know why. Null when it could. */
+  readonly wait: Wait | null;
+  /** `paid` is null for a status that is not terminal; `isUnknown` when it is in no list. */
+  readonly ended: readonly {
+    readonly id: string;
+    readonly status: string;
+    readonly paid: boolean | null;
+    readonly isUnknown: boolean;
+  }[];
+  readonly runId: string;
+  /** What keeps people's instructions has been told that the run ends: a signal of the run itself would cost history. */
+  readonly hasToldEnd: boolean;
+};
+
+/** Records that an earlier history of the run handed on, by the ids that the service gave them. */
+export type ConfirmCall = {
+  readonly plan: PlanHead;
+  readonly tradeIds: readonly string[];
+  readonly withdrawalIds: readonly string[];
+};
+export type Confirmed =
+  /** Those of them that the service shows, and shows as this run's. */
+  | {
+      readonly kind: 'shown';
+      readonly tradeIds: readonly string[];
+      readonly withdrawalIds: readonly string[];
+    }
+  | { readonly kind: 'wait'; readonly wait: Wait };

@@ -1,0 +1,55 @@
+/**
+ * What the parts of a run take of it. Paying and tracking take less than the whole: a chunk of a batch gives as much.
+ */
+import type { Plan } from '../plan/plan.ts';
+import type { Call, RunInput } from './calls.ts';
+import type { Ports, StepFailed } from './ports.ts';
+import type { RunState } from './state.ts';
+import type { Pauses } from './pauses.ts';
+
+/** What paying and tracking take. */
+export type Paying = {
+  readonly state: Pick<RunState, 'payments' | 'evidence' | 'waiting'>;
+  readonly ports: Pick<Ports, 'createWithdrawals' | 'awaitWithdrawals' | 'waitUntil' | 'nowMs' | 'show'>;
+  readonly pauses: Pauses;
+  readonly lateAfterMs: Pick<Plan['lateAfterMs'], 'withdrawal'>;
+  /** Payments are being sent, so that more will soon be accepted. */
+  isSending: boolean;
+  /** Counts releases of payments. */
+  readonly releases: number;
+  /** What every call says. */
+  call(): Call;
+  /** Carries out a call that writes; a cancel is kept before. */
+  write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed>;
+  /** Between two calls that write, and only there, a long history can be left. */
+  leaveLongHistory(): Promise<void>;
+  /** Temporal runs in which something has ended that another one takes up at once. */
+  undoneIn(): readonly string[];
+  /** An answer has come from this Temporal run: takes up what another one has ended. */
+  takeUp(runId: string): boolean;
+  /** Nothing is open but what is tracked. */
+  isLast(): boolean;
+  /** Whether what keeps people's instructions was told that the run ends. */
+  hasToldEnd: boolean;
+  /** Nothing is open any more. */
+  isOver(): boolean;
+};
+
+/** What reading the plan takes. */
+export type Reading = Pick<Paying, 'pauses' | 'leaveLongHistory'> & {
+  readonly input: RunInput;
+  readonly state: RunState;
+  readonly ports: Ports;
+  /** Keeps a cancel as an instruction, where there is one. */
+  keepCancel(): Promise<void>;
+};
+
+/** What converting and settling take. */
+export type Carrying = Omit<Paying, 'state' | 'ports'> &
+  Reading & {
+    readonly plan: Plan;
+    /** Whether the service has accepted any item: tells a wrong item from a fault of ours. */
+    othersAccepted(): boolean;
+    /** The run was cancelled by an instruction that its history may know nothing of. */
+    knowCancelled(): void;
+  };

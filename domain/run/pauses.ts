@@ -1,0 +1,131 @@
+/**
+ * The durable waits of a run: how long each is, that people see it with its reason, and that whoever wakes the run ends
+ * it early.
+ */
+import type { Problem } from '../problems.ts';
+import type { Wait, Waiting } from '../waits.ts';
+import { activityFailed } from './activity-failed.ts';
+import { growing } from './growing.ts';
+import type { Ports, StepFailed } from './ports.ts';
+
+/** What may wait: an item, or the run. */
+type Waiter = { waiting: Waiting | null };
+
+/** What the waits of one waiter in a row have come to. */
+type Pace = { readonly moneyTimes: number; readonly serviceMs: number };
+
+const AT_FIRST: Pace = { moneyTimes: 0, serviceMs: 0 };
+const LONGEST_MONEY_WAIT_MS = 300_000;
+/** Pauses at the service's own pace are shown once they have come to more than this in a row. */
+const PATIENT_MS = 60_000;
+const LONGEST_POLL_WAIT_MS = 600_000;
+
+const NEVER = (): boolean => false;
+
+export class Pauses {
+  readonly #ports: Pick<Ports, 'waitUntil' | 'nowMs' | 'show'>;
+  readonly #paces = new Map<Waiter, Pace>();
+  #asked = 0;
+
+  constructor(ports: Pick<Ports, 'waitUntil' | 'nowMs' | 'show'>) {
+    this.#ports = ports;
+  }
+
+  /** Counts people's wake-ups and cancels. */
+  get asked(): number {
+    return this.#asked;
+  }
+
+  /**
+   * Somebody wants everything looked at now: every wait ends, and so does at once the next one of a call that is under
+   * way. In a replay the signal may stand before the answer of that call, which it followed when it happened, or the
+   * other way round: the same must come of both.
+   */
+  wake(): void {
+    this.#asked += 1;
+  }
+
+  /**
+   * A wait as it is made and shown. Whoever waits for money asks for ever later, up to 5 min: each time costs a read of
+   * the balances, and history. What waits at the service's own pace for longer than a minute altogether is shown (M8).
+   */
+  paced(waiter: Waiter, wait: Wait): Wait {
+    const { moneyTimes, serviceMs } = this.#paces.get(waiter) ?? AT_FIRST;
+    switch (wait.reason) {
+      case 'money':
+        this.#paces.set(waiter, { moneyTimes: moneyTimes + 1, serviceMs: 0 });
+        return { ...wait, afterMs: growing(wait.afterMs, moneyTimes, LONGEST_MONEY_WAIT_MS) };
+      case 'service': {
+        const totalMs = serviceMs + wait.afterMs;
+        this.#paces.set(waiter, { moneyTimes: 0, serviceMs: totalMs });
+        return totalMs > PATIENT_MS ? { ...wait, reason: 'outage' } : wait;
+      }
+      case 'outage':
+      case 'doubt':
+      case 'configuration':
+      case 'opening':
+      case 'settlement':
+      case 'person':
+        this.#paces.delete(waiter);
+        return wait;
+    }
+  }
+
+  /** The waiter does not wait any more. */
+  goesOn(waiter: Waiter): void {
+    this.#paces.delete(waiter);
+  }
+
+  /** Money has come: more may follow soon. */
+  allSoon(): void {
+    this.#paces.clear();
+  }
+
+  /**
+   * A durable wait, shown with its reason; a wake-up ends it early.
+   * @param asked people's wake-ups as they stood before the call that led to this wait
+   */
+  async pause(waiter: Waiter, wait: Wait, asked: number, isNews: () => boolean = NEVER): Promise<void> {
+    this.show(waiter, wait);
+    await this.sleep(wait.afterMs, asked, isNews);
+    waiter.waiting = null;
+    this.#ports.show();
+  }
+
+  show(waiter: Waiter, { reason, problem, afterMs }: Wait): void {
+    waiter.waiting = { reason, problem, wakeAtMs: this.#ports.nowMs() + afterMs };
+    this.#ports.show();
+  }
+
+  /** A durable wait that a wake-up, or what is news to the waiter, ends early; true when one did. */
+  sleep(ms: number, asked: number, isNews: () => boolean = NEVER): Promise<boolean> {
+    return this.#ports.waitUntil(() => this.#asked !== asked || isNews(), Math.max(ms, 1));
+  }
+}
+
+/** A poll that is stopped again and again is asked for ever later, up to 10 min: each time costs history. */
+export function backedOff(wait: Wait, times: number): Wait {
+  return { ...wait, afterMs: growing(wait.afterMs, times - 1, LONGEST_POLL_WAIT_MS) };
+}
+
+/** The wait after a call that failed at all its attempts. */
+export function itemFailed(item: string, { message }: StepFailed, times: number): Wait {
+  const wait = activityFailed(message, times);
+  return { ...wait, problem: { ...wait.problem, item } };
+}
+
+/** A status that is in no list: it may mean anything, so that it is waited out, and somebody has to say what it means. */
+export function statusUnknown(of: {
+  readonly item: string;
+  readonly subject: string;
+  readonly status: string;
+  readonly field: string;
+  readonly lists: string;
+}): Problem {
+  return {
+    code: 'STATUS_UNKNOWN',
+    item: of.item,
+    message: `The service says "${of.status}" of ${of.subject}; it is not known what that status means.`,
+    fix: `Write it into \`${of.field}\` (${of.lists}) of the service file (CAMBIST_SERVICE_FILE) and start the workers again; the run then goes on by itself.`,
+  };
+}

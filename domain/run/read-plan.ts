@@ -1,0 +1,91 @@
+/** Reading the plan of a run: the one that counts, for the policy that the run was given, as a person was shown it. */
+import { movesOf } from '../plan/moves.ts';
+import type { Plan } from '../plan/plan.ts';
+import { runName } from '../references.ts';
+import type { Problem } from '../problems.ts';
+import { activityFailed } from './activity-failed.ts';
+import type { PlanAnswer, RunInput } from './calls.ts';
+import { growing } from './growing.ts';
+import { RunRefused, StepFailed, failed } from './ports.ts';
+import type { Reading } from './parts.ts';
+
+/** How soon a run asks again for a plan that is still being made: each time costs history. */
+const POLL_MS = { first: 2_000, most: 30_000 };
+
+const CANCELLED: Problem = {
+  code: 'CANCELLED',
+  item: null,
+  message: 'The run was cancelled before there was a plan; nothing was sent.',
+  fix: 'Start the run with --go-on to carry it out after all.',
+};
+const PLANNING = {
+  reason: 'service',
+  problem: {
+    code: 'PLANNING',
+    item: null,
+    message: 'The plan is being made.',
+    fix: 'Nothing to do. If it stays, see that a worker of this mode serves the task queue of the run.',
+  },
+} as const;
+
+/** The plan that counts: the first completed result of this run's `plan`. */
+export async function readPlan(run: Reading): Promise<Plan> {
+  const { input, state, ports, pauses } = run;
+  for (let failures = 0, polls = 0; ;) {
+    await run.leaveLongHistory();
+    const { asked } = pauses;
+    const answer = await ports.readPlan({ ...input, forRun: ports.originalRunId }).catch(failed);
+    if (answer instanceof StepFailed) {
+      failures += 1;
+      await pauses.pause(state, activityFailed(answer.message, failures), asked);
+      continue;
+    }
+    failures = 0;
+    switch (answer.kind) {
+      case 'plan':
+        return asShown(input, answer.plan);
+      case 'other policy':
+        throw otherPolicy(input, answer);
+      case 'refused':
+        throw new RunRefused('PLAN_REFUSED', 'No plan can be made; nothing was sent.', answer.problems);
+      case 'cancelled':
+        throw new RunRefused('CANCELLED', CANCELLED.message, [CANCELLED]);
+      case 'waiting': {
+        await run.keepCancel();
+        if (state.cancelled) throw new RunRefused('CANCELLED', CANCELLED.message, [CANCELLED]);
+        const afterMs = growing(POLL_MS.first, polls, POLL_MS.most);
+        polls += 1;
+        await pauses.pause(state, pauses.paced(state, { ...(answer.waiting ?? PLANNING), afterMs }), asked);
+      }
+    }
+  }
+}
+
+/** What a person has said yes to is what is carried out (M4). */
+function asShown(input: RunInput, plan: Plan): Plan {
+  const moves = movesOf(plan);
+  if (input.shown === undefined || input.shown.join('\n') === moves.join('\n')) return plan;
+  throw new RunRefused('PLAN_NOT_AS_SHOWN', 'The plan is not what was shown; nothing was sent.', [
+    {
+      code: 'PLAN_NOT_AS_SHOWN',
+      item: null,
+      message: `What was shown before the start was: ${input.shown.join(' ')} The plan is: ${moves.join(' ')}`,
+      fix: 'Start it again with --go-on: it shows this plan, and asks.',
+    },
+  ]);
+}
+
+/** The plan counts only for the policy that it was made from (M4). */
+function otherPolicy(
+  input: RunInput,
+  { planned, given }: Extract<PlanAnswer, { kind: 'other policy' }>,
+): RunRefused {
+  return new RunRefused('POLICY_CHANGED', `Run ${runName(input.run)} was planned with another policy.`, [
+    {
+      code: 'POLICY_CHANGED',
+      item: null,
+      message: `The plan was made from a policy with the hash ${planned}, this start has ${given}.`,
+      fix: 'Start it with the policy that the plan was made from. Another --id would pay everything again.',
+    },
+  ]);
+}

@@ -1,0 +1,109 @@
+/**
+ * Which payments need not wait any more: each waits for its own leg alone, until that is decided. What is released and
+ * cannot be paid is not sent, and why is said. Pure.
+ */
+import { amountOf, bringerOf } from '../plan/amounts.ts';
+import { brokenPaymentLimit } from '../plan/limits.ts';
+import { add } from '../money.ts';
+import type { Limits } from '../policy.ts';
+import type { Problem } from '../problems.ts';
+import { isOpenLeg, type LegRecord, type PaymentRecord, type RunState } from './state.ts';
+
+/** Traded and settled, or not traded for good: nothing about the leg can change what is paid of it. */
+export function isDecided(record: LegRecord, isCancelled: boolean): boolean {
+  if (isOpenLeg(record)) return false;
+  return record.outcome === 'NOT_TRADED' || record.settled !== null || isCancelled;
+}
+
+/** The amounts that are known only once their leg has brought the money; cut by the rounding that the policy names. */
+export function fixAmounts({ payments, legs }: Pick<RunState, 'payments' | 'legs'>): void {
+  const planned = payments.map(({ payment }) => payment);
+  for (const record of payments) {
+    const bringer = bringerOf(record.payment);
+    const traded = legs.find(({ leg }) => leg.id === bringer)?.traded ?? null;
+    if (traded !== null) record.amount = amountOf(record.payment, planned, traded.buyAmount);
+  }
+}
+
+/** Releases, in the order of the plan, each payment that waits for no leg any more. */
+export function release(state: RunState, limits: Limits | null): void {
+  const legs = new Map(state.legs.map((record) => [record.leg.id, record]));
+  const sums = new PaidSums(state.payments, limits);
+  for (const record of state.payments) {
+    const { dependsOn } = record.payment;
+    const leg = legs.get(dependsOn ?? '');
+    const isReady = leg === undefined || isDecided(leg, state.cancelled);
+    const nothing = isReady && dependsOn !== null ? broughtNothing(record, dependsOn, leg) : null;
+    const { isKnown, broken } = nothing === null ? sums.next(record) : { isKnown: true, broken: null };
+    record.release = isReady && isKnown ? { unwanted: nothing ?? broken } : null;
+  }
+}
+
+/** The sums of what is paid, one payment after the other in the order of the plan: limits bind them too (M4). */
+class PaidSums {
+  readonly #limits: Limits | null;
+  /** By currency: what was accepted, wherever it stands in the plan, and what came before. */
+  readonly #sums = new Map<string, string>();
+  /** Currencies in which something before is of an amount that is not known yet. */
+  readonly #unknown = new Set<string>();
+
+  constructor(payments: readonly PaymentRecord[], limits: Limits | null) {
+    this.#limits = limits;
+    for (const record of payments) if (record.accepted !== null) this.#add(record);
+  }
+
+  /** Whether it can be told yet, and then what the payment breaks. */
+  next(record: PaymentRecord): { readonly isKnown: boolean; readonly broken: Problem | null } {
+    const { amount, payment, accepted } = record;
+    const { currency } = payment;
+    if (accepted !== null) return { isKnown: true, broken: null };
+    if (this.#isSummed(currency) && this.#unknown.has(currency)) return { isKnown: false, broken: null };
+    if (amount === null) {
+      this.#unknown.add(currency);
+      return { isKnown: true, broken: null };
+    }
+    const before = [{ value: this.#sums.get(currency) ?? '0', currency }];
+    const broken = brokenPaymentLimit(this.#limits, { value: amount, currency }, before);
+    this.#add(record);
+    return { isKnown: true, broken: broken === null ? null : overLimit(record, broken) };
+  }
+
+  #add({ amount, payment: { currency } }: PaymentRecord): void {
+    if (amount !== null && this.#isSummed(currency))
+      this.#sums.set(currency, add(this.#sums.get(currency) ?? '0', amount));
+  }
+
+  #isSummed(currency: string): boolean {
+    return this.#limits?.paidPerRun.some((limit) => limit.currency === currency) ?? false;
+  }
+}
+
+/** A payment whose leg was not traded, or will never settle, is not sent; whether it was is looked for all the same. */
+function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | undefined): Problem | null {
+  const item = record.payment.id;
+  const { currency } = record.payment;
+  // `sell: all` with nothing to sell: the plan has no leg, and what depends on it gets no money (M3).
+  if (found === undefined)
+    return {
+      code: 'LEG_NOT_TRADED',
+      item,
+      message: `Leg "${leg}" brings no ${currency}: when the plan was made, nothing was there to sell.`,
+      fix: 'Bring money in and start another run, or pay it by a policy that sells a fixed amount.',
+    };
+  if (found.outcome === 'TRADED' && found.settled !== false) return null;
+  return {
+    code: found.problem?.code === 'CANCELLED' ? 'CANCELLED' : 'LEG_NOT_TRADED',
+    item,
+    message: `Leg "${leg}" brought no ${currency}: ${found.problem?.message ?? found.outcome}`,
+    fix: found.problem?.fix ?? 'See the leg.',
+  };
+}
+
+function overLimit({ payment }: PaymentRecord, message: string): Problem {
+  return {
+    code: 'OVER_LIMIT',
+    item: payment.id,
+    message,
+    fix: 'The money stays as a balance. Pay it by another run, with a limit that was raised on purpose.',
+  };
+}

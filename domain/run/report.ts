@@ -1,0 +1,210 @@
+/**
+ * The report of a run, made from its state (design: "Commands").
+ * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
+ */
+import { rateOf } from '../plan/price-bounds.ts';
+import { sum } from '../money.ts';
+import { runName } from '../references.ts';
+import type { Problem } from '../problems.ts';
+import { isShown, type Waiting } from '../waits.ts';
+import type { Evidence, LegOutcome, LegRecord, PaymentOutcome, PaymentRecord, RunState } from './state.ts';
+
+/** A failure carries this many problems; the report carries them all. */
+export const MAX_PROBLEMS_IN_FAILURE = 50;
+
+/** The states of a run, the same words wherever it is shown. The last two: Temporal ended it from outside. */
+export type ReportStatus =
+  'COMPLETED' | 'PARTIAL' | 'FAILED' | 'CANCELLED' | 'HELD' | 'RUNNING' | 'TERMINATED' | 'TIMED_OUT';
+
+/** The documented shape of `run --json` and `report --json`. Amounts are decimal strings; null: not known. */
+export type Report = {
+  readonly run: string;
+  readonly workflowId: string;
+  readonly policy: { readonly name: string; readonly hash: string };
+  /** Who started the run; null: nobody has told. */
+  readonly startedBy: string | null;
+  readonly status: ReportStatus;
+  readonly legs: readonly ReportLeg[];
+  readonly payments: readonly ReportPayment[];
+  readonly totals: readonly ReportTotal[];
+  readonly problems: readonly Problem[];
+  readonly evidence: readonly Evidence[];
+};
+
+export type ReportLeg = {
+  readonly id: string;
+  readonly reference: string;
+  readonly sell: string;
+  readonly buy: string;
+  readonly sellAmount: string | null;
+  readonly buyAmount: string | null;
+  /** Bought ÷ sold, 12 significant digits. */
+  readonly rate: string | null;
+  readonly quoteId: string | null;
+  readonly tradeId: string | null;
+  readonly outcome: LegOutcome;
+  readonly settled: boolean | null;
+};
+
+export type ReportPayment = {
+  readonly id: string;
+  readonly reference: string;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string | null;
+  readonly withdrawalId: string | null;
+  /** The service's word. */
+  readonly status: string | null;
+  readonly outcome: PaymentOutcome;
+  readonly reason: string | null;
+};
+
+export type ReportTotal = {
+  readonly currency: string;
+  readonly planned: string;
+  readonly paid: string;
+  readonly notPaid: string;
+  readonly needsHuman: string;
+};
+
+/** The report of a run as it stands. */
+export function makeReport(state: RunState): Report {
+  return reportOf(state, { isFirst: true, payments: state.payments });
+}
+
+/** Part of a report, so that no answer grows with the run: `next` is where the following part begins; null: none does. */
+export type ReportPage = { readonly report: Report; readonly next: number | null };
+
+/** Payments of one part: with a problem each, and the evidence of the first part, far below what Temporal likes to carry. */
+const PAYMENTS_OF_A_PAGE = 50;
+
+/** The part that begins at this payment. Legs, evidence and what is wrong with the run itself are in the first one. */
+export function reportPage(state: RunState, offset: number): ReportPage {
+  const end = offset + PAYMENTS_OF_A_PAGE;
+  const payments = state.payments.slice(offset, end);
+  return {
+    report: reportOf(state, { isFirst: offset === 0, payments }),
+    next: end < state.payments.length ? end : null,
+  };
+}
+
+/** Puts the parts of a report together. */
+export async function readReport(read: (offset: number) => Promise<ReportPage>): Promise<Report> {
+  let { report, next } = await read(0);
+  while (next !== null) {
+    const more = await read(next);
+    report = {
+      ...report,
+      payments: [...report.payments, ...more.report.payments],
+      problems: [...report.problems, ...more.report.problems],
+    };
+    ({ next } = more);
+  }
+  return report;
+}
+
+type Part = { readonly isFirst: boolean; readonly payments: readonly PaymentRecord[] };
+
+function reportOf(state: RunState, { isFirst, payments }: Part): Report {
+  const legs = isFirst ? state.legs : [];
+  const items = [...legs, ...payments];
+  const ended = items.flatMap(({ problem }) => problem ?? []);
+  const waits = [isFirst ? state.waiting : null, ...items.map(({ waiting }) => waiting)].filter(isShown);
+  return {
+    run: runName(state.run),
+    workflowId: state.workflowId,
+    policy: state.policy,
+    startedBy: state.startedBy,
+    status: statusOf(state),
+    legs: legs.map(reportLeg),
+    payments: payments.map(reportPayment),
+    totals: totalsOf(state.payments),
+    problems: [...(isFirst ? state.refusals : []), ...ended, ...waits.map(({ problem }) => problem)],
+    evidence: isFirst ? state.evidence : [],
+  };
+}
+
+/** `HELD` while anything waits for longer than the service's own pace; the end states once no item is open. */
+export function statusOf(state: RunState): ReportStatus {
+  if (!state.ended) return shownWaits(state).length > 0 ? 'HELD' : 'RUNNING';
+  // By what it did to the items: after a reset the cancel is known by the words alone.
+  const items = [...state.legs, ...state.payments];
+  const ended = [...state.refusals, ...items.flatMap(({ problem }) => problem ?? [])];
+  if (ended.some(({ code }) => code === 'CANCELLED')) return 'CANCELLED';
+  const done = items.filter(isDone);
+  if (done.length === items.length && state.refusals.length === 0) return 'COMPLETED';
+  return done.length === 0 ? 'FAILED' : 'PARTIAL';
+}
+
+/** A trade that will never settle has brought nothing. */
+function isDone(item: LegRecord | PaymentRecord): boolean {
+  return (
+    item.outcome === 'PAID' ||
+    // What came out worse than planned, and was accepted by nobody, is never green.
+    (item.outcome === 'TRADED' && 'settled' in item && item.settled !== false && item.problem === null)
+  );
+}
+
+/** Everything that the run waits for now, items first to last; short waits of the service's own pace are none. */
+export function shownWaits(state: RunState): readonly Waiting[] {
+  const all = [state.waiting, ...[...state.legs, ...state.payments].map((item) => item.waiting)];
+  return all.filter(isShown);
+}
+
+function reportLeg(record: LegRecord): ReportLeg {
+  const { leg, traded, state } = record;
+  const planned = leg.amount;
+  return {
+    id: leg.id,
+    reference: leg.reference,
+    sell: leg.sell,
+    buy: leg.buy,
+    sellAmount: traded?.sellAmount ?? (planned?.side === 'sell' ? planned.value : null),
+    buyAmount: traded?.buyAmount ?? (planned?.side === 'buy' ? planned.value : null),
+    rate: traded === null ? null : rateOf(traded.sellAmount, traded.buyAmount),
+    quoteId: traded?.quoteId ?? state.quote?.id ?? null,
+    tradeId: traded?.tradeId ?? null,
+    outcome: record.outcome,
+    settled: record.settled,
+  };
+}
+
+function reportPayment(record: PaymentRecord): ReportPayment {
+  const { payment } = record;
+  return {
+    id: payment.id,
+    reference: record.accepted?.reference ?? payment.reference,
+    account: payment.account,
+    currency: payment.currency,
+    amount: record.amount,
+    withdrawalId: record.accepted?.withdrawalId ?? null,
+    status: record.status,
+    outcome: record.outcome,
+    reason: record.problem?.message ?? record.waiting?.problem.message ?? null,
+  };
+}
+
+function totalsOf(payments: readonly PaymentRecord[]): readonly ReportTotal[] {
+  const currencies = [...new Set(payments.map((record) => record.payment.currency))].toSorted();
+  return currencies.map((currency) => {
+    const inCurrency = payments.filter((record) => record.payment.currency === currency);
+    const of = (outcome: PaymentOutcome | null): string =>
+      sum(
+        inCurrency.flatMap((record) =>
+          (outcome === null || record.outcome === outcome) && record.amount !== null ? [record.amount] : [],
+        ),
+      );
+    return {
+      currency,
+      planned: of(null),
+      paid: of('PAID'),
+      notPaid: of('NOT_PAID'),
+      needsHuman: of('NEEDS_HUMAN'),
+    };
+  });
+}
+
+/** True for what is said of a trade that came out worse than its guard, or above a limit. */
+export function isWorseThanPlanned({ code }: Problem): boolean {
+  return code.startsWith('EXECUTED_');
+}

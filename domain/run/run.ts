@@ -1,0 +1,264 @@
+/**
+ * A run, readable from top to bottom as the business reads: plan, convert, wait for settlement, pay, track. Each leg goes
+ * its own way and releases its own payments. It decides nothing about replies (the steps in `writes/` do) and knows no
+ * Temporal: everything that it awaits comes through `Ports`, so that a model can drive the same code. It ends when no
+ * item is open; never while something is in doubt (M3, M8).
+ */
+import type { Plan } from '../plan/plan.ts';
+import { activityFailed } from './activity-failed.ts';
+import { headOf, type Call, type PlanHead, type RunInput } from './calls.ts';
+import { carry, takeOver, type Carried } from './carry.ts';
+import { convert } from './convert.ts';
+import type { Carrying } from './parts.ts';
+import { pay } from './pay.ts';
+import { HistoryIsLong, RunRefused, StepFailed, failed, type Ports } from './ports.ts';
+import { readPlan } from './read-plan.ts';
+import { fixAmounts, isDecided, release } from './release.ts';
+import { settle } from './settle.ts';
+import {
+  adoptPlan,
+  forgetAllBut,
+  isOpenLeg,
+  isOpenPayment,
+  isUndone,
+  takeUp,
+  undoneIn,
+  type LegRecord,
+  type RunState,
+} from './state.ts';
+import { track } from './track.ts';
+import { Pauses } from './pauses.ts';
+
+/** One run. `complete` ends with every item decided, or throws `RunRefused`. */
+export class Run implements Carrying {
+  readonly input: RunInput;
+  readonly state: RunState;
+  readonly ports: Ports;
+  readonly pauses: Pauses;
+  isSending = true;
+  releases = 0;
+  hasToldEnd = false;
+  readonly #carried: Carried | null;
+  #plan: Plan | null = null;
+  #head: PlanHead | null = null;
+  /** A cancel on its way to being kept as an instruction, or kept; null while there is none. */
+  #cancelKept: Promise<void> | null = null;
+  /** Calls that write and have not come back. */
+  #writes = 0;
+
+  /** @param carried what an earlier history of the same run knew; null at its start */
+  constructor(input: RunInput, state: RunState, ports: Ports, carried: Carried | null = null) {
+    this.input = input;
+    this.state = state;
+    this.ports = ports;
+    this.pauses = new Pauses(ports);
+    this.#carried = carried;
+  }
+
+  async complete(): Promise<void> {
+    try {
+      await this.#carryOut(await readPlan(this));
+    } catch (error) {
+      if (error instanceof RunRefused) {
+        this.state.refusals = error.problems;
+        this.#end();
+      }
+      throw error;
+    } finally {
+      await this.#cancelKept;
+    }
+    this.#end();
+  }
+
+  async #carryOut(plan: Plan): Promise<void> {
+    this.#plan = plan;
+    this.#head = headOf(plan);
+    adoptPlan(this.state, plan);
+    await this.#takeOver(plan);
+    this.#release();
+    this.ports.show();
+    do await Promise.all([this.#convertAll(), pay(this), track(this)]);
+    while (await this.#takesUpAgain());
+  }
+
+  /** In the order of the plan, since one leg may sell what another one buys; a leg that waits lets the next one go on. */
+  async #convertAll(): Promise<void> {
+    const isResting = (record: LegRecord): boolean => !isOpenLeg(record) || record.waiting !== null;
+    await Promise.all(
+      this.state.legs.map(async (record, index, legs) => {
+        const before = legs[index - 1];
+        if (before !== undefined) await this.ports.waitUntil(() => isResting(before));
+        await this.#carryOutLeg(record);
+      }),
+    );
+  }
+
+  /** A leg that a reset takes up once more goes the same way again. */
+  async #carryOutLeg(record: LegRecord): Promise<void> {
+    const { state, ports } = this;
+    const isAtWork = (): boolean => !isDecided(record, state.cancelled);
+    while (!this.isOver()) {
+      await convert(this, record);
+      fixAmounts(state);
+      await settle(this, record);
+      this.#release();
+      if (this.isOver()) return;
+      ports.show();
+      await ports.waitUntil(() => this.isOver() || isAtWork());
+    }
+  }
+
+  #release(): void {
+    release(this.state, this.plan.limits);
+    this.releases += 1;
+  }
+
+  /**
+   * A reset means: try again what is not done. A run that is about to end with something undone asks which Temporal run
+   * it is, last of all, and takes up once more what another one has ended.
+   */
+  async #takesUpAgain(): Promise<boolean> {
+    await this.#cancelKept;
+    if (!this.hasToldEnd) await this.ports.tellEnd();
+    this.hasToldEnd = false;
+    if (!isUndone(this.state)) return false;
+    const { runId } = await this.ports.tellRun();
+    return this.takeUp(runId);
+  }
+
+  /** An answer has come from this Temporal run. True when there was something that another one had ended. */
+  takeUp(runId: string): boolean {
+    const isTaken = takeUp(this.state, runId);
+    if (isTaken) this.#release();
+    return isTaken;
+  }
+
+  undoneIn(): readonly string[] {
+    return undoneIn(this.state);
+  }
+
+  /** Every leg is decided, and every open payment accepted. */
+  isLast(): boolean {
+    const { legs, payments, cancelled } = this.state;
+    return (
+      legs.every((record) => isDecided(record, cancelled)) &&
+      !payments.some((record) => isOpenPayment(record) && record.accepted === null)
+    );
+  }
+
+  /** Nothing is open: no leg, and no payment. */
+  isOver(): boolean {
+    const { legs, payments, cancelled } = this.state;
+    return legs.every((record) => isDecided(record, cancelled)) && !payments.some(isOpenPayment);
+  }
+
+  #end(): void {
+    this.state.ended = true;
+    this.ports.show();
+  }
+
+  // What the parts of a run take of it.
+
+  /** Only once there is one. */
+  get plan(): Plan {
+    if (this.#plan === null) throw new RangeError('There is no plan yet.');
+    return this.#plan;
+  }
+
+  get lateAfterMs(): Plan['lateAfterMs'] {
+    return this.plan.lateAfterMs;
+  }
+
+  call(): Call {
+    this.#head ??= headOf(this.plan);
+    return { plan: this.#head, originalRunId: this.ports.originalRunId };
+  }
+
+  othersAccepted(): boolean {
+    const { legs, payments } = this.state;
+    return legs.some(({ traded }) => traded !== null) || payments.some(({ accepted }) => accepted !== null);
+  }
+
+  /** A cancel is kept before anything is sent. */
+  async write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed> {
+    await this.keepCancel();
+    await this.leaveLongHistory();
+    this.#writes += 1;
+    try {
+      return await call().catch(failed);
+    } finally {
+      this.#writes -= 1;
+    }
+  }
+
+  /** Not in the middle of a call that writes: what it learns would be lost. */
+  async leaveLongHistory(): Promise<void> {
+    if (!this.ports.historyIsLong()) return;
+    await this.ports.waitUntil(() => this.#writes === 0);
+    throw new HistoryIsLong();
+  }
+
+  // A history that goes on in another one.
+
+  /** What the next history of the run begins with. After a reset, what this one has learned itself is its own, no more. */
+  handOn(): Carried {
+    return carry(this.state, this.ports.runId);
+  }
+
+  /** What an earlier history handed on counts only for the plan that was read anew, and as the service shows it. */
+  async #takeOver(plan: Plan): Promise<void> {
+    const { state, ports, pauses } = this;
+    if (this.#carried === null || !takeOver(state, this.#carried, ports.originalRunId)) return;
+    const tradeIds = state.legs.flatMap(({ traded }) => traded?.tradeId ?? []);
+    const withdrawalIds = state.payments.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
+    while (tradeIds.length + withdrawalIds.length > 0) {
+      const { asked } = pauses;
+      const answer = await ports.confirmOutcomes({ plan: headOf(plan), tradeIds, withdrawalIds });
+      if (answer.kind === 'shown') return forgetAllBut(state, answer);
+      await this.leaveLongHistory();
+      await pauses.pause(state, answer.wait, asked);
+    }
+  }
+
+  // People.
+
+  /** Somebody wants everything looked at now. */
+  wake(): void {
+    this.pauses.wake();
+  }
+
+  /**
+   * What is not sent stays unsent; takes effect between steps. It is kept as an instruction while a step is still under
+   * way: a reset in the meantime would lose it.
+   */
+  cancel(): void {
+    if (this.state.cancelled) return;
+    this.state.cancelled = true;
+    this.wake();
+    this.keepCancel().catch(() => {});
+  }
+
+  /** By an instruction that this history does not know of: it is kept already. */
+  knowCancelled(): void {
+    this.#cancelKept = Promise.resolve();
+    this.cancel();
+  }
+
+  /** A cancel by Temporal's own button is kept as an instruction too, so that no reset loses it. */
+  async keepCancel(): Promise<void> {
+    if (!this.state.cancelled) return;
+    this.#cancelKept ??= this.#recordCancel();
+    await this.#cancelKept;
+  }
+
+  async #recordCancel(): Promise<void> {
+    const { mode, run } = this.input;
+    const instruction = { kind: 'cancel', by: 'Temporal', why: 'Cancel was pressed' } as const;
+    for (let failures = 1; ; failures += 1) {
+      const { asked } = this.pauses;
+      const kept = await this.ports.recordInstruction({ mode, run, instruction }).catch(failed);
+      if (!(kept instanceof StepFailed)) return;
+      await this.pauses.pause(this.state, activityFailed(kept.message, failures), asked);
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/** Waiting for the settlement of one leg: the money that it bought must be there before it is paid on. */
+import type { Problem } from '../problems.ts';
+import type { Wait } from '../waits.ts';
+import type { Traded } from '../writes/trade.ts';
+import type { SettlementCall } from './calls.ts';
+import type { Carrying } from './parts.ts';
+import { undoneIn, type LegRecord } from './state.ts';
+import { backedOff, statusUnknown } from './pauses.ts';
+
+/** What people are told of a settlement, and how often in a row its poll was stopped. */
+type Watch = { readonly lateAtMs: number; isLate: boolean; unknownStatus: string | null; stops: number };
+
+/** Late: it says so, and goes on waiting. Nobody waits once the run is cancelled. */
+export async function settle(run: Carrying, record: LegRecord): Promise<void> {
+  const watch: Watch = {
+    lateAtMs: run.ports.nowMs() + run.plan.lateAfterMs.settlement,
+    isLate: false,
+    unknownStatus: null,
+    stops: 0,
+  };
+  while (record.traded !== null && record.settled === null && !run.state.cancelled)
+    await pollOnce(run, record, record.traded, watch);
+}
+
+async function pollOnce(run: Carrying, record: LegRecord, trade: Traded, watch: Watch): Promise<void> {
+  const { ports, pauses, state } = run;
+  const { asked } = pauses;
+  await run.leaveLongHistory();
+  const { answer, giveUp } = ports.awaitSettlement({
+    plan: run.call().plan,
+    leg: record.leg.id,
+    tradeId: trade.tradeId,
+    until: run.plan.settle.until,
+    currency: record.leg.buy,
+    unknownStatus: watch.unknownStatus,
+    unpaid: stillToPay(run, record),
+    undoneIn: undoneIn(state),
+  });
+  let isOpen = true;
+  const close = (): void => {
+    isOpen = false;
+  };
+  answer.then(close, close);
+  const isOver = (): boolean => !isOpen || state.cancelled;
+  pauses.show(record, settlementWait(run, record, watch));
+  if (!watch.isLate) {
+    // A timer says whether it is late, never the clock, which a replay may see otherwise.
+    watch.isLate = !(await ports.waitUntil(isOver, Math.max(watch.lateAtMs - ports.nowMs(), 1)));
+    if (watch.isLate) pauses.show(record, settlementWait(run, record, watch));
+  }
+  await ports.waitUntil(isOver);
+  record.waiting = null;
+  if (isOpen) {
+    giveUp();
+    await answer.catch(() => undefined);
+    return;
+  }
+  const settlement = await answer;
+  watch.stops = settlement.kind === 'wait' ? watch.stops + 1 : 0;
+  switch (settlement.kind) {
+    case 'wait':
+      return pauses.pause(record, backedOff(settlement.wait, watch.stops), asked);
+    case 'cancelled':
+      return run.knowCancelled();
+    case 'other run':
+      run.takeUp(settlement.runId);
+      return;
+    case 'news':
+      watch.unknownStatus = settlement.isUnknown ? settlement.status : null;
+      record.traded = { ...trade, status: settlement.status };
+      return;
+    case 'settled':
+    case 'failed':
+      record.settled = settlement.kind === 'settled';
+      record.traded = { ...trade, status: settlement.status };
+      if (settlement.kind === 'failed') record.problem = settlementFailed(record, settlement.status);
+  }
+}
+
+/** What this run still has to pay in the currency that a leg buys. */
+function stillToPay({ state }: Carrying, { leg }: LegRecord): SettlementCall['unpaid'] {
+  return state.payments.flatMap(({ payment, amount, outcome }) =>
+    amount === null || payment.currency !== leg.buy || outcome === 'PAID' || outcome === 'NOT_PAID'
+      ? []
+      : [{ reference: payment.reference, account: payment.account, amount }],
+  );
+}
+
+function settlementWait({ plan }: Carrying, record: LegRecord, { isLate, unknownStatus }: Watch): Wait {
+  const { leg, traded } = record;
+  // The poller looks by itself every few seconds; there is no timer of ours to show.
+  const afterMs = 0;
+  if (unknownStatus !== null)
+    return {
+      afterMs,
+      reason: 'configuration',
+      problem: statusUnknown({
+        item: leg.id,
+        subject: `trade ${traded?.tradeId ?? ''}`,
+        status: unknownStatus,
+        field: 'trade_statuses',
+        lists: 'settled, failed or pending',
+      }),
+    };
+  const what = plan.settle.until === 'funds' ? 'is not withdrawable' : 'is not settled';
+  return {
+    afterMs,
+    reason: 'settlement',
+    problem: {
+      code: isLate ? 'SETTLEMENT_LATE' : 'AWAITING_SETTLEMENT',
+      item: leg.id,
+      message: `Leg "${leg.id}" is traded; its ${leg.buy} ${what} yet${isLate ? ', later than expected' : ''}.`,
+      fix: 'Nothing to do: it looks again by itself.',
+    },
+  };
+}
+
+function settlementFailed({ leg, traded }: LegRecord, status: string): Problem {
+  return {
+    code: 'SETTLEMENT_FAILED',
+    item: leg.id,
+    message: `The service says "${status}" of trade ${traded?.tradeId ?? ''}: it will not settle.`,
+    fix: 'Ask the operator of the service; no payment of its money was sent.',
+  };
+}

@@ -1,0 +1,376 @@
+/**
+ * The one table that says what a reply means and what follows (design: "What a reply means"; interface: "Code catalog").
+ * Known codes decide, never the HTTP status. The service's `retryStrategy` is followed except where following it would
+ * pay twice; each such row says why in `departs`. Pure: the client, the steps and docs/replies.md read it.
+ */
+import type { Reply, ServiceError } from './reply.ts';
+
+/** Every code that the interface shows. */
+export type Code = keyof typeof DECISIONS;
+
+/** The classes of replies. What follows from each is in `FOLLOW_UPS`. */
+export type ReplyClass =
+  | 'done'
+  | 'wait, same key'
+  | 'check state, then retry'
+  | 'look, then a new quote'
+  | 'ours, probably'
+  | 'wait for money'
+  | 'the item is wrong'
+  | 'pause the policy'
+  | 'pause everything'
+  | 'unknown';
+
+/** A read changes nothing, so it is asked again, or says at once why asking again cannot help. */
+export type AfterRead = 'use it' | 'ask again' | 'ask again slowly' | 'give up';
+/** A quote moves no money: a new one may be asked for at any time when no trade is in doubt. */
+export type AfterQuote = 'use it' | 'ask again' | 'shortfall rule' | 'end the leg' | 'hold';
+/** `same key again` resends the same bytes; everything that is not an end goes through a look first. */
+type AfterWrite =
+  | 'adopt'
+  | 'same key again'
+  | 'look, then same key again'
+  | 'look, then doubt'
+  | 'shortfall rule'
+  | 'look, then end'
+  | 'hold';
+export type AfterTrade = AfterWrite | 'look, then new quote' | 'look, then doubt, then new quote';
+export type AfterWithdrawal = AfterWrite | 'look, then next generation';
+
+/** What follows for each kind of call. */
+export type FollowUp = {
+  readonly read: AfterRead;
+  readonly quote: AfterQuote;
+  readonly trade: AfterTrade;
+  readonly withdrawal: AfterWithdrawal;
+};
+
+/** What follows from each class, per kind of call. */
+export const FOLLOW_UPS: Readonly<Record<ReplyClass, FollowUp>> = {
+  done: { read: 'use it', quote: 'use it', trade: 'adopt', withdrawal: 'adopt' },
+  'wait, same key': {
+    read: 'ask again',
+    quote: 'ask again',
+    trade: 'same key again',
+    withdrawal: 'same key again',
+  },
+  'check state, then retry': {
+    read: 'ask again',
+    quote: 'ask again',
+    trade: 'look, then same key again',
+    withdrawal: 'look, then same key again',
+  },
+  'look, then a new quote': {
+    read: 'ask again slowly',
+    quote: 'ask again',
+    trade: 'look, then new quote',
+    withdrawal: 'look, then same key again',
+  },
+  'ours, probably': {
+    read: 'ask again slowly',
+    quote: 'ask again',
+    trade: 'look, then doubt',
+    withdrawal: 'look, then doubt',
+  },
+  'wait for money': {
+    read: 'ask again slowly',
+    quote: 'shortfall rule',
+    trade: 'shortfall rule',
+    withdrawal: 'shortfall rule',
+  },
+  'the item is wrong': {
+    read: 'give up',
+    quote: 'end the leg',
+    trade: 'look, then end',
+    withdrawal: 'look, then end',
+  },
+  'pause the policy': { read: 'ask again slowly', quote: 'hold', trade: 'hold', withdrawal: 'hold' },
+  'pause everything': { read: 'ask again slowly', quote: 'hold', trade: 'hold', withdrawal: 'hold' },
+  unknown: {
+    read: 'ask again',
+    quote: 'ask again',
+    trade: 'look, then same key again',
+    withdrawal: 'look, then same key again',
+  },
+};
+
+/**
+ * What follows instead when the reply to a write is a *stored* one (`Idempotency-Replayed: true`, heading
+ * "Idempotency"): the key will never say anything else. A class that is not here is followed as if it were fresh.
+ */
+export const STORED_FOLLOW_UPS: Readonly<
+  Partial<Record<ReplyClass, Partial<Pick<FollowUp, 'trade' | 'withdrawal'>>>>
+> = {
+  'check state, then retry': { trade: 'look, then doubt, then new quote', withdrawal: 'look, then doubt' },
+  // The chain rule: a refusal that is kept proves that this key can never pay, so that the next one may be opened.
+  'wait for money': { withdrawal: 'look, then next generation' },
+  'the item is wrong': { withdrawal: 'look, then next generation' },
+  'pause the policy': { withdrawal: 'look, then next generation' },
+  'pause everything': { withdrawal: 'look, then next generation' },
+  unknown: { trade: 'look, then doubt, then new quote', withdrawal: 'look, then doubt' },
+};
+
+/** The service's advice, as the interface assigns it (heading "Envelope", "Retry strategy assignment"). */
+export type RetryStrategy =
+  'WAIT_THEN_RETRY_SAME_KEY' | 'FIX_AND_RESUBMIT' | 'CHECK_STATE_THEN_RETRY' | 'TERMINAL';
+
+type Row = {
+  readonly class: ReplyClass;
+  /** Why the service's `retryStrategy` is not followed; absent where it is. */
+  readonly departs?: string;
+  /** The read that shows that its cause is gone; absent: only another send can. */
+  readonly shownBy?: 'balances';
+  /** Its refusal proves nothing about an earlier send: the service did not look at the item itself. */
+  readonly judges?: 'the request only';
+};
+
+const wait: Row = { class: 'wait, same key' };
+const checkState: Row = { class: 'check state, then retry' };
+const pause: Row = {
+  class: 'pause everything',
+  departs: 'a fault of configuration is mended and the run goes on; it never fails a payment (M7)',
+};
+const pausePolicy: Row = {
+  class: 'pause the policy',
+  departs: 'switched off for the account: the run waits until it is switched on, no payment fails of it (M7)',
+};
+const money: Row = {
+  class: 'wait for money',
+  departs: 'tried again under the same key first: a new key after a forgotten success would pay twice (M1)',
+};
+const wrong: Row = {
+  class: 'the item is wrong',
+  departs:
+    'the item ends with the reason; a new key is opened only past a replayed refusal or by a person (M1)',
+};
+const malformed: Row = { ...wrong, judges: 'the request only' };
+const shownMoney: Row = { ...money, shownBy: 'balances' };
+const ours = (why: string): Row => ({ class: 'ours, probably', departs: why });
+const deadQuote: Row = {
+  class: 'look, then a new quote',
+  departs: 'an earlier send may have been accepted: a look first, and doubt where one is unknown (M2)',
+};
+/** Shown by the interface, but for calls that we do not make, or meaningless as the answer to ours: proves nothing. */
+const unexpected: Row = {
+  class: 'unknown',
+  departs: 'no answer that the call can have: it proves nothing about the write (M1)',
+};
+
+/** One row for every code that the interface shows. */
+export const DECISIONS = {
+  // Authentication and authorization
+  AUTH_TOKEN_MISSING: pause,
+  AUTH_TOKEN_INVALID: pause, // with reason `nonce_replay`: see `classOf`
+  AUTH_TOKEN_EXPIRED: pause,
+  AUTH_TOKEN_INVALID_CONFIG: pause,
+  AUTH_API_KEY_MISSING: pause,
+  AUTH_API_KEY_INVALID: pause,
+  AUTH_API_KEY_SANDBOX_REQUIRED: pause,
+  AUTH_API_KEY_LIVE_REQUIRED: pause,
+  SANDBOX_MODE_REQUIRED: pause,
+  AUTH_FORBIDDEN_IP: pause,
+  AUTH_INSUFFICIENT_SCOPE: pause,
+  // Validation
+  INVALID_APP_MODE: pause,
+  VALIDATION_QUERY_FAILED: malformed,
+  VALIDATION_PATH_FAILED: malformed,
+  VALIDATION_BODY_FAILED: malformed,
+  VALIDATION_HEADER_FAILED: pause,
+  VALIDATION_CONTENT_TYPE: pause,
+  INVALID_ORGANIZATION: pause,
+  MISSING_REQUEST_CONTEXT: pause,
+  METHOD_NOT_ALLOWED: pause,
+  VALIDATION_PAYLOAD_TOO_LARGE: malformed,
+  UNSUPPORTED_MEDIA_TYPE: pause,
+  // Idempotency, routing, rate limiting, platform
+  IDEMPOTENCY_KEY_MISSING: pause,
+  IDEMPOTENCY_KEY_INVALID: pause,
+  IDEMPOTENCY_IN_FLIGHT: wait,
+  IDEMPOTENCY_MISMATCH: ours('somebody used our key with other bytes: a new key could pay a second time'),
+  IDEMPOTENCY_UNAVAILABLE: wait,
+  ROUTE_NOT_FOUND: pause,
+  RATE_LIMIT_EXCEEDED: wait,
+  FEATURE_NOT_ENABLED: pausePolicy,
+  INTERNAL_ERROR: checkState,
+  // Trading and quotes
+  TRADE_NOT_FOUND: unexpected,
+  TRADE_NOT_REVERSIBLE: unexpected,
+  TRADE_NOT_SETTLEABLE: unexpected,
+  TRADE_NOT_MANUAL: unexpected,
+  TRADE_ALREADY_SETTLED: unexpected,
+  TRADE_EXECUTION_FAILED: checkState,
+  TRADE_DUPLICATE_CLIENT_REFERENCE: ours(
+    'a trade under our reference exists: another reference would trade twice',
+  ),
+  TRADE_DISABLED: pausePolicy,
+  TRADE_AMOUNT_ABOVE_LIMIT: wrong,
+  TRADE_AMOUNT_BELOW_MINIMUM: wrong,
+  TRADE_PAIR_VOLUME_LIMIT_REACHED: money,
+  TRADE_CREDIT_LIMIT_EXCEEDED: money,
+  TRADE_INSUFFICIENT_BALANCE: shownMoney,
+  TRADE_CURRENCY_NOT_SUPPORTED: wrong,
+  TRADE_CURRENCY_NOT_ENABLED_FOR_ACCOUNT: pausePolicy,
+  TRADE_PAIR_NOT_SUPPORTED: wrong,
+  TRADE_PAIR_NOT_ENABLED_FOR_ACCOUNT: pausePolicy,
+  QUOTE_INVALID_REFERENCE_UNIT: unexpected,
+  QUOTE_EXPIRED: deadQuote,
+  QUOTE_ALREADY_CONSUMED: ours('our own trade has most likely consumed it: a new quote would trade twice'),
+  QUOTE_NOT_FOUND: deadQuote,
+  DEPOSIT_NOT_FOUND: unexpected,
+  EXPOSURE_NOT_ENABLED: unexpected,
+  // Withdrawals
+  WITHDRAWAL_NOT_FOUND: unexpected,
+  WITHDRAWAL_INITIATION_FAILED: checkState,
+  WITHDRAWAL_INVALID_AMOUNT_PRECISION: wrong,
+  WITHDRAWAL_INSUFFICIENT_BALANCE: shownMoney,
+  WITHDRAWAL_ADDRESS_NOT_VERIFIED: wrong,
+  WITHDRAWAL_ADDRESS_CHECKSUM_FAILED: wrong,
+  WITHDRAWAL_CURRENCY_NOT_SUPPORTED: wrong,
+  WITHDRAWAL_DISABLED_FOR_ACCOUNT: pausePolicy,
+  WITHDRAWAL_PENDING_DEPOSIT_REQUIRED: money,
+  WITHDRAWAL_ADDRESS_CURRENCY_MISMATCH: wrong,
+  WITHDRAWAL_ADDRESS_NOT_FOUND: wrong,
+  WITHDRAWAL_ACCOUNT_NOT_LIVE: wrong,
+  WITHDRAWAL_ACCOUNT_FIAT_INVALID_NETWORK: unexpected,
+  WITHDRAWAL_ACCOUNT_CRYPTO_INVALID_RAIL: unexpected,
+  // Accounts, capabilities, payout addresses, payout quotes (payments surface)
+  ACCOUNT_ARCHIVED: unexpected,
+  ACCOUNT_HOLDER_MISMATCH: unexpected,
+  ACCOUNT_NOT_ACTIVE: unexpected,
+  ACCOUNT_NOT_FOUND: unexpected,
+  AGREEMENTS_NOT_ACTIVE: unexpected,
+  AGREEMENTS_PENDING: unexpected,
+  BENEFICIARY_DETAILS_MISSING: unexpected,
+  FINANCIAL_ACCOUNT_CURRENCY_MISMATCH: unexpected,
+  FINANCIAL_ACCOUNT_NOT_FOUND: unexpected,
+  IDENTITY_REQUIREMENT_UNMET: unexpected,
+  KYC_REQUIRED: unexpected,
+  ADDRESS_SERVES_NO_CAPABILITY: unexpected,
+  CAPABILITY_DUPLICATE: unexpected,
+  CAPABILITY_NOT_ACTIVE: unexpected,
+  BANK_ACCOUNT_NOT_FOUND: unexpected,
+  PAYOUT_ADDRESS_ARCHIVED: unexpected,
+  PAYOUT_ADDRESS_CONFLICT: unexpected,
+  PAYOUT_ADDRESS_FIELD_MISSING: unexpected,
+  PAYOUT_ADDRESS_NOT_FOUND: unexpected,
+  PAYOUT_ADDRESS_REJECTED: unexpected,
+  PAYOUT_ADDRESS_VERIFICATION_FAILED: unexpected,
+  VERIFICATION_EXECUTION_FAILED: unexpected,
+  AMOUNT_OUT_OF_RANGE: unexpected,
+  CURRENCY_NOT_SUPPORTED: wrong,
+} as const satisfies Record<string, Row>;
+
+/** One row for every reply that no code of the catalogue names. */
+export const OTHER_REPLIES = {
+  'whole success': { class: 'done' },
+  'never left': wait,
+  /** Time-outs, cut connections, HTML, cut JSON, an odd 2xx, redirects. */
+  'no envelope': { class: 'unknown' },
+  'unknown code': {
+    class: 'unknown',
+    departs: 'what we do not know proves nothing, whatever it advises (M1)',
+  },
+  /** Reserved by the interface: a code that carries it asks for the same key, which is always safe. */
+  'unknown code, RETRY_SAME_KEY': wait,
+  /** `AUTH_TOKEN_INVALID`, reason `nonce_replay` (heading "JWT"). */
+  'nonce replay': {
+    class: 'check state, then retry',
+    departs: 'an earlier copy of this very request may have been accepted (M1)',
+  },
+  /** The interface retires an endpoint by its status alone (heading "Versioning"). */
+  'HTTP 410': { class: 'pause everything' },
+} as const satisfies Record<string, Row>;
+
+/** Classes whose codes are *definitive*: this send executed nothing. */
+const DEFINITIVE: Readonly<Record<ReplyClass, boolean>> = {
+  done: false,
+  'wait, same key': false,
+  'check state, then retry': false,
+  'look, then a new quote': true,
+  'ours, probably': false,
+  'wait for money': true,
+  'the item is wrong': true,
+  'pause the policy': true,
+  'pause everything': true,
+  unknown: false,
+};
+
+/** True when an error with this code proves that the very send it answers executed nothing. */
+export function isDefinitive(code: string): boolean {
+  return DEFINITIVE[classOf({ code, details: {} })];
+}
+
+function rowOf(code: string): Row | null {
+  return Object.hasOwn(DECISIONS, code) ? DECISIONS[code as Code] : null;
+}
+
+/** True when a read of the balances shows that what was refused with this code may be sent again. */
+export function isShownByBalances(code: string): boolean {
+  return rowOf(code)?.shownBy === 'balances';
+}
+
+/** True when a refusal with this code says that the request was malformed: nothing about the item itself. */
+export function isMalformed(code: string): boolean {
+  return rowOf(code)?.judges === 'the request only';
+}
+
+/** The nonce was used before: an earlier copy of this very request may have been accepted (heading "JWT"). */
+export function isNonceReplay(error: Pick<ServiceError, 'code' | 'details'>): boolean {
+  const reason = error.details['reason'];
+  return error.code === 'AUTH_TOKEN_INVALID' && typeof reason === 'string' && /replay/i.test(reason);
+}
+
+/** The class of an error: by its code, unless that is the echo of a used nonce, or unknown. */
+export function classOf(
+  error: Pick<ServiceError, 'code' | 'details'> & { retryStrategy?: string },
+): ReplyClass {
+  if (isNonceReplay(error)) return OTHER_REPLIES['nonce replay'].class;
+  if (Object.hasOwn(DECISIONS, error.code)) return DECISIONS[error.code as Code].class;
+  const asksForSameKey = error.retryStrategy === 'RETRY_SAME_KEY';
+  return OTHER_REPLIES[asksForSameKey ? 'unknown code, RETRY_SAME_KEY' : 'unknown code'].class;
+}
+
+/** The class of any reply of the service. */
+export function classOfReply(reply: Reply<unknown>): ReplyClass {
+  switch (reply.kind) {
+    case 'DONE':
+      return OTHER_REPLIES['whole success'].class;
+    case 'NOT_SENT':
+      return OTHER_REPLIES['never left'].class;
+    case 'REFUSED':
+      return classOf(reply.error);
+    case 'UNKNOWN':
+      if (reply.facts.status === 410) return OTHER_REPLIES['HTTP 410'].class;
+      return reply.error === null ? OTHER_REPLIES['no envelope'].class : classOf(reply.error);
+  }
+}
+
+/** True for a reply that the service has kept under the key and gives again: one whose body can be trusted. */
+function isStored(reply: Reply<unknown>): boolean {
+  if (reply.kind === 'NOT_SENT' || reply.facts.replayed !== true) return false;
+  return reply.kind !== 'UNKNOWN' || (reply.error !== null && reply.facts.status !== 410);
+}
+
+/** The class of any reply, and what follows from it for each kind of call. */
+export function followUp(reply: Reply<unknown>): FollowUp & { readonly class: ReplyClass } {
+  const replyClass = classOfReply(reply);
+  const stored = isStored(reply) ? STORED_FOLLOW_UPS[replyClass] : undefined;
+  return { class: replyClass, ...FOLLOW_UPS[replyClass], ...stored };
+}
+
+const MIN_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 600_000;
+
+/**
+ * How long to wait before the same again, in milliseconds: `Retry-After` clamped to 1 s … 10 min, else a backoff that
+ * doubles from 1 s with each earlier try and is capped at 10 min.
+ */
+export function waitMs(reply: Reply<unknown>, earlierTries: number): number {
+  const asked = reply.kind === 'NOT_SENT' ? null : reply.facts.retryAfterMs;
+  return asked === null ? backoffMs(earlierTries) : Math.min(Math.max(asked, MIN_WAIT_MS), MAX_WAIT_MS);
+}
+
+/** Capped doubling from 1 s: 1, 2, 4 … 600 s. */
+export function backoffMs(earlierTries: number): number {
+  return Math.min(MIN_WAIT_MS * 2 ** Math.min(Math.max(earlierTries, 0), 20), MAX_WAIT_MS);
+}

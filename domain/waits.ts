@@ -1,0 +1,57 @@
+/**
+ * Why an item or a run waits: every reason in one place, in one order. What waits says its reason, a problem in words,
+ * and when it looks again by itself (M8). Pure.
+ */
+import type { Ending } from './endings.ts';
+import type { Problem } from './problems.ts';
+
+/**
+ * Every reason, the one that people must know of first at the top: where a run waits for several things, it shows that
+ * one. `ending` says how a command ends that leaves the run waiting, `needsSomebody` whether somebody should look.
+ */
+export const WAIT_REASONS = {
+  /** Nothing goes on before somebody has decided. */
+  person: { ending: 'needs a human', needsSomebody: true },
+  /** Keys, clocks, modes, what the service has switched off, or a status that nobody has declared. */
+  configuration: { ending: 'configuration', needsSomebody: true },
+  /** The service or a worker is away, or the service asks for a long pause. */
+  outage: { ending: 'infrastructure', needsSomebody: true },
+  money: { ending: 'waiting', needsSomebody: true },
+  /** An earlier send may still turn up. */
+  doubt: { ending: 'waiting', needsSomebody: false },
+  settlement: { ending: 'waiting', needsSomebody: false },
+  /** The run's date has not begun. */
+  opening: { ending: 'waiting', needsSomebody: false },
+  /** The service's own pace, seconds: nobody need know. */
+  service: { ending: 'waiting', needsSomebody: false },
+} as const satisfies Readonly<Record<string, { readonly ending: Ending; readonly needsSomebody: boolean }>>;
+
+export type WaitReason = keyof typeof WAIT_REASONS;
+
+const FIRST_TO_LAST = Object.keys(WAIT_REASONS);
+
+/** An item that cannot go on now. */
+export type Wait = { readonly afterMs: number; readonly reason: WaitReason; readonly problem: Problem };
+
+/** The same as it is shown: with the moment at which it looks again by itself, epoch milliseconds. */
+export type Waiting = { readonly reason: WaitReason; readonly problem: Problem; readonly wakeAtMs: number };
+
+/** What people should know of: everything but the service's own pace. */
+export function isShown(waiting: Waiting | null): waiting is Waiting {
+  return waiting !== null && waiting.reason !== 'service';
+}
+
+/** Those that people should know of, the most important first. */
+export function shownFirst(waits: readonly (Waiting | null)[]): readonly Waiting[] {
+  return waits
+    .filter(isShown)
+    .toSorted((a, b) => FIRST_TO_LAST.indexOf(a.reason) - FIRST_TO_LAST.indexOf(b.reason));
+}
+
+/** What takes longer than its time goes on by itself, and yet somebody should know of it. */
+const LATE: readonly string[] = ['SETTLEMENT_LATE', 'WITHDRAWAL_LATE'];
+
+/** True for a wait that somebody should look at: nobody else would find what it waits for. */
+export function needsSomebody({ reason, problem }: Waiting): boolean {
+  return WAIT_REASONS[reason].needsSomebody || LATE.includes(problem.code);
+}

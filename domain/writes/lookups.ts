@@ -1,0 +1,204 @@
+/**
+ * What a look at the service's lists proves (design: "In doubt, absent, generations"). Pure: the driver reads the pages,
+ * this file judges the records. Found and equal: done. Found and different: a person. Absent: no record even could be it.
+ */
+import { equal } from '../money.ts';
+import type { Leg } from '../plan/plan.ts';
+import type { Trade, Withdrawal } from '../service/records.ts';
+import { generationOf } from '../references.ts';
+
+/** Records that a sweep kept, and whether it read every page back to where it had to. */
+export type Sweep<T> = {
+  readonly records: readonly T[];
+  readonly complete: boolean;
+  readonly reason: string | null;
+};
+
+export type Look<T> =
+  | { readonly kind: 'found'; readonly record: T }
+  /** A record is ours by reference, tag or id, and contradicts what was fixed: never overwritten, a person decides. */
+  | { readonly kind: 'differs'; readonly record: T; readonly difference: string }
+  /** `closed`: generations of which a record is known that has failed; none of a trade. */
+  | { readonly kind: 'absent'; readonly closed: readonly number[] }
+  /** Nothing found, but this proves nothing. `complete`: every page was read, and something untagged could be it. */
+  | {
+      readonly kind: 'unproven';
+      readonly reason: string;
+      readonly complete: boolean;
+      /** When the newest record that could be it was created, epoch milliseconds; null when none was seen. */
+      readonly newestAtMs: number | null;
+    };
+
+/** How far back a look must read: a day before the run's date. */
+export const LOOK_BACK_MS = 86_400_000;
+/** How much earlier than the run's date a record may seem to have been created. */
+export const CREATED_SLACK_MS = 600_000;
+
+/** True when a trade is this leg's by reference (any generation) or by the quote that we hold. */
+export function isTradeOf(leg: Leg, quoteId: string | null, trade: Trade): boolean {
+  return (
+    generationOf(leg.reference, trade.clientReferenceId ?? '') !== null ||
+    (quoteId !== null && trade.quoteId === quoteId)
+  );
+}
+
+/** Judges a sweep for a leg's trade. */
+export function lookForTrade(leg: Leg, quoteId: string | null, sweep: Sweep<Trade>): Look<Trade> {
+  const ours = sweep.records.filter((trade) => isTradeOf(leg, quoteId, trade));
+  const [record, second] = ours;
+  if (record !== undefined && second !== undefined && record.id !== second.id) {
+    return {
+      kind: 'differs',
+      record,
+      difference: `trades ${record.id} and ${second.id} both carry ${leg.reference}`,
+    };
+  }
+  if (record === undefined) return nothingFound(sweep);
+  const difference = tradeDifference(leg, record);
+  return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
+}
+
+/** What a trade contradicts of its leg; null when it agrees. Amounts are compared as numbers. */
+export function tradeDifference(leg: Leg, trade: Trade): string | null {
+  if (trade.sellCurrency !== leg.sell || trade.buyCurrency !== leg.buy) {
+    return `it sells ${trade.sellCurrency} for ${trade.buyCurrency}, planned was ${leg.sell} for ${leg.buy}`;
+  }
+  // An amount that came from live balances is taken from the record.
+  if (leg.amount === null || !leg.amount.fixed) return null;
+  const { side, value } = leg.amount;
+  const recorded = side === 'sell' ? trade.sellAmount : trade.buyAmount;
+  if (recorded !== null && equal(recorded, value)) return null;
+  return `its ${side} amount is ${recorded ?? 'not given'}, planned was ${value}`;
+}
+
+/** What identifies one payment at the service. */
+export type PaymentIdentity = {
+  readonly reference: string;
+  readonly account: string;
+  readonly currency: string;
+  /** Null: not known, since the leg whose proceeds it pays on is not known to be traded. */
+  readonly amount: string | null;
+  /** Begin of the run's date, epoch milliseconds. */
+  readonly opensAtMs: number;
+  /** Ids that the service gave us for this payment. */
+  readonly ownIds: readonly string[];
+  /** Ids that the service gave us for other payments. */
+  readonly otherIds: readonly string[];
+  /** A person has opened this generation after earlier ones: their records count only while they may still pay. */
+  readonly fromGeneration: number;
+  /** Records of the earlier generations that show no tag. */
+  readonly closedIds: readonly string[];
+  /** Generations that a person's instruction follows, with the record that it names. */
+  readonly follows: readonly { readonly generation: number; readonly recordId: string | null }[];
+  /** The service's words for "will never be paid". */
+  readonly failedWords: readonly string[];
+};
+
+/**
+ * True when a withdrawal is this payment's by tag (any generation), or, without a tag, by the id that the service gave
+ * us. One with the tag or the id of another payment never is.
+ */
+export function isWithdrawalOf(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
+  if (withdrawal.tag !== null) return generationOf(payment.reference, withdrawal.tag) !== null;
+  return payment.ownIds.includes(withdrawal.id) && !payment.otherIds.includes(withdrawal.id);
+}
+
+/** True when an untagged withdrawal could be this payment: enough to forbid "absent", never enough to adopt. */
+export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
+  return (
+    withdrawal.tag === null &&
+    withdrawal.currency === payment.currency &&
+    payment.amount !== null &&
+    equal(withdrawal.withdrawalAmount, payment.amount) &&
+    (withdrawal.withdrawalAccountId === null || withdrawal.withdrawalAccountId === payment.account) &&
+    Date.parse(withdrawal.createdAt) >= payment.opensAtMs - CREATED_SLACK_MS &&
+    !payment.otherIds.includes(withdrawal.id)
+  );
+}
+
+/**
+ * The records of a scan that merely could be the payment. Once a person has asked to pay it again, one that has failed
+ * counts no more: whatever it was, it pays nothing.
+ */
+export function candidatesOf(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): readonly Withdrawal[] {
+  const isPaidAgain = payment.fromGeneration > 1;
+  return sweep.records.filter(
+    (candidate) =>
+      couldBe(payment, candidate) &&
+      !isClosedGeneration(payment, candidate) &&
+      !(isPaidAgain && payment.failedWords.includes(candidate.status)),
+  );
+}
+
+/** Judges a sweep for a payment's withdrawal. */
+export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): Look<Withdrawal> {
+  const ours = sweep.records.filter(
+    (record) => isWithdrawalOf(payment, record) && !isClosedGeneration(payment, record),
+  );
+  const [record, second] = ours;
+  if (record !== undefined && second !== undefined && record.id !== second.id) {
+    return {
+      kind: 'differs',
+      record,
+      difference: `withdrawals ${record.id} and ${second.id} both carry ${payment.reference}`,
+    };
+  }
+  if (record !== undefined) {
+    const difference = withdrawalDifference(payment, record);
+    return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
+  }
+  const twins = candidatesOf(payment, sweep);
+  const [twin] = twins;
+  if (twin !== undefined)
+    return {
+      kind: 'unproven',
+      reason: `withdrawal ${twin.id} carries no tag and could be it`,
+      complete: sweep.complete,
+      newestAtMs: Math.max(...twins.map(({ createdAt }) => Date.parse(createdAt))),
+    };
+  const nothing = nothingFound(sweep);
+  return nothing.kind === 'absent' ? { ...nothing, closed: closedIn(payment, sweep) } : nothing;
+}
+
+/** Generations whose own record has failed: by its tag, or because a person's instruction names it. */
+function closedIn(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): readonly number[] {
+  return sweep.records.flatMap((record) => {
+    if (!isClosedGeneration(payment, record)) return [];
+    const tagged = generationOf(payment.reference, record.tag ?? '');
+    const followed = payment.follows.find(({ recordId }) => recordId === record.id);
+    return tagged ?? followed?.generation ?? [];
+  });
+}
+
+/** A failed withdrawal of a generation that a person has opened a later one after. */
+function isClosedGeneration(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
+  const generation = generationOf(payment.reference, withdrawal.tag ?? '');
+  const isEarlier =
+    generation === null
+      ? withdrawal.tag === null && payment.closedIds.includes(withdrawal.id)
+      : generation < payment.fromGeneration;
+  return isEarlier && payment.failedWords.includes(withdrawal.status);
+}
+
+/** What a withdrawal contradicts of its payment; null when it agrees. A null account is no difference. */
+export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawal): string | null {
+  if (record.currency !== payment.currency)
+    return `its currency is ${record.currency}, planned was ${payment.currency}`;
+  if (payment.amount !== null && !equal(record.withdrawalAmount, payment.amount)) {
+    return `its amount is ${record.withdrawalAmount}, planned was ${payment.amount}`;
+  }
+  if (record.withdrawalAccountId !== null && record.withdrawalAccountId !== payment.account) {
+    return `its account is ${record.withdrawalAccountId}, planned was ${payment.account}`;
+  }
+  return null;
+}
+
+function nothingFound(sweep: Sweep<unknown>): Extract<Look<never>, { kind: 'absent' | 'unproven' }> {
+  if (sweep.complete) return { kind: 'absent', closed: [] };
+  return {
+    kind: 'unproven',
+    reason: sweep.reason ?? 'not every page could be read',
+    complete: false,
+    newestAtMs: null,
+  };
+}

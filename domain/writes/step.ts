@@ -1,0 +1,313 @@
+/**
+ * What the core that decides asks of the world, and what all of its steps share. The steps are pure generators: each
+ * `yield` asks the driver for one thing (an *effect*) and gets its answer. Activities drive them with the client, tests
+ * with a model. The six steps before every write are in `writes/protocol.ts`. No clock but the one given, no randomness,
+ * no I/O.
+ */
+import { serviceCode, type Problem, type ProblemCode } from '../problems.ts';
+import type { Wait } from '../waits.ts';
+import { backoffMs, type ReplyClass } from '../service/reply-rules.ts';
+import type { Fact, Kept } from '../people/instructions.ts';
+import type { Sweep } from './lookups.ts';
+import type { LegAmount, Plan } from '../plan/plan.ts';
+import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from '../service/records.ts';
+import type { Reply } from '../service/reply.ts';
+import type { ServiceFacts } from '../service/facts.ts';
+
+/** One thing that the stepper asks the driver to do. Only the last three are sent to the service as writes. */
+export type Effect =
+  | { readonly kind: 'read instructions' }
+  /** Keeps facts durably, before what follows from them. */
+  | { readonly kind: 'note facts'; readonly facts: readonly Fact[] }
+  | { readonly kind: 'read balances' }
+  /** Which of these records, that no tag names, another run of ours accounts for. */
+  | { readonly kind: 'read claims'; readonly records: readonly Withdrawal[] }
+  /** Whether another run of the policy has done the item of this name on the same date, or holds it. */
+  | { readonly kind: 'read rival'; readonly item: string }
+  | { readonly kind: 'fetch trade'; readonly id: string }
+  | { readonly kind: 'fetch withdrawal'; readonly id: string }
+  /** Sweep the list, newest first, back to `sinceMs`; keep what is `wanted`. */
+  | { readonly kind: 'sweep trades'; readonly sinceMs: number; readonly wanted: (trade: Trade) => boolean }
+  | {
+      readonly kind: 'sweep withdrawals';
+      readonly sinceMs: number;
+      readonly wanted: (record: Withdrawal) => boolean;
+    }
+  | { readonly kind: 'send quote'; readonly request: QuoteRequest }
+  | { readonly kind: 'send trade'; readonly quoteId: string; readonly reference: string }
+  | { readonly kind: 'send withdrawal'; readonly request: WithdrawalRequest };
+
+export type QuoteRequest = {
+  readonly sell: string;
+  readonly buy: string;
+  readonly amount: LegAmount;
+  readonly validForSeconds: number;
+  readonly settlement: SettlementWindow;
+};
+
+export type WithdrawalRequest = {
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string;
+  /** Reference with its generation: tag and key material. */
+  readonly reference: string;
+};
+
+/** What the driver answers to each effect. */
+type Answers = {
+  'read instructions': Kept;
+  /** True when they are kept; else what follows from them must wait. */
+  'note facts': boolean;
+  'read balances': Reply<Balances>;
+  'read claims': { readonly claimed: readonly string[] };
+  /** Name of that run; null: none. */
+  'read rival': { readonly rival: string | null };
+  'fetch trade': Reply<Trade>;
+  'fetch withdrawal': Reply<Withdrawal>;
+  'sweep trades': Sweep<Trade>;
+  'sweep withdrawals': Sweep<Withdrawal>;
+  'send quote': Reply<Quote>;
+  'send trade': Reply<Trade>;
+  'send withdrawal': Reply<Withdrawal>;
+};
+
+/** The answer to any effect. */
+export type Answer = Answers[Effect['kind']];
+
+/** A computation that asks for effects and ends with `Result`. */
+export type Steps<Result> = Generator<Effect, Result, Answer>;
+
+/** Asks for one effect. The driver's answer is of the effect's kind; this is the one place that says so. */
+export function* ask<Kind extends Effect['kind']>(
+  effect: Extract<Effect, { kind: Kind }>,
+): Steps<Answers[Kind]> {
+  return (yield effect) as Answers[Kind];
+}
+
+/** Runs the steps with `perform`, which may be asynchronous. */
+export async function drive<Result>(
+  steps: Steps<Result>,
+  perform: (effect: Effect) => Promise<Answer>,
+): Promise<Result> {
+  let next = steps.next();
+  while (next.done !== true) next = steps.next(await perform(next.value));
+  return next.value;
+}
+
+/**
+ * One call of an activity, as far as it tells what this call may have forgotten. Run ids serve only to tell a reset or
+ * a repeat; they are part of nothing that identifies money.
+ */
+export type Attempt = {
+  /** Temporal run in which the activity runs. */
+  readonly runId: string;
+  readonly number: number;
+  readonly startedAtMs: number;
+  /** No write leaves later than this after `startedAtMs` (start-to-close less the HTTP limit). */
+  readonly sendWithinMs: number;
+};
+
+/** Whom a key belongs to, and for which environment. */
+export type Owner = Pick<Plan['credentials'], 'mode' | 'organisation'>;
+
+/** What the steps may know besides the item. */
+export type Context = {
+  readonly plan: Omit<Plan, 'legs' | 'payments' | 'policy'>;
+  /** `originalExecutionRunId` of the workflow: equal to the attempt's run id unless the run was reset. */
+  readonly originalRunId: string;
+  readonly attempt: Attempt;
+  readonly facts: ServiceFacts;
+  /** Organisation, mode and key with which the worker that runs this call writes. */
+  readonly credentials: Plan['credentials'];
+  /** Those with which it looks. */
+  readonly reader: Owner;
+  /** Whether another item of this run was accepted: tells a wrong item from a bug of ours. */
+  readonly othersAccepted: boolean;
+  /** Ids of withdrawals that the service gave us for the other payments of this run. */
+  readonly otherWithdrawalIds: readonly string[];
+  /** Counts a record as this item's; false when another item of the same call counts it as its own already. */
+  readonly take: (recordId: string) => boolean;
+  readonly nowMs: () => number;
+  /** Service clock less ours by the last reply that told, milliseconds; null when none did yet. */
+  readonly skewMs: () => number | null;
+};
+
+/** A send can be accepted until its token has expired; the client's tokens live this long (heading "JWT"). */
+export const TOKEN_LIFE_MS = 45_000;
+/** How far apart two clocks may be that agree; further apart, every life and window would be unreliable. */
+export const CLOCK_TOLERANCE_MS = 10_000;
+/** A wait for the service that is longer than this is shown as an outage. */
+const OUTAGE_MS = 15_000;
+/** How often a held item looks again when nothing but a lookup or a person can help. */
+export const SLOW_LOOKUP_MS = 600_000;
+
+/**
+ * Step 2: a worker whose keys, to write or to read, are of another organisation or mode than the plan's sends nothing
+ * for it and proves nothing by its looks; null when all is well.
+ */
+export function foreignCredentials(
+  context: { readonly credentials: Owner; readonly reader: Owner } & Pick<Context, 'plan'>,
+): Problem | null {
+  const { plan } = context;
+  const foreign = [context.credentials, context.reader].find(
+    ({ mode, organisation }) =>
+      mode !== plan.credentials.mode || organisation !== plan.credentials.organisation,
+  );
+  if (foreign === undefined) return null;
+  return {
+    code: 'CREDENTIALS_DIFFER',
+    item: null,
+    message: `The worker runs for ${foreign.organisation} in ${foreign.mode}, the plan was made for ${plan.credentials.organisation} in ${plan.credentials.mode}.`,
+    fix: 'Start a worker with the key files and mode of the plan; the run then goes on by itself.',
+  };
+}
+
+/** Clocks too far apart: lives and fences cannot be trusted, so nothing is written. One read tells anew when in doubt. */
+export function* checkClock(context: Context): Steps<Problem | null> {
+  if (context.skewMs() !== null && skewOf(context.skewMs()) === null) return null;
+  yield* ask<'read balances'>({ kind: 'read balances' });
+  return skewOf(context.skewMs());
+}
+
+/** What is wrong with a skew in milliseconds; null is no problem: nothing told yet. */
+export function skewOf(skewMs: number | null): Problem | null {
+  if (skewMs === null || Math.abs(skewMs) <= CLOCK_TOLERANCE_MS) return null;
+  return {
+    code: 'CLOCK_SKEW',
+    item: null,
+    message: `This machine's clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the service's.`,
+    fix: 'Set the clock (NTP); the run goes on by itself.',
+  };
+}
+
+/** What a reply is called in the evidence: its code, or what was odd about it. */
+export function nameOf(reply: Reply<unknown>): string {
+  return reply.kind === 'DONE' ? 'success' : codeOf(reply);
+}
+
+/** The code of the problem that a reply is. */
+export function codeOf(reply: Reply<unknown>): ProblemCode {
+  switch (reply.kind) {
+    // A success is a problem only where it is about something else than was sent.
+    case 'DONE':
+      return 'NO_ANSWER';
+    case 'REFUSED':
+      return serviceCode(reply.error.code);
+    case 'NOT_SENT':
+      return 'NOT_SENT';
+    case 'UNKNOWN':
+      return reply.error === null ? 'NO_ANSWER' : serviceCode(reply.error.code);
+  }
+}
+
+/**
+ * What a reply said, for a person. The service's free text is left out: it may name a beneficiary (M6). Of its details
+ * only the figures that the interface lists are shown, as single words.
+ */
+export function explain(reply: Reply<unknown>): string {
+  switch (reply.kind) {
+    case 'DONE':
+      return 'The service accepted something else than was sent.';
+    case 'REFUSED':
+      return `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
+    case 'NOT_SENT':
+      return `The service was not reached: ${reply.reason}`;
+    case 'UNKNOWN':
+      return reply.error === null
+        ? `No usable answer: ${reply.reason}`
+        : `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
+  }
+}
+
+const FIGURES = [
+  'requiredAmount',
+  'availableAmount',
+  'outstandingAmount',
+  'requestedAmount',
+  'limitAmount',
+  'minimumAmount',
+  'usedAmount',
+  'maxDecimals',
+  'currency',
+  'pair',
+  'expiredAt',
+  'consumedAt',
+  'status',
+  'reason',
+];
+
+function figures(details: Readonly<Record<string, unknown>>): string {
+  const shown = FIGURES.flatMap((name) => {
+    const value = details[name];
+    const plain =
+      typeof value === 'number' || (typeof value === 'string' && /^[A-Za-z0-9.:_/+-]{1,40}$/.test(value));
+    return plain ? [`${name} ${value}`] : [];
+  });
+  return shown.length === 0 ? '' : ` (${shown.join(', ')})`;
+}
+
+/** A reply as a problem of an item. */
+export function problemOf(reply: Reply<unknown>, item: string, fix: string): Problem {
+  return { code: codeOf(reply), item, message: explain(reply), fix };
+}
+
+/** The service's own pace, until it asks for so long that people should know. */
+export function serviceWait(problem: Problem, afterMs: number): Wait {
+  return { afterMs, reason: afterMs < OUTAGE_MS ? 'service' : 'outage', problem };
+}
+
+/** A wait on configuration: slow retries with the cause in plain words. */
+export function configurationWait(problem: Problem, tries: number): Wait {
+  return { afterMs: Math.max(5_000, backoffMs(tries + 2)), reason: 'configuration', problem };
+}
+
+/** True for replies that prove that this send executed nothing although its class waits: rate limits, never left. */
+export function executedNothing(reply: Reply<unknown>): boolean {
+  if (reply.kind === 'NOT_SENT' || reply.kind === 'REFUSED') return true;
+  return reply.kind === 'UNKNOWN' && reply.error?.code === 'RATE_LIMIT_EXCEEDED';
+}
+
+/** `timeoutMs` of a failed write: not before this is it sent again; 10 s where the service does not say. */
+export function settleTimeMs(reply: Reply<unknown>): number {
+  const asked = reply.kind === 'UNKNOWN' ? reply.error?.details['timeoutMs'] : undefined;
+  return typeof asked === 'number' && Number.isFinite(asked)
+    ? Math.min(Math.max(asked, 1_000), 600_000)
+    : 10_000;
+}
+
+/** `resourceId` of a failed write; null when it names none. */
+export function resourceIdOf(reply: Reply<unknown>): string | null {
+  const id = reply.kind === 'UNKNOWN' ? reply.error?.details['resourceId'] : undefined;
+  return typeof id === 'string' && id !== '' ? id : null;
+}
+
+/** What to do about a read that did not come back, in words. */
+export function unreadable(item: string, reason: string): Problem {
+  return {
+    code: 'LOOKUP_INCOMPLETE',
+    item,
+    message: `The service's records could not be read whole: ${reason}.`,
+    fix: 'Nothing to do: it looks again by itself, and sends nothing before it has seen everything.',
+  };
+}
+
+/** The fix sentence of each class, for problems that end or hold an item. */
+export const ADVICE: Readonly<Record<ReplyClass, string>> = {
+  done: 'Nothing to do.',
+  'wait, same key': 'Nothing to do: it is sent again by itself under the same key.',
+  'check state, then retry': 'Nothing to do: it looks, and sends again by itself under the same key.',
+  'look, then a new quote': 'Nothing to do: it asks for a new quote by itself.',
+  'ours, probably': 'Find the record at the service; nothing is sent again before a person has decided.',
+  'wait for money':
+    'Bring money into the currency; with `shortfall: hold` the run goes on by itself, else start it with --go-on.',
+  'the item is wrong':
+    'Correct the account, amount or pair at the service, then reset the run or start it with --go-on.',
+  'pause the policy': 'Have it switched on for the account at the service; the run goes on by itself.',
+  'pause everything':
+    'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',
+  unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
+};
+
+/** The fix sentence for a request that the service calls malformed while it has accepted nothing else. */
+export const BUG_OF_OURS =
+  'The request was malformed: most likely a fault of this program. Report it; nothing was executed.';

@@ -1,0 +1,705 @@
+/**
+ * The steps of one leg: ask for a quote, trade it, and whatever a reply or a crash makes of that (M1, M2, M4). Two
+ * entries, one per activity: `requestQuoteSteps` and `executeTradeSteps`. The reference stays the same across quotes;
+ * the key changes with the quote, which is single-use.
+ */
+import type { Problem } from '../problems.ts';
+import type { Wait } from '../waits.ts';
+import {
+  backoffMs,
+  classOfReply,
+  followUp,
+  isMalformed,
+  isShownByBalances,
+  waitMs,
+  type ReplyClass,
+} from '../service/reply-rules.ts';
+import { keepsGuard } from '../plan/price-bounds.ts';
+import { instructionsAbout, type InstructionsAbout } from '../people/instructions.ts';
+import { brokenTradeLimit } from '../plan/limits.ts';
+import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look, type Sweep } from './lookups.ts';
+import { compare, equal } from '../money.ts';
+import type { Leg } from '../plan/plan.ts';
+import type { Quote, Trade } from '../service/records.ts';
+import type { Reply } from '../service/reply.ts';
+import {
+  ADVICE,
+  BUG_OF_OURS,
+  SLOW_LOOKUP_MS,
+  ask,
+  checkClock,
+  configurationWait,
+  executedNothing,
+  problemOf,
+  serviceWait,
+  resourceIdOf,
+  settleTimeMs,
+  type Context,
+  type Steps,
+} from './step.ts';
+import {
+  NOTHING_SENT,
+  assumeSent,
+  isOthersDoubt,
+  isRecent,
+  settleByTime,
+  triedAgain,
+  unknownSend,
+  withoutDoubt,
+  type SendState,
+} from './doubt.ts';
+import {
+  beforeWrite,
+  conclude,
+  endUnsent,
+  heldElsewhere,
+  lookUp,
+  inDoubt,
+  isOf,
+  mayStillLeave,
+  waitLonger,
+  waits,
+  type Looked,
+  type Ready,
+  type Subject,
+} from './protocol.ts';
+
+/** A quote that passed the guard, as it is kept in history between the two activities. */
+export type QuoteInHand = {
+  readonly id: string;
+  readonly sellAmount: string;
+  readonly buyAmount: string;
+  /** Counted on our clock from just before the request left, so that the service's clock does not matter. */
+  readonly usableUntilMs: number;
+};
+
+/** What is known of a leg's writes. */
+export type LegState = SendState & {
+  readonly quote: QuoteInHand | null;
+  /** Quotes asked for, those after a hold not counted. */
+  readonly quotes: number;
+  /** The leg was held: its next quote does not count. */
+  readonly held: boolean;
+  /** The dead quote has been sent once more at the end of doubt, and that settled nothing against it. */
+  readonly probed: boolean;
+  /** What the last read showed of the sold currency; null: none was made. */
+  readonly available: string | null;
+  /** Of the last refusal for lack of money: when it came, and what was there in spite of it (null: that is not known). */
+  readonly shortSinceMs: number;
+  readonly shortAt: string | null;
+  /** The trade, once the service has shown it: a traded leg never asks for a quote again. */
+  readonly traded: Traded | null;
+};
+
+export const NEW_LEG: LegState = Object.freeze({
+  ...NOTHING_SENT,
+  quote: null,
+  quotes: 0,
+  held: false,
+  probed: false,
+  available: null,
+  shortSinceMs: 0,
+  shortAt: null,
+  traded: null,
+});
+
+/** A trade as the plan needs it: both sides filled in, whichever was asked for. */
+export type Traded = {
+  readonly tradeId: string;
+  readonly quoteId: string;
+  readonly sellAmount: string;
+  readonly buyAmount: string;
+  /** The service's status when the record was read. */
+  readonly status: string;
+};
+
+/** What one call came to, and so what the workflow does next. */
+export type LegStep =
+  /** A quote inside the guard: execute it. */
+  | { readonly kind: 'quoted'; readonly state: LegState }
+  /** The quote is dead and nothing is in doubt: ask for a new one. */
+  | { readonly kind: 'requote'; readonly state: LegState }
+  /**
+   * `worse`: it came out worse than planned, and no person has accepted it; null when all is well. `isHeld`: what depends
+   * on it waits for that.
+   */
+  | {
+      readonly kind: 'traded';
+      readonly state: LegState;
+      readonly traded: Traded;
+      readonly worse: Problem | null;
+      readonly isHeld: boolean;
+    }
+  /** An end, with the proof: no trade exists under this reference. */
+  | { readonly kind: 'not traded'; readonly state: LegState; readonly problem: Problem }
+  | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait };
+
+/** The service counts a quote's life from when it made it: later than we do by no more than a request takes. */
+const QUOTE_OUTLIVES_MS = 15_000;
+/** A quote with less life than this is not worth sending. */
+const MIN_QUOTE_LIFE_MS = 500;
+/** How often money is looked for while a leg waits for it. */
+const MONEY_POLL_MS = 15_000;
+/** How often a shortage that no read can show is tried again. */
+const BLIND_RETRY_MS = 900_000;
+
+/**
+ * How long a leg in doubt waits at most for its next lookup. A call that comes more than 30 s after the one before may be
+ * of a restored history, and begins the doubt anew: the rest of the 30 s is for a slow machine or a short outage.
+ */
+const DOUBT_POLL_MS = 10_000;
+
+/** A leg in one call, with what people have said about it. */
+type Item = {
+  readonly context: Context;
+  readonly leg: Leg;
+  readonly subject: Subject<LegState, Trade, LegStep>;
+  readonly ready: Ready<LegState, Trade>;
+};
+
+/** Asks for a quote, unless the leg is done, unwanted, outside its send window, or in doubt. */
+export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
+  if (before.traded !== null) {
+    const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
+    return asTraded(context, leg, instructionsAbout(kept, leg.id), before, before.traded);
+  }
+  const subject = subjectOf(context, leg, 'quote');
+  const opened = yield* beforeWrite(subject, withQuotesOf(context, before));
+  if (!isOf('ready', opened)) return opened;
+  const item: Item = { context, leg, subject, ready: opened };
+  let { state } = opened;
+
+  if (state.doubt !== null) return yield* stayInDoubt(item, state, opened.looked);
+  if (state.spent !== null) return waitForPerson(state, state.spent);
+  if (opened.isStale) {
+    // As long as it waits for money nothing is asked for; before anything is, a restore may have taken what was sent.
+    const short = yield* lookForMoney(context, leg, state);
+    if (short.kind === 'wait') return short;
+    return yield* stayInDoubt(item, assumeSent(context, state), opened.looked);
+  }
+  if (state.verdict !== null) return yield* end(item, state, state.verdict);
+  if (leg.amount === null) return waitForPerson(state, forgottenAmount(leg));
+  const stale = staleReference(context, leg);
+  if (stale !== null) return yield* end(item, state, stale);
+  if (state.quotes >= context.plan.quote.maxQuotes)
+    return yield* end(item, state, tooManyQuotes(context, leg));
+
+  const elsewhere = yield* heldElsewhere(subject, state);
+  if ('problem' in elsewhere) return yield* end(item, state, elsewhere.problem);
+  ({ state } = elsewhere);
+
+  const short = yield* lookForMoney(context, leg, state);
+  if (short.kind === 'wait') return short;
+  if (short.kind === 'end') return yield* end(item, state, short.problem);
+
+  const sentAtMs = context.nowMs();
+  const reply = yield* ask<'send quote'>({
+    kind: 'send quote',
+    request: {
+      sell: leg.sell,
+      buy: leg.buy,
+      amount: leg.amount,
+      validForSeconds: context.plan.quote.validForSeconds,
+      settlement: context.plan.quote.settlement,
+    },
+  });
+  if (reply.kind !== 'DONE') return yield* refusedQuote(item, state, reply);
+  const { available } = short;
+  const after: LegState = { ...state, available, quotes: state.held ? state.quotes : state.quotes + 1 };
+
+  const odd = oddQuote(context, leg, reply.value, reply.facts.replayed);
+  if (odd !== null) return yield* end(item, after, odd);
+  const quote = inHand(context, reply.value, sentAtMs);
+  const bad = outsideBounds(context, leg, quote);
+  if (bad !== null) return yield* end(item, after, bad);
+  return { kind: 'quoted', state: { ...after, quote, tries: 0, held: false, shortOf: null, probed: false } };
+}
+
+/** Trades the quote in hand, unless the leg is done, unwanted, outside its send window, or the quote is dead. */
+export function* executeTradeSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
+  const subject = subjectOf(context, leg, 'trade');
+  const opened = yield* beforeWrite(subject, withoutForgottenQuote(context, before));
+  if (!isOf('ready', opened)) return opened;
+  const item: Item = { context, leg, subject, ready: opened };
+  const { state } = opened;
+  const { quote } = state;
+
+  const isDead = quote === null || context.nowMs() + MIN_QUOTE_LIFE_MS > quote.usableUntilMs;
+  // Keys may belong to the API key: under another one the same quote again settles nothing.
+  const isOthers = opened.otherKeys && isOthersDoubt(context, state);
+  if (quote === null || isDead || state.spent !== null || isOthers)
+    return yield* deadQuote(item, state, opened.looked);
+  const stopped = yield* mayStillLeave(subject, opened, state);
+  if (stopped !== null) return stopped;
+
+  const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
+  return yield* afterTrade(item, state, quote, reply);
+}
+
+/** Quotes that another Temporal run has asked for in vain do not count against this one. */
+function withQuotesOf({ attempt }: Context, state: LegState): LegState {
+  return state.knownIn === attempt.runId ? state : { ...state, quotes: 0 };
+}
+
+/** What a leg gives to the steps before every write. */
+function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject<LegState, Trade, LegStep> {
+  return {
+    context,
+    call,
+    item: leg.id,
+    name: `leg "${leg.id}"`,
+    unwanted: null,
+    windowUntilMs: () => context.plan.fences.tradesUntilMs,
+    windowPassed: () => windowPassed(context, leg),
+    looksAlways: true,
+    lookUp: (_said, state) => lookForLeg(context, leg, state),
+    adopt: (said, state, record) => traded(context, leg, said, state, record),
+    end: (state, problem) => ({ kind: 'not traded', state, problem }),
+    readNamed: (_said, id) => readNamed(context, leg, id),
+    settleDoubtMs: context.facts.settleDoubtMs.trade,
+    doubtPollMs: DOUBT_POLL_MS,
+  };
+}
+
+/**
+ * A quote of which another Temporal run was told, or which was confirmed long ago, is dead, whatever its life: before the
+ * reset or the restore a later one may have been traded.
+ */
+function withoutForgottenQuote(context: Context, state: LegState): LegState {
+  if (state.quote === null) return state;
+  const { settleDoubtMs } = context.facts;
+  if (state.knownIn === context.attempt.runId && isRecent(context, state, settleDoubtMs.trade)) return state;
+  return { ...state, quote: { ...state.quote, usableUntilMs: 0 } };
+}
+
+/** The trade with this id, if it agrees: read by it, or found in the list where that answer is not whole. */
+function* readNamed(context: Context, leg: Leg, id: string): Steps<Trade | 'unreadable' | null> {
+  const { records, complete } = yield* tradeNamed(context, id);
+  const [record] = records;
+  if (record === undefined) return complete ? null : 'unreadable';
+  return isOwnEcho(leg, record) && tradeDifference(leg, record) === null ? record : null;
+}
+
+function* tradeNamed(context: Context, id: string): Steps<Sweep<Trade>> {
+  const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
+  if (fetched.kind === 'DONE') return { records: [fetched.value], complete: true, reason: null };
+  const sinceMs = context.plan.fences.opensAtMs - LOOK_BACK_MS;
+  return yield* ask<'sweep trades'>({ kind: 'sweep trades', sinceMs, wanted: (trade) => trade.id === id });
+}
+
+/** What follows from the reply to a trade: what the table says, carried out. */
+function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Reply<Trade>): Steps<LegStep> {
+  const { context, leg, subject, ready } = item;
+  const follow = followUp(reply);
+  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  // Whatever its class: a reply that was not understood, or proves nothing, leaves the send in doubt.
+  const sent: LegState =
+    reply.kind === 'UNKNOWN' && !executedNothing(reply)
+      ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
+      : { ...state, sent: state.sent || reply.kind !== 'NOT_SENT', tries: state.tries + 1 };
+  switch (follow.trade) {
+    case 'adopt': {
+      if (reply.kind !== 'DONE') break;
+      if (
+        reply.value.quoteId === quote.id &&
+        isOwnEcho(leg, reply.value) &&
+        tradeDifference(leg, reply.value) === null &&
+        isQuotedAmount(leg, quote, reply.value)
+      ) {
+        return traded(context, leg, ready.said, sent, reply.value);
+      }
+      // A success that is not our trade proves nothing: look, and until then it is in doubt.
+      const unknown = unknownTrade(context, state, quote, 'the answer was not about our trade');
+      return yield* lookThen(item, unknown, problem, 10_000);
+    }
+    case 'same key again':
+      return wait(sent, serviceWait(problem, waitMs(reply, state.tries)));
+    case 'look, then same key again':
+    case 'look, then doubt, then new quote': {
+      const id = resourceIdOf(reply);
+      if (id !== null) {
+        const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
+        if (fetched.kind === 'DONE' && fetched.value.quoteId === quote.id) {
+          const seen = conclude(subject, ready.said, sent, judge(leg, fetched.value));
+          if (seen !== null) return seen;
+        }
+      }
+      const after: LegState = follow.trade === 'look, then same key again' ? sent : { ...sent, quote: null };
+      const afterMs = Math.max(settleTimeMs(reply), backoffMs(state.tries));
+      return yield* lookThen(item, after, problem, afterMs);
+    }
+    case 'look, then new quote':
+      return yield* deadQuote(item, sent, null);
+    case 'look, then doubt':
+      return yield* lookThen(item, { ...sent, spent: problem }, problem, 1_000);
+    case 'shortfall rule': {
+      const dead: LegState = { ...sent, quote: null };
+      if (context.plan.shortfall === 'skip') return yield* endRefused(item, dead, problem);
+      // What a leg needs is known before its quote only when the sold side is planned.
+      const isShown = isShownByBalances(problem.code) && leg.amount?.side === 'sell';
+      const afterMs = isShown ? MONEY_POLL_MS : BLIND_RETRY_MS;
+      const short = { shortOf: problem, shortSinceMs: context.nowMs(), shortAt: state.available, held: true };
+      return wait({ ...dead, ...short }, { afterMs, reason: 'money', problem });
+    }
+    case 'look, then end': {
+      const dead: LegState = { ...sent, quote: null };
+      if (isMalformed(problem.code) && !context.othersAccepted)
+        return wait({ ...dead, held: true }, bugOfOurs(problem, state.tries));
+      return yield* endRefused(item, dead, problem);
+    }
+    case 'hold':
+      return wait({ ...sent, held: true }, configurationWait(problem, state.tries));
+  }
+  throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.trade}".`);
+}
+
+/** State after a trade whose fate is unknown: it can be carried out as long as its token or its quote lives. */
+function unknownTrade(context: Context, state: LegState, quote: QuoteInHand, why: string): LegState {
+  return unknownSend(context, state, why, quote.usableUntilMs + QUOTE_OUTLIVES_MS);
+}
+
+/** A quote that cannot be traded: one lookup, then what is in doubt, then a person or a new quote. */
+function* deadQuote(item: Item, state: LegState, looked: Looked<Trade> | null): Steps<LegStep> {
+  const { subject, ready } = item;
+  const { look, atMs } = looked ?? (yield* lookUp(subject, ready.said, state));
+  const seen = conclude(subject, ready.said, state, look);
+  if (seen !== null) return seen;
+  if (state.doubt !== null) return yield* stayInDoubt(item, state, { look, atMs });
+  const dead: LegState = { ...state, quote: null };
+  return dead.spent === null ? { kind: 'requote', state: dead } : waitForPerson(dead, dead.spent);
+}
+
+/** A leg in doubt: over by time when a lookup finds nothing, or wait for the next lookup. */
+function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null): Steps<LegStep> {
+  const { context, leg, subject, ready } = item;
+  const { look, atMs } = looked ?? (yield* lookUp(subject, ready.said, state));
+  const seen = conclude(subject, ready.said, state, look);
+  if (seen !== null) return seen;
+  // By a wrong clock no time has passed.
+  const skewed = yield* checkClock(context);
+  if (skewed !== null) return waitLonger(state, configurationWait({ ...skewed, item: leg.id }, state.tries));
+  const settled = settleByTime(state, atMs, subject.settleDoubtMs);
+  if (!settled.over)
+    return waits(
+      settled.state,
+      'doubt',
+      Math.min(settled.nextLookupMs, DOUBT_POLL_MS),
+      inDoubt(subject, state, null),
+    );
+  const { quote, probed, spent, verdict } = state;
+  if (
+    quote !== null &&
+    !probed &&
+    spent === null &&
+    verdict === null &&
+    !(ready.otherKeys && isOthersDoubt(context, state))
+  )
+    return yield* probe(item, state, quote);
+  const over: LegState = { ...settled.state, quote: null };
+  if (over.spent !== null) return waitForPerson(over, over.spent);
+  if (over.verdict !== null) return yield* end(item, over, over.verdict);
+  return { kind: 'requote', state: over };
+}
+
+/**
+ * The last question before doubt ends by time: the same key, quote and bytes once more. A dead, single-use quote cannot
+ * trade anew; but a first send that is still in work says so, and one that came through answers with its success.
+ */
+function* probe(item: Item, state: LegState, quote: QuoteInHand): Steps<LegStep> {
+  const { leg, subject, ready } = item;
+  const stopped = yield* mayStillLeave(subject, ready, state);
+  if (stopped !== null) return stopped;
+  const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
+  const refused = reply.kind === 'REFUSED' && !PAUSES.includes(classOfReply(reply));
+  return yield* afterTrade(item, { ...state, probed: refused }, quote, reply);
+}
+
+/** Refusals that may have been given before the service looked at the trade at all. */
+const PAUSES: readonly ReplyClass[] = ['pause the policy', 'pause everything'];
+
+/** A refusal that ends the leg: in doubt it waits as a verdict. */
+function* endRefused(item: Item, state: LegState, problem: Problem): Steps<LegStep> {
+  return state.doubt === null || state.spent !== null
+    ? yield* end(item, state, problem)
+    : yield* stayInDoubt(item, { ...state, verdict: problem }, null);
+}
+
+/** An end needs one lookup more (step 6). */
+function end({ subject, ready }: Item, state: LegState, problem: Problem): Steps<LegStep> {
+  return endUnsent(subject, ready.said, { ...state, verdict: problem }, problem);
+}
+
+/** Looks up after an unknown send; nothing found: wait, and the next call sends the same again while the quote lives. */
+function* lookThen(
+  { subject, ready }: Item,
+  state: LegState,
+  problem: Problem,
+  afterMs: number,
+): Steps<LegStep> {
+  const { look } = yield* lookUp(subject, ready.said, state);
+  return conclude(subject, ready.said, state, look) ?? wait(state, { afterMs, reason: 'doubt', problem });
+}
+
+function* lookForLeg(context: Context, leg: Leg, state: LegState): Steps<Look<Trade>> {
+  const quoteId = state.quote?.id ?? null;
+  const sweep = yield* ask<'sweep trades'>({
+    kind: 'sweep trades',
+    sinceMs: context.plan.fences.opensAtMs - LOOK_BACK_MS,
+    wanted: (trade) => isTradeOf(leg, quoteId, trade),
+  });
+  return lookForTrade(leg, quoteId, sweep);
+}
+
+function judge(leg: Leg, trade: Trade): Look<Trade> {
+  const difference = tradeDifference(leg, trade);
+  return difference === null
+    ? { kind: 'found', record: trade }
+    : { kind: 'differs', record: trade, difference };
+}
+
+/** The side that was asked for is what the quote said, also where the plan took it from live balances. */
+function isQuotedAmount(leg: Leg, quote: QuoteInHand, trade: Trade): boolean {
+  const [asked, recorded] =
+    leg.amount?.side === 'buy' ? [quote.buyAmount, trade.buyAmount] : [quote.sellAmount, trade.sellAmount];
+  return recorded !== null && equal(recorded, asked);
+}
+
+/** A missing echo of the reference is no difference; another one is. */
+function isOwnEcho(leg: Leg, trade: Trade): boolean {
+  return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
+}
+
+function traded(context: Context, leg: Leg, said: InstructionsAbout, state: LegState, trade: Trade): LegStep {
+  const bySell = trade.sellAmount !== null;
+  const sellAmount = bySell ? trade.sellAmount : trade.executedAmount;
+  const buyAmount = bySell ? trade.executedAmount : (trade.buyAmount ?? trade.executedAmount);
+  const record = { tradeId: trade.id, quoteId: trade.quoteId, sellAmount, buyAmount, status: trade.status };
+  const known = { ...withoutDoubt(state), quote: null, shortOf: null, verdict: null, traded: record };
+  return asTraded(context, leg, said, known, record);
+}
+
+/** A trade that came out worse than planned is accepted by name, or holds what depends on it (M4). */
+function asTraded(
+  context: Context,
+  leg: Leg,
+  said: InstructionsAbout,
+  state: LegState,
+  record: Traded,
+): LegStep {
+  const worse = said.acceptedIds.includes(record.tradeId) ? null : executedWorse(context, leg, record);
+  return { kind: 'traded', state, traded: record, worse, isHeld: worse !== null && !said.cancelled };
+}
+
+/** Nobody can undo a trade; that it came out worse than the guard or a limit allows must not go unsaid. */
+function executedWorse({ plan }: Context, leg: Leg, trade: Traded): Problem | null {
+  const { limits } = plan;
+  const { guard } = leg;
+  const { tradeId, sellAmount, buyAmount } = trade;
+  const fix =
+    'Ask the operator of the service why it differs from its quote; a person may accept it by its id.';
+  const gave = `Trade ${tradeId} gave ${buyAmount} ${leg.buy} for ${sellAmount} ${leg.sell}`;
+  const bound = guard?.bound ?? null;
+  if (guard !== null && bound !== null && !keepsGuard(bound, sellAmount, buyAmount)) {
+    const message = `${gave}; the guard asks for a price ${guard.text}.`;
+    return { code: 'EXECUTED_OUTSIDE_GUARD', item: leg.id, message, fix };
+  }
+  const sold = { value: sellAmount, currency: leg.sell };
+  const bought = { value: buyAmount, currency: leg.buy };
+  const broken = brokenTradeLimit(limits, [sold, bought], []);
+  if (broken === null) return null;
+  return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
+}
+
+function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
+  const { context, leg } = item;
+  const follow = followUp(reply);
+  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  const tried = triedAgain(state);
+  switch (follow.quote) {
+    case 'use it':
+    case 'ask again':
+      return wait(tried, serviceWait(problem, waitMs(reply, state.tries)));
+    case 'shortfall rule': {
+      if (context.plan.shortfall === 'skip') return yield* end(item, tried, problem);
+      return wait(
+        { ...tried, shortOf: problem, held: true },
+        { afterMs: BLIND_RETRY_MS, reason: 'money', problem },
+      );
+    }
+    case 'end the leg':
+      if (isMalformed(problem.code) && !context.othersAccepted)
+        return wait({ ...tried, held: true }, bugOfOurs(problem, state.tries));
+      return yield* end(item, tried, problem);
+    case 'hold':
+      return wait({ ...tried, held: true }, configurationWait(problem, state.tries));
+  }
+}
+
+/** Before a quote: is the money there that the leg sells? Null when it is, or when only the quote can tell. */
+function* lookForMoney(
+  context: Context,
+  leg: Leg,
+  state: LegState,
+): Steps<
+  | { kind: 'wait'; state: LegState; wait: Wait }
+  | { kind: 'end'; problem: Problem }
+  | { kind: 'go on'; available: string | null }
+> {
+  const needed = leg.amount?.side === 'sell' ? leg.amount.value : null;
+  if (needed === null) return { kind: 'go on', available: null };
+  const reply = yield* ask<'read balances'>({ kind: 'read balances' });
+  if (reply.kind !== 'DONE') {
+    const follow = followUp(reply);
+    const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+    const slow = follow.read === 'ask again slowly' || follow.read === 'give up';
+    const pause: Wait = slow
+      ? configurationWait(problem, state.tries)
+      : serviceWait(problem, waitMs(reply, state.tries));
+    return { kind: 'wait', state: triedAgain(state), wait: pause };
+  }
+  const available = reply.value.balances.find((row) => row.currency === leg.sell)?.withdrawable ?? '0';
+  if (compare(available, needed) >= 0) {
+    // It was refused with so much there already: something else is short, which no read can show.
+    const isNoMore = state.shortAt !== null && compare(available, state.shortAt) <= 0;
+    const isSoon = context.nowMs() - state.shortSinceMs < BLIND_RETRY_MS;
+    if (state.shortOf === null || !isNoMore || !isSoon) return { kind: 'go on', available };
+    return {
+      kind: 'wait',
+      state,
+      wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem: state.shortOf },
+    };
+  }
+  const problem: Problem = {
+    code: 'SHORTFALL',
+    item: leg.id,
+    message: `The leg sells ${needed} ${leg.sell}, but ${available} ${leg.sell} are there.`,
+    fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else start it with --go-on.`,
+  };
+  if (context.plan.shortfall === 'skip') return { kind: 'end', problem };
+  return {
+    kind: 'wait',
+    state: { ...state, shortOf: problem },
+    wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem },
+  };
+}
+
+/** What is wrong with a quote as an answer to ours; null when nothing is. */
+function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boolean | null): Problem | null {
+  const { amount } = leg;
+  const echoed = amount?.side === 'sell' ? quote.sellAmount : quote.buyAmount;
+  const difference =
+    replayed === true
+      ? 'it was replayed, though its key was never used before'
+      : quote.sellCurrency !== leg.sell || quote.buyCurrency !== leg.buy
+        ? `it is for ${quote.sellCurrency} to ${quote.buyCurrency}`
+        : amount === null || echoed === null || !equal(echoed, amount.value)
+          ? `its ${amount?.side ?? ''} amount is ${echoed ?? 'not given'}`
+          : quote.settlementWindow !== null && quote.settlementWindow !== context.plan.quote.settlement
+            ? `it settles ${quote.settlementWindow}, asked was ${context.plan.quote.settlement}`
+            : null;
+  if (difference === null) return null;
+  return {
+    code: 'QUOTE_DIFFERS',
+    item: leg.id,
+    message: `Quote ${quote.id} is not what was asked for: ${difference}.`,
+    fix: 'Ask the operator of the service; nothing was traded.',
+  };
+}
+
+/** Price guard and limits against the quote (M4); null when it keeps all of them. */
+function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem | null {
+  const { limits } = context.plan;
+  const { guard } = leg;
+  const sold = { value: quote.sellAmount, currency: leg.sell };
+  const bought = { value: quote.buyAmount, currency: leg.buy };
+  const broken = brokenTradeLimit(limits, [sold, bought], []);
+  if (broken !== null) {
+    return {
+      code: 'OVER_LIMIT',
+      item: leg.id,
+      message: broken,
+      fix: 'Lower the amount, or raise the limit on purpose.',
+    };
+  }
+  if (guard === null) return null;
+  if (guard.bound !== null && keepsGuard(guard.bound, quote.sellAmount, quote.buyAmount)) return null;
+  return {
+    code: 'OUTSIDE_GUARD',
+    item: leg.id,
+    message: `The quote gives ${quote.buyAmount} ${leg.buy} for ${quote.sellAmount} ${leg.sell}; the guard asks for a price ${guard.text}.`,
+    fix: 'Wait for a better price, or widen the guard on purpose and start a new run.',
+  };
+}
+
+/** The life of a quote on our clock: what the service grants, counted from just before the request left. */
+function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
+  const asked = context.plan.quote.validForSeconds * 1000;
+  const granted =
+    quote.expiresAt === null ? asked : Date.parse(quote.expiresAt) - Date.parse(quote.createdAt);
+  const lifeMs = Number.isFinite(granted) ? Math.min(granted, asked) : asked;
+  return {
+    id: quote.id,
+    sellAmount: quote.sellAmount ?? quote.quoteAmount,
+    buyAmount: quote.buyAmount ?? quote.quoteAmount,
+    usableUntilMs: sentAtMs + lifeMs,
+  };
+}
+
+function staleReference(context: Context, leg: Leg): Problem | null {
+  const staleAtMs = leg.guard?.staleAtMs ?? null;
+  if (staleAtMs === null || context.nowMs() <= staleAtMs) return null;
+  return {
+    code: 'REFERENCE_TOO_OLD',
+    item: leg.id,
+    message:
+      staleAtMs === 0
+        ? 'There is no reference rate to hold a price against.'
+        : `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
+    fix: 'Bring the reference file up to date and start a new run.',
+  };
+}
+
+function tooManyQuotes(context: Context, leg: Leg): Problem {
+  return {
+    code: 'QUOTES_USED_UP',
+    item: leg.id,
+    message: `${context.plan.quote.maxQuotes} quotes came and none could be traded.`,
+    fix: 'See the evidence of the report; start the run with --go-on, or raise `quote.max_quotes`.',
+  };
+}
+
+function forgottenAmount(leg: Leg): Problem {
+  return {
+    code: 'AMOUNT_FORGOTTEN',
+    item: leg.id,
+    message: `The amount of leg "${leg.id}" came from balances that have changed since, and its trade is not among the records found.`,
+    fix: 'A person decides: the amount is not computed a second time.',
+  };
+}
+
+function windowPassed(context: Context, leg: Leg): Problem {
+  return {
+    code: 'WINDOW_PASSED',
+    item: leg.id,
+    message: `The business date ${context.plan.date} is over in ${context.plan.zone}: yesterday's reasons do not trade today.`,
+    fix: 'Start a new run with today’s date.',
+  };
+}
+
+function bugOfOurs(problem: Problem, tries: number): Wait {
+  return configurationWait(
+    {
+      ...problem,
+      fix: BUG_OF_OURS,
+    },
+    tries,
+  );
+}
+
+function waitForPerson(state: LegState, problem: Problem): LegStep {
+  return waits(state, 'person', SLOW_LOOKUP_MS, problem);
+}
+
+function wait(state: LegState, pause: Wait): LegStep {
+  return { kind: 'wait', state, wait: pause };
+}

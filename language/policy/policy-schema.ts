@@ -1,0 +1,236 @@
+/**
+ * The structure of policies, version 1 (design: "Fields"): what the loader checks first and what editors
+ * show. Rules that join several fields are in `load-policy.ts`. The head is common to every kind, so that a new kind
+ * adds a schema with its own group to `policyJsonSchema` and one arm to the loader.
+ */
+import { z } from 'zod';
+import {
+  account,
+  amount,
+  amountOrAll,
+  amountOrZero,
+  basisPoints,
+  currency,
+  duration,
+  hinted,
+  itemId,
+  money,
+  policyName,
+  rate,
+  referenceFile,
+  wholeNumber,
+  zone,
+} from '../text/leaves.ts';
+
+/** The kinds that this version runs, and those that it knows but does not run yet. */
+export const KINDS = ['convert'] as const;
+export const LATER_KINDS: readonly string[] = ['rebalance', 'payout'];
+
+const quote = hinted(
+  z.strictObject({
+    valid_for: hinted(z.enum(['3s', '15s', '30s', '45s', '60s']).default('30s'), {
+      description: 'How long a quote can be traded. Default 30s.',
+      example: '30s',
+    }),
+    settlement: hinted(z.enum(['IMMEDIATE', 'T0', 'T1', 'T2']).default('T0'), {
+      description: 'When the bought money arrives. Default T0; must be written in live.',
+      example: 'T0',
+    }),
+    max_quotes: wholeNumber(1, 20, {
+      description: 'How many quotes one leg may take before it ends as not traded. Default 5.',
+      example: '5',
+    }).default(5),
+  }),
+  { description: 'What kind of quote is asked for.', example: '{ settlement: T0 }' },
+);
+
+const guard = hinted(
+  z.strictObject({
+    worst_rate: rate({
+      description: 'No trade at a worse rate than this; equal passes. Either direction may be written.',
+      example: '"16.90 MXN per USD"',
+    }).optional(),
+    reference: hinted(
+      z.strictObject({
+        file: referenceFile({ description: 'The file of reference rates, beside this policy.' }),
+        max_age: duration({ description: 'No trade when the rates are older than this.', example: '30h' }),
+      }),
+      { description: 'Reference rates from a file.', example: '{ file: rates/daily.yaml, max_age: 30h }' },
+    ).optional(),
+    worst_cost: basisPoints({
+      description: 'No trade that costs more than this against the reference; equal passes. 25bps is 0.25 %.',
+    }).optional(),
+  }),
+  {
+    description: 'The price guard: either `worst_rate`, or `reference` with `worst_cost`.',
+    example: '{ worst_rate: "16.90 MXN per USD" }',
+    oneOf: [{ required: ['worst_rate'] }, { required: ['reference', 'worst_cost'] }],
+  },
+);
+
+const settle = hinted(
+  z.strictObject({
+    until: hinted(z.enum(['funds', 'status']).default('funds'), {
+      description:
+        'funds: until the withdrawable balance covers what this run still has to pay. status: until the trade says settled. Default funds; must be written in live.',
+      example: 'funds',
+    }),
+    late_after: duration({
+      description:
+        'After this long the run says that it is late, and goes on waiting. Default: `late_after` of the service file, 6h.',
+      example: '6h',
+    }).optional(),
+  }),
+  { description: 'What the run waits for between trade and withdrawals.', example: '{ until: funds }' },
+);
+
+const limits = {
+  per_trade: money({ description: 'No single trade above this.', example: '"400000.00 USD"' }).optional(),
+  per_run: money({
+    description: 'No run above this: this side, sold or bought, of all its trades together.',
+    example: '"1000000.00 USD"',
+  }).optional(),
+  per_payment: paidLimits('No single payment above this; one amount per currency that is paid.'),
+  paid_per_run: paidLimits(
+    'No run pays more than this, all its payments together; one amount per currency that is paid.',
+  ),
+};
+
+function paidLimits(description: string) {
+  const one = money({ description: 'The most, in one currency.', example: '"30000.00 MXN"' });
+  return hinted(z.array(one).min(1).max(100), { description, example: '["30000.00 MXN"]' }).optional();
+}
+
+const limitsHint = {
+  description: 'Size limits; must be written in live, for what is traded and for what is paid.',
+  example: '{ per_trade: "1000.00 USD" }',
+};
+
+const version = wholeNumber(1, 1, { description: 'The version of this language: 1.', example: '1' });
+
+const head = {
+  name: policyName({ description: 'Part of every reference at the service: 1 to 40 of a-z, 0-9 and "-".' }),
+  environment: hinted(z.enum(['sandbox', 'live']), {
+    description: 'Where it runs; must equal the mode of the worker.',
+    example: 'sandbox',
+  }),
+  zone: zone({ description: 'The IANA zone in which business dates are counted. Default UTC.' }).default(
+    'UTC',
+  ),
+  quote: quote.prefault({}),
+  guard: guard.optional(),
+  settle: settle.prefault({}),
+  shortfall: hinted(z.enum(['skip', 'hold']).default('skip'), {
+    description:
+      'When money is lacking: skip ends the item as not paid, hold waits for money. Default skip; must be written in live.',
+    example: 'skip',
+  }),
+};
+
+/** The head of a kind that this version does not run: its mistakes are worth telling all the same. */
+export const HeadSchema = z.looseObject({
+  policy: version,
+  ...head,
+  limits: hinted(
+    z.strictObject({
+      ...limits,
+      per_day: money({ description: '', example: '"2000000.00 USD"' }).optional(),
+    }),
+    limitsHint,
+  ).optional(),
+});
+
+const withdrawal = hinted(
+  z.strictObject({
+    id: itemId({
+      description: "Names the payment; part of its reference. Never change it once the run's date has begun.",
+    }),
+    account: account({ description: 'The id of a verified withdrawal account.' }),
+    amount: hinted(
+      z.union([
+        z.literal('proceeds').describe('The whole bought amount, once it is known.'),
+        z.literal('rest').describe('What the fixed payments leave of the bought amount, once it is known.'),
+        z.strictObject({
+          fixed: amount({
+            description: 'This amount of the bought currency, in quotes.',
+            example: '"16500.00"',
+          }),
+        }),
+      ]),
+      {
+        description:
+          'proceeds: the whole bought amount; { fixed: "…" }: this amount of it; rest: what the fixed ones leave of it, at most once.',
+        example: '{ fixed: "16500.00" }',
+      },
+    ),
+    rounding: hinted(z.enum(['down', 'half-even']), {
+      description:
+        "How the proceeds, or the rest, are brought to the currency's decimals; required with them.",
+      example: 'down',
+    }).optional(),
+  }),
+  {
+    description: 'One withdrawal of the bought currency.',
+    example: '{ id: supplier, account: wac_7Hk2mQ9vT4xR, amount: { fixed: "16500.00" } }',
+  },
+);
+
+/** `kind: convert`: one conversion, then withdrawals of what was bought. */
+export const ConvertSchema = z
+  .strictObject({
+    policy: version,
+    kind: hinted(z.enum(KINDS), {
+      description: 'What the policy does. This version runs: convert.',
+      example: 'convert',
+    }),
+    ...head,
+    convert: hinted(
+      z.strictObject({
+        sell: currency({ description: 'The currency that is sold.', example: 'USD' }),
+        buy: currency({ description: 'The currency that is bought.', example: 'MXN' }),
+        amount: hinted(
+          z.strictObject({
+            sell: amountOrAll({
+              description: 'This much of the sold currency, in quotes; or all, above `keep`.',
+            }).optional(),
+            buy: amount({
+              description: 'This much of the bought currency, in quotes.',
+              example: '"17000.00"',
+            }).optional(),
+            keep: amountOrZero({
+              description: 'With `sell: all`: what stays behind, in quotes.',
+              example: '"500.00"',
+            }).optional(),
+          }),
+          {
+            description: 'How much: one of sell, buy, or sell: all with keep.',
+            example: '{ sell: "1000.00" }',
+            oneOf: [{ required: ['sell'] }, { required: ['buy'] }],
+          },
+        ),
+      }),
+      { description: 'The conversion.', example: '{ sell: USD, buy: MXN, amount: { sell: "1000.00" } }' },
+    ),
+    limits: hinted(z.strictObject(limits), limitsHint).optional(),
+    withdraw: hinted(z.array(withdrawal).max(500), {
+      description: 'What is paid out of the bought currency; leave it out to only convert.',
+      example: '[{ id: supplier, account: wac_7Hk2mQ9vT4xR, amount: { fixed: "16500.00" } }]',
+    }).optional(),
+  })
+  .describe('A Cambist policy, version 1.');
+
+/** The JSON Schema for editors, committed as `policies/policy.schema.json`. */
+export function policyJsonSchema(): Readonly<Record<string, unknown>> {
+  return { ...z.toJSONSchema(ConvertSchema, { target: 'draft-7', io: 'input' }), title: 'Cambist policy' };
+}
+
+/** The text of `policies/policy.schema.json`: short lists on one line, as the formatter of this repository has them. */
+export function policyJsonSchemaText(): string {
+  const text = JSON.stringify(policyJsonSchema(), null, 2);
+  const lists = /^(\s*(?:"[^"]*": )?)\[\n\s*((?:"[^"]*"(?:,\n\s*)?)+)\n\s*\](,?)$/gm;
+  const short = text.replaceAll(lists, (all: string, start: string, items: string, comma: string) => {
+    const line = `${start}[${items.replaceAll(/,\n\s*/g, ', ')}]${comma}`;
+    return line.length <= 110 ? line : all;
+  });
+  return `${short}\n`;
+}

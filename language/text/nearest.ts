@@ -1,0 +1,16 @@
+/** "Did you mean": the known word nearest to a mistyped one. */
+import distance from 'damerau-levenshtein';
+
+/**
+ * The candidate within a third of the word's length in edits (a swap of neighbours is one edit), the nearest first;
+ * null when nothing is near enough to be worth a question.
+ */
+export function nearest(word: string, candidates: readonly string[]): string | null {
+  if (word.length > 64) return null;
+  const allowed = Math.max(1, Math.floor(word.length / 3));
+  const [best] = candidates
+    .map((candidate) => ({ candidate, edits: distance(word.toLowerCase(), candidate.toLowerCase()).steps }))
+    .filter(({ edits }) => edits <= allowed)
+    .toSorted((a, b) => a.edits - b.edits);
+  return best?.candidate ?? null;
+}

@@ -1,0 +1,116 @@
+/**
+ * One mistake in a file, with its place: what every loader of `language/` returns and what `check` prints. What the
+ * file says is shown back cut and without control characters, so that no file can write to the terminal.
+ */
+import type { FileCode, ProblemCode } from '../../domain/problems.ts';
+import stringWidth from 'string-width';
+import { printable, sentence } from './printable.ts';
+
+/** One mistake (or warning) at one place. */
+export type PolicyProblem = {
+  readonly code: FileCode;
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  /** From 1, in UTF-16 units, as editors count. */
+  readonly column: number;
+  readonly message: string;
+  /** What to write instead. */
+  readonly fix: string;
+  /** Two lines: the line at fault (cut around the place when long) and carets under the place. */
+  readonly excerpt: string;
+};
+
+/** One thing that is wrong, in a file or elsewhere: each text on one line but `excerpt`. */
+export type Trouble = {
+  readonly code: ProblemCode;
+  /** Null: it has none. */
+  readonly place: string | null;
+  readonly message: string;
+  readonly fix: string;
+  /** The line at fault with carets, where there is one. */
+  readonly excerpt?: string;
+};
+
+/** One mistake of a file. */
+export function troubleOfPolicy(problem: PolicyProblem): Trouble {
+  const { code, message, fix, excerpt } = problem;
+  return { code, place: placeOf(problem), message, fix, excerpt };
+}
+
+/** `mxn.yaml:12:3`, as editors and terminals know it. */
+export function placeOf({ file, line, column }: PolicyProblem): string {
+  return `${file}:${line}:${column}`;
+}
+
+/**
+ * The one way in which a mistake is shown, wherever it stands:
+ *
+ *     POLICY_UNKNOWN_FIELD mxn.yaml:12:3: "valid_fro" is no field of `quote`.
+ *         valid_fro: 45s
+ *         ^^^^^^^^^
+ *       fix: did you mean `valid_for`?
+ *
+ * `fit` makes a line fit whatever it is shown on.
+ */
+export function formatTrouble(trouble: Trouble, fit: (line: string) => string): string {
+  const [code, place, message, fix] = [trouble.code, trouble.place ?? '', trouble.message, trouble.fix].map(
+    printable,
+  );
+  const picture = trouble.excerpt?.split('\n').map((line) => `    ${printable(line)}`.trimEnd()) ?? [];
+  return [
+    fit(`${[code, place].filter(Boolean).join(' ')}: ${sentence(message ?? '')}`),
+    ...picture,
+    ...(fix ? [fit(`  fix: ${fix}`)] : []),
+  ].join('\n');
+}
+
+/**
+ * The two lines of an excerpt for the range [`start`, `end`) of `line` (UTF-16 units).
+ * A tab counts as one blank, a wide character as two columns; a long line is cut around the place.
+ */
+export function excerptOf(line: string, range: { readonly start: number; readonly end: number }): string {
+  // Only so much of a line that may have the size of the whole file.
+  const end = Math.max(range.end, range.start);
+  let before = charactersOf(line.slice(Math.max(0, range.start - NEARBY), range.start));
+  let inside = charactersOf(line.slice(range.start, Math.min(end, range.start + NEARBY)));
+  let after = charactersOf(line.slice(end, end + NEARBY));
+  if (widthOf([...before, ...inside, ...after]) > EXCERPT_COLUMNS) {
+    inside = cutEnd(inside, EXCERPT_COLUMNS / 2);
+    before = cutStart(before, EXCERPT_COLUMNS / 4);
+    after = cutEnd(after, EXCERPT_COLUMNS - widthOf([...before, ...inside]));
+  }
+  const text = [...before, ...inside, ...after].join('').trimEnd();
+  return `${text}\n${' '.repeat(widthOf(before))}${'^'.repeat(Math.max(1, widthOf(inside)))}`;
+}
+
+const EXCERPT_COLUMNS = 96;
+const NEARBY = 400;
+
+function cutStart(from: readonly string[], columns: number): string[] {
+  if (widthOf(from) <= columns) return [...from];
+  const kept: string[] = [];
+  for (const character of from.toReversed()) {
+    if (widthOf(kept) + widthOf([character]) >= columns) break;
+    kept.unshift(character);
+  }
+  return ['…', ...kept];
+}
+
+function cutEnd(from: readonly string[], columns: number): string[] {
+  if (widthOf(from) <= columns) return [...from];
+  const kept: string[] = [];
+  for (const character of from) {
+    if (widthOf(kept) + widthOf([character]) >= columns) break;
+    kept.push(character);
+  }
+  return [...kept, '…'];
+}
+
+function charactersOf(text: string): string[] {
+  return Array.from(printable(text));
+}
+
+function widthOf(characters: readonly string[]): number {
+  return stringWidth(characters.join(''));
+}

@@ -1,0 +1,523 @@
+/**
+ * A YAML file as plain values, each with its place. Reads the small, safe part of YAML: one document of maps, lists and
+ * scalars; no aliases, anchors, tags, merge keys, directives or duplicate keys. Files are untrusted: size and depth are
+ * capped, and no key ever reaches a prototype. A scalar's own text stays at hand, so that no amount passes a `number` (M5).
+ */
+import { Composer, CST, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, Scalar } from 'yaml';
+import type { Document, ErrorCode, Node, Pair, YAMLError } from 'yaml';
+import { printable, quoted } from './printable.ts';
+import { excerptOf } from './problem.ts';
+import type { FileAtFault, FileMistake } from '../../domain/problems.ts';
+import type { PolicyProblem } from './problem.ts';
+
+/** The way from the top of a file to a value: `['withdraw', 0, 'account']`. */
+export type Path = readonly (string | number)[];
+
+/** A range of the text, in UTF-16 units: [start, end). */
+export type Place = { readonly start: number; readonly end: number };
+
+/** A scalar as it was written: its text after unquoting, and whether it stood in quotes. */
+export type Written = { readonly text: string; readonly quoted: boolean };
+
+/** What a problem says, without its place. */
+export type Complaint = { readonly mistake: FileMistake; readonly message: string; readonly fix: string };
+
+type Located = Complaint & { readonly place: Place };
+
+/** A policy goes into Temporal's history, where every payload has its limit; and no text may keep a worker busy for long. */
+const MAX_BYTES = 64 * 1024;
+const MAX_DEPTH = 20;
+const MAX_PROBLEMS = 100;
+
+/** Reads `text`; every mistake of the text itself is in `source.problems()`, nothing is thrown. */
+export function readYaml(input: {
+  readonly text: string;
+  readonly file: string;
+  readonly subject: FileAtFault;
+}): YamlSource {
+  return new YamlSource(input);
+}
+
+/** One file: its values, their places, and the problems found so far (its own and those that loaders report). */
+export class YamlSource {
+  /** Maps without a prototype, lists, texts, small whole numbers, booleans and null; any other unquoted number is NaN. */
+  readonly value: unknown;
+  /** True when the text could not be read as a map at all: then there is nothing to check. */
+  readonly broken: boolean;
+  readonly #text: string;
+  readonly #file: string;
+  readonly #subject: FileAtFault;
+  #root: Node | null = null;
+  readonly #lines = new LineCounter();
+  readonly #nodes = new Map<string, { readonly key: Place | null; readonly node: Node | null }>();
+  #hasSyntaxError = false;
+  readonly #spoiled = new Set<string>();
+  readonly #problems: Located[] = [];
+  readonly #warnings: Located[] = [];
+
+  constructor(input: { readonly text: string; readonly file: string; readonly subject: FileAtFault }) {
+    this.#file = input.file;
+    this.#subject = input.subject;
+    const bytes = Buffer.byteLength(input.text);
+    this.#text = bytes > MAX_BYTES ? '' : input.text;
+    if (bytes > MAX_BYTES) {
+      this.report({ start: 0, end: 0 }, tooLarge(bytes));
+      this.value = null;
+      this.broken = true;
+      return;
+    }
+    this.#checkCharacters();
+    const root = this.#parse();
+    this.#root = root;
+    this.value = root === null ? Object.create(null) : this.#convert(root, []);
+    if (root !== null && !isMap(root) && this.#problems.length === 0) {
+      this.report(this.#placeOf(root), {
+        mistake: 'WRONG_TYPE',
+        message: 'the file must hold fields, `name: value` on lines of their own',
+        fix: 'begin from a sample in `policies/`',
+      });
+    }
+    this.broken =
+      this.#problems.some(({ mistake }) => BREAKING.has(mistake)) || (root !== null && !isMap(root));
+  }
+
+  /** Notes a mistake; the file is refused. */
+  report(place: Place, complaint: Complaint): void {
+    this.#problems.push({ ...complaint, place });
+  }
+
+  /** Notes something that is allowed but probably not meant. */
+  warn(place: Place, complaint: Complaint): void {
+    this.#warnings.push({ ...complaint, place });
+  }
+
+  /** Every problem so far, by place. */
+  problems(): readonly PolicyProblem[] {
+    return this.#finish(this.#problems);
+  }
+
+  /** Every warning so far, by place. */
+  warnings(): readonly PolicyProblem[] {
+    return this.#finish(this.#warnings);
+  }
+
+  /** True when the file has something at `path`, even an empty value. */
+  has(path: Path): boolean {
+    return path.length === 0 || this.#nodes.has(idOf(path));
+  }
+
+  /** Marks the value at `path` as reported: later checks that build on it are skipped. */
+  spoil(path: Path): void {
+    this.#spoiled.add(idOf(path));
+  }
+
+  /** True when the value at `path`, or one that holds it, has been reported. */
+  isSpoiled(path: Path): boolean {
+    return path.some((_, index) => this.#spoiled.has(idOf(path.slice(0, index + 1))));
+  }
+
+  /** What kind of value stands at `path`; null when there is none. */
+  shapeAt(path: Path): 'map' | 'list' | 'scalar' | 'empty' | null {
+    const entry = this.#nodes.get(idOf(path));
+    if (entry === undefined) return null;
+    if (entry.node === null || isAlias(entry.node)) return 'empty';
+    if (isMap(entry.node)) return 'map';
+    if (isSeq(entry.node)) return 'list';
+    return isScalar(entry.node) && isEmpty(entry.node) ? 'empty' : 'scalar';
+  }
+
+  /** The scalar at `path` as it was written; null when there is none. */
+  written(path: Path): Written | null {
+    const node = this.#nodes.get(idOf(path))?.node;
+    return isScalar(node) ? { text: String(node.value), quoted: isQuoted(node) } : null;
+  }
+
+  /** The text of a scalar that no check has reported; null otherwise. */
+  clean(path: Path): string | null {
+    return this.isSpoiled(path) || this.shapeAt(path) !== 'scalar'
+      ? null
+      : (this.written(path)?.text ?? null);
+  }
+
+  /**
+   * What the document says, as one text: the same for two documents that differ only in comments, white space, quotes
+   * or the order of their fields. Means something only where there are no problems.
+   */
+  canonical(): string {
+    return canonicalOf(this.#root);
+  }
+
+  /** How many items the list at `path` has; 0 when there is no list. */
+  lengthAt(path: Path): number {
+    const node = this.#nodes.get(idOf(path))?.node;
+    return isSeq(node) ? node.items.length : 0;
+  }
+
+  /** Where the value at `path` stands; its key where the value is empty or spans lines. */
+  placeAt(path: Path): Place {
+    const entry = this.#nodes.get(idOf(path));
+    if (entry === undefined) return this.keyPlaceAt(path.slice(0, -1));
+    const place = entry.node === null ? null : this.#placeOf(entry.node);
+    return place !== null && place.end > place.start ? place : (entry.key ?? place ?? { start: 0, end: 0 });
+  }
+
+  /** Where the key of `path` stands; for an item of a list its beginning, for the whole file its beginning. */
+  keyPlaceAt(path: Path): Place {
+    if (path.length === 0) return { start: 0, end: 0 };
+    return this.#nodes.get(idOf(path))?.key ?? this.placeAt(path);
+  }
+
+  /** Where `part` stands inside the scalar at `path`, looked for from its end or its beginning. */
+  placeWithin(path: Path, part: string, from: 'start' | 'end'): Place {
+    const whole = this.placeAt(path);
+    const source = this.#text.slice(whole.start, whole.end);
+    const index = from === 'start' ? source.indexOf(part) : source.lastIndexOf(part);
+    return index < 0 ? whole : { start: whole.start + index, end: whole.start + index + part.length };
+  }
+
+  /** The line (from 1) on which a place begins: for messages that point elsewhere. */
+  lineOf(place: Place): number {
+    return this.#lines.linePos(place.start).line;
+  }
+
+  #checkCharacters(): void {
+    // What YAML itself forbids, and what would hide or reorder the text that a person reviews.
+    const forbidden =
+      /(?:[\0-\x08\x0B\x0C\x0E-\x1F\x7F-\x84\x86-\x9F\u2028\u2029\uFFFE\uFFFF\p{Cs}\p{Bidi_Control}]|\r(?!\n))+/gu;
+    for (const match of this.#text.matchAll(forbidden)) {
+      const code = (match[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+      this.report(
+        { start: match.index, end: match.index + match[0].length },
+        {
+          mistake: 'CONTROL_CHARACTER',
+          message: `the text holds the invisible character U+${code}`,
+          fix: 'delete it; save the file as plain UTF-8 text',
+        },
+      );
+    }
+  }
+
+  #parse(): Node | null {
+    // The failsafe schema keeps every scalar as text; duplicate keys are found below, in linear time.
+    const options = { schema: 'failsafe', uniqueKeys: false, prettyErrors: false } as const;
+    let documents: readonly Document.Parsed[];
+    try {
+      const tokens = [...new Parser(this.#lines.addNewLine).parse(this.#text)];
+      const deep = tooDeepToken(tokens);
+      if (deep !== null) {
+        this.report({ start: deep.offset, end: deep.offset }, TOO_DEEP);
+        return null;
+      }
+      documents = [...new Composer(options).compose(tokens)];
+    } catch {
+      this.report({ start: 0, end: 0 }, SYNTAX_UNREADABLE);
+      return null;
+    }
+    const lines = new Set<number>();
+    for (const error of documents.flatMap((document) => [...document.errors, ...document.warnings])) {
+      // One slip often makes several errors on its line: the first tells it. Aliases and tags are reported below.
+      const line = this.#lines.linePos(error.pos[0]).line;
+      if (OWN_REPORT.has(error.code) || lines.has(line)) continue;
+      lines.add(line);
+      this.#hasSyntaxError = true;
+      this.report({ start: error.pos[0], end: error.pos[1] }, syntaxComplaint(error));
+    }
+    const [first, second] = documents;
+    if (second !== undefined) this.report(this.#lineAt(second.range[0]), SEVERAL_DOCUMENTS);
+    if (first === undefined) return null;
+    if (first.directives.yaml.explicit === true || Object.keys(first.directives.tags).length > 1) {
+      this.report(this.#lineAt(Math.max(0, this.#text.search(/^%/m))), DIRECTIVE);
+    }
+    const contents = first.contents;
+    return contents === null || (isScalar(contents) && isEmpty(contents)) ? null : contents;
+  }
+
+  #convert(node: Node | null, path: Path): unknown {
+    if (node === null) return null;
+    this.#refuseProperties(node);
+    if (isAlias(node)) {
+      this.spoil(path);
+      return null;
+    }
+    if (isScalar(node)) {
+      if (!this.#isAsWritten(node)) this.spoil(path);
+      return node.type === Scalar.PLAIN ? plainValue(String(node.value)) : String(node.value);
+    }
+    if (isSeq(node)) {
+      return node.items.map((item, index) => {
+        const child = item as Node | null;
+        this.#nodes.set(idOf([...path, index]), { key: null, node: child });
+        return this.#convert(child, [...path, index]);
+      });
+    }
+    const fields: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+    if (isMap(node)) {
+      for (const pair of node.items as Pair<Node | null, Node | null>[])
+        this.#convertField(pair, path, fields);
+    }
+    return fields;
+  }
+
+  #convertField(pair: Pair<Node | null, Node | null>, path: Path, fields: Record<string, unknown>): void {
+    const { key, value } = pair;
+    if (key !== null) this.#refuseProperties(key);
+    if (isScalar(key)) this.#isAsWritten(key);
+    const place = key === null ? this.placeAt(path) : this.#placeOf(key);
+    const name = isScalar(key) ? String(key.value) : '';
+    if (name === '' || name === '__proto__') {
+      if (!isAlias(key)) this.report(place, name === '' ? BAD_KEY : BAD_NAME);
+      return;
+    }
+    if (name === '<<' && isScalar(key) && !isQuoted(key)) {
+      this.report(place, MERGE_KEY);
+      this.#convert(value, [...path, name]);
+      return;
+    }
+    const child = [...path, name];
+    const known = this.#nodes.get(idOf(child))?.key;
+    if (known !== undefined && known !== null) {
+      this.report(place, {
+        mistake: 'DUPLICATE_KEY',
+        message: `${quoted(name)} is written twice; the first is on line ${this.lineOf(known)}`,
+        fix: 'delete one of the two',
+      });
+      return;
+    }
+    this.#nodes.set(idOf(child), { key: place, node: value });
+    fields[name] = this.#convert(value, child);
+  }
+
+  /** What a reviewer sees is what is read: an escape, a fold or a block text could hide another amount or account. */
+  #isAsWritten(scalar: Scalar): boolean {
+    // After an error of syntax the parser's idea of a text proves nothing.
+    if (this.#hasSyntaxError) return true;
+    const place = this.#placeOf(scalar);
+    const source = this.#text.slice(place.start, place.end);
+    const value = String(scalar.value);
+    if (source === value || (isQuoted(scalar) && source === `${source[0] ?? ''}${value}${source[0] ?? ''}`))
+      return true;
+    const fix = printable(value) === value ? `write "${value.slice(0, 60)}"` : 'write the text itself';
+    this.report(place, { mistake: 'TEXT', message: TEXT_MESSAGE, fix: `${fix}, on one line` });
+    return false;
+  }
+
+  /** Reports what a node carries besides its value: an alias, an anchor, a tag. */
+  #refuseProperties(node: Node): void {
+    const place = this.#placeOf(node);
+    if (isAlias(node)) {
+      this.report(place, ALIAS);
+      return;
+    }
+    if (typeof node.tag === 'string') this.report(this.#before(place, '!'), TAG);
+    if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {
+      this.report(this.#before(place, '&'), ANCHOR);
+    }
+  }
+
+  /** The place of a tag or anchor, the last word before `place` that begins with `sign`. */
+  #before(place: Place, sign: '!' | '&'): Place {
+    const from = Math.max(0, place.start - 500);
+    const words = this.#text.slice(from, place.start).matchAll(/(?<![^\s,[{:?-])[!&][^\s,\]}]*/g);
+    const word = [...words].findLast((match) => match[0].startsWith(sign));
+    if (word === undefined) return place;
+    return { start: from + word.index, end: from + word.index + word[0].length };
+  }
+
+  #placeOf(node: Node): Place {
+    const [start, end] = node.range ?? [0, 0, 0];
+    return { start, end };
+  }
+
+  #lineAt(offset: number): Place {
+    const end = this.#text.indexOf('\n', offset);
+    return { start: offset, end: end < 0 ? this.#text.length : end };
+  }
+
+  #finish(located: readonly Located[]): readonly PolicyProblem[] {
+    const sorted = located.toSorted((left, right) => left.place.start - right.place.start);
+    const shown = sorted.slice(0, MAX_PROBLEMS).map((one) => this.#problem(one));
+    const next = sorted[MAX_PROBLEMS];
+    if (next === undefined) return shown;
+    const message = `${sorted.length - MAX_PROBLEMS} more problems from here on are not shown`;
+    return [
+      ...shown,
+      this.#problem({ place: next.place, mistake: 'TOO_MANY_PROBLEMS', message, fix: 'mend the first ones' }),
+    ];
+  }
+
+  #problem({ place, mistake, message, fix }: Located): PolicyProblem {
+    // An end of file after the last line break is shown on the last line that has text.
+    const start = Math.min(place.start, this.#text.trimEnd().length);
+    const position = this.#lines.linePos(start);
+    const line = Math.max(1, position.line);
+    const lineStart = this.#lines.lineStarts[line - 1] ?? 0;
+    const lineEnd = this.#text.indexOf('\n', lineStart);
+    const text = this.#text.slice(lineStart, lineEnd < 0 ? undefined : lineEnd).replace(/\r$/, '');
+    const range = { start: start - lineStart, end: Math.min(place.end - lineStart, text.length) };
+    return Object.freeze({
+      code: `${this.#subject}_${mistake}` as const,
+      file: this.#file,
+      line,
+      column: start - lineStart + 1,
+      message,
+      fix,
+      excerpt: excerptOf(text, range),
+    });
+  }
+}
+
+/** Mistakes after which the values of the file cannot be trusted to be what was meant. */
+const BREAKING: ReadonlySet<FileMistake> = new Set(['SYNTAX', 'TOO_LARGE', 'TOO_DEEP', 'WRONG_TYPE']);
+
+/** Errors of the parser that `#refuseProperties` reports in our words. */
+const OWN_REPORT: ReadonlySet<ErrorCode> = new Set([
+  'BAD_ALIAS',
+  'TAG_RESOLVE_FAILED',
+  'BAD_COLLECTION_TYPE',
+]);
+
+const SYNTAX_FIX: Readonly<Record<ErrorCode, string>> = {
+  ALIAS_PROPS: 'write the value out',
+  BAD_ALIAS: 'write the value out',
+  BAD_COLLECTION_TYPE: 'delete the tag',
+  BAD_DIRECTIVE: 'delete the line that begins with `%`',
+  BAD_DQ_ESCAPE: 'write the text in single quotes, or without the backslash',
+  BAD_INDENT: 'close every bracket, brace and quote, and indent with two blanks per level',
+  BAD_PROP_ORDER: 'delete the tag or anchor',
+  BAD_SCALAR_START: 'put the text in double quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'put nested fields on lines of their own, indented by two blanks',
+  BLOCK_IN_FLOW: 'inside braces or brackets write everything on one line, with commas',
+  DUPLICATE_KEY: 'delete one of the two',
+  IMPOSSIBLE: 'begin from a sample in `policies/`',
+  KEY_OVER_1024_CHARS: 'a name stands before the colon: write a short one',
+  MISSING_CHAR: 'add what is missing: a closing quote, bracket or brace, a comma, or a blank after the colon',
+  MULTILINE_IMPLICIT_KEY: 'write the name and its colon on one line, and close every quote',
+  MULTIPLE_ANCHORS: 'delete the anchors',
+  MULTIPLE_DOCS: 'keep one policy per file',
+  MULTIPLE_TAGS: 'delete the tags',
+  NON_STRING_KEY: 'write a plain name before the colon',
+  RESOURCE_EXHAUSTION: 'write it with less nesting',
+  TAB_AS_INDENT: 'indent with blanks, not with tabs',
+  TAG_RESOLVE_FAILED: 'delete the tag',
+  UNEXPECTED_TOKEN: 'delete it, or put the text in double quotes',
+};
+
+function syntaxComplaint(error: YAMLError): Complaint {
+  return { mistake: 'SYNTAX', message: `not YAML: ${printable(error.message)}`, fix: SYNTAX_FIX[error.code] };
+}
+
+function tooLarge(bytes: number): Complaint {
+  return {
+    mistake: 'TOO_LARGE',
+    message: `the file has ${bytes} bytes; at most ${MAX_BYTES} are read`,
+    fix: 'many payments belong into a batch file, not into a policy',
+  };
+}
+
+const SYNTAX_UNREADABLE: Complaint = {
+  mistake: 'SYNTAX',
+  message: 'not YAML: the text cannot be read at all',
+  fix: 'begin from a sample in `policies/`',
+};
+const SEVERAL_DOCUMENTS: Complaint = {
+  mistake: 'SEVERAL_DOCUMENTS',
+  message: 'a second document begins here; a file holds one',
+  fix: 'delete the line `---` or `...`, or move what follows into a file of its own',
+};
+const DIRECTIVE: Complaint = {
+  mistake: 'DIRECTIVE',
+  message: 'directives are not allowed: the file is read as YAML 1.2',
+  fix: 'delete the line that begins with `%`',
+};
+const ALIAS: Complaint = {
+  mistake: 'ALIAS',
+  message: 'aliases are not allowed: what a payment is must stand where it is read',
+  fix: 'write the value out, or put a text that begins with `*` in quotes',
+};
+const ANCHOR: Complaint = {
+  mistake: 'ANCHOR',
+  message: 'anchors are not allowed',
+  fix: 'delete the anchor, or put a text that begins with `&` in quotes',
+};
+const TAG: Complaint = {
+  mistake: 'TAG',
+  message: 'tags are not allowed',
+  fix: 'delete the tag, or put a text that begins with `!` in quotes',
+};
+const MERGE_KEY: Complaint = {
+  mistake: 'MERGE_KEY',
+  message: 'merge keys are not allowed',
+  fix: 'write the fields out',
+};
+const TEXT_MESSAGE = 'a text must read as it is written: no escapes, no line breaks, no block texts';
+const BAD_KEY: Complaint = {
+  mistake: 'KEY',
+  message: 'a plain name must stand before the colon',
+  fix: 'write `name: value`',
+};
+const BAD_NAME: Complaint = {
+  mistake: 'UNKNOWN_FIELD',
+  message: '"__proto__" is no field',
+  fix: 'delete it',
+};
+const TOO_DEEP: Complaint = {
+  mistake: 'TOO_DEEP',
+  message: `more than ${MAX_DEPTH} levels of nesting`,
+  fix: 'write it with less nesting',
+};
+
+/**
+ * The first token that is nested too deeply. Asked before composing, which recurses: at the end of the stack the engine
+ * can abort the whole process, which no `catch` sees.
+ */
+function tooDeepToken(tokens: readonly CST.Token[]): CST.Token | null {
+  let level: readonly CST.Token[] = tokens.flatMap((token) =>
+    token.type === 'document' ? (token.value ?? []) : [],
+  );
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) return level[0] ?? null;
+    level = level.flatMap((token) =>
+      CST.isCollection(token) ? token.items.flatMap((item) => [item.key ?? [], item.value ?? []].flat()) : [],
+    );
+  }
+  return null;
+}
+
+function canonicalOf(node: Node | null): string {
+  if (isSeq(node)) return `[${node.items.map((item) => canonicalOf(item as Node | null)).join(',')}]`;
+  if (isMap(node)) {
+    const pairs = node.items as Pair<Node | null, Node | null>[];
+    return `{${pairs
+      .map(({ key, value }) => `${canonicalOf(key)}:${canonicalOf(value)}`)
+      .toSorted()
+      .join(',')}}`;
+  }
+  return isScalar(node) && !isEmpty(node) ? JSON.stringify(String(node.value)) : '';
+}
+
+function idOf(path: Path): string {
+  return JSON.stringify(path);
+}
+
+function isQuoted(scalar: Scalar): boolean {
+  return scalar.type === Scalar.QUOTE_DOUBLE || scalar.type === Scalar.QUOTE_SINGLE;
+}
+
+/** True for a value that was left out, or written as `null` or `~`. */
+function isEmpty(scalar: Scalar): boolean {
+  return scalar.type === Scalar.PLAIN && /^(?:~|null|Null|NULL)?$/.test(String(scalar.value));
+}
+
+/**
+ * An unquoted scalar by the rules of YAML 1.2, except that no number but a small whole one exists: all others are NaN,
+ * so that no amount can pass as a `number` (M5).
+ */
+function plainValue(text: string): unknown {
+  if (/^(?:~|null|Null|NULL)?$/.test(text)) return null;
+  if (/^(?:true|True|TRUE)$/.test(text)) return true;
+  if (/^(?:false|False|FALSE)$/.test(text)) return false;
+  if (/^(?:0|[1-9][0-9]{0,5})$/.test(text)) return Number(text);
+  const number =
+    /^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$/;
+  return number.test(text) || /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/.test(text) ? Number.NaN : text;
+}

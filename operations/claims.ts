@@ -1,0 +1,48 @@
+/**
+ * Whether a record without a name of its own belongs to another run: the service's reply to another item of a run that
+ * Temporal still shows (design: "In doubt, absent, generations"). Reads only.
+ */
+import { CREATED_SLACK_MS } from '../domain/writes/lookups.ts';
+import { runName, type RunName } from '../domain/references.ts';
+import { readFirstPlan } from './plans.ts';
+import type { Place } from './place.ts';
+import { listRuns, readRun } from './runs.ts';
+
+/** Records that may be of several runs. `currencies`: those that it moves. */
+export type Unnamed = {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly currencies: readonly string[];
+};
+
+/**
+ * `policy.id item` of the other run whose report names the record; null when none does.
+ * @throws CommandFailure when a run that may have sent it cannot be read
+ */
+export async function claimantOf(
+  place: Place,
+  options: { readonly run: RunName; readonly organisation: string; readonly record: Unnamed },
+): Promise<string | null> {
+  const { client, mode } = place;
+  const { record } = options;
+  const own = runName(options.run);
+  const sinceMs = Date.parse(record.createdAt) - CREATED_SLACK_MS;
+  const runs = await listRuns(client, mode, { policy: null, onlyOpen: false, limit: null });
+  for (const facts of runs) {
+    if (runName(facts.run) === own || (facts.closedAtMs !== null && facts.closedAtMs < sinceMs)) continue;
+    // A plan is read without a worker, and tells most runs apart.
+    const plan = await readFirstPlan(client, mode, facts.run);
+    if (plan === null || plan.credentials.organisation !== options.organisation) continue;
+    const moved = [
+      ...plan.legs.flatMap(({ sell, buy }) => [sell, buy]),
+      ...plan.payments.map((payment) => payment.currency),
+    ];
+    if (!record.currencies.some((currency) => moved.includes(currency))) continue;
+    const { report } = await readRun(client, facts);
+    const item =
+      report.legs.find((leg) => leg.tradeId === record.id) ??
+      report.payments.find((payment) => payment.withdrawalId === record.id);
+    if (item !== undefined) return `${runName(facts.run)} ${item.id}`;
+  }
+  return null;
+}

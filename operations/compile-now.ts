@@ -1,0 +1,77 @@
+/**
+ * The plan of a run as this moment makes it: what `plan` explains, and what a person is asked about before live money
+ * moves. The run makes its own and holds it against what was shown.
+ */
+import { decimalsOf } from '../domain/currencies.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import { compilePlan, type CompileInput, type CompileResult } from '../domain/plan/compile.ts';
+import type { Plan } from '../domain/plan/plan.ts';
+import type { RunName } from '../domain/references.ts';
+import { dateOfRunId, fencesOf, todayIn } from '../calendar/business-date.ts';
+import { observeService } from '../service/observe.ts';
+import { createClient, type Settings } from '../config/config.ts';
+import { endingOfCode, firstOf } from './exit-codes.ts';
+import { CommandFailure, troubleOfItem } from './failure.ts';
+import type { PolicyFile } from './policy-file.ts';
+import { checkService, serviceFailure } from './preflight.ts';
+
+/** `remark`: what may pass at the service, null when all is well. */
+export type Compiled = {
+  readonly input: CompileInput;
+  readonly result: CompileResult;
+  readonly remark: string | null;
+};
+
+/**
+ * The plan of a run as the service's state of this moment makes it. Moves nothing, and fixes nothing.
+ * @throws CommandFailure when the service cannot be read
+ */
+export async function compileNow(of: {
+  readonly policyFile: PolicyFile;
+  readonly settings: Settings;
+  readonly run: RunName;
+  readonly now: () => number;
+}): Promise<Compiled> {
+  const { policyFile, settings, run, now } = of;
+  const { policy } = policyFile;
+  const date = dateOfRunId(run.id) ?? todayIn(policy.zone, now());
+  const fences = fencesOf(date, policy.zone);
+  const address = `${settings.address.origin}${settings.address.basePath}`;
+  const client = createClient(settings, 'read');
+  try {
+    const remark = await checkService(client, { address, now });
+    const observed = await observeService(client, {
+      run,
+      policy,
+      facts: settings.facts,
+      sinceMs: fences.opensAtMs - LOOK_BACK_MS,
+      nowMs: now(),
+    });
+    if (!observed.ok) throw serviceFailure(observed.reply, address);
+    const input = {
+      run,
+      policy,
+      policyHash: policyFile.hash,
+      date,
+      fences,
+      referenceRates: policyFile.referenceRates,
+      observation: observed.observation,
+      lateAfterMs: settings.facts.lateAfterMs,
+      decimalsOf: (currency: string) => decimalsOf(currency, settings.facts.decimals),
+      // It is made for no run.
+      pinnedFor: '',
+    };
+    return { input, result: compilePlan(input), remark };
+  } finally {
+    await client.close();
+  }
+}
+
+/** @throws CommandFailure with every reason why there is no plan */
+export function requireCompiled(result: CompileResult): Plan {
+  if (result.ok) return result.plan;
+  throw new CommandFailure(
+    firstOf(result.problems.map((problem) => endingOfCode(problem.code))),
+    result.problems.map(troubleOfItem),
+  );
+}

@@ -1,0 +1,36 @@
+/** What people said, as evidence among what the service said: every report shows who decided what. Pure. */
+import { runName, type RunName } from '../domain/references.ts';
+import type { Evidence } from '../domain/run/state.ts';
+import type { Recorded } from '../domain/people/instructions.ts';
+
+/** What tells an instruction from a call of the service among the evidence. */
+export const INSTRUCTION_CALL = 'instruction';
+
+/** An instruction as evidence. */
+export function evidenceOf(said: Recorded, run: RunName): Evidence {
+  return {
+    at: new Date(said.atMs).toISOString(),
+    item: 'item' in said && said.item !== null ? said.item : runName(run),
+    call: INSTRUCTION_CALL,
+    result: `${said.by}: ${tell(said)}`,
+    traceId: null,
+    replayed: null,
+  };
+}
+
+function tell(said: Recorded): string {
+  switch (said.kind) {
+    case 'cancel':
+      return `cancel what is not sent: ${said.why}`;
+    case 'go-on':
+      return `${said.item === null ? 'go on after the cancel' : 'try it now, its cause is gone'}: ${said.why}`;
+    case 'executed':
+      return `executed as ${said.recordId}`;
+    case 'not executed':
+      return `not executed: ${said.why}`;
+    case 'pay again':
+      return `pay again after generation ${said.follows}${said.recordId === null ? '' : ` (${said.recordId})`}: ${said.why}`;
+    case 'accept':
+      return `trade ${said.recordId} accepted as it came out: ${said.why}`;
+  }
+}

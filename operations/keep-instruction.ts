@@ -1,0 +1,61 @@
+/**
+ * What people said, as commands keep and read it. An instruction needs a worker to be kept; the deadline is the one after
+ * which a person is told that there is none.
+ */
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { runName, type RunName } from '../domain/references.ts';
+import { NOTHING_KEPT, type Instruction, type Kept } from '../domain/people/instructions.ts';
+import { readInstructions, recordInstruction } from './instructions.ts';
+import { wakeSignal } from '../workflows/names.ts';
+import { CommandFailure } from './failure.ts';
+import { UNTAKEN_MS } from './follow-run.ts';
+import type { Place } from './place.ts';
+import { describeRun } from './runs.ts';
+
+/** Keeps an instruction outside the run's history. @throws CommandFailure when no worker took it in time */
+export async function keepInstruction(place: Place, run: RunName, instruction: Instruction): Promise<void> {
+  const { client, taskQueue, mode } = place;
+  await withWorker(place, run, () => recordInstruction({ client, taskQueue, mode, run }, instruction));
+}
+
+/** Everything that is kept about a run; nothing where nothing is. @throws CommandFailure when Temporal does not tell */
+export async function keptAbout(place: Place, run: RunName): Promise<Kept> {
+  return (await readKept(place, run)) ?? NOTHING_KEPT;
+}
+
+/**
+ * The same, but null where Temporal knows of nothing that would keep it: the run was never started, or what was said
+ * about it is missing, and somebody has to say again what holds.
+ */
+export async function readKept(place: Place, run: RunName): Promise<Kept | null> {
+  const { client, mode } = place;
+  return withWorker(place, run, () => readInstructions({ client, mode, run }));
+}
+
+/** Ends the waits of an open run, so that it reads what was said at once. False when it has ended. */
+export async function wakeRun({ client, mode }: Place, run: RunName): Promise<boolean> {
+  const facts = await describeRun(client, mode, run);
+  if (facts === null || !facts.isOpen) return false;
+  try {
+    await client.workflow.getHandle(facts.workflowId).signal(wakeSignal);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+async function withWorker<T>(place: Place, run: RunName, work: () => Promise<T>): Promise<T> {
+  try {
+    return await place.client.withDeadline(Date.now() + UNTAKEN_MS, work);
+  } catch (error) {
+    throw new CommandFailure('infrastructure', [
+      {
+        code: 'NO_WORKER',
+        place: runName(run),
+        message: `no worker answered within ${UNTAKEN_MS / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
+        fix: 'Start one with `npx cambist worker`, then try again: the same instruction twice changes nothing.',
+      },
+    ]);
+  }
+}

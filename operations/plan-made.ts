@@ -1,0 +1,65 @@
+/** The plan of a run as it was made, its items, and whether what this command reads with may judge it. */
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { Plan } from '../domain/plan/plan.ts';
+import { runName, type RunName } from '../domain/references.ts';
+import { readPlan } from './plans.ts';
+import type { Settings } from '../config/config.ts';
+import { CommandFailure } from './failure.ts';
+import type { Place } from './place.ts';
+
+/** How long a plan that is being made is waited for. */
+const PATIENCE_MS = 1_000;
+
+/** @throws CommandFailure when the run has no plan */
+export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
+  const plan = await planOf(place, run);
+  if (plan !== null) return plan;
+  throw new CommandFailure('refused by us', [
+    {
+      code: 'NO_PLAN',
+      place: runName(run),
+      message: 'the run has no plan that Temporal shows, so nothing of it was sent under this plan',
+      fix: 'See `npx cambist status`; start it again by `npx cambist run`.',
+    },
+  ]);
+}
+
+/** @throws CommandFailure when the plan has no such item */
+export function requireItem(plan: Plan, item: string): string {
+  const ids = [...plan.legs, ...plan.payments].map(({ id }) => id);
+  if (ids.includes(item)) return item;
+  throw new CommandFailure('bad input', [
+    {
+      code: 'ITEM_NOT_FOUND',
+      place: 'ITEM',
+      message: `the plan of ${runName(plan.run)} has no leg or payment "${item}"`,
+      fix: `It has: ${ids.join(', ') || 'none'}.`,
+    },
+  ]);
+}
+
+/** Null when there is none, or Temporal has it no more. */
+export async function planOf({ client, mode }: Place, run: RunName): Promise<Plan | null> {
+  try {
+    const state = await readPlan(client, mode, run, PATIENCE_MS);
+    return state.kind === 'plan' ? state.plan : null;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+/** A look with another organisation's key, or in another mode, proves nothing about the plan. @throws CommandFailure */
+export function requireOwnPlan(settings: Settings, plan: Plan): void {
+  const { mode, organisation } = plan.credentials;
+  const looksAs = (settings.readKey ?? settings.key).organisation;
+  if (settings.mode === mode && looksAs === organisation) return;
+  throw new CommandFailure('configuration', [
+    {
+      code: 'CREDENTIALS_DIFFER',
+      place: runName(plan.run),
+      message: `this command reads as ${looksAs} in ${settings.mode}, the plan was made for ${organisation} in ${mode}; what it sees proves nothing about this run`,
+      fix: 'Use the key file and mode of the plan (CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE, CAMBIST_APP_MODE).',
+    },
+  ]);
+}

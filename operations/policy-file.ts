@@ -1,0 +1,108 @@
+/**
+ * A policy file with the files that it names, read and checked before anything else happens. The texts go to the worker,
+ * which reads them again with its own eyes.
+ */
+import { dirname, isAbsolute, join } from 'node:path';
+import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
+import { loadReferenceRates } from '../language/load-reference-rates.ts';
+import { loadServiceFacts } from '../language/load-service-facts.ts';
+import type { Settings } from '../config/config.ts';
+import { withDevEnvironment } from '../config/dev-environment.ts';
+import { readTextFile } from '../config/read-text-file.ts';
+import { CommandFailure } from './failure.ts';
+import { troubleOfPolicy, type Trouble } from '../language/text/problem.ts';
+import type { Caller } from './place.ts';
+
+/** A policy that can be run. */
+export type PolicyFile = {
+  /** As it was named on the command line. */
+  readonly file: string;
+  readonly text: string;
+  /** Of what the policy says, comments and white space aside (`language/policy/policy-hash.ts`). */
+  readonly hash: string;
+  readonly policy: Policy;
+  /** Null where the policy names no reference rates. */
+  readonly referenceRates: ReferenceRates | null;
+  /** Texts of the files that the policy names, by the name in the policy. */
+  readonly files: Readonly<Record<string, string>>;
+};
+
+/** What reading came to: the policy if there are no problems, and everything worth saying. */
+export type ReadPolicy = {
+  readonly policyFile: PolicyFile | null;
+  readonly problems: readonly Trouble[];
+  readonly warnings: readonly Trouble[];
+};
+
+/** Reads a policy and the reference file that it names (relative to the policy), all mistakes at once. */
+export async function readPolicyFile(
+  file: string,
+  options: { readonly cwd: string; readonly decimals: Readonly<Record<string, number>> },
+): Promise<ReadPolicy> {
+  const path = isAbsolute(file) ? file : join(options.cwd, file);
+  const read = await readText(path, file);
+  if (!read.ok) return { policyFile: null, problems: [read.problem], warnings: [] };
+  const loaded = loadPolicy(read.text, file, options.decimals);
+  const warnings = loaded.warnings.map(troubleOfPolicy);
+  if (!loaded.ok) return { policyFile: null, problems: loaded.problems.map(troubleOfPolicy), warnings };
+  const { policy, hash } = loaded;
+  const policyFile = { file, text: read.text, hash, policy, referenceRates: null, files: {} };
+  const name = referenceFileOf(policy.guard);
+  if (name === null) return { policyFile, problems: [], warnings };
+  const reference = await readText(join(dirname(path), name), `${file}, guard.reference.file "${name}"`);
+  if (!reference.ok) return { policyFile: null, problems: [reference.problem], warnings };
+  const rates = loadReferenceRates(reference.text, name);
+  if (!rates.ok) return { policyFile: null, problems: rates.problems.map(troubleOfPolicy), warnings };
+  return {
+    policyFile: { ...policyFile, referenceRates: rates.rates, files: { [name]: reference.text } },
+    problems: [],
+    warnings,
+  };
+}
+
+/** @throws CommandFailure when the policy is for another environment than the configured one */
+export function requireEnvironment(policyFile: PolicyFile, settings: Settings): void {
+  const { environment } = policyFile.policy;
+  if (environment === settings.mode.toLowerCase()) return;
+  throw new CommandFailure('configuration', [
+    {
+      code: 'PLAN_ENVIRONMENT',
+      place: `${policyFile.file}, environment`,
+      message: `the policy says "${environment}", CAMBIST_APP_MODE is ${settings.mode}; nothing was sent`,
+      fix: 'Use the mode that the policy is for, or change `environment:` in it on purpose.',
+    },
+  ]);
+}
+
+/** The operator's decimals, where a service file is configured: fixed amounts are held against them. */
+export async function readDecimals({
+  env: environment,
+  cwd,
+}: Pick<Caller, 'env' | 'cwd'>): Promise<Readonly<Record<string, number>>> {
+  const env = await withDevEnvironment(environment, cwd);
+  const path = env['CAMBIST_SERVICE_FILE'];
+  if (path === undefined || path === '') return {};
+  const read = await readText(path, `CAMBIST_SERVICE_FILE "${path}"`);
+  if (!read.ok) throw new CommandFailure('configuration', [read.problem]);
+  const loaded = loadServiceFacts(read.text, path);
+  if (loaded.ok) return loaded.facts.decimals;
+  throw new CommandFailure('configuration', loaded.problems.map(troubleOfPolicy));
+}
+
+async function readText(
+  path: string,
+  place: string,
+): Promise<{ readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: Trouble }> {
+  const read = await readTextFile(path);
+  if (read.ok) return read;
+  return {
+    ok: false,
+    problem: {
+      code: read.isMissing ? 'FILE_NOT_FOUND' : 'FILE_UNREADABLE',
+      place,
+      message: read.message,
+      fix: 'Check the path; it is relative to the working folder, one that a policy names is relative to the policy.',
+    },
+  };
+}

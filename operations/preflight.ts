@@ -1,0 +1,78 @@
+/**
+ * One read of the service before a command relies on it: is it there, does it know our key, do the clocks agree?
+ * What merely may pass (a rate limit, a 5xx) is no reason to stop: a run outlives it.
+ */
+import { classOfReply } from '../domain/service/reply-rules.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import { ADVICE, codeOf, explain, skewOf } from '../domain/writes/step.ts';
+import type { ServiceClient } from '../service/client.ts';
+import { createClient, type Settings } from '../config/config.ts';
+import { CommandFailure, troubleOfItem } from './failure.ts';
+
+/** Runs `work` with a client for looks, and closes it. `address` is how the service is called in messages. */
+export async function atService<T>(
+  settings: Settings,
+  work: (service: ServiceClient, address: string) => Promise<T>,
+): Promise<T> {
+  const { origin, basePath } = settings.address;
+  const service = createClient(settings, 'read');
+  try {
+    return await work(service, `${origin}${basePath}`);
+  } finally {
+    await service.close();
+  }
+}
+
+/**
+ * Before anything is said about a run: a person whose clock is wrong reads the service's times wrongly (design: "Before
+ * every write").
+ * @returns a remark about what may pass, null when all is well. @throws CommandFailure when it cannot be relied on
+ */
+export async function requireService(settings: Settings, now: () => number): Promise<string | null> {
+  return atService(settings, (service, address) => checkService(service, { address, now }));
+}
+
+/** @returns a remark about what may pass, null when all is well. @throws CommandFailure */
+export async function checkService(
+  client: Pick<ServiceClient, 'balances'>,
+  options: { readonly address: string; readonly now: () => number },
+): Promise<string | null> {
+  const before = options.now();
+  const reply = await client.balances();
+  const after = options.now();
+  const skew = skewProblem(reply, (before + after) / 2);
+  if (skew !== null) throw skew;
+  if (reply.kind === 'DONE') return null;
+  const failure = serviceFailure(reply, options.address);
+  if (failure.ending === 'configuration' || reply.kind === 'NOT_SENT') throw failure;
+  return `The service does not answer as it should (${explain(reply)}); the run waits until it does.`;
+}
+
+/** A reply that stops a command. */
+export function serviceFailure(reply: Reply<unknown>, address: string): CommandFailure {
+  const replyClass = classOfReply(reply);
+  const isConfiguration = replyClass === 'pause everything' || replyClass === 'pause the policy';
+  return new CommandFailure(isConfiguration ? 'configuration' : 'infrastructure', [
+    {
+      code: reply.kind === 'NOT_SENT' ? 'SERVICE_UNREACHABLE' : codeOf(reply),
+      place: address,
+      message: explain(reply),
+      fix: isConfiguration
+        ? ADVICE[replyClass].replace(/; the run goes on by itself\.$/, ', then try again.')
+        : 'See that the service is there (CAMBIST_BASE_URL), then try again; nothing was sent.',
+    },
+  ]);
+}
+
+/** Clocks further apart than lives and fences can bear; null when they agree, or nothing told. */
+function skewProblem(reply: Reply<unknown>, atMs: number): CommandFailure | null {
+  const serviceTimeMs = reply.kind === 'NOT_SENT' ? null : reply.facts.serviceTimeMs;
+  const problem = skewOf(serviceTimeMs === null ? null : serviceTimeMs - atMs);
+  if (problem === null) return null;
+  return new CommandFailure('configuration', [
+    {
+      ...troubleOfItem(problem),
+      fix: 'Set the clock of this machine (NTP), then try again; nothing was sent.',
+    },
+  ]);
+}

@@ -1,0 +1,402 @@
+/**
+ * Runs as Temporal shows them: one by its name, many by a search. Reads only; a closed run is read as long as Temporal
+ * keeps it and a worker answers.
+ */
+import { readProgress } from '../domain/run/progress.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  WorkflowFailedError,
+  WorkflowNotFoundError,
+  type Client,
+  type WorkflowExecutionStatusName,
+} from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import type { Mode } from '../domain/service/records.ts';
+import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import { readReport, type ReportPage, type Report, type ReportStatus } from '../domain/run/report.ts';
+import { isRunCode, type Problem } from '../domain/problems.ts';
+import { isShown, type WaitReason } from '../domain/waits.ts';
+import type { Recorded } from '../domain/people/instructions.ts';
+import { readInstructions } from './instructions.ts';
+import {
+  RUN_TYPE,
+  modeAttribute,
+  policyAttribute,
+  progressQuery,
+  reportQuery,
+  stateAttribute,
+} from '../workflows/names.ts';
+import type { Progress } from '../domain/run/progress.ts';
+import type { RunInput } from '../domain/run/calls.ts';
+import { CommandFailure } from './failure.ts';
+import type { Trouble } from '../language/text/problem.ts';
+import { UNTAKEN_MS } from './follow-run.ts';
+import type { Place } from './place.ts';
+import { runOfWorkflowId } from './run-names.ts';
+import { evidenceOf } from './instruction-evidence.ts';
+
+/** A run by its outside. */
+export type RunFacts = {
+  readonly run: RunName;
+  readonly workflowId: string;
+  /** Temporal's run id: of no use for money, but the UI's address has it. */
+  readonly temporalRunId: string;
+  readonly temporalStatus: WorkflowExecutionStatusName;
+  readonly isOpen: boolean;
+  readonly startedAtMs: number;
+  readonly closedAtMs: number | null;
+  /** `HELD`, `COMPLETED` … as last told; `TERMINATED` and `TIMED_OUT` where Temporal ended it. */
+  readonly state: string;
+  /** True when no worker has taken its first task. */
+  readonly isUntaken: boolean;
+};
+
+/** A run from within. */
+export type RunView = {
+  readonly facts: RunFacts;
+  readonly report: Report;
+  readonly progress: Progress;
+};
+
+/** The progress of a run that has ended, as its report tells it. */
+export function progressOfEnded(report: Report): Progress {
+  const legs = report.legs.map(({ id, outcome, settled }) => ({
+    id,
+    kind: 'leg' as const,
+    step: settled === true ? `${outcome}, settled` : outcome,
+    waiting: null,
+  }));
+  const payments = report.payments.map(({ id, outcome }) => ({
+    id,
+    kind: 'payment' as const,
+    step: outcome,
+    waiting: null,
+  }));
+  return { status: report.status, items: [...legs, ...payments] };
+}
+
+/** How long a worker may take to answer a question about a run. */
+export const ANSWER_LIMIT_MS = 10_000;
+
+/** The newest Temporal run of a run; null when Temporal knows none. */
+export async function describeRun(client: Client, mode: Mode, run: RunName): Promise<RunFacts | null> {
+  try {
+    const described = await client.workflow.getHandle(workflowIdOf(mode, run)).describe();
+    const pending = described.raw.pendingWorkflowTask ?? null;
+    // Two events: the start, and its first task, scheduled and not yet started.
+    const isUntaken = described.historyLength <= 2 && (pending?.startedTime ?? null) === null;
+    return factsOf(run, described, isUntaken);
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+/** @throws CommandFailure when Temporal knows no such run */
+export async function requireRun(
+  { client, mode, namespace }: Pick<Place, 'client' | 'mode' | 'namespace'>,
+  run: RunName,
+): Promise<RunFacts> {
+  const facts = await describeRun(client, mode, run);
+  if (facts !== null) return facts;
+  throw new CommandFailure('bad input', [
+    {
+      code: 'RUN_NOT_FOUND',
+      place: runName(run),
+      message: `Temporal knows no run of this name in mode ${mode}, namespace "${namespace}"`,
+      fix: 'See `npx cambist list`. A run older than the namespace keeps is no longer known; the service still has its records.',
+    },
+  ]);
+}
+
+/** What Temporal shows of an open run that cannot say by itself that it gets nowhere; the ids are Temporal's. */
+export type Outside = {
+  readonly historyLength: number;
+  readonly pendingWorkflowTask: { readonly attempt: number; readonly isStarted: boolean } | null;
+  readonly pendingActivities: readonly {
+    readonly name: string;
+    readonly attempt: number;
+    /** Type of the failure of the last attempt; null: it has not failed. */
+    readonly lastFailure: string | null;
+  }[];
+};
+
+/** So many failed attempts of a task or a call are no passing trouble. */
+const MANY_ATTEMPTS = 4;
+/** How a poll says that it comes again: nothing has failed. */
+const NOT_YET = 'NOT_YET';
+
+/** Why an open run gets nowhere, as one sentence; null when it does, or says so by itself. Pure. */
+export function stuckBy(outside: Outside, openForMs: number): string | null {
+  const { pendingWorkflowTask: task, pendingActivities, historyLength } = outside;
+  if (task !== null && task.attempt >= MANY_ATTEMPTS)
+    return `Its workflow task has failed ${task.attempt - 1} times: this version of the worker cannot go on with it. See the failure in the Temporal UI; a reset is safe.`;
+  if (historyLength <= 2 && task?.isStarted === false && openForMs >= UNTAKEN_MS)
+    return 'No worker has taken it. Start one with `npx cambist worker`.';
+  const call = pendingActivities.find(
+    ({ attempt, lastFailure }) => attempt >= MANY_ATTEMPTS && lastFailure !== null && lastFailure !== NOT_YET,
+  );
+  if (call === undefined) return null;
+  return `Its call ${call.name} has failed ${call.attempt - 1} times (${call.lastFailure ?? ''}). See the failure in the Temporal UI, and the worker’s log.`;
+}
+
+/** `stuckBy` of a run as Temporal has it now; null also when it has ended since. */
+export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<string | null> {
+  const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
+  const { raw, historyLength, status } = await handle.describe();
+  if (status.name !== 'RUNNING') return null;
+  const task = raw.pendingWorkflowTask ?? null;
+  const isStarted = (task?.startedTime ?? null) !== null;
+  return stuckBy(
+    {
+      historyLength,
+      pendingWorkflowTask: task === null ? null : { attempt: task.attempt ?? 1, isStarted },
+      pendingActivities: (raw.pendingActivities ?? []).map(({ activityType, attempt, lastFailure }) => ({
+        name: activityType?.name ?? '?',
+        attempt: attempt ?? 1,
+        lastFailure:
+          (lastFailure ?? null) === null ? null : (lastFailure?.applicationFailureInfo?.type ?? 'failure'),
+      })),
+    },
+    nowMs - facts.startedAtMs,
+  );
+}
+
+/** Most runs that a search reads: a list for people. */
+const MAX_LISTED = 10_000;
+
+/** Runs of a mode, newest first, each once: what was reset or started again counts as its newest Temporal run. */
+export async function listRuns(
+  client: Client,
+  mode: Mode,
+  options: { readonly policy: string | null; readonly onlyOpen: boolean; readonly limit: number | null },
+): Promise<readonly RunFacts[]> {
+  const query = [
+    `WorkflowType = '${RUN_TYPE}'`,
+    `${modeAttribute.name} = '${mode}'`,
+    // Names of policies have no quotes in them.
+    ...(options.onlyOpen ? ["ExecutionStatus = 'Running'"] : []),
+    ...(options.policy === null ? [] : [`${policyAttribute.name} = '${options.policy}'`]),
+  ].join(' AND ');
+  const newest = new Map<string, RunFacts>();
+  let read = 0;
+  for await (const info of client.workflow.list({ query })) {
+    read += 1;
+    const run = runOfWorkflowId(info.workflowId);
+    if (run === null) continue;
+    const facts = factsOf(run, info, false);
+    const other = newest.get(info.workflowId);
+    if (other === undefined || other.startedAtMs < facts.startedAtMs || facts.isOpen)
+      newest.set(info.workflowId, facts);
+    if (read >= MAX_LISTED || (options.limit !== null && newest.size > options.limit)) break;
+  }
+  return [...newest.values()].toSorted((a, b) => b.startedAtMs - a.startedAtMs);
+}
+
+type Described = {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly status: { readonly name: WorkflowExecutionStatusName };
+  readonly startTime: Date;
+  readonly closeTime?: Date;
+  readonly typedSearchAttributes: { get(key: typeof stateAttribute): string | undefined };
+};
+
+function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFacts {
+  const temporalStatus = described.status.name;
+  const isOpen = temporalStatus === 'RUNNING' || temporalStatus === 'PAUSED';
+  const told = described.typedSearchAttributes.get(stateAttribute) ?? null;
+  return {
+    run,
+    workflowId: described.workflowId,
+    temporalRunId: described.runId,
+    temporalStatus,
+    isOpen,
+    startedAtMs: described.startTime.getTime(),
+    closedAtMs: described.closeTime?.getTime() ?? null,
+    state: stateOf(temporalStatus, isOpen, told),
+    isUntaken,
+  };
+}
+
+/** What was last told counts, unless Temporal knows that it cannot be so any more. */
+export function stateOf(
+  temporalStatus: WorkflowExecutionStatusName,
+  isOpen: boolean,
+  told: string | null,
+): string {
+  if (isOpen) return told === 'HELD' ? 'HELD' : 'RUNNING';
+  const ended = told === null || ['RUNNING', 'HELD'].includes(told) ? null : told;
+  const byTemporal = temporalStatus === 'TERMINATED' || temporalStatus === 'TIMED_OUT';
+  return byTemporal ? temporalStatus : (ended ?? temporalStatus);
+}
+
+/** True for a run that Temporal ended from outside: it is simply started again. */
+export function isEndedFromOutside(facts: RunFacts): boolean {
+  return !facts.isOpen && (facts.temporalStatus === 'TERMINATED' || facts.temporalStatus === 'TIMED_OUT');
+}
+
+/**
+ * The report and the progress of a run: of a completed one from its result, of others from a worker; with what people
+ * have said about it among the evidence.
+ * @throws CommandFailure when no worker answers
+ */
+export async function readRun(client: Client, facts: RunFacts, limitMs = ANSWER_LIMIT_MS): Promise<RunView> {
+  const view = await readWithoutInstructions(client, facts, limitMs);
+  const instructions = await readInstructionsOf(client, facts, Math.min(limitMs, QUESTION_LIMIT_MS));
+  const said = instructions.map((each) => evidenceOf(each, facts.run));
+  return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
+}
+
+/** What people have said; none when no worker answers for it: a report does without. */
+async function readInstructionsOf(
+  client: Client,
+  facts: RunFacts,
+  limitMs: number,
+): Promise<readonly Recorded[]> {
+  const mode = facts.workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
+  try {
+    const kept = await client.withDeadline(Date.now() + limitMs, () =>
+      readInstructions({ client, mode, run: facts.run }),
+    );
+    return kept?.instructions ?? [];
+  } catch {
+    return [];
+  }
+}
+
+async function readWithoutInstructions(client: Client, facts: RunFacts, limitMs: number): Promise<RunView> {
+  const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
+  if (facts.temporalStatus === 'COMPLETED') {
+    // The first part is the result, which needs no worker.
+    const first = (await handle.result()) as ReportPage;
+    const ask = (offset: number) => answerOf(client, facts, limitMs, () => handle.query(reportQuery, offset));
+    const report = await readReport((offset) => (offset === 0 ? Promise.resolve(first) : ask(offset)));
+    return { facts, report, progress: progressOfEnded(report) };
+  }
+  const told = await readReport((offset) =>
+    answerOf(client, facts, limitMs, () => handle.query(reportQuery, offset)),
+  );
+  if (facts.isOpen) {
+    const progress = await readProgress((offset) =>
+      answerOf(client, facts, limitMs, () => handle.query(progressQuery, offset)),
+    );
+    return { facts, report: told, progress };
+  }
+  const report = endedReport(told, facts, await readEnd(client, facts));
+  return { facts, report, progress: progressOfEnded(report) };
+}
+
+/** A question that a worker lost (it may just have let go of the run) is asked again. */
+const QUESTION_LIMIT_MS = 2_500;
+
+async function answerOf<T>(
+  client: Client,
+  facts: RunFacts,
+  limitMs: number,
+  ask: () => Promise<T>,
+): Promise<T> {
+  const untilMs = Date.now() + limitMs;
+  for (;;) {
+    try {
+      return await client.withDeadline(Math.min(Date.now() + QUESTION_LIMIT_MS, untilMs), ask);
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) throw error;
+      if (Date.now() + QUESTION_LIMIT_MS / 2 > untilMs)
+        throw new CommandFailure('infrastructure', [noAnswer(facts, limitMs)]);
+      await sleep(250);
+    }
+  }
+}
+
+function noAnswer(facts: RunFacts, limitMs: number): Trouble {
+  return {
+    code: 'NO_WORKER',
+    place: runName(facts.run),
+    message: `no worker answered within ${limitMs / 1_000} s; Temporal has the run as ${facts.state}`,
+    fix: 'Start one with `npx cambist worker`; a report is read from a worker.',
+  };
+}
+
+/** The problems that the end of a closed Temporal run carries. */
+async function readEnd(client: Client, facts: RunFacts): Promise<readonly Problem[]> {
+  if (facts.temporalStatus === 'COMPLETED') return [];
+  try {
+    await client.workflow.getHandle(facts.workflowId, facts.temporalRunId).result();
+    return [];
+  } catch (error) {
+    if (!(error instanceof WorkflowFailedError)) throw error;
+    return problemsOfFailure(error.cause);
+  }
+}
+
+function problemsOfFailure(cause: Error | undefined): readonly Problem[] {
+  if (!(cause instanceof ApplicationFailure)) return [];
+  const [details] = (cause.details ?? []) as readonly { readonly problems?: readonly Problem[] }[];
+  if (details?.problems !== undefined && details.problems.length > 0) return details.problems;
+  return [
+    {
+      code: isRunCode(cause.type) ? cause.type : 'RUN_FAILED',
+      item: null,
+      message: cause.message,
+      fix: 'See the run in the Temporal UI.',
+    },
+  ];
+}
+
+/**
+ * The report of a run that ended before its own report could say so: no plan, a fault of this program, or an end from
+ * outside. What it knows of its items stays as it is.
+ */
+export function endedReport(report: Report, facts: RunFacts, problems: readonly Problem[]): Report {
+  if (facts.isOpen || (report.status !== 'RUNNING' && report.status !== 'HELD')) return report;
+  const moved = [...report.legs, ...report.payments].some(
+    (item) => item.outcome === 'TRADED' || item.outcome === 'PAID',
+  );
+  if (facts.temporalStatus === 'TERMINATED' || facts.temporalStatus === 'TIMED_OUT')
+    return { ...report, status: facts.temporalStatus, problems: [endedFromOutside(facts)] };
+  const status: ReportStatus =
+    facts.temporalStatus === 'CANCELLED' ? 'CANCELLED' : moved ? 'PARTIAL' : 'FAILED';
+  if (status === 'CANCELLED') return { ...report, status, problems: [cancelledBefore(facts)] };
+  return { ...report, status, problems: problems.length > 0 ? problems : report.problems };
+}
+
+function endedFromOutside(facts: RunFacts): Problem {
+  const how = facts.temporalStatus === 'TERMINATED' ? 'terminated' : 'timed out';
+  return {
+    code: 'ENDED_FROM_OUTSIDE',
+    item: null,
+    message: `The run was ${how} in Temporal before it was finished; what it had under way may have been executed.`,
+    fix: 'Start it again with the same policy and --id: it looks at the service and adopts what it finds.',
+  };
+}
+
+function cancelledBefore(facts: RunFacts): Problem {
+  return {
+    code: 'CANCELLED',
+    item: null,
+    message: `The run ${runName(facts.run)} was cancelled before it was finished.`,
+    fix: 'Start it with --go-on to go on after all.',
+  };
+}
+
+/** Why the items of a run wait now, as far as people should know. */
+export function reasonsOf(progress: Progress): readonly WaitReason[] {
+  return progress.items.flatMap(({ waiting }) => (isShown(waiting) ? [waiting.reason] : []));
+}
+
+/** What a run was started with; null when Temporal does not have it. */
+export async function readInput(client: Client, facts: RunFacts): Promise<RunInput | null> {
+  const response = await client.workflowService.getWorkflowExecutionHistory({
+    namespace: client.options.namespace,
+    execution: { workflowId: facts.workflowId, runId: facts.temporalRunId },
+    maximumPageSize: 1,
+  });
+  const payloads =
+    response.history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
+  const { payloadCodecs, payloadConverter } = client.options.loadedDataConverter;
+  let decoded = payloads;
+  for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
+  const [first] = decoded;
+  return first === undefined ? null : payloadConverter.fromPayload<RunInput>(first);
+}

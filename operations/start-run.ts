@@ -1,0 +1,90 @@
+/**
+ * Starts the workflow of a run. One that is open under the same id is never disturbed: then nothing is started, and the
+ * caller looks again.
+ */
+import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
+import type { Policy } from '../domain/policy.ts';
+import type { Mode } from '../domain/service/records.ts';
+import { workflowIdOf, type RunName } from '../domain/references.ts';
+import { makeReport, type Report } from '../domain/run/report.ts';
+import { newRunState } from '../domain/run/state.ts';
+import type { RunInput } from '../domain/run/calls.ts';
+import { RUN_TYPE, modeAttribute, policyAttribute, stateAttribute } from '../workflows/names.ts';
+import type { PolicyFile } from './policy-file.ts';
+
+export type StartOptions = {
+  readonly client: Client;
+  readonly taskQueue: string;
+  readonly mode: Mode;
+  readonly run: RunName;
+  readonly policyFile: PolicyFile;
+  /** What a person has said yes to; null: nobody was asked. */
+  readonly shown: readonly string[] | null;
+  /** Who starts it, as the report tells. */
+  readonly startedBy: string;
+  /** Whether a closed run of the same id may be followed by another one. */
+  readonly again: boolean;
+};
+
+/** True when a run was started; false when one of this id is there already. */
+export async function startRun(options: StartOptions): Promise<boolean> {
+  const { client, mode, run, policyFile } = options;
+  const input: RunInput = {
+    run,
+    mode,
+    policyText: policyFile.text,
+    policyHash: policyFile.hash,
+    policyFile: policyFile.file,
+    files: policyFile.files,
+    ...(options.shown !== null && { shown: options.shown }),
+    startedBy: options.startedBy,
+  };
+  try {
+    await client.workflow.start(RUN_TYPE, {
+      workflowId: workflowIdOf(mode, run),
+      taskQueue: options.taskQueue,
+      args: [input],
+      workflowIdReusePolicy: options.again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+      // Not USE_EXISTING: whoever attaches compares the policy first.
+      workflowIdConflictPolicy: 'FAIL',
+      staticSummary: summaryOf(policyFile.policy),
+      typedSearchAttributes: [
+        { key: policyAttribute, value: run.policy },
+        { key: modeAttribute, value: mode },
+        { key: stateAttribute, value: 'RUNNING' },
+      ],
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+/** The report of a run that nobody has answered for yet. */
+export function startedReport(
+  of: Pick<StartOptions, 'mode' | 'run' | 'policyFile'>,
+  problems: Report['problems'],
+): Report {
+  const { mode, run, policyFile } = of;
+  const policy = { name: run.policy, hash: policyFile.hash };
+  return { ...makeReport(newRunState(run, workflowIdOf(mode, run), policy)), problems };
+}
+
+/** What a policy does, in one line: `sell 1000.00 USD for MXN, then 1 payment`. */
+function summaryOf(policy: Policy): string {
+  const conversion = conversionOf(policy.convert);
+  const payments = policy.withdraw.length;
+  return payments === 0 ? conversion : `${conversion}, then ${payments} payment${payments === 1 ? '' : 's'}`;
+}
+
+function conversionOf({ sell, buy, amount }: Policy['convert']): string {
+  switch (amount.kind) {
+    case 'sell':
+      return `sell ${amount.value} ${sell} for ${buy}`;
+    case 'buy':
+      return `buy ${amount.value} ${buy} for ${sell}`;
+    case 'sell-all':
+      return `sell all ${sell} above ${amount.keep} for ${buy}`;
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * The model-based test of the promise "money never moves twice": schedules of faults, crashes, resets and people's instructions
+ * against the real course and steps, in virtual time (see `test/machines/model/world.ts`). Longer: `npm run fuzz`.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Coverage, expectedCells } from './model/coverage.ts';
+import { fuzz, textOfFailure } from './model/fuzz.ts';
+import { PLAIN_DAY } from './model/schedule.ts';
+import { World } from './model/world.ts';
+
+const SCHEDULES = 20_000;
+/** Fixed, so that a change is what breaks the test; other seeds are for `npm run fuzz`. */
+const SEED = 20_261_121;
+
+test(`no promise breaks in ${SCHEDULES} schedules, and no fault is left out`, async () => {
+  const { counts, failure } = await fuzz({ schedules: SCHEDULES, seed: SEED, processes: 2 });
+  assert.equal(failure, null, failure === null ? '' : textOfFailure(failure));
+  const hit = new Set(counts.map(([cell]) => cell));
+  assert.deepEqual(
+    expectedCells().filter((cell) => !hit.has(cell)),
+    [],
+  );
+});
+
+test('a plain day trades once, pays once and asks for nothing twice', async () => {
+  const coverage = new Coverage();
+  const story: string[] = [];
+  assert.deepEqual(await new World(PLAIN_DAY, coverage, story).run(), []);
+  const asked = story
+    .filter((line) => / asks for .*: (send|sweep)/.test(line))
+    .map((line) => line.replace(/.*asks for [^:]*: /, ''));
+  assert.deepEqual(asked, ['send quote', 'send trade', 'send withdrawal']);
+});

@@ -1,0 +1,302 @@
+/**
+ * One attempt of an activity that may write: a process that drives the steps of `domain/` effect by effect, as
+ * `activities/driver.ts` does, with the same deadline. It can die, stand still, or go on unheard between any two effects.
+ */
+import type { Sweep } from '../../../domain/writes/lookups.ts';
+import type { Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
+import { keyMaterial, type WriteEndpoint } from '../../../domain/references.ts';
+import type { Reply } from '../../../domain/service/reply.ts';
+import type { Answer, Context, Effect, Steps } from '../../../domain/writes/step.ts';
+import { TOKEN_LIFE_MS } from '../../../domain/writes/step.ts';
+import { executeTradeSteps, requestQuoteSteps, type LegStep } from '../../../domain/writes/trade.ts';
+import { createWithdrawalSteps, type PaymentStep } from '../../../domain/writes/withdrawal.ts';
+import type { LegAnswer, LegCall, PaymentsAnswer, PaymentsCall } from '../../../domain/run/calls.ts';
+import { WRITE_LIMITS } from '../../../workflows/limits.ts';
+import type { Write } from './service.ts';
+import type { Activity } from './temporal.ts';
+import type { World } from './world.ts';
+
+/** An attempt that comes to a worker later than this asks whether it still counts (`activities/driver.ts`). */
+const PROMPT_MS = 5_000;
+const INSTRUCTIONS_MS = 10;
+
+type Call = LegCall | PaymentsCall;
+type Step = LegStep | PaymentStep;
+/** One item of a call, under way; `step` is what came of it. */
+type Item = { readonly id: string; readonly steps: Steps<Step>; step: Step | null };
+
+export class Attempt {
+  readonly activity: Activity;
+  readonly number: number;
+  readonly scheduledAtMs: number;
+  isDead = false;
+  isMute = false;
+  frozenUntilMs = 0;
+  /** True moment at which it began. */
+  beganAtMs = 0;
+  readonly #world: World;
+  #wallDeadlineMs = 0;
+  #keyName = '';
+  #items: readonly Item[] = [];
+
+  constructor(world: World, activity: Activity, number: number) {
+    this.#world = world;
+    this.activity = activity;
+    this.number = number;
+    this.scheduledAtMs = world.temporalMs();
+  }
+
+  /** True once Temporal counts on another attempt, or on none. */
+  isSuperseded(): boolean {
+    return (
+      this.activity.current !== this || this.activity.isOver || !this.activity.temporal.isOpen(this.activity)
+    );
+  }
+
+  /** Heard by Temporal: its heartbeats arrive. */
+  isHeard(): boolean {
+    return !this.isDead && !this.isMute && this.frozenUntilMs <= this.#world.agenda.nowMs;
+  }
+
+  begin(): void {
+    if (this.isDead) return;
+    const world = this.#world;
+    if (this.#isFrozen(() => this.begin())) return;
+    this.beganAtMs = world.agenda.nowMs;
+    if (Math.abs(world.wallMs() - this.scheduledAtMs) > PROMPT_MS && this.isSuperseded()) return;
+    this.#wallDeadlineMs = world.wallMs() + WRITE_LIMITS.sendWithinMs;
+    this.#keyName = world.credentials.keyName;
+    const call = this.activity.args as Call;
+    this.#items = 'items' in call ? this.#payments(call) : [this.#leg(call)];
+    for (const item of this.#items) this.#next(item, undefined);
+  }
+
+  #leg(call: LegCall): Item {
+    const context = this.#context(call, call.othersAccepted, []);
+    const begin = this.activity.name === 'requestQuote' ? requestQuoteSteps : executeTradeSteps;
+    return { id: call.leg.id, steps: begin(context, call.leg, call.state), step: null };
+  }
+
+  /** The items of a slice, side by side. */
+  #payments(call: PaymentsCall): readonly Item[] {
+    const context = this.#context(call, call.othersAccepted, call.twinIds);
+    const takenBy = new Map<string, string>();
+    return call.items.map(({ payment, wanted, state }) => {
+      const take = (recordId: string): boolean => {
+        const owner = takenBy.get(recordId) ?? payment.id;
+        takenBy.set(recordId, owner);
+        return owner === payment.id;
+      };
+      return {
+        id: payment.id,
+        steps: createWithdrawalSteps({ ...context, take }, payment, wanted, state),
+        step: null,
+      };
+    });
+  }
+
+  #context(call: Call, othersAccepted: boolean, otherWithdrawalIds: readonly string[]): Context {
+    const world = this.#world;
+    return {
+      plan: call.plan,
+      originalRunId: call.originalRunId,
+      attempt: {
+        runId: this.activity.execution.runId,
+        number: this.number,
+        startedAtMs: world.wallMs(),
+        sendWithinMs: WRITE_LIMITS.sendWithinMs,
+      },
+      facts: world.facts,
+      credentials: world.credentials,
+      reader: world.credentials,
+      othersAccepted,
+      otherWithdrawalIds,
+      take: () => true,
+      nowMs: () => world.wallMs(),
+      skewMs: () => world.toldSkewMs,
+    };
+  }
+
+  #next(item: Item, answer: Answer | undefined): void {
+    if (this.isDead || this.#isFrozen(() => this.#next(item, answer))) return;
+    const next = item.steps.next(answer as Answer);
+    if (next.done === true) {
+      item.step = next.value;
+      if (this.#items.every(({ step }) => step !== null)) this.#finish();
+      return;
+    }
+    const effect = next.value;
+    this.#world.reach(`before ${effect.kind}`);
+    this.#perform(item, effect);
+  }
+
+  #perform(item: Item, effect: Effect): void {
+    if (this.isDead || this.#isFrozen(() => this.#perform(item, effect))) return;
+    const world = this.#world;
+    const { temporal } = this.activity;
+    world.tell(() => `${this.name()} asks for ${item.id}: ${effect.kind}`);
+    const answer = (given: Answer): void => {
+      if (this.isDead) return;
+      world.tell(() => `${this.name()} is answered for ${item.id}: ${effect.kind}: ${shortOf(given)}`);
+      world.reach(`after ${effect.kind}`);
+      this.#next(item, given);
+    };
+    const read = (ms: number, now: () => Answer): void => {
+      // What a read says was true in the middle of it.
+      world.agenda.after(ms / 2, () => {
+        const given = now();
+        world.agenda.after(ms / 2, () => answer(given));
+      });
+    };
+    const { readMs } = world.service.settings;
+    switch (effect.kind) {
+      case 'read instructions':
+        world.agenda.after(INSTRUCTIONS_MS, () => {
+          // Without them the attempt fails.
+          if (this.isDead) return;
+          if (!temporal.keeps()) temporal.fail(this);
+          else answer(temporal.kept);
+        });
+        return;
+      case 'note facts':
+        world.agenda.after(INSTRUCTIONS_MS, () => {
+          if (temporal.keeps()) temporal.note(effect.facts);
+          answer(temporal.keeps());
+        });
+        return;
+      case 'read claims':
+        world.agenda.after(INSTRUCTIONS_MS, () => {
+          const others = world.runs.filter((each) => each !== temporal);
+          const theirs = others.flatMap((each) => each.newest()?.state.payments ?? []);
+          const claimed = theirs.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
+          answer({ claimed: claimed.filter((id) => effect.records.some((record) => record.id === id)) });
+        });
+        return;
+      case 'read rival':
+        // The other run of the model is of another policy.
+        world.agenda.after(INSTRUCTIONS_MS, () => answer({ rival: null }));
+        return;
+      case 'read balances':
+        read(readMs, () => world.told(world.service.balances()));
+        return;
+      case 'fetch trade':
+        read(readMs, () => world.told(world.service.trade(effect.id)));
+        return;
+      case 'fetch withdrawal':
+        read(readMs, () => world.told(world.service.withdrawal(effect.id)));
+        return;
+      case 'sweep trades':
+        read(readMs, () => this.#swept(world.service.sweepTrades(effect.wanted)));
+        return;
+      case 'sweep withdrawals':
+        read(readMs, () => this.#swept(world.service.sweepWithdrawals(effect.wanted)));
+        return;
+      case 'send quote':
+        this.#send({ ...this.#origin(item.id), step: 'quote', request: effect.request }, answer);
+        return;
+      case 'send trade': {
+        const { quoteId, reference } = effect;
+        const key = this.#key('trades', reference, quoteId);
+        this.#send({ ...this.#origin(item.id), step: 'trade', quoteId, reference, key }, answer);
+        return;
+      }
+      case 'send withdrawal': {
+        const { request } = effect;
+        const key = this.#key('withdrawals', request.reference, null);
+        this.#send({ ...this.#origin(item.id), step: 'withdrawal', request, key }, answer);
+      }
+    }
+  }
+
+  #send(write: Write, answer: (reply: Answer) => void): void {
+    const world = this.#world;
+    if (write.step !== 'quote' && this.#isTooLate()) {
+      world.coverage.hit(write.step, 'not sent after the deadline');
+      world.agenda.after(1, () => answer({ kind: 'NOT_SENT', reason: 'this attempt took too long' }));
+      return;
+    }
+    world.sending(write, this);
+    world.service.wire(write, (reply) => {
+      world.told(reply);
+      // A service that sends no `Date` tells its clock by the quote's creation.
+      if (write.step === 'quote' && reply.kind === 'DONE' && reply.facts.serviceTimeMs === null)
+        world.toldSkewMs = Date.parse((reply.value as Quote).createdAt) - world.wallMs();
+      answer(reply as Reply<Quote> | Reply<Trade> | Reply<Withdrawal>);
+    });
+  }
+
+  /** No write leaves after the attempt's own deadline, on either clock. */
+  #isTooLate(): boolean {
+    const world = this.#world;
+    const isWallOver = world.wallMs() > this.#wallDeadlineMs;
+    return isWallOver || world.agenda.nowMs > this.beganAtMs + WRITE_LIMITS.sendWithinMs;
+  }
+
+  #origin(id: string) {
+    return {
+      item: this.activity.temporal.itemOf(id),
+      keyName: this.#keyName,
+      tokenUntilMs: Math.floor(this.#world.wallMs() / 1_000) * 1_000 + TOKEN_LIFE_MS,
+      deadlineMs: this.beganAtMs + WRITE_LIMITS.sendWithinMs,
+    };
+  }
+
+  /** The same item always has the same key: from the plan's credentials, never from this worker's. */
+  #key(endpoint: WriteEndpoint, reference: string, quoteId: string | null): string {
+    const { mode, organisation } = (this.activity.args as Call).plan.credentials;
+    return keyMaterial({ mode, organisation, endpoint, reference, quoteId });
+  }
+
+  #finish(): void {
+    this.#world.reach('before result');
+    if (this.isDead || this.#isFrozen(() => this.#finish())) return;
+    this.activity.temporal.report(this, this.#answer());
+  }
+
+  #answer(): LegAnswer | PaymentsAnswer {
+    const [only] = this.#items;
+    if (this.activity.name === 'createWithdrawals')
+      return {
+        items: this.#items.map(({ id, step }) => ({ id, step: step as PaymentStep })),
+        evidence: [],
+        runId: this.activity.execution.runId,
+      };
+    if (only === undefined) throw new RangeError('An attempt ended without a step.');
+    return { step: only.step as LegStep, evidence: [], runId: this.activity.execution.runId };
+  }
+
+  #swept<T extends Trade | Withdrawal>(sweep: Sweep<T>): Sweep<T> {
+    if (sweep.complete) this.#world.noteFacts(this.#world.service.factsOfRead());
+    return sweep;
+  }
+
+  #isFrozen(later: () => void): boolean {
+    if (this.frozenUntilMs <= this.#world.agenda.nowMs) return false;
+    this.#world.agenda.at(this.frozenUntilMs, later);
+    return true;
+  }
+
+  name(): string {
+    const { execution, name, number, temporal } = this.activity;
+    return `${temporal.itemOf('')}${execution.runId} ${name}#${number} attempt ${this.number}`;
+  }
+}
+
+function shortOf(answer: Answer): string {
+  if (typeof answer === 'boolean') return answer ? 'kept' : 'not kept';
+  if ('complete' in answer)
+    return `${answer.complete ? '' : 'incomplete, '}${answer.records.map((record) => `${record.id} ${record.status}`).join(', ') || 'nothing'}`;
+  if ('claimed' in answer) return answer.claimed.join(', ') || 'nobody’s';
+  if ('rival' in answer) return answer.rival ?? 'none';
+  if ('instructions' in answer)
+    return answer.instructions.map(({ kind }) => kind).join(', ') || 'nothing said';
+  switch (answer.kind) {
+    case 'DONE':
+      return `done${answer.facts.replayed === true ? ', replayed' : ''} ${'id' in answer.value ? answer.value.id : ''}`;
+    case 'NOT_SENT':
+      return `not sent, ${answer.reason}`;
+    case 'REFUSED':
+    case 'UNKNOWN':
+      return `${answer.kind} ${answer.error?.code ?? 'without a code'}${answer.facts.replayed === true ? ', replayed' : ''}`;
+  }
+}

@@ -1,0 +1,424 @@
+/**
+ * The judge: knows what the service really did and says which promise (M1 … M8, design section 2) was broken. It reads
+ * nothing that the steppers decided but the final report, and shares no code with them.
+ */
+import { makeReport } from '../../../domain/run/report.ts';
+import type { PaymentRecord, LegRecord } from '../../../domain/run/state.ts';
+import { RunRefused } from '../../../domain/run/ports.ts';
+import type { Attempt } from './attempt.ts';
+import type { Movement, Write } from './service.ts';
+import { isFailed, isLast } from './service.ts';
+import { paymentsOf, type Ours } from './chores.ts';
+import type { Execution } from './execution.ts';
+import { answersOfBefore } from './outside.ts';
+import type { KeptInstruction, Temporal } from './temporal.ts';
+import { isAmount, over, textOf, times, units } from './units.ts';
+import type { World } from './world.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+export const DATE_MS = Date.parse('2026-11-21T00:00:00Z');
+/** The fences of that date in UTC, counted here once more. */
+const TRADES_UNTIL_MS = DATE_MS + DAY_MS + 2 * 3_600_000;
+const WITHDRAWALS_UNTIL_MS = DATE_MS + 5.5 * DAY_MS;
+/** From the look at the clock to the byte on the wire, and what the clocks may differ. */
+const FENCE_SLACK_MS = 45_000;
+/** From when something is known to the sentence about it. */
+const SAYS_WITHIN_MS = 3 * 60_000;
+const WORST_RATE = '17';
+const MOST_BOUGHT = '17300';
+/** Codes that pause: they never end an item (M7). */
+const PAUSES =
+  /^(AUTH_|SANDBOX_|INVALID_|MISSING_|ROUTE_|IDEMPOTENCY_KEY|FEATURE_|CREDENTIALS_|CLOCK_|API_KEY_)|_DISABLED|_NOT_ENABLED/;
+
+type Rule =
+  'M1' | 'M2' | 'M3' | 'M4' | 'M5' | 'M7' | 'M8' | 'replay' | 'instructions' | 'fence' | 'clock' | 'model';
+
+export class Oracle {
+  readonly violations: string[] = [];
+  readonly #world: World;
+  /** Items of which a person has claimed what is not so: their outcome is that person's. */
+  readonly misled = new Set<string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  broken(rule: Rule, what: string): void {
+    this.#world.tell(() => `*** ${rule}: ${what}`);
+    this.violations.push(`${rule}: ${what}`);
+  }
+
+  /** Called when the first byte of a write leaves. */
+  sending(write: Write, attempt: Attempt): void {
+    const world = this.#world;
+    const now = world.agenda.nowMs;
+    this.#wanted(write, attempt);
+    if (write.step === 'quote') {
+      // Asked for by an attempt that counts no more, it goes nowhere.
+      if (!attempt.isSuperseded()) this.#noNewQuote(write);
+      this.#isText(write.request.amount.value);
+      return;
+    }
+    const { toldSkewMs } = world;
+    if (toldSkewMs !== null && Math.abs(toldSkewMs) > 11_000 && !attempt.isSuperseded())
+      this.broken(
+        'clock',
+        `${write.step} of ${write.item} sent although the clocks are ${toldSkewMs} ms apart`,
+      );
+    const isOurClockRight = Math.abs(world.ourSkewMs) <= 10_000;
+    if (write.step === 'trade') {
+      if (isOurClockRight && (now < DATE_MS - FENCE_SLACK_MS || now > TRADES_UNTIL_MS + FENCE_SLACK_MS))
+        this.broken('fence', `trade of ${write.item} sent outside its fence`);
+      const { prefix, input } = attempt.activity.temporal.ours;
+      if (write.reference !== `${input.run.policy}.2026-11-21.${write.item.slice(prefix.length)}`)
+        this.broken('M2', `trade of ${write.item} sent as ${write.reference}`);
+      return;
+    }
+    this.#isText(write.request.amount);
+    const untilMs = this.#lastFenceOf(write.item, attempt) ?? WITHDRAWALS_UNTIL_MS;
+    if (isOurClockRight && (now < DATE_MS - FENCE_SLACK_MS || now > untilMs + FENCE_SLACK_MS))
+      this.broken('fence', `withdrawal of ${write.item} sent outside its fence`);
+    this.#noNewKey(write, attempt);
+  }
+
+  /** The window that the last instruction to pay again gave to a payment; null when nobody gave one. */
+  #lastFenceOf(item: string, { activity: { temporal } }: Attempt): number | null {
+    const { instructions } = temporal.kept;
+    const opened = instructions.findLast(
+      (said) => said.kind === 'pay again' && temporal.itemOf(said.item) === item,
+    );
+    return opened === undefined ? null : Date.parse(`${opened.date}T00:00:00Z`) + 5.5 * 86_400_000;
+  }
+
+  /** Step 1: an attempt heeds the instructions that were said before it began, unless they were taken back meanwhile. */
+  #wanted(write: Write, attempt: Attempt): void {
+    const { kept, ours } = attempt.activity.temporal;
+    const item = write.item.slice(ours.prefix.length);
+    const then = standingOf(kept.instructions, item, attempt.beganAtMs);
+    const now = standingOf(kept.instructions, item, Infinity);
+    if (then.cancelled && now.cancelled)
+      this.broken('instructions', `${write.step} of ${write.item} sent although the run was cancelled`);
+    if (then.decided && now.decided)
+      this.broken('instructions', `${write.step} of ${write.item} sent although a person has decided it`);
+  }
+
+  #isText(amount: unknown): void {
+    if (!isAmount(amount)) this.broken('M5', `${String(amount)} was sent as an amount`);
+  }
+
+  #noNewQuote({ item }: Write): void {
+    const { service } = this.#world;
+    if (service.alive().some((send) => send.write.item === item))
+      this.broken('M2', `new quote for ${item} while an earlier trade may still be booked`);
+    if (service.ledger.some((movement) => movement.send.write.item === item))
+      this.broken('M2', `new quote for ${item} although it is traded`);
+  }
+
+  #noNewKey({ item, request }: Extract<Write, { step: 'withdrawal' }>, attempt: Attempt): void {
+    if (attempt.isSuperseded()) return;
+    const { service } = this.#world;
+    const mayPay = [
+      ...service.alive(),
+      ...service.ledger.flatMap(({ send, status }) => (isFailed(status) ? [] : [send])),
+    ];
+    for (const { write } of mayPay) {
+      if (write.step !== 'withdrawal' || write.item !== item) continue;
+      if (generationIn(write.request.reference) < generationIn(request.reference))
+        this.broken('M2', `new key ${request.reference} while ${write.request.reference} may pay`);
+    }
+  }
+
+  /** Called when money moves. */
+  booked(movement: Movement): void {
+    if (movement.kind === 'trade') this.#tradeBooked(movement);
+    else this.#withdrawalBooked(movement);
+  }
+
+  #tradeBooked(movement: Extract<Movement, { kind: 'trade' }>): void {
+    const { record } = movement;
+    const { policy } = this.#oursOf(movement.send.write.item).ours;
+    const others = this.#movementsOf(movement.send.write.item).filter((other) => other !== movement);
+    if (others.length > 0)
+      this.broken(
+        'M1',
+        `leg traded twice: ${[...others, movement].map((each) => each.record.id).join(', ')}`,
+      );
+    const sold = units(record.sellAmount ?? record.executedAmount);
+    const bought = units(record.buyAmount ?? record.executedAmount);
+    if (policy.amount === 'sell' && sold !== units('1000')) this.broken('M4', `sold ${textOf(sold)}`);
+    if (policy.amount === 'buy' && bought !== units('17000')) this.broken('M4', `bought ${textOf(bought)}`);
+    if (policy.guard && times(sold, units(WORST_RATE)) > bought + 20_000n)
+      this.broken('M4', `traded at ${textOf(over(bought, sold))}, worse than ${WORST_RATE}`);
+    if (policy.limit && bought > units(MOST_BOUGHT)) this.broken('M4', `bought ${textOf(bought)}`);
+  }
+
+  #withdrawalBooked(movement: Extract<Movement, { kind: 'withdrawal' }>): void {
+    const { write } = movement.send;
+    const temporal = this.#oursOf(write.item);
+    const { ours } = temporal;
+    const reference = write.step === 'withdrawal' ? write.request.reference : '';
+    for (const other of this.#movementsOf(write.item)) {
+      if (other === movement || other.kind !== 'withdrawal') continue;
+      const otherReference = other.send.write.step === 'withdrawal' ? other.send.write.request.reference : '';
+      const opened = [...temporal.kept.instructions, ...temporal.lost].some(
+        (said) =>
+          said.kind === 'pay again' && temporal.itemOf(said.item) === write.item && other.failedAtMs !== null,
+      );
+      // Two API keys and a booking later than the design assumes: outside the rules.
+      const isBeyond = movement.send.beyond || other.send.beyond;
+      if (isBeyond && other.send.write.keyName !== write.keyName) continue;
+      if (!opened || otherReference === reference || other.failedAtMs === null)
+        this.broken('M1', `${write.item} paid twice: ${otherReference} (${other.status}) and ${reference}`);
+    }
+    const amount = units(movement.record.withdrawalAmount);
+    const planned = this.#plannedAmount(ours, write.item.slice(ours.prefix.length));
+    if (planned !== null && amount !== planned)
+      this.broken('M4', `${write.item} paid ${textOf(amount)}, planned ${textOf(planned)}`);
+  }
+
+  /** The run that an item is of. */
+  #oursOf(item: string): Temporal {
+    const temporal = this.#world.runs.findLast(({ ours }) => item.startsWith(ours.prefix));
+    if (temporal === undefined) throw new RangeError(`Nobody's item: ${item}.`);
+    return temporal;
+  }
+
+  #plannedAmount({ policy, prefix }: Ours, id: string): bigint | null {
+    const fixed = paymentsOf(policy).find((payment) => payment.id === id)?.amount;
+    if (fixed !== null) return fixed === undefined ? -1n : units(fixed);
+    const traded = this.#world.service.ledger.filter(
+      ({ kind, send }) => kind === 'trade' && send.write.item === `${prefix}usd-mxn-1`,
+    );
+    const [trade] = traded;
+    if (traded.length !== 1 || trade?.kind !== 'trade') return null;
+    const bought = units(trade.record.buyAmount ?? trade.record.executedAmount);
+    return bought - (bought % units('0.01'));
+  }
+
+  /** What really moved for an item of our run. */
+  #movementsOf(item: string): readonly Movement[] {
+    return this.#world.service.ledger.filter(({ send }) => send.write.item === item);
+  }
+
+  /** The newest course of a run has ended: its report against the truth (M3, M7), and what could have been done (M8). */
+  ended(temporal: Temporal, { state, standing, error }: Execution): void {
+    const { ours } = temporal;
+    if (standing !== 'ended') {
+      const code = error instanceof RunRefused ? error.code : standing;
+      const { ledger } = this.#world.service;
+      const moved = ledger.some(({ send }) => this.#oursOf(send.write.item) === temporal);
+      if (moved && code !== 'CANCELLED')
+        this.broken('M3', `the run ended without a plan (${code}), although something was sent`);
+      return;
+    }
+    // Proceeds of nothing are no payment.
+    for (const { id, amount } of paymentsOf(ours.policy))
+      if (amount !== null && !state.payments.some(({ payment }) => payment.id === id))
+        this.broken('M3', `${temporal.itemOf(id)}, which the policy names, is not in the report`);
+    for (const record of state.payments) this.#noteSwapped(temporal, record);
+    for (const record of state.legs) this.#legReported(temporal, record);
+    for (const record of state.payments) this.#paymentReported(temporal, record);
+    const named = state.payments.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
+    if (new Set(named).size < named.length)
+      this.broken('M3', `one withdrawal counts for two payments: ${named.join()}`);
+    const report = makeReport(state);
+    for (const total of report.totals) {
+      const parts = [total.paid, total.notPaid, total.needsHuman].map(units);
+      if (parts.reduce((a, b) => a + b, 0n) !== units(total.planned))
+        this.broken('M3', `totals of ${total.currency} do not add up: ${JSON.stringify(total)}`);
+    }
+    for (const { code } of report.problems)
+      if (PAUSES.test(code)) this.broken('M7', `an item ended by ${code}, which only pauses`);
+    for (const item of this.#undone(temporal)) this.broken('M8', `${item} could be done, and is not`);
+  }
+
+  /** Somebody named an equal payment's record, which nothing on it tells: whoever did answers for both payments. */
+  #noteSwapped(temporal: Temporal, { payment, accepted }: PaymentRecord): void {
+    const { service } = this.#world;
+    const item = temporal.itemOf(payment.id);
+    const owner = service.ledger.find(({ record }) => record.id === accepted?.withdrawalId)?.send.write.item;
+    const isNamed = [...temporal.kept.instructions, ...temporal.lost].some(
+      (said) =>
+        said.kind === 'executed' && said.item === payment.id && said.recordId === accepted?.withdrawalId,
+    );
+    if (owner === undefined || owner === item || !isNamed) return;
+    this.misled.add(item);
+    this.misled.add(owner);
+  }
+
+  #legReported(temporal: Temporal, { leg, outcome, traded, problem }: LegRecord): void {
+    const item = temporal.itemOf(leg.id);
+    if (this.misled.has(item)) return;
+    const moved = this.#movementsOf(item);
+    if (outcome === 'TRADED') {
+      if (!moved.some(({ record }) => record.id === traded?.tradeId))
+        this.broken('M3', `${item} is TRADED as ${traded?.tradeId ?? '?'}, which is not its trade`);
+    } else if (outcome !== 'NOT_TRADED') this.broken('M3', `the run ended while ${item} is ${outcome}`);
+    else if (moved.length > 0) this.broken('M3', `${item} is NOT_TRADED (${problem?.code ?? ''}), but it is`);
+  }
+
+  #paymentReported(temporal: Temporal, { payment, outcome, accepted, problem }: PaymentRecord): void {
+    const item = temporal.itemOf(payment.id);
+    if (this.misled.has(item)) return;
+    const moved = this.#movementsOf(item).filter((each) => each.kind === 'withdrawal');
+    if (outcome === 'PAID') {
+      const record = moved.find((each) => each.record.id === accepted?.withdrawalId);
+      if (record?.wasPaid !== true)
+        this.broken('M3', `${item} is PAID as ${accepted?.withdrawalId ?? '?'}, which was not its payment`);
+    } else if (outcome !== 'NOT_PAID') this.broken('M3', `the run ended while ${item} is ${outcome}`);
+    else {
+      // Booked later than the design assumes, after time had ended what no key could: outside the rules.
+      const paid = moved.filter((each) => !isFailed(each.status) && !each.send.beyond);
+      if (paid.length > 0)
+        this.broken(
+          'M3',
+          `${item} is NOT_PAID (${problem?.code ?? ''}), but ${paid[0]?.record.id ?? ''} is ${paid[0]?.status ?? ''}`,
+        );
+    }
+  }
+
+  // Silence (M8): a run that says nothing but RUNNING must have a reason that the service shows.
+
+  /** Nothing will happen until then: whoever waits longer than its time says so. */
+  quietUntil(nextMs: number): void {
+    const { agenda, runs, service } = this.#world;
+    if (!service.isReadable()) return;
+    for (const temporal of runs) {
+      const { current } = temporal;
+      if (current === null || !temporal.hasWorkers() || temporal.isAway()) continue;
+      const moved = service.ledger.filter(({ send }) => this.#oursOf(send.write.item) === temporal);
+      // Where the money is there, nobody waits for the status of the trade.
+      const pays = moved.some(({ kind }) => kind === 'withdrawal');
+      const pending = moved.filter(({ kind, status }) => !isLast(status) && (kind === 'withdrawal' || !pays));
+      const untilMs = Math.min(...(pending.length === 0 ? [agenda.nowMs] : pending.map(mayBeQuietUntil)));
+      if (nextMs <= untilMs + SAYS_WITHIN_MS || makeReport(current.state).status !== 'RUNNING') continue;
+      const what = pending.map(({ record, status }) => `${record.id} is ${status}`).join(', ');
+      this.broken(
+        'M8',
+        `${temporal.itemOf('')}the run says nothing for too long: ${what || 'nothing is sent'}`,
+      );
+    }
+  }
+
+  // What could have been done: by what the service, the clocks and people did, never by what the run says of itself.
+
+  /** Whether an operator who looks at the newest report finds something to try again. */
+  isUndone(temporal: Temporal): boolean {
+    return this.#undone(temporal).length > 0;
+  }
+
+  /** Items that nothing stands against, once the faults have stopped, and that are not done all the same. */
+  #undone(temporal: Temporal): readonly string[] {
+    const state = temporal.newest()?.state;
+    const { agenda, schedule, healedAtMs } = this.#world;
+    if (state === undefined || healedAtMs === null) return [];
+    // A refusal that does not say that it is an old one may be taken for a new one.
+    if (schedule.service.headersLost > 0) return [];
+    const said = [...temporal.kept.instructions, ...temporal.lost];
+    if (said.some(({ kind }) => kind === 'cancel') || state.cancelled) return [];
+    const { policy } = temporal.ours;
+    const isDecided = (id: string): boolean =>
+      this.misled.has(temporal.itemOf(id)) || said.some((each) => 'item' in each && each.item === id);
+    // A trade needs its day, and prices inside guard and limit.
+    const isBad = schedule.service.prices
+      .map(units)
+      .some(
+        (price) =>
+          (policy.guard && price < units(WORST_RATE)) ||
+          (policy.limit && (policy.amount === 'sell all' || price > units('17.3'))),
+      );
+    const tradesEnd = TRADES_UNTIL_MS - HOUR_MS;
+    const legs = state.legs.flatMap(({ leg, outcome }) =>
+      outcome === 'NOT_TRADED' &&
+      !isDecided(leg.id) &&
+      !isBad &&
+      !answersOfBefore(this.#world) &&
+      healedAtMs < tradesEnd &&
+      agenda.nowMs < tradesEnd
+        ? [temporal.itemOf(leg.id)]
+        : [],
+    );
+    const isBrought =
+      state.legs.length > 0 &&
+      state.legs.every(
+        ({ leg, outcome }) =>
+          outcome === 'TRADED' &&
+          !isDecided(leg.id) &&
+          this.#movementsOf(temporal.itemOf(leg.id)).every(({ status }) => !isFailed(status)),
+      );
+    // Doubt takes a day, and the next generation up to 60 h.
+    const paymentsEnd = WITHDRAWALS_UNTIL_MS - 61 * HOUR_MS;
+    const payments = state.payments.flatMap(({ payment, outcome }) => {
+      const item = temporal.itemOf(payment.id);
+      const isFree = !isDecided(payment.id) && isBrought && this.#movementsOf(item).length === 0;
+      return outcome === 'NOT_PAID' && isFree && healedAtMs < paymentsEnd && agenda.nowMs < paymentsEnd
+        ? [item]
+        : [];
+    });
+    return [...legs, ...payments];
+  }
+
+  /** Items wait for a person although nothing happened that only a person can judge. */
+  askedInVain(temporal: Temporal): void {
+    if (this.needsAPerson(temporal)) return;
+    const { legs = [], payments = [] } = temporal.current?.state ?? {};
+    const waits = [...legs, ...payments].flatMap(({ waiting }) => waiting?.problem.code ?? []);
+    for (const id of temporal.people.waiting())
+      this.broken('M8', `${temporal.itemOf(id)} waits for a person in vain (${waits.join()})`);
+  }
+
+  /** What no lookup and no key can settle, whatever the item: then people are rightly asked. */
+  needsAPerson({ kept, lost, hasForgotten }: Temporal): boolean {
+    const { schedule, keysUsed, healedAtMs } = this.#world;
+    const { service, faults, events } = schedule;
+    const showsTags = service.metadataInLists === 'always';
+    const isOdd = [...faults.trade, ...faults.withdrawal].some(
+      (fault) =>
+        fault.kind === 'ours, probably' ||
+        fault.kind === 'late' ||
+        (fault.kind === '5xx' && (fault.stored || service.stores === 'every error')),
+    );
+    return (
+      isOdd ||
+      service.twins ||
+      // A payment that was made and is not wanted any more: no key may ask for it.
+      service.tradeWord === 'FAILED' ||
+      (keysUsed.size > 1 && (!showsTags || service.keysBelongTo === 'api key')) ||
+      (hasForgotten && !showsTags) ||
+      kept.instructions.length + lost.length > 0 ||
+      events.some(({ what }) => what.kind === 'our clock' || what.kind === 'credentials') ||
+      healedAtMs === null ||
+      healedAtMs > WITHDRAWALS_UNTIL_MS - DAY_MS
+    );
+  }
+}
+
+/** How long a record may wait in silence: a status that the interface shows until it is late, another one not at all. */
+function mayBeQuietUntil({ kind, atMs, status, saidAtMs }: Movement): number {
+  if (!['EXECUTED', 'PENDING'].includes(status)) return saidAtMs;
+  return atMs + (kind === 'trade' ? HOUR_MS : DAY_MS);
+}
+
+/** What people have said of one item, counted here once more. */
+function standingOf(
+  instructions: readonly KeptInstruction[],
+  item: string,
+  beforeMs: number,
+): { cancelled: boolean; decided: boolean } {
+  let cancelled = false;
+  let decided = false;
+  for (const said of instructions) {
+    if (said.keptAtMs >= beforeMs) continue;
+    if (said.kind === 'cancel') cancelled = true;
+    if (said.kind === 'go-on' && said.item === null) cancelled = false;
+    if ((said.kind === 'executed' || said.kind === 'not executed') && said.item === item) decided = true;
+    if (said.kind === 'pay again' && said.item === item) decided = false;
+  }
+  return { cancelled, decided };
+}
+
+export function generationIn(reference: string): number {
+  const [, generation] = reference.split('~');
+  return generation === undefined ? 1 : Number(generation);
+}

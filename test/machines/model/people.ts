@@ -1,0 +1,154 @@
+/**
+ * People: what they say about a run, true or false, and what the commands do with it. A command takes three steps of time:
+ * it looks, asks its person, and keeps what was said; meanwhile everything else goes on. Instructions are kept in Temporal
+ * outside the run's own history; a run is woken when something was said.
+ */
+import type { Instruction } from '../../../domain/people/instructions.ts';
+import type { Misfortune } from './schedule.ts';
+import type { Temporal } from './temporal.ts';
+import type { World } from './world.ts';
+
+const LEG = 'usd-mxn-1';
+/** The items of the plan; not every policy has the last. */
+const ITEMS = [LEG, 'supplier', 'second'] as const;
+
+export class People {
+  readonly #world: World;
+  readonly #temporal: Temporal;
+  /** Who has heard the truth, and how much the ledger held then. */
+  readonly #toldTheTruth = new Map<string, number>();
+  #told = 0;
+
+  constructor(world: World, temporal: Temporal) {
+    this.#world = world;
+    this.#temporal = temporal;
+  }
+
+  /** Where nobody can be told, nothing is said. */
+  #say(instruction: Instruction): void {
+    if (this.#temporal.keeps()) this.#temporal.keep(instruction);
+  }
+
+  #said(): { readonly id: string; readonly by: string; readonly why: string } {
+    this.#told += 1;
+    return { id: `said-${this.#told}`, by: 'ana', why: 'seen' };
+  }
+
+  /** A person reads what a command shows, and answers. */
+  #afterPrompt(promptMs: number, say: () => Promise<void>): void {
+    if (promptMs > 0) this.#world.coverage.hit('event', 'a prompt stands open');
+    this.#world.later(promptMs, say);
+  }
+
+  /** The command keeps the word and presses the button; either may happen alone. */
+  async cancel(how: 'button' | 'command' | 'both'): Promise<void> {
+    if (how !== 'button') this.#say({ kind: 'cancel', ...this.#said() });
+    if (how !== 'command') await this.#temporal.cancel();
+  }
+
+  /** `run --go-on`: takes a cancel back, and starts what has ended. */
+  async goOn(): Promise<void> {
+    const temporal = this.#temporal;
+    if (temporal.kept.instructions.some(({ kind }) => kind === 'cancel'))
+      this.#say({ kind: 'go-on', item: null, ...this.#said() });
+    await temporal.start('go on');
+    await temporal.wake();
+  }
+
+  /** `run --go-on ITEM`: its cause is gone. */
+  async causeGone(which: 0 | 1 | 2): Promise<void> {
+    this.#say({ kind: 'go-on', item: ITEMS[which], ...this.#said() });
+    await this.#temporal.start('go on');
+    await this.#temporal.wake();
+  }
+
+  /** `resolve`: a decision about an item, which need not be so, or not any more when it is kept. */
+  decide(what: Extract<Misfortune, { kind: 'executed' | 'not executed' }>): void {
+    const item = ITEMS[what.item];
+    const recordId = what.kind === 'executed' ? this.#recordFor(item, what.claim) : null;
+    if (what.kind === 'executed' && recordId === null) return;
+    this.#afterPrompt(what.promptMs, async () => {
+      if (recordId === null) this.#sayNotExecuted(item);
+      else this.#say({ kind: 'executed', item, recordId, ...this.#said() });
+      await this.#temporal.wake();
+    });
+  }
+
+  #sayNotExecuted(item: string): void {
+    const { service, oracle } = this.#world;
+    const name = this.#temporal.itemOf(item);
+    // Whoever says so answers for what the service is still at work on, which nobody can see, and for a record that is
+    // there and shows no name: only a person can judge those.
+    const isInWork = service.alive().some(({ write, state }) => write.item === name && state === 'in work');
+    const isThere = service.ledger.some(({ send }) => send.write.item === name);
+    const isNameless = service.settings.metadataInLists !== 'always';
+    if (isInWork || (isThere && isNameless)) oracle.misled.add(name);
+    this.#say({ kind: 'not executed', item, ...this.#said() });
+  }
+
+  #recordFor(item: string, claim: 'true' | 'twin' | 'other' | 'none'): string | null {
+    const { ledger, twinIds } = this.#world.service;
+    const name = this.#temporal.itemOf(item);
+    if (claim === 'twin') this.#world.oracle.misled.add(name);
+    switch (claim) {
+      case 'true':
+        return ledger.find(({ send }) => send.write.item === name)?.record.id ?? null;
+      case 'other':
+        return ledger.findLast(({ send }) => send.write.item !== name)?.record.id ?? null;
+      case 'twin':
+        return twinIds[0] ?? null;
+      case 'none':
+        return item === LEG ? 'tde_none' : 'wtd_none';
+    }
+  }
+
+  /** `run … --pay-again`: only for a payment that the report calls NOT_PAID, when the command looks. */
+  payAgain({ item: which, ahead, promptMs }: Extract<Misfortune, { kind: 'pay again' }>): void {
+    const temporal = this.#temporal;
+    const item = which === 0 ? 'supplier' : 'second';
+    const name = temporal.itemOf(item);
+    const record = temporal.newest()?.state.payments.find(({ payment }) => payment.id === item);
+    if (record?.outcome !== 'NOT_PAID' || this.#world.oracle.misled.has(name) || temporal.isAway()) return;
+    const follows = Math.max(2, this.#world.latestGeneration(name) + ahead) - 1;
+    this.#afterPrompt(promptMs, async () => {
+      this.#say({ kind: 'pay again', item, follows, recordId: null, ...this.#said() });
+      await temporal.start('go on');
+      await temporal.wake();
+    });
+  }
+
+  /** Items of the open run that wait for a person. */
+  waiting(): readonly string[] {
+    const state = this.#temporal.current?.state;
+    return [
+      ...(state?.legs ?? []).flatMap(({ leg, outcome }) => (outcome === 'NEEDS_HUMAN' ? [leg.id] : [])),
+      ...(state?.payments ?? []).flatMap(({ payment, outcome }) =>
+        outcome === 'NEEDS_HUMAN' ? [payment.id] : [],
+      ),
+    ];
+  }
+
+  /**
+   * Whatever waits for a person hears the truth: once, and again when something was booked since, which no earlier word
+   * has judged. True when there was something to say.
+   */
+  sayTheTruth(): boolean {
+    const { service, coverage } = this.#world;
+    const state = this.#temporal.current?.state;
+    const waiting = this.waiting().filter((id) => (this.#toldTheTruth.get(id) ?? -1) < service.ledger.length);
+    for (const item of waiting) {
+      this.#toldTheTruth.set(item, service.ledger.length);
+      const name = this.#temporal.itemOf(item);
+      const record = service.ledger.find(({ send }) => send.write.item === name)?.record;
+      const taker = state?.payments.find(
+        ({ payment, accepted }) => payment.id !== item && accepted?.withdrawalId === record?.id,
+      );
+      // Somebody named this one's record for an equal payment: it can be only one payment's.
+      if (record === undefined || taker !== undefined)
+        this.#say({ kind: 'not executed', item, ...this.#said() });
+      else this.#say({ kind: 'executed', item, recordId: record.id, ...this.#said() });
+    }
+    coverage.hit('event', 'a person decides what is left', waiting.length);
+    return waiting.length > 0;
+  }
+}

@@ -1,0 +1,475 @@
+/**
+ * The world of one schedule: Temporal, workers, clocks, people and the service, in virtual time. It runs the real course
+ * (`workflows/course.ts`) and the real steps (`domain/`), lets the schedule's misfortunes happen to them, then stops all
+ * faults and sees whether every run ends (M8). Deterministic: the same schedule gives the same course, event by event.
+ */
+import type { Waiting } from '../../../domain/waits.ts';
+import type { Credentials } from '../../../domain/plan/plan.ts';
+import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
+import type { RunState } from '../../../domain/run/state.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../../domain/service/facts.ts';
+import { Agenda } from './agenda.ts';
+import type { Attempt } from './attempt.ts';
+import { oursOf } from './chores.ts';
+import type { Coverage } from './coverage.ts';
+import { DATE_MS, Oracle, generationIn } from './oracle.ts';
+import { cannotBeTold, comesBackAfter, forgetsAGeneration } from './outside.ts';
+import type { Event, Misfortune, Schedule } from './schedule.ts';
+import { Service, type Movement, type Write } from './service.ts';
+import { Temporal } from './temporal.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const FIRST_KEY: Credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key-1' };
+const STARTS_AT_MS = {
+  'before the date': DATE_MS - 10 * 60_000,
+  'in the day': DATE_MS + 9 * HOUR_MS,
+  'before midnight': DATE_MS + DAY_MS - 10 * 60_000,
+  'before the fence of trades': DATE_MS + 26 * HOUR_MS - 5 * 60_000,
+} as const;
+/** So long without anything but looks is a lull. */
+const LULL_MS = 40 * 60_000;
+/** After the faults have stopped a run may still need its fence and the doubt after it. */
+const ENDS_WITHIN_MS = 9 * DAY_MS;
+/** What comes sooner belongs to what is going on. */
+const REST_MS = 500;
+/** An item in a person's hands is looked up twice within this. */
+const LOOKS_AGAIN_MS = 25 * 60_000;
+/** However much goes on by itself, a person who is asked answers by then. */
+const LULL_OF_PEOPLE_MS = 3 * DAY_MS;
+/** Shorter pauses need no sentence. */
+const QUIET_MS = 60_000;
+/** More than any schedule needs: a run that spins is a fault. */
+const MOST_EVENTS = 150_000;
+const MOST_EVENTS_OF_A_BATCH = 5 * MOST_EVENTS;
+
+export class World {
+  readonly schedule: Schedule;
+  readonly agenda: Agenda;
+  readonly service: Service;
+  /** Our runs, as Temporal has them: one, or two of the same day. */
+  readonly runs: readonly Temporal[];
+  readonly oracle: Oracle;
+  readonly coverage: Coverage;
+  readonly facts = DEFAULT_SERVICE_FACTS;
+  /** Our clock less the true time. */
+  ourSkewMs = 0;
+  /** Temporal's clock less the true time. */
+  #temporalSkewMs = 0;
+  /** The service's clock less ours, as the worker last heard; null in a worker that has just started. */
+  toldSkewMs: number | null = null;
+  credentials: Credentials = FIRST_KEY;
+  /** API keys that the workers have had. */
+  readonly keysUsed = new Set([FIRST_KEY.keyName]);
+  readonly #story: string[] | null;
+  /** How often each moment has come. */
+  readonly #moments = new Map<string, number>();
+  /** When what is still to happen to us will happen. */
+  readonly #coming = new Set<number>();
+  /** When something last happened, was sent for the first time, or was booked. */
+  #newsAtMs: number;
+  /** When the faults stopped; null while they go on. */
+  healedAtMs: number | null = null;
+  /** An operator has tried again what was left. */
+  #isRemedied = false;
+  /** Keys under which something was sent. */
+  readonly #sent = new Set<string>();
+  readonly #generations = new Map<string, number>();
+
+  /** @param story what happened is added to it, for people; null when nobody wants to read it */
+  constructor(schedule: Schedule, coverage: Coverage, story: string[] | null = null) {
+    this.schedule = schedule;
+    this.coverage = coverage;
+    this.#story = story;
+    this.agenda = new Agenda(STARTS_AT_MS[schedule.policy.startsAt]);
+    this.#newsAtMs = this.agenda.nowMs;
+    this.oracle = new Oracle(this);
+    const { policy, secondAfterMs } = schedule;
+    const second = secondAfterMs === null ? [] : [oursOf('q', { ...policy, pays: 'fixed' })];
+    this.runs = [oursOf('p', policy), ...second].map((ours) => new Temporal(this, ours));
+    this.service = new Service(schedule, this.agenda, coverage, {
+      booked: (movement) => this.#booked(movement),
+      changed: () => this.#lookAgain(),
+    });
+  }
+
+  /** Runs the whole schedule; what was broken, in the order in which it was. */
+  async run(): Promise<readonly string[]> {
+    const { story } = this.schedule;
+    if (story !== null) this.coverage.hit('story', story);
+    const [first, second] = this.runs;
+    await first?.start('first');
+    if (second !== undefined) this.later(this.schedule.secondAfterMs ?? 0, () => second.start('first'));
+    const most = this.schedule.policy.pays === 'batch' ? MOST_EVENTS_OF_A_BATCH : MOST_EVENTS;
+    for (let events = 0; this.oracle.violations.length === 0; events += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- time goes on event by event
+      if (!(await this.#goOn())) break;
+      if (events > most) this.oracle.broken('M8', `the run spins: ${this.#whereItStands()}`);
+    }
+    if (this.oracle.violations.length === 0) this.#judgeTheEnd();
+    return this.oracle.violations;
+  }
+
+  /** One event; false when nothing is left. */
+  async #goOn(): Promise<boolean> {
+    if (this.healedAtMs === null) {
+      if (this.#mayHeal()) {
+        this.#heal();
+        return true;
+      }
+      if (this.#coming.size > 0) this.#skipTheLull();
+    } else {
+      // In the middle of things nothing rests.
+      const pauseMs = (this.agenda.nextMs() ?? Infinity) - this.agenda.nowMs;
+      if (pauseMs >= REST_MS && this.#isAtRest()) return false;
+      for (const temporal of this.runs)
+        // oxlint-disable-next-line no-await-in-loop -- Temporal takes one after the other
+        if (['none', 'terminated'].includes(temporal.standing())) await temporal.start('again');
+    }
+    const nextMs = this.agenda.nextMs();
+    if (nextMs === null) return false;
+    if (nextMs - this.agenda.nowMs > QUIET_MS) this.oracle.quietUntil(nextMs);
+    await this.agenda.take()();
+    return true;
+  }
+
+  /** Adds to the story of this schedule. */
+  tell(what: () => string): void {
+    if (this.#story === null) return;
+    const at = new Date(this.agenda.nowMs).toISOString().slice(5, 23);
+    this.#story.push(`${at} ${what()}`);
+  }
+
+  // Clocks and what the workers know.
+
+  wallMs(): number {
+    return this.agenda.nowMs + this.ourSkewMs;
+  }
+
+  temporalMs(): number {
+    return this.agenda.nowMs + this.#temporalSkewMs;
+  }
+
+  #lookAgain(): void {
+    for (const { chores } of this.runs) chores.lookAgain();
+  }
+
+  /** Every answer that tells the service's clock teaches the worker (`activities/clock-skew.ts`). */
+  told<T>(reply: Reply<T>): Reply<T> {
+    if (reply.kind !== 'NOT_SENT') this.noteFacts(reply.facts);
+    return reply;
+  }
+
+  noteFacts({ serviceTimeMs }: ReplyFacts): void {
+    if (serviceTimeMs !== null) this.toldSkewMs = serviceTimeMs + 500 - this.wallMs();
+  }
+
+  /** The credentials that the plan was made with, as far as there is one. */
+  #planKey(): Credentials {
+    return this.runs[0]?.pin?.plan?.credentials ?? FIRST_KEY;
+  }
+
+  // What is sent and booked.
+
+  /** A write leaves. */
+  sending(write: Write, attempt: Attempt): void {
+    const what = write.step === 'quote' ? 'quote' : write.key;
+    // The same again and again is no news.
+    if (!this.#sent.has(what)) this.#news();
+    this.#sent.add(what);
+    if (write.step === 'withdrawal') {
+      const generation = Math.max(this.latestGeneration(write.item), generationIn(write.request.reference));
+      this.#generations.set(write.item, generation);
+    }
+    this.oracle.sending(write, attempt);
+  }
+
+  #booked(movement: Movement): void {
+    this.#news();
+    this.tell(() => `--- ${movement.kind} ${movement.record.id} for ${movement.send.write.item} is booked`);
+    this.oracle.booked(movement);
+  }
+
+  /** The latest generation of a payment under which something was sent. */
+  latestGeneration(item: string): number {
+    return this.#generations.get(item) ?? 1;
+  }
+
+  #news(): void {
+    this.#newsAtMs = this.agenda.nowMs;
+  }
+
+  // What happens to us.
+
+  /** A named moment has come: whatever the schedule has for it happens now or a little later. */
+  reach(moment: string): void {
+    const nth = (this.#moments.get(moment) ?? 0) + 1;
+    this.#moments.set(moment, nth);
+    for (const event of this.schedule.events) {
+      if (event.when.at !== moment || event.when.nth !== nth || this.healedAtMs !== null) continue;
+      // In the middle of what an attempt does: before it can go on.
+      if (event.when.plusMs === 0 && isBlow(event.what)) this.#befall(event);
+      else this.later(event.when.plusMs, () => this.#happen(event));
+    }
+  }
+
+  /** Something that will happen to us, however quiet it is until then. */
+  later(ms: number, act: () => Promise<void>): void {
+    const atMs = this.agenda.nowMs + ms;
+    // Two things at one moment are one for this set: it only tells how long a lull can be.
+    this.#coming.add(atMs);
+    this.agenda.after(ms, async () => {
+      this.#coming.delete(atMs);
+      this.#news();
+      await act();
+    });
+  }
+
+  /** Nothing but looks since a while: no worker need be there until shortly before the next thing happens. */
+  #skipTheLull(): void {
+    const nextMs = Math.min(...this.#coming);
+    const { nowMs } = this.agenda;
+    if (nowMs - this.#newsAtMs < LULL_MS || nextMs - nowMs < 2 * LULL_MS) return;
+    this.tell(() => 'nothing happens; no worker for a while');
+    this.#stopWorkers();
+    for (const temporal of this.runs) temporal.withoutWorkers(nextMs - LULL_MS / 2);
+    this.#news();
+  }
+
+  /** Another process will go on: it has heard no clock yet. */
+  #stopWorkers(): void {
+    for (const temporal of this.runs) temporal.strike({ kind: 'crash' });
+    this.toldSkewMs = null;
+  }
+
+  #befall(event: Event): void {
+    this.#note(event);
+    if (event.what.kind === 'crash') this.#stopWorkers();
+    else for (const temporal of this.runs) temporal.strike(event.what);
+  }
+
+  #note({ what, when }: Event): void {
+    this.#news();
+    this.coverage.hit('event', what.kind);
+    if (isBlow(what) && when.plusMs === 0) this.coverage.hit(what.kind, when.at);
+    this.tell(() => `### ${JSON.stringify(what)} (${when.at} #${when.nth} + ${when.plusMs} ms)`);
+  }
+
+  async #happen(event: Event): Promise<void> {
+    if (this.healedAtMs !== null) return;
+    const { what } = event;
+    if (isBlow(what)) {
+      this.#befall(event);
+      return;
+    }
+    this.#note(event);
+    const temporal = this.runs[event.of] ?? this.runs[0];
+    if (temporal === undefined) return;
+    const { people } = temporal;
+    switch (what.kind) {
+      case 'crash':
+      case 'freeze':
+      case 'mute':
+        return;
+      case 'slow dispatch':
+        temporal.slowDown(what.ms);
+        return;
+      case 'away':
+        this.#stopWorkers();
+        for (const each of this.runs) each.withoutWorkers(this.agenda.nowMs + what.ms);
+        this.later(what.ms, async () => {});
+        return;
+      case 'reset':
+        await temporal.reset(what.back, what.run);
+        return;
+      case 'two resets':
+        await temporal.reset(what.back, 0);
+        await temporal.reset(what.back, 1);
+        return;
+      case 'terminate':
+        temporal.terminate(what);
+        return;
+      case 'start':
+        for (let start = 0; start < what.times; start += 1)
+          // oxlint-disable-next-line no-await-in-loop -- Temporal takes one after the other
+          await temporal.start('again');
+        return;
+      case 'restore':
+        this.#restore(what);
+        return;
+      case 'cancel':
+        await people.cancel(what.how);
+        return;
+      case 'go on':
+        await people.goOn();
+        return;
+      case 'cause gone':
+        await people.causeGone(what.item);
+        return;
+      case 'executed':
+      case 'not executed':
+        people.decide(what);
+        return;
+      case 'pay again':
+        people.payAgain(what);
+        return;
+      case 'our clock':
+        if (!cannotBeTold(this, what.byMs)) this.ourSkewMs += what.byMs;
+        return;
+      case 'their clock':
+        if (!cannotBeTold(this, -what.byMs)) this.service.skewMs += what.byMs;
+        return;
+      case 'Temporal’s clock':
+        this.#temporalSkewMs += what.byMs;
+        return;
+      case 'credentials':
+        this.#takeKey(what.use);
+        return;
+      case 'lists unreadable':
+        this.service.listsUnreadableUntilMs = this.agenda.nowMs + what.ms;
+        this.agenda.after(what.ms, () => this.#lookAgain());
+        return;
+      case 'instructions unreadable':
+        temporal.unreadableUntilMs = this.agenda.nowMs + what.ms;
+        this.later(what.ms, async () => {});
+        return;
+      case 'service away':
+        this.service.awayUntilMs = this.agenda.nowMs + what.ms;
+        this.agenda.after(what.ms, () => this.#lookAgain());
+        return;
+      case 'money':
+        this.service.money(what.currency, what.change);
+        return;
+      case 'refuses':
+        this.service.refuse(what.step, what.code, what.ms);
+        this.later(what.ms, async () => {});
+        return;
+      case 'deposits':
+        for (let time = 1; time <= what.times; time += 1)
+          this.later(time * what.everyMs, async () => this.service.deposit(what.each));
+    }
+  }
+
+  /** Temporal goes back to an earlier state, with every run that it has. */
+  #restore({ back, takesMs }: Extract<Misfortune, { kind: 'restore' }>): void {
+    const [first] = this.runs;
+    if (first === undefined || first.isAway() || forgetsAGeneration(this)) return;
+    const thenMs = first.momentBefore(back);
+    const losesPlan = this.runs.some(({ pin }) => pin !== null && (pin.endedAtMs ?? Infinity) > thenMs);
+    const backAfterMs = comesBackAfter(takesMs, losesPlan);
+    for (const temporal of this.runs) temporal.restore(thenMs, backAfterMs);
+  }
+
+  /** A worker gets another key file by being started again. */
+  #takeKey(use: Extract<Misfortune, { kind: 'credentials' }>['use']): void {
+    const isOther = use === 'another key' || use === 'a third key';
+    this.#stopWorkers();
+    this.credentials = {
+      mode: 'SANDBOX',
+      organisation: use === 'another organisation' ? 'org-2' : 'org-1',
+      keyName: isOther ? (use === 'another key' ? 'key-2' : 'key-3') : this.#planKey().keyName,
+    };
+    this.keysUsed.add(this.credentials.keyName);
+  }
+
+  // The end.
+
+  /** The time is up, or nothing of ours is at work and nothing more will happen to us. */
+  #mayHeal(): boolean {
+    const nextMs = this.agenda.nextMs();
+    if (nextMs === null) return true;
+    if (this.#coming.size > 0) return false;
+    const startedAtMs = STARTS_AT_MS[this.schedule.policy.startsAt];
+    if (nextMs >= startedAtMs + this.schedule.healsAfterMs) return true;
+    return this.runs.every(({ current }) => current === null) || this.agenda.nowMs - this.#newsAtMs > LULL_MS;
+  }
+
+  /** Faults stop. */
+  #heal(): void {
+    this.tell(() => '### faults stop');
+    this.healedAtMs = this.agenda.nowMs;
+    this.ourSkewMs = 0;
+    this.#temporalSkewMs = 0;
+    this.credentials = this.#planKey();
+    for (const temporal of this.runs) temporal.withWorkers();
+    // A service that sends no `Date` does not tell that the clocks agree again: whoever set them starts the worker anew.
+    if (!this.service.settings.dates) this.toldSkewMs = null;
+    this.service.heal();
+  }
+
+  /** After the faults have stopped: everything has ended, or nothing will change any more. What waits for a person hears the truth. */
+  #isAtRest(): boolean {
+    const isBooking = this.service.alive().length > 0;
+    if (this.runs.every(hasEnded) && this.#coming.size === 0) return !isBooking && !this.#remedy();
+    const open = this.runs.filter(({ current }) => current !== null);
+    if (isBooking || open.length === 0) return false;
+    for (const temporal of open) {
+      const sinceMs = this.agenda.nowMs - (this.healedAtMs ?? 0);
+      if (!waitsForPeople(temporal, sinceMs > LULL_OF_PEOPLE_MS)) continue;
+      // What the next lookup settles is nobody's trouble.
+      const isSoon = sinceMs < LOOKS_AGAIN_MS;
+      if (isSoon && !this.oracle.needsAPerson(temporal)) return false;
+      this.oracle.askedInVain(temporal);
+      if (!temporal.people.sayTheTruth()) continue;
+      this.agenda.after(1, () => temporal.wake());
+      return false;
+    }
+    return this.agenda.nowMs > Math.max(this.healedAtMs ?? 0, DATE_MS) + ENDS_WITHIN_MS;
+  }
+
+  /** Whoever finds something undone when the causes are mended presses a button, once. True when there was something. */
+  #remedy(): boolean {
+    const undone = this.runs.filter((temporal) => this.oracle.isUndone(temporal));
+    if (this.#isRemedied || undone.length === 0) return false;
+    this.#isRemedied = true;
+    const { remedy } = this.schedule;
+    this.coverage.hit('event', `a remedy: ${remedy.kind}`);
+    for (const temporal of undone)
+      this.agenda.after(1, () =>
+        remedy.kind === 'reset' ? temporal.reset(remedy.back, remedy.run) : temporal.people.goOn(),
+      );
+    return true;
+  }
+
+  #judgeTheEnd(): void {
+    for (const temporal of this.runs) {
+      const newest = temporal.newest();
+      if (temporal.current !== null || newest === undefined || newest.standing === 'open') {
+        this.oracle.broken('M8', `the run never ends: ${this.#whereItStands()}`);
+        return;
+      }
+      this.coverage.hit('end', newest.standing);
+      this.oracle.ended(temporal, newest);
+    }
+  }
+
+  #whereItStands(): string {
+    const waits = this.runs.flatMap(({ current }) => (current === null ? [] : waitsOf(current.state)));
+    return [
+      ...new Set(waits.map(({ reason, problem: { code, message } }) => `${reason}, ${code}: ${message}`)),
+    ]
+      .slice(0, 3)
+      .join('; ');
+  }
+}
+
+function hasEnded(temporal: Temporal): boolean {
+  return !temporal.isAway() && ['ended', 'refused'].includes(temporal.standing());
+}
+
+/** Everything that a run says it waits for. */
+function waitsOf(state: RunState): readonly Waiting[] {
+  return [state, ...state.legs, ...state.payments].flatMap(({ waiting }) => waiting ?? []);
+}
+
+/** Somebody is asked, and everything else has had its time. */
+function waitsForPeople({ current }: Temporal, longSince: boolean): boolean {
+  if (current === null || current.state.waiting !== null) return false;
+  const waits = waitsOf(current.state).map(({ reason }) => reason === 'person');
+  return longSince ? waits.includes(true) : waits.length > 0 && !waits.includes(false);
+}
+
+/** What strikes attempts in the middle of what they do. */
+function isBlow(what: Misfortune): boolean {
+  return what.kind === 'crash' || what.kind === 'freeze' || what.kind === 'mute';
+}

@@ -1,0 +1,127 @@
+/**
+ * The bug bench itself (`scripts/bugs.mjs`): the defects still fit the sources, and the bench tells one that is caught
+ * from one that survives or that nobody could judge. Running them all is for `npm run bugs`.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { bugs } from '../../scripts/bugs.mjs';
+import { planted, readDefects, type Defect } from '../../scripts/lib/defects.mjs';
+
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+test('every planted defect fits the sources as they are, and changes them', async () => {
+  const defects = await readDefects(ROOT);
+  assert.deepEqual(defects.flatMap(misfitOf), []);
+  const promises = new Set(defects.map(({ breaks }) => breaks));
+  assert.deepEqual([...promises].toSorted(), ['M1', 'M2', 'M3', 'M4', 'M5', 'M6', 'M7', 'M8']);
+});
+
+/** What is wrong with a defect's change, in words. */
+function misfitOf(defect: Defect): readonly string[] {
+  try {
+    const idle = planted(defect, ROOT).filter(({ before, after }) => before === after);
+    return idle.map(({ path }) => `${defect.name} changes nothing in ${path}`);
+  } catch (error) {
+    return [String(error)];
+  }
+}
+
+const edit = (replace: string, by: string) => ({ file: 'sum.ts', inside: 'sum', replace, by });
+const DEFECT: Defect = {
+  name: 'less',
+  what: 'Takes away.',
+  breaks: 'M5',
+  caught_by: ['sum'],
+  change: [edit('a + b', 'a - b')],
+};
+const SUM = 'export const sum = (a: number, b: number) => {\nreturn a + b;\n};\n';
+
+test('a change that fits nowhere or twice is refused by the name of its defect', (t) => {
+  const refuses = (sum: string, why: RegExp) =>
+    assert.throws(() => planted(DEFECT, treeOf(t, { 'domain/sum.ts': sum, 'sum.ts': sum })), why);
+  refuses(
+    'const sum = () => a - b;',
+    /^ScriptFailed: Defect 'less' does not fit sum\.ts .* in 'sum' 0 times/,
+  );
+  refuses('const sum = () => a + b * (a + b);', /Defect 'less' does not fit sum\.ts .* in 'sum' 2 times/);
+  refuses(
+    'const total = () => a + b;',
+    /Defect 'less' does not fit .* declared there 0 times, and in 0 other/,
+  );
+  refuses('class A { sum() {} } class B { sum() {} }', /Defect 'less' .* 'sum' is declared there 2 times/);
+});
+
+test('a change is anchored by names: moves, another layout, comments and edits elsewhere do not cut it', (t) => {
+  const plantedIn = (file: string, source: string) =>
+    planted(DEFECT, treeOf(t, { [file]: source })).map(({ path, after }) => ({
+      name: basename(path),
+      after,
+    }));
+  assert.deepEqual(plantedIn('sum.ts', `const other = a + b;\n${SUM}`), [
+    { name: 'sum.ts', after: `const other = a + b;\n${SUM.replace('a + b', 'a - b')}` },
+  ]);
+  const laidOut = 'class Till {\n sum() { return (\n a + // one\n b\n); } }';
+  assert.deepEqual(plantedIn('sum.ts', laidOut), [
+    { name: 'sum.ts', after: 'class Till {\n sum() { return (\n a - b\n); } }' },
+  ]);
+  assert.deepEqual(plantedIn('domain/money/total.ts', SUM), [
+    { name: 'total.ts', after: SUM.replace('a + b', 'a - b') },
+  ]);
+  // A word is not found in a longer one.
+  assert.throws(() => plantedIn('sum.ts', 'const sum = () => a + bc'), /in 'sum' 0 times/);
+});
+
+const SOURCES = {
+  'package.json': '{ "type": "module" }',
+  'sum.ts': SUM,
+  'test/unit/sum.test.ts': `
+    import assert from 'node:assert/strict';
+    import { test } from 'node:test';
+    import { sum } from '../../sum.ts';
+    test('two and one are three', () => assert.equal(sum(2, 1), 3));
+  `,
+};
+const yamlOf = (by: string) =>
+  JSON.stringify([{ ...DEFECT, change: [{ file: 'sum.ts', inside: 'sum', replace: 'return a + b', by }] }]);
+
+test('a defect counts as caught only by a failed assertion', async (t) => {
+  const verdictOn = async (by: string) =>
+    bugs({ root: treeOf(t, { ...SOURCES, 'test/machines/bugs/some.yaml': yamlOf(by) }) });
+  assert.deepEqual(await verdictOn('return a - b'), { planted: 1, caught: 1, failures: [] });
+  const survivor = await verdictOn('return b + a');
+  assert.equal(survivor.caught, 0);
+  assert.match(survivor.failures.join(), /^less SURVIVES sum: Takes away\.$/);
+  const unread = await verdictOn('return a +');
+  assert.equal(unread.caught, 0);
+  assert.match(unread.failures.join(), /^less is PLANTED BADLY, sum cannot judge it/);
+  const thrown = await verdictOn('throw new Error("no sum")');
+  assert.equal(thrown.caught, 0);
+  assert.match(thrown.failures.join(), /^less is PLANTED BADLY, sum cannot judge it: .*no sum/);
+});
+
+test('a test that fails by itself catches nothing', async (t) => {
+  const failing = SOURCES['test/unit/sum.test.ts'].replace('3)', '4)');
+  const root = treeOf(t, {
+    ...SOURCES,
+    'test/unit/sum.test.ts': failing,
+    'test/machines/bugs/some.yaml': yamlOf('return a - b'),
+  });
+  const { caught, failures } = await bugs({ root });
+  assert.equal(caught, 0);
+  assert.match(failures.join(), /^sum fails without any defect/);
+});
+
+/** A folder with these files. */
+function treeOf(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const root = mkdtempSync(join(tmpdir(), 'cambist-planted-'));
+  t.after(() => rmSync(root, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  return root;
+}

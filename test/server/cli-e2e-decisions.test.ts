@@ -1,0 +1,441 @@
+/**
+ * What people decide, end to end: resolving an item that the machine cannot tell, paying again, and a report held
+ * against the service. Each test has a run of its own on one stage; the ledger is the judge.
+ */
+import { readReport } from '../../domain/run/report.ts';
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Report } from '../../domain/run/report.ts';
+import { recordInstruction } from '../../operations/instructions.ts';
+import { reportQuery, wakeSignal } from '../../workflows/names.ts';
+import { signerFor } from '../support/sandbox-signer.ts';
+import {
+  assertExit,
+  command,
+  documentOf,
+  flat,
+  movedFor,
+  putPolicy,
+  reportOf,
+  type Ended,
+  type PolicyOnStage,
+} from '../support/commands.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+import { said as asSaid } from '../support/instructions.ts';
+
+let stage: Stage;
+before(async () => {
+  stage = await openStage();
+  // So much that no run takes what another one has bought.
+  stage.sandbox.deposit({ currency: 'MXN', amount: '10000000.00' });
+  await stage.startWorker();
+});
+after(() => stage.close());
+
+const ANA = ['--by', 'ana'] as const;
+const AGAIN = ['--pay-again', 'supplier', '--reason', 'the account is open again', ...ANA] as const;
+const GONE = ['--not-executed', '--evidence', 'ticket 4711: never received', ...ANA] as const;
+
+/** The run of a policy whose payment goes to an account of its own. */
+type Paid = PolicyOnStage & { readonly account: string; readonly reference: string };
+
+let accounts = 0;
+
+/** @param outcome how payments to the account end until `setOutcome` says otherwise */
+async function putPaid(outcome: 'completed' | 'failed'): Promise<Paid> {
+  accounts += 1;
+  const account = `wac_Test${'x'.repeat(accounts)}`;
+  setOutcome(account, outcome);
+  const policy = await putPolicy(stage, ['wac_7Hk2mQ9vT4xR', account]);
+  return { ...policy, account, reference: `${policy.runText}.supplier` };
+}
+
+function setOutcome(id: string, outcome: 'completed' | 'failed'): void {
+  stage.sandbox.putAccounts([{ id, currency: 'MXN', assetType: 'FIAT', status: 'LIVE', outcome }]);
+}
+
+/** The service answers the payment of a run with a mismatch, for ever: the machine cannot tell what became of it. */
+function mismatch(policy: Paid): string {
+  return stage.sandbox.addFault({
+    operation: 'createWithdrawal',
+    when: { reference: policy.reference },
+    effect: { kind: 'error', code: 'IDEMPOTENCY_MISMATCH' },
+  });
+}
+
+const runNow = (policy: PolicyOnStage) => stage.temporal.client.workflow.getHandle(policy.workflowId);
+/** Time passes for a run while something is waited for. */
+const during = <T>(policy: PolicyOnStage, work: () => Promise<T>): Promise<T> =>
+  stage.time.during({ wake: () => runNow(policy).signal(wakeSignal) }, work);
+
+/** The report of an open run as soon as it is like this. */
+const reportWhen = (policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> =>
+  during(policy, () => untilReport(policy, is));
+
+async function untilReport(policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> {
+  const giveUpAtMs = Date.now() + 120_000;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    const report = await readReport((offset) => runNow(policy).query(reportQuery, offset)).catch(() => null);
+    if (report !== null && is(report)) return report;
+    assert.ok(Date.now() < giveUpAtMs, `${policy.runText} got stuck: ${JSON.stringify(report, null, 2)}`);
+    // oxlint-disable-next-line no-await-in-loop -- a workflow tells nobody by itself
+    await delay(250);
+  }
+}
+
+const isInDoubt = (report: Report): boolean =>
+  report.problems.some(({ code, item }) => code === 'IDEMPOTENCY_MISMATCH' && item === 'supplier');
+
+/** What somebody pays by hand, beside this program; `tag` as the payment carries it, none by default. */
+async function payByHand(
+  policy: Paid,
+  { tag = null, amount = '18500.00' }: { readonly tag?: string | null; readonly amount?: string } = {},
+): Promise<string> {
+  const file = JSON.parse(await readFile(join(stage.folder, 'key.json'), 'utf8')) as {
+    readonly name: string;
+    readonly privateKey: string;
+  };
+  const signer = signerFor(stage.sandbox.baseUrl, {
+    name: file.name,
+    privateKeyPem: file.privateKey,
+    publicKeyPem: '',
+  });
+  const answer = await signer.post(
+    '/fx/withdrawals',
+    {
+      currency: 'MXN',
+      withdrawalAmount: amount,
+      withdrawalAccountId: policy.account,
+      ...(tag !== null && { metadata: { cambist: tag } }),
+    },
+    randomUUID(),
+  );
+  return answer.textAt('data.id');
+}
+
+function assertProblem(ended: Ended, exitCode: number, code: string, text: RegExp): void {
+  assertExit(ended, exitCode);
+  assert.match(ended.stderr, new RegExp(`^${code}[ :]`));
+  assert.match(flat(ended.stderr), text);
+}
+
+const run = (policy: PolicyOnStage, ...more: readonly string[]): Promise<Ended> =>
+  during(policy, () => command(stage, ['run', policy.file, ...more]));
+const resolve = (policy: PolicyOnStage, item: string, ...more: readonly string[]): Promise<Ended> =>
+  command(stage, ['resolve', policy.runText, item, ...more]);
+const withoutEvidence = ({ evidence: _evidence, ...report }: Report) => report;
+
+describe('what people decide', { concurrency: 8 }, () => {
+  test('a mismatch waits for a person; decided as not executed it ends, and may be paid again once', async () => {
+    const policy = await putPaid('completed');
+    const fault = mismatch(policy);
+    assertExit(await run(policy, '--detach'), 8);
+    await reportWhen(policy, ({ payments }) => payments[0]?.outcome === 'NEEDS_HUMAN');
+    const status = await command(stage, ['status', policy.runText]);
+    assertExit(status, 6);
+    assert.match(
+      flat(status.stdout),
+      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH: .* Decide: npx cambist resolve \S+ supplier \(--executed/,
+    );
+
+    const twin = await payByHand(policy);
+    const decided = await resolve(policy, 'supplier', ...GONE, '--json');
+    assertExit(decided, 0);
+    const { couldBe, by } = documentOf(decided) as { couldBe: string[]; by: string };
+    assert.deepEqual({ couldBe, by }, { couldBe: [twin], by: 'ana' });
+    const ended = await run(policy, '--wait', '--json');
+    assertExit(ended, 4);
+    const report = reportOf(ended);
+    assert.deepEqual(
+      report.payments.map(({ outcome, reason }) => ({ outcome, reason })),
+      [
+        {
+          outcome: 'NOT_PAID',
+          reason: 'ana decided that payment "supplier" was not executed: ticket 4711: never received',
+        },
+      ],
+    );
+    assert.equal(report.problems[0]?.code, 'DECIDED_NOT_EXECUTED');
+    assertProblem(
+      await resolve(policy, 'supplier', ...GONE),
+      4,
+      'ITEM_ENDED',
+      /has ended as NOT_PAID already/,
+    );
+    const shown = await command(stage, ['report', policy.runText]);
+    assert.match(flat(shown.stdout), /Said by people: .* supplier, ana: not executed: ticket 4711/);
+
+    // What was paid by hand could be it: nothing is paid beside it while it stands.
+    assertProblem(
+      await run(policy, ...AGAIN),
+      4,
+      'PAYMENT_COULD_STAND',
+      new RegExp(`withdrawal ${twin} carries no tag`),
+    );
+    stage.sandbox.setStatus({ id: twin, status: 'RETURNED', money: 'returned' });
+    stage.sandbox.clearFaults(fault);
+    const paid = await run(policy, ...AGAIN, '--wait', '--json');
+    assertExit(paid, 0);
+    assert.equal(reportOf(paid).payments[0]?.reference, `${policy.reference}~9`);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.reference}~9`]);
+  });
+
+  test('a withdrawal that failed is paid again once, by one recorded instruction; a reset changes nothing', async () => {
+    const policy = await putPaid('failed');
+    const failed = await run(policy, '--json');
+    assertExit(failed, 5);
+    const report = reportOf(failed);
+    assert.equal(report.status, 'PARTIAL');
+    assert.deepEqual(
+      report.payments.map(({ outcome, status }) => ({ outcome, status })),
+      [{ outcome: 'NOT_PAID', status: 'FAILED' }],
+    );
+    // By itself it is never paid again.
+    assertExit(await run(policy, '--go-on'), 5);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [policy.reference]);
+
+    const unsaid = await run(policy, '--pay-again', 'supplier', '--json');
+    assertExit(unsaid, 2);
+    assert.deepEqual(
+      (documentOf(unsaid) as { problems: { place: string }[] }).problems.map(({ place }) => place),
+      ['--reason', '--by'],
+    );
+    for (const item of ['usd-mxn-1', 'nobody'])
+      assertProblem(
+        await run(policy, '--pay-again', item, '--reason', 'r', ...ANA),
+        2,
+        'ITEM_NOT_FOUND',
+        /payment/,
+      );
+
+    setOutcome(policy.account, 'completed');
+    // Two people at once: one generation.
+    const both = await Promise.all([run(policy, ...AGAIN, '--wait'), run(policy, ...AGAIN, '--wait')]);
+    for (const { exitCode, stderr } of both) assert.ok(exitCode === 0 || exitCode === 4, stderr);
+    const paid = await run(policy, '--wait', '--json');
+    assertExit(paid, 0);
+    const again = reportOf(paid);
+    assert.equal(again.status, 'COMPLETED');
+    assert.equal(again.payments[0]?.reference, `${policy.reference}~9`);
+    const moved = {
+      trades: [`${policy.runText}.usd-mxn-1`],
+      withdrawals: [policy.reference, `${policy.reference}~9`],
+    };
+    assert.deepEqual(movedFor(stage, policy), moved);
+    assertProblem(await run(policy, ...AGAIN), 4, 'PAYMENT_STANDS', /stands at the service \("COMPLETED"\)/);
+
+    const { runId } = await runNow(policy).describe();
+    await stage.temporal.client.workflowService.resetWorkflowExecution({
+      namespace: stage.temporal.client.options.namespace,
+      workflowExecution: { workflowId: policy.workflowId, runId },
+      // The first task of the run: everything is done anew.
+      workflowTaskFinishEventId: (await firstTaskOf(policy, runId)) ?? null,
+      requestId: randomUUID(),
+      reason: 'to see that it changes nothing',
+    });
+    const anew = await run(policy, '--wait', '--json');
+    assertExit(anew, 0);
+    assert.deepEqual(withoutEvidence(reportOf(anew)), withoutEvidence(again));
+    assert.deepEqual(movedFor(stage, policy), moved);
+    const shown = await command(stage, ['report', policy.runText]);
+    assert.match(
+      flat(shown.stdout),
+      /Said by people: .* supplier, ana: pay again after generation 1 \(\S+\): the account is open again/,
+    );
+  });
+
+  test('a generation that failed as well lets a person open one more; an unused one does not', async () => {
+    const policy = await putPaid('failed');
+    assertExit(await run(policy), 5);
+    assertExit(await run(policy, ...AGAIN), 5);
+    assertExit(await run(policy, ...AGAIN), 5);
+    const three = [policy.reference, `${policy.reference}~9`, `${policy.reference}~17`];
+    assert.deepEqual(movedFor(stage, policy).withdrawals, three);
+    // As if the command had been killed between the word and the start.
+    await recordInstruction(
+      {
+        client: stage.temporal.client,
+        taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
+        mode: 'SANDBOX',
+        run: policy.run,
+      },
+      asSaid({ kind: 'pay again', item: 'supplier', follows: 17, recordId: null, by: 'bo' }),
+    );
+    assertProblem(
+      await run(policy, ...AGAIN),
+      4,
+      'PAY_AGAIN_OPEN',
+      /bo has opened generation ~25 of it already/,
+    );
+    setOutcome(policy.account, 'completed');
+    assertExit(await run(policy, '--go-on'), 0);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [...three, `${policy.reference}~25`]);
+  });
+
+  test('an item that was executed by hand is adopted by its record, and only by its own', async () => {
+    const policy = await putPaid('completed');
+    const other = await putPaid('completed');
+    const done = reportOf(await run(other, '--json'));
+    mismatch(policy);
+    assertExit(await run(policy, '--detach'), 8);
+    await reportWhen(policy, isInDoubt);
+    const say = (id: string) => resolve(policy, 'supplier', '--executed', id, ...ANA);
+    assertProblem(await run(policy, ...AGAIN), 4, 'RUN_OPEN', /has not ended yet/);
+    assertProblem(
+      await say('wtd_Nowhere1'),
+      2,
+      'RECORD_NOT_FOUND',
+      /shows no such record, neither by its id nor in its list/,
+    );
+    assertProblem(await say(done.legs[0]?.tradeId ?? ''), 2, 'RECORD_ID', /is not a withdrawal id/);
+    const foreign = await say(done.payments[0]?.withdrawalId ?? '');
+    assertProblem(foreign, 4, 'RECORD_DIFFERS', /its tag is .* its account is/);
+    assert.equal((await reportWhen(policy, isInDoubt)).payments[0]?.withdrawalId, null);
+
+    const byHand = await payByHand(policy);
+    const decided = await say(byHand);
+    assertExit(decided, 0);
+    assert.match(
+      flat(decided.stdout),
+      /ana decided that it was executed as .* The run is open and looks at once/,
+    );
+    const ended = await run(policy, '--wait', '--json');
+    assertExit(ended, 0);
+    assert.equal(reportOf(ended).payments[0]?.withdrawalId, byHand);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, []);
+    const shown = await command(stage, ['report', policy.runText]);
+    assert.match(flat(shown.stdout), new RegExp(`supplier, ana: executed as ${byHand}`));
+    assertProblem(await say(byHand), 4, 'ITEM_DONE', /it is PAID already/);
+
+    // The record is that item's now: another payment that agrees with it cannot have it too.
+    const twin = await putPolicy(stage, ['wac_7Hk2mQ9vT4xR', policy.account]);
+    mismatch({ ...twin, account: policy.account, reference: `${twin.runText}.supplier` });
+    assertExit(await run(twin, '--detach'), 8);
+    await reportWhen(twin, isInDoubt);
+    const claimed = await resolve(twin, 'supplier', '--executed', byHand, ...ANA);
+    assertProblem(
+      claimed,
+      4,
+      'RECORD_DIFFERS',
+      new RegExp(`another run’s item, ${policy.runText.replaceAll('.', '\\.')} supplier`),
+    );
+    await runNow(twin).terminate('the test is over');
+  });
+
+  test('a record of the item stands above --not-executed: the next start adopts it by itself', async () => {
+    const policy = await putPaid('completed');
+    const fault = mismatch(policy);
+    assertExit(await run(policy, '--detach'), 8);
+    await reportWhen(policy, isInDoubt);
+    await runNow(policy).terminate('for this test');
+    stage.sandbox.clearFaults(fault);
+    const tagged = await payByHand(policy, { tag: policy.reference });
+    const said = await resolve(policy, 'supplier', ...GONE);
+    assertProblem(said, 4, 'RECORD_FOUND', /the run adopts it by itself/);
+    const ended = await run(policy, '--wait', '--json');
+    assertExit(ended, 0);
+    const report = reportOf(ended);
+    assert.equal(report.payments[0]?.withdrawalId, tagged);
+    assert.ok(
+      report.evidence.every(({ call }) => call !== 'instruction'),
+      'nothing was recorded',
+    );
+  });
+
+  test('a record that contradicts the plan is never adopted, and decided over it is never paid beside', async () => {
+    const policy = await putPaid('completed');
+    mismatch(policy);
+    assertExit(await run(policy, '--detach'), 8);
+    await reportWhen(policy, isInDoubt);
+    const other = await payByHand(policy, { tag: `${policy.reference}~2`, amount: '500.00' });
+    await reportWhen(policy, ({ problems }) => problems.some(({ code }) => code === 'RECORD_DIFFERS'));
+    const named = await resolve(policy, 'supplier', '--executed', other, ...ANA);
+    assertProblem(named, 4, 'RECORD_DIFFERS', /its amount is 500\.00, planned was 18500/);
+    const decided = await resolve(policy, 'supplier', ...GONE);
+    assertExit(decided, 0);
+    assert.match(
+      flat(decided.stdout),
+      /carries its name, but its amount is 500\.00, .* The decision goes over it/,
+    );
+    const ended = await run(policy, '--wait', '--json');
+    assertExit(ended, 4);
+    assert.equal(reportOf(ended).problems[0]?.code, 'DECIDED_NOT_EXECUTED');
+    assertProblem(
+      await run(policy, ...AGAIN),
+      4,
+      'PAYMENT_STANDS',
+      new RegExp(`withdrawal ${other} of it stands`),
+    );
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.reference}~2`]);
+  });
+
+  test('a leg is decided about too, and what depends on it is not paid', async () => {
+    const policy = await putPaid('completed');
+    stage.sandbox.addFault({
+      operation: 'createTrade',
+      when: { reference: `${policy.runText}.usd-mxn-1` },
+      effect: { kind: 'error', code: 'TRADE_DUPLICATE_CLIENT_REFERENCE' },
+    });
+    assertExit(await run(policy, '--detach'), 8);
+    await reportWhen(policy, ({ problems }) => problems.some(({ item }) => item === 'usd-mxn-1'));
+    assertProblem(await resolve(policy, 'supplier', ...GONE), 4, 'ITEM_NOT_IN_QUESTION', /goes on by itself/);
+    assertProblem(
+      await resolve(policy, 'nobody', ...GONE),
+      2,
+      'ITEM_NOT_FOUND',
+      /It has: usd-mxn-1, supplier\./,
+    );
+    assertExit(await resolve(policy, 'usd-mxn-1', ...GONE), 0);
+    const ended = await run(policy, '--wait', '--json');
+    assertExit(ended, 4);
+    const { legs, payments } = reportOf(ended);
+    assert.deepEqual([legs[0]?.outcome, payments[0]?.outcome], ['NOT_TRADED', 'NOT_PAID']);
+    assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
+    assertProblem(await run(policy, ...AGAIN), 4, 'PAYMENT_NEVER_SENT', /--go-on/);
+  });
+
+  test('report --refresh shows what the service has said since, and decides nothing', async () => {
+    const policy = await putPaid('completed');
+    const told = reportOf(await run(policy, '--json'));
+    const [payment] = told.payments;
+    const same = await command(stage, ['report', policy.runText, '--refresh']);
+    assertExit(same, 0);
+    assert.match(same.stdout, /The service says what the report says\.\n$/);
+
+    stage.sandbox.setStatus({ id: payment?.withdrawalId ?? '', status: 'RETURNED', money: 'returned' });
+    const refreshed = await command(stage, ['report', policy.runText, '--refresh', '--json']);
+    assertExit(refreshed, 5);
+    const now = reportOf(refreshed);
+    assert.equal(now.status, 'PARTIAL');
+    assert.equal(now.payments[0]?.outcome, 'NOT_PAID');
+    assert.equal(now.payments[0]?.status, 'RETURNED');
+    assert.match(
+      now.payments[0]?.reason ?? '',
+      /The service says "RETURNED" of withdrawal .* after "COMPLETED"/,
+    );
+    assert.deepEqual(now.totals, [
+      { currency: 'MXN', planned: '18500', paid: '0', notPaid: '18500', needsHuman: '0' },
+    ]);
+    const shown = await command(stage, ['report', policy.runText, '--refresh']);
+    assert.match(flat(shown.stdout), /Different from the report: supplier: The service says "RETURNED"/);
+    const unchanged = await command(stage, ['report', policy.runText, '--json']);
+    assertExit(unchanged, 0);
+    assert.deepEqual(withoutEvidence(reportOf(unchanged)), withoutEvidence(told));
+
+    const paid = await run(policy, ...AGAIN, '--json');
+    assertExit(paid, 0);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [policy.reference, `${policy.reference}~9`]);
+  });
+});
+
+/** Id of the event with which the first workflow task of a run was completed. */
+async function firstTaskOf(policy: PolicyOnStage, runId: string) {
+  const { events } = await stage.temporal.client.workflow.getHandle(policy.workflowId, runId).fetchHistory();
+  // 7: `WORKFLOW_TASK_COMPLETED` in the server's enumeration.
+  return (events ?? []).find(({ eventType }) => Number(eventType) === 7)?.eventId;
+}

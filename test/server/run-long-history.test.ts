@@ -1,0 +1,90 @@
+/**
+ * A run that is held for days must not run into Temporal's limits: it goes on in a new history, knowing what it knew. So
+ * does the workflow that keeps what people said.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
+import { instructionsIdOf, wakeSignal } from '../../workflows/names.ts';
+import { startDevServer } from '../../worker/dev-server.ts';
+import { said } from '../support/instructions.ts';
+import { openStage } from '../support/stage.ts';
+
+const HELD = `
+policy: 1
+kind: convert
+name: held
+environment: sandbox
+zone: UTC
+convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
+quote: { settlement: IMMEDIATE }
+shortfall: hold
+withdraw:
+  - { id: supplier, account: wac_7Hk2mQ9vT4xR, amount: { fixed: "100.00" } }
+`;
+
+test('a held run goes on in a new history and then does what was planned, once', async () => {
+  const server = await startDevServer({
+    port: 0,
+    headless: true,
+    shortTimers: true,
+    dynamicConfig: ['limit.historyCount.suggestContinueAsNew=30'],
+  });
+  const stage = await openStage({ balances: { USD: '0' }, temporalAddress: server.address });
+  try {
+    await stage.startWorker();
+    const run = await stage.start(HELD);
+    const first = (await run.handle.describe()).runId;
+    // Each wake-up makes it look for the money again, which makes its history longer.
+    for (let wakes = 0; wakes < 400 && (await run.handle.describe()).runId === first; wakes += 1)
+      await run.handle.signal(wakeSignal);
+    assert.notEqual((await run.handle.describe()).runId, first);
+    stage.sandbox.deposit({ currency: 'USD', amount: '1000' });
+    await run.handle.signal(wakeSignal);
+    const report = await run.report();
+    assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
+    assert.equal(stage.sandbox.ledger().trades.length, 1);
+    assert.equal(stage.sandbox.ledger().withdrawals.length, 1);
+  } finally {
+    await stage.close();
+    await server.kill();
+  }
+});
+
+test('what people said is all known after its workflow has gone on in a new history', async () => {
+  const server = await startDevServer({
+    port: 0,
+    headless: true,
+    shortTimers: true,
+    dynamicConfig: ['limit.historyCount.suggestContinueAsNew=30'],
+  });
+  const stage = await openStage({ balances: { USD: '0' }, temporalAddress: server.address });
+  try {
+    await stage.startWorker();
+    const run = await stage.start(HELD);
+    const { client } = stage.temporal;
+    const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+    const place = { client, taskQueue, mode: 'SANDBOX', run: run.name } as const;
+    const keeping = client.workflow.getHandle(instructionsIdOf('SANDBOX', run.name));
+    const instructions = [
+      said({ kind: 'cancel' }),
+      ...Array.from({ length: 5 }, () => said({ kind: 'not executed', item: 'supplier' })),
+    ];
+    const histories = new Set<string>();
+    for (const instruction of instructions) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, as people speak
+      await recordInstruction(place, instruction);
+      // oxlint-disable-next-line no-await-in-loop -- see above
+      histories.add((await keeping.describe()).runId);
+    }
+    assert.ok(histories.size > 1, 'it went on in a new history');
+    const kept = await readInstructions(place);
+    assert.deepEqual(
+      kept?.instructions.map(({ id }) => id),
+      instructions.map(({ id }) => id),
+    );
+  } finally {
+    await stage.close();
+    await server.kill();
+  }
+});

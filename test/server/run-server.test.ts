@@ -1,0 +1,83 @@
+/** What a run needs goes away and comes back: Temporal, the service. Nothing happens twice. */
+import { join } from 'node:path';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { after, describe, test } from 'node:test';
+import type { FaultEffect } from '../../sandbox/server.ts';
+import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { assertDoneOnce, assertNothingMoved, openStage, type Run, type Stage } from '../support/stage.ts';
+
+const AT_ONCE = { concurrency: 8 };
+const WRITES = ['createTrade', 'createWithdrawal'] as const;
+const plain = { rates: { 'USD/MXN': '17.25' }, balances: { USD: '1000000', MXN: '1000000' } };
+
+/** A run whose write of this kind is being held at the service, before or after it was executed. */
+async function startHeld(
+  stage: Stage,
+  operation: (typeof WRITES)[number],
+  when: 'before' | 'after',
+): Promise<{ readonly run: Run; readonly release: () => void }> {
+  const name = uniqueName('p');
+  const effect: FaultEffect = { kind: 'hold', when };
+  const held = stage.sandbox.addFault({ operation, times: 1, when: { reference: `${name}.*` }, effect });
+  const run = await stage.start(convertPolicy(), { name });
+  await stage.sandbox.faultHit(held);
+  return { run, release: () => stage.sandbox.releaseFaults(held) };
+}
+
+describe('what goes away and comes back changes nothing', AT_ONCE, () => {
+  describe('Temporal on a file is killed and restarted', AT_ONCE, () => {
+    for (const operation of WRITES)
+      test(`while the reply to ${operation} is on its way`, async () => {
+        const folder = await mkdtemp(join(tmpdir(), 'cambist-temporal-'));
+        const dbFile = join(folder, 'temporal.db');
+        const start = (port: number): Promise<DevServer> =>
+          startDevServer({ port, headless: true, shortTimers: true, dbFile });
+        let server = await start(0);
+        const stage = await openStage({ ...plain, temporalAddress: server.address });
+        try {
+          await stage.startWorker();
+          const { run, release } = await startHeld(stage, operation, 'after');
+          await server.kill();
+          release();
+          server = await start(Number(server.address.split(':')[1]));
+          assertDoneOnce(run, await run.report());
+        } finally {
+          await stage.close();
+          await server.kill();
+          await rm(folder, { recursive: true, force: true });
+        }
+      });
+  });
+
+  describe('the service goes down and comes back with its records', AT_ONCE, () => {
+    for (const operation of WRITES)
+      for (const when of ['before', 'after'] as const)
+        test(`while it holds ${operation}, ${when} booking it`, async () => {
+          const stage = await openStage(plain);
+          try {
+            await stage.startWorker();
+            const { run } = await startHeld(stage, operation, when);
+            await stage.closeSandbox();
+            await stage.reopenSandbox();
+            assertDoneOnce(run, await run.report());
+          } finally {
+            await stage.close();
+          }
+        });
+
+    test('before the run has a plan: it says that it waits for the service, and goes on', async () => {
+      const stage = await openStage(plain);
+      after(() => stage.close());
+      await stage.closeSandbox();
+      await stage.startWorker();
+      const run = await stage.start(convertPolicy());
+      await run.heldBy('NOT_SENT');
+      await stage.reopenSandbox();
+      assertNothingMoved(run);
+      assertDoneOnce(run, await run.report());
+    });
+  });
+});

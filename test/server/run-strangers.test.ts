@@ -1,0 +1,157 @@
+/**
+ * What a worker believes: Temporal carries data, not authority. Whatever somebody puts there by hand, no account, amount
+ * or currency leaves that the plan and the policy do not confirm (M1, M4).
+ */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { readFirstPlan } from '../../operations/plans.ts';
+import { policyHash } from '../../language/policy/policy-hash.ts';
+import { RUN_TYPE, planIdOf } from '../../workflows/names.ts';
+import type { RunInput } from '../../domain/run/calls.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
+
+const AT_ONCE = { concurrency: 4 };
+const stage = await openStage({
+  rates: { 'USD/MXN': '17.25' },
+  balances: { USD: '1000000', MXN: '1000000' },
+});
+await stage.startWorker();
+after(() => stage.close());
+const { client } = stage.temporal;
+const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+
+/** A run that nobody has started: its name, its input and what moves under it. */
+async function unstarted(): Promise<Run> {
+  const run = await stage.start(convertPolicy(), { taskQueue: uniqueName('nobody') });
+  await run.handle.terminate('only its input is wanted');
+  return run;
+}
+
+function startWith(
+  run: Run,
+  args: readonly unknown[],
+  more: object = {},
+): Promise<WorkflowHandle & { readonly firstExecutionRunId: string }> {
+  return client.workflow.start(RUN_TYPE, {
+    workflowId: run.handle.workflowId,
+    taskQueue,
+    args: [...args],
+    ...more,
+  });
+}
+
+async function failureOf(handle: WorkflowHandle): Promise<ApplicationFailure> {
+  const ended: unknown = await handle.result().then(
+    () => 'completed',
+    (error: unknown) => error,
+  );
+  assert.ok(ended instanceof WorkflowFailedError && ended.cause instanceof ApplicationFailure, String(ended));
+  return ended.cause;
+}
+
+describe('an input that Cambist did not make', AT_ONCE, () => {
+  const wrongs: readonly (readonly [string, (input: RunInput) => object])[] = [
+    ['has a field that nobody knows', (input) => ({ ...input, amount: '1234567.00' })],
+    ['lacks a field', ({ run, mode, policyText }) => ({ run, mode, policyText })],
+    [
+      'carries a file of half a megabyte',
+      (input) => ({ ...input, files: { 'rates.yaml': 'x'.repeat(500_000) } }),
+    ],
+  ];
+  for (const [what, change] of wrongs)
+    test(`${what}: it is refused, and nothing is sent`, async () => {
+      const run = await unstarted();
+      const { message } = await failureOf(await startWith(run, [change(run.input)]));
+      assert.match(message, /INPUT_INVALID/);
+      assertNothingMoved(run);
+    });
+
+  test('is of the other mode: it waits for a worker of that mode, and nothing is sent', async () => {
+    const run = await unstarted();
+    const input = { ...run.input, mode: 'LIVE' as const };
+    const handle = await client.workflow.start(RUN_TYPE, {
+      workflowId: run.handle.workflowId.replace('sandbox/', 'live/'),
+      taskQueue,
+      args: [input],
+    });
+    const held = async (): Promise<boolean> =>
+      (await handle.query<{ problems: readonly { code: string }[] }>('report')).problems.some(
+        ({ code }) => code === 'MODE_DIFFERS',
+      );
+    // oxlint-disable-next-line no-await-in-loop -- one question after the other
+    while (!(await held()));
+    assert.equal((await handle.describe()).status.name, 'RUNNING');
+    assertNothingMoved(run);
+    await handle.terminate('seen');
+  });
+});
+
+describe('a plan that the policy does not confirm', AT_ONCE, () => {
+  test('a workflow of another type in its place is no plan', async () => {
+    const run = await unstarted();
+    await client.workflow.start('anything', {
+      workflowId: planIdOf('SANDBOX', run.name),
+      taskQueue: uniqueName('nobody'),
+      args: [],
+    });
+    await startWith(run, [run.input]);
+    await run.until(({ status }) => status === 'RUNNING' || status === 'HELD');
+    assert.equal(await readFirstPlan(client, 'SANDBOX', run.name), null);
+    assertNothingMoved(run);
+    await run.handle.terminate('seen');
+  });
+
+  test('the hash of the plan is that of the policy, by the worker’s own reading; its text stays in the input', async () => {
+    const run = await unstarted();
+    await startWith(run, [{ ...run.input, policyHash: 'whatever somebody says' }]);
+    assertDoneOnce(run, await run.report());
+    const plan = await readFirstPlan(client, 'SANDBOX', run.name);
+    assert.equal(plan?.policy.hash, policyHash(run.input.policyText));
+    assert.ok(!JSON.stringify(plan).includes('withdraw:'));
+  });
+});
+
+describe('state that nobody handed on', AT_ONCE, () => {
+  const carried = { plan: null, runId: 'run', legs: [], payments: [], cancelled: false, evidence: [] };
+  const ways: readonly (readonly [string, object])[] = [
+    ['a start', {}],
+    ['a start with a retry policy', { retry: { maximumAttempts: 3 } }],
+    ['a start with a cron schedule', { cronSchedule: '* * * * *' }],
+  ];
+  for (const [what, more] of ways)
+    test(`${what} brings none: the run is refused, and nothing is sent`, async () => {
+      const run = await unstarted();
+      const { workflowId, firstExecutionRunId } = await startWith(run, [run.input, carried], more);
+      const first = client.workflow.getHandle(workflowId, firstExecutionRunId, { followRuns: false });
+      await first.result().catch(() => undefined);
+      const last = (await first.fetchHistory()).events?.at(-1);
+      const { failure } =
+        last?.workflowExecutionFailedEventAttributes ??
+        // A cron schedule begins again all the same.
+        last?.workflowExecutionContinuedAsNewEventAttributes ??
+        {};
+      assert.equal(failure?.applicationFailureInfo?.type, 'CARRIED_STATE_REFUSED');
+      assertNothingMoved(run);
+      await run.handle.terminate('seen').catch(() => undefined);
+    });
+});
+
+test('who started a run stands in its report', async () => {
+  const run = await stage.start(convertPolicy());
+  assert.equal((await run.report()).startedBy, run.input.startedBy);
+});
+
+test('a run whose plan was refused makes it anew when it is started again, with what it was started with then', async () => {
+  const guard = '{ reference: { file: rates.yaml, max_age: 30h }, worst_cost: 500bps }';
+  const text = convertPolicy({ guard });
+  const run = await stage.start(text);
+  const refused = await run.report();
+  assert.equal(refused.status, 'FAILED', JSON.stringify(refused));
+  const rates = `as_of: ${new Date().toISOString()}\nrates: ["17.25 MXN per USD"]\n`;
+  await run.startAgain({ files: { 'rates.yaml': rates } });
+  assertDoneOnce(run, await run.report());
+});

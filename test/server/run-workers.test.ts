@@ -1,0 +1,129 @@
+/**
+ * Bad luck with workers: one that is frozen and wakes up late, and two of different versions. Under each way in which a
+ * service keeps errors and shows tags, nothing moves twice.
+ */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WRITE_LIMITS } from '../../workflows/limits.ts';
+import { putBuild } from '../support/built-worker.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import {
+  AT_ONCE,
+  WRITES,
+  assertAllDone,
+  assertOneKeyEach,
+  closePlace,
+  nameOf,
+  openPlaces,
+  operationsOf,
+  resetToStart,
+  startHeld,
+  startProcess,
+  twoPayments,
+  withPlace,
+  type Place,
+  type Write,
+} from '../support/places.ts';
+import type { Run } from '../support/stage.ts';
+
+const places = await openPlaces();
+after(() => Promise.all(places.map(closePlace)));
+
+describe('a worker that is frozen until past its deadline sends nothing when it wakes', AT_ONCE, () => {
+  /** Starts a run on a worker that freezes before it sends; `meanwhile` is what happens until it may not send any more. */
+  const freezeBefore = async (
+    place: Place,
+    operation: Write,
+    meanwhile: (run: Run, queue: string) => Promise<void>,
+  ): Promise<void> => {
+    const sending = operation === 'createTrade' ? 'send trade' : 'send withdrawal';
+    const queue = uniqueName('queue');
+    const frozen = startProcess(place, queue, { freezeAt: `before ${sending}` });
+    const run = await place.stage.start(twoPayments(), { taskQueue: queue });
+    await frozen.reached(`before ${sending}`);
+    const deadline = delay(WRITE_LIMITS.sendWithinMs + 1_000);
+    await meanwhile(run, queue);
+    await deadline;
+    const before = operationsOf(run);
+    frozen.thaw();
+    // What it had in hand is dropped, whoever goes on.
+    await frozen.reached(`after ${sending}`);
+    assert.deepEqual(operationsOf(run), before);
+    assertAllDone(place, run, await run.report());
+    assertOneKeyEach(run);
+  };
+
+  for (const operation of WRITES) {
+    for (const { service } of places)
+      test(`before ${operation}, while another one goes on, ${nameOf(service)}`, () =>
+        withPlace(service, (place) =>
+          freezeBefore(place, operation, async (run, queue) => {
+            await place.startWorker(queue);
+            assertAllDone(place, run, await run.report());
+          }),
+        ));
+
+    const [place] = places;
+    assert.ok(place !== undefined);
+    test(`before ${operation}, while nobody else is there`, () =>
+      freezeBefore(place, operation, () => Promise.resolve()));
+  }
+});
+
+describe('two workers of different versions', AT_ONCE, () => {
+  // Each task of a run goes to whoever asks first, as after an eviction.
+  const noCache = ['worker/worker.js', 'maxCachedWorkflows: 500', 'maxCachedWorkflows: 0'] as const;
+  const other = [
+    noCache,
+    ['workflow-bundle.js', "initialInterval: '1s'", "initialInterval: '2s'"],
+    ['workflow-bundle.js', ' is traded; its ', ' was traded; its '],
+  ] as const;
+  const unfit = [
+    'workflow-bundle.js',
+    'while (!this.isOver()) {',
+    'while (!this.isOver()) { await ports.waitUntil(() => false, 1);',
+  ] as const;
+
+  for (const place of places) {
+    test(`whose workflow code agrees share runs, ${nameOf(place.service)}: once each`, async () => {
+      const queue = uniqueName('queue');
+      const [oldBuild, newBuild] = await Promise.all([
+        putBuild(join(place.stage.folder, 'old'), other),
+        putBuild(join(place.stage.folder, 'new'), [noCache]),
+      ]);
+      const workers = [oldBuild, newBuild].map((build) => startProcess(place, queue, { build }));
+      await Promise.all(workers.map(({ ready }) => ready));
+      const runs = await Promise.all(
+        Array.from({ length: 2 }, () => place.stage.start(twoPayments(), { taskQueue: queue })),
+      );
+      for (const run of runs) {
+        // oxlint-disable-next-line no-await-in-loop -- they go on side by side all the same
+        assertAllDone(place, run, await run.report());
+      }
+      const histories = await Promise.all(runs.map(({ handle }) => handle.fetchHistory()));
+      const shared = histories.filter(({ events }) => {
+        const by = (events ?? []).map(
+          (event) => event.workflowTaskCompletedEventAttributes?.identity ?? null,
+        );
+        return new Set(by.filter((identity) => identity !== null)).size > 1;
+      });
+      assert.ok(shared.length > 0, 'no run was shared');
+    });
+
+    test(`whose workflow code does not agree, ${nameOf(place.service)}: what one began is reset under the other, once`, () =>
+      withPlace(place.service, async (own) => {
+        const queue = uniqueName('queue');
+        const build = await putBuild(join(own.stage.folder, 'unfit'), [unfit]);
+        const before = startProcess(own, queue, { build });
+        const { run, release } = await startHeld(own, 'createWithdrawal', { when: 'after', queue });
+        await before.kill();
+        release();
+        await own.startWorker(queue);
+        await resetToStart(own, run);
+        assertAllDone(own, run, await run.report());
+        assertOneKeyEach(run);
+      }));
+  }
+});

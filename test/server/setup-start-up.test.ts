@@ -1,0 +1,49 @@
+// What the built command really loads, counted in its process: Temporal only where it is used, its native part only by a
+// worker. And that a start compares no more than it must to know whether the build is stale.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Tells at the end what was loaded of CommonJS, as all of Temporal is. */
+const TELL = `import { createRequire } from 'node:module';
+const { cache } = createRequire(import.meta.url.startsWith('file:') ? import.meta.url : 'file:///');
+process.on('exit', () => process.stderr.write('LOADED ' + JSON.stringify(Object.keys(cache))));`;
+
+async function loadedBy(...argv: readonly string[]): Promise<readonly string[]> {
+  const tell = `data:text/javascript,${encodeURIComponent(TELL)}`;
+  const { stderr } = await promisify(execFile)(
+    process.execPath,
+    ['--import', tell, 'bin/cambist.mjs', ...argv],
+    { cwd: ROOT },
+  );
+  const loaded: readonly string[] = JSON.parse(/LOADED (.*)$/s.exec(stderr)?.[1] ?? 'null');
+  return loaded.map((file) => file.slice(file.lastIndexOf('node_modules') + 'node_modules/'.length));
+}
+
+const isTemporal = (file: string): boolean => file.startsWith('@temporalio');
+const isNative = (file: string): boolean =>
+  file.endsWith('.node') || /^@temporalio.(worker|core-bridge)/.test(file);
+
+test('help and `check` load nothing of Temporal', async () => {
+  for (const argv of [
+    ['--help'],
+    ['check', 'policies/mxn-supplier.yaml'],
+    ['plan', '--help'],
+    ['balances', '--help'],
+  ])
+    assert.deepEqual((await loadedBy(...argv)).filter(isTemporal), [], argv.join(' '));
+});
+
+test('no command but `worker` loads the native part of Temporal', async () => {
+  for (const name of ['run', 'status', 'resolve', 'up', 'temporal']) {
+    const loaded = await loadedBy(name, '--help');
+    assert.ok(loaded.some(isTemporal), name);
+    assert.deepEqual(loaded.filter(isNative), [], name);
+  }
+  assert.ok((await loadedBy('worker', '--help')).some(isNative));
+});

@@ -1,0 +1,103 @@
+/**
+ * Time that passes on a stage by its clocks, not by waiting: those of its workers and of its service go forward together.
+ * Where a test waits for runs, it passes whenever nobody on the stage is at work, and the runs look at once. What then
+ * still waits in real time is Temporal's own (a lost worker that must be missed).
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { Clock } from '../../activities/deps.ts';
+import type { WorkerOptions } from '../../worker/worker.ts';
+
+/** As often as a run in doubt looks by itself: who is away for longer must doubt anew, as a backup may be restored meanwhile. */
+const LOOK_EVERY_MS = 10_000;
+/** Nobody is at work who has done nothing for so long. */
+const QUIET_MS = 300;
+/** A woken run looks by then, on a slow machine too; otherwise it needs something else than time. */
+const LOOKS_WITHIN_MS = 2_000;
+const PACE_MS = 50;
+
+type Wakeable = { readonly wake: () => Promise<void> };
+
+export class PassingTime {
+  readonly #advanceService: (ms: number) => void;
+  #aheadMs = 0;
+  #atWork = 0;
+  #lastWorkAtMs = performance.now();
+  #lastPassAtMs = -Infinity;
+  readonly #waiting: Wakeable[] = [];
+  #isPacing = false;
+
+  constructor(advanceService: (ms: number) => void) {
+    this.#advanceService = advanceService;
+  }
+
+  readonly now = (): number => Date.now() + this.#aheadMs;
+
+  /** Of the workers on the stage. */
+  readonly clock: Clock = { wallMs: this.now, monotonicMs: () => performance.now() };
+
+  /** Count what the workers on the stage are doing. */
+  readonly interceptors: NonNullable<WorkerOptions['interceptors']> = {
+    activity: [
+      () => ({
+        inbound: {
+          execute: async (input, next) => {
+            this.#atWork += 1;
+            try {
+              return await next(input);
+            } finally {
+              this.#atWork -= 1;
+              this.#lastWorkAtMs = performance.now();
+            }
+          },
+        },
+      }),
+    ],
+  };
+
+  pass(ms: number): void {
+    this.#aheadMs += ms;
+    this.#advanceService(ms);
+  }
+
+  /** Lets time pass for a run until `work` is done. */
+  async during<T>(run: Wakeable, work: () => Promise<T>): Promise<T> {
+    this.#waiting.push(run);
+    if (!this.#isPacing) void this.#pace();
+    try {
+      return await work();
+    } finally {
+      this.#waiting.splice(this.#waiting.indexOf(run), 1);
+    }
+  }
+
+  async #pace(): Promise<void> {
+    this.#isPacing = true;
+    while (this.#waiting.length > 0) {
+      // oxlint-disable-next-line no-await-in-loop -- time passes step by step
+      await delay(PACE_MS);
+      if (!this.#isQuiet()) continue;
+      this.pass(LOOK_EVERY_MS);
+      this.#lastPassAtMs = performance.now();
+      // oxlint-disable-next-line no-await-in-loop -- see above
+      await Promise.allSettled([...new Set(this.#waiting)].map(wakeIfOpen));
+    }
+    this.#isPacing = false;
+  }
+
+  #isQuiet(): boolean {
+    if (this.#atWork > 0) return false;
+    const now = performance.now();
+    const hasLooked = this.#lastWorkAtMs > this.#lastPassAtMs;
+    return now - Math.max(this.#lastWorkAtMs, this.#lastPassAtMs) > (hasLooked ? QUIET_MS : LOOKS_WITHIN_MS);
+  }
+}
+
+/** Wakes a run, unless it has ended. */
+export async function wakeIfOpen(run: Wakeable): Promise<void> {
+  try {
+    await run.wake();
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}

@@ -1,0 +1,125 @@
+/** What people said, where the money leaves: it is read before every write, and nothing leaves without it (M1). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { acceptInstruction } from '../../activities/accept-instruction.ts';
+import { clockSkew } from '../../activities/clock-skew.ts';
+import { createWithdrawals } from '../../activities/create-withdrawals.ts';
+import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
+import { executeTrade } from '../../activities/execute-trade.ts';
+import { requestQuote } from '../../activities/request-quote.ts';
+import type { Withdrawal } from '../../domain/service/records.ts';
+import { NEW_LEG } from '../../domain/writes/trade.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
+import { kept, said } from '../support/instructions.ts';
+import { LEG, NOT_SENT, NOW, PAYMENT, context, done, failed } from '../support/scripts.ts';
+
+const HEAD = { plan: context().plan, originalRunId: 'run-1' };
+const QUOTED = {
+  ...NEW_LEG,
+  knownIn: 'run-1',
+  knownAtMs: NOW,
+  quote: { id: 'qte_1', sellAmount: '1000.00', buyAmount: '17250.00', usableUntilMs: NOW + 30_000 },
+};
+const LEG_CALL = { ...HEAD, leg: LEG, state: QUOTED, othersAccepted: false };
+const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
+const PAYMENTS = {
+  ...HEAD,
+  items: [{ payment: PAYMENT, wanted: WANTED, state: NEW_PAYMENT }],
+  othersAccepted: false,
+  twinIds: [],
+};
+
+test('where what people said is missing nothing is asked of the service, and a person is told', async () => {
+  const read = () => Promise.reject(new InstructionsMissing());
+  const { deps, requests } = worker({}, { instructions: { ...instructionsOf(), read } });
+  const steps = await inActivity({}, async () => [
+    (await requestQuote(deps)({ ...LEG_CALL, state: NEW_LEG })).step,
+    (await executeTrade(deps)(LEG_CALL)).step,
+    (await createWithdrawals(deps)(PAYMENTS)).items[0]?.step,
+  ]);
+  for (const step of steps) {
+    assert.ok(step?.kind === 'wait');
+    assert.equal(step.wait.reason, 'person');
+    assert.equal(step.wait.problem.code, 'INSTRUCTIONS_MISSING');
+  }
+  assert.deepEqual(requests, []);
+});
+
+test('where what people said cannot be read the call fails, and sends nothing', async () => {
+  const read = () => Promise.reject(new Error('Temporal is away.'));
+  const { deps, requests } = worker({}, { instructions: { ...instructionsOf(), read } });
+  await assert.rejects(
+    inActivity({}, () => createWithdrawals(deps)(PAYMENTS)),
+    /Temporal is away/,
+  );
+  await assert.rejects(
+    inActivity({}, () => executeTrade(deps)(LEG_CALL)),
+    /Temporal is away/,
+  );
+  assert.deepEqual(requests, []);
+});
+
+/** A worker whose lookup takes `lookupMs`, in which somebody may cancel. */
+function slowly(lookupMs: number, isCancelled: boolean) {
+  let monotonicMs = 0;
+  const look = async () => {
+    monotonicMs += lookupMs;
+    return page<Withdrawal>();
+  };
+  const read: Deps['instructions']['read'] = async () =>
+    monotonicMs > 0 && isCancelled ? kept({ kind: 'cancel' }) : kept();
+  return worker(
+    { listWithdrawals: look },
+    {
+      clock: { wallMs: () => NOW, monotonicMs: () => monotonicMs },
+      instructions: { ...instructionsOf(), read },
+    },
+  );
+}
+
+test('no write leaves more than ten seconds after what people said was read, unless they have said nothing since', async () => {
+  for (const [lookupMs, isCancelled, sends] of [
+    [0, false, 1],
+    [11_000, false, 1],
+    [11_000, true, 0],
+  ] as const) {
+    const { deps, sent } = slowly(lookupMs, isCancelled);
+    const { items } = await inActivity({ attempt: 2 }, () => createWithdrawals(deps)(PAYMENTS));
+    assert.equal(sent('createWithdrawal').length, sends, `${lookupMs} ${isCancelled}`);
+    assert.equal(items[0]?.step.kind, sends === 1 ? 'accepted' : 'wait');
+  }
+});
+
+const PAY_AGAIN = said({ kind: 'pay again', item: 'supplier', follows: 1, recordId: null });
+const CANCEL = said({ kind: 'cancel' });
+
+test('an instruction gets the moment and the UTC date of a worker whose clock agrees with the service’s', async () => {
+  clockSkew.tell(0);
+  const { deps } = worker();
+  const recorded = await inActivity({}, () => acceptInstruction(deps)({ instruction: PAY_AGAIN }));
+  assert.deepEqual(recorded, {
+    ...PAY_AGAIN,
+    atMs: NOW,
+    date: new Date(NOW).toISOString().slice(0, 10),
+  });
+});
+
+test('with a clock that is wrong, or that nobody can compare, only what stops or starts sending is accepted', async () => {
+  const apart = done({ aggregateUsd: '1', balances: [] }, { serviceTimeMs: NOW + 60_000 });
+  const apartToo = failed('AUTH_TOKEN_INVALID', { facts: { serviceTimeMs: NOW + 60_000 } });
+  for (const [answer, code] of [
+    [apart, 'CLOCK_SKEW'],
+    [apartToo, 'CLOCK_SKEW'],
+    [NOT_SENT, 'NOT_SENT'],
+  ] as const) {
+    const { deps } = worker({ balances: async () => answer });
+    await assert.rejects(
+      inActivity({}, () => acceptInstruction(deps)({ instruction: PAY_AGAIN })),
+      { type: code, nonRetryable: true },
+    );
+    const recorded = await inActivity({}, () => acceptInstruction(deps)({ instruction: CANCEL }));
+    assert.equal(recorded.id, CANCEL.id);
+  }
+  clockSkew.tell(0);
+});

@@ -1,0 +1,136 @@
+/** What a worker believes of a policy: it reads it with its own eyes, and carries out a plan for no other one. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { observe } from '../../activities/observe.ts';
+import { readPlan } from '../../activities/read-plan.ts';
+import { compilePlan } from '../../domain/plan/compile.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
+import { NO_ANSWER, RUN } from '../support/scripts.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { policyHash } from '../../language/policy/policy-hash.ts';
+
+const POLICY = convertPolicy().replace('name: replaced', `name: ${RUN.policy}`);
+
+/** Observes for a run with this policy; `requests` is what the service was asked. */
+async function observed(policyText: string, scripted: Parameters<typeof worker>[0] = {}) {
+  const { deps, requests } = worker(scripted, {
+    plans: {
+      start: () => assert.fail('No plan is started here.'),
+      read: () => assert.fail('No plan is read here.'),
+      isMade: () => assert.fail('Nobody asks for it here.'),
+      readEarlier: async () => null,
+    },
+  });
+  const input = {
+    run: RUN,
+    mode: 'SANDBOX',
+    policyText,
+    policyHash: policyHash(policyText) ?? '',
+    policyFile: 'p.yaml',
+    files: {},
+    startedBy: 'ana',
+  } as const;
+  const answer = await inActivity({}, () =>
+    observe(deps)({ ...input, forRun: 'run-1', askedBy: 'run-1', originalPlanRunId: 'run-1' }),
+  );
+  return { answer, requests };
+}
+
+test('a policy that is too large is refused with its problem, before the service is asked for anything', async () => {
+  const { answer, requests } = await observed(`${POLICY}# ${'-'.repeat(150_000)}\n`);
+  assert.ok(answer.kind === 'refused');
+  assert.deepEqual(
+    answer.problems.map(({ code }) => code),
+    ['POLICY_TOO_LARGE'],
+  );
+  assert.deepEqual(requests, []);
+});
+
+test('an account that the worker’s service file calls unusable is told as such', async () => {
+  const { answer } = await observed(POLICY, {
+    listWithdrawalAccounts: async () => page({ id: 'wac_7Hk2mQ9vT4xR', status: 'REJECTED', currency: 'MXN' }),
+  });
+  assert.ok(answer.kind === 'observed');
+  assert.deepEqual(
+    answer.observation.accounts.map(({ isUnusable }) => isUnusable),
+    [true],
+  );
+});
+
+test('the hash is of what the policy says, whatever hash came with the input', async () => {
+  const { answer } = await observed(`# reviewed\n${POLICY}`);
+  assert.ok(answer.kind === 'observed');
+  assert.equal(answer.policyHash, policyHash(POLICY));
+});
+
+/** The plan that is made of `POLICY`. */
+async function planned(): Promise<Plan> {
+  const { answer } = await observed(POLICY, {
+    // What cannot be read proves nothing.
+    pairs: async () => NO_ANSWER,
+    listWithdrawalAccounts: async () => page({ id: 'wac_7Hk2mQ9vT4xR', status: 'LIVE', currency: 'MXN' }),
+  });
+  assert.ok(answer.kind === 'observed');
+  const result = compilePlan({ ...answer, run: RUN, decimalsOf: () => 2, pinnedFor: 'run-1' });
+  assert.ok(result.ok, JSON.stringify(result));
+  return result.plan;
+}
+
+/** Reads the plan of a run that was planned with `POLICY`, for a start with this text. */
+async function planFor(policyText: string, change: (plan: Plan) => Plan = (plan) => plan) {
+  const plan = change(await planned());
+  const { hash } = plan.policy;
+  const { deps } = worker(
+    {},
+    {
+      instructions: { ...instructionsOf(), open: async () => {} },
+      plans: {
+        start: async () => {},
+        isMade: async () => true,
+        read: async () => ({ kind: 'plan', plan }),
+        readEarlier: () => assert.fail('No earlier plan is asked for here.'),
+      },
+    },
+  );
+  // The hash of the input is that of the plan, so that only what the worker computes can tell them apart.
+  const input = {
+    run: RUN,
+    mode: 'SANDBOX',
+    policyText,
+    policyHash: hash,
+    policyFile: 'p.yaml',
+    files: {},
+    startedBy: 'ana',
+  } as const;
+  return inActivity({}, () => readPlan(deps)({ ...input, forRun: 'run-1' }));
+}
+
+test('a plan counts for a policy that differs in comments and white space, and for no other one', async () => {
+  for (const text of [POLICY, `# reviewed\n${POLICY}\n`, POLICY.replace('kind: ', 'kind:   ')])
+    assert.equal((await planFor(text)).kind, 'plan');
+  for (const text of [
+    POLICY.replace('1000.00', '1000.01'),
+    '',
+    'not a policy',
+    `${POLICY}# ${'x'.repeat(65_536)}`,
+  ])
+    assert.equal((await planFor(text)).kind, 'other policy', text.slice(0, 20));
+});
+
+test('a plan that says otherwise than its policy, or is another run’s, is not carried out', async () => {
+  const [payment] = (await planned()).payments;
+  assert.ok(payment !== undefined);
+  const changes: readonly ((plan: Plan) => Plan)[] = [
+    (plan) => ({ ...plan, payments: [{ ...payment, account: 'wac_Another' }] }),
+    (plan) => ({ ...plan, payments: [{ ...payment, amount: { kind: 'fixed', value: '1234567.00' } }] }),
+    (plan) => ({ ...plan, legs: plan.legs.map((leg) => ({ ...leg, sell: 'EUR' })) }),
+    (plan) => ({ ...plan, run: { ...plan.run, id: '2026-11-22' } }),
+    (plan) => ({ ...plan, credentials: { ...plan.credentials, mode: 'LIVE' } }),
+  ];
+  for (const [index, change] of changes.entries()) {
+    const answer = await planFor(POLICY, change);
+    assert.ok(answer.kind === 'refused', String(index));
+    assert.equal(answer.problems[0]?.code, 'PLAN_CONTRADICTS_POLICY');
+  }
+});

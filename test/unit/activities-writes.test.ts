@@ -1,0 +1,295 @@
+/** How a worker carries out what the steps ask for: keys, keys to write and to read with, deadlines, shared looks (M1). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createWithdrawals } from '../../activities/create-withdrawals.ts';
+import type { Deps } from '../../activities/deps.ts';
+import { Driver } from '../../activities/driver.ts';
+import { executeTrade } from '../../activities/execute-trade.ts';
+import { requestQuote } from '../../activities/request-quote.ts';
+import { ask } from '../../domain/writes/step.ts';
+import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
+import {
+  client,
+  inActivity,
+  page,
+  worker,
+  instructionsOf,
+  type AttemptInfo,
+  type Request,
+} from '../support/activities.ts';
+import {
+  LEG,
+  NOW,
+  NO_ANSWER,
+  PAYMENT,
+  TRADE,
+  WITHDRAWAL,
+  context,
+  done,
+  failed,
+} from '../support/scripts.ts';
+import { kept } from '../support/instructions.ts';
+
+const HEAD = { plan: context().plan, originalRunId: 'run-1' };
+const QUOTED: LegState = {
+  ...NEW_LEG,
+  knownIn: 'run-1',
+  knownAtMs: NOW,
+  quote: { id: 'qte_1', sellAmount: '1000.00', buyAmount: '17250.00', usableUntilMs: NOW + 30_000 },
+};
+const LEG_CALL: LegCall = { ...HEAD, leg: LEG, state: QUOTED, othersAccepted: false };
+const SECOND = { ...PAYMENT, id: 'second', reference: 'p.2026-11-21.second', account: 'wac_Second' };
+const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
+const callOf = (...payments: readonly (typeof PAYMENT)[]): PaymentsCall => ({
+  ...HEAD,
+  items: payments.map((payment) => ({ payment, wanted: WANTED, state: NEW_PAYMENT })),
+  othersAccepted: false,
+  twinIds: [],
+});
+
+/** SHA-256 of `9:cambist-17:SANDBOX5:org-111:withdrawals21:p.2026-11-21.supplier`, by another program. */
+const PAYMENT_KEY = '41755e485ff933ac13b9df3a482178bc96eeb350cc4377c8edc58147ff5487da';
+/** SHA-256 of `9:cambist-17:SANDBOX5:org-16:trades22:p.2026-11-21.usd-mxn-15:qte_1`. */
+const TRADE_KEY = '32a906d0153177b38df8d2969a7ec0fd104f0715b3c7913ac07fe46ee9ff1d2d';
+
+/** Every kind of attempt that may send the same item. */
+const ATTEMPTS: readonly AttemptInfo[] = [
+  {},
+  { attempt: 2 },
+  { runId: 'run-2' },
+  { runId: 'run-3', attempt: 7 },
+];
+
+test('a payment is sent under one key, whichever run, attempt and moment sends it', async () => {
+  const keys = new Set<unknown>();
+  for (const [index, attempt] of ATTEMPTS.entries()) {
+    const wallMs = () => NOW + index * 1_000;
+    const { deps, sent } = worker({}, { clock: { wallMs, monotonicMs: () => index } });
+    await inActivity({ ...attempt, scheduledAtMs: wallMs() }, () => createWithdrawals(deps)(callOf(PAYMENT)));
+    for (const request of sent('createWithdrawal')) keys.add(JSON.stringify(request));
+  }
+  assert.deepEqual(
+    [...keys],
+    [
+      JSON.stringify({
+        account: PAYMENT.account,
+        currency: 'MXN',
+        amount: '17250.00',
+        tag: PAYMENT.reference,
+        idempotencyKey: PAYMENT_KEY,
+      }),
+    ],
+  );
+});
+
+test('a trade is sent under one key as long as its quote is the same, and under another with the next quote', async () => {
+  const keysOf = async (quoteId: string) => {
+    const keys = new Set<unknown>();
+    for (const attempt of ATTEMPTS) {
+      const { deps, sent } = worker();
+      const quote = { ...QUOTED.quote, id: quoteId } as LegState['quote'];
+      const call = { ...LEG_CALL, state: { ...QUOTED, quote, knownIn: attempt.runId ?? 'run-1' } };
+      await inActivity(attempt, () => executeTrade(deps)(call));
+      for (const request of sent('createTrade'))
+        keys.add((request as { idempotencyKey: string }).idempotencyKey);
+    }
+    return [...keys];
+  };
+  assert.deepEqual(await keysOf('qte_1'), [TRADE_KEY]);
+  const next = await keysOf('qte_2');
+  assert.equal(next.length, 1);
+  assert.notDeepEqual(next, await keysOf('qte_1'));
+});
+
+test('a quote is asked for under a fresh key each time: it moves no money, and a dead one must not come back', async () => {
+  const { deps, sent } = worker({
+    balances: async () =>
+      done({ aggregateUsd: '5000', balances: [{ currency: 'USD', withdrawable: '5000', total: '5000' }] }),
+  });
+  for (let time = 0; time < 2; time += 1)
+    await inActivity({}, () => requestQuote(deps)({ ...LEG_CALL, state: NEW_LEG }));
+  const keys = sent('createQuote').map((request) => (request as { idempotencyKey: string }).idempotencyKey);
+  assert.equal(new Set(keys).size, 2);
+});
+
+/** A machine that stands still while it reads what people said. */
+function standsStill(later: Partial<Deps['clock']>, then: () => void): Pick<Deps, 'clock' | 'instructions'> {
+  let clock: Deps['clock'] = { wallMs: () => NOW, monotonicMs: () => 0 };
+  const read = async () => {
+    clock = { ...clock, ...later };
+    then();
+    return kept();
+  };
+  return {
+    clock: { wallMs: () => clock.wallMs(), monotonicMs: () => clock.monotonicMs() },
+    instructions: { ...instructionsOf(), read },
+  };
+}
+
+for (const [what, later, isGivenUp] of [
+  ['its time is over on the wall clock', { wallMs: () => NOW + 20_001 }, false],
+  ['its time is over on the monotonic clock', { monotonicMs: () => 20_001 }, false],
+  ['Temporal has given it up', {}, true],
+] as const)
+  test(`an attempt sends nothing once ${what}`, async () => {
+    for (const act of [
+      async (deps: Deps) => (await createWithdrawals(deps)(callOf(PAYMENT))).items[0]?.step.kind,
+      async (deps: Deps) => (await executeTrade(deps)(LEG_CALL)).step.kind,
+    ]) {
+      const givenUp = new AbortController();
+      const { deps, sent } = worker(
+        {},
+        standsStill(later, () => isGivenUp && givenUp.abort()),
+      );
+      const kind = await inActivity({ signal: givenUp.signal }, () => act(deps));
+      assert.equal(kind, 'wait');
+      assert.deepEqual([...sent('createWithdrawal'), ...sent('createTrade')], []);
+    }
+  });
+
+test('an attempt that reached its worker late asks first whether it still counts', async () => {
+  const { deps, requests } = worker({}, { isCurrentAttempt: async () => false });
+  const late = { scheduledAtMs: NOW - 5_001 };
+  await assert.rejects(
+    inActivity(late, () => createWithdrawals(deps)(callOf(PAYMENT))),
+    { type: 'SUPERSEDED' },
+  );
+  await assert.rejects(
+    inActivity(late, () => executeTrade(deps)(LEG_CALL)),
+    { type: 'SUPERSEDED' },
+  );
+  assert.deepEqual(requests, []);
+});
+
+test('payments that look at the same moment share one look, and a later look is made anew', async () => {
+  let pages = 0;
+  const { deps, sent } = worker({
+    createWithdrawal: async () => NO_ANSWER,
+    // What was booked without an answer shows in the second look.
+    listWithdrawals: async () => {
+      pages += 1;
+      const second = {
+        ...WITHDRAWAL,
+        id: 'wtd_2',
+        withdrawalAccountId: SECOND.account,
+        tag: SECOND.reference,
+      };
+      return pages === 1 ? page() : page(WITHDRAWAL, second);
+    },
+  });
+  const answer = await inActivity({ attempt: 2 }, () => createWithdrawals(deps)(callOf(PAYMENT, SECOND)));
+  assert.deepEqual(
+    answer.items.map(({ id, step }) => [
+      id,
+      step.kind === 'accepted' ? step.accepted.withdrawalId : step.kind,
+    ]),
+    [
+      ['supplier', 'wtd_1'],
+      ['second', 'wtd_2'],
+    ],
+  );
+  assert.equal(sent('createWithdrawal').length, 2);
+  assert.equal(pages, 2);
+});
+
+test('the payments of one call share one read of the balances and of what people have said', async () => {
+  let reads = 0;
+  const short = failed('WITHDRAWAL_INSUFFICIENT_BALANCE');
+  const { deps, sent } = worker(
+    { createWithdrawal: async () => short },
+    {
+      instructions: {
+        ...instructionsOf(),
+        read: async () => {
+          reads += 1;
+          return kept();
+        },
+      },
+    },
+  );
+  const payments = Array.from({ length: 25 }, (_, index) => ({
+    ...PAYMENT,
+    id: `payment-${index}`,
+    reference: `p.2026-11-21.payment-${index}`,
+  }));
+  const call = callOf(...payments);
+  const held = { ...call, plan: { ...call.plan, shortfall: 'hold' as const } };
+  const first = await inActivity({}, () => createWithdrawals(deps)(held));
+  assert.equal(reads, 1);
+  const again = first.items.map(({ id, step }) => ({
+    payment: payments.find((payment) => payment.id === id) ?? PAYMENT,
+    wanted: WANTED,
+    state: step.state,
+  }));
+  const before = sent('balances').length;
+  await inActivity({}, () => createWithdrawals(deps)({ ...held, items: again }));
+  assert.equal(reads, 2);
+  assert.equal(sent('balances').length - before, 1);
+});
+
+test('a read that is too old for the payments of a call is made anew, and so is one that failed', async () => {
+  let reads = 0;
+  let monotonicMs = 0;
+  const { deps } = worker(
+    { createWithdrawal: async () => NO_ANSWER },
+    {
+      clock: { wallMs: () => NOW, monotonicMs: () => monotonicMs },
+      instructions: {
+        ...instructionsOf(),
+        read: async () => {
+          reads += 1;
+          if (reads === 2) throw new Error('Temporal is away');
+          return kept();
+        },
+      },
+    },
+  );
+  const driver = await inActivity({}, () => Driver.open(deps, HEAD));
+  const readInstructions = () =>
+    inActivity({}, () => driver.run('supplier', ask<'read instructions'>({ kind: 'read instructions' })));
+  await readInstructions();
+  monotonicMs = 5_000;
+  await readInstructions();
+  assert.equal(reads, 1);
+  monotonicMs = 5_001;
+  await assert.rejects(readInstructions());
+  await readInstructions();
+  assert.equal(reads, 3);
+});
+
+test('the worker’s key writes, the read key looks', async () => {
+  const [written, read]: [Request[], Request[]] = [[], []];
+  const { deps } = worker({}, { service: client(written), reader: client(read) });
+  await inActivity({ attempt: 2 }, () => createWithdrawals(deps)(callOf(PAYMENT)));
+  await inActivity({ attempt: 2 }, () => executeTrade(deps)(LEG_CALL));
+  const operationsOf = (requests: readonly Request[]) => requests.map(({ operation }) => operation);
+  assert.deepEqual(operationsOf(written), ['createWithdrawal', 'createTrade']);
+  assert.deepEqual(operationsOf(read), ['listWithdrawals', 'listTrades']);
+});
+
+test('a list that could not be read to its end is no look: a trade that may have been sent is not sent', async () => {
+  const { deps, sent } = worker({ listTrades: async () => NO_ANSWER });
+  const { step } = await inActivity({ attempt: 2 }, () => executeTrade(deps)(LEG_CALL));
+  assert.equal(step.kind, 'wait');
+  assert.deepEqual(sent('createTrade'), []);
+});
+
+test('a trade that is in the list is adopted by the attempt that looks', async () => {
+  const { deps, sent } = worker({ listTrades: async () => page(TRADE) });
+  const { step } = await inActivity({ runId: 'run-2' }, () => executeTrade(deps)(LEG_CALL));
+  assert.equal(step.kind, 'traded');
+  assert.deepEqual(sent('createTrade'), []);
+});
+
+test('a record of which the answer by its id shows only a part is not adopted', async () => {
+  const record = { id: WITHDRAWAL.id, status: 'COMPLETED', currency: 'MXN' };
+  const { deps } = worker({
+    createWithdrawal: async () =>
+      failed('WITHDRAWAL_INITIATION_FAILED', { details: { resourceId: WITHDRAWAL.id } }),
+    withdrawal: async () => done({ kind: 'PARTIAL', record }),
+  });
+  const { items } = await inActivity({}, () => createWithdrawals(deps)(callOf(PAYMENT)));
+  assert.equal(items[0]?.step.kind, 'wait');
+});

@@ -1,0 +1,328 @@
+/** The command line itself: help, mistakes of the line, and what needs no server. */
+import type { Problem } from '../../domain/problems.ts';
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import type { Io } from '../../cli/terminal/io.ts';
+import { COMMANDS } from '../../cli/commands.ts';
+import { buildProgram, main } from '../../cli/main.ts';
+import {
+  endedReport,
+  isEndedFromOutside,
+  stateOf,
+  stuckBy,
+  type Outside,
+  type RunFacts,
+} from '../../operations/runs.ts';
+import { makeReportOf } from '../support/cli-reports.ts';
+
+const SAMPLES = fileURLToPath(new URL('../../policies', import.meta.url));
+
+type Result = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
+
+/** Runs a command as a process without a terminal would. */
+async function cambist(
+  argv: readonly string[],
+  options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
+): Promise<Result> {
+  const written = { stdout: '', stderr: '' };
+  const io: Io = {
+    stdout: { write: (text) => (written.stdout += text) },
+    stderr: { write: (text) => (written.stderr += text) },
+    env: options.env ?? {},
+    cwd: options.cwd ?? tmpdir(),
+    now: () => Date.parse('2026-11-21T12:00:00Z'),
+    ask: null,
+    onInterrupt: () => () => {},
+  };
+  const exitCode = await main(argv, io);
+  return { exitCode, ...written };
+}
+
+function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cambist-cli-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+test('every command is in the help, with its options, examples and exit codes', async () => {
+  const io = { env: {}, stdout: { write: () => {} }, stderr: { write: () => {} } };
+  const program = await buildProgram({ io: io as unknown as Io, argv: [], ending: 'done' });
+  const overview = await cambist(['--help']);
+  assert.equal(overview.exitCode, 0);
+  assert.deepEqual(
+    program.commands.map((command) => command.name()),
+    [
+      'up',
+      'check',
+      'plan',
+      'run',
+      'status',
+      'report',
+      'list',
+      'cancel',
+      'resolve',
+      'balances',
+      'accounts',
+      'ledger',
+      'worker',
+      'sandbox',
+      'temporal',
+      'completion',
+    ],
+  );
+  for (const command of program.commands) {
+    assert.match(
+      overview.stdout,
+      new RegExp(`^  ${command.name()} .*\\b${command.summary().split(' ')[0]}`, 'm'),
+    );
+    const { stdout, exitCode } = await cambist([command.name(), '--help']);
+    assert.equal(exitCode, 0);
+    for (const option of command.options)
+      if (!option.hidden) assert.ok(stdout.includes(option.flags), `${command.name()} ${option.flags}`);
+    assert.match(stdout, /\nExamples:\n {2}\S/);
+    assert.match(stdout, /\nExit codes:\n {4}0 {2}done/);
+    assert.ok(stdout.includes('--json'));
+  }
+});
+
+test('the overview shows what is typed behind each command', async () => {
+  const io = { env: {}, stdout: { write: () => {} }, stderr: { write: () => {} } };
+  const program = await buildProgram({ io: io as unknown as Io, argv: [], ending: 'done' });
+  const typed = program.commands.map((command) =>
+    [
+      command.name(),
+      ...command.registeredArguments.map((argument) => {
+        const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+        return argument.required ? `<${name}>` : `[${name}]`;
+      }),
+    ].join(' '),
+  );
+  assert.deepEqual(
+    COMMANDS.map(({ term }) => term),
+    typed,
+  );
+});
+
+test('the options are those of the design', async () => {
+  const io = { env: {}, stdout: { write: () => {} }, stderr: { write: () => {} } };
+  const program = await buildProgram({ io: io as unknown as Io, argv: [], ending: 'done' });
+  const optionsOf = (name: string): string[] =>
+    program.commands
+      .find((command) => command.name() === name)
+      ?.options.map((option) => option.long ?? '')
+      .toSorted() ?? [];
+  assert.deepEqual(optionsOf('run'), [
+    '--again',
+    '--batch',
+    '--by',
+    '--detach',
+    '--go-on',
+    '--id',
+    '--json',
+    '--pay-again',
+    '--reason',
+    '--wait',
+    '--yes',
+  ]);
+  assert.deepEqual(optionsOf('report'), ['--json', '--refresh']);
+  assert.deepEqual(optionsOf('resolve'), [
+    '--accept',
+    '--by',
+    '--evidence',
+    '--executed',
+    '--json',
+    '--not-executed',
+  ]);
+  assert.deepEqual(optionsOf('list'), ['--attention', '--json']);
+  assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
+});
+
+for (const argv of [
+  ['nonsense'],
+  ['run'],
+  ['run', 'a.yaml', '--nonsense'],
+  ['cancel'],
+  ['sandbox', '--port', 'x'],
+]) {
+  test(`"cambist ${argv.join(' ')}" is a mistake of the line, as text and as JSON`, async () => {
+    const plain = await cambist(argv);
+    assert.equal(plain.exitCode, EXIT_CODES['bad input']);
+    assert.match(plain.stderr, /^BAD_COMMAND_LINE( \S+)?: /);
+    assert.equal(plain.stdout, '');
+    const json = await cambist([...argv, '--json']);
+    const document: { problems: { code: string }[]; exitCode: number } = JSON.parse(json.stdout);
+    assert.equal(document.exitCode, 2);
+    assert.equal(document.problems[0]?.code, 'BAD_COMMAND_LINE');
+    assert.equal(json.stderr, '');
+  });
+}
+
+for (const command of ['check', 'plan', 'run']) {
+  test(`${command} --batch says that there are no batches yet`, async () => {
+    const { exitCode, stderr } = await cambist([command, 'a.yaml', '--batch', 'b.csv']);
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /^BATCH_NOT_AVAILABLE --batch: this version runs no batches/);
+  });
+}
+
+test('check says ok for each sample', async () => {
+  const files = [
+    'eur-invoice',
+    'gbp-reference-guard',
+    'live-shaped',
+    'mxn-invoices-and-rest',
+    'mxn-supplier',
+    'usd-to-usdc-treasury',
+  ];
+  const paths = files.map((name) => join(SAMPLES, `${name}.yaml`));
+  const { exitCode, stdout } = await cambist(['check', ...paths]);
+  assert.equal(exitCode, 0, stdout);
+  assert.equal(stdout.match(/: ok \(convert, (sandbox|live)\)$/gm)?.length, files.length);
+});
+
+test('check shows every mistake with its place, and has all of them in its document', async (t) => {
+  const cwd = temporaryFolder(t);
+  writeFileSync(join(cwd, 'bad.yaml'), 'policy: 1\nkind: convert\nname: Bad Name\nenviroment: sandbox\n');
+  const plain = await cambist(['check', 'bad.yaml'], { cwd });
+  assert.equal(plain.exitCode, 2);
+  assert.match(plain.stdout, /POLICY_NAME bad\.yaml:3:7: /);
+  assert.match(plain.stdout, /\n {4}name: Bad Name\n {10}\^{8}\n {2}fix: /);
+  assert.match(plain.stdout, /\nbad\.yaml: \d+ mistakes\n$/);
+  const json = await cambist(['check', 'bad.yaml', '--json'], { cwd });
+  const document: { problems: { code: string; place: string }[]; exitCode: number } = JSON.parse(json.stdout);
+  assert.equal(document.exitCode, 2);
+  assert.ok(document.problems.some(({ code, place }) => code === 'POLICY_NAME' && place === 'bad.yaml:3:7'));
+  assert.ok(document.problems.length > 2);
+});
+
+test('a policy whose reference file is missing is bad input, before anything is connected', async (t) => {
+  const cwd = temporaryFolder(t);
+  const sample = 'policy: 1\nkind: convert\nname: p\nenvironment: sandbox\n';
+  const rest =
+    'convert: { sell: EUR, buy: GBP, amount: { sell: "1.00" } }\nguard: { reference: { file: rates.yaml, max_age: 1h }, worst_cost: 25bps }\n';
+  writeFileSync(join(cwd, 'p.yaml'), sample + rest);
+  for (const command of ['check', 'plan', 'run']) {
+    const { exitCode, stdout } = await cambist([command, 'p.yaml', '--json'], { cwd });
+    assert.equal(exitCode, 2);
+    assert.match(stdout, /"code": "FILE_NOT_FOUND"/);
+  }
+});
+
+test('without any configuration the first line says what to type, and a run names everything that is missing, once', async () => {
+  const { exitCode, stderr } = await cambist(['run', join(SAMPLES, 'mxn-supplier.yaml')]);
+  assert.equal(exitCode, 3);
+  assert.match(stderr, /^NOT_SET_UP: type `npx cambist up` in this folder/);
+  for (const code of ['MODE_MISSING', 'ADDRESS_MISSING', 'KEY_FILE_NOT_FOUND'])
+    assert.equal(stderr.split(code).length, 2, code);
+});
+
+for (const argv of [['list'], ['status'], ['report', 'p.2026-11-21'], ['cancel', 'p.2026-11-21']]) {
+  test(`without any configuration the first line of "${argv.join(' ')}" says what to type`, async () => {
+    const { exitCode, stderr } = await cambist(argv);
+    assert.equal(exitCode, 3);
+    assert.match(stderr, /^NOT_SET_UP: type `npx cambist up` in this folder/);
+  });
+}
+
+test('a configuration of which something is missing names that, and no `cambist up`', async () => {
+  const env = { CAMBIST_APP_MODE: 'SANDBOX', CAMBIST_BASE_URL: 'http://127.0.0.1:1/v3' };
+  const { exitCode, stderr } = await cambist(['run', join(SAMPLES, 'mxn-supplier.yaml')], { env });
+  assert.equal(exitCode, 3);
+  assert.match(stderr, /^KEY_FILE_NOT_FOUND/);
+});
+
+const FACTS: RunFacts = {
+  run: { policy: 'mxn-supplier', id: '2026-11-21' },
+  workflowId: 'sandbox/mxn-supplier.2026-11-21',
+  temporalRunId: 'r',
+  temporalStatus: 'FAILED',
+  isOpen: false,
+  startedAtMs: 0,
+  closedAtMs: 1,
+  state: 'FAILED',
+  isUntaken: false,
+};
+
+test('the state of a run is what was last told, unless Temporal ended it', () => {
+  assert.equal(stateOf('RUNNING', true, null), 'RUNNING');
+  assert.equal(stateOf('RUNNING', true, 'HELD'), 'HELD');
+  assert.equal(stateOf('FAILED', false, 'PARTIAL'), 'PARTIAL');
+  assert.equal(stateOf('FAILED', false, 'HELD'), 'FAILED');
+  assert.equal(stateOf('FAILED', false, null), 'FAILED');
+  assert.equal(stateOf('TERMINATED', false, 'COMPLETED'), 'TERMINATED');
+  assert.equal(stateOf('COMPLETED', false, 'COMPLETED'), 'COMPLETED');
+});
+
+const QUIET: Outside = { historyLength: 20, pendingWorkflowTask: null, pendingActivities: [] };
+const untaken = { attempt: 1, isStarted: false };
+const call = { name: 'awaitSettlement', attempt: 40, lastFailure: 'NOT_YET' };
+const STUCK: readonly (readonly [
+  name: string,
+  more: Partial<Outside>,
+  openForMs: number,
+  why: RegExp | null,
+])[] = [
+  ['waits for a timer', {}, 3_600_000, null],
+  ['polls for days, which fails nothing', { pendingActivities: [call] }, 3_600_000, null],
+  [
+    'had a call that failed twice',
+    { pendingActivities: [{ ...call, attempt: 3, lastFailure: 'E' }] },
+    9_000,
+    null,
+  ],
+  [
+    'has a call that fails again and again',
+    { pendingActivities: [call, { ...call, attempt: 4, lastFailure: 'TypeError' }] },
+    9_000,
+    /call awaitSettlement has failed 3 times \(TypeError\)/,
+  ],
+  ['was started just now', { historyLength: 2, pendingWorkflowTask: untaken }, 5_000, null],
+  [
+    'was taken by no worker',
+    { historyLength: 2, pendingWorkflowTask: untaken },
+    31_000,
+    /No worker has taken it/,
+  ],
+  [
+    'has a workflow task that fails',
+    { pendingWorkflowTask: { attempt: 5, isStarted: true } },
+    9_000,
+    /workflow task has failed 4 times/,
+  ],
+];
+for (const [name, more, openForMs, why] of STUCK) {
+  test(`a run that ${name} ${why === null ? 'needs nobody' : 'is stuck, and list --attention says why'}`, () => {
+    const said = stuckBy({ ...QUIET, ...more }, openForMs);
+    if (why === null) assert.equal(said, null);
+    else assert.match(said ?? '', why);
+  });
+}
+
+test('a run that was refused a plan is reported as failed, with the reasons', () => {
+  const problem: Problem = { code: 'PLAN_ACCOUNT_MISSING', item: 'supplier', message: 'm', fix: 'f' };
+  const told = makeReportOf({ status: 'RUNNING', items: false });
+  assert.deepEqual(endedReport(told, FACTS, [problem]), { ...told, status: 'FAILED', problems: [problem] });
+});
+
+test('a run that was terminated is reported with what is open, and how to go on', () => {
+  const facts: RunFacts = { ...FACTS, temporalStatus: 'TERMINATED', state: 'TERMINATED' };
+  assert.ok(isEndedFromOutside(facts));
+  const told = makeReportOf({ status: 'HELD', payment: 'PENDING' });
+  const report = endedReport(told, facts, []);
+  assert.equal(report.status, 'TERMINATED');
+  assert.deepEqual(
+    report.problems.map(({ code }) => code),
+    ['ENDED_FROM_OUTSIDE'],
+  );
+  assert.deepEqual(report.payments, told.payments);
+});
+
+test('a report that tells its own end is left as it is', () => {
+  const told = makeReportOf({ status: 'PARTIAL', payment: 'NOT_PAID' });
+  assert.equal(endedReport(told, FACTS, []), told);
+});

@@ -1,0 +1,72 @@
+/** Completion by Tab, as bash carries it out, and the version. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { test } from 'node:test';
+import type { Io } from '../../cli/terminal/io.ts';
+import { buildProgram, main } from '../../cli/main.ts';
+
+async function printed(...argv: string[]): Promise<string> {
+  let text = '';
+  const sink = { write: (more: string) => (text += more) };
+  const io: Io = {
+    stdout: sink,
+    stderr: sink,
+    env: {},
+    cwd: tmpdir(),
+    now: () => 0,
+    ask: null,
+    onInterrupt: () => () => {},
+  };
+  assert.equal(await main(argv, io), 0, text);
+  return text;
+}
+
+/** What bash offers for a line whose last word is being typed. */
+function offered(script: string, ...words: string[]): string[] {
+  const line = `COMP_WORDS=(cambist ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}`;
+  const text = `${script}\n${line}\n_cambist\nprintf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr, status } = spawnSync('bash', ['--norc', '-c', text], { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  return stdout.split('\n').filter((word) => word !== '');
+}
+
+const program = await buildProgram({
+  io: { stdout: {}, stderr: {} } as unknown as Io,
+  argv: [],
+  ending: 'done',
+});
+
+test('bash completes every command, each with its own options, and leaves files to itself', async () => {
+  const script = await printed('completion', 'bash');
+  assert.deepEqual(
+    offered(script, ''),
+    program.commands.map((command) => command.name()),
+  );
+  assert.deepEqual(offered(script, 'bal'), ['balances']);
+  assert.deepEqual(offered(script, '--v'), ['--version']);
+  for (const command of program.commands) {
+    const flags = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long);
+    assert.deepEqual(offered(script, command.name(), '--'), [...flags, '--help']);
+  }
+  assert.deepEqual(offered(script, 'run', 'poli'), []);
+  assert.deepEqual(offered(script, 'completion', ''), ['bash', 'zsh', 'fish']);
+  assert.match(script, /^complete -o default -F _cambist cambist$/m);
+});
+
+test('zsh takes the same by its emulation of bash, fish has a line for each command and option', async () => {
+  assert.ok((await printed('completion', 'zsh')).endsWith(await printed('completion', 'bash')));
+  const fish = await printed('completion', 'fish');
+  for (const command of program.commands) {
+    assert.ok(fish.includes(`__fish_use_subcommand -f -a ${command.name()} -d '`), command.name());
+    for (const { long, hidden } of command.options)
+      if (!hidden)
+        assert.ok(fish.includes(`from ${command.name()}' -l ${(long ?? '').slice(2)} -d '`), long ?? '');
+  }
+});
+
+test('the version is that of the package', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  assert.equal(await printed('--version'), `${version}\n`);
+});

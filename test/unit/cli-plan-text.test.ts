@@ -1,0 +1,116 @@
+/** What `plan` says of a plan: its numbers with their reasons, and what is worth a thought before the run. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { explainPlan, planDocument, shortfallOf } from '../../cli/views/plan-text.ts';
+import type { Paint } from '../../cli/terminal/text.ts';
+import { decimalsOf } from '../../domain/currencies.ts';
+import type { IndicativePrice } from '../../operations/indicative-price.ts';
+import { compilePlan, type CompileInput } from '../../domain/plan/compile.ts';
+import { fencesOf } from '../../calendar/business-date.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { convertPolicy, MXN_ACCOUNT, type PolicyParts } from '../support/policies.ts';
+
+const same = (text: string): string => text;
+const PLAIN: Paint = { good: same, bad: same, warn: same, strong: same, faint: same };
+
+/** The plan of a policy with these parts, made on `date` with this much to sell. */
+function planOf(
+  parts: PolicyParts,
+  { date = '2026-11-18', withdrawable = '5000.00' } = {},
+  prices: readonly IndicativePrice[] = [],
+) {
+  const loaded = loadPolicy(convertPolicy(parts), 'p.yaml');
+  assert.ok(loaded.ok);
+  const input: CompileInput = {
+    run: { policy: loaded.policy.name, id: date },
+    policy: loaded.policy,
+    policyHash: loaded.hash,
+    date,
+    fences: fencesOf(date, 'UTC'),
+    referenceRates: null,
+    observation: {
+      credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
+      observedAtMs: Date.parse(`${date}T12:00:00Z`),
+      balances: { aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: withdrawable }] },
+      accounts: [{ id: MXN_ACCOUNT, status: 'LIVE', currency: 'MXN', isUnusable: false }],
+      accountsComplete: true,
+      accountIdForms: ['wac'],
+      pairs: null,
+      trades: [],
+      withdrawals: [],
+    },
+    decimalsOf: (currency) => decimalsOf(currency, {}),
+    lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
+    pinnedFor: '',
+  };
+  const result = compilePlan(input);
+  assert.ok(result.ok);
+  const { plan } = result;
+  return {
+    document: planDocument(plan, input, prices),
+    shortfall: shortfallOf(plan, input.observation),
+    text: explainPlan(plan, input, prices, { width: 200, paint: PLAIN }),
+  };
+}
+
+test('money that may settle less than a day before withdrawals stop is a remark, with the reason', () => {
+  const settlement = (window: string) => ({ quote: `{ settlement: ${window} }` });
+  // 18 November 2026 is a Wednesday.
+  assert.deepEqual(planOf(settlement('T2')).document.remarks, []);
+  assert.deepEqual(planOf(settlement('T1'), { date: '2026-11-19' }).document.remarks, []);
+  const late = planOf(settlement('T2'), { date: '2026-11-19' });
+  assert.match(late.document.remarks.join(), /settles T2 may come as late as/);
+  assert.match(late.text, /Note: What is bought on 2026-11-19/);
+  // Nothing is paid, so nothing can be too late.
+  assert.deepEqual(
+    planOf({ ...settlement('T2'), withdraw: [] }, { date: '2026-11-19' }).document.remarks,
+    [],
+  );
+});
+
+test('fixed payments that the conversion may not cover are a remark', () => {
+  const withdraw = [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '17000.00' }];
+  assert.match(planOf({ withdraw }).document.remarks.join(), /17000 MXN; no guard/);
+  assert.deepEqual(planOf({ withdraw, guard: '{ worst_rate: "17.00 MXN per USD" }' }).document.remarks, []);
+});
+
+test('nothing to sell is done for proceeds, and a shortage for fixed payments', () => {
+  const amount = '{ sell: all, keep: "5000.00" }';
+  const everything = planOf({ amount });
+  assert.equal(everything.shortfall, null);
+  assert.match(everything.text, /nothing to sell.*The run would end as completed\./);
+  const withdraw = [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '1.00' }];
+  const fixed = planOf({ amount, withdraw });
+  assert.equal(fixed.shortfall?.code, 'SHORTFALL');
+  assert.match(fixed.text, /1 payment would end as not paid/);
+  assert.doesNotMatch(fixed.text, /completed/);
+});
+
+test('the price of this moment stands beside what the guard allows, and is not there when nobody gave one', () => {
+  const guard = '{ worst_rate: "17.00 MXN per USD" }';
+  const price = (buyAmount: string, rate: string): IndicativePrice => ({
+    leg: 'usd-mxn-1',
+    sellAmount: '1000.00',
+    buyAmount,
+    rate,
+  });
+  const taken = planOf({ guard }, {}, [price('17000', '17')]);
+  assert.match(
+    taken.text,
+    /Price now: 17 MXN per USD \(17000\.00 MXN for 1000\.00 USD\), by a quote that is not traded\. The guard takes it\./,
+  );
+  assert.deepEqual(taken.document.legs[0]?.indicativePrice, price('17000', '17'));
+  assert.match(planOf({ guard }, {}, [price('16999.99', '16.99999')]).text, /The guard refuses it\./);
+  assert.match(planOf({}, {}, [price('17000', '17')]).text, /not traded\.\n/);
+  assert.doesNotMatch(planOf({ guard }).text, /Price now/);
+});
+
+test('every limit of the plan is shown', () => {
+  const limits =
+    '{ per_trade: "1000.00 USD", per_run: "2000.00 USD", per_payment: ["3.00 MXN"], paid_per_run: ["4.00 MXN"] }';
+  assert.match(
+    planOf({ limits }).text,
+    /1000\.00 USD per trade, 2000\.00 USD per run, 3\.00 MXN per payment, 4\.00 MXN paid per run/,
+  );
+});

@@ -1,0 +1,80 @@
+// Which packages each command loads before it does anything: what it does not need costs it no time. Counted over the
+// imports of the sources, so that nothing of it depends on how busy a machine is; `npm run bench` measures the time.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { join, posix } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { COMMANDS, nameOf } from '../../cli/commands.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+const OUTPUT = ['luxon', 'picocolors', 'string-width', 'wrap-ansi'];
+const POLICY = ['damerau-levenshtein', 'decimal.js', 'luxon', 'yaml', 'zod'];
+const SERVICE = ['jose', 'undici'];
+const TEMPORAL = [
+  '@temporalio/client',
+  '@temporalio/common',
+  '@temporalio/envconfig',
+  '@temporalio/workflow',
+];
+const DEV_SERVER = ['#temporal-binary', '@temporalio/client', '@temporalio/common', '@temporalio/workflow'];
+
+/** What each command loads, besides what the overview does. Only `worker` loads the worker's native part. */
+const LOADS: Readonly<Record<string, readonly string[]>> = {
+  up: [...OUTPUT, ...DEV_SERVER, 'decimal.js', 'jose'],
+  check: [...OUTPUT, ...POLICY],
+  plan: [...OUTPUT, ...POLICY, ...SERVICE],
+  run: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL, 'log-update'],
+  status: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  report: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  list: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  cancel: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  resolve: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  balances: [...OUTPUT, ...POLICY, ...SERVICE],
+  accounts: [...OUTPUT, ...POLICY, ...SERVICE],
+  ledger: [...OUTPUT, 'decimal.js', 'zod'],
+  worker: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL, '@temporalio/activity', '@temporalio/worker'],
+  sandbox: [...OUTPUT, 'decimal.js', 'jose'],
+  temporal: [...OUTPUT, ...DEV_SERVER],
+  completion: OUTPUT,
+};
+
+test('the overview loads the parser of the line, and none of the commands', () => {
+  const loaded = loadedBy('cli/main.ts');
+  assert.deepEqual([...loaded.packages], ['commander']);
+  assert.deepEqual(
+    [...loaded.files].filter((file) => file.startsWith('cli/commands/')),
+    ['cli/commands/version.ts'],
+  );
+});
+
+for (const entry of COMMANDS) {
+  const name = nameOf(entry);
+  test(`${name} loads what it needs, and nothing else`, () => {
+    const { packages } = loadedBy(`cli/commands/${name}.ts`);
+    packages.delete('commander');
+    assert.deepEqual([...packages].toSorted(), [...new Set(LOADS[name])].toSorted());
+  });
+}
+
+/** Every file and package that a file loads at once: not what it only takes types of, nor what it loads when it is used. */
+function loadedBy(file: string): { readonly files: ReadonlySet<string>; readonly packages: Set<string> } {
+  const files = new Set([file]);
+  const packages = new Set<string>();
+  for (const each of files)
+    for (const specifier of importsOf(each)) {
+      if (specifier.startsWith('.')) files.add(posix.join(posix.dirname(each), specifier));
+      else if (!isBuiltin(specifier)) packages.add(specifier);
+    }
+  return { files, packages };
+}
+
+/** Prettier keeps each import at the start of a line. An import with no more than types in its braces is loaded all the same. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  const imports = /^(?:import|export)\s+(?!type\b)(?:[^'";]*?\sfrom\s*)?['"]([^'"]+)['"]/gm;
+  return [...text.matchAll(imports)].map(([, specifier = '']) => specifier);
+}

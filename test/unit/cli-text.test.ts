@@ -1,0 +1,308 @@
+/** What people read: nothing is cut off, and everything fits 80 and 60 columns. */
+import { totalsOf } from '../../domain/plan/amounts.ts';
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { difference } from '../../cli/views/difference.ts';
+import { listText } from '../../cli/commands/list.ts';
+import { movesOf } from '../../domain/plan/moves.ts';
+import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
+import { reportText, statusSentence } from '../../cli/views/report-text.ts';
+import { progressOfEnded } from '../../operations/runs.ts';
+import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
+import { needsSomebody, type Waiting } from '../../domain/waits.ts';
+import type { Problem } from '../../domain/problems.ts';
+import type { Report } from '../../domain/run/report.ts';
+import type { Evidence } from '../../domain/run/state.ts';
+import type { Progress } from '../../domain/run/progress.ts';
+import { makeReportOf } from '../support/cli-reports.ts';
+import { LEG, PAYMENT } from '../support/scripts.ts';
+
+const same = (text: string): string => text;
+const PLAIN: Paint = { good: same, bad: same, warn: same, strong: same, faint: same };
+const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
+const COLUMNS = [{ title: 'NAME' }, { title: 'AMOUNT', right: true }];
+
+test('words go on in the next line, indented, and a long word is never cut', () => {
+  assert.equal(wrap('one two three', 8), 'one two\nthree');
+  assert.equal(wrap('  one two three', 12, '    '), '  one two\n    three');
+  assert.equal(wrap('a-very-long-identifier x', 10), 'a-very-long-identifier\nx');
+  assert.equal(wrap('one\n\ntwo', 80), 'one\n\ntwo');
+});
+
+test('what counts is the columns that a text takes: colours take none, wide characters two', () => {
+  const red = (text: string): string => `\u001B[31m${text}\u001B[39m`;
+  assert.equal(wrap(`${red('one')} two`, 7), `${red('one')} two`);
+  // A colour ends with its line and begins again on the next one.
+  assert.equal(wrap(red('one two'), 5), `${red('one')}\n${red('two')}`);
+  assert.equal(wrap('名前 値', 5), '名前\n値');
+  assert.equal(
+    table(
+      COLUMNS,
+      [
+        ['名前', '1'],
+        ['e\u0301e', '10.00'],
+      ],
+      20,
+    ),
+    ['NAME  AMOUNT', '名前       1', 'e\u0301e     10.00'].join('\n'),
+  );
+});
+
+test('what a person says yes to names every leg and payment of the plan, and the totals', () => {
+  const proceeds = { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 } as const;
+  const rent = { ...PAYMENT, id: 'rent', amount: { kind: 'fixed', value: '0.50' } as const };
+  const payments = [PAYMENT, rent, { ...PAYMENT, id: 'rest', amount: proceeds }];
+  const plan = { legs: [LEG], payments, totals: totalsOf([LEG], payments) };
+  assert.deepEqual(movesOf(plan), [
+    'usd-mxn-1: sell 1000.00 USD for MXN, at any price',
+    `supplier: pay 17250.00 MXN to ${PAYMENT.account}`,
+    `rent: pay 0.50 MXN to ${PAYMENT.account}`,
+    `rest: pay what usd-mxn-1 brings, in MXN, to ${PAYMENT.account}`,
+    'In total: sell 1000 USD; pay 17250.5 MXN; 1 of proceeds.',
+  ]);
+  assert.deepEqual(movesOf({ legs: [], payments: [], totals: [] }), ['There is nothing to do.']);
+});
+
+test('a table has columns where they fit and blocks where they do not', () => {
+  const rows = [
+    ['first', '1.00'],
+    ['second-name', '20000.00'],
+  ];
+  assert.equal(
+    table(COLUMNS, rows, 30),
+    ['NAME           AMOUNT', 'first            1.00', 'second-name  20000.00'].join('\n'),
+  );
+  assert.equal(
+    table(COLUMNS, rows, 20),
+    ['NAME    first', 'AMOUNT  1.00', '', 'NAME    second-name', 'AMOUNT  20000.00'].join('\n'),
+  );
+});
+
+const held: Waiting = {
+  reason: 'settlement',
+  problem: {
+    code: 'AWAITING_SETTLEMENT',
+    item: 'usd-mxn-1',
+    message: 'Leg "usd-mxn-1" is traded; its MXN is not withdrawable yet.',
+    fix: 'Nothing to do: it looks again by itself.',
+  },
+  wakeAtMs: NOW_MS + 65_000,
+};
+const PROGRESS: Progress = {
+  status: 'HELD',
+  items: [
+    { id: 'plan', kind: 'plan', step: 'made', waiting: null },
+    { id: 'usd-mxn-1', kind: 'leg', step: 'TRADED', waiting: held },
+    { id: 'supplier', kind: 'payment', step: 'to be sent', waiting: null },
+  ],
+};
+const REPORTS = [
+  makeReportOf({ status: 'COMPLETED' }),
+  makeReportOf({ status: 'HELD', payment: 'PENDING', problems: [held.problem] }),
+  makeReportOf({ status: 'FAILED', items: false }),
+];
+
+for (const width of [80, 60]) {
+  test(`reports, lists and progress fit ${width} columns`, () => {
+    const facts = {
+      run: { policy: 'mxn-supplier', id: '2026-11-21' },
+      workflowId: 'sandbox/mxn-supplier.2026-11-21',
+      temporalRunId: 'r',
+      temporalStatus: 'RUNNING',
+      isOpen: true,
+      startedAtMs: NOW_MS - 100_000_000,
+      closedAtMs: null,
+      state: 'HELD',
+      isUntaken: false,
+    } as const;
+    const texts = [
+      ...REPORTS.map((report) => reportText({ report, uiUrl: null, width, paint: PLAIN })),
+      listText([{ facts, why: null, isStuck: false }], NOW_MS, width),
+      drawProgress({
+        name: 'mxn-supplier.2026-11-21',
+        progress: PROGRESS,
+        startedAtMs: NOW_MS - 5_000,
+        nowMs: NOW_MS,
+        silence: null,
+        width,
+        paint: PLAIN,
+      }),
+      paragraphOf(
+        { code: 'RECORD_DIFFERS', place: 'here', message: held.problem.message, fix: 'Do this.' },
+        width,
+      ),
+    ];
+    for (const line of texts.join('\n').split('\n'))
+      assert.ok(line.length <= width, `${line.length}: ${line}`);
+  });
+}
+
+test('a report says everything that it knows', () => {
+  const text = reportText({
+    report: makeReportOf({ status: 'COMPLETED' }),
+    uiUrl: 'http://127.0.0.1:8233/x',
+    width: 60,
+    paint: PLAIN,
+  });
+  for (const part of [
+    'mxn-supplier.2026-11-21: COMPLETED',
+    'Started by ana.',
+    '1000.00 USD',
+    '18500.00 MXN',
+    '18.5',
+    'tde_BhQh2Nqoq3ZLr1vFGEXEey',
+    'wtd_3GVKK9mcGadvqjq8TViDA5',
+    'wac_7Hk2mQ9vT4xR',
+    'http://127.0.0.1:8233/x',
+  ])
+    assert.ok(text.includes(part), part);
+});
+
+test('a run that is held says by what, until when, and what would unblock it', () => {
+  const report = makeReportOf({ status: 'HELD', payment: 'PENDING', problems: [held.problem] });
+  assert.equal(
+    statusSentence(report, PROGRESS, NOW_MS),
+    'mxn-supplier.2026-11-21 is held (1 of 2 items done) by AWAITING_SETTLEMENT: Leg "usd-mxn-1" is traded; its MXN ' +
+      `is not withdrawable yet; it looks again by itself at ${clockTime(held.wakeAtMs, NOW_MS)}, nothing to do.`,
+  );
+});
+
+test('doubt is a safety wait: until when, and that nothing is to do', () => {
+  const doubt: Waiting = { ...held, reason: 'doubt', problem: { ...held.problem, code: 'IN_DOUBT' } };
+  const items = PROGRESS.items.map((item) => (item.kind === 'leg' ? { ...item, waiting: doubt } : item));
+  assert.match(
+    statusSentence(makeReportOf({ status: 'HELD', payment: 'PENDING' }), { ...PROGRESS, items }, NOW_MS),
+    new RegExp(`; safety wait until ${clockTime(doubt.wakeAtMs, NOW_MS)}, nothing to do\\.$`),
+  );
+});
+
+const shown = (report: Report): string => reportText({ report, uiUrl: null, width: 200, paint: PLAIN });
+
+test('a lost reply that was found, and a later generation, are told', () => {
+  const report = makeReportOf({ status: 'COMPLETED' });
+  const [payment] = report.payments;
+  assert.ok(payment);
+  const sent = (result: string): Evidence => ({
+    at: '2026-11-21T12:00:00Z',
+    item: 'supplier',
+    call: 'send withdrawal',
+    result,
+    traceId: null,
+    replayed: null,
+  });
+  const told = (evidence: readonly Evidence[], reference = payment.reference): string =>
+    shown({ ...report, evidence, payments: [{ ...payment, reference }] });
+  assert.doesNotMatch(told([sent('success')]), /lost|generation/);
+  assert.match(told([sent('NO_ANSWER')]), /COMPLETED\)\. A reply was lost; what it told of was found/);
+  assert.match(
+    told([sent('NO_ANSWER'), sent('success')]),
+    /A reply was lost; the same again under the same key/,
+  );
+  assert.match(
+    told([], `${payment.reference}~2`),
+    /It is generation 2 of this payment: mxn-supplier\.2026-11-21\.supplier~2\./,
+  );
+});
+
+test('proceeds that nobody knows are not told as 0, and rates have six digits', () => {
+  const untraded = makeReportOf({ status: 'FAILED', leg: 'NOT_TRADED', payment: 'NOT_PAID' });
+  const totals = [{ currency: 'MXN', planned: '0', paid: '0', notPaid: '0', needsHuman: '0' }];
+  assert.match(shown({ ...untraded, totals }), /^MXN +proceeds +0\.00 +proceeds +0\.00$/m);
+  const [payment] = untraded.payments;
+  assert.ok(payment);
+  const fixed = { ...payment, id: 'rent', amount: '5' };
+  assert.match(
+    shown({
+      ...untraded,
+      payments: [payment, fixed],
+      totals: [{ currency: 'MXN', planned: '5', paid: '0', notPaid: '5', needsHuman: '0' }],
+    }),
+    /^MXN +5\.00 \+ proceeds +0\.00 +5\.00 \+ proceeds +0\.00$/m,
+  );
+  const traded = makeReportOf({ status: 'COMPLETED' });
+  const [leg] = traded.legs;
+  assert.ok(leg);
+  assert.match(shown({ ...traded, legs: [{ ...leg, rate: '0.0540540540541' }] }), / at 0\.0540541 \(/);
+});
+
+test('what waits in good time needs nobody; what is late, or waits for somebody, does', () => {
+  const waits = (reason: Waiting['reason'], code: Problem['code'] = 'IN_DOUBT'): boolean =>
+    needsSomebody({ ...held, reason, problem: { ...held.problem, code } });
+  assert.deepEqual(
+    [waits('settlement', 'AWAITING_SETTLEMENT'), waits('doubt'), waits('opening'), waits('service')],
+    [false, false, false, false],
+  );
+  assert.deepEqual(
+    [waits('settlement', 'SETTLEMENT_LATE'), waits('person'), waits('configuration'), waits('money')],
+    [true, true, true, true],
+  );
+});
+
+test('a person comes before a settlement in what a run waits for', () => {
+  const person: Waiting = {
+    reason: 'person',
+    problem: { ...held.problem, code: 'RECORD_DIFFERS' },
+    wakeAtMs: 0,
+  };
+  const items = [
+    ...PROGRESS.items,
+    { id: 'x', kind: 'payment' as const, step: 'NEEDS_HUMAN', waiting: person },
+  ];
+  const report = makeReportOf({ status: 'HELD', payment: 'NEEDS_HUMAN' });
+  assert.match(statusSentence(report, { ...PROGRESS, items }, NOW_MS), /by RECORD_DIFFERS/);
+});
+
+test('a run that ended says so, with the first reason', () => {
+  const ended = makeReportOf({ status: 'PARTIAL', payment: 'NOT_PAID', problems: [held.problem] });
+  assert.match(
+    statusSentence(ended, progressOfEnded(ended), NOW_MS),
+    /^mxn-supplier\.2026-11-21 ended PARTIAL \(1 of 2 items done\)\. AWAITING_SETTLEMENT: /,
+  );
+});
+
+test('each step makes one line, once', () => {
+  const seen = new Map<string, string>();
+  assert.equal(stepLines(PROGRESS, seen, NOW_MS).length, 3);
+  assert.deepEqual(stepLines(PROGRESS, seen, NOW_MS + 1_000), []);
+  const [plan, leg, payment] = PROGRESS.items;
+  assert.ok(plan && leg && payment);
+  const next: Progress = {
+    status: 'RUNNING',
+    items: [plan, { ...leg, step: 'TRADED, settled', waiting: null }, payment],
+  };
+  assert.match(stepLines(next, seen, NOW_MS).join('\n'), /^\d\d:\d\d:\d\d leg usd-mxn-1: TRADED, settled$/);
+});
+
+test('a difference shows what was and what is, with lines around it', () => {
+  const before = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'];
+  const after = before.toSpliced(4, 1, 'E', 'EE');
+  assert.equal(
+    difference({ label: 'plan', text: before.join('\n') }, { label: 'file', text: after.join('\n') }),
+    ['--- plan', '+++ file', '@@ -2,7 +2,8 @@', ' b', ' c', ' d', '-e', '+E', '+EE', ' f', ' g', ' h'].join(
+      '\n',
+    ),
+  );
+});
+
+test('times are told in their zone and in UTC, and without a date only today', () => {
+  assert.equal(zonedTime(NOW_MS, 'America/Mexico_City'), '2026-11-21 06:00 America/Mexico_City (12:00 UTC)');
+  assert.equal(
+    zonedTime(NOW_MS + 10 * 3_600_000, 'Asia/Tokyo'),
+    '2026-11-22 07:00 Asia/Tokyo (2026-11-21 22:00 UTC)',
+  );
+  assert.equal(zonedTime(NOW_MS, 'UTC'), '2026-11-21 12:00 UTC');
+  assert.equal(clockTime(NOW_MS, NOW_MS, 'utc'), '12:00:00');
+  assert.equal(clockTime(NOW_MS + 86_400_000, NOW_MS, 'utc'), '2026-11-22 12:00');
+});
+
+test('spans of time are told in one or two units', () => {
+  const cases: [number, string][] = [
+    [-5, '0 s'],
+    [4_400, '4 s'],
+    [120_000, '2 min'],
+    [7_500_000, '2 h 5 min'],
+    [7_200_000, '2 h'],
+    [300_000_000, '3 d'],
+  ];
+  for (const [ms, text] of cases) assert.equal(span(ms), text);
+});

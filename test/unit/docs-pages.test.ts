@@ -1,0 +1,108 @@
+/** The pages of docs/ say what the code does: each of their tables is compared with the code that it is about. */
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import { REFUSALS, START_PROBLEMS } from '../../domain/command-problems.ts';
+import type { ProblemRow } from '../../domain/endings.ts';
+import { PROBLEMS } from '../../domain/problems.ts';
+import type { ReportStatus } from '../../domain/run/report.ts';
+import { loadReferenceRates } from '../../language/load-reference-rates.ts';
+import { ROOT, readPage } from '../support/docs-tables.ts';
+
+const policies = readPage('docs/policies.md');
+const operations = readPage('docs/operations.md');
+
+type Schema = {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+};
+
+test('the fields of policies are those of the schema, in its words', () => {
+  const schema: Schema = JSON.parse(readFileSync(join(ROOT, 'policies/policy.schema.json'), 'utf8'));
+  const rows = new Map(fieldsOf(schema, '').map((row) => [row[0], row]));
+  assert.deepEqual(policies.rows('Fields'), [...rows.values()]);
+});
+
+function fieldsOf(schema: Schema, path: string): string[][] {
+  const own = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const place = path === '' ? name : `${path}.${name}`;
+    const needed = schema.required?.includes(name) === true ? 'yes' : 'no';
+    return [[`\`${place}\``, needed, field.description ?? ''], ...fieldsOf(field, place)];
+  });
+  const items = schema.items === undefined ? [] : fieldsOf(schema.items, `${path}[]`);
+  const arms = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].flatMap((arm) => fieldsOf(arm, path));
+  return [...own, ...items, ...arms];
+}
+
+test('the reference rates that are shown load without a mistake', () => {
+  const block = policies.block('Guards and limits', 'yaml');
+  const loaded = loadReferenceRates(block, 'docs/policies.md');
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+});
+
+test('every code of ours has a row with its exit code, what it means and what to do', () => {
+  const tables: readonly (readonly [heading: string, rows: Readonly<Record<string, ProblemRow>>])[] = [
+    ['Codes', PROBLEMS],
+    ['What keeps a worker or a command from starting', START_PROBLEMS],
+    ['What a command does not do', REFUSALS],
+  ];
+  for (const [heading, problems] of tables)
+    assert.deepEqual(
+      operations.rows(heading),
+      Object.entries(problems).map(([code, { ending, sentence, advice }]) => [
+        `\`${code}\``,
+        `${EXIT_CODES[ending]}`,
+        sentence,
+        advice,
+      ]),
+      heading,
+    );
+});
+
+test('every code of ours is one that something ends with', () => {
+  const folders = [
+    'domain',
+    'workflows',
+    'activities',
+    'config',
+    'service',
+    'worker',
+    'operations',
+    'cli',
+    'scripts',
+  ];
+  const sources = folders
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.(ts|mjs)$/.test(file) && !file.endsWith('problems.ts'))
+        .map((file) => readFileSync(join(ROOT, folder, file), 'utf8')),
+    )
+    .join('\n');
+  const codes = [PROBLEMS, START_PROBLEMS, REFUSALS].flatMap((problems) => Object.keys(problems));
+  assert.deepEqual(
+    codes.filter((code) => !sources.includes(`'${code}'`)),
+    [],
+  );
+  assert.equal(new Set(codes).size, codes.length);
+});
+
+test('the states of runs are those of reports', () => {
+  const states: Readonly<Record<ReportStatus, true>> = {
+    RUNNING: true,
+    HELD: true,
+    COMPLETED: true,
+    PARTIAL: true,
+    FAILED: true,
+    CANCELLED: true,
+    TERMINATED: true,
+    TIMED_OUT: true,
+  };
+  const written = operations.rows('What needs somebody').map(([state = '']) => state.replaceAll('`', ''));
+  assert.deepEqual(written, Object.keys(states));
+});

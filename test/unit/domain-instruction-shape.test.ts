@@ -1,0 +1,88 @@
+/** Whoever sends or reads an instruction or a fact is a stranger until it has passed the closed shape. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  factOf,
+  factsOf,
+  instructionOf,
+  keptOf,
+  recordedOf,
+  unionOf,
+} from '../../domain/people/instruction-shape.ts';
+import type { Fact, Instruction } from '../../domain/people/instructions.ts';
+import { kept, recorded, said } from '../support/instructions.ts';
+
+const EACH: readonly Instruction[] = [
+  said({ kind: 'cancel' }),
+  said({ kind: 'go-on', item: null }),
+  said({ kind: 'go-on', item: 'supplier' }),
+  said({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' }),
+  said({ kind: 'not executed', item: 'supplier' }),
+  said({ kind: 'pay again', item: 'supplier', follows: 1, recordId: null }),
+  said({ kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1' }),
+];
+const FACTS: readonly Fact[] = [
+  { kind: 'api key', keyName: 'organizations/o/apiKeys/b', atMs: 1 },
+  { kind: 'opened', item: 'supplier', generation: 2, atMs: 1 },
+  { kind: 'record', item: 'supplier', recordId: 'wtd_1' },
+];
+
+test('every instruction and every fact that Cambist makes passes', () => {
+  for (const instruction of EACH)
+    assert.deepEqual(instructionOf(instruction), { ok: true, value: instruction });
+  for (const fact of FACTS) assert.deepEqual(factOf(fact), { ok: true, value: fact });
+});
+
+test('no field is missing, none is of another kind, and there is none besides', () => {
+  for (const whole of EACH) {
+    for (const name of Object.keys(whole)) {
+      const without = Object.fromEntries(Object.entries(whole).filter(([key]) => key !== name));
+      assert.equal(instructionOf(without).ok, false, `${whole.kind} without ${name}`);
+      for (const wrong of [undefined, 7.5, '', '\u001b[2J', {}, [], 'x'.repeat(5_000)])
+        assert.equal(instructionOf({ ...whole, [name]: wrong }).ok, false, `${whole.kind} ${name}`);
+    }
+    assert.equal(instructionOf({ ...whole, amount: '1.00' }).ok, false);
+  }
+  for (const value of [null, undefined, 'cancel', [], { kind: '__proto__' }, { kind: 'constructor' }])
+    assert.equal(instructionOf(value).ok, false, JSON.stringify(value));
+});
+
+test('a command cannot say when an instruction was accepted; what is kept must say it', () => {
+  const whole = recorded({ kind: 'cancel' });
+  assert.equal(instructionOf(whole).ok, false);
+  assert.equal(recordedOf(whole).ok, true);
+  assert.equal(recordedOf({ ...whole, date: '2026-13-01' }).ok, false);
+  assert.equal(recordedOf({ ...whole, atMs: -1 }).ok, false);
+});
+
+test('one wrong fact refuses the whole list, and one wrong entry all that is said to be kept', () => {
+  assert.equal(factsOf(FACTS).ok, true);
+  assert.equal(factsOf([...FACTS, null]).ok, false);
+  assert.equal(factsOf([{ kind: 'opened', item: 'supplier', generation: 1, atMs: 1 }]).ok, false);
+  assert.equal(keptOf({ ...kept({ kind: 'cancel' }), facts: FACTS }).ok, true);
+  for (const wrong of [null, {}, { instructions: [], facts: [null] }, { ...kept(), plan: {} }])
+    assert.equal(keptOf(wrong).ok, false, JSON.stringify(wrong));
+});
+
+test('the union keeps the order in which things were said, each once and as it was accepted first', () => {
+  const cancel = recorded({ kind: 'cancel', id: 'a', atMs: 5 });
+  const goOn = recorded({ kind: 'go-on', item: null, id: 'b', atMs: 3 });
+  const union = unionOf([
+    { instructions: [cancel, goOn], facts: FACTS },
+    {
+      instructions: [{ ...cancel, atMs: 9 }],
+      facts: [{ kind: 'opened', item: 'supplier', generation: 2, atMs: 9 }],
+    },
+  ]);
+  assert.deepEqual(union, { instructions: [cancel, goOn], facts: FACTS });
+});
+
+test('an API key that is named again after another one is named last, each naming once', () => {
+  const named = (keyName: string, atMs: number): Fact => ({ kind: 'api key', keyName, atMs });
+  const facts = [named('b', 1), named('a', 2), named('b', 3)];
+  const twice = unionOf([
+    { instructions: [], facts },
+    { instructions: [], facts: facts.slice(0, 2) },
+  ]);
+  assert.deepEqual(twice.facts, facts);
+});

@@ -1,0 +1,108 @@
+/** What people have said, and what they are told of a reply (M6). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { explain } from '../../domain/writes/step.ts';
+import {
+  instructionsAbout,
+  isCancelled,
+  type Fact,
+  type Recorded,
+} from '../../domain/people/instructions.ts';
+import { recorded } from '../support/instructions.ts';
+import { NOT_SENT, NO_ANSWER, done, failed } from '../support/scripts.ts';
+
+const CANCEL = recorded({ kind: 'cancel' });
+const GO_ON = recorded({ kind: 'go-on', item: null });
+const CAUSE_GONE = recorded({ kind: 'go-on', item: 'supplier' });
+const EXECUTED = recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' });
+const NOT_EXECUTED = recorded({ kind: 'not executed', item: 'supplier', why: 'the bank says so' });
+
+const about = (...instructions: readonly Recorded[]) =>
+  instructionsAbout({ instructions, facts: [] }, 'supplier');
+
+test('the last of cancel and go-on counts; what is said of one item takes no cancel back', () => {
+  const rows: readonly (readonly [readonly Recorded[], boolean])[] = [
+    [[], false],
+    [[CANCEL], true],
+    [[CANCEL, GO_ON], false],
+    [[CANCEL, GO_ON, CANCEL], true],
+    [[GO_ON, CANCEL, EXECUTED], true],
+    [[CANCEL, CAUSE_GONE], true],
+    [[EXECUTED], false],
+  ];
+  for (const [instructions, cancelled] of rows) {
+    assert.equal(isCancelled(instructions), cancelled, instructions.map(({ kind }) => kind).join());
+    assert.equal(about(...instructions).cancelled, cancelled);
+  }
+});
+
+test('of decisions about an item the last counts, and paying again makes it history', () => {
+  assert.equal(about(EXECUTED, NOT_EXECUTED).decision, NOT_EXECUTED);
+  assert.equal(about(NOT_EXECUTED, payAgain(1)).decision, null);
+  assert.equal(about(payAgain(1), NOT_EXECUTED).decision, NOT_EXECUTED);
+  const other = instructionsAbout({ instructions: [EXECUTED, payAgain(1)], facts: [] }, 'second');
+  assert.deepEqual([other.decision, other.eights], [null, []]);
+});
+
+function payAgain(follows: number, date = '2026-11-21') {
+  return recorded({ kind: 'pay again', item: 'supplier', follows, recordId: null, date });
+}
+
+test('each instruction to pay again opens eight generations with a window of its own date', () => {
+  const { eights } = about(payAgain(3), payAgain(9, '2026-11-30'));
+  assert.deepEqual(
+    eights.map(({ first, windowUntilMs }) => [first, new Date(windowUntilMs).toISOString()]),
+    [
+      [9, '2026-11-26T12:00:00.000Z'],
+      [17, '2026-12-05T12:00:00.000Z'],
+    ],
+  );
+});
+
+test('a second instruction to pay again about the same eight generations changes nothing', () => {
+  const first = payAgain(1);
+  const { eights } = about(first, payAgain(1), payAgain(8), payAgain(9, '2026-11-22'));
+  assert.deepEqual(
+    eights.map(({ first: from }) => from),
+    [9, 17],
+  );
+  assert.equal(eights[0]?.openedBy, first);
+});
+
+test('facts are told of the item that they are about', () => {
+  const facts: readonly Fact[] = [
+    { kind: 'api key', keyName: 'k', atMs: 1 },
+    { kind: 'opened', item: 'supplier', generation: 2, atMs: 2 },
+    { kind: 'opened', item: 'second', generation: 3, atMs: 3 },
+    { kind: 'record', item: 'supplier', recordId: 'wtd_1' },
+    { kind: 'record', item: 'second', recordId: 'wtd_2' },
+  ];
+  const told = instructionsAbout(
+    { instructions: [CAUSE_GONE, recorded({ kind: 'accept', item: 'supplier', recordId: 'wtd_1' })], facts },
+    'supplier',
+  );
+  assert.deepEqual(told.opened, [facts[1]]);
+  assert.deepEqual(told.recordIds, ['wtd_1']);
+  assert.deepEqual(told.causeGone, [CAUSE_GONE]);
+  assert.deepEqual(told.acceptedIds, ['wtd_1']);
+});
+
+test('people are told the code and its figures, never the service’s free text, which may name a beneficiary', () => {
+  const details = {
+    requiredAmount: '17250.00',
+    currency: 'MXN',
+    beneficiary: 'Ana Ruiz',
+    reason: 'paid to <b>Ana Ruiz, Calle 5</b>',
+  };
+  assert.equal(
+    explain(failed('WITHDRAWAL_INSUFFICIENT_BALANCE', { details })),
+    'The service answered WITHDRAWAL_INSUFFICIENT_BALANCE (requiredAmount 17250.00, currency MXN).',
+  );
+  assert.equal(
+    explain(failed('INTERNAL_ERROR', { details })),
+    'The service answered INTERNAL_ERROR (requiredAmount 17250.00, currency MXN).',
+  );
+  assert.equal(explain(NO_ANSWER), 'No usable answer: no whole reply within the time limit');
+  assert.equal(explain(NOT_SENT), 'The service was not reached: no connection (ECONNREFUSED)');
+  assert.equal(explain(done(null)), 'The service accepted something else than was sent.');
+});

@@ -1,0 +1,229 @@
+/** The report: every planned item is in it, and paid, not paid and undecided add up to the plan (M3). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { add, sum } from '../../domain/money.ts';
+import type { Payment, Plan } from '../../domain/plan/plan.ts';
+import { makeReport, statusOf } from '../../domain/run/report.ts';
+import {
+  addEvidence,
+  adoptPlan,
+  newRunState,
+  type Evidence,
+  type LegOutcome,
+  type PaymentOutcome,
+  type RunState,
+} from '../../domain/run/state.ts';
+import type { Problem } from '../../domain/problems.ts';
+import type { WaitReason, Waiting } from '../../domain/waits.ts';
+import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
+
+const PROBLEM: Problem = {
+  code: 'RECORD_DIFFERS',
+  item: 'supplier',
+  message: 'Something is.',
+  fix: 'Mend it.',
+};
+const CANCELLED: Problem = { ...PROBLEM, code: 'CANCELLED' };
+
+function waiting(reason: WaitReason): Waiting {
+  return { reason, problem: { ...PROBLEM, message: `Waits: ${reason}.` }, wakeAtMs: 0 };
+}
+
+function stateOf(payments: readonly Payment[]): RunState {
+  const plan: Plan = {
+    ...context().plan,
+    policy: { name: 'p', hash: 'hash' },
+    legs: [LEG],
+    payments,
+  };
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(state, plan);
+  return state;
+}
+
+/** A run of one leg and one payment that ended like this. */
+function ended(leg: LegOutcome, payment: PaymentOutcome, problem: Problem | null = null): RunState {
+  const state = stateOf([PAYMENT]);
+  for (const record of state.legs) record.outcome = leg;
+  for (const record of state.payments) {
+    record.outcome = payment;
+    record.problem = problem;
+  }
+  state.ended = true;
+  return state;
+}
+
+test('a plan that was just adopted is reported whole, with everything pending', () => {
+  const report = makeReport(stateOf([PAYMENT]));
+  assert.deepEqual(report, {
+    run: 'p.2026-11-21',
+    workflowId: 'sandbox/p.2026-11-21',
+    policy: { name: 'p', hash: 'hash' },
+    startedBy: null,
+    status: 'RUNNING',
+    legs: [
+      {
+        id: 'usd-mxn-1',
+        reference: 'p.2026-11-21.usd-mxn-1',
+        sell: 'USD',
+        buy: 'MXN',
+        sellAmount: '1000.00',
+        buyAmount: null,
+        rate: null,
+        quoteId: null,
+        tradeId: null,
+        outcome: 'PENDING',
+        settled: null,
+      },
+    ],
+    payments: [
+      {
+        id: 'supplier',
+        reference: 'p.2026-11-21.supplier',
+        account: PAYMENT.account,
+        currency: 'MXN',
+        amount: '17250.00',
+        withdrawalId: null,
+        status: null,
+        outcome: 'PENDING',
+        reason: null,
+      },
+    ],
+    totals: [{ currency: 'MXN', planned: '17250', paid: '0', notPaid: '0', needsHuman: '0' }],
+    problems: [],
+    evidence: [],
+  });
+});
+
+test('a run that ended is called by what its items came to', () => {
+  const rows: readonly (readonly [string, RunState])[] = [
+    ['COMPLETED', ended('TRADED', 'PAID')],
+    ['PARTIAL', ended('TRADED', 'NOT_PAID', PROBLEM)],
+    ['FAILED', ended('NOT_TRADED', 'NOT_PAID', PROBLEM)],
+    ['COMPLETED', { ...stateOf([]), legs: [], ended: true }],
+  ];
+  for (const [status, state] of rows) assert.equal(statusOf(state), status);
+});
+
+test('a run of which something was cancelled is called so, also by a later start that only knows the words', () => {
+  for (const cancelled of [true, false]) {
+    const state = ended('NOT_TRADED', 'NOT_PAID', CANCELLED);
+    state.cancelled = cancelled;
+    assert.equal(statusOf(state), 'CANCELLED');
+  }
+  const late = ended('TRADED', 'PAID');
+  late.cancelled = true;
+  assert.equal(statusOf(late), 'COMPLETED');
+});
+
+test('a run is held by everything but the pace of the service, and says by what', () => {
+  const holds: readonly WaitReason[] = ['money', 'doubt', 'configuration', 'opening', 'settlement', 'person'];
+  for (const reason of holds) {
+    const state = stateOf([PAYMENT]);
+    for (const record of state.payments) record.waiting = waiting(reason);
+    const report = makeReport(state);
+    assert.equal(report.status, 'HELD', reason);
+    assert.deepEqual(
+      report.problems.map((problem) => problem.message),
+      [`Waits: ${reason}.`],
+    );
+    assert.equal(report.payments[0]?.reason, `Waits: ${reason}.`);
+  }
+  const state = stateOf([PAYMENT]);
+  for (const record of state.legs) record.waiting = waiting('service');
+  assert.equal(makeReport(state).status, 'RUNNING');
+  assert.deepEqual(makeReport(state).problems, []);
+});
+
+test('the rate of a leg is what it bought by what it sold', () => {
+  const state = ended('TRADED', 'PAID');
+  for (const record of state.legs)
+    record.traded = {
+      tradeId: 'tde_1',
+      quoteId: 'qte_1',
+      sellAmount: '3',
+      buyAmount: '1.0000000001',
+      status: 'SETTLED',
+    };
+  const [leg] = makeReport(state).legs;
+  assert.equal(leg?.rate, '0.333333333367');
+  assert.equal(leg?.buyAmount, '1.0000000001');
+});
+
+test('evidence keeps the newest two hundred calls', () => {
+  const state = stateOf([PAYMENT]);
+  const call = (index: number): Evidence => ({
+    at: `${index}`,
+    item: 'supplier',
+    call: 'send withdrawal',
+    result: 'success',
+    traceId: null,
+    replayed: null,
+  });
+  addEvidence(
+    state,
+    Array.from({ length: 150 }, (_, index) => call(index)),
+  );
+  addEvidence(
+    state,
+    Array.from({ length: 100 }, (_, index) => call(150 + index)),
+  );
+  assert.equal(state.evidence.length, 200);
+  assert.equal(state.evidence[0]?.at, '50');
+  assert.equal(state.evidence.at(-1)?.at, '249');
+});
+
+test('the totals tell apart what is paid, what is not, and what a person must decide', () => {
+  const amounts = { first: '1.10', second: '2.20', third: '4.40', fourth: '8.80' };
+  const state = stateOf(
+    Object.entries(amounts).map(([id, value]) => ({ ...PAYMENT, id, amount: { kind: 'fixed', value } })),
+  );
+  const outcomes: readonly PaymentOutcome[] = ['PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING'];
+  for (const [index, record] of state.payments.entries()) record.outcome = outcomes[index] ?? 'PENDING';
+  assert.deepEqual(makeReport(state).totals, [
+    { currency: 'MXN', planned: '16.5', paid: '1.1', notPaid: '2.2', needsHuman: '4.4' },
+  ]);
+});
+
+test('whatever the outcomes, paid, not paid, undecided and pending add up to the plan, per currency', () => {
+  const outcome = fc.constantFrom<PaymentOutcome>('PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING');
+  const amount = fc
+    .tuple(fc.bigInt(0n, 10n ** 20n), fc.integer({ min: 0, max: 99_999_999 }))
+    .map(([whole, part]) => `${whole}.${String(part).padStart(8, '0')}`);
+  const item = fc.record({ currency: fc.constantFrom('MXN', 'EUR', 'USDC'), amount, outcome });
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 30 }), (items) => {
+      const state = stateOf(
+        items.map(({ currency, amount: value }, index) => ({
+          ...PAYMENT,
+          id: `inv-${index}`,
+          currency,
+          amount: { kind: 'fixed', value },
+        })),
+      );
+      for (const [index, record] of state.payments.entries())
+        record.outcome = items[index]?.outcome ?? 'PENDING';
+      const report = makeReport(state);
+      assert.equal(report.payments.length, items.length);
+      for (const total of report.totals) {
+        const pending = sum(
+          items.flatMap((each) =>
+            each.currency === total.currency && each.outcome === 'PENDING' ? [each.amount] : [],
+          ),
+        );
+        assert.equal(sum([total.paid, total.notPaid, total.needsHuman, pending]), total.planned);
+      }
+      assert.equal(
+        report.totals.map((total) => total.planned).reduce(add, '0'),
+        sum(items.map((each) => each.amount)),
+      );
+    }),
+    { numRuns: 200, seed: 1 },
+  );
+});
+
+test('the same state gives the same bytes', () => {
+  const once = makeReport(ended('TRADED', 'NOT_PAID', PROBLEM));
+  assert.equal(JSON.stringify(once), JSON.stringify(makeReport(ended('TRADED', 'NOT_PAID', PROBLEM))));
+});

@@ -1,0 +1,1216 @@
+/** The course of a run, driven without Temporal: what it knows at its start, and what it waits for. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { movesOf } from '../../domain/plan/moves.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { shownWaits, makeReport, statusOf } from '../../domain/run/report.ts';
+import { adoptPlan, newRunState } from '../../domain/run/state.ts';
+import { takeOver } from '../../domain/run/carry.ts';
+import { Run } from '../../domain/run/run.ts';
+import { HistoryIsLong, StepFailed, type Ports } from '../../domain/run/ports.ts';
+import type { Settlement, WithdrawalsAnswer, WithdrawalsCall, RunInput } from '../../domain/run/calls.ts';
+import type { Problem } from '../../domain/problems.ts';
+import type { Wait } from '../../domain/waits.ts';
+import { NEW_LEG } from '../../domain/writes/trade.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { LEG, NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
+
+const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
+const PLAN: Plan = {
+  ...context().plan,
+  policy: POLICY,
+  settle: { until: 'status', lateAfterMs: null },
+  legs: [LEG],
+  payments: [{ ...PAYMENT, dependsOn: LEG.id }],
+};
+const INPUT: RunInput = {
+  run: RUN,
+  mode: 'SANDBOX',
+  policyText: POLICY.text,
+  policyHash: POLICY.hash,
+  policyFile: 'p.yaml',
+  files: {},
+  startedBy: 'ana',
+};
+const TRADED = {
+  tradeId: 'tde_1',
+  quoteId: 'qte_1',
+  sellAmount: '1000',
+  buyAmount: '17250',
+  status: 'LOCKED',
+};
+
+/** A world in which the leg was traded and will never settle, and the payment was cancelled before it was sent. */
+function ports(more: Partial<Ports>): Ports {
+  return {
+    readPlan: async () => ({ kind: 'plan', plan: PLAN }),
+    requestQuote: async () => ({
+      step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false },
+      evidence: [],
+      runId: 'run-1',
+    }),
+    executeTrade: () => Promise.reject(new Error('There is no quote to trade.')),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id } }) => ({
+        id,
+        step: {
+          kind: 'not paid',
+          state: NEW_PAYMENT,
+          problem: { code: 'CANCELLED', item: id, message: 'It was cancelled.', fix: '--go-on' },
+        },
+      })),
+      evidence: [],
+      runId: 'run-1',
+    }),
+    awaitWithdrawals: () => assert.fail('Nothing was accepted.'),
+    confirmOutcomes: () => assert.fail('Nothing was handed on.'),
+    recordInstruction: () => Promise.reject(new Error('The word is there already.')),
+    awaitSettlement: () => ({
+      answer: Promise.resolve({ kind: 'cancelled' }),
+      giveUp: () => assert.fail('The poll has ended by itself.'),
+    }),
+    waitUntil: async (holds) => {
+      // What goes on beside it takes a few turns; after that whoever waits would wait for ever.
+      for (let turns = 0; turns < 50 && !holds(); turns += 1) await nextTurn();
+      assert.ok(holds(), 'it waits for what never comes');
+      return true;
+    },
+    nowMs: () => NOW,
+    historyIsLong: () => false,
+    tellRun: async () => ({ runId: 'run-1' }),
+    runId: 'run-1',
+    tellEnd: async () => {},
+    originalRunId: 'run-1',
+    show: () => {},
+    ...more,
+  };
+}
+
+test('a run that was cancelled and then reset waits for no settlement, and sends nothing more', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  await new Run(INPUT, state, ports({})).complete();
+  const report = makeReport(state);
+  assert.equal(report.status, 'CANCELLED');
+  assert.equal(report.legs[0]?.outcome, 'TRADED');
+  assert.equal(report.legs[0].settled, null);
+  assert.equal(report.payments[0]?.outcome, 'NOT_PAID');
+});
+
+test('a run that was cancelled before there was a plan, and then reset, ends without one', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const readPlan: Ports['readPlan'] = async () => ({ kind: 'cancelled' });
+  await assert.rejects(() => new Run(INPUT, state, ports({ readPlan })).complete(), { code: 'CANCELLED' });
+  assert.equal(makeReport(state).status, 'CANCELLED');
+});
+
+/** Carries a plan out in a world in which its leg brings 17250 and settles; what the steps are told not to send. */
+async function unwantedOf(plan: Plan): Promise<readonly (readonly [id: string, code: string | null])[]> {
+  const asked: (readonly [string, string | null])[] = [];
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan }),
+    awaitSettlement: () => ({
+      answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => {},
+    }),
+  });
+  const createWithdrawals: Ports['createWithdrawals'] = (call) => {
+    asked.push(
+      ...call.items.map(({ payment, wanted }) => [payment.id, wanted.unwanted?.code ?? null] as const),
+    );
+    return world.createWithdrawals(call);
+  };
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  await new Run(INPUT, state, { ...world, createWithdrawals }).complete();
+  return asked;
+}
+
+const LIMITS = { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] };
+const PROCEEDS = { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 } as const;
+
+test('proceeds are held against the limits of payments once they are known, and not sent above them', async () => {
+  const payments = [{ ...PAYMENT, amount: PROCEEDS, dependsOn: LEG.id }];
+  for (const [limits, code] of [
+    [{ ...LIMITS, perPayment: [{ value: '17249.99', currency: 'MXN' }] }, 'OVER_LIMIT'],
+    [{ ...LIMITS, paidPerRun: [{ value: '17249.99', currency: 'MXN' }] }, 'OVER_LIMIT'],
+    [{ ...LIMITS, perPayment: [{ value: '17250', currency: 'MXN' }] }, null],
+    [null, null],
+  ] as const)
+    assert.deepEqual(await unwantedOf({ ...PLAN, limits, payments }), [[PAYMENT.id, code]]);
+});
+
+test('payments of one run are added up in the order of the plan, and those above the limit together are not sent', async () => {
+  const payments = ['first', 'second', 'third'].map((id) => ({
+    ...PAYMENT,
+    id,
+    amount: { kind: 'fixed', value: '100.00' } as const,
+    dependsOn: LEG.id,
+  }));
+  const limits = { ...LIMITS, paidPerRun: [{ value: '200.00', currency: 'MXN' }] };
+  assert.deepEqual(await unwantedOf({ ...PLAN, limits, payments }), [
+    ['first', null],
+    ['second', null],
+    ['third', 'OVER_LIMIT'],
+  ]);
+});
+
+test('a payment whose leg is not in the plan, because nothing was there to sell, is not sent but looked up', async () => {
+  const payments = [{ ...PAYMENT, dependsOn: LEG.id }];
+  assert.deepEqual(await unwantedOf({ ...PLAN, legs: [], payments }), [[PAYMENT.id, 'LEG_NOT_TRADED']]);
+});
+
+const SHORT: Problem = { code: 'SHORTFALL', item: 'late', message: 'Money is missing.', fix: 'Wait.' };
+
+test('payments are followed together once all are sent, and one that is accepted later joins at once', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const payments = ['first', 'second', 'late'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const asked: (readonly string[])[] = [];
+  let refusals = 2;
+  let now = NOW;
+  const accept: Ports['createWithdrawals'] = async ({ items }) => ({
+    items: items.map(({ payment: { id, reference } }) => {
+      const isLate = id === 'late' && (refusals -= 1) >= 0;
+      return {
+        id,
+        step: isLate
+          ? { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs: 15_000, reason: 'money', problem: SHORT } }
+          : {
+              kind: 'accepted',
+              state: NEW_PAYMENT,
+              accepted: { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250.00' },
+            },
+      };
+    }),
+    evidence: [],
+    runId: 'run-1',
+  });
+  const follow: Ports['awaitWithdrawals'] = ({ items }) => {
+    asked.push(items.map(({ id }) => id));
+    const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
+    if (items.length === 3)
+      return {
+        answer: Promise.resolve({ ended, wait: null, runId: 'run-1', hasToldEnd: false }),
+        giveUp: () => {},
+      };
+    let refuse = (_error: Error): void => {};
+    const answer = new Promise<never>((_resolve, reject) => {
+      refuse = reject;
+    });
+    return { answer, giveUp: () => refuse(new Error('given up')) };
+  };
+  const base = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+    createWithdrawals: accept,
+    awaitWithdrawals: follow,
+    nowMs: () => now,
+  });
+  const waitUntil: Ports['waitUntil'] = async (holds, timeoutMs) => {
+    if (timeoutMs === undefined) return base.waitUntil(holds);
+    for (let turns = 0; turns < 20; turns += 1) await nextTurn();
+    now += timeoutMs;
+    return holds();
+  };
+  await new Run(INPUT, state, { ...base, waitUntil }).complete();
+  assert.deepEqual(
+    makeReport(state).payments.map(({ outcome }) => outcome),
+    ['PAID', 'PAID', 'PAID'],
+  );
+  assert.deepEqual(asked, [
+    ['first', 'second'],
+    ['first', 'second', 'late'],
+  ]);
+});
+
+test('a run that only follows what was accepted leaves a history that has grown long', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  let polls = 0;
+  const world = ports({
+    readPlan: async () => ({
+      kind: 'plan',
+      plan: { ...PLAN, legs: [], payments: [{ ...PAYMENT, dependsOn: null }] },
+    }),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference } }) => ({
+        id,
+        step: {
+          kind: 'accepted',
+          state: NEW_PAYMENT,
+          accepted: { withdrawalId: 'wtd_1', reference, status: 'PENDING', amount: '17250.00' },
+        },
+      })),
+      evidence: [],
+      runId: 'run-1',
+    }),
+    awaitWithdrawals: () => {
+      polls += 1;
+      return {
+        answer: Promise.resolve({ ended: [], wait: null, runId: 'run-1', hasToldEnd: false }),
+        giveUp: () => {},
+      };
+    },
+    historyIsLong: () => polls > 0,
+  });
+  await assert.rejects(() => new Run(INPUT, state, world).complete(), HistoryIsLong);
+  assert.equal(polls, 1);
+});
+
+test('a plan that moves anything else than what a person was shown is not carried out', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: PLAN }),
+    requestQuote: () => assert.fail('Nothing is to be sent.'),
+  });
+  const input = { ...INPUT, shown: movesOf({ ...PLAN, payments: [] }) };
+  await assert.rejects(() => new Run(input, state, world).complete(), { code: 'PLAN_NOT_AS_SHOWN' });
+  const asShown = { ...INPUT, shown: movesOf(PLAN) };
+  const going = ports({
+    readPlan: async () => ({ kind: 'plan', plan: PLAN }),
+    requestQuote: () => Promise.reject(new Error('it goes on')),
+  });
+  await assert.rejects(() => new Run(asShown, state, going).complete(), /it goes on/);
+});
+
+test('a plan that was made from another policy is not carried out', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = ports({
+    readPlan: async () => ({ kind: 'other policy', planned: 'hash', given: 'another' }),
+    requestQuote: () => assert.fail('Nothing is to be sent.'),
+  });
+  await assert.rejects(() => new Run(INPUT, state, world).complete(), { code: 'POLICY_CHANGED' });
+});
+
+test('a cancel by Temporal’s own button is kept as an instruction, once, before anything is sent', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const kept: string[] = [];
+  const world = ports({
+    recordInstruction: async ({ instruction }) => void kept.push(instruction.kind),
+    requestQuote: async () => {
+      kept.push('quote');
+      return {
+        step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+  });
+  const course = new Run(INPUT, state, world);
+  course.cancel();
+  await course.complete();
+  assert.deepEqual(kept, ['cancel', 'quote']);
+  assert.equal(makeReport(state).payments[0]?.outcome, 'NOT_PAID');
+});
+
+test('a run that was reset hands on as its own only what it has learned since: the run before may have sent more', () => {
+  const knownTo = (runId: string) => {
+    const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    adoptPlan(before, PLAN);
+    for (const record of before.legs) record.state = { ...NEW_LEG, knownIn: runId };
+    for (const record of before.payments) record.state = { ...NEW_PAYMENT, knownIn: runId };
+    const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId: 'run-2' })).handOn();
+    const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    adoptPlan(after, PLAN);
+    takeOver(after, carried, 'run-3');
+    return [...after.legs, ...after.payments].map(({ state }) => state.knownIn);
+  };
+  assert.deepEqual(knownTo('run-1'), ['run-1', 'run-1']);
+  assert.deepEqual(knownTo('run-2'), ['run-3', 'run-3']);
+});
+
+test('which payment is sent next does not depend on the clock, which a replay may see otherwise', async () => {
+  const payments = ['first', 'second', 'third'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const CANCELLED: Problem = { code: 'CANCELLED', item: null, message: 'It was cancelled.', fix: '--go-on' };
+  /** What the run asks for when the clock moves so far between two looks at it; each payment waits once. */
+  const asks = async (clockStepMs: number): Promise<readonly string[]> => {
+    const asked: string[] = [];
+    const waited = new Set<string>();
+    let now = NOW;
+    const world = ports({
+      readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+      nowMs: () => (now += clockStepMs),
+      createWithdrawals: async ({ items }) => ({
+        items: items.map(({ payment: { id } }) => {
+          asked.push(id);
+          const afterMs = 1_000 * (payments.length - payments.findIndex((payment) => payment.id === id));
+          if (waited.has(id))
+            return { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem: CANCELLED } } as const;
+          waited.add(id);
+          return {
+            id,
+            step: { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs, reason: 'money', problem: SHORT } },
+          } as const;
+        }),
+        evidence: [],
+        runId: 'run-1',
+      }),
+    });
+    const waitUntil: Ports['waitUntil'] = async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return world.waitUntil(holds);
+      asked.push('timer');
+      assert.ok(asked.length < 20, `it waits for ever: ${asked.join(', ')}`);
+      await nextTurn();
+      return holds();
+    };
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    await new Run(INPUT, state, { ...world, waitUntil }).complete();
+    return asked;
+  };
+  const expected = ['first', 'second', 'third', 'timer', 'third', 'timer', 'second', 'timer', 'first'];
+  for (const clockStepMs of [0, 400, 100_000]) assert.deepEqual(await asks(clockStepMs), expected);
+});
+
+/** A world in which one payment is accepted and then followed by these answers; the last one stays. */
+function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> = {}) {
+  const asked: WithdrawalsCall[] = [];
+  const shown: string[] = [];
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = ports({
+    readPlan: async () => ({
+      kind: 'plan',
+      plan: { ...PLAN, legs: [], payments: [{ ...PAYMENT, dependsOn: null }] },
+    }),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference } }) => ({
+        id,
+        step: {
+          kind: 'accepted',
+          state: NEW_PAYMENT,
+          accepted: { withdrawalId: 'wtd_1', reference, status: 'ODD', amount: '17250.00' },
+        },
+      })),
+      evidence: [],
+      runId: 'run-1',
+    }),
+    awaitWithdrawals: (call) => {
+      const answer = answers[asked.length];
+      asked.push(call);
+      assert.ok(answer !== undefined, 'It is asked for more than there is.');
+      return { answer: Promise.resolve(answer), giveUp: () => {} };
+    },
+    show: () => {
+      const [waiting] = shownWaits(state);
+      const now = waiting === undefined ? statusOf(state) : waiting.problem.code;
+      if (shown.at(-1) !== now) shown.push(now);
+    },
+    ...more,
+  });
+  return { course: new Run(INPUT, state, world), state, asked, shown };
+}
+const told = (status: string, paid: boolean | null, isUnknown: boolean): WithdrawalsAnswer => ({
+  ended: [{ id: PAYMENT.id, status, paid, isUnknown }],
+  wait: null,
+  runId: 'run-1',
+  hasToldEnd: false,
+});
+
+test('a payment with a status in no list holds the run, which says which and where to declare it, and then goes on', async () => {
+  let held: Problem | undefined;
+  const { course, state, asked, shown } = following(
+    [
+      told('ODD', null, true),
+      told('ODDER', null, true),
+      told('PENDING', null, false),
+      told('COMPLETED', true, false),
+    ],
+    {},
+  );
+  const show = course.ports.show.bind(course.ports);
+  course.ports.show = () => {
+    held ??= shownWaits(state)[0]?.problem;
+    show();
+  };
+  await course.complete();
+  assert.deepEqual(held, {
+    code: 'STATUS_UNKNOWN',
+    item: PAYMENT.id,
+    message: 'The service says "ODD" of withdrawal wtd_1; it is not known what that status means.',
+    fix: 'Write it into `withdrawal_statuses` (paid, failed or pending) of the service file (CAMBIST_SERVICE_FILE) and start the workers again; the run then goes on by itself.',
+  });
+  assert.deepEqual(shown, ['RUNNING', 'STATUS_UNKNOWN', 'RUNNING', 'COMPLETED']);
+  assert.deepEqual(
+    asked.map(({ items }) => items.map(({ status, isUnknown }) => [status, isUnknown])),
+    [[['ODD', false]], [['ODD', true]], [['ODDER', true]], [['PENDING', false]]],
+  );
+});
+
+test('an accepted payment without a terminal status is late after a day by a timer, says so, and is followed on', async () => {
+  const timers: number[] = [];
+  let answered = (_answer: WithdrawalsAnswer): void => {};
+  const { course, state, shown } = following([], {
+    awaitWithdrawals: () => ({
+      answer: new Promise((resolve) => {
+        answered = resolve;
+      }),
+      giveUp: () => {},
+    }),
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs !== undefined) {
+        timers.push(timeoutMs);
+        for (let turns = 0; turns < 5; turns += 1) await nextTurn();
+        return false;
+      }
+      for (let turns = 0; turns < 50 && !holds(); turns += 1) {
+        if (shown.includes('WITHDRAWAL_LATE')) answered(told('COMPLETED', true, false));
+        await nextTurn();
+      }
+      assert.ok(holds(), 'it waits for what never comes');
+      return true;
+    },
+  });
+  await course.complete();
+  assert.deepEqual(timers, [86_400_000]);
+  assert.deepEqual(shown, ['RUNNING', 'WITHDRAWAL_LATE', 'RUNNING', 'COMPLETED']);
+  assert.equal(makeReport(state).payments[0]?.outcome, 'PAID');
+});
+
+test('polls that are stopped again and again are asked for ever later', async () => {
+  const away: Wait = {
+    afterMs: 60_000,
+    reason: 'outage',
+    problem: { code: 'NO_ANSWER', item: null, message: 'It is away.', fix: 'Wait.' },
+  };
+  const stopped: WithdrawalsAnswer = { ended: [], wait: away, runId: 'run-1', hasToldEnd: false };
+  const pauses: number[] = [];
+  const { course } = following(
+    [
+      stopped,
+      stopped,
+      stopped,
+      stopped,
+      stopped,
+      told('PENDING', null, false),
+      stopped,
+      told('COMPLETED', true, false),
+    ],
+    {
+      waitUntil: async (holds, timeoutMs) => {
+        if (timeoutMs !== undefined && timeoutMs !== 86_400_000) {
+          pauses.push(timeoutMs);
+          return false;
+        }
+        for (let turns = 0; turns < 100 && !holds(); turns += 1) await nextTurn();
+        assert.ok(holds(), 'it waits for what never comes');
+        return true;
+      },
+    },
+  );
+  await course.complete();
+  assert.deepEqual(pauses, [60_000, 120_000, 240_000, 480_000, 600_000, 60_000]);
+});
+
+test('a trade with a status in no list holds the run, and a settlement that takes too long says so', async () => {
+  const answers: Settlement[] = [
+    { kind: 'news', status: 'ODD', isUnknown: true },
+    { kind: 'news', status: 'LOCKED', isUnknown: false },
+    { kind: 'settled', status: 'SETTLED' },
+  ];
+  const asked: (string | null)[] = [];
+  const timers: number[] = [];
+  const shown: string[] = [];
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, payments: [] } }),
+    awaitSettlement: (call) => {
+      asked.push(call.unknownStatus);
+      const answer = answers[asked.length - 1] ?? assert.fail('It is asked for more than there is.');
+      // The last poll takes so long that the timer comes first.
+      const isLast = answers.length === asked.length;
+      const settled = isLast
+        ? nextTurn()
+            .then(() => nextTurn())
+            .then(() => answer)
+        : Promise.resolve(answer);
+      return { answer: settled, giveUp: () => {} };
+    },
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs !== undefined) {
+        timers.push(timeoutMs);
+        if (asked.length < answers.length) await nextTurn();
+        return holds();
+      }
+      for (let turns = 0; turns < 50 && !holds(); turns += 1) await nextTurn();
+      assert.ok(holds(), 'it waits for what never comes');
+      return true;
+    },
+    show: () => {
+      const code = shownWaits(state)[0]?.problem.code ?? statusOf(state);
+      if (shown.at(-1) !== code) shown.push(code);
+    },
+  });
+  await new Run(INPUT, state, world).complete();
+  assert.deepEqual(asked, [null, 'ODD', null]);
+  assert.deepEqual(shown.slice(shown.indexOf('STATUS_UNKNOWN')), [
+    'STATUS_UNKNOWN',
+    'AWAITING_SETTLEMENT',
+    'SETTLEMENT_LATE',
+    'COMPLETED',
+  ]);
+  assert.ok(timers.every((ms) => ms === 21_600_000));
+});
+
+async function patient(holds: () => boolean): Promise<boolean> {
+  for (let turns = 0; turns < 2_000 && !holds(); turns += 1) await nextTurn();
+  assert.ok(holds(), 'it waits for what never comes');
+  return true;
+}
+
+test('a step that fails at all its attempts is told, tried again ever later, and may have sent what it was given', async () => {
+  const pauses: number[] = [];
+  const shown = new Set<string>();
+  const given: unknown[] = [];
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const times = (count: number) => () => (count -= 1) >= 0;
+  const [planFails, tradeFails, payFails] = [times(1), times(2), times(3)];
+  const failing = () => Promise.reject(new StepFailed('executeTrade: Error, ENOSPC, driver.ts:1'));
+  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW };
+  const base = ports({});
+  const world = ports({
+    readPlan: async (input) => (planFails() ? failing() : base.readPlan(input)),
+    requestQuote: async (call) => ({
+      step: { kind: 'quoted', state: { ...call.state, quote, knownIn: 'run-1' } },
+      evidence: [],
+      runId: 'run-1',
+    }),
+    executeTrade: async (call) => {
+      given.push([call.state.knownIn, call.state.sent]);
+      if (tradeFails()) return failing();
+      return {
+        step: { kind: 'traded', state: call.state, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    awaitSettlement: () => ({
+      answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => {},
+    }),
+    createWithdrawals: async (call) => {
+      given.push(call.items.map((item) => [item.state.knownIn, item.state.sent]));
+      return payFails() ? failing() : base.createWithdrawals(call);
+    },
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return patient(holds);
+      for (let turns = 0; turns < 20 && !holds(); turns += 1) await nextTurn();
+      if (!holds()) pauses.push(timeoutMs);
+      return holds();
+    },
+    show: () => {
+      for (const { problem } of shownWaits(state)) shown.add(`${problem.code} ${problem.item ?? 'run'}`);
+    },
+  });
+  await new Run(INPUT, state, world).complete();
+  assert.deepEqual(
+    [...shown],
+    [
+      'ACTIVITY_FAILED run',
+      `ACTIVITY_FAILED ${LEG.id}`,
+      'AWAITING_SETTLEMENT usd-mxn-1',
+      `ACTIVITY_FAILED ${PAYMENT.id}`,
+    ],
+  );
+  assert.deepEqual(pauses, [60_000, 60_000, 120_000, 60_000, 120_000, 240_000]);
+  assert.deepEqual(given, [
+    ['run-1', false],
+    [null, true],
+    [null, true],
+    [[null, false]],
+    [[null, true]],
+    [[null, true]],
+    [[null, true]],
+  ]);
+});
+
+test('a cancel that cannot be kept is told, and kept before anything else happens', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const done: string[] = [];
+  let failures = 2;
+  const world = ports({
+    recordInstruction: async () => {
+      if ((failures -= 1) >= 0) throw new StepFailed('recordInstruction: Error');
+      done.push('kept');
+    },
+    requestQuote: async () => {
+      done.push('quote');
+      return {
+        step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return patient(holds);
+      for (let turns = 0; turns < 20 && !holds(); turns += 1) await nextTurn();
+      done.push(shownWaits(state)[0]?.problem.code ?? 'nothing');
+      return holds();
+    },
+  });
+  const course = new Run(INPUT, state, world);
+  course.cancel();
+  await course.complete();
+  assert.deepEqual(done.slice(0, 4), ['ACTIVITY_FAILED', 'ACTIVITY_FAILED', 'kept', 'quote']);
+});
+
+test('a plan that waits for long is asked for ever later', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const pauses: number[] = [];
+  const base = ports({});
+  const world = ports({
+    readPlan: async (input) =>
+      pauses.length < 7 ? { kind: 'waiting', waiting: null } : base.readPlan(input),
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined || pauses.length === 7) return patient(holds);
+      pauses.push(timeoutMs);
+      return holds();
+    },
+  });
+  await new Run(INPUT, state, world).complete();
+  assert.deepEqual(pauses, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+});
+
+test('what waits for money asks for ever later, at most every five minutes, and soon again once money comes', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const payments = ['first', 'second'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const pauses: number[] = [];
+  let calls = 0;
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+    createWithdrawals: async (call) => {
+      calls += 1;
+      const items = call.items.map(({ payment: { id, reference } }) => {
+        const accepted = { withdrawalId: `wtd_${id}`, reference, amount: '17250.00', status: 'PENDING' };
+        const isPaid = (id === 'first' && pauses.length === 7) || pauses.length === 9;
+        return isPaid
+          ? ({ id, step: { kind: 'accepted', state: NEW_PAYMENT, accepted } } as const)
+          : ({
+              id,
+              step: {
+                kind: 'wait',
+                state: NEW_PAYMENT,
+                wait: { afterMs: 15_000, reason: 'money', problem: SHORT },
+              },
+            } as const);
+      });
+      return { items, evidence: [], runId: 'run-1' };
+    },
+    awaitWithdrawals: ({ items }) => {
+      const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
+      return {
+        answer: Promise.resolve({ ended, wait: null, runId: 'run-1', hasToldEnd: false }),
+        giveUp: () => {},
+      };
+    },
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return patient(holds);
+      if (timeoutMs > 3_600_000) return patient(holds);
+      pauses.push(timeoutMs);
+      for (let turns = 0; turns < 5; turns += 1) await nextTurn();
+      return false;
+    },
+  });
+  await new Run(INPUT, state, world).complete();
+  assert.deepEqual(pauses, [15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 15_000, 30_000]);
+  assert.equal(calls, 2 * 8 + 2);
+});
+
+test('what the service puts off again and again, and a plan that nobody makes, is shown after a minute', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const busy: Problem = { code: 'RATE_LIMIT_EXCEEDED', item: LEG.id, message: 'Too many.', fix: 'Wait.' };
+  const shown: string[] = [];
+  let [plans, quotes] = [7, 70];
+  const base = ports({});
+  const world = ports({
+    readPlan: async (input) =>
+      (plans -= 1) >= 0 ? { kind: 'waiting', waiting: null } : base.readPlan(input),
+    requestQuote: async (call) =>
+      (quotes -= 1) >= 0
+        ? {
+            step: {
+              kind: 'wait',
+              state: NEW_LEG,
+              wait: { afterMs: 1_000, reason: 'service', problem: busy },
+            },
+            evidence: [],
+            runId: 'run-1',
+          }
+        : base.requestQuote(call),
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return patient(holds);
+      const [waiting] = shownWaits(state);
+      shown.push(waiting?.problem.code ?? statusOf(state));
+      return holds();
+    },
+  });
+  await new Run(INPUT, state, world).complete();
+  const counts = [...new Set(shown)].map((name) => [name, shown.filter((other) => other === name).length]);
+  assert.deepEqual(shown.slice(0, 7), [
+    ...Array.from({ length: 5 }, () => 'RUNNING'),
+    'PLANNING',
+    'PLANNING',
+  ]);
+  assert.deepEqual(
+    counts.find(([name]) => name === busy.code),
+    [busy.code, 10],
+  );
+});
+
+/** A Temporal run whose leg and payment end undone in `run-1`, as its history says, and are done in any other. */
+function undoneIn1(more: Partial<Ports>): {
+  readonly world: Ports;
+  readonly asked: string[];
+  inRun: (runId: string) => void;
+} {
+  const asked: string[] = [];
+  let runId = 'run-1';
+  const problem: Problem = { code: 'OUTSIDE_GUARD', item: LEG.id, message: 'x', fix: 'y' };
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: PLAN }),
+    requestQuote: async () => {
+      asked.push(`quote in ${runId}`);
+      const step =
+        runId === 'run-1'
+          ? ({ kind: 'not traded', state: NEW_LEG, problem } as const)
+          : ({ kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false } as const);
+      return { step, evidence: [], runId };
+    },
+    awaitSettlement: () => ({
+      answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => {},
+    }),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference }, wanted: { unwanted } }) => {
+        asked.push(`${id} in ${runId}`);
+        const accepted = { withdrawalId: 'wtd_1', reference, status: 'COMPLETED', amount: '17250.00' };
+        return {
+          id,
+          step:
+            unwanted === null
+              ? ({ kind: 'accepted', state: NEW_PAYMENT, accepted } as const)
+              : ({ kind: 'not paid', state: NEW_PAYMENT, problem: unwanted } as const),
+        };
+      }),
+      evidence: [],
+      runId,
+    }),
+    awaitWithdrawals: ({ items }) => ({
+      answer: Promise.resolve({
+        ended: items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false })),
+        wait: null,
+        runId,
+        hasToldEnd: false,
+      }),
+      giveUp: () => {},
+    }),
+    tellRun: async () => {
+      asked.push(`told ${runId}`);
+      return { runId };
+    },
+    ...more,
+  });
+  return { world, asked, inRun: (id) => (runId = id) };
+}
+
+test('a run that was reset after it had failed takes up once more what is not done', async () => {
+  const { world, asked, inRun } = undoneIn1({});
+  const tellRun: Ports['tellRun'] = () => {
+    // What was decided before the reset is history; whoever asks now is another Temporal run.
+    inRun('run-2');
+    return world.tellRun();
+  };
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  await new Run(INPUT, state, { ...world, tellRun }).complete();
+  assert.deepEqual(asked, [
+    'quote in run-1',
+    `${PAYMENT.id} in run-1`,
+    'told run-2',
+    'quote in run-2',
+    `${PAYMENT.id} in run-2`,
+  ]);
+  assert.equal(makeReport(state).status, 'COMPLETED');
+});
+
+test('a run that ends with something undone asks once which run it is, last of all', async () => {
+  const { world, asked } = undoneIn1({});
+  const tellEnd: Ports['tellEnd'] = async () => void asked.push('told the end');
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  await new Run(INPUT, state, { ...world, tellEnd }).complete();
+  assert.deepEqual(asked, ['quote in run-1', `${PAYMENT.id} in run-1`, 'told the end', 'told run-1']);
+  assert.equal(makeReport(state).status, 'FAILED');
+});
+
+test('a run of which the last poll has told the end does not tell it again', async () => {
+  for (const hasToldEnd of [false, true]) {
+    let times = 0;
+    const { course, asked } = following([{ ...told('COMPLETED', true, false), hasToldEnd }], {
+      tellEnd: async () => void (times += 1),
+    });
+    await course.complete();
+    assert.deepEqual(
+      asked.map(({ isLast }) => isLast),
+      [true],
+    );
+    assert.equal(times, hasToldEnd ? 0 : 1);
+  }
+});
+
+test('a payment that an earlier Temporal run has ended is taken up while others are still followed', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const payments = ['first', 'second'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const problem: Problem = { code: 'WITHDRAWAL_ADDRESS_NOT_VERIFIED', item: 'first', message: 'x', fix: 'y' };
+  const asked: string[] = [];
+  let runId = 'run-1';
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference } }) => {
+        asked.push(`${id} in ${runId}`);
+        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250.00' };
+        return id === 'first' && runId === 'run-1'
+          ? { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } as const }
+          : { id, step: { kind: 'accepted', state: NEW_PAYMENT, accepted } as const };
+      }),
+      evidence: [],
+      runId,
+    }),
+    awaitWithdrawals: ({ items, undoneIn }) => {
+      asked.push(`poll, undone in ${undoneIn.join()}`);
+      runId = 'run-2';
+      const ended =
+        undoneIn.length > 0
+          ? []
+          : items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
+      const answer = Promise.resolve({ ended, wait: null, runId, hasToldEnd: false });
+      return { answer, giveUp: () => {} };
+    },
+  });
+  await new Run(INPUT, state, world).complete();
+  const writes = asked.filter((what) => !what.startsWith('poll'));
+  assert.deepEqual(writes, ['first in run-1', 'second in run-1', 'first in run-2']);
+  assert.ok(asked.includes('poll, undone in run-1'));
+  assert.equal(asked.at(-1), 'poll, undone in ');
+  assert.equal(makeReport(state).status, 'COMPLETED');
+});
+
+test('a trade that came out worse than planned holds its payments for a person, and is green only once accepted', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const worse: Problem = { code: 'EXECUTED_OUTSIDE_GUARD', item: LEG.id, message: 'worse', fix: 'accept it' };
+  const seen: string[] = [];
+  let asks = 0;
+  const { world, inRun } = undoneIn1({
+    requestQuote: async () => {
+      asks += 1;
+      const isAccepted = asks === 3;
+      return {
+        step: {
+          kind: 'traded',
+          state: NEW_LEG,
+          traded: TRADED,
+          worse: isAccepted ? null : worse,
+          isHeld: !isAccepted,
+        },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+  });
+  inRun('run-2');
+  const waitUntil: Ports['waitUntil'] = async (holds, timeoutMs) => {
+    if (timeoutMs === undefined) return world.waitUntil(holds);
+    const { legs, payments, status } = makeReport(state);
+    if (asks < 3) seen.push(`${legs[0]?.outcome} ${payments[0]?.outcome} ${status}`);
+    await nextTurn();
+    return holds();
+  };
+  await new Run(INPUT, state, { ...world, waitUntil }).complete();
+  assert.deepEqual(seen, ['TRADED NEEDS_HUMAN HELD', 'TRADED NEEDS_HUMAN HELD']);
+  assert.equal(makeReport(state).status, 'COMPLETED');
+});
+
+test('a trade that came out worse than planned is never green when the run is cancelled instead', () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(state, { ...PLAN, payments: [] });
+  const [leg] = state.legs;
+  assert.ok(leg !== undefined);
+  Object.assign(leg, { outcome: 'TRADED', problem: SHORT });
+  state.ended = true;
+  assert.equal(makeReport(state).status, 'FAILED');
+});
+
+test('a wake-up that comes while a call is under way ends the wait that follows it, as one that comes later does', async () => {
+  const commandsOf = async (isEarly: boolean): Promise<readonly string[]> => {
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    const commands: string[] = [];
+    const base = ports({});
+    const world = ports({
+      requestQuote: async (call) => {
+        commands.push('requestQuote');
+        if (commands.length > 2) return base.requestQuote(call);
+        if (isEarly) course.wake();
+        return {
+          step: { kind: 'wait', state: NEW_LEG, wait: { afterMs: 15_000, reason: 'money', problem: SHORT } },
+          evidence: [],
+          runId: 'run-1',
+        };
+      },
+      waitUntil: async (holds, timeoutMs) => {
+        if (timeoutMs === undefined) return patient(holds);
+        if (!isEarly && commands.length < 2) course.wake();
+        commands.push(holds() ? 'woken' : 'timer');
+        return holds();
+      },
+    });
+    const course: Run = new Run(INPUT, state, world);
+    await course.complete();
+    return commands;
+  };
+  const later = await commandsOf(false);
+  assert.deepEqual(later.slice(0, 3), ['requestQuote', 'woken', 'requestQuote']);
+  assert.deepEqual(await commandsOf(true), later);
+});
+
+const LEGS = ['first', 'second', 'third'].map((id) => ({ ...LEG, id, reference: `p.2026-11-21.${id}` }));
+const THREE: Plan = {
+  ...PLAN,
+  legs: LEGS,
+  payments: LEGS.map(({ id }) => ({
+    ...PAYMENT,
+    id: `pay-${id}`,
+    amount: { ...PROCEEDS, leg: id },
+    dependsOn: id,
+  })),
+};
+
+/**
+ * A world of three legs in which all goes well but what `more` says. Whoever waits by a timer waits until `isHealed`;
+ * `asked` is what was asked for, in order.
+ */
+function threeLegs(more: (asked: string[]) => Partial<Ports>) {
+  const asked: string[] = [];
+  const base = ports({
+    readPlan: async () => ({ kind: 'plan', plan: THREE }),
+    requestQuote: async ({ leg }) => {
+      asked.push(`convert ${leg.id}`);
+      const traded = { ...TRADED, tradeId: `tde_${leg.id}` };
+      return {
+        step: { kind: 'traded', state: NEW_LEG, traded, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    awaitSettlement: ({ leg }) => {
+      asked.push(`settle ${leg}`);
+      return { answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }), giveUp: () => {} };
+    },
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference }, wanted: { unwanted } }) => {
+        asked.push(`${unwanted === null ? 'pay' : 'look for'} ${id}`);
+        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250' };
+        return unwanted === null
+          ? { id, step: { kind: 'accepted', state: NEW_PAYMENT, accepted } as const }
+          : { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem: unwanted } as const };
+      }),
+      evidence: [],
+      runId: 'run-1',
+    }),
+    awaitWithdrawals: ({ items }) => {
+      const ended = items.flatMap(({ id, paid }) => {
+        if (paid) return [];
+        asked.push(`${id} is paid`);
+        return [{ id, status: 'COMPLETED', paid: true, isUnknown: false }];
+      });
+      let giveUp = (): void => {};
+      const answer = new Promise<WithdrawalsAnswer>((resolve, reject) => {
+        if (ended.length > 0) resolve({ ended, wait: null, runId: 'run-1', hasToldEnd: false });
+        giveUp = () => reject(new Error('given up'));
+      });
+      return { answer, giveUp: () => giveUp() };
+    },
+    waitUntil: patientFor(() => asked.includes('pay-third is paid')),
+  });
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = { ...base, ...more(asked) };
+  return { state, asked, world, run: new Run(INPUT, state, world) };
+}
+
+/** Time passes only once `isHealed`: until then a timer fires for nobody. */
+function patientFor(isHealed: () => boolean): Ports['waitUntil'] {
+  return async (holds, timeoutMs) => {
+    for (let turns = 0; turns < 2_000; turns += 1) {
+      if (holds()) return true;
+      if (timeoutMs !== undefined && timeoutMs < 3_600_000 && isHealed()) return false;
+      await nextTurn();
+    }
+    assert.fail('it waits for what never comes');
+  };
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await nextTurn();
+}
+
+const before = (asked: readonly string[], one: string, other: string): void => {
+  assert.ok(asked.includes(one) && asked.includes(other), `${one} and ${other} in ${asked.join(', ')}`);
+  assert.ok(asked.indexOf(one) < asked.indexOf(other), `${one} before ${other} in ${asked.join(', ')}`);
+};
+
+test('three legs: one that waits for money lets the others convert, settle and pay, and goes its own way later', async () => {
+  let isShort = true;
+  const { run, state, asked } = threeLegs((seen) => ({
+    requestQuote: async ({ leg, state: known }) => {
+      seen.push(`convert ${leg.id}`);
+      const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: leg.id } } as const;
+      const isWaiting = leg.id === 'first' && isShort;
+      if (isWaiting) isShort = false;
+      const traded = { ...TRADED, tradeId: `tde_${leg.id}` };
+      return {
+        step: isWaiting
+          ? { kind: 'wait', state: known, wait }
+          : { kind: 'traded', state: known, traded, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+  }));
+  await run.complete();
+  assert.equal(makeReport(state).status, 'COMPLETED');
+  assert.equal(asked.filter((what) => what === 'convert first').length, 2);
+  before(asked, 'pay-second is paid', 'settle first');
+  before(asked, 'pay-third is paid', 'pay pay-first');
+});
+
+test('three legs: one that does not settle blocks its own payment alone', async () => {
+  const { run, state, asked } = threeLegs((seen) => ({
+    awaitSettlement: ({ leg }) => {
+      seen.push(`settle ${leg}`);
+      const settled = { kind: 'settled', status: 'SETTLED' } as const;
+      const answer = (async () => {
+        if (leg === 'second') await until(() => seen.includes('pay-third is paid'));
+        return settled;
+      })();
+      return { answer, giveUp: () => {} };
+    },
+  }));
+  await run.complete();
+  assert.equal(makeReport(state).status, 'COMPLETED');
+  before(asked, 'pay-first is paid', 'pay pay-second');
+  before(asked, 'pay-third is paid', 'pay pay-second');
+});
+
+test('three legs convert in the order of the plan, since one may sell what another one buys', async () => {
+  const { run, asked } = threeLegs(() => ({}));
+  await run.complete();
+  assert.deepEqual(
+    asked.filter((what) => what.startsWith('convert')),
+    ['convert first', 'convert second', 'convert third'],
+  );
+});
+
+test('three legs: the payment of one that was not traded is only looked for, and the others are paid', async () => {
+  const { run, state, asked } = threeLegs((seen) => ({
+    requestQuote: async ({ leg, state: known }) => {
+      seen.push(`convert ${leg.id}`);
+      const problem: Problem = { code: 'OUTSIDE_GUARD', item: leg.id, message: 'x', fix: 'y' };
+      return {
+        step:
+          leg.id === 'second'
+            ? { kind: 'not traded', state: known, problem }
+            : { kind: 'traded', state: known, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+  }));
+  await run.complete();
+  assert.equal(makeReport(state).status, 'PARTIAL');
+  assert.ok(asked.includes('look for pay-second'));
+  assert.deepEqual(
+    makeReport(state).payments.map(({ outcome }) => outcome),
+    ['PAID', 'NOT_PAID', 'PAID'],
+  );
+});
+
+test('three legs: a sum limit counts payments in the order of the plan, whichever leg comes first', async () => {
+  for (const slow of ['none', 'first', 'second', 'third']) {
+    const { run, state, asked } = threeLegs((seen) => ({
+      readPlan: async () => ({
+        kind: 'plan',
+        plan: { ...THREE, limits: { ...LIMITS, paidPerRun: [{ value: '40000', currency: 'MXN' }] } },
+      }),
+      awaitSettlement: ({ leg }) => ({
+        answer: (async () => {
+          if (leg === slow) for (let turns = 0; turns < 200; turns += 1) await nextTurn();
+          return { kind: 'settled', status: 'SETTLED' } as const;
+        })(),
+        giveUp: () => {},
+      }),
+      waitUntil: patientFor(() => seen.length > 100),
+    }));
+    await run.complete();
+    assert.deepEqual(
+      makeReport(state).payments.map(({ outcome }) => outcome),
+      ['PAID', 'PAID', 'NOT_PAID'],
+      `slow is ${slow}: ${asked.join(', ')}`,
+    );
+  }
+});
+
+test('three legs: what another Temporal run has ended is taken up while a leg waits for its settlement', async () => {
+  let runId = 'run-1';
+  const { run, state, asked } = threeLegs((seen) => ({
+    requestQuote: async ({ leg, state: known }) => {
+      seen.push(`convert ${leg.id} in ${runId}`);
+      const problem: Problem = { code: 'OUTSIDE_GUARD', item: leg.id, message: 'x', fix: 'y' };
+      return {
+        step:
+          leg.id === 'second' && runId === 'run-1'
+            ? { kind: 'not traded', state: known, problem }
+            : { kind: 'traded', state: known, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId,
+      };
+    },
+    awaitSettlement: ({ leg, undoneIn }) => {
+      const answer = (async () => {
+        if (undoneIn.includes('run-1')) {
+          runId = 'run-2';
+          return { kind: 'other run', runId } as const;
+        }
+        if (leg === 'third') await until(() => seen.includes('pay-second is paid'));
+        return { kind: 'settled', status: 'SETTLED' } as const;
+      })();
+      return { answer, giveUp: () => {} };
+    },
+  }));
+  await run.complete();
+  assert.equal(makeReport(state).status, 'COMPLETED', asked.join(', '));
+  before(asked, 'convert second in run-2', 'pay-third is paid');
+});
+
+test('a long history is left only when no leg is in the middle of a call that writes', async () => {
+  let isLong = false;
+  let open = 0;
+  const { run, asked } = threeLegs((seen) => ({
+    historyIsLong: () => isLong,
+    requestQuote: async ({ leg, state: known }) => {
+      open += 1;
+      seen.push(`convert ${leg.id}`);
+      const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: leg.id } } as const;
+      if (leg.id === 'first') {
+        open -= 1;
+        return { step: { kind: 'wait', state: known, wait }, evidence: [], runId: 'run-1' };
+      }
+      isLong = true;
+      for (let turns = 0; turns < 50; turns += 1) await nextTurn();
+      open -= 1;
+      seen.push(`traded ${leg.id}`);
+      return {
+        step: { kind: 'traded', state: known, traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    waitUntil: patientFor(() => isLong),
+  }));
+  await assert.rejects(() => run.complete(), HistoryIsLong);
+  assert.equal(open, 0);
+  assert.ok(asked.includes('traded second'));
+  assert.equal(run.handOn().legs.find(({ id }) => id === 'second')?.outcome, 'TRADED');
+});

@@ -1,0 +1,559 @@
+/** The steps of a leg against scripted replies: what is asked for, what is sent, and what follows (M1, M2, M4). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { WaitReason } from '../../domain/waits.ts';
+import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
+import type { Answer, Context, Effect } from '../../domain/writes/step.ts';
+import {
+  NEW_LEG,
+  executeTradeSteps,
+  requestQuoteSteps,
+  type LegState,
+  type LegStep,
+} from '../../domain/writes/trade.ts';
+import {
+  LEG,
+  NOT_SENT,
+  NO_ANSWER,
+  NOW,
+  QUOTE,
+  TRADE,
+  UNREADABLE,
+  context,
+  done,
+  failed,
+  kindsOf,
+  play,
+  seen,
+  type Script,
+} from '../support/scripts.ts';
+import { kept } from '../support/instructions.ts';
+
+const IN_HAND = { id: QUOTE.id, sellAmount: '1000.00', buyAmount: '17250.00', usableUntilMs: NOW + 20_000 };
+/** A leg whose quote, good for another 20 s, this very run has asked for. */
+const QUOTED: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quotes: 1, quote: IN_HAND };
+/** The same after a send of which nothing is known. */
+const DOUBTFUL: LegState = {
+  ...QUOTED,
+  sent: true,
+  tries: 1,
+  doubt: { lastSendMs: NOW + 45_000, absentAtMs: null, under: 'org/org-1/apiKey/1', why: 'no answer' },
+};
+
+const quote = (script: Script = {}, state = NEW_LEG, ctx: Context = context()) =>
+  play(requestQuoteSteps(ctx, LEG, state), script);
+const trade = (script: Script = {}, state = QUOTED, ctx: Context = context()) =>
+  play(executeTradeSteps(ctx, LEG, state), script);
+
+/** A step in one word: what it is, and what it waits for. */
+function named(step: LegStep): string {
+  return step.kind === 'wait' ? `wait: ${step.wait.reason}` : step.kind;
+}
+
+function problemOf(step: LegStep): string | null {
+  if (step.kind === 'not traded') return step.problem.code;
+  return step.kind === 'wait' ? step.wait.problem.code : null;
+}
+
+test('a fresh leg is quoted and traded without a look, in one send each', () => {
+  const quoted = quote();
+  assert.equal(quoted.result.kind, 'quoted');
+  assert.deepEqual(kindsOf(quoted.effects), ['read instructions', 'read balances', 'send quote']);
+  const traded = trade({}, quoted.result.state);
+  assert.deepEqual(kindsOf(traded.effects), ['read instructions', 'send trade']);
+  assert.deepEqual(traded.effects.at(-1), {
+    kind: 'send trade',
+    quoteId: QUOTE.id,
+    reference: LEG.reference,
+  });
+  assert.ok(traded.result.kind === 'traded');
+  assert.deepEqual(traded.result.traded, {
+    tradeId: TRADE.id,
+    quoteId: QUOTE.id,
+    sellAmount: '1000.00',
+    buyAmount: '17250.00',
+    status: 'EXECUTED',
+  });
+});
+
+test('a leg fixed on its buy side reads what it sold from the other side of the record', () => {
+  const leg = { ...LEG, amount: { side: 'buy', value: '17250.00', fixed: true } as const };
+  const record = { ...TRADE, sellAmount: null, buyAmount: '17250.00', executedAmount: '1000.05' };
+  const { result } = play(executeTradeSteps(context(), leg, QUOTED), { 'send trade': [done(record)] });
+  assert.ok(result.kind === 'traded');
+  assert.equal(result.traded.sellAmount, '1000.05');
+  assert.equal(result.traded.buyAmount, '17250.00');
+});
+
+/** What makes a call not fresh, one thing at a time. */
+const NOT_FRESH: readonly (readonly [string, Parameters<typeof context>[0], Partial<LegState>])[] = [
+  ['the run was reset', { originalRunId: 'run-0' }, {}],
+  ['another run made the plan', { plan: { pinnedFor: 'run-0' } }, {}],
+  ['the attempt is not the first', { attempt: { number: 2 } }, {}],
+  ['the plan is older than any restore takes', { plan: { pinnedAtMs: NOW - 30_001 } }, {}],
+  ['the leg was sent before', {}, { sent: true }],
+];
+
+for (const [why, more, state] of NOT_FRESH) {
+  test(`a trade is looked for first when ${why}, and adopted when it is there`, () => {
+    const ctx = context(more);
+    const adopted = trade({ 'sweep trades': [seen(TRADE)] }, { ...QUOTED, ...state }, ctx);
+    assert.deepEqual(kindsOf(adopted.effects), ['read instructions', 'sweep trades']);
+    assert.equal(adopted.result.kind, 'traded');
+    const absent = trade({}, { ...QUOTED, ...state }, ctx);
+    assert.deepEqual(kindsOf(absent.effects), ['read instructions', 'sweep trades', 'send trade']);
+    const unreadable = trade({ 'sweep trades': [UNREADABLE] }, { ...QUOTED, ...state }, ctx);
+    assert.deepEqual(kindsOf(unreadable.effects), ['read instructions', 'sweep trades']);
+    assert.equal(problemOf(unreadable.result), 'LOOKUP_INCOMPLETE');
+  });
+}
+
+test('a leg that another run may have traded is in doubt, and gets no new quote before that is settled', () => {
+  for (const more of [
+    { originalRunId: 'run-0' },
+    { attempt: { runId: 'run-2' } },
+    { plan: { pinnedFor: 'run-0' } },
+  ]) {
+    const { result, effects } = quote({}, NEW_LEG, context(more));
+    assert.equal(named(result), 'wait: doubt');
+    assert.ok(result.state.doubt !== null && result.state.doubt.lastSendMs > NOW);
+    assert.ok(!kindsOf(effects).includes('send quote'));
+  }
+});
+
+/** Per class of reply to a first trade that no look finds: what follows, whether in doubt, whether the quote is kept. */
+const AFTER: Readonly<Record<Exclude<ReplyClass, 'done'>, { step: string; doubt: boolean; quote: boolean }>> =
+  {
+    'wait, same key': { step: 'wait: service', doubt: true, quote: true },
+    'check state, then retry': { step: 'wait: doubt', doubt: true, quote: true },
+    'look, then a new quote': { step: 'requote', doubt: false, quote: false },
+    'ours, probably': { step: 'wait: doubt', doubt: true, quote: true },
+    'wait for money': { step: 'not traded', doubt: false, quote: false },
+    'the item is wrong': { step: 'not traded', doubt: false, quote: false },
+    'pause the policy': { step: 'wait: configuration', doubt: false, quote: true },
+    'pause everything': { step: 'wait: configuration', doubt: false, quote: true },
+    unknown: { step: 'wait: doubt', doubt: true, quote: true },
+  };
+
+const CLASSES = Object.keys(AFTER) as (keyof typeof AFTER)[];
+
+/** Every code of the interface that is in a class. */
+function codesOf(replyClass: ReplyClass): readonly string[] {
+  return Object.entries(DECISIONS).flatMap(([code, row]) => (row.class === replyClass ? [code] : []));
+}
+
+for (const replyClass of CLASSES) {
+  const expected = AFTER[replyClass];
+  const looks = !['wait, same key', 'pause the policy', 'pause everything'].includes(replyClass);
+
+  test(`a trade answered with a code of "${replyClass}": ${expected.step}${looks ? ', after a look' : ''}`, () => {
+    for (const code of codesOf(replyClass)) {
+      const { result, effects } = trade({ 'send trade': [failed(code)] });
+      assert.equal(named(result), expected.step, code);
+      // A rate limit stands before everything: this send executed nothing.
+      assert.equal(result.state.doubt !== null, expected.doubt && code !== 'RATE_LIMIT_EXCEEDED', code);
+      assert.equal(result.state.quote !== null, expected.quote, code);
+      assert.ok(result.state.sent, code);
+      assert.equal(kindsOf(effects).includes('sweep trades'), looks, code);
+      const found = trade({ 'send trade': [failed(code)], 'sweep trades': [seen(TRADE)] });
+      assert.equal(found.result.kind === 'traded', looks, code);
+    }
+  });
+
+  test(`a trade in doubt answered with a code of "${replyClass}" ends nothing and gets no new quote`, () => {
+    for (const code of codesOf(replyClass)) {
+      const { result } = trade({ 'send trade': [failed(code)] }, DOUBTFUL);
+      assert.equal(result.kind, 'wait', code);
+      assert.ok(result.state.doubt !== null && result.state.doubt.lastSendMs >= NOW + 45_000, code);
+      if (result.state.quote !== null) continue;
+      const next = quote({}, result.state);
+      assert.equal(named(next.result), 'wait: doubt', code);
+      assert.ok(!kindsOf(next.effects).includes('send quote'), code);
+    }
+  });
+}
+
+/** Replies without a usable code. */
+const ODD: readonly (readonly [string, Answer, string, boolean])[] = [
+  ['no answer', NO_ANSWER, 'wait: doubt', true],
+  ['an unknown code', failed('TRADE_SOMETHING_NEW'), 'wait: doubt', true],
+  ['a request that never left', NOT_SENT, 'wait: service', false],
+  ['the success of another quote', done({ ...TRADE, quoteId: 'qte_other' }), 'wait: doubt', true],
+  ['the success of another amount', done({ ...TRADE, sellAmount: '999.00' }), 'wait: doubt', true],
+  ['the success of another pair', done({ ...TRADE, buyCurrency: 'EUR' }), 'wait: doubt', true],
+  ['the success of another reference', done({ ...TRADE, clientReferenceId: 'other' }), 'wait: doubt', true],
+  [
+    'a nonce that was used before',
+    failed('AUTH_TOKEN_INVALID', { details: { reason: 'nonce_replay' } }),
+    'wait: doubt',
+    true,
+  ],
+];
+
+for (const [what, answer, step, doubt] of ODD) {
+  test(`a trade that got ${what}: ${step}${doubt ? ', in doubt' : ''}`, () => {
+    const { result } = trade({ 'send trade': [answer] });
+    assert.equal(named(result), step);
+    assert.equal(result.state.doubt !== null, doubt);
+    assert.ok(result.state.quote !== null);
+  });
+}
+
+test('a success that leaves out an optional echo is our trade', () => {
+  const { result } = trade({ 'send trade': [done({ ...TRADE, clientReferenceId: null })] });
+  assert.equal(result.kind, 'traded');
+});
+
+test('a request that never left leaves no trace: it was not sent', () => {
+  const { result } = trade({ 'send trade': [NOT_SENT] });
+  assert.equal(result.state.sent, false);
+});
+
+test('after a failed execution the record is fetched by the id that came with it', () => {
+  const answer = failed('TRADE_EXECUTION_FAILED', { details: { resourceId: TRADE.id, timeoutMs: 3_000 } });
+  const found = trade({ 'send trade': [answer], 'fetch trade': [done(TRADE)] });
+  assert.equal(found.result.kind, 'traded');
+  assert.ok(!kindsOf(found.effects).includes('sweep trades'));
+  // Another trade under that id is not ours, and its absence proves nothing.
+  for (const fetched of [done({ ...TRADE, quoteId: 'qte_other' }), failed('TRADE_NOT_FOUND'), NO_ANSWER]) {
+    const { result, effects } = trade({ 'send trade': [answer], 'fetch trade': [fetched] });
+    assert.equal(named(result), 'wait: doubt');
+    assert.ok(kindsOf(effects).includes('sweep trades'));
+    assert.ok(result.kind === 'wait' && result.wait.afterMs === 3_000);
+  }
+});
+
+test('a failed execution without a time is left alone for ten seconds, and never longer than ten minutes', () => {
+  const rows: readonly (readonly [unknown, number])[] = [
+    [undefined, 10_000],
+    ['5000', 10_000],
+    [0, 1_000],
+    [9e9, 600_000],
+  ];
+  for (const [timeoutMs, afterMs] of rows) {
+    const { result } = trade({ 'send trade': [failed('INTERNAL_ERROR', { details: { timeoutMs } })] });
+    assert.ok(result.kind === 'wait');
+    assert.equal(result.wait.afterMs, afterMs);
+  }
+});
+
+test('a failure that is replayed will never say more: the quote is dropped, the doubt stays', () => {
+  const { result } = trade({
+    'send trade': [failed('TRADE_EXECUTION_FAILED', { facts: { replayed: true } })],
+  });
+  assert.equal(named(result), 'wait: doubt');
+  assert.equal(result.state.quote, null);
+  assert.equal(result.state.spent, null);
+});
+
+test('a dead quote is not sent: nothing in doubt asks for a new one, doubt waits', () => {
+  const dead = { ...QUOTED, quote: { ...IN_HAND, usableUntilMs: NOW + 400 } };
+  const plain = trade({}, dead);
+  assert.equal(plain.result.kind, 'requote');
+  assert.deepEqual(kindsOf(plain.effects), ['read instructions', 'sweep trades']);
+  const doubtful = trade({}, { ...DOUBTFUL, quote: dead.quote });
+  assert.equal(named(doubtful.result), 'wait: doubt');
+  assert.equal(trade({ 'sweep trades': [seen(TRADE)] }, dead).result.kind, 'traded');
+});
+
+test('doubt ends by time alone with an absent look after half of it and one at its end', () => {
+  const settle = 120_000;
+  const facts = { ...context().facts, settleDoubtMs: { trade: settle, withdrawal: settle } };
+  const last = NOW;
+  const at = (ms: number, state: LegState) =>
+    // Looked at every few seconds: a longer gap would tell of a restored history.
+    quote({}, { ...state, knownAtMs: last + ms - 20_000 }, context({ facts, nowMs: () => last + ms }));
+  const begun: LegState = {
+    ...DOUBTFUL,
+    quote: null,
+    doubt: { lastSendMs: last, absentAtMs: null, under: 'org/org-1/apiKey/1', why: 'no answer' },
+  };
+  const early = at(settle / 2 - 1, begun).result;
+  assert.equal(named(early), 'wait: doubt');
+  assert.equal(early.state.doubt?.absentAtMs, null);
+  assert.ok(early.kind === 'wait' && early.wait.afterMs === 1);
+  const half = at(settle / 2, early.state).result;
+  assert.equal(named(half), 'wait: doubt');
+  assert.equal(half.state.doubt?.absentAtMs, last + settle / 2);
+  assert.equal(named(at(settle - 1, half.state).result), 'wait: doubt');
+  // One look at the end is not two: the first must have been before.
+  assert.equal(named(at(settle, begun).result), 'wait: doubt');
+  const over = at(settle, half.state).result;
+  assert.equal(over.kind, 'requote');
+  assert.equal(over.state.doubt, null);
+});
+
+test('a reply after which only a person can go on waits for one once the doubt is over', () => {
+  for (const code of ['TRADE_DUPLICATE_CLIENT_REFERENCE', 'QUOTE_ALREADY_CONSUMED', 'IDEMPOTENCY_MISMATCH']) {
+    const first = trade({ 'send trade': [failed(code)] }).result;
+    const facts = { ...context().facts, settleDoubtMs: { trade: 2_000, withdrawal: 2_000 } };
+    const later = (ms: number) => context({ facts, nowMs: () => NOW + ms });
+    const at = (ms: number, state: LegState) => ({ ...state, knownAtMs: NOW + ms - 1_000 });
+    const half = trade({}, at(56_000, first.state), later(56_000));
+    assert.equal(named(half.result), 'wait: doubt');
+    const end = quote({}, at(57_500, half.result.state), later(57_500));
+    assert.equal(named(end.result), 'wait: person', code);
+    assert.equal(problemOf(end.result), code);
+    for (const { effects } of [half, end])
+      assert.ok(kindsOf(effects).every((kind) => kind === 'sweep trades' || kind === 'read instructions'));
+    // A record that appears after all stands above everything.
+    assert.equal(quote({ 'sweep trades': [seen(TRADE)] }, end.result.state).result.kind, 'traded');
+  }
+});
+
+test('lack of money waits where the policy holds, and the next quote does not count', () => {
+  const hold = context({ plan: { shortfall: 'hold' } });
+  for (const code of ['TRADE_INSUFFICIENT_BALANCE', 'TRADE_CREDIT_LIMIT_EXCEEDED']) {
+    const { result } = trade({ 'send trade': [failed(code)] }, QUOTED, hold);
+    assert.equal(named(result), 'wait: money');
+    assert.equal(result.state.quote, null);
+    const again = quote({}, result.state, hold).result;
+    assert.equal(again.kind, 'quoted');
+    assert.equal(again.state.quotes, 1);
+  }
+});
+
+test('too little of the sold currency is found before any quote', () => {
+  const poor = done({
+    aggregateUsd: '0',
+    balances: [{ currency: 'USD', withdrawable: '999.99', total: '5000' }],
+  });
+  const none = done({ aggregateUsd: '0', balances: [] });
+  for (const balances of [poor, none]) {
+    const skipped = quote({ 'read balances': [balances] });
+    assert.equal(problemOf(skipped.result), 'SHORTFALL');
+    assert.equal(skipped.result.kind, 'not traded');
+    assert.ok(!kindsOf(skipped.effects).includes('send quote'));
+    const held = quote({ 'read balances': [balances] }, NEW_LEG, context({ plan: { shortfall: 'hold' } }));
+    assert.equal(named(held.result), 'wait: money');
+  }
+});
+
+/** A quote by what is odd about it, and the problem that ends the leg. */
+const BAD_QUOTES: readonly (readonly [string, Answer, string])[] = [
+  ['for another pair', done({ ...QUOTE, buyCurrency: 'EUR' }), 'QUOTE_DIFFERS'],
+  ['for another amount', done({ ...QUOTE, sellAmount: '1000.01' }), 'QUOTE_DIFFERS'],
+  ['without the side that was asked for', done({ ...QUOTE, sellAmount: null }), 'QUOTE_DIFFERS'],
+  ['with another settlement window', done({ ...QUOTE, settlementWindow: 'T2' } as const), 'QUOTE_DIFFERS'],
+  ['that was replayed', done(QUOTE, { replayed: true }), 'QUOTE_DIFFERS'],
+  ['outside the guard', done({ ...QUOTE, quoteAmount: '16899.99' }), 'OUTSIDE_GUARD'],
+  ['over a limit', done({ ...QUOTE, quoteAmount: '20000.01' }), 'OVER_LIMIT'],
+];
+
+for (const [what, answer, code] of BAD_QUOTES)
+  test(`a quote ${what} is dropped and ends the leg, looked for once more`, () => {
+    const guard = { bound: { buyFactor: '1', sellFactor: '16.90' }, text: 'not worse', staleAtMs: null };
+    const asked = (quoted: Answer) =>
+      play(requestQuoteSteps(context({ plan }), { ...LEG, guard }, NEW_LEG), { 'send quote': [quoted] });
+    const plan = {
+      limits: {
+        perTrade: { value: '20000.00', currency: 'MXN' },
+        perRun: null,
+        perPayment: [],
+        paidPerRun: [],
+      },
+    };
+    const { result, effects } = asked(answer);
+    assert.equal(result.kind, 'not traded');
+    assert.equal(problemOf(result), code);
+    assert.equal(kindsOf(effects).at(-1), 'sweep trades');
+    const limit = { ...QUOTE, quoteAmount: '20000.00' };
+    assert.equal(asked(done(limit)).result.kind, 'quoted');
+  });
+
+test('a quote lives from just before it was asked for, as long as the service and the policy both grant', () => {
+  const rows: readonly (readonly [Partial<typeof QUOTE>, number])[] = [
+    [{}, 30_000],
+    [{ expiresAt: '2026-11-21T15:00:10.000Z' }, 10_000],
+    [{ expiresAt: '2026-11-21T16:00:00.000Z' }, 30_000],
+    [{ expiresAt: null }, 30_000],
+    // Another clock changes nothing.
+    [{ createdAt: '2020-01-01T00:00:00.000Z', expiresAt: '2020-01-01T00:00:15.000Z' }, 15_000],
+  ];
+  for (const [more, lifeMs] of rows) {
+    const { result } = quote({ 'send quote': [done({ ...QUOTE, ...more })] });
+    assert.equal(result.state.quote?.usableUntilMs, NOW + lifeMs);
+  }
+});
+
+test('quotes are bounded in number; what never came, or was asked for too early, does not count', () => {
+  const spent = quote({}, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, sent: true, quotes: 3 });
+  assert.equal(problemOf(spent.result), 'QUOTES_USED_UP');
+  assert.ok(!kindsOf(spent.effects).includes('send quote'));
+  for (const answer of [NO_ANSWER, NOT_SENT, failed('RATE_LIMIT_EXCEEDED'), failed('AUTH_FORBIDDEN_IP')])
+    assert.equal(quote({ 'send quote': [answer] }).result.state.quotes, 0);
+});
+
+test('whatever a quote is answered with, no money has moved and nothing is in doubt', () => {
+  const steps: Readonly<Record<keyof typeof AFTER, string>> = {
+    'wait, same key': 'wait: service',
+    'check state, then retry': 'wait: service',
+    'look, then a new quote': 'wait: service',
+    'ours, probably': 'wait: service',
+    'wait for money': 'not traded',
+    'the item is wrong': 'not traded',
+    'pause the policy': 'wait: configuration',
+    'pause everything': 'wait: configuration',
+    unknown: 'wait: service',
+  };
+  for (const [code, row] of Object.entries(DECISIONS)) {
+    const { result } = quote({ 'send quote': [failed(code)] });
+    assert.equal(named(result), steps[row.class as keyof typeof steps], code);
+    assert.equal(result.state.doubt, null, code);
+  }
+});
+
+test('a request that the service calls malformed is our bug while nothing else was accepted: it holds', () => {
+  const alone = context({ othersAccepted: false });
+  const answer = failed('VALIDATION_BODY_FAILED');
+  assert.equal(named(quote({ 'send quote': [answer] }, NEW_LEG, alone).result), 'wait: configuration');
+  assert.equal(named(trade({ 'send trade': [answer] }, QUOTED, alone).result), 'wait: configuration');
+});
+
+test('a cancelled leg is not sent; one that may have been sent is looked for until that is settled', () => {
+  const words = [kept({ kind: 'cancel', atMs: NOW })];
+  for (const { result, effects } of [
+    quote({ 'read instructions': words }),
+    trade({ 'read instructions': words }),
+  ]) {
+    assert.equal(result.kind, 'not traded');
+    assert.equal(problemOf(result), 'CANCELLED');
+    assert.ok(kindsOf(effects).every((kind) => !kind.startsWith('send')));
+  }
+  const doubtful = trade({ 'read instructions': words }, DOUBTFUL);
+  assert.equal(named(doubtful.result), 'wait: doubt');
+  assert.equal(
+    trade({ 'read instructions': words, 'sweep trades': [seen(TRADE)] }, DOUBTFUL).result.kind,
+    'traded',
+  );
+  const taken = [kept({ kind: 'cancel', atMs: NOW }, { kind: 'go-on', item: null, atMs: NOW })];
+  assert.equal(trade({ 'read instructions': taken }).result.kind, 'traded');
+});
+
+test('no trade leaves before its date begins or after it has ended', () => {
+  const { fences } = context().plan;
+  const at = (nowMs: number) =>
+    context({ nowMs: () => nowMs, plan: { pinnedAtMs: nowMs }, attempt: { startedAtMs: nowMs } });
+  const rows: readonly (readonly [number, string, string | null])[] = [
+    [fences.opensAtMs - 1, 'wait: opening', 'NOT_YET_OPEN'],
+    [fences.opensAtMs, 'quoted', null],
+    [fences.tradesUntilMs, 'quoted', null],
+    [fences.tradesUntilMs + 1, 'not traded', 'WINDOW_PASSED'],
+  ];
+  for (const [nowMs, step, code] of rows) {
+    const { result, effects } = quote({}, NEW_LEG, at(nowMs));
+    assert.equal(named(result), step);
+    assert.equal(problemOf(result), code);
+    assert.equal(kindsOf(effects).includes('send quote'), step === 'quoted');
+  }
+  // What is found stands, whenever it is looked for.
+  const late = context({ nowMs: () => fences.tradesUntilMs + 1, originalRunId: 'run-0' });
+  assert.equal(quote({ 'sweep trades': [seen(TRADE)] }, NEW_LEG, late).result.kind, 'traded');
+});
+
+test('a worker of another organisation or mode touches nothing, not even by a look', () => {
+  for (const credentials of [
+    { mode: 'LIVE', organisation: 'org-1', keyName: 'k' },
+    { mode: 'SANDBOX', organisation: 'org-2', keyName: 'k' },
+  ] as const) {
+    const { result, effects } = trade({}, QUOTED, context({ credentials }));
+    assert.equal(named(result), 'wait: configuration');
+    assert.equal(problemOf(result), 'CREDENTIALS_DIFFER');
+    assert.deepEqual(kindsOf(effects), ['read instructions']);
+    // Nor may the key that it looks with be another organisation's: that one sees nothing, which proves nothing.
+    const blind = trade({}, DOUBTFUL, context({ reader: credentials }));
+    assert.equal(problemOf(blind.result), 'CREDENTIALS_DIFFER');
+    assert.deepEqual(kindsOf(blind.effects), ['read instructions']);
+  }
+});
+
+test('under another API key a trade is not sent, in doubt or not, before its key is named and lists have told', () => {
+  const credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'org/org-1/apiKey/2' } as const;
+  const doubtful = trade({}, DOUBTFUL, context({ credentials }));
+  assert.equal(named(doubtful.result), 'wait: doubt');
+  assert.ok(!kindsOf(doubtful.effects).includes('send trade'));
+  assert.equal(named(trade({}, QUOTED, context({ credentials })).result), 'wait: doubt');
+  const named2 = { kind: 'api key', keyName: credentials.keyName, atMs: NOW - 600_000 } as const;
+  const script = { 'read instructions': [{ instructions: [], facts: [named2] }] };
+  assert.equal(trade(script, QUOTED, context({ credentials })).result.kind, 'traded');
+});
+
+test('clocks more than ten seconds apart stop the trade, not the looks', () => {
+  for (const [skewMs, step] of [
+    [10_000, 'traded'],
+    [-10_000, 'traded'],
+    [10_001, 'wait: configuration'],
+    [-10_001, 'wait: configuration'],
+  ] as const) {
+    const { result, effects } = trade({}, { ...QUOTED, sent: true }, context({ skewMs: () => skewMs }));
+    assert.equal(named(result), step, `${skewMs}`);
+    assert.ok(kindsOf(effects).includes('sweep trades'));
+  }
+});
+
+test('a record that contradicts the plan is never overwritten: a person decides', () => {
+  const record = { ...TRADE, sellAmount: '999.00' };
+  const steps: readonly { readonly result: LegStep; readonly effects: readonly Effect[] }[] = [
+    quote({ 'sweep trades': [seen(record)] }, NEW_LEG, context({ originalRunId: 'run-0' })),
+    trade({ 'sweep trades': [seen(record)] }, DOUBTFUL),
+  ];
+  const reason: WaitReason = 'person';
+  for (const { result, effects } of steps) {
+    assert.equal(named(result), `wait: ${reason}`);
+    assert.equal(problemOf(result), 'RECORD_DIFFERS');
+    assert.ok(kindsOf(effects).every((kind) => !kind.startsWith('send')));
+  }
+});
+
+test('an amount that was computed once and forgotten is not computed again', () => {
+  const leg = { ...LEG, amount: null };
+  const { result, effects } = play(requestQuoteSteps(context(), leg, NEW_LEG));
+  assert.equal(named(result), 'wait: person');
+  assert.ok(!kindsOf(effects).includes('send quote'));
+});
+
+test('reference rates that have become too old meanwhile end the leg before a quote', () => {
+  const guard = { bound: { buyFactor: '1', sellFactor: '1' }, text: 'rates', staleAtMs: NOW - 1 };
+  const { result, effects } = play(requestQuoteSteps(context(), { ...LEG, guard }, NEW_LEG));
+  assert.equal(problemOf(result), 'REFERENCE_TOO_OLD');
+  assert.ok(!kindsOf(effects).includes('send quote'));
+});
+
+test('doubt does not end while the service says that the first send is still in work', () => {
+  const facts = { ...context().facts, settleDoubtMs: { trade: 2_000, withdrawal: 2_000 } };
+  const later = (ms: number) => context({ facts, nowMs: () => NOW + ms });
+  const half = {
+    state: { ...trade({}, { ...DOUBTFUL, knownAtMs: NOW + 46_000 }, later(46_000)).result.state },
+  };
+  const inWork = trade({ 'send trade': [failed('IDEMPOTENCY_IN_FLIGHT')] }, half.state, later(47_500));
+  assert.equal(inWork.result.kind, 'wait');
+  assert.equal(inWork.result.state.doubt?.lastSendMs, NOW + 47_500 + 55_000);
+  // The dead quote once more, under the same key: refused afresh, it lets the looks count.
+  const dead = failed('QUOTE_EXPIRED');
+  const over = trade({ 'send trade': [dead] }, half.state, later(47_500));
+  assert.equal(over.result.kind, 'requote');
+  const booked = trade({ 'send trade': [done(TRADE)] }, half.state, later(47_500));
+  assert.equal(booked.result.kind, 'traded');
+});
+
+const NAMED_TRADES: readonly (readonly [string, Answer, boolean])[] = [
+  ['agrees and shows no reference', done({ ...TRADE, id: 'tde_9', clientReferenceId: null }), true],
+  ['carries the leg’s own reference', done({ ...TRADE, id: 'tde_9' }), true],
+  ['carries another reference', done({ ...TRADE, clientReferenceId: 'p.2026-11-21.other' }), false],
+  ['sold another amount', done({ ...TRADE, clientReferenceId: null, sellAmount: '999.99' }), false],
+  ['is of another pair', done({ ...TRADE, clientReferenceId: null, buyCurrency: 'BRL' }), false],
+  ['is not to be found', failed('TRADE_NOT_FOUND'), false],
+];
+for (const [what, answer, adopted] of NAMED_TRADES)
+  test(`a person names a trade that ${what}: ${adopted ? 'adopted' : 'asked again'}`, () => {
+    const word = { kind: 'executed', item: LEG.id, recordId: 'tde_9', atMs: NOW } as const;
+    for (const act of [trade, quote]) {
+      const { result, effects } = act(
+        { 'read instructions': [kept(word)], 'fetch trade': [answer] },
+        DOUBTFUL,
+      );
+      assert.equal(named(result), adopted ? 'traded' : 'wait: person');
+      if (!adopted) assert.equal(problemOf(result), 'DECISION_UNPROVEN');
+      assert.ok(!kindsOf(effects).some((kind) => kind === 'send trade' || kind === 'send quote'));
+    }
+  });

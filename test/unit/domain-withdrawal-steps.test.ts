@@ -1,0 +1,471 @@
+/** The steps of a payment against scripted replies: looks, sends, generations, and what follows (M1, M2). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
+import type { Withdrawal } from '../../domain/service/records.ts';
+import type { Answer, Context, Effect } from '../../domain/writes/step.ts';
+import {
+  NEW_PAYMENT,
+  createWithdrawalSteps,
+  type PaymentState,
+  type PaymentStep,
+} from '../../domain/writes/withdrawal.ts';
+import {
+  NOT_SENT,
+  NO_ANSWER,
+  NOW,
+  PAYMENT,
+  UNREADABLE,
+  WITHDRAWAL,
+  context,
+  done,
+  failed,
+  kindsOf,
+  play,
+  seen,
+  type Script,
+} from '../support/scripts.ts';
+import { kept } from '../support/instructions.ts';
+
+const AMOUNT = '17250.00';
+const WANTED = { amount: AMOUNT, ahead: '0', unwanted: null } as const;
+const LATER = NOW + 60_000;
+/** A payment of this very run of which nothing is known since the send that could be accepted until `NOW` + 45 s. */
+const DOUBTFUL: PaymentState = {
+  ...NEW_PAYMENT,
+  knownIn: 'run-1',
+  walkedIn: 'run-1',
+  sent: true,
+  tries: 1,
+  doubt: { lastSendMs: NOW + 45_000, absentAtMs: null, under: 'org/org-1/apiKey/1', why: 'no answer' },
+};
+
+const pay = (script: Script = {}, state = NEW_PAYMENT, ctx: Context = context()) =>
+  play(createWithdrawalSteps(ctx, PAYMENT, WANTED, state), script);
+
+function named(step: PaymentStep): string {
+  return step.kind === 'wait' ? `wait: ${step.wait.reason}` : step.kind;
+}
+
+function problemOf(step: PaymentStep): string | null {
+  if (step.kind === 'not paid') return step.problem.code;
+  return step.kind === 'wait' ? step.wait.problem.code : null;
+}
+
+/** The references under which something was sent. */
+function sentAs(effects: readonly Effect[]): readonly string[] {
+  return effects.flatMap((effect) => (effect.kind === 'send withdrawal' ? [effect.request.reference] : []));
+}
+
+const replayed = (code: string): Answer => failed(code, { facts: { replayed: true } });
+
+test('a fresh payment is sent once, without a look, under its reference', () => {
+  const { result, effects } = pay();
+  assert.deepEqual(kindsOf(effects), ['read instructions', 'send withdrawal']);
+  assert.deepEqual(effects.at(-1), {
+    kind: 'send withdrawal',
+    request: { account: PAYMENT.account, currency: 'MXN', amount: AMOUNT, reference: PAYMENT.reference },
+  });
+  assert.ok(result.kind === 'accepted');
+  assert.deepEqual(result.accepted, {
+    withdrawalId: WITHDRAWAL.id,
+    reference: PAYMENT.reference,
+    status: 'PENDING',
+    amount: AMOUNT,
+  });
+});
+
+test('a payment that this history may not know of is looked for, then sent under the same key', () => {
+  const rows: readonly (readonly [string, Context, Partial<PaymentState>])[] = [
+    ['the run was reset', context({ originalRunId: 'run-0' }), {}],
+    ['the run that made the plan was reset', context({ attempt: { runId: 'run-2' } }), {}],
+    ['another run made the plan', context({ plan: { pinnedFor: 'run-0' } }), {}],
+    ['the attempt is not the first', context({ attempt: { number: 2 } }), {}],
+    ['it is in doubt', context(), DOUBTFUL],
+  ];
+  for (const [why, ctx, state] of rows) {
+    const found = pay({ 'sweep withdrawals': [seen(WITHDRAWAL)] }, { ...NEW_PAYMENT, ...state }, ctx);
+    assert.deepEqual(kindsOf(found.effects), ['read instructions', 'sweep withdrawals'], why);
+    assert.equal(found.result.kind, 'accepted', why);
+    const absent = pay({}, { ...NEW_PAYMENT, ...state }, ctx);
+    assert.deepEqual(
+      kindsOf(absent.effects).filter((kind) => kind !== 'read rival'),
+      ['read instructions', 'sweep withdrawals', 'send withdrawal'],
+      why,
+    );
+    assert.deepEqual(sentAs(absent.effects), [PAYMENT.reference], why);
+    assert.equal(absent.result.kind, 'accepted', why);
+  }
+});
+
+test('a plan that is older than a restore takes is no reason to look for a payment', () => {
+  const { effects } = pay({}, NEW_PAYMENT, context({ plan: { pinnedAtMs: NOW - 3_600_000 } }));
+  assert.deepEqual(kindsOf(effects), ['read instructions', 'send withdrawal']);
+});
+
+test('an untagged twin or an unreadable list never ends a payment; the same key again is itself a look', () => {
+  for (const [look, held] of [
+    [seen({ ...WITHDRAWAL, tag: null }), 'wait: person'],
+    [UNREADABLE, 'wait: service'],
+  ] as const) {
+    const { result, effects } = pay({ 'sweep withdrawals': [look] }, DOUBTFUL);
+    assert.deepEqual(sentAs(effects), [PAYMENT.reference]);
+    assert.equal(result.kind, 'accepted');
+    const refused = pay(
+      { 'sweep withdrawals': [look], 'send withdrawal': [failed('WITHDRAWAL_ADDRESS_NOT_FOUND')] },
+      DOUBTFUL,
+      context({ nowMs: () => LATER }),
+    );
+    assert.equal(named(refused.result), held);
+  }
+});
+
+/** Per class of reply to a first send that no look finds: what follows, and whether it is in doubt. */
+const AFTER: Readonly<Record<Exclude<ReplyClass, 'done'>, { step: string; doubt: boolean }>> = {
+  'wait, same key': { step: 'wait: service', doubt: true },
+  'check state, then retry': { step: 'wait: doubt', doubt: true },
+  'look, then a new quote': { step: 'wait: doubt', doubt: true },
+  'ours, probably': { step: 'wait: doubt', doubt: true },
+  'wait for money': { step: 'not paid', doubt: false },
+  'the item is wrong': { step: 'not paid', doubt: false },
+  'pause the policy': { step: 'wait: configuration', doubt: false },
+  'pause everything': { step: 'wait: configuration', doubt: false },
+  unknown: { step: 'wait: doubt', doubt: true },
+};
+const CLASSES = Object.keys(AFTER) as (keyof typeof AFTER)[];
+const DEFINITIVE: readonly ReplyClass[] = [
+  'wait for money',
+  'the item is wrong',
+  'pause the policy',
+  'pause everything',
+];
+
+function codesOf(replyClass: ReplyClass): readonly string[] {
+  return Object.entries(DECISIONS).flatMap(([code, row]) => (row.class === replyClass ? [code] : []));
+}
+
+for (const replyClass of CLASSES) {
+  const expected = AFTER[replyClass];
+
+  test(`a payment answered with a code of "${replyClass}": ${expected.step}, under the same key`, () => {
+    for (const code of codesOf(replyClass)) {
+      const { result, effects } = pay({ 'send withdrawal': [failed(code)] });
+      assert.equal(named(result), expected.step, code);
+      assert.equal(result.state.doubt !== null, expected.doubt && code !== 'RATE_LIMIT_EXCEEDED', code);
+      assert.deepEqual(sentAs(effects), [PAYMENT.reference], code);
+      assert.equal(result.state.generation, 1, code);
+      // An end is never said without a look after the reply.
+      if (result.kind === 'not paid') assert.equal(kindsOf(effects).at(-1), 'sweep withdrawals', code);
+      const found = pay({ 'send withdrawal': [failed(code)], 'sweep withdrawals': [seen(WITHDRAWAL)] });
+      const looks = kindsOf(found.effects).includes('sweep withdrawals');
+      assert.equal(found.result.kind === 'accepted', looks, code);
+    }
+  });
+
+  test(`a payment in doubt answered with a code of "${replyClass}" ends nothing and opens no generation`, () => {
+    for (const answerOf of [failed, replayed])
+      for (const code of codesOf(replyClass)) {
+        const { result, effects } = pay({ 'send withdrawal': [answerOf(code)] }, DOUBTFUL);
+        assert.equal(result.kind, 'wait', code);
+        assert.ok(result.state.doubt !== null && result.state.doubt.lastSendMs >= NOW + 45_000, code);
+        assert.deepEqual(sentAs(effects), [PAYMENT.reference], code);
+        assert.equal(result.state.generation, 1, code);
+      }
+  });
+}
+
+test('a definitive refusal ends the doubt once no earlier send can be accepted any more', () => {
+  const answer = failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED');
+  for (const [nowMs, step] of [
+    [NOW + 45_000, 'wait: doubt'],
+    [NOW + 45_001, 'not paid'],
+  ] as const) {
+    const { result } = pay({ 'send withdrawal': [answer] }, DOUBTFUL, context({ nowMs: () => nowMs }));
+    assert.equal(named(result), step);
+  }
+});
+
+/** A payment of a run that was started again, when it is in doubt no more. */
+const AGAIN = context({ originalRunId: 'run-2', attempt: { runId: 'run-2' } });
+const KNOWN_AGAIN: PaymentState = { ...NEW_PAYMENT, knownIn: 'run-2', walkedIn: 'run-2', sent: true };
+
+test('a replayed definitive refusal opens the next generation of a run that was started again; a fresh one, a stored 5xx or a mismatch does not', () => {
+  for (const replyClass of CLASSES)
+    for (const code of codesOf(replyClass)) {
+      const { result, effects } = pay(
+        {
+          'send withdrawal': [replayed(code), done({ ...WITHDRAWAL, tag: null })],
+        },
+        KNOWN_AGAIN,
+        AGAIN,
+      );
+      const definitive = DEFINITIVE.includes(replyClass);
+      assert.deepEqual(
+        sentAs(effects),
+        definitive ? [PAYMENT.reference, `${PAYMENT.reference}~2`] : [PAYMENT.reference],
+        code,
+      );
+      assert.equal(result.kind === 'accepted', definitive, code);
+      if (result.kind === 'accepted') assert.equal(result.accepted.reference, `${PAYMENT.reference}~2`);
+    }
+});
+
+test('generations are walked from the first, past every refusal of those that were opened before', () => {
+  const refusal = replayed('WITHDRAWAL_ADDRESS_NOT_VERIFIED');
+  const facts = [2, 3, 4, 5, 6, 7, 8].map(
+    (generation) => ({ kind: 'opened', item: PAYMENT.id, generation, atMs: NOW }) as const,
+  );
+  const { result, effects } = pay(
+    { 'send withdrawal': [refusal], 'read instructions': [{ instructions: [], facts }] },
+    KNOWN_AGAIN,
+    AGAIN,
+  );
+  assert.deepEqual(
+    sentAs(effects),
+    [1, 2, 3, 4, 5, 6, 7, 8].map((generation) =>
+      generation === 1 ? PAYMENT.reference : `${PAYMENT.reference}~${generation}`,
+    ),
+  );
+  assert.equal(named(result), 'not paid');
+  // Another Temporal run begins at the first again.
+  const again = pay({}, { ...result.state, generation: 5, walkedIn: 'run-0' });
+  assert.deepEqual(sentAs(again.effects), [PAYMENT.reference]);
+});
+
+test('a run goes past a standing refusal once, and again only when a read shows the cause gone', () => {
+  const hold = { ...AGAIN, plan: { ...AGAIN.plan, shortfall: 'hold' as const } };
+  const poor = failed('WITHDRAWAL_INSUFFICIENT_BALANCE');
+  const again = replayed('WITHDRAWAL_INSUFFICIENT_BALANCE');
+  // The first generation is refused of old, the second is refused now.
+  const first = pay({ 'send withdrawal': [again, poor] }, KNOWN_AGAIN, hold);
+  assert.equal(named(first.result), 'wait: money');
+  assert.equal(first.result.state.generation, 2);
+  // No money yet: nothing is sent.
+  const none = done({ aggregateUsd: '0', balances: [{ currency: 'MXN', withdrawable: '1', total: '1' }] });
+  const waiting = pay({ 'read balances': [none] }, first.result.state, hold);
+  assert.equal(named(waiting.result), 'wait: money');
+  assert.deepEqual(sentAs(waiting.effects), []);
+  // Money is there: past the second, to the third.
+  const there = pay(
+    { 'send withdrawal': [again, done({ ...WITHDRAWAL, tag: null })] },
+    first.result.state,
+    hold,
+  );
+  assert.deepEqual(sentAs(there.effects), [`${PAYMENT.reference}~2`, `${PAYMENT.reference}~3`]);
+});
+
+/** Replies without a usable code. */
+const ODD: readonly (readonly [string, Answer, string, boolean])[] = [
+  ['no answer', NO_ANSWER, 'wait: doubt', true],
+  ['an unknown code', failed('WITHDRAWAL_SOMETHING_NEW'), 'wait: doubt', true],
+  ['a request that never left', NOT_SENT, 'wait: service', false],
+  ['the success of another amount', done({ ...WITHDRAWAL, withdrawalAmount: '1.00' }), 'wait: doubt', true],
+  [
+    'the success of another account',
+    done({ ...WITHDRAWAL, withdrawalAccountId: 'wac_x' }),
+    'wait: doubt',
+    true,
+  ],
+  ['the success of another currency', done({ ...WITHDRAWAL, currency: 'EUR' }), 'wait: doubt', true],
+  ['the success of another tag', done({ ...WITHDRAWAL, tag: 'p.2026-11-21.other' }), 'wait: doubt', true],
+  [
+    'a nonce that was used before',
+    failed('AUTH_TOKEN_INVALID', { details: { reason: 'nonce_replay' } }),
+    'wait: doubt',
+    true,
+  ],
+];
+
+for (const [what, answer, step, doubt] of ODD)
+  test(`a payment that got ${what}: ${step}${doubt ? ', in doubt' : ''}`, () => {
+    const { result } = pay({ 'send withdrawal': [answer] });
+    assert.equal(named(result), step);
+    assert.equal(result.state.doubt !== null, doubt);
+  });
+
+test('a success that shows no metadata is ours, and counts whenever it comes', () => {
+  for (const state of [NEW_PAYMENT, DOUBTFUL]) {
+    const { result } = pay(
+      { 'send withdrawal': [done({ ...WITHDRAWAL, tag: null }, { replayed: true })] },
+      state,
+    );
+    assert.ok(result.kind === 'accepted');
+    assert.equal(result.accepted.reference, PAYMENT.reference);
+    assert.equal(result.state.doubt, null);
+  }
+});
+
+test('after a failed initiation the record is fetched by the id that came with it', () => {
+  const answer = failed('WITHDRAWAL_INITIATION_FAILED', {
+    details: { resourceId: WITHDRAWAL.id, timeoutMs: 3_000 },
+  });
+  // The record need not show its tag: the service gave us its id.
+  const found = pay({
+    'send withdrawal': [answer],
+    'fetch withdrawal': [done({ ...WITHDRAWAL, tag: null })],
+  });
+  assert.equal(found.result.kind, 'accepted');
+  const others = [
+    done({ ...WITHDRAWAL, withdrawalAmount: '1.00' }),
+    failed('WITHDRAWAL_NOT_FOUND'),
+    failed('ROUTE_NOT_FOUND'),
+    NO_ANSWER,
+  ];
+  for (const fetched of others) {
+    const { result } = pay({ 'send withdrawal': [answer], 'fetch withdrawal': [fetched] });
+    assert.equal(named(result), 'wait: doubt');
+    assert.ok(result.kind === 'wait' && result.wait.afterMs === 3_000);
+  }
+});
+
+test('a stored failure, a mismatch and a duplicate are never sent again: doubt by time, then a person', () => {
+  const facts = { ...context().facts, settleDoubtMs: { trade: 2_000, withdrawal: 4_000 } };
+  const later = (ms: number) => context({ facts, nowMs: () => NOW + ms });
+  for (const answer of [
+    failed('IDEMPOTENCY_MISMATCH'),
+    failed('TRADE_DUPLICATE_CLIENT_REFERENCE'),
+    replayed('WITHDRAWAL_INITIATION_FAILED'),
+    replayed('INTERNAL_ERROR'),
+  ]) {
+    const first = pay({ 'send withdrawal': [answer] }).result;
+    assert.equal(named(first), 'wait: doubt');
+    const half = pay({}, first.state, later(57_500));
+    assert.equal(named(half.result), 'wait: doubt');
+    const end = pay({}, half.result.state, later(59_500));
+    assert.equal(named(end.result), 'wait: person');
+    assert.deepEqual(sentAs([...half.effects, ...end.effects]), []);
+    // A record that appears after all stands above everything.
+    const found = pay({ 'sweep withdrawals': [seen(WITHDRAWAL)] }, end.result.state, later(60_000));
+    assert.equal(found.result.kind, 'accepted');
+  }
+});
+
+test('too little money holds or ends the payment, as the policy says', () => {
+  for (const code of codesOf('wait for money')) {
+    assert.equal(named(pay({ 'send withdrawal': [failed(code)] }).result), 'not paid', code);
+    const hold = context({ plan: { shortfall: 'hold' } });
+    const { result } = pay({ 'send withdrawal': [failed(code)] }, NEW_PAYMENT, hold);
+    assert.equal(named(result), 'wait: money', code);
+  }
+});
+
+test('a request that the service calls malformed is our bug while nothing else was accepted: it holds', () => {
+  const answer = failed('VALIDATION_BODY_FAILED');
+  const alone = pay({ 'send withdrawal': [answer] }, NEW_PAYMENT, context({ othersAccepted: false }));
+  assert.equal(named(alone.result), 'wait: configuration');
+});
+
+test('a cancelled payment is not sent; one that may have been sent is looked for until that is settled', () => {
+  const words = [kept({ kind: 'cancel', atMs: NOW })];
+  const fresh = pay({ 'read instructions': words });
+  assert.equal(problemOf(fresh.result), 'CANCELLED');
+  assert.deepEqual(sentAs(fresh.effects), []);
+  const doubtful = pay({ 'read instructions': words }, DOUBTFUL);
+  assert.equal(named(doubtful.result), 'wait: doubt');
+  assert.deepEqual(sentAs(doubtful.effects), []);
+  const found = pay({ 'read instructions': words, 'sweep withdrawals': [seen(WITHDRAWAL)] }, DOUBTFUL);
+  assert.equal(found.result.kind, 'accepted');
+});
+
+test('no payment leaves before its date begins or after its send window', () => {
+  const { fences } = context().plan;
+  const rows: readonly (readonly [number, string, string | null])[] = [
+    [fences.opensAtMs - 1, 'wait: opening', 'NOT_YET_OPEN'],
+    [fences.opensAtMs, 'accepted', null],
+    [fences.withdrawalsUntilMs, 'accepted', null],
+    [fences.withdrawalsUntilMs + 1, 'not paid', 'WINDOW_PASSED'],
+  ];
+  for (const [nowMs, step, code] of rows) {
+    const { result, effects } = pay({}, NEW_PAYMENT, context({ nowMs: () => nowMs }));
+    assert.equal(named(result), step);
+    assert.equal(problemOf(result), code);
+    assert.equal(sentAs(effects).length, step === 'accepted' ? 1 : 0);
+  }
+  // Beyond the send window the same key is no lookup any more: what is in doubt is settled by lookups alone.
+  const late = context({ nowMs: () => fences.withdrawalsUntilMs + 1 });
+  const { result, effects } = pay({}, DOUBTFUL, late);
+  assert.equal(named(result), 'wait: doubt');
+  assert.deepEqual(sentAs(effects), []);
+});
+
+test('a worker of another organisation or mode touches nothing', () => {
+  for (const credentials of [
+    { mode: 'LIVE', organisation: 'org-1', keyName: 'k' },
+    { mode: 'SANDBOX', organisation: 'org-2', keyName: 'k' },
+  ] as const) {
+    const { result, effects } = pay({}, DOUBTFUL, context({ credentials }));
+    assert.equal(problemOf(result), 'CREDENTIALS_DIFFER');
+    assert.deepEqual(kindsOf(effects), ['read instructions']);
+  }
+});
+
+test('two payments of one call never count the same record as their own', () => {
+  const { result } = pay({}, NEW_PAYMENT, context({ take: () => false }));
+  assert.equal(problemOf(result), 'RECORD_TAKEN');
+});
+
+test('a success that another payment of the run counts as its own is for a person to sort out', () => {
+  const { result } = pay({}, NEW_PAYMENT, context({ otherWithdrawalIds: [WITHDRAWAL.id] }));
+  assert.equal(named(result), 'wait: person');
+  assert.equal(problemOf(result), 'RECORD_TAKEN');
+});
+
+test('clocks more than ten seconds apart stop the payment, not the look', () => {
+  const { result, effects } = pay({}, DOUBTFUL, context({ skewMs: () => 10_001 }));
+  assert.equal(problemOf(result), 'CLOCK_SKEW');
+  assert.ok(kindsOf(effects).includes('sweep withdrawals'));
+});
+
+test('a record that contradicts the plan is never overwritten: a person decides', () => {
+  const { result, effects } = pay(
+    { 'sweep withdrawals': [seen({ ...WITHDRAWAL, withdrawalAmount: '1.00' })] },
+    DOUBTFUL,
+  );
+  assert.equal(named(result), 'wait: person');
+  assert.equal(problemOf(result), 'RECORD_DIFFERS');
+  assert.deepEqual(sentAs(effects), []);
+});
+
+test('a record that answered another payment of the run could not be this one', () => {
+  const twin = { ...WITHDRAWAL, tag: null };
+  const ctx = context({ otherWithdrawalIds: [WITHDRAWAL.id], nowMs: () => LATER });
+  const answer = failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED');
+  const { result } = pay({ 'sweep withdrawals': [seen(twin)], 'send withdrawal': [answer] }, DOUBTFUL, ctx);
+  assert.equal(named(result), 'not paid');
+});
+
+const NAMED = { kind: 'executed', item: PAYMENT.id, recordId: 'wtd_9', atMs: NOW } as const;
+const UNTAGGED: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null };
+/** What a person's naming a record comes to: the record as the service shows it, and ids that other payments have. */
+const NAMINGS: readonly (readonly [string, Answer, readonly string[], string | null])[] = [
+  ['agrees and shows no tag', done(UNTAGGED), [], null],
+  ['carries the payment’s own tag', done({ ...UNTAGGED, tag: PAYMENT.reference }), [], null],
+  ['shows no account', done({ ...UNTAGGED, withdrawalAccountId: null }), [], null],
+  ['is of another amount', done({ ...UNTAGGED, withdrawalAmount: '17250.01' }), [], 'DECISION_UNPROVEN'],
+  ['is in another currency', done({ ...UNTAGGED, currency: 'USD' }), [], 'DECISION_UNPROVEN'],
+  ['went to another account', done({ ...UNTAGGED, withdrawalAccountId: 'wac_X' }), [], 'DECISION_UNPROVEN'],
+  ['carries another tag', done({ ...UNTAGGED, tag: 'p.2026-11-21.other' }), [], 'DECISION_UNPROVEN'],
+  ['answered another payment', done(UNTAGGED), ['wtd_9'], 'DECISION_UNPROVEN'],
+  ['is not to be found', failed('WITHDRAWAL_NOT_FOUND'), [], 'DECISION_UNPROVEN'],
+  ['cannot be read', NO_ANSWER, [], 'DECISION_UNPROVEN'],
+];
+for (const [what, answer, otherWithdrawalIds, code] of NAMINGS)
+  test(`a person names a record that ${what}: ${code === null ? 'adopted' : 'asked again'}`, () => {
+    const script = { 'read instructions': [kept(NAMED)], 'fetch withdrawal': [answer] };
+    // The list shows the record too, when there is one.
+    const listed =
+      typeof answer === 'object' && 'kind' in answer && answer.kind === 'DONE'
+        ? [answer.value as Withdrawal]
+        : [];
+    for (const look of [seen<Withdrawal>(), seen(...listed)]) {
+      const { result, effects } = pay(
+        { ...script, 'sweep withdrawals': [look] },
+        DOUBTFUL,
+        context({ otherWithdrawalIds }),
+      );
+      if (code === null) assert.equal(result.kind === 'accepted' && result.accepted.withdrawalId, 'wtd_9');
+      else assert.equal(named(result), 'wait: person');
+      if (code !== null && look.records.length === 0) assert.equal(problemOf(result), code);
+      assert.deepEqual(sentAs(effects), []);
+    }
+  });

@@ -1,0 +1,739 @@
+/**
+ * The steps before every write where time, people, other API keys and generations meet (M1, M2, M3): what readers found,
+ * each course of events as short as it can be told.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Problem } from '../../domain/problems.ts';
+import type { Fact, Instruction, Kept, Recorded } from '../../domain/people/instructions.ts';
+import type { Withdrawal } from '../../domain/service/records.ts';
+import type { Context, Effect } from '../../domain/writes/step.ts';
+import {
+  NEW_LEG,
+  executeTradeSteps,
+  requestQuoteSteps,
+  type LegState,
+  type LegStep,
+} from '../../domain/writes/trade.ts';
+import {
+  NEW_PAYMENT,
+  createWithdrawalSteps,
+  type PaymentState,
+  type PaymentStep,
+  type Wanted,
+} from '../../domain/writes/withdrawal.ts';
+import {
+  LEG,
+  NO_ANSWER,
+  NOW,
+  PAYMENT,
+  TRADE,
+  WITHDRAWAL,
+  context,
+  done,
+  failed,
+  kindsOf,
+  play,
+  seen,
+  type Script,
+} from '../support/scripts.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** As long as an attempt may still send, and its token be accepted, by clocks that agree. */
+const OTHERS_SEND_MS = 75 * SECOND_MS;
+const LIST_LAG_MS = MINUTE_MS;
+const AMOUNT = '17250.00';
+const KEY = context().credentials.keyName;
+const OTHER_KEY = 'org/org-1/apiKey/2';
+const WANTED: Wanted = { amount: AMOUNT, ahead: '0', unwanted: null };
+
+type Said = {
+  [Kind in Instruction['kind']]: Omit<Extract<Instruction, { kind: Kind }>, 'id' | 'by' | 'why'>;
+}[Instruction['kind']];
+let ids = 0;
+/** An instruction as it was accepted at `atMs`. */
+const saidAt = (atMs: number, said: Said): Recorded =>
+  ({
+    ...said,
+    id: `said-${(ids += 1)}`,
+    by: 'ana',
+    why: 'seen',
+    atMs,
+    date: new Date(atMs).toISOString().slice(0, 10),
+  }) satisfies Recorded;
+const kept = (instructions: readonly Recorded[], facts: readonly Fact[] = []): Kept => ({
+  instructions,
+  facts,
+});
+const item = PAYMENT.id;
+
+const pay = (
+  script: Script & { readonly kept?: Kept },
+  state: PaymentState = NEW_PAYMENT,
+  ctx: Context = context(),
+  wanted: Wanted = WANTED,
+) =>
+  play(createWithdrawalSteps(ctx, PAYMENT, wanted, state), {
+    ...(script.kept !== undefined && { 'read instructions': [script.kept] }),
+    ...script,
+  });
+
+const sentAs = (effects: readonly Effect[]): readonly string[] =>
+  effects.flatMap((effect) => (effect.kind === 'send withdrawal' ? [effect.request.reference] : []));
+const noted = (effects: readonly Effect[]): readonly Fact[] =>
+  effects.flatMap((effect) => (effect.kind === 'note facts' ? effect.facts : []));
+const codeOf = (step: {
+  readonly kind: string;
+  wait?: { problem: Problem };
+  problem?: Problem;
+}): string | null => step.problem?.code ?? step.wait?.problem.code ?? null;
+const replayed = (code: string) => failed(code, { facts: { replayed: true } });
+const WRONG = 'WITHDRAWAL_ADDRESS_NOT_VERIFIED';
+const untagged: Withdrawal = { ...WITHDRAWAL, tag: null };
+
+/** A payment of a run that was started again, a while ago: this Temporal run has walked, and no doubt is left. */
+const WALKED: PaymentState = {
+  ...NEW_PAYMENT,
+  knownIn: 'run-2',
+  walkedIn: 'run-2',
+  sent: true,
+  knownAtMs: NOW - MINUTE_MS,
+};
+const again = (more: Parameters<typeof context>[0] = {}): Context =>
+  context({ originalRunId: 'run-2', ...more, attempt: { runId: 'run-2', ...more.attempt } });
+
+// An instruction to pay again closes nothing.
+
+test('an instruction to pay again sends nothing new while the send before it is in doubt', () => {
+  const payAgain = kept([saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: null })]);
+  // The run in between was terminated with its send in doubt; lists lag, or show no tags, or cannot be read.
+  for (const ctx of [again(), again({ attempt: { number: 2 } })]) {
+    const { effects, result } = pay(
+      { kept: payAgain, 'send withdrawal': [replayed(WRONG)] },
+      NEW_PAYMENT,
+      ctx,
+    );
+    assert.deepEqual(sentAs(effects), [PAYMENT.reference]);
+    assert.equal(result.kind, 'wait');
+  }
+  const unknown = pay({ kept: payAgain, 'send withdrawal': [NO_ANSWER] }, WALKED, again());
+  assert.deepEqual(sentAs(unknown.effects), [PAYMENT.reference]);
+  const later = pay({ kept: payAgain, 'send withdrawal': [NO_ANSWER] }, unknown.result.state, again());
+  assert.deepEqual(sentAs(later.effects), [PAYMENT.reference]);
+});
+
+test('a payment whose first generation is paid is not paid again, whatever a person has said: its key answers', () => {
+  const payAgain = kept([saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: null })]);
+  const paid = done(untagged, { replayed: true });
+  for (const state of [WALKED, NEW_PAYMENT]) {
+    const { effects, result } = pay(
+      {
+        kept: payAgain,
+        'send withdrawal': [paid],
+        'fetch withdrawal': [done({ ...untagged, status: 'COMPLETED' })],
+      },
+      state,
+      again(),
+    );
+    assert.deepEqual(sentAs(effects), [PAYMENT.reference]);
+    assert.equal(result.kind, 'accepted');
+  }
+});
+
+test('a person’s generation leaves once the one before is closed by its key, with an absent lookup, and is noted first', () => {
+  const payAgain = kept([saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: null })]);
+  const closed = { kept: payAgain, 'send withdrawal': [replayed(WRONG), done(untagged)] };
+  const { effects, result } = pay(closed, WALKED, again());
+  assert.deepEqual(sentAs(effects), [PAYMENT.reference, `${PAYMENT.reference}~9`]);
+  assert.deepEqual(kindsOf(effects).slice(-4), [
+    'send withdrawal',
+    'sweep withdrawals',
+    'note facts',
+    'send withdrawal',
+  ]);
+  assert.deepEqual(noted(effects), [{ kind: 'opened', item, generation: 9, atMs: NOW }]);
+  assert.equal(result.kind, 'accepted');
+  // What could be it, and a list that cannot be read, forbid it; and so does a note that is not kept.
+  for (const more of [{ 'sweep withdrawals': [seen(untagged)] }, { 'note facts': [false] }]) {
+    const held = pay({ ...closed, ...more }, WALKED, again());
+    assert.deepEqual(sentAs(held.effects), [PAYMENT.reference]);
+    assert.equal(held.result.kind, 'wait');
+  }
+});
+
+test('a fresh refusal closes nothing: a person’s generation stays unsent', () => {
+  const payAgain = kept([saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: null })]);
+  const { effects } = pay({ kept: payAgain, 'send withdrawal': [failed(WRONG)] }, WALKED, again());
+  assert.deepEqual(sentAs(effects), [PAYMENT.reference]);
+});
+
+test('a payment whose record has failed is paid again under the next eight, also where no list shows its tag', () => {
+  const failedRecord = { ...untagged, status: 'RETURNED' };
+  const payAgain = kept([saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: failedRecord.id })]);
+  const { effects, result } = pay(
+    {
+      kept: payAgain,
+      'sweep withdrawals': [seen(failedRecord)],
+      'send withdrawal': [done(failedRecord, { replayed: true }), done({ ...untagged, id: 'wtd_2' })],
+      'fetch withdrawal': [done(failedRecord)],
+    },
+    WALKED,
+    again(),
+  );
+  assert.deepEqual(sentAs(effects), [PAYMENT.reference, `${PAYMENT.reference}~9`]);
+  assert.ok(result.kind === 'accepted' && result.accepted.withdrawalId === 'wtd_2');
+});
+
+test('a person’s eight have a window of their own; below an open window generations are walked by their keys', () => {
+  const { withdrawalsUntilMs } = context().plan.fences;
+  const saidMs = withdrawalsUntilMs - HOUR_MS;
+  const payAgain = kept(
+    [saidAt(saidMs, { kind: 'pay again', item, follows: 1, recordId: null })],
+    [{ kind: 'opened', item, generation: 9, atMs: saidMs }],
+  );
+  const at = (nowMs: number) => pay({ kept: payAgain }, WALKED, again({ nowMs: () => nowMs }));
+  assert.deepEqual(sentAs(at(withdrawalsUntilMs).effects), [PAYMENT.reference]);
+  assert.deepEqual(sentAs(at(withdrawalsUntilMs + 1).effects), [`${PAYMENT.reference}~9`]);
+  const end = Date.parse(`${new Date(saidMs).toISOString().slice(0, 10)}T00:00:00Z`) + 5.5 * DAY_MS;
+  assert.deepEqual(sentAs(at(end).effects), [`${PAYMENT.reference}~9`]);
+  const over = at(end + 1);
+  assert.deepEqual(sentAs(over.effects), []);
+  assert.equal(codeOf(over.result), 'WINDOW_PASSED');
+});
+
+test('what a person called not executed before they paid again counts only after lookups, then its key is asked no more', () => {
+  const notExecuted = saidAt(NOW - HOUR_MS, { kind: 'not executed', item });
+  const payAgain = kept([notExecuted, saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: null })]);
+  const spent: PaymentState = {
+    ...WALKED,
+    spent: { code: 'IDEMPOTENCY_MISMATCH', item, message: 'x', fix: 'y' },
+    doubt: { lastSendMs: NOW, absentAtMs: null, under: null, why: 'x' },
+  };
+  const first = pay({ kept: payAgain }, spent, again());
+  assert.deepEqual(sentAs(first.effects), []);
+  assert.equal(codeOf(first.result), 'DECISION_PENDING');
+  const counts = again({ nowMs: () => NOW + OTHERS_SEND_MS + LIST_LAG_MS });
+  assert.deepEqual(sentAs(pay({ kept: payAgain }, first.result.state, counts).effects), [
+    `${PAYMENT.reference}~9`,
+  ]);
+});
+
+// Clocks.
+
+test('a forgotten send is in doubt from the moment at which this Temporal run first sees the item, by a clock that agrees', () => {
+  const first = pay({ 'send withdrawal': [NO_ANSWER] }, NEW_PAYMENT, again());
+  assert.equal(first.result.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
+  const apart = pay({}, NEW_PAYMENT, again({ skewMs: () => 3 * MINUTE_MS }));
+  assert.equal(codeOf(apart.result), 'CLOCK_SKEW');
+  assert.equal(apart.result.state.doubt, null);
+  assert.equal(apart.result.state.knownIn, null);
+});
+
+test('a send in doubt may be accepted until its token ends on a clock that agrees with ours', () => {
+  const { result } = pay({ 'send withdrawal': [NO_ANSWER] });
+  assert.equal(result.state.doubt?.lastSendMs, NOW + 55 * SECOND_MS);
+});
+
+test('a clock that is wrong ends nothing: the window asks it first', () => {
+  const ctx = (skewMs: number) => again({ nowMs: () => NOW + 30 * DAY_MS, skewMs: () => skewMs });
+  assert.equal(codeOf(pay({}, WALKED, ctx(-30 * DAY_MS)).result), 'CLOCK_SKEW');
+  assert.equal(codeOf(pay({}, WALKED, ctx(0)).result), 'WINDOW_PASSED');
+  const leg: LegState = { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW + 30 * DAY_MS };
+  assert.equal(codeOf(play(requestQuoteSteps(ctx(-30 * DAY_MS), LEG, leg)).result), 'CLOCK_SKEW');
+  assert.equal(codeOf(play(requestQuoteSteps(ctx(0), LEG, leg)).result), 'WINDOW_PASSED');
+});
+
+// "Not executed".
+
+test('a "not executed" counts once this Temporal run has known it for long enough, and has looked after that', () => {
+  const decided = kept([saidAt(NOW - DAY_MS, { kind: 'not executed', item })]);
+  const doubtful: PaymentState = {
+    ...WALKED,
+    doubt: { lastSendMs: NOW, absentAtMs: null, under: KEY, why: 'x' },
+  };
+  const heard = pay({ kept: decided }, doubtful, again());
+  assert.equal(codeOf(heard.result), 'DECISION_PENDING');
+  const at = (afterMs: number, runId = 'run-2') =>
+    pay(
+      { kept: decided },
+      heard.result.state,
+      context({ originalRunId: 'run-2', attempt: { runId }, nowMs: () => NOW + afterMs }),
+    ).result;
+  const countsMs = OTHERS_SEND_MS + LIST_LAG_MS;
+  assert.equal(codeOf(at(countsMs - 1)), 'DECISION_PENDING');
+  assert.equal(codeOf(at(countsMs)), 'DECIDED_NOT_EXECUTED');
+  // A reset does not void it: it begins to know it anew.
+  assert.equal(codeOf(at(countsMs, 'run-3')), 'DECISION_PENDING');
+  // A record stands above it at any time.
+  const found = pay({ kept: decided, 'sweep withdrawals': [seen(WITHDRAWAL)] }, heard.result.state, again());
+  assert.equal(found.result.kind, 'accepted');
+});
+
+test('a leg that a person called not traded ends no sooner either', () => {
+  const decided = kept([saidAt(NOW - DAY_MS, { kind: 'not executed', item: LEG.id })]);
+  const quote = (nowMs: number, state: LegState) =>
+    play(requestQuoteSteps(again({ nowMs: () => nowMs }), LEG, state), { 'read instructions': [decided] })
+      .result;
+  const heard = quote(NOW, NEW_LEG);
+  assert.equal(codeOf(heard), 'DECISION_PENDING');
+  assert.equal(codeOf(quote(NOW + OTHERS_SEND_MS + LIST_LAG_MS - 1, heard.state)), 'DECISION_PENDING');
+  assert.equal(codeOf(quote(NOW + OTHERS_SEND_MS + LIST_LAG_MS, heard.state)), 'DECIDED_NOT_EXECUTED');
+});
+
+test('a payment of proceeds whose leg is not known to be traded is looked up by its own reference before it ends', () => {
+  const unwanted: Problem = { code: 'LEG_NOT_TRADED', item, message: 'x', fix: 'y' };
+  const wanted: Wanted = { amount: null, ahead: '0', unwanted };
+  const found = pay({ 'sweep withdrawals': [seen(WITHDRAWAL)] }, NEW_PAYMENT, again(), wanted);
+  assert.ok(found.result.kind === 'accepted' && found.result.accepted.amount === WITHDRAWAL.withdrawalAmount);
+  // Another run may have paid it, and lists may lag: its end waits for that too.
+  const absent = pay({}, NEW_PAYMENT, again(), wanted);
+  assert.equal(absent.result.kind, 'wait');
+  const lastMs = NOW + OTHERS_SEND_MS;
+  const half = pay({}, absent.result.state, again({ nowMs: () => lastMs + LIST_LAG_MS }), wanted);
+  const end = pay({}, half.result.state, again({ nowMs: () => lastMs + 2 * LIST_LAG_MS }), wanted);
+  assert.equal(codeOf(end.result), 'LEG_NOT_TRADED');
+  // Where this very run has made the plan, one lookup is enough.
+  const fresh = pay({}, NEW_PAYMENT, context(), wanted);
+  assert.deepEqual(kindsOf(fresh.effects), ['read instructions', 'sweep withdrawals']);
+  assert.equal(codeOf(fresh.result), 'LEG_NOT_TRADED');
+});
+
+// Restores and other API keys.
+
+test('a quote that was known dead more than half a minute ago is doubt: a restored history may have forgotten the next one', () => {
+  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW - MINUTE_MS };
+  const leg: LegState = { ...NEW_LEG, knownIn: 'run-1', sent: true, quote, quotes: 1 };
+  const ctx = context({ plan: { pinnedAtMs: NOW - HOUR_MS } });
+  const old = play(executeTradeSteps(ctx, LEG, { ...leg, knownAtMs: NOW - 31 * SECOND_MS })).result;
+  assert.equal(codeOf(old), 'IN_DOUBT');
+  assert.equal(old.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
+  // It asks again so soon that a call which comes late tells of a restore.
+  assert.ok(old.kind === 'wait' && old.wait.afterMs <= 10 * SECOND_MS);
+  assert.equal(
+    play(executeTradeSteps(ctx, LEG, { ...leg, knownAtMs: NOW - 29 * SECOND_MS })).result.kind,
+    'requote',
+  );
+});
+
+test('a plan that a clock dates into the future is not young: the clock has been set since, and a restore may lie between', () => {
+  const { effects } = play(
+    requestQuoteSteps(context({ plan: { pinnedAtMs: NOW + 2 * HOUR_MS } }), LEG, NEW_LEG),
+  );
+  assert.ok(!kindsOf(effects).includes('send quote'));
+  assert.ok(kindsOf(effects).includes('sweep trades'));
+});
+
+test('doubt that a restored history believes to be nearly over begins anew', () => {
+  const doubt = { lastSendMs: NOW - HOUR_MS, absentAtMs: NOW - HOUR_MS, under: KEY, why: 'x' };
+  const leg: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - 5 * MINUTE_MS, sent: true, doubt };
+  const { result } = play(requestQuoteSteps(context(), LEG, leg));
+  assert.equal(codeOf(result), 'IN_DOUBT');
+  assert.equal(result.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
+});
+
+test('a leg in doubt that is looked up late has forgotten nothing before its doubt could have ended', () => {
+  const legInDoubt = (endsAtMs: number): LegState => {
+    const lastSendMs = endsAtMs - context().facts.settleDoubtMs.trade;
+    const doubt = { lastSendMs, absentAtMs: null, under: KEY, why: 'x' };
+    return { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - 10 * MINUTE_MS, sent: true, doubt };
+  };
+  const soon = legInDoubt(NOW - 29 * SECOND_MS);
+  assert.deepEqual(play(requestQuoteSteps(context(), LEG, soon)).result.state.doubt, {
+    ...soon.doubt,
+    absentAtMs: NOW,
+  });
+  const late = play(requestQuoteSteps(context(), LEG, legInDoubt(NOW - 31 * SECOND_MS))).result;
+  assert.equal(late.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
+});
+
+const NEW_KEY = { mode: 'SANDBOX', organisation: 'org-1', keyName: OTHER_KEY } as const;
+
+test('under another API key than the plan’s nothing is fresh: the key is named, and then nobody must have sent the item', () => {
+  const ctx = (nowMs: number) => context({ credentials: NEW_KEY, nowMs: () => nowMs });
+  const first = pay({}, NEW_PAYMENT, ctx(NOW));
+  assert.deepEqual(sentAs(first.effects), []);
+  assert.deepEqual(noted(first.effects), [{ kind: 'api key', keyName: OTHER_KEY, atMs: NOW }]);
+  assert.equal(codeOf(first.result), 'API_KEY_CHANGED');
+  const named = kept([], [{ kind: 'api key', keyName: OTHER_KEY, atMs: NOW }]);
+  const provenMs = NOW + OTHERS_SEND_MS + LIST_LAG_MS;
+  const early = pay({ kept: named }, first.result.state, ctx(provenMs - 1));
+  assert.deepEqual(sentAs(early.effects), []);
+  const proven = pay({ kept: named }, first.result.state, ctx(provenMs));
+  assert.deepEqual(sentAs(proven.effects), [PAYMENT.reference]);
+  assert.equal(proven.result.kind, 'accepted');
+  // A record without a tag could be what was sent under the other key.
+  const twin = pay({ kept: named, 'sweep withdrawals': [seen(untagged)] }, first.result.state, ctx(provenMs));
+  assert.deepEqual(sentAs(twin.effects), []);
+  assert.equal(codeOf(twin.result), 'RECORD_COULD_BE_IT');
+});
+
+test('a worker with the plan’s key is not fresh either once the instructions name another one', () => {
+  const named = kept([], [{ kind: 'api key', keyName: OTHER_KEY, atMs: NOW - HOUR_MS }]);
+  for (const { effects, result } of [
+    pay({ kept: named }),
+    play(requestQuoteSteps(context(), LEG, NEW_LEG), { 'read instructions': [named] }),
+  ]) {
+    assert.equal(codeOf(result), 'API_KEY_CHANGED');
+    assert.deepEqual(noted(effects), [{ kind: 'api key', keyName: KEY, atMs: NOW }]);
+    assert.ok(!kindsOf(effects).some((kind) => kind.startsWith('send')));
+  }
+});
+
+test('what may have been sent under another API key leaves only once lists have settled it', () => {
+  const named = kept([], [{ kind: 'api key', keyName: OTHER_KEY, atMs: NOW - DAY_MS }]);
+  const doubtful: PaymentState = {
+    ...NEW_PAYMENT,
+    knownIn: 'run-1',
+    walkedIn: 'run-1',
+    sent: true,
+    doubt: { lastSendMs: NOW, absentAtMs: null, under: KEY, why: 'no answer' },
+  };
+  const ctx = (nowMs: number) => context({ credentials: NEW_KEY, nowMs: () => nowMs });
+  const half = pay({ kept: named }, doubtful, ctx(NOW + DAY_MS / 2));
+  assert.deepEqual(sentAs(half.effects), []);
+  const over = pay({ kept: named }, half.result.state, ctx(NOW + DAY_MS));
+  assert.deepEqual(sentAs(over.effects), [PAYMENT.reference]);
+});
+
+// Refusals that last.
+
+const DISABLED = 'WITHDRAWAL_DISABLED_FOR_ACCOUNT';
+const NO_DEPOSIT = 'WITHDRAWAL_PENDING_DEPOSIT_REQUIRED';
+const HOLD = { shortfall: 'hold' } as const;
+
+/** Plays a run that is refused for `forMs`, at a service that keeps its refusals: the generation that pays, and when. */
+function mendedAfter(code: string, forMs: number, startMs = NOW) {
+  let now = startMs;
+  let state = NEW_PAYMENT;
+  let facts: readonly Fact[] = [];
+  const refused = new Set<string>();
+  for (let calls = 0; calls < 5_000; calls += 1) {
+    const steps = createWithdrawalSteps(context({ nowMs: () => now, plan: HOLD }), PAYMENT, WANTED, state);
+    let next = steps.next();
+    while (next.done !== true) {
+      const effect = next.value;
+      if (effect.kind === 'read instructions') next = steps.next(kept([], facts));
+      else if (effect.kind === 'note facts') {
+        facts = [...facts, ...effect.facts];
+        next = steps.next(true);
+      } else if (effect.kind === 'send withdrawal') {
+        const { reference } = effect.request;
+        const wasRefused = refused.has(reference);
+        if (!wasRefused && now < startMs + forMs) refused.add(reference);
+        const fresh = refused.has(reference) ? failed(code) : done({ ...WITHDRAWAL, tag: null });
+        next = steps.next(wasRefused ? replayed(code) : fresh);
+      } else next = steps.next(seen<Withdrawal>());
+    }
+    const step: PaymentStep = next.value;
+    if (step.kind !== 'wait') return { step, hours: (now - startMs) / HOUR_MS };
+    ({ state } = step);
+    now += step.wait.afterMs;
+  }
+  return { step: null, hours: Infinity };
+}
+
+test('a refusal that lasts for days is waited out, and paid inside the window once its cause is mended', () => {
+  for (const [code, days] of [
+    [DISABLED, 2],
+    [NO_DEPOSIT, 3],
+    [DISABLED, 4],
+  ] as const)
+    for (const startMs of [NOW, Date.parse('2026-11-21T00:10:00Z'), Date.parse('2026-11-21T23:50:00Z')]) {
+      const { step, hours } = mendedAfter(code, days * DAY_MS, startMs);
+      assert.equal(step?.kind, 'accepted', `${code} for ${days} days`);
+      assert.ok(startMs + hours * HOUR_MS <= context().plan.fences.withdrawalsUntilMs);
+    }
+});
+
+test('a new start opens one generation before its time, and never the eighth', () => {
+  const opened = (generation: number): Fact => ({ kind: 'opened', item, generation, atMs: NOW - MINUTE_MS });
+  const refused = { 'send withdrawal': [replayed(DISABLED), replayed(DISABLED), failed(DISABLED)] };
+  const first = pay({ kept: kept([], [opened(2)]), ...refused }, WALKED, again());
+  assert.deepEqual(
+    sentAs(first.effects),
+    ['', '~2', '~3'].map((suffix) => `${PAYMENT.reference}${suffix}`),
+  );
+  const second = pay(
+    { kept: kept([], [opened(2), opened(3)]), 'send withdrawal': [replayed(DISABLED)] },
+    first.result.state,
+    again(),
+  );
+  assert.deepEqual(sentAs(second.effects), [`${PAYMENT.reference}~3`]);
+  const seventh: PaymentState = { ...WALKED, generation: 7 };
+  const kept7 = [opened(7)];
+  const never = pay({ kept: kept([], kept7), 'send withdrawal': [replayed(DISABLED)] }, seventh, again());
+  assert.deepEqual(sentAs(never.effects), [`${PAYMENT.reference}~7`]);
+  // Kept for a person who says that the cause is gone, once.
+  const goOn = saidAt(NOW, { kind: 'go-on', item });
+  const mended = pay(
+    { kept: kept([goOn], kept7), 'send withdrawal': [replayed(DISABLED), done(untagged)] },
+    seventh,
+    again(),
+  );
+  assert.deepEqual(sentAs(mended.effects), [`${PAYMENT.reference}~7`, `${PAYMENT.reference}~8`]);
+});
+
+test('a run that made the plan opens by turns alone, a quarter of an hour after the refusal at the soonest', () => {
+  const state: PaymentState = {
+    ...NEW_PAYMENT,
+    knownIn: 'run-1',
+    walkedIn: 'run-1',
+    sent: true,
+    refusedAtMs: NOW,
+  };
+  const at = (minutes: number) =>
+    pay(
+      { 'send withdrawal': [replayed(DISABLED), failed(DISABLED)] },
+      state,
+      context({ nowMs: () => NOW + minutes * MINUTE_MS }),
+    );
+  assert.deepEqual(sentAs(at(14).effects), [PAYMENT.reference]);
+  assert.deepEqual(sentAs(at(15).effects), [PAYMENT.reference, `${PAYMENT.reference}~2`]);
+});
+
+test('the next generation asks for no absence where only its own key has sent: a twin holds nobody up', () => {
+  const state: PaymentState = { ...WALKED };
+  const script = {
+    'send withdrawal': [replayed(WRONG), done({ ...untagged, id: 'wtd_2' })],
+    'sweep withdrawals': [seen(untagged)],
+  };
+  const { effects, result } = pay(script, state, again());
+  assert.deepEqual(sentAs(effects), [PAYMENT.reference, `${PAYMENT.reference}~2`]);
+  assert.equal(result.kind, 'accepted');
+  // Where another API key may have sent, it could be that one's.
+  const named = kept(
+    [],
+    [
+      { kind: 'api key', keyName: OTHER_KEY, atMs: NOW - 2 * DAY_MS },
+      { kind: 'api key', keyName: KEY, atMs: NOW - DAY_MS },
+    ],
+  );
+  const lookups = { 'sweep withdrawals': [seen<Withdrawal>(), seen(untagged)] };
+  const held = pay({ ...script, ...lookups, kept: named }, state, again());
+  assert.deepEqual(sentAs(held.effects), [PAYMENT.reference]);
+});
+
+test('money is granted in the order of the plan: what a payment before it needs is not there for the next one', () => {
+  const poor = failed('WITHDRAWAL_INSUFFICIENT_BALANCE', { details: { availableAmount: '0' } });
+  const short = pay({ 'send withdrawal': [poor] }, NEW_PAYMENT, context({ plan: HOLD })).result;
+  const there = (available: string, ahead: string) =>
+    pay(
+      {
+        'read balances': [
+          done({
+            aggregateUsd: '0',
+            balances: [{ currency: 'MXN', withdrawable: available, total: available }],
+          }),
+        ],
+      },
+      short.state,
+      context({ plan: HOLD }),
+      { ...WANTED, ahead },
+    );
+  assert.deepEqual(sentAs(there('17250.00', '17250.00').effects), []);
+  assert.deepEqual(sentAs(there('34499.99', '17250.00').effects), []);
+  assert.deepEqual(sentAs(there('34500.00', '17250.00').effects), [PAYMENT.reference]);
+});
+
+test('a refusal in spite of the money that a read has shown uses up no generation before there is more of it', () => {
+  const hold = again({ plan: HOLD });
+  const poor = (isKept: boolean) =>
+    failed('WITHDRAWAL_INSUFFICIENT_BALANCE', { facts: { replayed: isKept } });
+  const balances = done({
+    aggregateUsd: '0',
+    balances: [{ currency: 'MXN', withdrawable: '20000', total: '20000' }],
+  });
+  const facts: readonly Fact[] = [{ kind: 'opened', item, generation: 2, atMs: NOW }];
+  const state: PaymentState = { ...WALKED, hasOpenedEarly: true };
+  const short = pay({ 'send withdrawal': [poor(false)] }, state, hold).result;
+  const first = pay(
+    { 'read balances': [balances], 'send withdrawal': [poor(true), poor(false)] },
+    short.state,
+    hold,
+  );
+  assert.deepEqual(sentAs(first.effects), [PAYMENT.reference, `${PAYMENT.reference}~2`]);
+  const second = pay({ kept: kept([], facts), 'read balances': [balances] }, first.result.state, hold);
+  assert.deepEqual(sentAs(second.effects), []);
+});
+
+test('nothing leaves long after people were heard: they are asked again, and what they said meanwhile counts', () => {
+  let now = NOW;
+  const cancel = kept([saidAt(NOW, { kind: 'cancel' })]);
+  for (const [later, sends] of [
+    [kept([]), 1],
+    [cancel, 0],
+  ] as const) {
+    now = NOW;
+    let reads = 0;
+    const ctx = again({ nowMs: () => now });
+    const steps = createWithdrawalSteps(ctx, PAYMENT, WANTED, NEW_PAYMENT);
+    let sent = 0;
+    let next = steps.next();
+    while (next.done !== true) {
+      const { kind } = next.value;
+      if (kind === 'read instructions') next = steps.next((reads += 1) === 1 ? kept([]) : later);
+      else if (kind === 'read rival') next = steps.next({ rival: null });
+      else if (kind === 'send withdrawal') {
+        sent += 1;
+        next = steps.next(done(WITHDRAWAL));
+      } else {
+        // A list of many pages.
+        now += 12 * SECOND_MS;
+        next = steps.next(seen<Withdrawal>());
+      }
+    }
+    assert.equal(sent, sends);
+  }
+});
+
+test('a trade that was found is adopted whatever people said', () => {
+  const decided = kept([saidAt(NOW, { kind: 'not executed', item: LEG.id })]);
+  const { result } = play(requestQuoteSteps(again(), LEG, NEW_LEG), {
+    'read instructions': [decided],
+    'sweep trades': [seen(TRADE)],
+  });
+  assert.equal(result.kind, 'traded');
+});
+
+test('a trade that came out worse than the guard or a limit is held until a person accepts it by its id', () => {
+  const bound = { buyFactor: '1', sellFactor: '17.2' };
+  const guard = { bound, text: 'at least 17.2', staleAtMs: null };
+  const limits = {
+    perTrade: { value: '17300', currency: 'MXN' },
+    perRun: null,
+    perPayment: [],
+    paidPerRun: [],
+  };
+  const rows: readonly (readonly [string, string | null])[] = [
+    ['17199.99', 'EXECUTED_OUTSIDE_GUARD'],
+    ['17300.01', 'EXECUTED_OVER_LIMIT'],
+    ['17250.00', null],
+  ];
+  for (const [executedAmount, code] of rows) {
+    const leg = { ...LEG, guard };
+    const ctx = again({ plan: { limits } });
+    const found = { 'sweep trades': [seen({ ...TRADE, executedAmount })] };
+    const first: LegStep = play(requestQuoteSteps(ctx, leg, NEW_LEG), found).result;
+    assert.ok(first.kind === 'traded');
+    const { state } = first;
+    assert.equal(first.worse?.code ?? null, code);
+    assert.equal(first.isHeld, code !== null);
+    // From then on nothing is asked of the service: a traded leg needs no quote, whatever lists show.
+    for (const [said, isHeld] of [
+      [kept([]), code !== null],
+      [kept([saidAt(NOW, { kind: 'accept', item: LEG.id, recordId: 'tde_other' })]), code !== null],
+      [kept([saidAt(NOW, { kind: 'accept', item: LEG.id, recordId: TRADE.id })]), false],
+      [kept([saidAt(NOW, { kind: 'cancel' })]), false],
+    ] as const) {
+      const played = play(requestQuoteSteps(ctx, leg, state), { 'read instructions': [said] });
+      assert.deepEqual(kindsOf(played.effects), ['read instructions']);
+      assert.ok(played.result.kind === 'traded' && played.result.isHeld === isHeld);
+    }
+  }
+});
+
+test('a leg that was refused for money although a read shows it asks for no quote before there is more of it', () => {
+  const hold = context({ plan: HOLD });
+  const quoted = play(requestQuoteSteps(hold, LEG, NEW_LEG)).result;
+  const poor = failed('TRADE_INSUFFICIENT_BALANCE');
+  const short = play(executeTradeSteps(hold, LEG, quoted.state), { 'send trade': [poor] }).result;
+  const at = (minutes: number, withdrawable: string) => {
+    const nowMs = NOW + minutes * MINUTE_MS;
+    const state = { ...short.state, knownAtMs: nowMs - SECOND_MS };
+    const balances = done({ aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: '0' }] });
+    return play(requestQuoteSteps(context({ plan: HOLD, nowMs: () => nowMs }), LEG, state), {
+      'read balances': [balances],
+    }).result.kind;
+  };
+  assert.equal(at(1, '1000000'), 'wait');
+  assert.equal(at(1, '1000000.01'), 'quoted');
+  assert.equal(at(15, '1000000'), 'quoted');
+});
+
+test('a generation whose own record has failed is closed by a lookup too: under another API key it is not sent again', () => {
+  const returned = { ...WITHDRAWAL, status: 'RETURNED' };
+  const facts: readonly Fact[] = [{ kind: 'api key', keyName: OTHER_KEY, atMs: NOW - DAY_MS }];
+  for (const record of [returned, { ...returned, tag: null }]) {
+    const payAgain = kept([saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: record.id })], facts);
+    const { effects } = pay(
+      { kept: payAgain, 'sweep withdrawals': [seen(record)] },
+      WALKED,
+      again({ credentials: NEW_KEY }),
+    );
+    assert.deepEqual(sentAs(effects), [`${PAYMENT.reference}~9`]);
+  }
+});
+
+test('a plan that was made anew over found records may have been sent under a key that is forgotten', () => {
+  const lost = { plan: { foundRecords: true } };
+  const first = pay({}, NEW_PAYMENT, context(lost));
+  assert.deepEqual(sentAs(first.effects), []);
+  assert.equal(codeOf(first.result), 'API_KEY_CHANGED');
+  // Unless the operator knows that only this key has written since the run's date began.
+  const { facts } = context();
+  for (const [keyUsedSince, sends] of [
+    ['2026-11-21', 1],
+    ['2026-11-22', 0],
+  ] as const) {
+    const known = pay({}, NEW_PAYMENT, context({ ...lost, facts: { ...facts, keyUsedSince } }));
+    assert.equal(sentAs(known.effects).length, sends, keyUsedSince);
+  }
+});
+
+test('a record that another run of ours accounts for could not be this payment: nobody is asked in vain', () => {
+  const script = { 'send withdrawal': [failed(WRONG)], 'sweep withdrawals': [seen(untagged)] };
+  const mine = pay({ ...script, 'read claims': [{ claimed: [] }] });
+  assert.equal(codeOf(mine.result), 'RECORD_COULD_BE_IT');
+  const theirs = pay({ ...script, 'read claims': [{ claimed: [untagged.id] }] });
+  assert.equal(theirs.result.kind, 'not paid');
+  // Beyond fifty nobody is asked: it could be one of them.
+  const many = Array.from({ length: 51 }, (_, index) => ({ ...untagged, id: `wtd_${index}` }));
+  const asked = pay({ ...script, 'sweep withdrawals': [seen(...many)] });
+  assert.equal(codeOf(asked.result), 'RECORD_COULD_BE_IT');
+  assert.ok(!kindsOf(asked.effects).includes('read claims'));
+});
+
+test('a new start sends nothing that another run of the policy has done meanwhile, and asks about it once', () => {
+  const rival = { 'read rival': [{ rival: 'p.2026-11-21-2' }] };
+  const held = pay(rival, WALKED, again());
+  assert.deepEqual(sentAs(held.effects), []);
+  assert.equal(codeOf(held.result), 'DONE_ELSEWHERE');
+  const leg = play(
+    requestQuoteSteps(again(), LEG, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW, sent: true }),
+    rival,
+  );
+  assert.equal(codeOf(leg.result), 'DONE_ELSEWHERE');
+  assert.ok(!kindsOf(leg.effects).includes('send quote'));
+  const free = pay({ 'send withdrawal': [NO_ANSWER] }, WALKED, again());
+  assert.equal(kindsOf(free.effects).filter((kind) => kind === 'read rival').length, 1);
+  const later = pay({}, free.result.state, again());
+  assert.ok(!kindsOf(later.effects).includes('read rival'));
+  // The run that made the plan is the first of its date, or was started on purpose.
+  assert.ok(!kindsOf(pay({}).effects).includes('read rival'));
+});
+
+test('a refusal that another Temporal run was given, and its quotes, end nothing after a reset; its doubt stays', () => {
+  const verdict: Problem = { code: 'TRADE_INSUFFICIENT_BALANCE', item: LEG.id, message: 'x', fix: 'y' };
+  const doubt = { lastSendMs: NOW - DAY_MS, absentAtMs: NOW - DAY_MS, under: KEY, why: 'x' };
+  const before: LegState = { ...NEW_LEG, knownIn: 'run-1', sent: true, quotes: 3, verdict, doubt };
+  const first = play(requestQuoteSteps(again(), LEG, before)).result;
+  assert.equal(codeOf(first), 'IN_DOUBT');
+  assert.equal(first.state.verdict, null);
+  // When time has settled the doubt, it asks for a quote.
+  let { state } = first;
+  let nowMs = NOW;
+  let step = first;
+  for (let calls = 0; step.kind === 'wait' && calls < 50; calls += 1) {
+    nowMs += step.wait.afterMs;
+    const at = nowMs;
+    step = play(requestQuoteSteps(again({ nowMs: () => at }), LEG, state)).result;
+    ({ state } = step);
+  }
+  assert.equal(step.kind, 'requote');
+  assert.equal(play(requestQuoteSteps(again({ nowMs: () => nowMs }), LEG, state)).result.kind, 'quoted');
+  const short: PaymentState = { ...WALKED, knownIn: 'run-1', walkedIn: 'run-1', shortOf: verdict };
+  assert.equal(pay({ 'send withdrawal': [NO_ANSWER] }, short, again()).result.state.shortOf, null);
+});

@@ -1,0 +1,12 @@
+/** The worker's own connection to Temporal: that of its native part, by the same profile as the client's. */
+import { NativeConnection } from '@temporalio/worker';
+import { unreachable, type Profile } from '../config/temporal.ts';
+
+/** @throws InfrastructureError when Temporal does not answer */
+export async function connectWorker({ options, address }: Profile): Promise<NativeConnection> {
+  try {
+    return await NativeConnection.connect(options);
+  } catch (error) {
+    throw unreachable(address, error);
+  }
+}
