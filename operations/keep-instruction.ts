@@ -8,9 +8,8 @@ import { NOTHING_KEPT, type Instruction, type Kept } from '../domain/people/inst
 import { readInstructions, recordInstruction } from './instructions.ts';
 import { wakeSignal } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
-import { UNTAKEN_MS } from './follow-run.ts';
 import type { Place } from './place.ts';
-import { describeRun } from './runs.ts';
+import { ANSWER_LIMIT_MS, BUSY_LIMIT_MS, describeRun, hasWorker } from './runs.ts';
 
 /** Keeps an instruction outside the run's history. @throws CommandFailure when no worker took it in time */
 export async function keepInstruction(place: Place, run: RunName, instruction: Instruction): Promise<void> {
@@ -46,14 +45,15 @@ export async function wakeRun({ client, mode }: Place, run: RunName): Promise<bo
 }
 
 async function withWorker<T>(place: Place, run: RunName, work: () => Promise<T>): Promise<T> {
+  const limitMs = (await hasWorker(place.client, place.taskQueue)) ? BUSY_LIMIT_MS : ANSWER_LIMIT_MS;
   try {
-    return await place.client.withDeadline(Date.now() + UNTAKEN_MS, work);
+    return await place.client.withDeadline(Date.now() + limitMs, work);
   } catch (error) {
     throw new CommandFailure('infrastructure', [
       {
         code: 'NO_WORKER',
         place: runName(run),
-        message: `no worker answered within ${UNTAKEN_MS / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
+        message: `no worker answered within ${limitMs / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
         fix: 'Start one with `npx cambist worker`, then try again: the same instruction twice changes nothing.',
       },
     ]);

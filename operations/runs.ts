@@ -41,6 +41,7 @@ export type RunFacts = {
   readonly workflowId: string;
   /** Temporal's run id: of no use for money, but the UI's address has it. */
   readonly temporalRunId: string;
+  readonly taskQueue: string;
   readonly temporalStatus: WorkflowExecutionStatusName;
   readonly isOpen: boolean;
   readonly startedAtMs: number;
@@ -75,8 +76,10 @@ export function progressOfEnded(report: Report): Progress {
   return { status: report.status, items: [...legs, ...payments] };
 }
 
-/** How long a worker may take to answer a question about a run. */
+/** How long a worker may take to answer a question about a run, where nobody knows whether there is one. */
 export const ANSWER_LIMIT_MS = 10_000;
+/** The same where Temporal has heard of one in the last minutes: it may be busy, or read a long history again. */
+export const BUSY_LIMIT_MS = 30_000;
 
 /** The newest Temporal run of a run; null when Temporal knows none. */
 export async function describeRun(client: Client, mode: Mode, run: RunName): Promise<RunFacts | null> {
@@ -196,6 +199,7 @@ export async function listRuns(
 type Described = {
   readonly workflowId: string;
   readonly runId: string;
+  readonly taskQueue: string;
   readonly status: { readonly name: WorkflowExecutionStatusName };
   readonly startTime: Date;
   readonly closeTime?: Date;
@@ -210,6 +214,7 @@ function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFac
     run,
     workflowId: described.workflowId,
     temporalRunId: described.runId,
+    taskQueue: described.taskQueue,
     temporalStatus,
     isOpen,
     startedAtMs: described.startTime.getTime(),
@@ -243,7 +248,7 @@ export function isEndedFromOutside(facts: RunFacts): boolean {
  */
 export async function readRun(client: Client, facts: RunFacts, limitMs = ANSWER_LIMIT_MS): Promise<RunView> {
   const view = await readWithoutInstructions(client, facts, limitMs);
-  const instructions = await readInstructionsOf(client, facts, Math.min(limitMs, QUESTION_LIMIT_MS));
+  const instructions = await readInstructionsOf(client, facts, Math.min(limitMs, INSTRUCTIONS_LIMIT_MS));
   const said = instructions.map((each) => evidenceOf(each, facts.run));
   return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
 }
@@ -287,8 +292,10 @@ async function readWithoutInstructions(client: Client, facts: RunFacts, limitMs:
   return { facts, report, progress: progressOfEnded(report) };
 }
 
-/** A question that a worker lost (it may just have let go of the run) is asked again. */
-const QUESTION_LIMIT_MS = 2_500;
+/** What people have said is read in this time, or left out. */
+const INSTRUCTIONS_LIMIT_MS = 2_500;
+/** A question that a worker lost (it may just have let go of the run) is asked again, and given more time then. */
+const FIRST_QUESTION_LIMIT_MS = 2_500;
 
 async function answerOf<T>(
   client: Client,
@@ -296,24 +303,51 @@ async function answerOf<T>(
   limitMs: number,
   ask: () => Promise<T>,
 ): Promise<T> {
-  const untilMs = Date.now() + limitMs;
+  const startedAtMs = Date.now();
+  let untilMs = startedAtMs + limitMs;
+  let questionMs = FIRST_QUESTION_LIMIT_MS;
   for (;;) {
     try {
-      return await client.withDeadline(Math.min(Date.now() + QUESTION_LIMIT_MS, untilMs), ask);
+      return await client.withDeadline(Math.min(Date.now() + questionMs, untilMs), ask);
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) throw error;
-      if (Date.now() + QUESTION_LIMIT_MS / 2 > untilMs)
-        throw new CommandFailure('infrastructure', [noAnswer(facts, limitMs)]);
+      questionMs *= 2;
+      if (Date.now() + FIRST_QUESTION_LIMIT_MS / 2 > untilMs) {
+        const busyUntilMs = startedAtMs + BUSY_LIMIT_MS;
+        const mayBeBusy =
+          limitMs >= ANSWER_LIMIT_MS && untilMs < busyUntilMs && (await hasWorker(client, facts.taskQueue));
+        if (!mayBeBusy) throw new CommandFailure('infrastructure', [noAnswer(facts, untilMs - startedAtMs)]);
+        untilMs = busyUntilMs;
+      }
       await sleep(250);
     }
   }
 }
 
-function noAnswer(facts: RunFacts, limitMs: number): Trouble {
+/** `TASK_QUEUE_TYPE_WORKFLOW` of Temporal's API. */
+const WORKFLOW_TASKS = 1;
+
+/** Whether Temporal has heard of a worker on this queue in the last minutes; false when it cannot be asked. */
+export async function hasWorker(client: Client, taskQueue: string): Promise<boolean> {
+  try {
+    const { pollers } = await client.withDeadline(Date.now() + FIRST_QUESTION_LIMIT_MS, () =>
+      client.workflowService.describeTaskQueue({
+        namespace: client.options.namespace,
+        taskQueue: { name: taskQueue },
+        taskQueueType: WORKFLOW_TASKS,
+      }),
+    );
+    return pollers.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function noAnswer(facts: RunFacts, waitedMs: number): Trouble {
   return {
     code: 'NO_WORKER',
     place: runName(facts.run),
-    message: `no worker answered within ${limitMs / 1_000} s; Temporal has the run as ${facts.state}`,
+    message: `no worker answered within ${Math.round(waitedMs / 1_000)} s; Temporal has the run as ${facts.state}`,
     fix: 'Start one with `npx cambist worker`; a report is read from a worker.',
   };
 }

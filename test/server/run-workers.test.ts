@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ANSWER_LIMIT_MS, describeRun, readRun } from '../../operations/runs.ts';
 import { WRITE_LIMITS } from '../../workflows/limits.ts';
 import { putBuild } from '../support/built-worker.ts';
 import { uniqueName } from '../support/dev-server.ts';
@@ -31,7 +32,7 @@ import type { Run } from '../support/stage.ts';
 const places = await openPlaces();
 after(() => Promise.all(places.map(closePlace)));
 
-describe('a worker that is frozen until past its deadline sends nothing when it wakes', AT_ONCE, () => {
+describe('a worker that is frozen', AT_ONCE, () => {
   /** Starts a run on a worker that freezes before it sends; `meanwhile` is what happens until it may not send any more. */
   const freezeBefore = async (
     place: Place,
@@ -57,7 +58,7 @@ describe('a worker that is frozen until past its deadline sends nothing when it 
 
   for (const operation of WRITES) {
     for (const { service } of places)
-      test(`before ${operation}, while another one goes on, ${nameOf(service)}`, () =>
+      test(`sends nothing when it wakes: before ${operation}, while another one goes on, ${nameOf(service)}`, () =>
         withPlace(service, (place) =>
           freezeBefore(place, operation, async (run, queue) => {
             await place.startWorker(queue);
@@ -67,9 +68,27 @@ describe('a worker that is frozen until past its deadline sends nothing when it 
 
     const [place] = places;
     assert.ok(place !== undefined);
-    test(`before ${operation}, while nobody else is there`, () =>
+    test(`sends nothing when it wakes: before ${operation}, while nobody else is there`, () =>
       freezeBefore(place, operation, () => Promise.resolve()));
   }
+
+  test('is waited for when it is asked something: it may just be busy', async () => {
+    const [place] = places;
+    assert.ok(place !== undefined);
+    const queue = uniqueName('queue');
+    const frozen = startProcess(place, queue, { freezeAt: 'before send trade' });
+    const run = await place.stage.start(twoPayments(), { taskQueue: queue });
+    await frozen.reached('before send trade');
+    const { client } = place.stage.temporal;
+    const facts = await describeRun(client, 'SANDBOX', run.name);
+    assert.ok(facts !== null);
+    const asked = readRun(client, facts);
+    // Longer than one would be waited for of whom Temporal has never heard.
+    await delay(ANSWER_LIMIT_MS + 2_000);
+    frozen.thaw();
+    assert.equal((await asked).report.legs.length, 1);
+    assertAllDone(place, run, await run.report());
+  });
 });
 
 describe('two workers of different versions', AT_ONCE, () => {

@@ -240,6 +240,7 @@ const FACTS: RunFacts = {
   run: { policy: 'mxn-supplier', id: '2026-11-21' },
   workflowId: 'sandbox/mxn-supplier.2026-11-21',
   temporalRunId: 'r',
+  taskQueue: 'cambist',
   temporalStatus: 'FAILED',
   isOpen: false,
   startedAtMs: 0,

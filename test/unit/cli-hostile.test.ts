@@ -84,6 +84,7 @@ const FACTS: RunFacts = {
   run: { policy: 'mxn-supplier', id: '2026-11-21' },
   workflowId: `sandbox/mxn-supplier.2026-11-21${HOSTILE}`,
   temporalRunId: 'r',
+  taskQueue: 'cambist',
   temporalStatus: 'RUNNING',
   isOpen: true,
   startedAtMs: 0,

@@ -108,6 +108,7 @@ for (const width of [80, 60]) {
       run: { policy: 'mxn-supplier', id: '2026-11-21' },
       workflowId: 'sandbox/mxn-supplier.2026-11-21',
       temporalRunId: 'r',
+      taskQueue: 'cambist',
       temporalStatus: 'RUNNING',
       isOpen: true,
       startedAtMs: NOW_MS - 100_000_000,
