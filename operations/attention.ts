@@ -2,7 +2,7 @@
 import type { Place } from './place.ts';
 import { needsSomebody, shownFirst } from '../domain/waits.ts';
 import { CommandFailure } from './failure.ts';
-import { listRuns, readRun, readStuck, type RunFacts } from './runs.ts';
+import { ANSWER_LIMIT_MS, listRuns, readRun, readStuck, type RunFacts } from './runs.ts';
 
 /** States in which nobody has to look at a run that has ended. */
 const QUIET: readonly string[] = ['COMPLETED'];
@@ -40,7 +40,7 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
   const stuck = await readStuck(place.client, facts, nowMs);
   if (stuck !== null) return { facts, why: stuck, isStuck: true };
   try {
-    const { progress } = await readRun(place.client, facts);
+    const { progress } = await readRun(place, facts, ANSWER_LIMIT_MS);
     const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter(needsSomebody);
     return { facts, why: wait === undefined ? null : toldBy(wait.problem), isStuck: false };
   } catch (error) {

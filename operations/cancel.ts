@@ -70,7 +70,7 @@ async function keepCancel(
 async function readNewest(place: Place, facts: RunFacts): Promise<Report | null> {
   try {
     const newest = await describeRun(place.client, place.mode, facts.run);
-    return (await readRun(place.client, newest ?? facts)).report;
+    return (await readRun(place, newest ?? facts)).report;
   } catch {
     return null;
   }

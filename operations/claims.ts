@@ -38,7 +38,7 @@ export async function claimantOf(
       ...plan.payments.map((payment) => payment.currency),
     ];
     if (!record.currencies.some((currency) => moved.includes(currency))) continue;
-    const { report } = await readRun(client, facts);
+    const { report } = await readRun(place, facts);
     const item =
       report.legs.find((leg) => leg.tradeId === record.id) ??
       report.payments.find((payment) => payment.withdrawalId === record.id);

@@ -85,7 +85,7 @@ async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }
  */
 export async function hasOpenGeneration(place: Place, facts: RunFacts): Promise<boolean> {
   const kept = await keptAbout(place, facts.run);
-  const { payments } = (await readRun(place.client, facts)).report;
+  const { payments } = (await readRun(place, facts)).report;
   return payments.some(({ id, reference: current }) => {
     const generation = generationOf(reference(facts.run, id), current) ?? 1;
     return nextOpening(instructionsAbout(kept, id), generation).kind === 'opened before';

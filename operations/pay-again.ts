@@ -77,7 +77,7 @@ export async function judgeOpening(
   }
   const plan = await requirePlan(place, run);
   requireOwnPlan(settings, plan);
-  const view = await readRun(place.client, facts);
+  const view = await readRun(place, facts);
   const remark = await requireService(settings, now);
   const kept = await keptAbout(place, run);
   const opening = await openingOf({ place, settings, plan, view, kept, request, nowMs: now() });

@@ -12,6 +12,8 @@ export type Place = Temporal & {
   readonly mode: Mode;
   readonly taskQueue: string;
   readonly uiUrl: string | null;
+  /** Hears what is waited for while it lasts. */
+  readonly say: (message: string) => void;
 };
 
 /** Who asks for something: the world outside, as far as an operation needs it. */
@@ -43,6 +45,7 @@ export async function atPlace<T>(
       mode: known,
       taskQueue: taskQueueOf(env, known),
       uiUrl: env['CAMBIST_UI_URL'] || null,
+      say: caller.say,
     });
   } finally {
     await temporal.connection.close();

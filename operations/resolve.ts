@@ -87,7 +87,7 @@ export async function decide(asked: {
   const plan = await requirePlan(place, run);
   requireOwnPlan(settings, plan);
   const remark = await requireService(settings, asked.now);
-  const view = await readRun(place.client, facts);
+  const view = await readRun(place, facts);
   const item = requireItem(plan, asked.item);
   const theCase: Case = { place, settings, view, plan, item, decision };
   requireOpenQuestion(theCase);

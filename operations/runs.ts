@@ -52,6 +52,9 @@ export type RunFacts = {
   readonly isUntaken: boolean;
 };
 
+/** Who is asked for a run from within. */
+type Asked = Pick<Place, 'client' | 'say'>;
+
 /** A run from within. */
 export type RunView = {
   readonly facts: RunFacts;
@@ -244,11 +247,16 @@ export function isEndedFromOutside(facts: RunFacts): boolean {
 /**
  * The report and the progress of a run: of a completed one from its result, of others from a worker; with what people
  * have said about it among the evidence.
+ * @param limitMs how long a worker may take; absent: longer for one of which Temporal has heard
  * @throws CommandFailure when no worker answers
  */
-export async function readRun(client: Client, facts: RunFacts, limitMs = ANSWER_LIMIT_MS): Promise<RunView> {
-  const view = await readWithoutInstructions(client, facts, limitMs);
-  const instructions = await readInstructionsOf(client, facts, Math.min(limitMs, INSTRUCTIONS_LIMIT_MS));
+export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
+  const view = await readWithoutInstructions(place, facts, limitMs);
+  const instructions = await readInstructionsOf(
+    place.client,
+    facts,
+    Math.min(limitMs ?? INSTRUCTIONS_LIMIT_MS, INSTRUCTIONS_LIMIT_MS),
+  );
   const said = instructions.map((each) => evidenceOf(each, facts.run));
   return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
 }
@@ -270,21 +278,22 @@ async function readInstructionsOf(
   }
 }
 
-async function readWithoutInstructions(client: Client, facts: RunFacts, limitMs: number): Promise<RunView> {
+async function readWithoutInstructions(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
+  const { client } = place;
   const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   if (facts.temporalStatus === 'COMPLETED') {
     // The first part is the result, which needs no worker.
     const first = (await handle.result()) as ReportPage;
-    const ask = (offset: number) => answerOf(client, facts, limitMs, () => handle.query(reportQuery, offset));
+    const ask = (offset: number) => answerOf(place, facts, limitMs, () => handle.query(reportQuery, offset));
     const report = await readReport((offset) => (offset === 0 ? Promise.resolve(first) : ask(offset)));
     return { facts, report, progress: progressOfEnded(report) };
   }
   const told = await readReport((offset) =>
-    answerOf(client, facts, limitMs, () => handle.query(reportQuery, offset)),
+    answerOf(place, facts, limitMs, () => handle.query(reportQuery, offset)),
   );
   if (facts.isOpen) {
     const progress = await readProgress((offset) =>
-      answerOf(client, facts, limitMs, () => handle.query(progressQuery, offset)),
+      answerOf(place, facts, limitMs, () => handle.query(progressQuery, offset)),
     );
     return { facts, report: told, progress };
   }
@@ -298,26 +307,29 @@ const INSTRUCTIONS_LIMIT_MS = 2_500;
 const FIRST_QUESTION_LIMIT_MS = 2_500;
 
 async function answerOf<T>(
-  client: Client,
+  place: Asked,
   facts: RunFacts,
-  limitMs: number,
+  limitMs: number | undefined,
   ask: () => Promise<T>,
 ): Promise<T> {
   const startedAtMs = Date.now();
-  let untilMs = startedAtMs + limitMs;
+  let untilMs = startedAtMs + (limitMs ?? ANSWER_LIMIT_MS);
   let questionMs = FIRST_QUESTION_LIMIT_MS;
+  let mayBeLonger = limitMs === undefined;
   for (;;) {
     try {
-      return await client.withDeadline(Math.min(Date.now() + questionMs, untilMs), ask);
+      return await place.client.withDeadline(Math.min(Date.now() + questionMs, untilMs), ask);
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) throw error;
       questionMs *= 2;
       if (Date.now() + FIRST_QUESTION_LIMIT_MS / 2 > untilMs) {
-        const busyUntilMs = startedAtMs + BUSY_LIMIT_MS;
-        const mayBeBusy =
-          limitMs >= ANSWER_LIMIT_MS && untilMs < busyUntilMs && (await hasWorker(client, facts.taskQueue));
-        if (!mayBeBusy) throw new CommandFailure('infrastructure', [noAnswer(facts, untilMs - startedAtMs)]);
-        untilMs = busyUntilMs;
+        if (!mayBeLonger || !(await hasWorker(place.client, facts.taskQueue)))
+          throw new CommandFailure('infrastructure', [noAnswer(facts, untilMs - startedAtMs)]);
+        mayBeLonger = false;
+        untilMs = startedAtMs + BUSY_LIMIT_MS;
+        place.say(
+          `No worker has answered for ${ANSWER_LIMIT_MS / 1_000} s; one was there in the last minutes, and may be busy. Waiting up to ${(BUSY_LIMIT_MS - ANSWER_LIMIT_MS) / 1_000} s more.`,
+        );
       }
       await sleep(250);
     }

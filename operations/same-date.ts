@@ -28,7 +28,7 @@ export async function movedOnDate(place: Place, run: RunName, policy: Policy): P
 
 async function linesOf(place: Place, facts: RunFacts, policy: Policy): Promise<readonly string[]> {
   try {
-    return repeated((await readRun(place.client, facts)).report, policy);
+    return repeated((await readRun(place, facts)).report, policy);
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     return [`${runName(facts.run)}: no worker answers for it, so what it has moved is not known`];

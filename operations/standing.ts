@@ -16,7 +16,7 @@ export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
 
 export async function standingOf(place: Place, facts: RunFacts): Promise<Standing> {
   try {
-    const { report, progress } = await readRun(place.client, facts);
+    const { report, progress } = await readRun(place, facts);
     const ending = endingOf(report, facts.isOpen ? reasonsOf(progress) : []);
     return { kind: 'told', facts, ending, report, progress };
   } catch (error) {

@@ -59,11 +59,11 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   if (facts === null) return { kind: 'start', facts };
   if (facts.isOpen) return { kind: 'open', facts };
   if (goOn === null && !isEndedFromOutside(facts)) {
-    const view = await readRun(place.client, facts);
+    const view = await readRun(place, facts);
     return { kind: 'ended', view, left: leftOf(view.report) };
   }
   if (facts.temporalStatus === 'COMPLETED' && !(await hasOpenGeneration(place, facts)))
-    return { kind: 'ended', view: await readRun(place.client, facts), left: null };
+    return { kind: 'ended', view: await readRun(place, facts), left: null };
   return { kind: 'start', facts };
 }
 
@@ -137,13 +137,14 @@ async function earlierRunInTheWay({ place, run, today, now }: AskedStart): Promi
   return null;
 }
 
-async function readRest({ client, mode }: Place, facts: RunFacts): Promise<Rest> {
+async function readRest(place: Place, facts: RunFacts): Promise<Rest> {
   if (facts.temporalStatus === 'COMPLETED') return 'nothing';
   // One that is open without a plan may still make it.
-  if ((await readFirstPlan(client, mode, facts.run)) === null) return facts.isOpen ? 'something' : 'no plan';
+  if ((await readFirstPlan(place.client, place.mode, facts.run)) === null)
+    return facts.isOpen ? 'something' : 'no plan';
   if (!facts.isOpen) return 'something';
   try {
-    const { report, progress } = await readRun(client, facts);
+    const { report, progress } = await readRun(place, facts);
     return restOf(report, progress);
   } catch (error) {
     // Nobody answers for it: what it may still do is not known.

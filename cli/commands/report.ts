@@ -50,7 +50,7 @@ async function report(output: Output, name: string, options: ReportOptions): Pro
   const { run, mode } = parseRun(name);
   const settings = options.refresh === true ? await readSettings(output) : null;
   return atPlace(output.caller, mode ?? settings?.mode ?? null, async (place) => {
-    const view = await readRun(place.client, await requireRun(place, run));
+    const view = await readRun(place, await requireRun(place, run));
     if (settings === null) return showReport(output, place, view);
     const plan = await planOf(place, run);
     if (plan !== null) requireOwnPlan(settings, plan);

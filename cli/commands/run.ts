@@ -285,7 +285,7 @@ async function reportSoFar({ output, asked }: Use): Promise<Report> {
   try {
     const facts = await describeRun(place.client, place.mode, name);
     if (facts === null) return reportAtStart(asked);
-    return (await readRun(place.client, facts, LEAVING_MS)).report;
+    return (await readRun(place, facts, LEAVING_MS)).report;
   } catch {
     return reportAtStart(asked);
   }
@@ -335,7 +335,7 @@ async function showFollowed(use: Use, followed: Followed, shown: ProgressView): 
     case 'held': {
       const facts = await describeRun(place.client, place.mode, name);
       if (facts === null) throw new Error(`Temporal no longer knows ${runName(name)}.`);
-      const view = await readRun(place.client, facts);
+      const view = await readRun(place, facts);
       shown.finish(view.progress);
       if (!facts.isOpen) return showReport(output, place, view);
       output.document(view.report);

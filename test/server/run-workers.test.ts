@@ -82,11 +82,13 @@ describe('a worker that is frozen', AT_ONCE, () => {
     const { client } = place.stage.temporal;
     const facts = await describeRun(client, 'SANDBOX', run.name);
     assert.ok(facts !== null);
-    const asked = readRun(client, facts);
+    const said: string[] = [];
+    const asked = readRun({ client, say: (message) => said.push(message) }, facts);
     // Longer than one would be waited for of whom Temporal has never heard.
     await delay(ANSWER_LIMIT_MS + 2_000);
     frozen.thaw();
     assert.equal((await asked).report.legs.length, 1);
+    assert.match(said.join('\n'), /^No worker has answered for 10 s; .* Waiting up to 20 s more\.$/);
     assertAllDone(place, run, await run.report());
   });
 });
