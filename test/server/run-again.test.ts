@@ -78,15 +78,7 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
       for (const when of ['before', 'after'] as const)
         for (const again of ['started again', 'reset'] as const)
           test(`a run that is ended and ${again} while ${operation} is held ${when} its booking moves once`, async () => {
-            const name = uniqueName('p');
-            const held = stage.sandbox.addFault({
-              operation,
-              times: 1,
-              when: { reference: `${name}.*` },
-              effect: { kind: 'hold', when },
-            });
-            const run = await stage.start(convertPolicy(), { name });
-            await stage.sandbox.faultHit(held);
+            const { run, release } = await stage.startHeld(convertPolicy(), operation, { when });
             if (again === 'reset') {
               const [first] = await resetPoints(run.handle);
               assert.ok(first !== undefined);
@@ -98,7 +90,7 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
             // The attempt that was under way is let go only when the new run has looked.
             const look = operation === 'createTrade' ? 'sweep trades' : 'sweep withdrawals';
             await run.until((report) => report.evidence.some((entry) => entry.call === look));
-            stage.sandbox.releaseFaults(held);
+            release();
             assertDoneOnce(run, await run.report());
           });
 
@@ -274,17 +266,11 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
     });
 
     test('a cancel in the middle of a write takes effect after it: what was sent is followed to its end', async () => {
-      const name = uniqueName('p');
-      const held = stage.sandbox.addFault({
-        operation: 'createWithdrawal',
-        times: 1,
-        when: { reference: `${name}.*` },
-        effect: { kind: 'hold' },
+      const { run, release } = await stage.startHeld(convertPolicy(), 'createWithdrawal', {
+        when: 'before',
       });
-      const run = await stage.start(convertPolicy(), { name });
-      await stage.sandbox.faultHit(held);
       await run.handle.cancel();
-      stage.sandbox.releaseFaults(held);
+      release();
       assertDoneOnce(run, await run.report());
     });
   });

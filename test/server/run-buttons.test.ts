@@ -8,7 +8,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { uniqueName } from '../support/dev-server.ts';
 import {
   AT_ONCE,
-  WRITES,
   assertAllDone,
   assertOneKeyEach,
   baseOf,
@@ -21,7 +20,7 @@ import {
   withPlace,
   type Place,
 } from '../support/places.ts';
-import type { Run } from '../support/stage.ts';
+import { WRITES, type Run } from '../support/stage.ts';
 
 const places = await openPlaces();
 after(() => Promise.all(places.map(closePlace)));

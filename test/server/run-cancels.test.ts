@@ -15,16 +15,14 @@ import { said } from '../support/instructions.ts';
 import { wakeIfOpen } from '../support/passing-time.ts';
 import {
   AT_ONCE,
-  WRITES,
   assertAgreed,
   nameOf,
   resetToStart,
   startHeld,
   withPlace,
   type Place,
-  type Write,
 } from '../support/places.ts';
-import type { Run } from '../support/stage.ts';
+import { WRITES, type Run, type Write } from '../support/stage.ts';
 
 /** The end of a cancelled run; where lists show no tags, a person says which record is the payment. */
 async function endOfCancelled(place: Place, run: Run): Promise<Report> {

@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
 import { instructionsIdOf, wakeSignal } from '../../workflows/names.ts';
-import { startDevServer } from '../../worker/dev-server.ts';
+import { startServerOfShortHistories } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';
-import { openStage } from '../support/stage.ts';
+import { openStage, type Run, type Stage } from '../support/stage.ts';
 
 const HELD = `
 policy: 1
@@ -23,17 +23,21 @@ withdraw:
   - { id: supplier, account: wac_7Hk2mQ9vT4xR, amount: { fixed: "100.00" } }
 `;
 
-test('a held run goes on in a new history and then does what was planned, once', async () => {
-  const server = await startDevServer({
-    port: 0,
-    headless: true,
-    shortTimers: true,
-    dynamicConfig: ['limit.historyCount.suggestContinueAsNew=30'],
-  });
+/** A run that waits for money, on a server of its own that finds histories long early. */
+async function withHeldRun(work: (stage: Stage, run: Run) => Promise<void>): Promise<void> {
+  const server = await startServerOfShortHistories(30);
   const stage = await openStage({ balances: { USD: '0' }, temporalAddress: server.address });
   try {
     await stage.startWorker();
-    const run = await stage.start(HELD);
+    await work(stage, await stage.start(HELD));
+  } finally {
+    await stage.close();
+    await server.kill();
+  }
+}
+
+test('a held run goes on in a new history and then does what was planned, once', () =>
+  withHeldRun(async (stage, run) => {
     const first = (await run.handle.describe()).runId;
     // Each wake-up makes it look for the money again, which makes its history longer.
     for (let wakes = 0; wakes < 400 && (await run.handle.describe()).runId === first; wakes += 1)
@@ -45,23 +49,10 @@ test('a held run goes on in a new history and then does what was planned, once',
     assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
     assert.equal(stage.sandbox.ledger().trades.length, 1);
     assert.equal(stage.sandbox.ledger().withdrawals.length, 1);
-  } finally {
-    await stage.close();
-    await server.kill();
-  }
-});
+  }));
 
-test('what people said is all known after its workflow has gone on in a new history', async () => {
-  const server = await startDevServer({
-    port: 0,
-    headless: true,
-    shortTimers: true,
-    dynamicConfig: ['limit.historyCount.suggestContinueAsNew=30'],
-  });
-  const stage = await openStage({ balances: { USD: '0' }, temporalAddress: server.address });
-  try {
-    await stage.startWorker();
-    const run = await stage.start(HELD);
+test('what people said is all known after its workflow has gone on in a new history', () =>
+  withHeldRun(async (stage, run) => {
     const { client } = stage.temporal;
     const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
     const place = { client, taskQueue, mode: 'SANDBOX', run: run.name } as const;
@@ -83,8 +74,4 @@ test('what people said is all known after its workflow has gone on in a new hist
       kept?.instructions.map(({ id }) => id),
       instructions.map(({ id }) => id),
     );
-  } finally {
-    await stage.close();
-    await server.kill();
-  }
-});
+  }));

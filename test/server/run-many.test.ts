@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { startDevServer } from '../../worker/dev-server.ts';
 import { instructionsIdOf, planIdOf, reportQuery } from '../../workflows/names.ts';
 import type { ReportPage } from '../../domain/run/report.ts';
+import { startServerOfShortHistories } from '../support/dev-server.ts';
 import { openStage, type Run } from '../support/stage.ts';
 
 const PAYMENTS = 500;
@@ -26,12 +26,7 @@ withdraw:
 ${Array.from({ length: PAYMENTS }, (_, index) => `  - { id: invoice-${index}, account: wac_7Hk2mQ9vT4xR, amount: { fixed: "${index + 1}.00" } }`).join('\n')}
 `;
 
-const server = await startDevServer({
-  port: 0,
-  headless: true,
-  shortTimers: true,
-  dynamicConfig: ['limit.historyCount.suggestContinueAsNew=120'],
-});
+const server = await startServerOfShortHistories(120);
 const stage = await openStage({
   rates: { 'USD/MXN': '17.25' },
   balances: { USD: '10000', MXN: '0' },

@@ -3,29 +3,12 @@ import { join } from 'node:path';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { after, describe, test } from 'node:test';
-import type { FaultEffect } from '../../sandbox/server.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
-import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
-import { assertDoneOnce, assertNothingMoved, openStage, type Run, type Stage } from '../support/stage.ts';
+import { WRITES, assertDoneOnce, assertNothingMoved, openStage } from '../support/stage.ts';
 
 const AT_ONCE = { concurrency: 8 };
-const WRITES = ['createTrade', 'createWithdrawal'] as const;
 const plain = { rates: { 'USD/MXN': '17.25' }, balances: { USD: '1000000', MXN: '1000000' } };
-
-/** A run whose write of this kind is being held at the service, before or after it was executed. */
-async function startHeld(
-  stage: Stage,
-  operation: (typeof WRITES)[number],
-  when: 'before' | 'after',
-): Promise<{ readonly run: Run; readonly release: () => void }> {
-  const name = uniqueName('p');
-  const effect: FaultEffect = { kind: 'hold', when };
-  const held = stage.sandbox.addFault({ operation, times: 1, when: { reference: `${name}.*` }, effect });
-  const run = await stage.start(convertPolicy(), { name });
-  await stage.sandbox.faultHit(held);
-  return { run, release: () => stage.sandbox.releaseFaults(held) };
-}
 
 describe('what goes away and comes back changes nothing', AT_ONCE, () => {
   describe('Temporal on a file is killed and restarted', AT_ONCE, () => {
@@ -39,7 +22,7 @@ describe('what goes away and comes back changes nothing', AT_ONCE, () => {
         const stage = await openStage({ ...plain, temporalAddress: server.address });
         try {
           await stage.startWorker();
-          const { run, release } = await startHeld(stage, operation, 'after');
+          const { run, release } = await stage.startHeld(convertPolicy(), operation, { when: 'after' });
           await server.kill();
           release();
           server = await start(Number(server.address.split(':')[1]));
@@ -59,7 +42,7 @@ describe('what goes away and comes back changes nothing', AT_ONCE, () => {
           const stage = await openStage(plain);
           try {
             await stage.startWorker();
-            const { run } = await startHeld(stage, operation, when);
+            const { run } = await stage.startHeld(convertPolicy(), operation, { when });
             await stage.closeSandbox();
             await stage.reopenSandbox();
             assertDoneOnce(run, await run.report());

@@ -12,7 +12,6 @@ import { putBuild } from '../support/built-worker.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import {
   AT_ONCE,
-  WRITES,
   assertAllDone,
   assertOneKeyEach,
   closePlace,
@@ -25,9 +24,8 @@ import {
   twoPayments,
   withPlace,
   type Place,
-  type Write,
 } from '../support/places.ts';
-import type { Run } from '../support/stage.ts';
+import { WRITES, type Run, type Write } from '../support/stage.ts';
 
 const places = await openPlaces();
 after(() => Promise.all(places.map(closePlace)));
@@ -138,7 +136,10 @@ describe('two workers of different versions', AT_ONCE, () => {
         const queue = uniqueName('queue');
         const build = await putBuild(join(own.stage.folder, 'unfit'), [unfit]);
         const before = startProcess(own, queue, { build });
-        const { run, release } = await startHeld(own, 'createWithdrawal', { when: 'after', queue });
+        const { run, release } = await startHeld(own, 'createWithdrawal', {
+          when: 'after',
+          taskQueue: queue,
+        });
         await before.kill();
         release();
         await own.startWorker(queue);

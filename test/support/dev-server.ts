@@ -1,7 +1,7 @@
 // The Temporal dev server of the tests: the one that `npm test` started for the whole run, else one for this file.
 // In memory, with short timers; whoever needs a database file or wants to kill it starts one of their own.
 
-import { startDevServer } from '../../worker/dev-server.ts';
+import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 
 let own: Promise<string> | undefined;
 let names = 0;
@@ -18,6 +18,16 @@ export function testServerAddress(): Promise<string> {
 export function uniqueName(prefix: string): string {
   names += 1;
   return `${prefix}-${process.pid}-${names}`;
+}
+
+/** A server of its own that finds a history long after so many events, so that runs soon go on in new ones. */
+export function startServerOfShortHistories(events: number): Promise<DevServer> {
+  return startDevServer({
+    port: 0,
+    headless: true,
+    shortTimers: true,
+    dynamicConfig: [`limit.historyCount.suggestContinueAsNew=${events}`],
+  });
 }
 
 /** Ends with this process, and does not keep it from ending. */

@@ -4,14 +4,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Together a quarter of a minute: longer than Temporal waits for a worker that has lost its task. */
 const TRIES = 11;
 
-/** Asks again when nobody answers: a server that is busy, or one that hands the question to a worker that was just killed. */
-export async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+/**
+ * Asks again when nobody answers: a server that is busy, or one that hands the question to a worker that was just killed.
+ *
+ * @param isLost whether the question was lost, so that it may be asked again; default: whatever the error
+ */
+export async function patiently<T>(
+  ask: () => Promise<T>,
+  isLost: (error: unknown) => boolean = () => true,
+): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       // oxlint-disable-next-line no-await-in-loop -- one question after the other
       return await ask();
     } catch (error) {
-      if (tries === TRIES) throw error;
+      if (tries === TRIES || !isLost(error)) throw error;
       // oxlint-disable-next-line no-await-in-loop -- see above
       await delay(250 * tries);
     }

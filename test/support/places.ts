@@ -4,19 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import type { Report } from '../../domain/run/report.ts';
-import type { FaultEffect } from '../../sandbox/server.ts';
 import { SOME_SERVICES, type Service } from '../machines/resets/resets.ts';
 import { disagreements, movedTwice } from './agreement.ts';
 import { startBuiltWorker, type BuiltWorker, type BuiltWorkerOptions } from './built-worker.ts';
-import { uniqueName } from './dev-server.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
 import { resetPoints, resetTo } from './resets.ts';
-import { openStage, type Run, type Stage } from './stage.ts';
+import { openStage, type Held, type HoldOptions, type Run, type Stage, type Write } from './stage.ts';
 
 /** Nearly all of the time is waiting: for a lost worker to be missed, for a freeze to last, for doubt to end. */
 export const AT_ONCE = { concurrency: 10 };
-export const WRITES = ['createTrade', 'createWithdrawal'] as const;
-export type Write = (typeof WRITES)[number];
 
 /** A service with its own way of keeping errors and showing tags, and workers of this process for it. */
 export type Place = {
@@ -87,26 +83,9 @@ export function twoPayments(parts: PolicyParts = {}): string {
   });
 }
 
-type Held = { readonly run: Run; readonly queue: string; readonly release: () => void };
-
-/** A run whose first write of this kind is held at the service; `more` then happens to the reply. */
-export async function startHeld(
-  { stage }: Place,
-  operation: Write,
-  how: {
-    readonly when: 'before' | 'after';
-    readonly reply?: FaultEffect;
-    readonly queue?: string;
-  },
-): Promise<Held> {
-  const name = uniqueName('p');
-  const meets = { operation, times: 1, when: { reference: `${name}.*` } } as const;
-  const held = stage.sandbox.addFault({ ...meets, effect: { kind: 'hold', when: how.when } });
-  if (how.reply !== undefined) stage.sandbox.addFault({ ...meets, effect: how.reply });
-  const queue = how.queue ?? stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-  const run = await stage.start(twoPayments(), { name, taskQueue: queue });
-  await stage.sandbox.faultHit(held);
-  return { run, queue, release: () => stage.sandbox.releaseFaults(held) };
+/** A run of two payments whose first write of this kind is held at the service. */
+export function startHeld({ stage }: Place, operation: Write, how: HoldOptions): Promise<Held> {
+  return stage.startHeld(twoPayments(), operation, how);
 }
 
 /** A worker of this build, as a process, on a queue of its own. */

@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
-import { startDevServer } from '../../worker/dev-server.ts';
 import { planIdOf, instructionsIdOf } from '../../workflows/names.ts';
+import { startServerOfShortHistories } from './dev-server.ts';
 import { killIn, type Cell } from './kill-cells.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
 import { resetPoints, resetTo } from './resets.ts';
@@ -195,12 +195,7 @@ async function recordResolved(): Promise<void> {
 
 /** Held for so long that it goes on in a new history, on a server that finds histories long early. */
 async function recordContinued(): Promise<void> {
-  const server = await startDevServer({
-    port: 0,
-    headless: true,
-    shortTimers: true,
-    dynamicConfig: ['limit.historyCount.suggestContinueAsNew=30'],
-  });
+  const server = await startServerOfShortHistories(30);
   const patient = await openStage({ balances: { USD: '0' }, temporalAddress: server.address });
   try {
     await patient.startWorker({ identity: RECORDER });

@@ -17,7 +17,7 @@ import { todayIn } from '../../calendar/business-date.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { generateKey } from '../../sandbox/keys.ts';
-import { startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/server.ts';
+import { startSandbox, type FaultEffect, type Sandbox, type SandboxOptions } from '../../sandbox/server.ts';
 import { loadSettings } from '../../config/config.ts';
 import { connectTemporal, type Temporal } from '../../config/temporal.ts';
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../worker/worker.ts';
@@ -62,6 +62,8 @@ export type Stage = {
   startWorker(options?: Partial<WorkerOptions>): Promise<StageWorker>;
   /** Starts a run of a policy's text; its name is made unique unless one is given. */
   start(policyText: string, options?: StartOptions): Promise<Run>;
+  /** Starts a run and waits until its first write of this kind is held at the service. */
+  startHeld(policyText: string, operation: Write, how: HoldOptions): Promise<Held>;
   /** Switches the API key of the stage off and on at the service. */
   setKeyActive(active: boolean): void;
   /** Takes the service away; `reopenSandbox` brings it back as it was. */
@@ -75,6 +77,21 @@ export type StartOptions = {
   readonly id?: string;
   readonly taskQueue?: string;
 };
+
+/** The writes that move money. */
+export const WRITES = ['createTrade', 'createWithdrawal'] as const;
+export type Write = (typeof WRITES)[number];
+
+export type HoldOptions = {
+  /** Before or after the service has booked it. */
+  readonly when: 'before' | 'after';
+  /** What happens to the reply once it is let go; absent: nothing. */
+  readonly reply?: FaultEffect;
+  readonly taskQueue?: string;
+};
+
+/** A run one write of which is held at the service until it is let go. */
+export type Held = { readonly run: Run; readonly release: () => void };
 
 export type StageWorker = RunningWorker & { readonly ended: Promise<void> };
 
@@ -174,6 +191,15 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       const run = runOn(stage, policyText, { ...started, timePasses });
       await run.startAgain();
       return run;
+    },
+    startHeld: async (policyText, operation, { when, reply, ...started }) => {
+      const name = uniqueName('p');
+      const meets = { operation, times: 1, when: { reference: `${name}.*` } } as const;
+      const held = sandbox.addFault({ ...meets, effect: { kind: 'hold', when } });
+      if (reply !== undefined) sandbox.addFault({ ...meets, effect: reply });
+      const run = await stage.start(policyText, { ...started, name });
+      await sandbox.faultHit(held);
+      return { run, release: () => sandbox.releaseFaults(held) };
     },
     setKeyActive: (active) => sandbox.putKey({ ...apiKey, active }),
     closeSandbox: () => sandbox.close(),

@@ -76,7 +76,7 @@ test('a file that names more than this machine, or something that `cambist up` d
     { CAMBIST_UI_URL: 'https://ui.example.com' },
     { CAMBIST_KEY_FILE: 'live.json' },
     { CAMBIST_APP_MODE: 'LIVE' },
-    { CAMBIST_SERVICE_FILE: '/tmp/facts.yaml' },
+    { CAMBIST_SERVICE_FILE: '/elsewhere/facts.yaml' },
     { NODE_OPTIONS: '--import=evil' },
     { CAMBIST_TASK_QUEUE: 7 },
   ])

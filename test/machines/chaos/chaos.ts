@@ -32,6 +32,7 @@ import {
   withoutEvidence,
 } from '../../support/agreement.ts';
 import { diceOf } from '../../support/dice.ts';
+import { patiently } from '../../support/patiently.ts';
 import { openWire, type Wire } from '../../support/proxy.ts';
 import { attempt, crowd, startRun, type Crowd, type Place } from './crowd.ts';
 import { stormFaults } from './faults.ts';
@@ -382,16 +383,13 @@ class Calm {
     }
   }
 
+  /** Null: it tells none. */
   async #report({ workflowId }: Draft): Promise<Report | null> {
-    for (let tries = 0; tries < 5; tries += 1) {
-      try {
-        const handle = this.#scene.temporal.client.workflow.getHandle(workflowId);
-        return await readReport((offset) => handle.query(reportQuery, offset));
-      } catch {
-        await sleep(500);
-      }
-    }
-    return null;
+    const handle = this.#scene.temporal.client.workflow.getHandle(workflowId);
+    const ask = () => readReport((offset) => handle.query(reportQuery, offset));
+    // A run that was never started is not there later either.
+    const isLost = (error: unknown) => !(error instanceof WorkflowNotFoundError);
+    return patiently(ask, isLost).catch(() => null);
   }
 
   async #plan({ run }: Draft): Promise<Plan | null> {
