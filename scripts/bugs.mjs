@@ -1,6 +1,7 @@
-// `npm run bugs`: the test of the tests. Each defect of test/machines/bugs/ is planted in a copy of the sources, one at a time, and
-// the tests that it names must catch it by a failed assertion. A defect that survives, or that keeps a test from running
-// at all, fails the bench. `-- NAME …` plants only these, `-- --tests-only` those that no model is needed for. `npm run proof` calls `bugs()`.
+// `npm run bugs`: the test of the tests. Each defect of test/machines/bugs/ is planted in a copy of the sources, one at a
+// time, and the tests that it names must catch it by a failed assertion. A defect that survives, or that keeps a test
+// from running at all, fails the bench. `-- NAME …` plants only these, `-- --tests-only` those that no model is needed
+// for. `npm run proof` calls `bugs()`.
 
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { FUZZ, plant, readDefects } from './lib/defects.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
@@ -35,34 +37,36 @@ const LIMIT_MS = 6 * 60_000;
 const TOO_LONG = `it was still at work after ${LIMIT_MS / 60_000} minutes`;
 
 await runIfMain(import.meta.url, async () => {
-  const asked = process.argv.slice(2);
+  const { values, positionals: names } = parseArgs({
+    options: { 'tests-only': { type: 'boolean', default: false } },
+    allowPositionals: true,
+  });
   await setup({ upTo: 'dependencies' });
-  const names = asked.includes('--tests-only') ? await caughtByTests() : asked;
   const startedAt = performance.now();
-  const { planted, caught, failures } = await bugs({ names });
+  const { planted, caught, failures } = await bugs({ names, testsOnly: values['tests-only'] });
   say(`Planted defects caught: ${caught} of ${planted}, in ${seconds(startedAt)}.`);
   if (failures.length > 0) throw new ScriptFailed(failures.join('\n'));
   return 0;
 });
 
-/** Names of the defects that a test file catches in seconds: the model plays up to 10,000 schedules for each of the others. */
-async function caughtByTests() {
-  const defects = await readDefects(ROOT);
-  return defects.filter(({ caught_by: catchers }) => !catchers.includes(FUZZ)).map(({ name }) => name);
-}
-
 /**
- * Plants the defects with these names (none: all of them), one at a time, and sees that each is caught.
+ * Plants defects, one at a time, and sees that each is caught.
  *
- * @param {{ names?: string[], root?: string }} [options] root: of the sources that are copied
+ * @param {{ names?: string[], testsOnly?: boolean, root?: string }} [options] names: of the defects; none: all of them ·
+ *   testsOnly: those that test files catch in seconds; the model plays up to 10,000 schedules for each of the others ·
+ *   root: of the sources that are copied
  * @returns {Promise<{ planted: number, caught: number, failures: string[] }>} failures: a line for each that was not
  */
-export async function bugs({ names = [], root = ROOT } = {}) {
+export async function bugs({ names = [], testsOnly = false, root = ROOT } = {}) {
+  if (testsOnly && names.length > 0)
+    throw new ScriptFailed(`Name defects, or say '--tests-only', which chooses them by itself: not both.`);
   const all = await readDefects(root);
   const unknown = names.find((name) => !all.some((defect) => defect.name === name));
   if (unknown !== undefined)
     throw new ScriptFailed(`No defect in test/machines/bugs/ is called '${unknown}'.`);
-  const defects = names.length === 0 ? all : all.filter(({ name }) => names.includes(name));
+  const isWanted = (/** @type {Defect} */ { name, caught_by: catchers }) =>
+    testsOnly ? !catchers.includes(FUZZ) : names.length === 0 || names.includes(name);
+  const defects = all.filter(isWanted);
   const copies = Array.from({ length: AT_ONCE }, () => copyOf(root));
   try {
     /** @type {string[]} */

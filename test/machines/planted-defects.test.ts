@@ -85,8 +85,11 @@ const SOURCES = {
     test('two and one are three', () => assert.equal(sum(2, 1), 3));
   `,
 };
-const yamlOf = (by: string) =>
-  JSON.stringify([{ ...DEFECT, change: [{ file: 'sum.ts', inside: 'sum', replace: 'return a + b', by }] }]);
+const defectBy = (by: string): Defect => ({
+  ...DEFECT,
+  change: [{ file: 'sum.ts', inside: 'sum', replace: 'return a + b', by }],
+});
+const yamlOf = (by: string) => JSON.stringify([defectBy(by)]);
 
 test('a defect counts as caught only by a failed assertion', async (t) => {
   const verdictOn = async (by: string) =>
@@ -113,6 +116,20 @@ test('a test that fails by itself catches nothing', async (t) => {
   const { caught, failures } = await bugs({ root });
   assert.equal(caught, 0);
   assert.match(failures.join(), /^sum fails without any defect/);
+});
+
+test('without the model only what tests catch is planted, and no names are taken beside', async (t) => {
+  const defect = defectBy('return a - b');
+  const forTheModel: Defect = { ...defect, name: 'rarely-less', caught_by: ['fuzz'] };
+  const root = treeOf(t, {
+    ...SOURCES,
+    'test/machines/bugs/some.yaml': JSON.stringify([defect, forTheModel]),
+  });
+  assert.deepEqual(await bugs({ root, testsOnly: true }), { planted: 1, caught: 1, failures: [] });
+  await assert.rejects(
+    bugs({ root, testsOnly: true, names: ['less'] }),
+    /^ScriptFailed: Name defects, or say '--tests-only', which chooses them by itself: not both\.$/,
+  );
 });
 
 /** A folder with these files. */
