@@ -2,7 +2,7 @@
 // `npm run demo`, `npm test` and `npm run bench` call `setup()` first. The second time it returns at once, offline.
 // Only Node's own modules at the top: node_modules may not exist yet.
 
-import { readFileSync } from 'node:fs';
+import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
@@ -45,6 +45,7 @@ async function install() {
   if (isInstalled()) return;
   await withLock(join(ROOT, '.cambist', 'install.lock'), 'installing the dependencies', async () => {
     if (isInstalled()) return;
+    refuseLink(join(ROOT, 'node_modules'));
     try {
       // No package needs its install script: native parts come as packages of their own.
       await step('Installing the dependencies (npm ci)', () =>
@@ -55,6 +56,15 @@ async function install() {
       throw new ScriptFailed(`The dependencies could not be installed.\n${error.output}\n${error.message}`);
     }
   });
+}
+
+/** `npm ci` first empties node_modules, and would do so in whatever folder a link points to. */
+function refuseLink(/** @type {string} */ path) {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  throw new ScriptFailed(
+    `The dependencies cannot be installed: ${path} is a symbolic link to ${readlinkSync(path)}. npm would empty that ` +
+      'folder, which may belong to another checkout. Remove the link and run this again.',
+  );
 }
 
 /**

@@ -4,7 +4,17 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -73,6 +83,25 @@ test('half an install, and a changed lock file, are installed again', (t) => {
   writeFileSync(join(checkout.folder, 'package-lock.json'), LOCK.replace('1.0.0', '1.0.1'));
   checkout.cambist();
   assert.equal(checkout.calls().filter((call) => call.startsWith('npm')).length, 3);
+});
+
+test('dependencies that are a link to another checkout’s are used when they fit, and never installed into', (t) => {
+  const checkout = freshCheckout(t);
+  checkout.cambist();
+  const calls = checkout.calls();
+  const other = join(checkout.folder, 'other');
+  const link = join(checkout.folder, 'node_modules');
+  renameSync(link, other);
+  symlinkSync(other, link, 'dir');
+  assert.equal(checkout.cambist().stderr, '');
+  writeFileSync(join(checkout.folder, 'package-lock.json'), LOCK.replace('1.0.0', '1.0.1'));
+  const { status, stdout, stderr } = checkout.cambist();
+  assert.deepEqual({ status, stdout }, { status: 7, stdout: '' });
+  assert.match(
+    stderr,
+    /^The dependencies cannot be installed: \S+node_modules is a symbolic link to \S+other\. npm would empty that folder, which may belong to another checkout\. Remove the link and run this again\.\n$/,
+  );
+  assert.deepEqual(checkout.calls(), calls);
 });
 
 test('of two set-ups at the same time one works and the other waits for it', async (t) => {
