@@ -377,6 +377,11 @@ export const REFUSALS = {
     sentence: 'No trade waits for somebody to accept it.',
     advice: '`npx cambist status` says what the run waits for.',
   },
+  NOTHING_TO_ACKNOWLEDGE: {
+    ending: 'bad input',
+    sentence: 'The run needs nobody.',
+    advice: 'See `npx cambist list --attention`.',
+  },
   DECISION_INCOMPLETE: {
     ending: 'bad input',
     sentence: 'What a decision needs is not all there.',

@@ -32,5 +32,7 @@ function tell(said: Recorded): string {
       return `pay again after generation ${said.follows}${said.recordId === null ? '' : ` (${said.recordId})`}: ${said.why}`;
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
+    case 'acknowledge':
+      return `acknowledged: ${said.why}`;
   }
 }

@@ -1,15 +1,33 @@
-/** `cambist list`: runs as Temporal finds them, newest first; with `--attention` those that somebody should look at. */
+/**
+ * `cambist list`: runs as Temporal finds them, newest first; with `--attention` those that somebody should look at, and
+ * with `--acknowledge RUN` somebody says that they do.
+ */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { CommandFailure } from '../../operations/failure.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace } from '../../operations/place.ts';
-import { listAll, listAttention, needsAttention, type Listed } from '../../operations/attention.ts';
+import {
+  acknowledge,
+  listAll,
+  listAttention,
+  needsAttention,
+  type Listed,
+} from '../../operations/attention.ts';
+import { parseRun } from '../../operations/run-names.ts';
+import { statement } from '../terminal/options.ts';
+import { NO_REASON, userName } from '../terminal/user-name.ts';
 import { clockTime, count, span, table } from '../terminal/text.ts';
 
-type ListOptions = JsonOption & { readonly attention?: true };
+type ListOptions = JsonOption & {
+  readonly attention?: true;
+  readonly acknowledge?: string;
+  readonly by?: string;
+  readonly reason?: string;
+};
 
 /** A list for people; `--attention` shows everything that there is. */
 const SHOWN = 50;
@@ -23,30 +41,81 @@ export function addList(command: Command, session: Session): void {
       '--attention',
       'only runs that somebody should look at: waiting for a person, a configuration or money, late, getting nowhere, ended with something undone',
     )
-    .action((options: ListOptions) => act(session, options, (output) => list(output, options)));
+    .option(
+      '--acknowledge <run>',
+      'say that you look after this one: left out by --attention until its state changes',
+    )
+    .option('--by <name>', 'with --acknowledge: who says so; default: the login', statement)
+    .option('--reason <text>', 'with --acknowledge: what is being done; the report keeps it', statement)
+    .action((options: ListOptions) =>
+      act(session, options, (output) =>
+        options.acknowledge === undefined
+          ? list(output, options)
+          : take(output, options.acknowledge, options),
+      ),
+    );
   teach(command, {
-    examples: ['npx cambist list', 'npx cambist list --attention || notify-somebody'],
-    endings: ['done', 'configuration', 'needs a human', 'infrastructure'],
+    examples: [
+      'npx cambist list',
+      'npx cambist list --attention || notify-somebody',
+      'npx cambist list --acknowledge mxn-supplier.2026-11-21 --by ana --reason "called the bank"',
+    ],
+    endings: ['done', 'bad input', 'configuration', 'needs a human', 'infrastructure'],
   });
 }
 
 async function list(output: Output, options: ListOptions): Promise<Ending> {
+  const idle = (['by', 'reason'] as const).filter((name) => options[name] !== undefined);
+  if (idle.length > 0)
+    throw new CommandFailure(
+      'bad input',
+      idle.map((name) => ({
+        code: 'DECISION_INCOMPLETE',
+        place: `--${name}`,
+        message: 'it belongs to --acknowledge, which is not given',
+        fix: 'Name the run by --acknowledge, or leave it out.',
+      })),
+    );
   return atPlace(output.caller, null, async (place) => {
     const attention = options.attention === true;
     const nowMs = output.io.now();
-    const matching = attention ? await listAttention(place, nowMs) : await listAll(place, SHOWN);
+    const { listed: matching, acknowledged } = attention
+      ? await listAttention(place, nowMs)
+      : { listed: await listAll(place, SHOWN), acknowledged: 0 };
     const runs = attention ? matching : matching.slice(0, SHOWN);
     const ending: Ending = attention && runs.length > 0 ? 'needs a human' : 'done';
-    output.document({ runs: runs.map(rowOf), exitCode: EXIT_CODES[ending] });
+    output.document({
+      runs: runs.map(rowOf),
+      ...(attention && { acknowledged }),
+      exitCode: EXIT_CODES[ending],
+    });
+    const leftOut = acknowledged === 0 ? '' : ` ${count(acknowledged, 'acknowledged run')} left out.`;
     if (runs.length === 0) {
-      output.say(attention ? 'No run needs attention.' : `There are no runs in mode ${place.mode}.`);
+      output.say(
+        attention ? `No run needs attention.${leftOut}` : `There are no runs in mode ${place.mode}.`,
+      );
       return ending;
     }
     output.show(listText(runs, nowMs, output.width));
-    for (const { facts, why } of runs) if (why !== null) output.say('', `${runName(facts.run)}: ${why}`);
+    for (const { facts, why } of runs)
+      if (why !== null) output.say('', `${runName(facts.run)}: ${toldBy(why)}`);
     if (matching.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);
-    if (attention) output.say('', `${count(runs.length, 'run')}; see \`npx cambist status RUN\` for each.`);
+    if (attention)
+      output.say('', `${count(runs.length, 'run')}; see \`npx cambist status RUN\` for each.${leftOut}`);
     return ending;
+  });
+}
+
+async function take(output: Output, name: string, options: ListOptions): Promise<Ending> {
+  const { run, mode } = parseRun(name);
+  const { by = userName(), reason: why = NO_REASON } = options;
+  return atPlace(output.caller, mode, async (place): Promise<Ending> => {
+    const listed = await acknowledge(place, run, { by, why, nowMs: output.io.now() });
+    const about = listed.why === null ? '' : ` (${listed.why.code})`;
+    const message = `${runName(run)} is ${stateOf(listed)}${about}, acknowledged by ${by}; --attention leaves it out until that changes.`;
+    output.document({ run: runName(run), acknowledged: true, message, exitCode: EXIT_CODES.done });
+    output.say(message);
+    return 'done';
   });
 }
 
@@ -63,12 +132,16 @@ function rowOf(listed: Listed): Record<string, unknown> {
     run: runName(facts.run),
     workflowId: facts.workflowId,
     state: stateOf(listed),
-    stuckBy: isStuck ? why : null,
-    why,
+    stuckBy: isStuck && why !== null ? why.message : null,
+    why: why === null ? null : toldBy(why),
     startedAt: new Date(facts.startedAtMs).toISOString(),
     closedAt: facts.closedAtMs === null ? null : new Date(facts.closedAtMs).toISOString(),
     needsAttention: needsAttention(listed),
   };
+}
+
+function toldBy({ code, message }: { readonly code: string; readonly message: string }): string {
+  return `${code}: ${message}`;
 }
 
 /** The list as a table. */

@@ -34,6 +34,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   'not executed': { ...SAID, item },
   'pay again': { ...SAID, item, follows: generation(1), recordId: orNull(recordId) },
   accept: { ...SAID, item, recordId },
+  acknowledge: { ...SAID, standing: lineOf(300) },
 };
 
 const FACTS: Readonly<Record<Fact['kind'], Fields>> = {

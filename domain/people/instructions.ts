@@ -23,7 +23,9 @@ export type Instruction =
       readonly recordId: string | null;
     })
   /** A trade that came out worse than planned is accepted as it is. */
-  | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string });
+  | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
+  /** Somebody looks after the run as it stands now; changes nothing of it. `standing`: void once it stands otherwise. */
+  | (Said & { readonly kind: 'acknowledge'; readonly standing: string });
 
 /** As accepted: the moment, and the UTC date of a clock that agrees with the service's. */
 export type Recorded = Instruction & { readonly atMs: number; readonly date: string };
@@ -114,7 +116,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const causeGone: RecordedOf<'go-on'>[] = [];
   const acceptedIds: string[] = [];
   for (const said of kept.instructions) {
-    if (said.kind === 'cancel' || said.item !== item) continue;
+    if (said.kind === 'cancel' || said.kind === 'acknowledge' || said.item !== item) continue;
     switch (said.kind) {
       case 'go-on':
         causeGone.push(said);

@@ -270,6 +270,23 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     const attention = await commandProcess(stage, ['list', '--attention', '--json']);
     assertExit(attention, 6);
     assert.equal(stateIn(attention, policy), 'HELD');
+    const acknowledge = [
+      'list',
+      '--acknowledge',
+      policy.runText,
+      '--by',
+      'ana',
+      '--reason',
+      'money is on its way',
+    ];
+    const acknowledged = await commandProcess(stage, acknowledge);
+    assertExit(acknowledged, 0);
+    assert.match(
+      flat(acknowledged.stdout),
+      /is HELD \(SHORTFALL\), acknowledged by ana; --attention leaves it out/,
+    );
+    const without = await commandProcess(stage, ['list', '--attention', '--json']);
+    assert.equal(stateIn(without, policy), undefined);
     const status = await commandProcess(stage, ['status', policy.runText]);
     assertExit(status, 8);
     assert.match(
@@ -283,6 +300,10 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     const ended = await waiting.ended;
     assertExit(ended, 4);
     assert.equal(reportOf(ended).status, 'CANCELLED');
+    // It stands otherwise now, and so it is shown again.
+    const anew = await commandProcess(stage, ['list', '--attention', '--json']);
+    assertExit(anew, 6);
+    assert.equal(stateIn(anew, policy), 'CANCELLED');
 
     const again = await commandProcess(stage, ['run', policy.file]);
     assertExit(again, 4);

@@ -138,7 +138,7 @@ test('the options are those of the design', async () => {
     '--json',
     '--not-executed',
   ]);
-  assert.deepEqual(optionsOf('list'), ['--attention', '--json']);
+  assert.deepEqual(optionsOf('list'), ['--acknowledge', '--attention', '--by', '--json', '--reason']);
   assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
 });
 

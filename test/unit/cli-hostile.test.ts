@@ -119,7 +119,9 @@ test('no view of a run hands on what a terminal obeys, nor a line that only look
       assertHarmless(reportText({ report, uiUrl: null, width, paint }));
       const drawing = { progress, startedAtMs: 0, nowMs: NOW_MS, silence: null, width, paint };
       assertHarmless(drawProgress({ name: `p${HOSTILE}`, ...drawing }));
-      assertHarmless(listText([{ facts: FACTS, why: HOSTILE, isStuck: true }], NOW_MS, width));
+      assertHarmless(
+        listText([{ facts: FACTS, why: { code: HOSTILE, message: HOSTILE }, isStuck: true }], NOW_MS, width),
+      );
     }
     assertHarmless(statusSentence(report, progress, NOW_MS));
     for (const line of stepLines(progress, new Map(), NOW_MS)) assert.doesNotMatch(line, /\n/);
