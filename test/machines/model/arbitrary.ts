@@ -327,6 +327,7 @@ const anything: fc.Arbitrary<Schedule> = fc.record({
   story: fc.constant(null),
   longHistory: oneOf([4, fc.constant(4_000)], [1, of(6, 13, 40)]),
   healsAfterMs: oneOf([12, of(20 * MINUTE, 3 * HOUR)], [1, of(2 * DAY, 6 * DAY)]),
+  isKeyKnown: fc.boolean(),
 });
 
 /** Puts what a story is about before whatever else a schedule has. */

@@ -180,6 +180,8 @@ export type Schedule = {
   readonly longHistory: number;
   /** Faults stop this long after the start. */
   readonly healsAfterMs: number;
+  /** The operator's file says since when only this API key has written, as long as that is so. */
+  readonly isKeyKnown: boolean;
 };
 
 /** Name of a fault in the table of what was hit. */
@@ -239,4 +241,5 @@ export const PLAIN_DAY: Schedule = {
   story: null,
   longHistory: 4_000,
   healsAfterMs: 1_200_000,
+  isKeyKnown: false,
 };

@@ -7,7 +7,7 @@ import type { Waiting } from '../../../domain/waits.ts';
 import type { Credentials } from '../../../domain/plan/plan.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
 import type { RunState } from '../../../domain/run/state.ts';
-import { DEFAULT_SERVICE_FACTS } from '../../../domain/service/facts.ts';
+import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../../domain/service/facts.ts';
 import { Agenda } from './agenda.ts';
 import type { Attempt } from './attempt.ts';
 import { oursOf } from './chores.ts';
@@ -21,6 +21,7 @@ import { Temporal } from './temporal.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const FIRST_KEY: Credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key-1' };
+const WITH_ONE_KEY: ServiceFacts = { ...DEFAULT_SERVICE_FACTS, keyUsedSince: '2026-11-21' };
 const STARTS_AT_MS = {
   'before the date': DATE_MS - 10 * 60_000,
   'in the day': DATE_MS + 9 * HOUR_MS,
@@ -51,7 +52,6 @@ export class World {
   readonly runs: readonly Temporal[];
   readonly oracle: Oracle;
   readonly coverage: Coverage;
-  readonly facts = DEFAULT_SERVICE_FACTS;
   /** Our clock less the true time. */
   ourSkewMs = 0;
   /** Temporal's clock less the true time. */
@@ -141,6 +141,11 @@ export class World {
   }
 
   // Clocks and what the workers know.
+
+  /** What the operator's file says; whoever takes another API key strikes out that there was only one. */
+  get facts(): ServiceFacts {
+    return this.schedule.isKeyKnown && this.keysUsed.size === 1 ? WITH_ONE_KEY : DEFAULT_SERVICE_FACTS;
+  }
 
   wallMs(): number {
     return this.agenda.nowMs + this.ourSkewMs;
@@ -403,12 +408,11 @@ export class World {
     if (this.runs.every(hasEnded) && this.#coming.size === 0) return !isBooking && !this.#remedy();
     const open = this.runs.filter(({ current }) => current !== null);
     if (isBooking || open.length === 0) return false;
+    const sinceMs = this.agenda.nowMs - (this.healedAtMs ?? 0);
     for (const temporal of open) {
-      const sinceMs = this.agenda.nowMs - (this.healedAtMs ?? 0);
       if (!waitsForPeople(temporal, sinceMs > LULL_OF_PEOPLE_MS)) continue;
       // What the next lookup settles is nobody's trouble.
-      const isSoon = sinceMs < LOOKS_AGAIN_MS;
-      if (isSoon && !this.oracle.needsAPerson(temporal)) return false;
+      if (sinceMs < LOOKS_AGAIN_MS && !this.oracle.needsAPerson(temporal)) return false;
       this.oracle.askedInVain(temporal);
       if (!temporal.people.sayTheTruth()) continue;
       this.agenda.after(1, () => temporal.wake());
@@ -463,10 +467,14 @@ function waitsOf(state: RunState): readonly Waiting[] {
 }
 
 /** Somebody is asked, and everything else has had its time. */
-function waitsForPeople({ current }: Temporal, longSince: boolean): boolean {
+function waitsForPeople({ current }: Temporal, isLongSince: boolean): boolean {
   if (current === null || current.state.waiting !== null) return false;
-  const waits = waitsOf(current.state).map(({ reason }) => reason === 'person');
-  return longSince ? waits.includes(true) : waits.length > 0 && !waits.includes(false);
+  const waits = waitsOf(current.state);
+  return isLongSince ? waits.some(isForAPerson) : waits.length > 0 && waits.every(isForAPerson);
+}
+
+function isForAPerson({ reason }: Waiting): boolean {
+  return reason === 'person';
 }
 
 /** What strikes attempts in the middle of what they do. */
