@@ -39,7 +39,7 @@ async function startWith(on: Stage, faults: readonly Fault[], parts: PolicyParts
 /** What happens to a reply, and how often the request then goes out: null where time decides. */
 const LOST: readonly (readonly [string, readonly FaultEffect[], number | null])[] = [
   ['is lost', [{ kind: 'lose-reply' }], 1],
-  ['is lost, and the lists lag behind', [{ kind: 'lose-reply' }, { kind: 'list-lag', ms: 12_000 }], 2],
+  ['is lost, and the lists lag behind', [{ kind: 'lose-reply' }, { kind: 'list-lag', ms: 12_000 }], null],
   ['is cut in the middle', [{ kind: 'cut-body' }], 1],
   ['is a gateway’s page although it was executed', [{ kind: 'html', status: 504, committed: true }], 1],
   ['is a gateway’s page and nothing was executed', [{ kind: 'html', status: 502 }], 2],

@@ -8,8 +8,9 @@ import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { readFirstPlan } from '../../operations/plans.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
-import { RUN_TYPE, planIdOf } from '../../workflows/names.ts';
+import { RUN_TYPE, planIdOf, reportQuery } from '../../workflows/names.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
+import { readReport } from '../../domain/run/report.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
@@ -79,7 +80,7 @@ describe('an input that Cambist did not make', AT_ONCE, () => {
       args: [input],
     });
     const held = async (): Promise<boolean> =>
-      (await handle.query<{ problems: readonly { code: string }[] }>('report')).problems.some(
+      (await readReport((offset) => handle.query(reportQuery, offset))).problems.some(
         ({ code }) => code === 'MODE_DIFFERS',
       );
     // oxlint-disable-next-line no-await-in-loop -- one question after the other

@@ -1,6 +1,6 @@
 /** `cambist up` as a process: what it leaves for the other commands, and what becomes of what it started when it goes. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -172,11 +172,8 @@ function childrenIn(folder: string): readonly number[] {
   }
 }
 
+/** False also for one that has ended and whose parent, gone itself, has not taken note of it. */
 function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
+  return /^[^Z\s]/.test(stdout);
 }
