@@ -13,7 +13,7 @@ import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type RunName, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { Evidence } from '../domain/run/state.ts';
-import type { Call, LegAnswer, LegCall } from '../domain/run/calls.ts';
+import type { Call, LegAnswer, LegCall, TradedCall } from '../domain/run/calls.ts';
 import {
   drive,
   nameOf,
@@ -296,9 +296,9 @@ function isSend({ kind }: Effect): boolean {
 }
 
 /** A leg of a call that may send nothing. */
-export function stoppedLeg({ leg, state }: LegCall, stop: Wait, runId: string): LegAnswer {
+export function stoppedLeg({ leg }: LegCall | TradedCall, stop: Wait, runId: string): LegAnswer {
   const wait = { ...stop, problem: { ...stop.problem, item: leg.id } };
-  return { step: { kind: 'wait', state, wait }, evidence: [], runId };
+  return { step: { kind: 'stopped', wait }, evidence: [], runId };
 }
 
 function instructionsMissing(run: RunName): Problem {

@@ -7,7 +7,7 @@ import type { Mode } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait, Waiting } from '../waits.ts';
-import type { LegState, LegStep } from '../writes/trade.ts';
+import type { LegState, LegStep, Traded } from '../writes/trade.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { Evidence } from './state.ts';
 
@@ -66,9 +66,12 @@ export type LegCall = Call & {
   readonly state: LegState;
   readonly othersAccepted: boolean;
 };
+/** A leg whose trade came out worse than planned: whether people have accepted that. */
+export type TradedCall = Call & { readonly leg: Leg; readonly traded: Traded };
 /** `runId`: the Temporal run in which the call was carried out; another one than before tells of a reset. */
 export type LegAnswer = {
-  readonly step: LegStep;
+  /** `stopped`: nothing may be asked or sent, so that what is known stays so. */
+  readonly step: LegStep | { readonly kind: 'stopped'; readonly wait: Wait };
   readonly evidence: readonly Evidence[];
   readonly runId: string;
 };

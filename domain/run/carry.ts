@@ -4,6 +4,7 @@
  */
 import type { Plan } from '../plan/plan.ts';
 import type { SendState } from '../writes/doubt.ts';
+import { OPEN, type PaymentPhase } from '../writes/phase.ts';
 import { ADVICE } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
 import type { LegState } from '../writes/trade.ts';
@@ -42,10 +43,15 @@ type CarriedPayment = Partial<
   /** Only where it is not the plan's: of a later generation. */
   readonly reference?: string;
   /** Absent of one that is accepted: nothing more is sent. */
-  readonly state?: Partial<Omit<PaymentState, 'shortOf'>>;
-  /** Code of the refusal for lack of money that is waited out. */
-  readonly shortOf?: Problem['code'];
+  readonly state?: Partial<Omit<PaymentState, 'phase'>>;
+  /** Absent while nothing stands against sending it. */
+  readonly phase?: CarriedPhase;
 };
+
+/** A refusal for lack of money by its code alone: many payments may wait for the same money. */
+type CarriedPhase =
+  | Extract<PaymentPhase, { kind: 'spent' }>
+  | (Omit<Extract<PaymentPhase, { kind: 'short' }>, 'problem'> & { readonly code: Problem['code'] });
 
 /** Tells one plan from another of the same run. */
 function nameOf(plan: Plan): string {
@@ -83,13 +89,27 @@ function carryPayment(of: PaymentRecord): CarriedPayment {
     const { withdrawalId, reference } = accepted;
     return { ...known, withdrawalId, ...(reference !== payment.reference && { reference }) };
   }
-  const { shortOf, ...rest } = state;
+  const { phase, ...rest } = state;
   const ofState = differences(rest, fresh.state);
+  const ofPhase = carryPhase(phase);
   return {
     ...known,
     ...(ofState !== null && { state: ofState }),
-    ...(shortOf !== null && { shortOf: shortOf.code }),
+    ...(ofPhase !== null && { phase: ofPhase }),
   };
+}
+
+function carryPhase(phase: PaymentPhase): CarriedPhase | null {
+  switch (phase.kind) {
+    case 'open':
+      return null;
+    case 'short': {
+      const { problem, ...rest } = phase;
+      return { ...rest, code: problem.code };
+    }
+    case 'spent':
+      return phase;
+  }
 }
 
 /** The fields of `one` that are not as in `other`; null where there are none. */
@@ -129,18 +149,14 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
     const {
       id: _,
       state: known,
-      shortOf,
+      phase,
       withdrawalId,
       reference = payment.reference,
       ...rest
     } = payments.get(payment.id) ?? { id: '' };
     Object.assign(record, rest);
     if (withdrawalId !== undefined) record.accepted = { withdrawalId, reference };
-    const whole = taken({
-      ...record.state,
-      ...known,
-      shortOf: shortOf === undefined ? null : shortOfMoney(shortOf, payment.id),
-    });
+    const whole = taken({ ...record.state, ...known, phase: phaseOf(phase, payment.id) });
     record.state = { ...whole, walkedIn: mapped(whole.walkedIn) };
     record.endedIn = mapped(record.endedIn);
   }
@@ -149,6 +165,16 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
   return true;
 }
 
-function shortOfMoney(code: Problem['code'], item: string): Problem {
-  return { code, item, message: `The service answered ${code}.`, fix: ADVICE['wait for money'] };
+function phaseOf(carried: CarriedPhase | undefined, item: string): PaymentPhase {
+  switch (carried?.kind) {
+    case undefined:
+      return OPEN;
+    case 'short': {
+      const { code, ...rest } = carried;
+      const message = `The service answered ${code}.`;
+      return { ...rest, problem: { code, item, message, fix: ADVICE['wait for money'] } };
+    }
+    case 'spent':
+      return carried;
+  }
 }

@@ -2,10 +2,12 @@
 import type { SendState } from '../writes/doubt.ts';
 import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
-import type { LegAnswer, LegCall } from './calls.ts';
+import type { Wait } from '../waits.ts';
+import { NEW_LEG } from '../writes/trade.ts';
+import type { LegAnswer, LegCall, TradedCall } from './calls.ts';
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
-import { addEvidence, isOpenLeg, isOpenPayment, type LegRecord } from './state.ts';
+import { addEvidence, isOpenLeg, isOpenPayment, type LegOutcome, type LegRecord } from './state.ts';
 import { itemFailed } from './pauses.ts';
 
 export async function convert(run: Carrying, record: LegRecord): Promise<void> {
@@ -13,18 +15,14 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
   let failures = 0;
   while (isOpenLeg(record)) {
     const { asked } = pauses;
-    const isQuote = record.state.quote === null;
-    const call = (): LegCall => ({
-      ...run.call(),
-      leg: record.leg,
-      state: record.state,
-      othersAccepted: run.othersAccepted(),
-    });
-    const answer = await run.write(() => (isQuote ? ports.requestQuote(call()) : ports.executeTrade(call())));
+    const isTrade = record.traded === null && record.state.quote !== null;
+    const answer = await run.write(() =>
+      isTrade ? ports.executeTrade(callOf(run, record)) : ports.requestQuote(quoteCallOf(run, record)),
+    );
     if (answer instanceof StepFailed) {
       failures += 1;
       // A quote moves no money.
-      if (!isQuote) record.state = asForgotten(record.state);
+      if (isTrade) record.state = asForgotten(record.state);
       await pauses.pause(record, itemFailed(record.leg.id, answer, failures), asked);
       continue;
     }
@@ -35,17 +33,27 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
   }
 }
 
+function quoteCallOf(run: Carrying, record: LegRecord): LegCall | TradedCall {
+  const { leg, traded } = record;
+  return traded === null ? callOf(run, record) : { ...run.call(), leg, traded };
+}
+
+function callOf(run: Carrying, { leg, state }: LegRecord): LegCall {
+  return { ...run.call(), leg, state, othersAccepted: run.othersAccepted() };
+}
+
 async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, asked: number): Promise<void> {
   const { step, runId } = answer;
   const { pauses } = run;
   if (step.kind !== 'wait') pauses.goesOn(record);
-  record.state = step.state;
   switch (step.kind) {
     case 'quoted':
     case 'requote':
+      record.state = step.state;
       record.outcome = 'PENDING';
       return;
     case 'traded':
+      record.state = NEW_LEG;
       record.outcome = 'TRADED';
       record.traded = step.traded;
       record.problem = step.worse;
@@ -53,14 +61,23 @@ async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, a
       if (step.worse !== null && step.isHeld) await holdForAcceptance(run, record, step.worse, asked);
       return;
     case 'not traded':
+      record.state = step.state;
       record.outcome = 'NOT_TRADED';
       record.problem = step.problem;
       record.endedIn = runId;
       return;
+    case 'stopped':
+      if (record.traded === null) record.outcome = outcomeOf(step.wait);
+      return pauses.pause(record, step.wait, asked);
     case 'wait':
-      record.outcome = step.wait.reason === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
+      record.state = step.state;
+      record.outcome = outcomeOf(step.wait);
       await pauses.pause(record, pauses.paced(record, step.wait), asked);
   }
+}
+
+function outcomeOf({ reason }: Wait): LegOutcome {
+  return reason === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
 }
 
 /** What depends on a trade that came out worse than planned waits for a person. */

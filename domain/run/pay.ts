@@ -3,7 +3,7 @@
  * (`Paying`): a whole run, or a chunk of a batch.
  */
 import { add, normalise } from '../money.ts';
-import type { PaymentStep, Wanted } from '../writes/withdrawal.ts';
+import { NEW_PAYMENT, type PaymentStep, type Wanted } from '../writes/withdrawal.ts';
 import type { PaymentsAnswer } from './calls.ts';
 import { asForgotten } from './convert.ts';
 import type { Paying } from './parts.ts';
@@ -86,10 +86,10 @@ export async function pay(paying: Paying): Promise<void> {
   }
 
   function takeStep(record: PaymentRecord, step: PaymentStep): void {
-    record.state = step.state;
     record.waiting = null;
     switch (step.kind) {
       case 'accepted': {
+        record.state = NEW_PAYMENT;
         const { withdrawalId, reference, amount, status } = step.accepted;
         record.outcome = 'PENDING';
         record.accepted = { withdrawalId, reference };
@@ -101,10 +101,12 @@ export async function pay(paying: Paying): Promise<void> {
         return;
       }
       case 'not paid':
+        record.state = step.state;
         record.outcome = 'NOT_PAID';
         record.problem = step.problem;
         return;
       case 'wait': {
+        record.state = step.state;
         const { afterMs, reason, problem } = pauses.paced(record, step.wait);
         leftMs.set(record, afterMs);
         record.outcome = reason === 'person' ? 'NEEDS_HUMAN' : 'PENDING';

@@ -14,6 +14,7 @@ import type {
   PlanInput,
   Settlement,
   SettlementCall,
+  TradedCall,
   WithdrawalsAnswer,
   WithdrawalsCall,
 } from './calls.ts';
@@ -23,7 +24,7 @@ export type Poll<Answer> = { readonly answer: Promise<Answer>; readonly giveUp: 
 
 export type Ports = {
   readPlan(input: Omit<PlanInput, 'askedBy'>): Promise<PlanAnswer>;
-  requestQuote(call: LegCall): Promise<LegAnswer>;
+  requestQuote(call: LegCall | TradedCall): Promise<LegAnswer>;
   executeTrade(call: LegCall): Promise<LegAnswer>;
   awaitSettlement(call: SettlementCall): Poll<Settlement>;
   createWithdrawals(call: PaymentsCall): Promise<PaymentsAnswer>;

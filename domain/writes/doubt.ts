@@ -3,7 +3,7 @@
  * absent, generations"). Every time is of a worker's clock that agrees with the service's; none is Temporal's or a
  * terminal's. Pure.
  */
-import type { Problem } from '../problems.ts';
+import { OPEN, triedAnew, type Phase } from './phase.ts';
 import { CLOCK_TOLERANCE_MS, TOKEN_LIFE_MS, type Context } from './step.ts';
 
 /**
@@ -33,15 +33,10 @@ export type SendState = {
   readonly askedIn: string | null;
   /** Sends in a row that ended in a wait: drives the backoff. */
   readonly tries: number;
-  /** The refusal for lack of money that is being waited out; null when none is. */
-  readonly shortOf: Problem | null;
-  /** A reply after which this item is never sent again by itself (mismatch, duplicate, stored failure). */
-  readonly spent: Problem | null;
-  /** A definitive refusal that ends the item as soon as no earlier send is in doubt. */
-  readonly verdict: Problem | null;
+  readonly phase: Phase;
 };
 
-export const NOTHING_SENT: SendState = Object.freeze({
+export const NOTHING_SENT = Object.freeze({
   knownIn: null,
   knownAtMs: 0,
   sent: false,
@@ -49,10 +44,8 @@ export const NOTHING_SENT: SendState = Object.freeze({
   heard: null,
   askedIn: null,
   tries: 0,
-  shortOf: null,
-  spent: null,
-  verdict: null,
-});
+  phase: OPEN,
+}) satisfies SendState;
 
 /** A send can be accepted until its token has expired on the service's clock. */
 const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
@@ -119,7 +112,7 @@ function isYoung(atMs: number, now: number): boolean {
  */
 export function asKnownNow<State extends SendState>(context: Context, state: State): State {
   const { runId } = context.attempt;
-  const anew = state.knownIn === runId ? {} : { heard: null, verdict: null, shortOf: null };
+  const anew = state.knownIn === runId ? {} : { heard: null, phase: triedAnew(state.phase) };
   return { ...state, ...anew, knownIn: runId, knownAtMs: context.nowMs() };
 }
 

@@ -36,6 +36,7 @@ import {
   triedAgain,
   type SendState,
 } from './doubt.ts';
+import { forPerson } from './phase.ts';
 
 /** A step that only waits; every kind of item has it. */
 export type Waits<State> = { readonly kind: 'wait'; readonly state: State; readonly wait: Wait };
@@ -129,7 +130,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const now = asKnownNow(context, before);
   // What only waits needs no doubt about what a restore may have taken from this very run.
   const end = said.cancelled ? cancelled(subject) : subject.unwanted;
-  const isStale = recalled === 'stale' && before.spent === null;
+  const isStale = recalled === 'stale' && forPerson(before.phase) === null;
   const acts = subject.call === 'trade' || end !== null || isLate || before.doubt !== null;
   const state = recalled === 'forgotten' || (isStale && acts) ? assumeSent(context, now) : now;
 
@@ -330,11 +331,12 @@ export function* endUnsent<State extends SendState, Found extends Trade | Withdr
   problem: Problem,
   looked: Looked<Found> | null = null,
 ): Steps<Step | Waits<State>> {
-  const given = { problem: state.spent ?? inDoubt(subject, state, problem), looked };
+  // What the service called ours is for a person to decide, also when nobody wants it any more.
+  const decides = forPerson(state.phase);
+  const given = { problem: decides ?? inDoubt(subject, state, problem), looked };
   const settled = yield* settleDoubt(subject, said, state, given);
   if ('step' in settled) return settled.step;
-  // What the service called ours is for a person to decide, also when nobody wants it any more.
-  if (state.spent !== null) return waits(settled.over, 'person', SLOW_LOOKUP_MS, state.spent);
+  if (decides !== null) return waits(settled.over, 'person', SLOW_LOOKUP_MS, decides);
   return subject.end(settled.over, problem);
 }
 

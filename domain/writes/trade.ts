@@ -1,7 +1,7 @@
 /**
- * The steps of one leg: ask for a quote, trade it, and whatever a reply or a crash makes of that (M1, M2, M4). Two
- * entries, one per activity: `requestQuoteSteps` and `executeTradeSteps`. The reference stays the same across quotes;
- * the key changes with the quote, which is single-use.
+ * The steps of one leg: ask for a quote, trade it, and whatever a reply or a crash makes of that (M1, M2, M4). Three
+ * entries: `requestQuoteSteps` and `executeTradeSteps`, and `tradedSteps` once there is a trade. The reference stays the
+ * same across quotes; the key changes with the quote, which is single-use.
  */
 import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
@@ -45,9 +45,9 @@ import {
   settleByTime,
   triedAgain,
   unknownSend,
-  withoutDoubt,
   type SendState,
 } from './doubt.ts';
+import { OPEN, forPerson, type Phase } from './phase.ts';
 import {
   beforeWrite,
   conclude,
@@ -71,24 +71,20 @@ export type QuoteInHand = {
   readonly buyAmount: string;
   /** Counted on our clock from just before the request left, so that the service's clock does not matter. */
   readonly usableUntilMs: number;
+  /** Dead, it was sent once more at the end of doubt, and that settled nothing against it. */
+  readonly probed: boolean;
 };
 
-/** What is known of a leg's writes. */
+/** What is known of a leg's writes while it is not traded. */
 export type LegState = SendState & {
+  /** Kept in every phase: in doubt, the trade is found by it. */
   readonly quote: QuoteInHand | null;
   /** Quotes asked for, those after a hold not counted. */
   readonly quotes: number;
   /** The leg was held: its next quote does not count. */
   readonly held: boolean;
-  /** The dead quote has been sent once more at the end of doubt, and that settled nothing against it. */
-  readonly probed: boolean;
   /** What the last read showed of the sold currency; null: none was made. */
   readonly available: string | null;
-  /** Of the last refusal for lack of money: when it came, and what was there in spite of it (null: that is not known). */
-  readonly shortSinceMs: number;
-  readonly shortAt: string | null;
-  /** The trade, once the service has shown it: a traded leg never asks for a quote again. */
-  readonly traded: Traded | null;
 };
 
 export const NEW_LEG: LegState = Object.freeze({
@@ -96,11 +92,7 @@ export const NEW_LEG: LegState = Object.freeze({
   quote: null,
   quotes: 0,
   held: false,
-  probed: false,
   available: null,
-  shortSinceMs: 0,
-  shortAt: null,
-  traded: null,
 });
 
 /** A trade as the plan needs it: both sides filled in, whichever was asked for. */
@@ -120,12 +112,11 @@ export type LegStep =
   /** The quote is dead and nothing is in doubt: ask for a new one. */
   | { readonly kind: 'requote'; readonly state: LegState }
   /**
-   * `worse`: it came out worse than planned, and no person has accepted it; null when all is well. `isHeld`: what depends
-   * on it waits for that.
+   * The service has shown the trade: nothing more is sent. `worse`: it came out worse than planned, and no person has
+   * accepted it; null when all is well. `isHeld`: what depends on it waits for that.
    */
   | {
       readonly kind: 'traded';
-      readonly state: LegState;
       readonly traded: Traded;
       readonly worse: Problem | null;
       readonly isHeld: boolean;
@@ -159,34 +150,45 @@ type Item = {
 
 /** Asks for a quote, unless the leg is done, unwanted, outside its send window, or in doubt. */
 export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
-  if (before.traded !== null) {
-    const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
-    return asTraded(context, leg, instructionsAbout(kept, leg.id), before, before.traded);
-  }
   const subject = subjectOf(context, leg, 'quote');
   const opened = yield* beforeWrite(subject, withQuotesOf(context, before));
   if (!isOf('ready', opened)) return opened;
   const item: Item = { context, leg, subject, ready: opened };
-  let { state } = opened;
+  const { state } = opened;
+  const { phase } = state;
 
   if (state.doubt !== null) return yield* stayInDoubt(item, state, opened.looked);
-  if (state.spent !== null) return waitForPerson(state, state.spent);
-  if (opened.isStale) {
-    // As long as it waits for money nothing is asked for; before anything is, a restore may have taken what was sent.
-    const short = yield* lookForMoney(context, leg, state);
-    if (short.kind === 'wait') return short;
-    return yield* stayInDoubt(item, assumeSent(context, state), opened.looked);
+  switch (phase.kind) {
+    case 'open':
+    case 'short':
+      return yield* askForQuote(item, state);
+    case 'refused':
+      // Before it ends, a restore may have taken what was sent.
+      return opened.isStale
+        ? yield* stayInDoubt(item, assumeSent(context, state), opened.looked)
+        : yield* end(item, state, phase.problem);
+    case 'spent':
+      return waitForPerson(state, phase.problem);
   }
-  if (state.verdict !== null) return yield* end(item, state, state.verdict);
-  if (leg.amount === null) return waitForPerson(state, forgottenAmount(leg));
-  const stale = staleReference(context, leg);
-  if (stale !== null) return yield* end(item, state, stale);
-  if (state.quotes >= context.plan.quote.maxQuotes)
-    return yield* end(item, state, tooManyQuotes(context, leg));
+}
 
-  const elsewhere = yield* heldElsewhere(subject, state);
-  if ('problem' in elsewhere) return yield* end(item, state, elsewhere.problem);
-  ({ state } = elsewhere);
+function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
+  const { context, leg, subject, ready } = item;
+  if (ready.isStale) {
+    // As long as it waits for money nothing is asked for; before anything is, a restore may have taken what was sent.
+    const short = yield* lookForMoney(context, leg, before);
+    if (short.kind === 'wait') return short;
+    return yield* stayInDoubt(item, assumeSent(context, before), ready.looked);
+  }
+  if (leg.amount === null) return waitForPerson(before, forgottenAmount(leg));
+  const stale = staleReference(context, leg);
+  if (stale !== null) return yield* end(item, before, stale);
+  if (before.quotes >= context.plan.quote.maxQuotes)
+    return yield* end(item, before, tooManyQuotes(context, leg));
+
+  const elsewhere = yield* heldElsewhere(subject, before);
+  if ('problem' in elsewhere) return yield* end(item, before, elsewhere.problem);
+  const { state } = elsewhere;
 
   const short = yield* lookForMoney(context, leg, state);
   if (short.kind === 'wait') return short;
@@ -212,7 +214,7 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
   const quote = inHand(context, reply.value, sentAtMs);
   const bad = outsideBounds(context, leg, quote);
   if (bad !== null) return yield* end(item, after, bad);
-  return { kind: 'quoted', state: { ...after, quote, tries: 0, held: false, shortOf: null, probed: false } };
+  return { kind: 'quoted', state: { ...after, quote, tries: 0, held: false, phase: OPEN } };
 }
 
 /** Trades the quote in hand, unless the leg is done, unwanted, outside its send window, or the quote is dead. */
@@ -227,13 +229,31 @@ export function* executeTradeSteps(context: Context, leg: Leg, before: LegState)
   const isDead = quote === null || context.nowMs() + MIN_QUOTE_LIFE_MS > quote.usableUntilMs;
   // Keys may belong to the API key: under another one the same quote again settles nothing.
   const isOthers = opened.otherKeys && isOthersDoubt(context, state);
-  if (quote === null || isDead || state.spent !== null || isOthers)
+  if (quote === null || isDead || !maySend(state) || isOthers)
     return yield* deadQuote(item, state, opened.looked);
   const stopped = yield* mayStillLeave(subject, opened, state);
   if (stopped !== null) return stopped;
 
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
   return yield* afterTrade(item, state, quote, reply);
+}
+
+/** A traded leg asks the service for nothing more: only whether people have accepted what came out worse. */
+export function* tradedSteps(context: Context, leg: Leg, record: Traded): Steps<LegStep> {
+  const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
+  return asTraded(context, leg, instructionsAbout(kept, leg.id), record);
+}
+
+/** Whether its phase lets a quote be traded. */
+function maySend({ phase }: LegState): boolean {
+  switch (phase.kind) {
+    case 'open':
+    case 'short':
+      return true;
+    case 'refused':
+    case 'spent':
+      return false;
+  }
 }
 
 /** Quotes that another Temporal run has asked for in vain do not count against this one. */
@@ -253,7 +273,7 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
     windowPassed: () => windowPassed(context, leg),
     looksAlways: true,
     lookUp: (_said, state) => lookForLeg(context, leg, state),
-    adopt: (said, state, record) => traded(context, leg, said, state, record),
+    adopt: (said, _state, record) => traded(context, leg, said, record),
     end: (state, problem) => ({ kind: 'not traded', state, problem }),
     readNamed: (_said, id) => readNamed(context, leg, id),
     settleDoubtMs: context.facts.settleDoubtMs.trade,
@@ -306,7 +326,7 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
         tradeDifference(leg, reply.value) === null &&
         isQuotedAmount(leg, quote, reply.value)
       ) {
-        return traded(context, leg, ready.said, sent, reply.value);
+        return traded(context, leg, ready.said, reply.value);
       }
       // A success that is not our trade proves nothing: look, and until then it is in doubt.
       const unknown = unknownTrade(context, state, quote, 'the answer was not about our trade');
@@ -331,15 +351,17 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
     case 'look, then new quote':
       return yield* deadQuote(item, sent, null);
     case 'look, then doubt':
-      return yield* lookThen(item, { ...sent, spent: problem }, problem, 1_000);
+      return yield* lookThen(item, { ...sent, phase: { kind: 'spent', problem } }, problem, 1_000);
     case 'shortfall rule': {
       const dead: LegState = { ...sent, quote: null };
       if (context.plan.shortfall === 'skip') return yield* endRefused(item, dead, problem);
       // What a leg needs is known before its quote only when the sold side is planned.
       const isShown = isShownByBalances(problem.code) && leg.amount?.side === 'sell';
       const afterMs = isShown ? MONEY_POLL_MS : BLIND_RETRY_MS;
-      const short = { shortOf: problem, shortSinceMs: context.nowMs(), shortAt: state.available, held: true };
-      return wait({ ...dead, ...short }, { afterMs, reason: 'money', problem });
+      const { available } = state;
+      const despite = available === null ? null : { available, atMs: context.nowMs() };
+      const phase = { kind: 'short', problem, despite } as const;
+      return wait({ ...dead, phase, held: true }, { afterMs, reason: 'money', problem });
     }
     case 'look, then end': {
       const dead: LegState = { ...sent, quote: null };
@@ -366,7 +388,8 @@ function* deadQuote(item: Item, state: LegState, looked: Looked<Trade> | null): 
   if (seen !== null) return seen;
   if (state.doubt !== null) return yield* stayInDoubt(item, state, { look, atMs });
   const dead: LegState = { ...state, quote: null };
-  return dead.spent === null ? { kind: 'requote', state: dead } : waitForPerson(dead, dead.spent);
+  const decides = forPerson(dead.phase);
+  return decides === null ? { kind: 'requote', state: dead } : waitForPerson(dead, decides);
 }
 
 /** A leg in doubt: over by time when a lookup finds nothing, or wait for the next lookup. */
@@ -386,19 +409,19 @@ function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null)
       Math.min(settled.nextLookupMs, DOUBT_POLL_MS),
       inDoubt(subject, state, null),
     );
-  const { quote, probed, spent, verdict } = state;
-  if (
-    quote !== null &&
-    !probed &&
-    spent === null &&
-    verdict === null &&
-    !(ready.otherKeys && isOthersDoubt(context, state))
-  )
-    return yield* probe(item, state, quote);
   const over: LegState = { ...settled.state, quote: null };
-  if (over.spent !== null) return waitForPerson(over, over.spent);
-  if (over.verdict !== null) return yield* end(item, over, over.verdict);
-  return { kind: 'requote', state: over };
+  const { phase, quote } = state;
+  switch (phase.kind) {
+    case 'open':
+    case 'short': {
+      const mayProbe = quote?.probed === false && !(ready.otherKeys && isOthersDoubt(context, state));
+      return mayProbe ? yield* probe(item, state, quote) : { kind: 'requote', state: over };
+    }
+    case 'refused':
+      return yield* end(item, over, phase.problem);
+    case 'spent':
+      return waitForPerson(over, phase.problem);
+  }
 }
 
 /**
@@ -411,22 +434,34 @@ function* probe(item: Item, state: LegState, quote: QuoteInHand): Steps<LegStep>
   if (stopped !== null) return stopped;
   const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
   const refused = reply.kind === 'REFUSED' && !PAUSES.includes(classOfReply(reply));
-  return yield* afterTrade(item, { ...state, probed: refused }, quote, reply);
+  return yield* afterTrade(item, { ...state, quote: { ...quote, probed: refused } }, quote, reply);
 }
 
 /** Refusals that may have been given before the service looked at the trade at all. */
 const PAUSES: readonly ReplyClass[] = ['pause the policy', 'pause everything'];
 
-/** A refusal that ends the leg: in doubt it waits as a verdict. */
+/** A refusal that ends the leg: in doubt it waits for the end of that. */
 function* endRefused(item: Item, state: LegState, problem: Problem): Steps<LegStep> {
-  return state.doubt === null || state.spent !== null
+  return state.doubt === null
     ? yield* end(item, state, problem)
-    : yield* stayInDoubt(item, { ...state, verdict: problem }, null);
+    : yield* stayInDoubt(item, withRefusal(state, problem), null);
 }
 
 /** An end needs one lookup more (step 6). */
 function end({ subject, ready }: Item, state: LegState, problem: Problem): Steps<LegStep> {
-  return endUnsent(subject, ready.said, { ...state, verdict: problem }, problem);
+  return endUnsent(subject, ready.said, withRefusal(state, problem), problem);
+}
+
+/** What a person has to decide stays with the person, whatever is refused later. */
+function withRefusal(state: LegState, problem: Problem): LegState {
+  switch (state.phase.kind) {
+    case 'open':
+    case 'short':
+    case 'refused':
+      return { ...state, phase: { kind: 'refused', problem } };
+    case 'spent':
+      return state;
+  }
 }
 
 /** Looks up after an unknown send; nothing found: wait, and the next call sends the same again while the quote lives. */
@@ -469,25 +504,18 @@ function isOwnEcho(leg: Leg, trade: Trade): boolean {
   return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
 }
 
-function traded(context: Context, leg: Leg, said: InstructionsAbout, state: LegState, trade: Trade): LegStep {
+function traded(context: Context, leg: Leg, said: InstructionsAbout, trade: Trade): LegStep {
   const bySell = trade.sellAmount !== null;
   const sellAmount = bySell ? trade.sellAmount : trade.executedAmount;
   const buyAmount = bySell ? trade.executedAmount : (trade.buyAmount ?? trade.executedAmount);
   const record = { tradeId: trade.id, quoteId: trade.quoteId, sellAmount, buyAmount, status: trade.status };
-  const known = { ...withoutDoubt(state), quote: null, shortOf: null, verdict: null, traded: record };
-  return asTraded(context, leg, said, known, record);
+  return asTraded(context, leg, said, record);
 }
 
 /** A trade that came out worse than planned is accepted by name, or holds what depends on it (M4). */
-function asTraded(
-  context: Context,
-  leg: Leg,
-  said: InstructionsAbout,
-  state: LegState,
-  record: Traded,
-): LegStep {
+function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: Traded): LegStep {
   const worse = said.acceptedIds.includes(record.tradeId) ? null : executedWorse(context, leg, record);
-  return { kind: 'traded', state, traded: record, worse, isHeld: worse !== null && !said.cancelled };
+  return { kind: 'traded', traded: record, worse, isHeld: worse !== null && !said.cancelled };
 }
 
 /** Nobody can undo a trade; that it came out worse than the guard or a limit allows must not go unsaid. */
@@ -522,7 +550,7 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
     case 'shortfall rule': {
       if (context.plan.shortfall === 'skip') return yield* end(item, tried, problem);
       return wait(
-        { ...tried, shortOf: problem, held: true },
+        { ...shortOf(tried, problem), held: true },
         { afterMs: BLIND_RETRY_MS, reason: 'money', problem },
       );
     }
@@ -533,6 +561,12 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
     case 'hold':
       return wait({ ...tried, held: true }, configurationWait(problem, state.tries));
   }
+}
+
+/** Money is missing by a look, or for a quote: what the last refused trade told is still so. */
+function shortOf(state: LegState, problem: Problem): LegState {
+  const despite = state.phase.kind === 'short' ? state.phase.despite : null;
+  return { ...state, phase: { kind: 'short', problem, despite } };
 }
 
 /** Before a quote: is the money there that the leg sells? Null when it is, or when only the quote can tell. */
@@ -559,14 +593,11 @@ function* lookForMoney(
   }
   const available = reply.value.balances.find((row) => row.currency === leg.sell)?.withdrawable ?? '0';
   if (compare(available, needed) >= 0) {
-    // It was refused with so much there already: something else is short, which no read can show.
-    const isNoMore = state.shortAt !== null && compare(available, state.shortAt) <= 0;
-    const isSoon = context.nowMs() - state.shortSinceMs < BLIND_RETRY_MS;
-    if (state.shortOf === null || !isNoMore || !isSoon) return { kind: 'go on', available };
+    if (!isUnseen(state.phase, available, context.nowMs())) return { kind: 'go on', available };
     return {
       kind: 'wait',
       state,
-      wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem: state.shortOf },
+      wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem: state.phase.problem },
     };
   }
   const problem: Problem = {
@@ -578,9 +609,20 @@ function* lookForMoney(
   if (context.plan.shortfall === 'skip') return { kind: 'end', problem };
   return {
     kind: 'wait',
-    state: { ...state, shortOf: problem },
+    state: shortOf(state, problem),
     wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem },
   };
+}
+
+/** It was refused with so much there already, not long ago: something else is short, which no read can show. */
+function isUnseen(
+  phase: Phase,
+  available: string,
+  nowMs: number,
+): phase is Extract<Phase, { kind: 'short' }> {
+  if (phase.kind !== 'short' || phase.despite === null) return false;
+  const { despite } = phase;
+  return compare(available, despite.available) <= 0 && nowMs - despite.atMs < BLIND_RETRY_MS;
 }
 
 /** What is wrong with a quote as an answer to ours; null when nothing is. */
@@ -642,6 +684,7 @@ function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
     sellAmount: quote.sellAmount ?? quote.quoteAmount,
     buyAmount: quote.buyAmount ?? quote.quoteAmount,
     usableUntilMs: sentAtMs + lifeMs,
+    probed: false,
   };
 }
 

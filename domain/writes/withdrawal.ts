@@ -46,6 +46,7 @@ import {
   type Steps,
 } from './step.ts';
 import { NOTHING_SENT, triedAgain, unknownSend, withoutDoubt, type SendState } from './doubt.ts';
+import { OPEN, forPerson, type PaymentPhase } from './phase.ts';
 import {
   beforeWrite,
   conclude,
@@ -65,6 +66,7 @@ import {
 
 /** What is known of a payment's writes. */
 export type PaymentState = SendState & {
+  readonly phase: PaymentPhase;
   /** The generation that is sent next: the first that is not closed. */
   readonly generation: number;
   /** Temporal run that has walked to it from the first; another one walks again. */
@@ -75,9 +77,6 @@ export type PaymentState = SendState & {
   readonly hasOpenedEarly: boolean;
   /** Records of closed generations that this Temporal run has been told of. */
   readonly closedIds: readonly string[];
-  /** Of the last refusal for lack of money: when it came, and what it said was available (null: it did not say). */
-  readonly shortSinceMs: number;
-  readonly shortAt: string | null;
 };
 
 export const NEW_PAYMENT: PaymentState = Object.freeze({
@@ -87,8 +86,6 @@ export const NEW_PAYMENT: PaymentState = Object.freeze({
   refusedAtMs: null,
   hasOpenedEarly: false,
   closedIds: [],
-  shortSinceMs: 0,
-  shortAt: null,
 });
 
 /** A withdrawal that the service accepted; whether it is paid is read live from its status. */
@@ -101,7 +98,8 @@ export type Accepted = {
 
 /** What one call came to, and so what the workflow does next. */
 export type PaymentStep =
-  | { readonly kind: 'accepted'; readonly state: PaymentState; readonly accepted: Accepted }
+  /** The service has a record of it: nothing more is sent. */
+  | { readonly kind: 'accepted'; readonly accepted: Accepted }
   /** An end, with the proof: no withdrawal exists for this payment. */
   | { readonly kind: 'not paid'; readonly state: PaymentState; readonly problem: Problem }
   | { readonly kind: 'wait'; readonly state: PaymentState; readonly wait: Wait };
@@ -163,25 +161,39 @@ export function* createWithdrawalSteps(
 
   const walked = yield* firstNotClosed(item, opened.state);
   if (!isOf('next generation', walked)) return walked;
-  let { state } = walked;
-  if (state.spent !== null) return yield* endUnsent(subject, opened.said, state, state.spent, opened.looked);
+  const { phase } = walked.state;
+  switch (phase.kind) {
+    case 'open':
+    case 'short':
+      return yield* send(item, walked.state, phase);
+    case 'spent':
+      return yield* endUnsent(subject, opened.said, walked.state, phase.problem, opened.looked);
+  }
+}
 
-  const elsewhere = yield* heldElsewhere(subject, state);
+/** Sends the generation to go on with, and those after it that open in the same call. */
+function* send(
+  item: Item,
+  before: PaymentState,
+  phase: Exclude<PaymentPhase, { kind: 'spent' }>,
+): Steps<PaymentStep> {
+  const { context, payment, amount, subject, ready } = item;
+  const elsewhere = yield* heldElsewhere(subject, before);
   if ('problem' in elsewhere)
-    return yield* endUnsent(subject, opened.said, state, elsewhere.problem, opened.looked);
-  ({ state } = elsewhere);
+    return yield* endUnsent(subject, ready.said, before, elsewhere.problem, ready.looked);
+  let { state } = elsewhere;
 
   let causeGone = isSaidToBeGone(item, state);
   let available: string | null = null;
-  if (state.shortOf !== null && !causeGone) {
-    const short = yield* stillShort(item, state, state.shortOf);
+  if (phase.kind === 'short' && !causeGone) {
+    const short = yield* stillShort(item, state, phase);
     if ('kind' in short) return short;
     causeGone = short.isThere;
     ({ available } = short);
   }
 
   for (;;) {
-    const stopped = yield* mayStillLeave(subject, opened, state);
+    const stopped = yield* mayStillLeave(subject, ready, state);
     if (stopped !== null) return stopped;
     const tag = reference(context.plan.run, payment.id, state.generation);
     const reply = yield* ask<'send withdrawal'>({
@@ -296,7 +308,7 @@ function walkingAnew({ attempt }: Context, state: PaymentState): PaymentState {
 /** What was known of another generation's refusals is not about this one. */
 function atGeneration(state: PaymentState, generation: number): PaymentState {
   if (state.generation === generation) return state;
-  return { ...state, generation, refusedAtMs: null, tries: 0, spent: null, shortOf: null, verdict: null };
+  return { ...state, generation, refusedAtMs: null, tries: 0, phase: OPEN };
 }
 
 /** A generation is closed: the one to go on with. */
@@ -355,7 +367,7 @@ function* openEight(
     if ('step' in counted) return counted.step;
     state = counted.over;
   }
-  const why = before.spent ?? inDoubt(subject, before, null);
+  const why = forPerson(before.phase) ?? inDoubt(subject, before, null);
   const settled = yield* settleDoubt(subject, said, state, { problem: why, looked });
   if ('step' in settled) return settled.step;
   return yield* noteOpening(item, settled.over, first);
@@ -485,7 +497,7 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
       const unknown: PaymentState =
         after.doubt === null ? unknownSend(context, state, `the answer was ${problem.code}`) : after;
       const goesOn = follow.withdrawal === 'look, then same key again';
-      const next: PaymentState = goesOn ? unknown : { ...unknown, spent: problem };
+      const next: PaymentState = goesOn ? unknown : { ...unknown, phase: { kind: 'spent', problem } };
       const id = resourceIdOf(reply);
       const named = id === null ? null : yield* item.subject.readNamed(item.ready.said, id);
       if (named !== null && named !== 'unreadable')
@@ -577,8 +589,9 @@ function* afterRefusal(
   if (standing === 'hold') return wait(clear, configurationWait(problem, state.tries));
   if (standing === 'shortfall rule' && context.plan.shortfall === 'hold') {
     const afterMs = isShownByBalances(problem.code) ? MONEY_POLL_MS : BLIND_RETRY_MS;
-    const short = { shortOf: problem, shortSinceMs: now, shortAt: availableIn(reply) ?? available };
-    return waits({ ...clear, ...short }, 'money', afterMs, problem);
+    const there = availableIn(reply) ?? available;
+    const despite = there === null ? null : { available: there, atMs: now };
+    return waits({ ...clear, phase: { kind: 'short', problem, despite } }, 'money', afterMs, problem);
   }
   if (isMalformed(problem.code) && !context.othersAccepted)
     return wait(clear, configurationWait({ ...problem, fix: BUG_OF_OURS }, state.tries));
@@ -611,20 +624,19 @@ function* lookThen(
 function* stillShort(
   item: Item,
   state: PaymentState,
-  problem: Problem,
+  { problem, despite }: Extract<PaymentPhase, { kind: 'short' }>,
 ): Steps<PaymentStep | { readonly isThere: boolean; readonly available: string | null }> {
   if (!isShownByBalances(problem.code)) return { isThere: false, available: null };
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE') return waits(triedAgain(state), 'money', waitMs(reply, state.tries), problem);
   const row = reply.value.balances.find(({ currency }) => currency === item.payment.currency);
   const available = row?.withdrawable ?? '0';
-  const enough = compare(available, add(item.ahead, item.amount)) >= 0;
+  const waiting = waits(state, 'money', MONEY_POLL_MS, problem);
+  if (compare(available, add(item.ahead, item.amount)) < 0) return waiting;
+  if (despite === null || compare(available, despite.available) > 0) return { isThere: true, available };
   // It was refused with so much there already: something else is short, which no read can show.
-  const risen = state.shortAt === null || compare(available, state.shortAt) > 0;
-  if (enough && risen) return { isThere: true, available };
-  if (enough && item.context.nowMs() - state.shortSinceMs >= BLIND_RETRY_MS)
-    return { isThere: false, available };
-  return waits(state, 'money', MONEY_POLL_MS, problem);
+  const isDue = item.context.nowMs() - despite.atMs >= BLIND_RETRY_MS;
+  return isDue ? { isThere: false, available } : waiting;
 }
 
 type Adopter = {
@@ -650,7 +662,6 @@ function adopted(
     return waits(state, 'person', SLOW_LOOKUP_MS, recordTaken(payment, record.id));
   return {
     kind: 'accepted',
-    state: { ...withoutDoubt(state), shortOf: null, spent: null, verdict: null },
     accepted: {
       withdrawalId: record.id,
       reference: record.tag ?? sentAs,

@@ -2,6 +2,7 @@
  * Plays the steps of a leg or a payment against scripted answers: what the service, the clock and people say is data,
  * what the steps asked for and came to is the result.
  */
+import assert from 'node:assert/strict';
 import { isDefinitive } from '../../domain/service/reply-rules.ts';
 import type { Sweep } from '../../domain/writes/lookups.ts';
 import type { Leg, Payment } from '../../domain/plan/plan.ts';
@@ -107,6 +108,14 @@ export function seen<T>(...records: readonly T[]): Sweep<T> {
   return { records, complete: true, reason: null };
 }
 export const UNREADABLE: Sweep<never> = { records: [], complete: false, reason: 'NO_ANSWER' };
+
+/** What is known of the writes of an item after a step; of one that is done nothing is. */
+export function stateOf<Step extends { readonly kind: string }>(
+  step: Step,
+): Extract<Step, { readonly state: unknown }>['state'] {
+  assert.ok('state' in step, `The item is ${step.kind}.`);
+  return step.state;
+}
 
 /** A run that this very Temporal run planned a second ago, on its business date, with the plan's own key. */
 export function context(

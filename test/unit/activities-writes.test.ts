@@ -29,6 +29,7 @@ import {
   context,
   done,
   failed,
+  stateOf,
 } from '../support/scripts.ts';
 import { kept } from '../support/instructions.ts';
 
@@ -37,7 +38,13 @@ const QUOTED: LegState = {
   ...NEW_LEG,
   knownIn: 'run-1',
   knownAtMs: NOW,
-  quote: { id: 'qte_1', sellAmount: '1000.00', buyAmount: '17250.00', usableUntilMs: NOW + 30_000 },
+  quote: {
+    id: 'qte_1',
+    sellAmount: '1000.00',
+    buyAmount: '17250.00',
+    usableUntilMs: NOW + 30_000,
+    probed: false,
+  },
 };
 const LEG_CALL: LegCall = { ...HEAD, leg: LEG, state: QUOTED, othersAccepted: false };
 const SECOND = { ...PAYMENT, id: 'second', reference: 'p.2026-11-21.second', account: 'wac_Second' };
@@ -221,7 +228,7 @@ test('the payments of one call share one read of the balances and of what people
   const again = first.items.map(({ id, step }) => ({
     payment: payments.find((payment) => payment.id === id) ?? PAYMENT,
     wanted: WANTED,
-    state: step.state,
+    state: stateOf(step),
   }));
   const before = sent('balances').length;
   await inActivity({}, () => createWithdrawals(deps)({ ...held, items: again }));

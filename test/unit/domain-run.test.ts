@@ -9,10 +9,17 @@ import { adoptPlan, newRunState } from '../../domain/run/state.ts';
 import { takeOver } from '../../domain/run/carry.ts';
 import { Run } from '../../domain/run/run.ts';
 import { HistoryIsLong, StepFailed, type Ports } from '../../domain/run/ports.ts';
-import type { Settlement, WithdrawalsAnswer, WithdrawalsCall, RunInput } from '../../domain/run/calls.ts';
+import type {
+  LegCall,
+  Settlement,
+  TradedCall,
+  WithdrawalsAnswer,
+  WithdrawalsCall,
+  RunInput,
+} from '../../domain/run/calls.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { Wait } from '../../domain/waits.ts';
-import { NEW_LEG } from '../../domain/writes/trade.ts';
+import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { LEG, NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
 
@@ -41,12 +48,18 @@ const TRADED = {
   status: 'LOCKED',
 };
 
+/** What is known of the writes of a leg that is not traded yet. */
+function knownOf(call: LegCall | TradedCall): LegState {
+  assert.ok('state' in call, 'The leg is traded.');
+  return call.state;
+}
+
 /** A world in which the leg was traded and will never settle, and the payment was cancelled before it was sent. */
 function ports(more: Partial<Ports>): Ports {
   return {
     readPlan: async () => ({ kind: 'plan', plan: PLAN }),
     requestQuote: async () => ({
-      step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false },
+      step: { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
       evidence: [],
       runId: 'run-1',
     }),
@@ -176,7 +189,6 @@ test('payments are followed together once all are sent, and one that is accepted
           ? { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs: 15_000, reason: 'money', problem: SHORT } }
           : {
               kind: 'accepted',
-              state: NEW_PAYMENT,
               accepted: { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250.00' },
             },
       };
@@ -234,7 +246,6 @@ test('a run that only follows what was accepted leaves a history that has grown 
         id,
         step: {
           kind: 'accepted',
-          state: NEW_PAYMENT,
           accepted: { withdrawalId: 'wtd_1', reference, status: 'PENDING', amount: '17250.00' },
         },
       })),
@@ -287,7 +298,7 @@ test('a cancel by Temporal’s own button is kept as an instruction, once, befor
     requestQuote: async () => {
       kept.push('quote');
       return {
-        step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false },
+        step: { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
         evidence: [],
         runId: 'run-1',
       };
@@ -373,7 +384,6 @@ function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> =
         id,
         step: {
           kind: 'accepted',
-          state: NEW_PAYMENT,
           accepted: { withdrawalId: 'wtd_1', reference, status: 'ODD', amount: '17250.00' },
         },
       })),
@@ -561,12 +571,12 @@ test('a step that fails at all its attempts is told, tried again ever later, and
   const times = (count: number) => () => (count -= 1) >= 0;
   const [planFails, tradeFails, payFails] = [times(1), times(2), times(3)];
   const failing = () => Promise.reject(new StepFailed('executeTrade: Error, ENOSPC, driver.ts:1'));
-  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW };
+  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW, probed: false };
   const base = ports({});
   const world = ports({
     readPlan: async (input) => (planFails() ? failing() : base.readPlan(input)),
     requestQuote: async (call) => ({
-      step: { kind: 'quoted', state: { ...call.state, quote, knownIn: 'run-1' } },
+      step: { kind: 'quoted', state: { ...knownOf(call), quote, knownIn: 'run-1' } },
       evidence: [],
       runId: 'run-1',
     }),
@@ -574,7 +584,7 @@ test('a step that fails at all its attempts is told, tried again ever later, and
       given.push([call.state.knownIn, call.state.sent]);
       if (tradeFails()) return failing();
       return {
-        step: { kind: 'traded', state: call.state, traded: TRADED, worse: null, isHeld: false },
+        step: { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
         evidence: [],
         runId: 'run-1',
       };
@@ -631,7 +641,7 @@ test('a cancel that cannot be kept is told, and kept before anything else happen
     requestQuote: async () => {
       done.push('quote');
       return {
-        step: { kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false },
+        step: { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
         evidence: [],
         runId: 'run-1',
       };
@@ -679,7 +689,7 @@ test('what waits for money asks for ever later, at most every five minutes, and 
         const accepted = { withdrawalId: `wtd_${id}`, reference, amount: '17250.00', status: 'PENDING' };
         const isPaid = (id === 'first' && pauses.length === 7) || pauses.length === 9;
         return isPaid
-          ? ({ id, step: { kind: 'accepted', state: NEW_PAYMENT, accepted } } as const)
+          ? ({ id, step: { kind: 'accepted', accepted } } as const)
           : ({
               id,
               step: {
@@ -768,7 +778,7 @@ function undoneIn1(more: Partial<Ports>): {
       const step =
         runId === 'run-1'
           ? ({ kind: 'not traded', state: NEW_LEG, problem } as const)
-          : ({ kind: 'traded', state: NEW_LEG, traded: TRADED, worse: null, isHeld: false } as const);
+          : ({ kind: 'traded', traded: TRADED, worse: null, isHeld: false } as const);
       return { step, evidence: [], runId };
     },
     awaitSettlement: () => ({
@@ -783,7 +793,7 @@ function undoneIn1(more: Partial<Ports>): {
           id,
           step:
             unwanted === null
-              ? ({ kind: 'accepted', state: NEW_PAYMENT, accepted } as const)
+              ? ({ kind: 'accepted', accepted } as const)
               : ({ kind: 'not paid', state: NEW_PAYMENT, problem: unwanted } as const),
         };
       }),
@@ -865,7 +875,7 @@ test('a payment that an earlier Temporal run has ended is taken up while others 
         const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250.00' };
         return id === 'first' && runId === 'run-1'
           ? { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } as const }
-          : { id, step: { kind: 'accepted', state: NEW_PAYMENT, accepted } as const };
+          : { id, step: { kind: 'accepted', accepted } as const };
       }),
       evidence: [],
       runId,
@@ -901,7 +911,6 @@ test('a trade that came out worse than planned holds its payments for a person, 
       return {
         step: {
           kind: 'traded',
-          state: NEW_LEG,
           traded: TRADED,
           worse: isAccepted ? null : worse,
           isHeld: !isAccepted,
@@ -990,7 +999,7 @@ function threeLegs(more: (asked: string[]) => Partial<Ports>) {
       asked.push(`convert ${leg.id}`);
       const traded = { ...TRADED, tradeId: `tde_${leg.id}` };
       return {
-        step: { kind: 'traded', state: NEW_LEG, traded, worse: null, isHeld: false },
+        step: { kind: 'traded', traded, worse: null, isHeld: false },
         evidence: [],
         runId: 'run-1',
       };
@@ -1004,7 +1013,7 @@ function threeLegs(more: (asked: string[]) => Partial<Ports>) {
         asked.push(`${unwanted === null ? 'pay' : 'look for'} ${id}`);
         const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250' };
         return unwanted === null
-          ? { id, step: { kind: 'accepted', state: NEW_PAYMENT, accepted } as const }
+          ? { id, step: { kind: 'accepted', accepted } as const }
           : { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem: unwanted } as const };
       }),
       evidence: [],
@@ -1054,7 +1063,8 @@ const before = (asked: readonly string[], one: string, other: string): void => {
 test('three legs: one that waits for money lets the others convert, settle and pay, and goes its own way later', async () => {
   let isShort = true;
   const { run, state, asked } = threeLegs((seen) => ({
-    requestQuote: async ({ leg, state: known }) => {
+    requestQuote: async (call) => {
+      const { leg } = call;
       seen.push(`convert ${leg.id}`);
       const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: leg.id } } as const;
       const isWaiting = leg.id === 'first' && isShort;
@@ -1062,8 +1072,8 @@ test('three legs: one that waits for money lets the others convert, settle and p
       const traded = { ...TRADED, tradeId: `tde_${leg.id}` };
       return {
         step: isWaiting
-          ? { kind: 'wait', state: known, wait }
-          : { kind: 'traded', state: known, traded, worse: null, isHeld: false },
+          ? { kind: 'wait', state: knownOf(call), wait }
+          : { kind: 'traded', traded, worse: null, isHeld: false },
         evidence: [],
         runId: 'run-1',
       };
@@ -1105,14 +1115,15 @@ test('three legs convert in the order of the plan, since one may sell what anoth
 
 test('three legs: the payment of one that was not traded is only looked for, and the others are paid', async () => {
   const { run, state, asked } = threeLegs((seen) => ({
-    requestQuote: async ({ leg, state: known }) => {
+    requestQuote: async (call) => {
+      const { leg } = call;
       seen.push(`convert ${leg.id}`);
       const problem: Problem = { code: 'OUTSIDE_GUARD', item: leg.id, message: 'x', fix: 'y' };
       return {
         step:
           leg.id === 'second'
-            ? { kind: 'not traded', state: known, problem }
-            : { kind: 'traded', state: known, traded: TRADED, worse: null, isHeld: false },
+            ? { kind: 'not traded', state: knownOf(call), problem }
+            : { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
         evidence: [],
         runId: 'run-1',
       };
@@ -1155,14 +1166,15 @@ test('three legs: a sum limit counts payments in the order of the plan, whicheve
 test('three legs: what another Temporal run has ended is taken up while a leg waits for its settlement', async () => {
   let runId = 'run-1';
   const { run, state, asked } = threeLegs((seen) => ({
-    requestQuote: async ({ leg, state: known }) => {
+    requestQuote: async (call) => {
+      const { leg } = call;
       seen.push(`convert ${leg.id} in ${runId}`);
       const problem: Problem = { code: 'OUTSIDE_GUARD', item: leg.id, message: 'x', fix: 'y' };
       return {
         step:
           leg.id === 'second' && runId === 'run-1'
-            ? { kind: 'not traded', state: known, problem }
-            : { kind: 'traded', state: known, traded: TRADED, worse: null, isHeld: false },
+            ? { kind: 'not traded', state: knownOf(call), problem }
+            : { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
         evidence: [],
         runId,
       };
@@ -1189,20 +1201,21 @@ test('a long history is left only when no leg is in the middle of a call that wr
   let open = 0;
   const { run, asked } = threeLegs((seen) => ({
     historyIsLong: () => isLong,
-    requestQuote: async ({ leg, state: known }) => {
+    requestQuote: async (call) => {
+      const { leg } = call;
       open += 1;
       seen.push(`convert ${leg.id}`);
       const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: leg.id } } as const;
       if (leg.id === 'first') {
         open -= 1;
-        return { step: { kind: 'wait', state: known, wait }, evidence: [], runId: 'run-1' };
+        return { step: { kind: 'wait', state: knownOf(call), wait }, evidence: [], runId: 'run-1' };
       }
       isLong = true;
       for (let turns = 0; turns < 50; turns += 1) await nextTurn();
       open -= 1;
       seen.push(`traded ${leg.id}`);
       return {
-        step: { kind: 'traded', state: known, traded: TRADED, worse: null, isHeld: false },
+        step: { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
         evidence: [],
         runId: 'run-1',
       };

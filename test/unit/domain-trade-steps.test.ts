@@ -25,11 +25,18 @@ import {
   kindsOf,
   play,
   seen,
+  stateOf,
   type Script,
 } from '../support/scripts.ts';
 import { kept } from '../support/instructions.ts';
 
-const IN_HAND = { id: QUOTE.id, sellAmount: '1000.00', buyAmount: '17250.00', usableUntilMs: NOW + 20_000 };
+const IN_HAND = {
+  id: QUOTE.id,
+  sellAmount: '1000.00',
+  buyAmount: '17250.00',
+  usableUntilMs: NOW + 20_000,
+  probed: false,
+};
 /** A leg whose quote, good for another 20 s, this very run has asked for. */
 const QUOTED: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quotes: 1, quote: IN_HAND };
 /** The same after a send of which nothing is known. */
@@ -116,7 +123,7 @@ test('a leg that another run may have traded is in doubt, and gets no new quote 
   ]) {
     const { result, effects } = quote({}, NEW_LEG, context(more));
     assert.equal(named(result), 'wait: doubt');
-    assert.ok(result.state.doubt !== null && result.state.doubt.lastSendMs > NOW);
+    assert.ok((stateOf(result).doubt?.lastSendMs ?? 0) > NOW);
     assert.ok(!kindsOf(effects).includes('send quote'));
   }
 });
@@ -151,9 +158,9 @@ for (const replyClass of CLASSES) {
       const { result, effects } = trade({ 'send trade': [failed(code)] });
       assert.equal(named(result), expected.step, code);
       // A rate limit stands before everything: this send executed nothing.
-      assert.equal(result.state.doubt !== null, expected.doubt && code !== 'RATE_LIMIT_EXCEEDED', code);
-      assert.equal(result.state.quote !== null, expected.quote, code);
-      assert.ok(result.state.sent, code);
+      assert.equal(stateOf(result).doubt !== null, expected.doubt && code !== 'RATE_LIMIT_EXCEEDED', code);
+      assert.equal(stateOf(result).quote !== null, expected.quote, code);
+      assert.ok(stateOf(result).sent, code);
       assert.equal(kindsOf(effects).includes('sweep trades'), looks, code);
       const found = trade({ 'send trade': [failed(code)], 'sweep trades': [seen(TRADE)] });
       assert.equal(found.result.kind === 'traded', looks, code);
@@ -194,8 +201,8 @@ for (const [what, answer, step, doubt] of ODD) {
   test(`a trade that got ${what}: ${step}${doubt ? ', in doubt' : ''}`, () => {
     const { result } = trade({ 'send trade': [answer] });
     assert.equal(named(result), step);
-    assert.equal(result.state.doubt !== null, doubt);
-    assert.ok(result.state.quote !== null);
+    assert.equal(stateOf(result).doubt !== null, doubt);
+    assert.ok(stateOf(result).quote !== null);
   });
 }
 
@@ -206,7 +213,7 @@ test('a success that leaves out an optional echo is our trade', () => {
 
 test('a request that never left leaves no trace: it was not sent', () => {
   const { result } = trade({ 'send trade': [NOT_SENT] });
-  assert.equal(result.state.sent, false);
+  assert.equal(stateOf(result).sent, false);
 });
 
 test('after a failed execution the record is fetched by the id that came with it', () => {
@@ -242,8 +249,8 @@ test('a failure that is replayed will never say more: the quote is dropped, the 
     'send trade': [failed('TRADE_EXECUTION_FAILED', { facts: { replayed: true } })],
   });
   assert.equal(named(result), 'wait: doubt');
-  assert.equal(result.state.quote, null);
-  assert.equal(result.state.spent, null);
+  assert.equal(stateOf(result).quote, null);
+  assert.equal(stateOf(result).phase.kind, 'open');
 });
 
 test('a dead quote is not sent: nothing in doubt asks for a new one, doubt waits', () => {
@@ -270,15 +277,15 @@ test('doubt ends by time alone with an absent look after half of it and one at i
   };
   const early = at(settle / 2 - 1, begun).result;
   assert.equal(named(early), 'wait: doubt');
-  assert.equal(early.state.doubt?.absentAtMs, null);
+  assert.equal(stateOf(early).doubt?.absentAtMs, null);
   assert.ok(early.kind === 'wait' && early.wait.afterMs === 1);
   const half = at(settle / 2, early.state).result;
   assert.equal(named(half), 'wait: doubt');
-  assert.equal(half.state.doubt?.absentAtMs, last + settle / 2);
-  assert.equal(named(at(settle - 1, half.state).result), 'wait: doubt');
+  assert.equal(stateOf(half).doubt?.absentAtMs, last + settle / 2);
+  assert.equal(named(at(settle - 1, stateOf(half)).result), 'wait: doubt');
   // One look at the end is not two: the first must have been before.
   assert.equal(named(at(settle, begun).result), 'wait: doubt');
-  const over = at(settle, half.state).result;
+  const over = at(settle, stateOf(half)).result;
   assert.equal(over.kind, 'requote');
   assert.equal(over.state.doubt, null);
 });
@@ -289,15 +296,15 @@ test('a reply after which only a person can go on waits for one once the doubt i
     const facts = { ...context().facts, settleDoubtMs: { trade: 2_000, withdrawal: 2_000 } };
     const later = (ms: number) => context({ facts, nowMs: () => NOW + ms });
     const at = (ms: number, state: LegState) => ({ ...state, knownAtMs: NOW + ms - 1_000 });
-    const half = trade({}, at(56_000, first.state), later(56_000));
+    const half = trade({}, at(56_000, stateOf(first)), later(56_000));
     assert.equal(named(half.result), 'wait: doubt');
-    const end = quote({}, at(57_500, half.result.state), later(57_500));
+    const end = quote({}, at(57_500, stateOf(half.result)), later(57_500));
     assert.equal(named(end.result), 'wait: person', code);
     assert.equal(problemOf(end.result), code);
     for (const { effects } of [half, end])
       assert.ok(kindsOf(effects).every((kind) => kind === 'sweep trades' || kind === 'read instructions'));
     // A record that appears after all stands above everything.
-    assert.equal(quote({ 'sweep trades': [seen(TRADE)] }, end.result.state).result.kind, 'traded');
+    assert.equal(quote({ 'sweep trades': [seen(TRADE)] }, stateOf(end.result)).result.kind, 'traded');
   }
 });
 
@@ -306,8 +313,8 @@ test('lack of money waits where the policy holds, and the next quote does not co
   for (const code of ['TRADE_INSUFFICIENT_BALANCE', 'TRADE_CREDIT_LIMIT_EXCEEDED']) {
     const { result } = trade({ 'send trade': [failed(code)] }, QUOTED, hold);
     assert.equal(named(result), 'wait: money');
-    assert.equal(result.state.quote, null);
-    const again = quote({}, result.state, hold).result;
+    assert.equal(stateOf(result).quote, null);
+    const again = quote({}, stateOf(result), hold).result;
     assert.equal(again.kind, 'quoted');
     assert.equal(again.state.quotes, 1);
   }
@@ -372,7 +379,7 @@ test('a quote lives from just before it was asked for, as long as the service an
   ];
   for (const [more, lifeMs] of rows) {
     const { result } = quote({ 'send quote': [done({ ...QUOTE, ...more })] });
-    assert.equal(result.state.quote?.usableUntilMs, NOW + lifeMs);
+    assert.equal(stateOf(result).quote?.usableUntilMs, NOW + lifeMs);
   }
 });
 
@@ -381,7 +388,7 @@ test('quotes are bounded in number; what never came, or was asked for too early,
   assert.equal(problemOf(spent.result), 'QUOTES_USED_UP');
   assert.ok(!kindsOf(spent.effects).includes('send quote'));
   for (const answer of [NO_ANSWER, NOT_SENT, failed('RATE_LIMIT_EXCEEDED'), failed('AUTH_FORBIDDEN_IP')])
-    assert.equal(quote({ 'send quote': [answer] }).result.state.quotes, 0);
+    assert.equal(stateOf(quote({ 'send quote': [answer] }).result).quotes, 0);
 });
 
 test('whatever a quote is answered with, no money has moved and nothing is in doubt', () => {
@@ -399,7 +406,7 @@ test('whatever a quote is answered with, no money has moved and nothing is in do
   for (const [code, row] of Object.entries(DECISIONS)) {
     const { result } = quote({ 'send quote': [failed(code)] });
     assert.equal(named(result), steps[row.class as keyof typeof steps], code);
-    assert.equal(result.state.doubt, null, code);
+    assert.equal(stateOf(result).doubt, null, code);
   }
 });
 
@@ -523,7 +530,7 @@ test('doubt does not end while the service says that the first send is still in 
   const facts = { ...context().facts, settleDoubtMs: { trade: 2_000, withdrawal: 2_000 } };
   const later = (ms: number) => context({ facts, nowMs: () => NOW + ms });
   const half = {
-    state: { ...trade({}, { ...DOUBTFUL, knownAtMs: NOW + 46_000 }, later(46_000)).result.state },
+    state: { ...stateOf(trade({}, { ...DOUBTFUL, knownAtMs: NOW + 46_000 }, later(46_000)).result) },
   };
   const inWork = trade({ 'send trade': [failed('IDEMPOTENCY_IN_FLIGHT')] }, half.state, later(47_500));
   assert.equal(inWork.result.kind, 'wait');

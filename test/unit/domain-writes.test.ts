@@ -12,6 +12,7 @@ import {
   NEW_LEG,
   executeTradeSteps,
   requestQuoteSteps,
+  tradedSteps,
   type LegState,
   type LegStep,
 } from '../../domain/writes/trade.ts';
@@ -35,6 +36,7 @@ import {
   kindsOf,
   play,
   seen,
+  stateOf,
   type Script,
 } from '../support/scripts.ts';
 
@@ -121,7 +123,7 @@ test('an instruction to pay again sends nothing new while the send before it is 
   }
   const unknown = pay({ kept: payAgain, 'send withdrawal': [NO_ANSWER] }, WALKED, again());
   assert.deepEqual(sentAs(unknown.effects), [PAYMENT.reference]);
-  const later = pay({ kept: payAgain, 'send withdrawal': [NO_ANSWER] }, unknown.result.state, again());
+  const later = pay({ kept: payAgain, 'send withdrawal': [NO_ANSWER] }, stateOf(unknown.result), again());
   assert.deepEqual(sentAs(later.effects), [PAYMENT.reference]);
 });
 
@@ -209,14 +211,14 @@ test('what a person called not executed before they paid again counts only after
   const payAgain = kept([notExecuted, saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: null })]);
   const spent: PaymentState = {
     ...WALKED,
-    spent: { code: 'IDEMPOTENCY_MISMATCH', item, message: 'x', fix: 'y' },
+    phase: { kind: 'spent', problem: { code: 'IDEMPOTENCY_MISMATCH', item, message: 'x', fix: 'y' } },
     doubt: { lastSendMs: NOW, absentAtMs: null, under: null, why: 'x' },
   };
   const first = pay({ kept: payAgain }, spent, again());
   assert.deepEqual(sentAs(first.effects), []);
   assert.equal(codeOf(first.result), 'DECISION_PENDING');
   const counts = again({ nowMs: () => NOW + OTHERS_SEND_MS + LIST_LAG_MS });
-  assert.deepEqual(sentAs(pay({ kept: payAgain }, first.result.state, counts).effects), [
+  assert.deepEqual(sentAs(pay({ kept: payAgain }, stateOf(first.result), counts).effects), [
     `${PAYMENT.reference}~9`,
   ]);
 });
@@ -225,16 +227,16 @@ test('what a person called not executed before they paid again counts only after
 
 test('a forgotten send is in doubt from the moment at which this Temporal run first sees the item, by a clock that agrees', () => {
   const first = pay({ 'send withdrawal': [NO_ANSWER] }, NEW_PAYMENT, again());
-  assert.equal(first.result.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
+  assert.equal(stateOf(first.result).doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
   const apart = pay({}, NEW_PAYMENT, again({ skewMs: () => 3 * MINUTE_MS }));
   assert.equal(codeOf(apart.result), 'CLOCK_SKEW');
-  assert.equal(apart.result.state.doubt, null);
-  assert.equal(apart.result.state.knownIn, null);
+  assert.equal(stateOf(apart.result).doubt, null);
+  assert.equal(stateOf(apart.result).knownIn, null);
 });
 
 test('a send in doubt may be accepted until its token ends on a clock that agrees with ours', () => {
   const { result } = pay({ 'send withdrawal': [NO_ANSWER] });
-  assert.equal(result.state.doubt?.lastSendMs, NOW + 55 * SECOND_MS);
+  assert.equal(stateOf(result).doubt?.lastSendMs, NOW + 55 * SECOND_MS);
 });
 
 test('a clock that is wrong ends nothing: the window asks it first', () => {
@@ -259,7 +261,7 @@ test('a "not executed" counts once this Temporal run has known it for long enoug
   const at = (afterMs: number, runId = 'run-2') =>
     pay(
       { kept: decided },
-      heard.result.state,
+      stateOf(heard.result),
       context({ originalRunId: 'run-2', attempt: { runId }, nowMs: () => NOW + afterMs }),
     ).result;
   const countsMs = OTHERS_SEND_MS + LIST_LAG_MS;
@@ -268,7 +270,11 @@ test('a "not executed" counts once this Temporal run has known it for long enoug
   // A reset does not void it: it begins to know it anew.
   assert.equal(codeOf(at(countsMs, 'run-3')), 'DECISION_PENDING');
   // A record stands above it at any time.
-  const found = pay({ kept: decided, 'sweep withdrawals': [seen(WITHDRAWAL)] }, heard.result.state, again());
+  const found = pay(
+    { kept: decided, 'sweep withdrawals': [seen(WITHDRAWAL)] },
+    stateOf(heard.result),
+    again(),
+  );
   assert.equal(found.result.kind, 'accepted');
 });
 
@@ -279,8 +285,8 @@ test('a leg that a person called not traded ends no sooner either', () => {
       .result;
   const heard = quote(NOW, NEW_LEG);
   assert.equal(codeOf(heard), 'DECISION_PENDING');
-  assert.equal(codeOf(quote(NOW + OTHERS_SEND_MS + LIST_LAG_MS - 1, heard.state)), 'DECISION_PENDING');
-  assert.equal(codeOf(quote(NOW + OTHERS_SEND_MS + LIST_LAG_MS, heard.state)), 'DECIDED_NOT_EXECUTED');
+  assert.equal(codeOf(quote(NOW + OTHERS_SEND_MS + LIST_LAG_MS - 1, stateOf(heard))), 'DECISION_PENDING');
+  assert.equal(codeOf(quote(NOW + OTHERS_SEND_MS + LIST_LAG_MS, stateOf(heard))), 'DECIDED_NOT_EXECUTED');
 });
 
 test('a payment of proceeds whose leg is not known to be traded is looked up by its own reference before it ends', () => {
@@ -293,7 +299,7 @@ test('a payment of proceeds whose leg is not known to be traded is looked up by 
   assert.equal(absent.result.kind, 'wait');
   const lastMs = NOW + OTHERS_SEND_MS;
   const half = pay({}, absent.result.state, again({ nowMs: () => lastMs + LIST_LAG_MS }), wanted);
-  const end = pay({}, half.result.state, again({ nowMs: () => lastMs + 2 * LIST_LAG_MS }), wanted);
+  const end = pay({}, stateOf(half.result), again({ nowMs: () => lastMs + 2 * LIST_LAG_MS }), wanted);
   assert.equal(codeOf(end.result), 'LEG_NOT_TRADED');
   // Where this very run has made the plan, one lookup is enough.
   const fresh = pay({}, NEW_PAYMENT, context(), wanted);
@@ -304,12 +310,18 @@ test('a payment of proceeds whose leg is not known to be traded is looked up by 
 // Restores and other API keys.
 
 test('a quote that was known dead more than half a minute ago is doubt: a restored history may have forgotten the next one', () => {
-  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW - MINUTE_MS };
+  const quote = {
+    id: 'qte_1',
+    sellAmount: '1000',
+    buyAmount: '17250',
+    usableUntilMs: NOW - MINUTE_MS,
+    probed: false,
+  };
   const leg: LegState = { ...NEW_LEG, knownIn: 'run-1', sent: true, quote, quotes: 1 };
   const ctx = context({ plan: { pinnedAtMs: NOW - HOUR_MS } });
   const old = play(executeTradeSteps(ctx, LEG, { ...leg, knownAtMs: NOW - 31 * SECOND_MS })).result;
   assert.equal(codeOf(old), 'IN_DOUBT');
-  assert.equal(old.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
+  assert.equal(stateOf(old).doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
   // It asks again so soon that a call which comes late tells of a restore.
   assert.ok(old.kind === 'wait' && old.wait.afterMs <= 10 * SECOND_MS);
   assert.equal(
@@ -331,7 +343,7 @@ test('doubt that a restored history believes to be nearly over begins anew', () 
   const leg: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - 5 * MINUTE_MS, sent: true, doubt };
   const { result } = play(requestQuoteSteps(context(), LEG, leg));
   assert.equal(codeOf(result), 'IN_DOUBT');
-  assert.equal(result.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
+  assert.equal(stateOf(result).doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
 });
 
 test('a leg in doubt that is looked up late has forgotten nothing before its doubt could have ended', () => {
@@ -341,12 +353,12 @@ test('a leg in doubt that is looked up late has forgotten nothing before its dou
     return { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - 10 * MINUTE_MS, sent: true, doubt };
   };
   const soon = legInDoubt(NOW - 29 * SECOND_MS);
-  assert.deepEqual(play(requestQuoteSteps(context(), LEG, soon)).result.state.doubt, {
+  assert.deepEqual(stateOf(play(requestQuoteSteps(context(), LEG, soon)).result).doubt, {
     ...soon.doubt,
     absentAtMs: NOW,
   });
   const late = play(requestQuoteSteps(context(), LEG, legInDoubt(NOW - 31 * SECOND_MS))).result;
-  assert.equal(late.state.doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
+  assert.equal(stateOf(late).doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
 });
 
 const NEW_KEY = { mode: 'SANDBOX', organisation: 'org-1', keyName: OTHER_KEY } as const;
@@ -359,13 +371,17 @@ test('under another API key than the plan’s nothing is fresh: the key is named
   assert.equal(codeOf(first.result), 'API_KEY_CHANGED');
   const named = kept([], [{ kind: 'api key', keyName: OTHER_KEY, atMs: NOW }]);
   const provenMs = NOW + OTHERS_SEND_MS + LIST_LAG_MS;
-  const early = pay({ kept: named }, first.result.state, ctx(provenMs - 1));
+  const early = pay({ kept: named }, stateOf(first.result), ctx(provenMs - 1));
   assert.deepEqual(sentAs(early.effects), []);
-  const proven = pay({ kept: named }, first.result.state, ctx(provenMs));
+  const proven = pay({ kept: named }, stateOf(first.result), ctx(provenMs));
   assert.deepEqual(sentAs(proven.effects), [PAYMENT.reference]);
   assert.equal(proven.result.kind, 'accepted');
   // A record without a tag could be what was sent under the other key.
-  const twin = pay({ kept: named, 'sweep withdrawals': [seen(untagged)] }, first.result.state, ctx(provenMs));
+  const twin = pay(
+    { kept: named, 'sweep withdrawals': [seen(untagged)] },
+    stateOf(first.result),
+    ctx(provenMs),
+  );
   assert.deepEqual(sentAs(twin.effects), []);
   assert.equal(codeOf(twin.result), 'RECORD_COULD_BE_IT');
 });
@@ -394,7 +410,7 @@ test('what may have been sent under another API key leaves only once lists have 
   const ctx = (nowMs: number) => context({ credentials: NEW_KEY, nowMs: () => nowMs });
   const half = pay({ kept: named }, doubtful, ctx(NOW + DAY_MS / 2));
   assert.deepEqual(sentAs(half.effects), []);
-  const over = pay({ kept: named }, half.result.state, ctx(NOW + DAY_MS));
+  const over = pay({ kept: named }, stateOf(half.result), ctx(NOW + DAY_MS));
   assert.deepEqual(sentAs(over.effects), [PAYMENT.reference]);
 });
 
@@ -429,7 +445,7 @@ function mendedAfter(code: string, forMs: number, startMs = NOW) {
     }
     const step: PaymentStep = next.value;
     if (step.kind !== 'wait') return { step, hours: (now - startMs) / HOUR_MS };
-    ({ state } = step);
+    state = stateOf(step);
     now += step.wait.afterMs;
   }
   return { step: null, hours: Infinity };
@@ -458,7 +474,7 @@ test('a new start opens one generation before its time, and never the eighth', (
   );
   const second = pay(
     { kept: kept([], [opened(2), opened(3)]), 'send withdrawal': [replayed(DISABLED)] },
-    first.result.state,
+    stateOf(first.result),
     again(),
   );
   assert.deepEqual(sentAs(second.effects), [`${PAYMENT.reference}~3`]);
@@ -529,7 +545,7 @@ test('money is granted in the order of the plan: what a payment before it needs 
           }),
         ],
       },
-      short.state,
+      stateOf(short),
       context({ plan: HOLD }),
       { ...WANTED, ahead },
     );
@@ -551,11 +567,11 @@ test('a refusal in spite of the money that a read has shown uses up no generatio
   const short = pay({ 'send withdrawal': [poor(false)] }, state, hold).result;
   const first = pay(
     { 'read balances': [balances], 'send withdrawal': [poor(true), poor(false)] },
-    short.state,
+    stateOf(short),
     hold,
   );
   assert.deepEqual(sentAs(first.effects), [PAYMENT.reference, `${PAYMENT.reference}~2`]);
-  const second = pay({ kept: kept([], facts), 'read balances': [balances] }, first.result.state, hold);
+  const second = pay({ kept: kept([], facts), 'read balances': [balances] }, stateOf(first.result), hold);
   assert.deepEqual(sentAs(second.effects), []);
 });
 
@@ -618,9 +634,9 @@ test('a trade that came out worse than the guard or a limit is held until a pers
     const found = { 'sweep trades': [seen({ ...TRADE, executedAmount })] };
     const first: LegStep = play(requestQuoteSteps(ctx, leg, NEW_LEG), found).result;
     assert.ok(first.kind === 'traded');
-    const { state } = first;
     assert.equal(first.worse?.code ?? null, code);
     assert.equal(first.isHeld, code !== null);
+    const { traded } = first;
     // From then on nothing is asked of the service: a traded leg needs no quote, whatever lists show.
     for (const [said, isHeld] of [
       [kept([]), code !== null],
@@ -628,7 +644,7 @@ test('a trade that came out worse than the guard or a limit is held until a pers
       [kept([saidAt(NOW, { kind: 'accept', item: LEG.id, recordId: TRADE.id })]), false],
       [kept([saidAt(NOW, { kind: 'cancel' })]), false],
     ] as const) {
-      const played = play(requestQuoteSteps(ctx, leg, state), { 'read instructions': [said] });
+      const played = play(tradedSteps(ctx, leg, traded), { 'read instructions': [said] });
       assert.deepEqual(kindsOf(played.effects), ['read instructions']);
       assert.ok(played.result.kind === 'traded' && played.result.isHeld === isHeld);
     }
@@ -639,10 +655,10 @@ test('a leg that was refused for money although a read shows it asks for no quot
   const hold = context({ plan: HOLD });
   const quoted = play(requestQuoteSteps(hold, LEG, NEW_LEG)).result;
   const poor = failed('TRADE_INSUFFICIENT_BALANCE');
-  const short = play(executeTradeSteps(hold, LEG, quoted.state), { 'send trade': [poor] }).result;
+  const short = play(executeTradeSteps(hold, LEG, stateOf(quoted)), { 'send trade': [poor] }).result;
   const at = (minutes: number, withdrawable: string) => {
     const nowMs = NOW + minutes * MINUTE_MS;
-    const state = { ...short.state, knownAtMs: nowMs - SECOND_MS };
+    const state = { ...stateOf(short), knownAtMs: nowMs - SECOND_MS };
     const balances = done({ aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: '0' }] });
     return play(requestQuoteSteps(context({ plan: HOLD, nowMs: () => nowMs }), LEG, state), {
       'read balances': [balances],
@@ -651,6 +667,22 @@ test('a leg that was refused for money although a read shows it asks for no quot
   assert.equal(at(1, '1000000'), 'wait');
   assert.equal(at(1, '1000000.01'), 'quoted');
   assert.equal(at(15, '1000000'), 'quoted');
+});
+
+test('a refused leg waits for no money before it ends, and ends only when nothing sent can appear any more', () => {
+  const problem: Problem = { code: 'QUOTES_USED_UP', item: LEG.id, message: 'x', fix: 'y' };
+  const refused: LegState = { ...NEW_LEG, knownIn: 'run-1', sent: true, phase: { kind: 'refused', problem } };
+  const none = done({ aggregateUsd: '0', balances: [] });
+  const after = (idleMs: number) =>
+    play(requestQuoteSteps(context({ plan: HOLD }), LEG, { ...refused, knownAtMs: NOW - idleMs }), {
+      'read balances': [none],
+    });
+  assert.equal(codeOf(after(SECOND_MS).result), 'QUOTES_USED_UP');
+  // Known for so long that a backup may have been restored since: it may have been sent.
+  const { result, effects } = after(MINUTE_MS);
+  assert.equal(codeOf(result), 'IN_DOUBT');
+  assert.equal(stateOf(result).phase.kind, 'refused');
+  assert.ok(!kindsOf(effects).includes('read balances'));
 });
 
 test('a generation whose own record has failed is closed by a lookup too: under another API key it is not sent again', () => {
@@ -709,31 +741,46 @@ test('a new start sends nothing that another run of the policy has done meanwhil
   assert.ok(!kindsOf(leg.effects).includes('send quote'));
   const free = pay({ 'send withdrawal': [NO_ANSWER] }, WALKED, again());
   assert.equal(kindsOf(free.effects).filter((kind) => kind === 'read rival').length, 1);
-  const later = pay({}, free.result.state, again());
+  const later = pay({}, stateOf(free.result), again());
   assert.ok(!kindsOf(later.effects).includes('read rival'));
   // The run that made the plan is the first of its date, or was started on purpose.
   assert.ok(!kindsOf(pay({}).effects).includes('read rival'));
 });
 
 test('a refusal that another Temporal run was given, and its quotes, end nothing after a reset; its doubt stays', () => {
-  const verdict: Problem = { code: 'TRADE_INSUFFICIENT_BALANCE', item: LEG.id, message: 'x', fix: 'y' };
+  const problem: Problem = { code: 'TRADE_INSUFFICIENT_BALANCE', item: LEG.id, message: 'x', fix: 'y' };
   const doubt = { lastSendMs: NOW - DAY_MS, absentAtMs: NOW - DAY_MS, under: KEY, why: 'x' };
-  const before: LegState = { ...NEW_LEG, knownIn: 'run-1', sent: true, quotes: 3, verdict, doubt };
+  const before: LegState = {
+    ...NEW_LEG,
+    knownIn: 'run-1',
+    sent: true,
+    quotes: 3,
+    phase: { kind: 'refused', problem },
+    doubt,
+  };
   const first = play(requestQuoteSteps(again(), LEG, before)).result;
   assert.equal(codeOf(first), 'IN_DOUBT');
-  assert.equal(first.state.verdict, null);
+  assert.equal(stateOf(first).phase.kind, 'open');
   // When time has settled the doubt, it asks for a quote.
-  let { state } = first;
+  let state = stateOf(first);
   let nowMs = NOW;
   let step = first;
   for (let calls = 0; step.kind === 'wait' && calls < 50; calls += 1) {
     nowMs += step.wait.afterMs;
     const at = nowMs;
     step = play(requestQuoteSteps(again({ nowMs: () => at }), LEG, state)).result;
-    ({ state } = step);
+    state = stateOf(step);
   }
   assert.equal(step.kind, 'requote');
   assert.equal(play(requestQuoteSteps(again({ nowMs: () => nowMs }), LEG, state)).result.kind, 'quoted');
-  const short: PaymentState = { ...WALKED, knownIn: 'run-1', walkedIn: 'run-1', shortOf: verdict };
-  assert.equal(pay({ 'send withdrawal': [NO_ANSWER] }, short, again()).result.state.shortOf, null);
+  const short: PaymentState = {
+    ...WALKED,
+    knownIn: 'run-1',
+    walkedIn: 'run-1',
+    phase: { kind: 'short', problem, despite: null },
+  };
+  assert.equal(stateOf(pay({ 'send withdrawal': [NO_ANSWER] }, short, again()).result).phase.kind, 'open');
+  // What a person has to decide, no reset decides.
+  const spent: PaymentState = { ...short, phase: { kind: 'spent', problem } };
+  assert.equal(stateOf(pay({}, spent, again()).result).phase, spent.phase);
 });

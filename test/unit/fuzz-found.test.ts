@@ -22,6 +22,7 @@ import {
   kindsOf,
   play,
   seen,
+  stateOf,
 } from '../support/scripts.ts';
 import { kept } from '../support/instructions.ts';
 
@@ -44,11 +45,17 @@ test('waits for the right credentials or the right clock grow longer and longer'
     assert.deepEqual(waits, [5_000, 8_000, 16_000, 32_000]);
   }
   const leg = play(requestQuoteSteps(foreign, LEG, NEW_LEG)).result;
-  assert.equal(leg.state.tries, 1);
+  assert.equal(stateOf(leg).tries, 1);
 });
 
 test('a leg that waits for money which no read can show is tried again every quarter of an hour', () => {
-  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW + 30_000 };
+  const quote = {
+    id: 'qte_1',
+    sellAmount: '1000',
+    buyAmount: '17250',
+    usableUntilMs: NOW + 30_000,
+    probed: false,
+  };
   const ctx = context({ plan: { shortfall: 'hold' } });
   const script = { 'send trade': [failed('TRADE_INSUFFICIENT_BALANCE')] };
   for (const [side, afterMs] of [
@@ -92,13 +99,19 @@ test('an untagged record that could be the payment needs a person: no look will 
 });
 
 test('a trade in doubt is in doubt as long as its quote lives, however early its token ends', () => {
-  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW + 59_000 };
+  const quote = {
+    id: 'qte_1',
+    sellAmount: '1000',
+    buyAmount: '17250',
+    usableUntilMs: NOW + 59_000,
+    probed: false,
+  };
   const script = { 'send trade': [NO_ANSWER] };
   const { result } = play(
     executeTradeSteps(context(), LEG, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quote }),
     script,
   );
-  assert.ok(result.state.doubt !== null && result.state.doubt.lastSendMs >= NOW + 59_000);
+  assert.ok((stateOf(result).doubt?.lastSendMs ?? 0) >= NOW + 59_000);
 });
 
 test('nothing more is sent once a reply has told that the clocks are apart', () => {
@@ -127,7 +140,13 @@ test('nothing more is sent once a reply has told that the clocks are apart', () 
 const OVERDUE = { lastSendMs: NOW - 2 * 86_400_000, absentAtMs: NOW - 60_000, under: null, why: 'no answer' };
 
 test('by a clock that is wrong no doubt is ever over', () => {
-  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW - 600_000 };
+  const quote = {
+    id: 'qte_1',
+    sellAmount: '1000',
+    buyAmount: '17250',
+    usableUntilMs: NOW - 600_000,
+    probed: false,
+  };
   const known = { knownIn: 'run-1', knownAtMs: NOW, sent: true, doubt: OVERDUE };
   for (const [skewMs, waits] of [
     [60_000, true],
@@ -153,11 +172,17 @@ test('a look that a wrong clock dated in the future does not hold up the end of 
   const doubt = { ...OVERDUE, absentAtMs: NOW + 7_200_000 };
   const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, sent: true, doubt };
   const { result } = play(requestQuoteSteps(context(), LEG, state));
-  assert.equal(result.state.doubt?.absentAtMs, NOW);
+  assert.equal(stateOf(result).doubt?.absentAtMs, NOW);
 });
 
 test('a quote that another Temporal run was told of is dead, however long it lives: a later one may have been traded', () => {
-  const quote = { id: 'qte_1', sellAmount: '1000', buyAmount: '17250', usableUntilMs: NOW + 59_000 };
+  const quote = {
+    id: 'qte_1',
+    sellAmount: '1000',
+    buyAmount: '17250',
+    usableUntilMs: NOW + 59_000,
+    probed: false,
+  };
   const reset = context({ attempt: { runId: 'run-2' } });
   const first = play(executeTradeSteps(reset, LEG, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quote }));
   const state = first.result.kind === 'wait' ? first.result.state : NEW_LEG;

@@ -8,9 +8,20 @@ import { keyMaterial, type WriteEndpoint } from '../../../domain/references.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import type { Answer, Context, Effect, Steps } from '../../../domain/writes/step.ts';
 import { TOKEN_LIFE_MS } from '../../../domain/writes/step.ts';
-import { executeTradeSteps, requestQuoteSteps, type LegStep } from '../../../domain/writes/trade.ts';
+import {
+  executeTradeSteps,
+  requestQuoteSteps,
+  tradedSteps,
+  type LegStep,
+} from '../../../domain/writes/trade.ts';
 import { createWithdrawalSteps, type PaymentStep } from '../../../domain/writes/withdrawal.ts';
-import type { LegAnswer, LegCall, PaymentsAnswer, PaymentsCall } from '../../../domain/run/calls.ts';
+import type {
+  LegAnswer,
+  LegCall,
+  PaymentsAnswer,
+  PaymentsCall,
+  TradedCall,
+} from '../../../domain/run/calls.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Write } from './service.ts';
 import type { Activity } from './temporal.ts';
@@ -20,7 +31,7 @@ import type { World } from './world.ts';
 const PROMPT_MS = 5_000;
 const INSTRUCTIONS_MS = 10;
 
-type Call = LegCall | PaymentsCall;
+type Call = LegCall | TradedCall | PaymentsCall;
 type Step = LegStep | PaymentStep;
 /** One item of a call, under way; `step` is what came of it. */
 type Item = { readonly id: string; readonly steps: Steps<Step>; step: Step | null };
@@ -71,7 +82,11 @@ export class Attempt {
     for (const item of this.#items) this.#next(item, undefined);
   }
 
-  #leg(call: LegCall): Item {
+  #leg(call: LegCall | TradedCall): Item {
+    if ('traded' in call) {
+      const steps = tradedSteps(this.#context(call, true, []), call.leg, call.traded);
+      return { id: call.leg.id, steps, step: null };
+    }
     const context = this.#context(call, call.othersAccepted, []);
     const begin = this.activity.name === 'requestQuote' ? requestQuoteSteps : executeTradeSteps;
     return { id: call.leg.id, steps: begin(context, call.leg, call.state), step: null };
