@@ -26,6 +26,7 @@ export class PassingTime {
   #lastPassAtMs = -Infinity;
   readonly #waiting: Wakeable[] = [];
   #isPacing = false;
+  #pacing: Promise<void> = Promise.resolve();
 
   constructor(advanceService: (ms: number) => void) {
     this.#advanceService = advanceService;
@@ -63,12 +64,17 @@ export class PassingTime {
   /** Lets time pass for a run until `work` is done. */
   async during<T>(run: Wakeable, work: () => Promise<T>): Promise<T> {
     this.#waiting.push(run);
-    if (!this.#isPacing) void this.#pace();
+    if (!this.#isPacing) this.#pacing = this.#pace();
     try {
       return await work();
     } finally {
       this.#waiting.splice(this.#waiting.indexOf(run), 1);
     }
+  }
+
+  /** Resolves when nobody is being woken any more: gRPC would try that again on a connection that is closed. */
+  atRest(): Promise<void> {
+    return this.#pacing;
   }
 
   async #pace(): Promise<void> {

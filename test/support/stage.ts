@@ -207,6 +207,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       sandbox = await openSandbox(Number(new URL(sandbox.baseUrl).port));
     },
     close: async () => {
+      await time.atRest();
       await Promise.all([...queues].map((queue) => terminateAll(temporal, queue)));
       for (const worker of workers) stop(worker);
       await Promise.allSettled(workers.map((worker) => worker.ended));
