@@ -1,6 +1,6 @@
 // How a script ends: its exit code, and what it says when it fails.
 
-import { realpathSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { say } from './steps.mjs';
 
@@ -35,7 +35,30 @@ export function numberOf(text, option, isFine = Number.isSafeInteger) {
 export async function runIfMain(moduleUrl, main) {
   const started = process.argv[1];
   if (started === undefined || realpathSync(started) !== realpathSync(fileURLToPath(moduleUrl))) return;
-  await runMain(main);
+  if (process.argv.includes('--help')) say(headOf(started));
+  else await runMain(main);
+}
+
+/**
+ * What a script says of itself: the comment that it opens with.
+ *
+ * @param {string} file
+ */
+function headOf(file) {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const head = lines.slice(
+    0,
+    lines.findIndex((line) => !line.startsWith('//')),
+  );
+  return head.map((line) => line.replace(/^\/\/ ?/, '')).join('\n');
+}
+
+/**
+ * @param {unknown} error
+ * @returns {error is Error}
+ */
+function isAboutOptions(error) {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_');
 }
 
 /**
@@ -47,6 +70,7 @@ export async function runMain(main, { failureCode } = { failureCode: 1 }) {
     process.exitCode = await main();
   } catch (error) {
     if (error instanceof ScriptFailed) say(error.message);
+    else if (isAboutOptions(error)) say(`${error.message}\n\`--help\` tells what there is.`);
     else console.error(error);
     process.exitCode = failureCode;
   }
