@@ -43,6 +43,13 @@ export function keepsGuard(bound: PriceBound, sold: string, bought: string): boo
   return compare(multiply(bought, bound.buyFactor), multiply(sold, bound.sellFactor)) >= 0;
 }
 
+/** For people: the price of a conversion beside the least that its guard takes, both in one direction; 8 digits. */
+export function besideGuard(bound: PriceBound, sold: string, bought: string, pair: Pair): string {
+  const unit = `${pair.buy} per ${pair.sell}`;
+  const least = divide(bound.sellFactor, bound.buyFactor, 8);
+  return `${isPositive(sold) ? divide(bought, sold, 8) : '-'} ${unit}, allowed are ${least} or more`;
+}
+
 /** `rate` of the report: bought ÷ sold, 12 significant digits; null when nothing was sold. */
 export function rateOf(sold: string, bought: string): string | null {
   return isPositive(sold) ? divide(bought, sold, 12) : null;

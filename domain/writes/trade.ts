@@ -14,7 +14,7 @@ import {
   waitMs,
   type ReplyClass,
 } from '../service/reply-rules.ts';
-import { keepsGuard } from '../plan/price-bounds.ts';
+import { besideGuard, keepsGuard } from '../plan/price-bounds.ts';
 import { instructionsAbout, type InstructionsAbout } from '../people/instructions.ts';
 import { brokenTradeLimit } from '../plan/limits.ts';
 import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look, type Sweep } from './lookups.ts';
@@ -528,7 +528,7 @@ function executedWorse({ plan }: Context, leg: Leg, trade: Traded): Problem | nu
   const gave = `Trade ${tradeId} gave ${buyAmount} ${leg.buy} for ${sellAmount} ${leg.sell}`;
   const bound = guard?.bound ?? null;
   if (guard !== null && bound !== null && !keepsGuard(bound, sellAmount, buyAmount)) {
-    const message = `${gave}; the guard asks for a price ${guard.text}.`;
+    const message = `${gave}: ${besideGuard(bound, sellAmount, buyAmount, leg)} (a price ${guard.text}).`;
     return { code: 'EXECUTED_OUTSIDE_GUARD', item: leg.id, message, fix };
   }
   const sold = { value: sellAmount, currency: leg.sell };
@@ -664,11 +664,13 @@ function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem 
     };
   }
   if (guard === null) return null;
-  if (guard.bound !== null && keepsGuard(guard.bound, quote.sellAmount, quote.buyAmount)) return null;
+  const { bound } = guard;
+  if (bound !== null && keepsGuard(bound, quote.sellAmount, quote.buyAmount)) return null;
+  const figures = bound === null ? '' : `: ${besideGuard(bound, quote.sellAmount, quote.buyAmount, leg)}`;
   return {
     code: 'OUTSIDE_GUARD',
     item: leg.id,
-    message: `The quote gives ${quote.buyAmount} ${leg.buy} for ${quote.sellAmount} ${leg.sell}; the guard asks for a price ${guard.text}.`,
+    message: `The quote gives ${quote.buyAmount} ${leg.buy} for ${quote.sellAmount} ${leg.sell}${figures} (a price ${guard.text}).`,
     fix: 'Wait for a better price, or widen the guard on purpose and start a new run.',
   };
 }

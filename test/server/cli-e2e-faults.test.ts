@@ -267,7 +267,7 @@ describe('runs that end before anything is sent', { concurrency: 4 }, () => {
       edits: [['"16.90 MXN per USD"', '"19.00 MXN per USD"']],
       exitCode: 4,
       code: 'OUTSIDE_GUARD',
-      text: /gives 18555\.5 MXN for 1003\.00 USD; the guard asks for a price not worse than 19\.00 MXN per USD/,
+      text: /gives 18555\.5 MXN for 1003\.00 USD: 18\.5 MXN per USD, allowed are 19 or more \(a price not worse than 19\.00 MXN per USD\)/,
       quotes: 1,
       planExitCode: 0,
     },
