@@ -10,7 +10,7 @@ import type { Movement, Write } from './service.ts';
 import { isFailed, isLast } from './service.ts';
 import { paymentsOf, type Ours } from './chores.ts';
 import type { Execution } from './execution.ts';
-import { answersOfBefore } from './outside.ts';
+import { answersOfBefore, isBookedBehind } from './outside.ts';
 import type { KeptInstruction, Temporal } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
 import type { World } from './world.ts';
@@ -129,8 +129,22 @@ export class Oracle {
     }
   }
 
+  /** The item is that person's who has said "not executed" of it while it was being sent. */
+  #noteBehind({ send }: Movement): void {
+    const { item } = send.write;
+    for (const temporal of this.#world.runs)
+      for (const said of [...temporal.kept.instructions, ...temporal.lost])
+        if (
+          said.kind === 'not executed' &&
+          temporal.itemOf(said.item) === item &&
+          isBookedBehind(this.#world, said.keptAtMs, send)
+        )
+          this.misled.add(item);
+  }
+
   /** Called when money moves. */
   booked(movement: Movement): void {
+    this.#noteBehind(movement);
     if (movement.kind === 'trade') this.#tradeBooked(movement);
     else this.#withdrawalBooked(movement);
   }

@@ -57,6 +57,21 @@ export function cannotBeTold(world: World, byMs: number): boolean {
   );
 }
 
+/** An attempt has sent by then, and its token has ended: what is booked later, the service has been at work on. */
+const WORK_BEGINS_WITHIN_MS = 75_000;
+
+/**
+ * Who says "not executed" of what is just being sent answers for what the service is at work on afterwards, as of what it
+ * was at work on before: nobody can see that.
+ */
+export function isBookedBehind(world: World, saidAtMs: number, send: { readonly sentAtMs: number }): boolean {
+  return noted(
+    world,
+    world.agenda.nowMs > saidAtMs + WORK_BEGINS_WITHIN_MS && send.sentAtMs < saidAtMs + WORK_BEGINS_WITHIN_MS,
+    'work of the service behind a person’s "not executed"',
+  );
+}
+
 function noted(world: World, isOutside: boolean, what: string): boolean {
   if (isOutside) world.coverage.hit('outside', what);
   return isOutside;
