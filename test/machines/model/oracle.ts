@@ -10,7 +10,7 @@ import type { Movement, Write } from './service.ts';
 import { isFailed, isLast } from './service.ts';
 import { paymentsOf, type Ours } from './chores.ts';
 import type { Execution } from './execution.ts';
-import { answersOfBefore, isBookedBehind } from './outside.ts';
+import { answersOfBefore, isBookedBehind, isForgottenWork } from './outside.ts';
 import type { KeptInstruction, Temporal } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
 import type { World } from './world.ts';
@@ -182,6 +182,7 @@ export class Oracle {
       // Two API keys and a booking later than the design assumes: outside the rules.
       const isBeyond = movement.send.beyond || other.send.beyond;
       if (isBeyond && other.send.write.keyName !== write.keyName) continue;
+      if (isForgottenWork(this.#world, temporal.hasForgotten, movement.send, other.send)) continue;
       if (!opened || otherReference === reference || other.failedAtMs === null)
         this.broken('M1', `${write.item} paid twice: ${otherReference} (${other.status}) and ${reference}`);
     }

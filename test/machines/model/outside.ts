@@ -72,6 +72,21 @@ export function isBookedBehind(world: World, saidAtMs: number, send: { readonly 
   );
 }
 
+/**
+ * A restore makes a run forget a send, and the next worker has another API key: it waits until lists would show what was
+ * sent before, and goes on. What the service is still at work on then, no list and no key shows.
+ */
+export function isForgottenWork(world: World, hasForgotten: boolean, late: Work, other: Work): boolean {
+  const isOthers = late.write.keyName !== other.write.keyName;
+  return noted(
+    world,
+    hasForgotten && isOthers && world.agenda.nowMs > late.sentAtMs + WORK_BEGINS_WITHIN_MS,
+    'work of the service under an API key that a restore forgets',
+  );
+}
+
+type Work = { readonly sentAtMs: number; readonly write: { readonly keyName: string } };
+
 function noted(world: World, isOutside: boolean, what: string): boolean {
   if (isOutside) world.coverage.hit('outside', what);
   return isOutside;
