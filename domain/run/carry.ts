@@ -2,21 +2,30 @@
  * What one history of a run hands on to the next (continue-as-new), as little as will do: of each item only what differs
  * from one of which nothing is known, and nothing that the plan says. Pure.
  */
-import type { Plan } from '../plan/plan.ts';
+import { fixedAmountOf } from '../plan/amounts.ts';
+import type { Payment, Plan } from '../plan/plan.ts';
 import type { SendState } from '../writes/doubt.ts';
 import { OPEN, type PaymentPhase } from '../writes/phase.ts';
 import { ADVICE } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
-import type { LegState } from '../writes/trade.ts';
-import type { PaymentState } from '../writes/withdrawal.ts';
+import { NEW_LEG, type LegState } from '../writes/trade.ts';
+import { NEW_PAYMENT, type PaymentState } from '../writes/withdrawal.ts';
 import {
   newLeg,
   newPayment,
-  type Evidence,
+  type Accepted,
+  type ConvertingLeg,
+  type FailedPayment,
   type LegRecord,
+  type LegStage,
   type PaymentRecord,
-  type RunState,
-} from './state.ts';
+  type PaymentStage,
+  type SentPayment,
+  type TradedLeg,
+  type UnpaidPayment,
+  type UntradedLeg,
+} from './items.ts';
+import type { Evidence, RunState } from './state.ts';
 
 export type Carried = {
   /** Which plan it is about; null while there is none. */
@@ -30,28 +39,33 @@ export type Carried = {
   readonly evidence: readonly Evidence[];
 };
 
-type CarriedLeg = Partial<Omit<LegRecord, 'leg' | 'waiting' | 'state'>> & {
-  readonly id: string;
-  readonly state?: Partial<LegState>;
-};
+/** A leg at its stage; of one that is to be converted only what is known. */
+type CarriedLeg = { readonly id: string } & (
+  TradedLeg | UntradedLeg | (Omit<ConvertingLeg, 'state'> & { readonly state: Partial<LegState> })
+);
 
-type CarriedPayment = Partial<
-  Omit<PaymentRecord, 'payment' | 'waiting' | 'release' | 'accepted' | 'state'>
-> & {
-  readonly id: string;
-  readonly withdrawalId?: string;
-  /** Only where it is not the plan's: of a later generation. */
-  readonly reference?: string;
-  /** Absent of one that is accepted: nothing more is sent. */
-  readonly state?: Partial<Omit<PaymentState, 'phase'>>;
-  /** Absent while nothing stands against sending it. */
+/** A payment at its stage. `amount`: only where the plan does not say it. */
+type CarriedPayment = { readonly id: string; readonly amount?: string } & (
+  CarriedUnsent | CarriedSent | UnpaidPayment
+);
+
+/** Only what is not as `asKnownIn` has it; no `phase`: nothing stands against sending it. */
+type CarriedUnsent = {
+  readonly kind: 'unsent';
+  readonly state: Partial<Omit<PaymentState, 'phase'>>;
   readonly phase?: CarriedPhase;
+  readonly needsHuman?: true;
 };
 
 /** A refusal for lack of money by its code alone: many payments may wait for the same money. */
 type CarriedPhase =
   | Extract<PaymentPhase, { kind: 'spent' }>
   | (Omit<Extract<PaymentPhase, { kind: 'short' }>, 'problem'> & { readonly code: Problem['code'] });
+
+/** `reference`: only where it is not the plan's, of a later generation. */
+type CarriedSent = Omit<Accepted, 'reference'> & { readonly reference?: string } & (
+    Omit<SentPayment, 'accepted'> | Omit<FailedPayment, 'accepted'>
+  );
 
 /** Tells one plan from another of the same run. */
 function nameOf(plan: Plan): string {
@@ -62,47 +76,58 @@ export function carry(state: RunState, runId: string): Carried {
   return {
     plan: state.plan === null ? null : nameOf(state.plan),
     runId,
-    legs: state.legs.map(carryLeg).filter(isKnown),
-    payments: state.payments.map(carryPayment).filter(isKnown),
+    legs: state.legs.flatMap((record) => carryLeg(record) ?? []),
+    payments: state.payments.flatMap((record) => carryPayment(record, runId) ?? []),
     cancelled: state.cancelled,
     evidence: state.evidence,
   };
 }
 
-/** More than its id. */
-function isKnown(item: object): boolean {
-  return Object.keys(item).length > 1;
-}
-
-function carryLeg(of: LegRecord): CarriedLeg {
-  const { leg, state, waiting: _waiting, ...record } = of;
-  const fresh = newLeg(leg);
-  const known = differences(state, fresh.state);
-  return { id: leg.id, ...differences(record, fresh), ...(known !== null && { state: known }) };
-}
-
-function carryPayment(of: PaymentRecord): CarriedPayment {
-  const { payment, state, accepted, waiting: _waiting, release: _release, ...record } = of;
-  const fresh = newPayment(payment);
-  const known = { id: payment.id, ...differences(record, fresh) };
-  if (accepted !== null) {
-    const { withdrawalId, reference } = accepted;
-    return { ...known, withdrawalId, ...(reference !== payment.reference && { reference }) };
+/** Null: nothing is known of it. */
+function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
+  const { id } = leg;
+  switch (stage.kind) {
+    case 'converting': {
+      const isNew = isAsNew(stage.state, NEW_LEG) && !stage.needsHuman;
+      return isNew ? null : { id, ...stage, state: differences(stage.state, NEW_LEG) };
+    }
+    case 'traded':
+    case 'not traded':
+      return { id, ...stage };
   }
-  const { phase, ...rest } = state;
-  const ofState = differences(rest, fresh.state);
-  const ofPhase = carryPhase(phase);
-  return {
-    ...known,
-    ...(ofState !== null && { state: ofState }),
-    ...(ofPhase !== null && { phase: ofPhase }),
-  };
 }
 
-function carryPhase(phase: PaymentPhase): CarriedPhase | null {
+/** Null: nothing is known of it. */
+function carryPayment({ payment, amount, stage }: PaymentRecord, runId: string): CarriedPayment | null {
+  const isPlanned = amount === null || amount === fixedAmountOf(payment);
+  const item = { id: payment.id, ...(!isPlanned && { amount }) };
+  switch (stage.kind) {
+    case 'unsent': {
+      const { phase, ...rest } = stage.state;
+      const isNew = isAsNew(stage.state, NEW_PAYMENT) && !stage.needsHuman && isPlanned;
+      if (isNew) return null;
+      return {
+        ...item,
+        kind: 'unsent',
+        state: differences(rest, asKnownIn(runId)),
+        ...(phase.kind !== 'open' && { phase: carryPhase(phase) }),
+        ...(stage.needsHuman && { needsHuman: true }),
+      };
+    }
+    case 'accepted':
+    case 'paid':
+    case 'failed': {
+      const { accepted, ...rest } = stage;
+      const { reference, ...record } = accepted;
+      return { ...item, ...rest, ...record, ...(reference !== payment.reference && { reference }) };
+    }
+    case 'not paid':
+      return { ...item, ...stage };
+  }
+}
+
+function carryPhase(phase: Exclude<PaymentPhase, { kind: 'open' }>): CarriedPhase {
   switch (phase.kind) {
-    case 'open':
-      return null;
     case 'short': {
       const { problem, ...rest } = phase;
       return { ...rest, code: problem.code };
@@ -112,12 +137,21 @@ function carryPhase(phase: PaymentPhase): CarriedPhase | null {
   }
 }
 
-/** The fields of `one` that are not as in `other`; null where there are none. */
-function differences<T extends object>(one: T, other: T): Partial<T> | null {
+/** A payment of which nothing is known but by the Temporal run that hands on. */
+function asKnownIn(runId: string): PaymentState {
+  return { ...NEW_PAYMENT, knownIn: runId, walkedIn: runId };
+}
+
+function isAsNew<State extends SendState>(state: State, fresh: State): boolean {
+  return Object.keys(differences(state, fresh)).length === 0;
+}
+
+/** The fields of `one` that are not as in `other`. */
+function differences<T extends object>(one: T, other: T): Partial<T> {
   const differing = Object.entries(one).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name as keyof T]),
   );
-  return differing.length === 0 ? null : (Object.fromEntries(differing) as Partial<T>);
+  return Object.fromEntries(differing) as Partial<T>;
 }
 
 /**
@@ -130,42 +164,74 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
   if (plan === null || carried.plan !== nameOf(plan)) return false;
   // Whoever made the plan over an empty service knows of every item, also of those that it never asked about.
   const madePlan = plan.pinnedFor === carried.runId && !plan.foundRecords;
-  const taken = <Known extends SendState>(known: Known): Known => {
-    if (known.knownIn === carried.runId) return { ...known, knownIn: runId };
-    if (known.knownIn !== null || !madePlan) return known;
-    return { ...known, knownIn: runId, knownAtMs: plan.pinnedAtMs };
-  };
-  const mapped = (of: string | null): string | null => (of === carried.runId ? runId : of);
+  const heir: Heir = { from: carried.runId, to: runId, sinceMs: madePlan ? plan.pinnedAtMs : null };
   const legs = new Map(carried.legs.map((item) => [item.id, item]));
-  for (const record of state.legs) {
-    const { id: _, state: known, ...rest } = legs.get(record.leg.id) ?? { id: '' };
-    Object.assign(record, rest);
-    record.state = taken({ ...record.state, ...known });
-    record.endedIn = mapped(record.endedIn);
-  }
+  for (const record of state.legs) record.stage = legFrom(legs.get(record.leg.id), heir);
   const payments = new Map(carried.payments.map((item) => [item.id, item]));
   for (const record of state.payments) {
-    const { payment } = record;
-    const {
-      id: _,
-      state: known,
-      phase,
-      withdrawalId,
-      reference = payment.reference,
-      ...rest
-    } = payments.get(payment.id) ?? { id: '' };
-    Object.assign(record, rest);
-    if (withdrawalId !== undefined) record.accepted = { withdrawalId, reference };
-    const whole = taken({ ...record.state, ...known, phase: phaseOf(phase, payment.id) });
-    record.state = { ...whole, walkedIn: mapped(whole.walkedIn) };
-    record.endedIn = mapped(record.endedIn);
+    const item = payments.get(record.payment.id);
+    record.amount = item?.amount ?? record.amount;
+    record.stage = paymentFrom(item, record.payment, heir);
   }
   state.cancelled = carried.cancelled;
   state.evidence = [...carried.evidence];
   return true;
 }
 
-function phaseOf(carried: CarriedPhase | undefined, item: string): PaymentPhase {
+/** The Temporal run that goes on, and the one before it: what that one knew, and since when of every item; null: it did not. */
+type Heir = { readonly from: string; readonly to: string; readonly sinceMs: number | null };
+
+function ofHeir<Id extends string | null>(of: Id, { from, to }: Heir): Id | string {
+  return of === from ? to : of;
+}
+
+function known<State extends SendState>(state: State, heir: Heir): State {
+  if (state.knownIn !== null) return { ...state, knownIn: ofHeir(state.knownIn, heir) };
+  return heir.sinceMs === null ? state : { ...state, knownIn: heir.to, knownAtMs: heir.sinceMs };
+}
+
+function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {
+  switch (item?.kind) {
+    case undefined:
+      return { ...newLeg(), state: known(NEW_LEG, heir) };
+    case 'converting': {
+      const { kind, state, needsHuman } = item;
+      return { kind, state: known({ ...NEW_LEG, ...state }, heir), needsHuman };
+    }
+    case 'traded': {
+      const { id: _, ...stage } = item;
+      return stage;
+    }
+    case 'not traded': {
+      const { id: _, ...stage } = item;
+      return { ...stage, endedIn: ofHeir(stage.endedIn, heir) };
+    }
+  }
+}
+
+function paymentFrom(item: CarriedPayment | undefined, payment: Payment, heir: Heir): PaymentStage {
+  switch (item?.kind) {
+    case undefined:
+      return { ...newPayment(), state: known(NEW_PAYMENT, heir) };
+    case 'unsent': {
+      const phase = phaseFrom(item.phase, item.id);
+      const state = known({ ...asKnownIn(heir.from), ...item.state, phase }, heir);
+      const needsHuman = item.needsHuman === true;
+      return { ...newPayment(), state: { ...state, walkedIn: ofHeir(state.walkedIn, heir) }, needsHuman };
+    }
+    case 'accepted':
+    case 'paid':
+      return { kind: item.kind, accepted: acceptedFrom(item, payment) };
+    case 'failed': {
+      const endedIn = ofHeir(item.endedIn, heir);
+      return { kind: 'failed', accepted: acceptedFrom(item, payment), endedIn };
+    }
+    case 'not paid':
+      return { kind: 'not paid', problem: item.problem, endedIn: ofHeir(item.endedIn, heir) };
+  }
+}
+
+function phaseFrom(carried: CarriedPhase | undefined, item: string): PaymentPhase {
   switch (carried?.kind) {
     case undefined:
       return OPEN;
@@ -177,4 +243,8 @@ function phaseOf(carried: CarriedPhase | undefined, item: string): PaymentPhase 
     case 'spent':
       return carried;
   }
+}
+
+function acceptedFrom({ withdrawalId, atMs, status, reference }: CarriedSent, payment: Payment): Accepted {
+  return { withdrawalId, reference: reference ?? payment.reference, atMs, status };
 }

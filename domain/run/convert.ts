@@ -2,27 +2,25 @@
 import type { SendState } from '../writes/doubt.ts';
 import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
-import type { Wait } from '../waits.ts';
-import { NEW_LEG } from '../writes/trade.ts';
-import type { LegAnswer, LegCall, TradedCall } from './calls.ts';
+import type { LegAnswer } from './calls.ts';
+import { openLeg, type ConvertingLeg, type LegRecord, type TradedLeg } from './items.ts';
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
-import { addEvidence, isOpenLeg, isOpenPayment, type LegOutcome, type LegRecord } from './state.ts';
+import { addEvidence } from './state.ts';
 import { itemFailed } from './pauses.ts';
 
 export async function convert(run: Carrying, record: LegRecord): Promise<void> {
-  const { state, ports, pauses } = run;
+  const { state, pauses } = run;
   let failures = 0;
-  while (isOpenLeg(record)) {
+  for (;;) {
+    const stage = openLeg(record);
+    if (stage === null) return;
     const { asked } = pauses;
-    const isTrade = record.traded === null && record.state.quote !== null;
-    const answer = await run.write(() =>
-      isTrade ? ports.executeTrade(callOf(run, record)) : ports.requestQuote(quoteCallOf(run, record)),
-    );
+    const answer = await run.write(() => ask(run, record, stage));
     if (answer instanceof StepFailed) {
       failures += 1;
       // A quote moves no money.
-      if (isTrade) record.state = asForgotten(record.state);
+      if (stage.kind === 'converting' && stage.state.quote !== null) stage.state = asForgotten(stage.state);
       await pauses.pause(record, itemFailed(record.leg.id, answer, failures), asked);
       continue;
     }
@@ -33,13 +31,17 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
   }
 }
 
-function quoteCallOf(run: Carrying, record: LegRecord): LegCall | TradedCall {
-  const { leg, traded } = record;
-  return traded === null ? callOf(run, record) : { ...run.call(), leg, traded };
-}
-
-function callOf(run: Carrying, { leg, state }: LegRecord): LegCall {
-  return { ...run.call(), leg, state, othersAccepted: run.othersAccepted() };
+/** The call that an open leg needs next. */
+function ask(run: Carrying, { leg }: LegRecord, stage: ConvertingLeg | TradedLeg): Promise<LegAnswer> {
+  const { ports } = run;
+  switch (stage.kind) {
+    case 'converting': {
+      const call = { ...run.call(), leg, state: stage.state, othersAccepted: run.othersAccepted() };
+      return stage.state.quote === null ? ports.requestQuote(call) : ports.executeTrade(call);
+    }
+    case 'traded':
+      return ports.requestQuote({ ...run.call(), leg, traded: stage.traded });
+  }
 }
 
 async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, asked: number): Promise<void> {
@@ -49,35 +51,31 @@ async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, a
   switch (step.kind) {
     case 'quoted':
     case 'requote':
-      record.state = step.state;
-      record.outcome = 'PENDING';
+      record.stage = { kind: 'converting', state: step.state, needsHuman: false };
       return;
-    case 'traded':
-      record.state = NEW_LEG;
-      record.outcome = 'TRADED';
-      record.traded = step.traded;
-      record.problem = step.worse;
-      record.isUnaccepted = step.worse !== null && step.isHeld;
-      if (step.worse !== null && step.isHeld) await holdForAcceptance(run, record, step.worse, asked);
+    case 'traded': {
+      const { traded, worse, isHeld } = step;
+      record.stage = {
+        kind: 'traded',
+        traded,
+        worse: worse === null ? null : { problem: worse, isHeld },
+        settled: null,
+      };
+      if (worse !== null && isHeld) await holdForAcceptance(run, record, worse, asked);
       return;
-    case 'not traded':
-      record.state = step.state;
-      record.outcome = 'NOT_TRADED';
-      record.problem = step.problem;
-      record.endedIn = runId;
+    }
+    case 'not traded': {
+      const { problem, state } = step;
+      record.stage = { kind: 'not traded', quoteId: state.quote?.id ?? null, problem, endedIn: runId };
       return;
+    }
     case 'stopped':
-      if (record.traded === null) record.outcome = outcomeOf(step.wait);
+      if (record.stage.kind === 'converting') record.stage.needsHuman = step.wait.reason === 'person';
       return pauses.pause(record, step.wait, asked);
     case 'wait':
-      record.state = step.state;
-      record.outcome = outcomeOf(step.wait);
+      record.stage = { kind: 'converting', state: step.state, needsHuman: step.wait.reason === 'person' };
       await pauses.pause(record, pauses.paced(record, step.wait), asked);
   }
-}
-
-function outcomeOf({ reason }: Wait): LegOutcome {
-  return reason === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
 }
 
 /** What depends on a trade that came out worse than planned waits for a person. */
@@ -88,15 +86,20 @@ async function holdForAcceptance(
   asked: number,
 ): Promise<void> {
   const wait = { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: worse } as const;
-  const held = state.payments.filter(
-    (payment) => payment.payment.dependsOn === record.leg.id && isOpenPayment(payment),
-  );
-  for (const payment of held) {
-    payment.outcome = 'NEEDS_HUMAN';
+  const held = state.payments.flatMap((payment) => {
+    const { stage } = payment;
+    const isHeld = payment.payment.dependsOn === record.leg.id && stage.kind === 'unsent';
+    return isHeld ? [{ payment, stage }] : [];
+  });
+  for (const { payment, stage } of held) {
+    stage.needsHuman = true;
     pauses.show(payment, { ...wait, problem: { ...worse, item: payment.payment.id } });
   }
   await pauses.pause(record, wait, asked);
-  for (const payment of held) Object.assign(payment, { outcome: 'PENDING', waiting: null });
+  for (const { payment, stage } of held) {
+    stage.needsHuman = false;
+    payment.waiting = null;
+  }
 }
 
 /** The state after a call that came to nothing: it may have sent, and what it learned is lost. */

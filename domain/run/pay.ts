@@ -3,12 +3,14 @@
  * (`Paying`): a whole run, or a chunk of a batch.
  */
 import { add, normalise } from '../money.ts';
-import { NEW_PAYMENT, type PaymentStep, type Wanted } from '../writes/withdrawal.ts';
+import type { Wait } from '../waits.ts';
+import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { PaymentsAnswer } from './calls.ts';
 import { asForgotten } from './convert.ts';
+import { acceptedOf, isUnsent, moveTo, type PaymentRecord, type UnsentRecord } from './items.ts';
 import type { Paying } from './parts.ts';
 import { RunRefused, StepFailed } from './ports.ts';
-import { addEvidence, isUnsent, type PaymentRecord } from './state.ts';
+import { addEvidence } from './state.ts';
 import { itemFailed } from './pauses.ts';
 
 /** Payments of one call: one each in small runs, so that each is seen in the UI. */
@@ -52,10 +54,10 @@ export async function pay(paying: Paying): Promise<void> {
         items: wantedOf(state.payments, due).map(({ record, wanted }) => ({
           payment: record.payment,
           wanted,
-          state: record.state,
+          state: record.stage.state,
         })),
         // Of the same kind: a trade tells nothing about whether requests for withdrawals are whole.
-        othersAccepted: state.payments.some(({ accepted }) => accepted !== null),
+        othersAccepted: state.payments.some((record) => acceptedOf(record) !== null),
         twinIds: twins.of(due),
       }),
     );
@@ -64,7 +66,7 @@ export async function pay(paying: Paying): Promise<void> {
         const times = (failures.get(record) ?? 0) + 1;
         failures.set(record, times);
         const wait = itemFailed(record.payment.id, answer, times);
-        takeStep(record, { kind: 'wait', state: asForgotten(record.state), wait });
+        keepWaiting(record, asForgotten(record.stage.state), wait);
       }
     } else {
       for (const record of due) failures.delete(record);
@@ -73,63 +75,58 @@ export async function pay(paying: Paying): Promise<void> {
     ports.show();
   }
 
-  function takeAnswer(due: readonly PaymentRecord[], answer: PaymentsAnswer): void {
-    addEvidence(state, answer.evidence);
+  function takeAnswer(due: readonly UnsentRecord[], { items, evidence, runId }: PaymentsAnswer): void {
+    addEvidence(state, evidence);
     for (const record of due) {
-      const item = answer.items.find(({ id }) => id === record.payment.id);
+      const item = items.find(({ id }) => id === record.payment.id);
       if (item === undefined)
         throw new RunRefused('ANSWER_INCOMPLETE', `No outcome for payment "${record.payment.id}".`, []);
-      takeStep(record, item.step);
-      if (record.outcome === 'NOT_PAID') record.endedIn = answer.runId;
+      takeStep(record, item.step, runId);
     }
-    paying.takeUp(answer.runId);
+    paying.takeUp(runId);
   }
 
-  function takeStep(record: PaymentRecord, step: PaymentStep): void {
+  function takeStep(record: UnsentRecord, step: PaymentStep, runId: string): void {
     record.waiting = null;
     switch (step.kind) {
       case 'accepted': {
-        record.state = NEW_PAYMENT;
-        const { withdrawalId, reference, amount, status } = step.accepted;
-        record.outcome = 'PENDING';
-        record.accepted = { withdrawalId, reference };
-        record.acceptedAtMs = ports.nowMs();
+        const { amount, ...accepted } = step.accepted;
+        moveTo(record, { kind: 'accepted', accepted: { ...accepted, atMs: ports.nowMs() } });
         record.amount ??= amount;
-        record.status = status;
         twins.add(record);
         pauses.allSoon();
         return;
       }
       case 'not paid':
-        record.state = step.state;
-        record.outcome = 'NOT_PAID';
-        record.problem = step.problem;
-        return;
-      case 'wait': {
-        record.state = step.state;
-        const { afterMs, reason, problem } = pauses.paced(record, step.wait);
-        leftMs.set(record, afterMs);
-        record.outcome = reason === 'person' ? 'NEEDS_HUMAN' : 'PENDING';
-        record.waiting = { reason, problem, wakeAtMs: ports.nowMs() + afterMs };
-      }
+        return moveTo(record, { kind: 'not paid', problem: step.problem, endedIn: runId });
+      case 'wait':
+        return keepWaiting(record, step.state, step.wait);
     }
+  }
+
+  function keepWaiting(record: UnsentRecord, known: PaymentState, wait: Wait): void {
+    const { afterMs, reason, problem } = pauses.paced(record, wait);
+    leftMs.set(record, afterMs);
+    record.stage.state = known;
+    record.stage.needsHuman = reason === 'person';
+    record.waiting = { reason, problem, wakeAtMs: ports.nowMs() + afterMs };
   }
 }
 
 /** What is wanted of payments that are due, in plan order; money goes to the payments before them in the plan first. */
 function wantedOf(
   payments: readonly PaymentRecord[],
-  due: readonly PaymentRecord[],
-): readonly { readonly record: PaymentRecord; readonly wanted: Wanted }[] {
-  const asked = new Set(due);
+  due: readonly UnsentRecord[],
+): readonly { readonly record: UnsentRecord; readonly wanted: Wanted }[] {
+  const asked = new Set<PaymentRecord>(due);
   const ahead = new Map<string, string>();
-  const wanted: { record: PaymentRecord; wanted: Wanted }[] = [];
+  const wanted: { record: UnsentRecord; wanted: Wanted }[] = [];
   for (const record of payments) {
     if (wanted.length === due.length) break;
     if (!isUnsent(record)) continue;
-    const { amount, payment, release } = record;
+    const { amount, payment, stage } = record;
     const before = ahead.get(payment.currency) ?? '0';
-    const unwanted = release?.unwanted ?? null;
+    const { unwanted } = stage.release;
     if (asked.has(record)) wanted.push({ record, wanted: { amount, ahead: before, unwanted } });
     if (amount !== null && unwanted === null) ahead.set(payment.currency, add(before, amount));
   }
@@ -144,7 +141,7 @@ class Twins {
   readonly #records = new Map<string, Set<PaymentRecord>>();
 
   constructor(payments: readonly PaymentRecord[]) {
-    for (const record of payments) if (record.accepted !== null) this.add(record);
+    for (const record of payments) if (acceptedOf(record) !== null) this.add(record);
   }
 
   add(record: PaymentRecord): void {
@@ -160,7 +157,7 @@ class Twins {
   of(due: readonly PaymentRecord[]): readonly string[] {
     const keys = new Set(due.map(({ payment, amount }) => keyOf(payment.currency, amount)));
     const records = [...keys].flatMap((key) => [...(this.#records.get(key) ?? [])]);
-    return [...new Set(records.flatMap(({ accepted }) => accepted?.withdrawalId ?? []))];
+    return [...new Set(records.flatMap((record) => acceptedOf(record)?.withdrawalId ?? []))];
   }
 }
 

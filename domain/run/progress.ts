@@ -1,5 +1,6 @@
 /** Where a run stands, item by item, as data for a terminal. Pure. */
 import { statusOf, type ReportStatus } from './report.ts';
+import { legOutcome, paymentOutcome, type LegRecord, type PaymentRecord } from './items.ts';
 import type { RunState } from './state.ts';
 import type { Waiting } from '../waits.ts';
 
@@ -42,24 +43,14 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
   const legs = state.legs.map((record) => ({
     id: record.leg.id,
     kind: 'leg' as const,
-    step:
-      record.outcome === 'PENDING'
-        ? record.state.quote === null
-          ? 'quoting'
-          : 'trading'
-        : `${record.outcome}${record.settled === true ? ', settled' : ''}`,
+    step: legStep(record),
     waiting: record.waiting,
   }));
   const end = offset + PAYMENTS_OF_A_PAGE;
   const payments = state.payments.slice(offset, end).map((record) => ({
     id: record.payment.id,
     kind: 'payment' as const,
-    step:
-      record.outcome === 'PENDING'
-        ? record.accepted === null
-          ? 'to be sent'
-          : `accepted, ${record.status ?? ''}`
-        : record.outcome,
+    step: paymentStep(record),
     waiting: record.waiting,
   }));
   const items = offset === 0 ? [plan, ...legs, ...payments] : payments;
@@ -67,4 +58,31 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
     progress: { status: statusOf(state), items },
     next: end < state.payments.length ? end : null,
   };
+}
+
+function legStep(record: LegRecord): string {
+  const { stage } = record;
+  switch (stage.kind) {
+    case 'converting':
+      if (stage.needsHuman) return legOutcome(record);
+      return stage.state.quote === null ? 'quoting' : 'trading';
+    case 'traded':
+      return `${legOutcome(record)}${stage.settled === true ? ', settled' : ''}`;
+    case 'not traded':
+      return legOutcome(record);
+  }
+}
+
+function paymentStep(record: PaymentRecord): string {
+  const { stage } = record;
+  switch (stage.kind) {
+    case 'unsent':
+      return stage.needsHuman ? paymentOutcome(record) : 'to be sent';
+    case 'accepted':
+      return `accepted, ${stage.accepted.status}`;
+    case 'paid':
+    case 'failed':
+    case 'not paid':
+      return paymentOutcome(record);
+  }
 }

@@ -7,12 +7,19 @@ import { brokenPaymentLimit } from '../plan/limits.ts';
 import { add } from '../money.ts';
 import type { Limits } from '../policy.ts';
 import type { Problem } from '../problems.ts';
-import { isOpenLeg, type LegRecord, type PaymentRecord, type RunState } from './state.ts';
+import { acceptedOf, legProblem, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
+import type { RunState } from './state.ts';
 
 /** Traded and settled, or not traded for good: nothing about the leg can change what is paid of it. */
-export function isDecided(record: LegRecord, isCancelled: boolean): boolean {
-  if (isOpenLeg(record)) return false;
-  return record.outcome === 'NOT_TRADED' || record.settled !== null || isCancelled;
+export function isDecided({ stage }: LegRecord, isCancelled: boolean): boolean {
+  switch (stage.kind) {
+    case 'converting':
+      return false;
+    case 'traded':
+      return stage.worse?.isHeld !== true && (stage.settled !== null || isCancelled);
+    case 'not traded':
+      return true;
+  }
 }
 
 /** The amounts that are known only once their leg has brought the money; cut by the rounding that the policy names. */
@@ -20,7 +27,8 @@ export function fixAmounts({ payments, legs }: Pick<RunState, 'payments' | 'legs
   const planned = payments.map(({ payment }) => payment);
   for (const record of payments) {
     const bringer = bringerOf(record.payment);
-    const traded = legs.find(({ leg }) => leg.id === bringer)?.traded ?? null;
+    const leg = legs.find((each) => each.leg.id === bringer);
+    const traded = leg === undefined ? null : tradeOf(leg);
     if (traded !== null) record.amount = amountOf(record.payment, planned, traded.buyAmount);
   }
 }
@@ -35,7 +43,8 @@ export function release(state: RunState, limits: Limits | null): void {
     const isReady = leg === undefined || isDecided(leg, state.cancelled);
     const nothing = isReady && dependsOn !== null ? broughtNothing(record, dependsOn, leg) : null;
     const { isKnown, broken } = nothing === null ? sums.next(record) : { isKnown: true, broken: null };
-    record.release = isReady && isKnown ? { unwanted: nothing ?? broken } : null;
+    const { stage } = record;
+    if (stage.kind === 'unsent') stage.release = isReady && isKnown ? { unwanted: nothing ?? broken } : null;
   }
 }
 
@@ -49,14 +58,14 @@ class PaidSums {
 
   constructor(payments: readonly PaymentRecord[], limits: Limits | null) {
     this.#limits = limits;
-    for (const record of payments) if (record.accepted !== null) this.#add(record);
+    for (const record of payments) if (acceptedOf(record) !== null) this.#add(record);
   }
 
   /** Whether it can be told yet, and then what the payment breaks. */
   next(record: PaymentRecord): { readonly isKnown: boolean; readonly broken: Problem | null } {
-    const { amount, payment, accepted } = record;
+    const { amount, payment } = record;
     const { currency } = payment;
-    if (accepted !== null) return { isKnown: true, broken: null };
+    if (acceptedOf(record) !== null) return { isKnown: true, broken: null };
     if (this.#isSummed(currency) && this.#unknown.has(currency)) return { isKnown: false, broken: null };
     if (amount === null) {
       this.#unknown.add(currency);
@@ -90,13 +99,26 @@ function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | u
       message: `Leg "${leg}" brings no ${currency}: when the plan was made, nothing was there to sell.`,
       fix: 'Bring money in and start another run, or pay it by a policy that sells a fixed amount.',
     };
-  if (found.outcome === 'TRADED' && found.settled !== false) return null;
+  const problem = whyNothing(found);
+  if (problem === null) return null;
   return {
-    code: found.problem?.code === 'CANCELLED' ? 'CANCELLED' : 'LEG_NOT_TRADED',
+    code: problem.code === 'CANCELLED' ? 'CANCELLED' : 'LEG_NOT_TRADED',
     item,
-    message: `Leg "${leg}" brought no ${currency}: ${found.problem?.message ?? found.outcome}`,
-    fix: found.problem?.fix ?? 'See the leg.',
+    message: `Leg "${leg}" brought no ${currency}: ${problem.message}`,
+    fix: problem.fix,
   };
+}
+
+/** What kept a leg from bringing money; null: it has brought it, or may yet. */
+function whyNothing(record: LegRecord): Problem | null {
+  switch (record.stage.kind) {
+    case 'converting':
+      return null;
+    case 'traded':
+      return record.stage.settled === false ? legProblem(record) : null;
+    case 'not traded':
+      return record.stage.problem;
+  }
 }
 
 function overLimit({ payment }: PaymentRecord, message: string): Problem {

@@ -7,7 +7,19 @@ import { sum } from '../money.ts';
 import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import { isShown, type Waiting } from '../waits.ts';
-import type { Evidence, LegOutcome, LegRecord, PaymentOutcome, PaymentRecord, RunState } from './state.ts';
+import {
+  acceptedOf,
+  legOutcome,
+  legProblem,
+  paymentOutcome,
+  paymentProblem,
+  tradeOf,
+  type LegOutcome,
+  type LegRecord,
+  type PaymentOutcome,
+  type PaymentRecord,
+} from './items.ts';
+import type { Evidence, RunState } from './state.ts';
 
 /** A failure carries this many problems; the report carries them all. */
 export const MAX_PROBLEMS_IN_FAILURE = 50;
@@ -107,8 +119,8 @@ type Part = { readonly isFirst: boolean; readonly payments: readonly PaymentReco
 
 function reportOf(state: RunState, { isFirst, payments }: Part): Report {
   const legs = isFirst ? state.legs : [];
+  const ended = problemsOf({ legs, payments });
   const items = [...legs, ...payments];
-  const ended = items.flatMap(({ problem }) => problem ?? []);
   const waits = [isFirst ? state.waiting : null, ...items.map(({ waiting }) => waiting)].filter(isShown);
   return {
     run: runName(state.run),
@@ -128,21 +140,39 @@ function reportOf(state: RunState, { isFirst, payments }: Part): Report {
 export function statusOf(state: RunState): ReportStatus {
   if (!state.ended) return shownWaits(state).length > 0 ? 'HELD' : 'RUNNING';
   // By what it did to the items: after a reset the cancel is known by the words alone.
-  const items = [...state.legs, ...state.payments];
-  const ended = [...state.refusals, ...items.flatMap(({ problem }) => problem ?? [])];
+  const ended = [...state.refusals, ...problemsOf(state)];
   if (ended.some(({ code }) => code === 'CANCELLED')) return 'CANCELLED';
+  const items = [...state.legs, ...state.payments];
   const done = items.filter(isDone);
   if (done.length === items.length && state.refusals.length === 0) return 'COMPLETED';
   return done.length === 0 ? 'FAILED' : 'PARTIAL';
 }
 
-/** A trade that will never settle has brought nothing. */
-function isDone(item: LegRecord | PaymentRecord): boolean {
-  return (
-    item.outcome === 'PAID' ||
-    // What came out worse than planned, and was accepted by nobody, is never green.
-    (item.outcome === 'TRADED' && 'settled' in item && item.settled !== false && item.problem === null)
-  );
+function problemsOf({
+  legs,
+  payments,
+}: {
+  readonly legs: readonly LegRecord[];
+  readonly payments: readonly PaymentRecord[];
+}): readonly Problem[] {
+  return [...legs.map(legProblem), ...payments.map(paymentProblem)].filter((problem) => problem !== null);
+}
+
+function isDone({ stage }: LegRecord | PaymentRecord): boolean {
+  switch (stage.kind) {
+    case 'traded':
+      // What came out worse than planned, and was accepted by nobody, is never green, nor what will never settle.
+      return stage.worse === null && stage.settled !== false;
+    case 'paid':
+      return true;
+    case 'converting':
+    case 'not traded':
+    case 'unsent':
+    case 'accepted':
+    case 'failed':
+    case 'not paid':
+      return false;
+  }
 }
 
 /** Everything that the run waits for now, items first to last; short waits of the service's own pace are none. */
@@ -152,8 +182,9 @@ export function shownWaits(state: RunState): readonly Waiting[] {
 }
 
 function reportLeg(record: LegRecord): ReportLeg {
-  const { leg, traded, state } = record;
+  const { leg, stage } = record;
   const planned = leg.amount;
+  const traded = tradeOf(record);
   return {
     id: leg.id,
     reference: leg.reference,
@@ -162,25 +193,37 @@ function reportLeg(record: LegRecord): ReportLeg {
     sellAmount: traded?.sellAmount ?? (planned?.side === 'sell' ? planned.value : null),
     buyAmount: traded?.buyAmount ?? (planned?.side === 'buy' ? planned.value : null),
     rate: traded === null ? null : rateOf(traded.sellAmount, traded.buyAmount),
-    quoteId: traded?.quoteId ?? state.quote?.id ?? null,
+    quoteId: quoteIdOf(record),
     tradeId: traded?.tradeId ?? null,
-    outcome: record.outcome,
-    settled: record.settled,
+    outcome: legOutcome(record),
+    settled: stage.kind === 'traded' ? stage.settled : null,
   };
+}
+
+function quoteIdOf({ stage }: LegRecord): string | null {
+  switch (stage.kind) {
+    case 'converting':
+      return stage.state.quote?.id ?? null;
+    case 'traded':
+      return stage.traded.quoteId;
+    case 'not traded':
+      return stage.quoteId;
+  }
 }
 
 function reportPayment(record: PaymentRecord): ReportPayment {
   const { payment } = record;
+  const accepted = acceptedOf(record);
   return {
     id: payment.id,
-    reference: record.accepted?.reference ?? payment.reference,
+    reference: accepted?.reference ?? payment.reference,
     account: payment.account,
     currency: payment.currency,
     amount: record.amount,
-    withdrawalId: record.accepted?.withdrawalId ?? null,
-    status: record.status,
-    outcome: record.outcome,
-    reason: record.problem?.message ?? record.waiting?.problem.message ?? null,
+    withdrawalId: accepted?.withdrawalId ?? null,
+    status: accepted?.status ?? null,
+    outcome: paymentOutcome(record),
+    reason: paymentProblem(record)?.message ?? record.waiting?.problem.message ?? null,
   };
 }
 
@@ -191,7 +234,9 @@ function totalsOf(payments: readonly PaymentRecord[]): readonly ReportTotal[] {
     const of = (outcome: PaymentOutcome | null): string =>
       sum(
         inCurrency.flatMap((record) =>
-          (outcome === null || record.outcome === outcome) && record.amount !== null ? [record.amount] : [],
+          (outcome === null || paymentOutcome(record) === outcome) && record.amount !== null
+            ? [record.amount]
+            : [],
         ),
       );
     return {

@@ -9,23 +9,14 @@ import { activityFailed } from './activity-failed.ts';
 import { headOf, type Call, type PlanHead, type RunInput } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import { convert } from './convert.ts';
+import { acceptedOf, isOpenPayment, openLeg, tradeOf, type LegRecord } from './items.ts';
 import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
 import { HistoryIsLong, RunRefused, StepFailed, failed, type Ports } from './ports.ts';
 import { readPlan } from './read-plan.ts';
 import { fixAmounts, isDecided, release } from './release.ts';
 import { settle } from './settle.ts';
-import {
-  adoptPlan,
-  forgetAllBut,
-  isOpenLeg,
-  isOpenPayment,
-  isUndone,
-  takeUp,
-  undoneIn,
-  type LegRecord,
-  type RunState,
-} from './state.ts';
+import { adoptPlan, forgetAllBut, isUndone, takeUp, undoneIn, type RunState } from './state.ts';
 import { track } from './track.ts';
 import { Pauses } from './pauses.ts';
 
@@ -83,7 +74,7 @@ export class Run implements Carrying {
 
   /** In the order of the plan, since one leg may sell what another one buys; a leg that waits lets the next one go on. */
   async #convertAll(): Promise<void> {
-    const isResting = (record: LegRecord): boolean => !isOpenLeg(record) || record.waiting !== null;
+    const isResting = (record: LegRecord): boolean => openLeg(record) === null || record.waiting !== null;
     await Promise.all(
       this.state.legs.map(async (record, index, legs) => {
         const before = legs[index - 1];
@@ -142,7 +133,7 @@ export class Run implements Carrying {
     const { legs, payments, cancelled } = this.state;
     return (
       legs.every((record) => isDecided(record, cancelled)) &&
-      !payments.some((record) => isOpenPayment(record) && record.accepted === null)
+      !payments.some(({ stage }) => stage.kind === 'unsent')
     );
   }
 
@@ -176,7 +167,7 @@ export class Run implements Carrying {
 
   othersAccepted(): boolean {
     const { legs, payments } = this.state;
-    return legs.some(({ traded }) => traded !== null) || payments.some(({ accepted }) => accepted !== null);
+    return [...legs.map(tradeOf), ...payments.map(acceptedOf)].some((record) => record !== null);
   }
 
   /** A cancel is kept before anything is sent. */
@@ -209,8 +200,8 @@ export class Run implements Carrying {
   async #takeOver(plan: Plan): Promise<void> {
     const { state, ports, pauses } = this;
     if (this.#carried === null || !takeOver(state, this.#carried, ports.originalRunId)) return;
-    const tradeIds = state.legs.flatMap(({ traded }) => traded?.tradeId ?? []);
-    const withdrawalIds = state.payments.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
+    const tradeIds = state.legs.flatMap((record) => tradeOf(record)?.tradeId ?? []);
+    const withdrawalIds = state.payments.flatMap((record) => acceptedOf(record)?.withdrawalId ?? []);
     while (tradeIds.length + withdrawalIds.length > 0) {
       const { asked } = pauses;
       const answer = await ports.confirmOutcomes({ plan: headOf(plan), tradeIds, withdrawalIds });

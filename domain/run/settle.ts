@@ -1,10 +1,9 @@
 /** Waiting for the settlement of one leg: the money that it bought must be there before it is paid on. */
-import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
-import type { Traded } from '../writes/trade.ts';
 import type { SettlementCall } from './calls.ts';
 import type { Carrying } from './parts.ts';
-import { undoneIn, type LegRecord } from './state.ts';
+import { isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
+import { undoneIn } from './state.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
 
 /** What people are told of a settlement, and how often in a row its poll was stopped. */
@@ -18,18 +17,19 @@ export async function settle(run: Carrying, record: LegRecord): Promise<void> {
     unknownStatus: null,
     stops: 0,
   };
-  while (record.traded !== null && record.settled === null && !run.state.cancelled)
-    await pollOnce(run, record, record.traded, watch);
+  const { stage } = record;
+  if (stage.kind !== 'traded') return;
+  while (stage.settled === null && !run.state.cancelled) await pollOnce(run, record, stage, watch);
 }
 
-async function pollOnce(run: Carrying, record: LegRecord, trade: Traded, watch: Watch): Promise<void> {
+async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watch: Watch): Promise<void> {
   const { ports, pauses, state } = run;
   const { asked } = pauses;
   await run.leaveLongHistory();
   const { answer, giveUp } = ports.awaitSettlement({
     plan: run.call().plan,
     leg: record.leg.id,
-    tradeId: trade.tradeId,
+    tradeId: stage.traded.tradeId,
     until: run.plan.settle.until,
     currency: record.leg.buy,
     unknownStatus: watch.unknownStatus,
@@ -42,11 +42,11 @@ async function pollOnce(run: Carrying, record: LegRecord, trade: Traded, watch: 
   };
   answer.then(close, close);
   const isOver = (): boolean => !isOpen || state.cancelled;
-  pauses.show(record, settlementWait(run, record, watch));
+  pauses.show(record, settlementWait(run, record, stage, watch));
   if (!watch.isLate) {
     // A timer says whether it is late, never the clock, which a replay may see otherwise.
     watch.isLate = !(await ports.waitUntil(isOver, Math.max(watch.lateAtMs - ports.nowMs(), 1)));
-    if (watch.isLate) pauses.show(record, settlementWait(run, record, watch));
+    if (watch.isLate) pauses.show(record, settlementWait(run, record, stage, watch));
   }
   await ports.waitUntil(isOver);
   record.waiting = null;
@@ -67,27 +67,32 @@ async function pollOnce(run: Carrying, record: LegRecord, trade: Traded, watch: 
       return;
     case 'news':
       watch.unknownStatus = settlement.isUnknown ? settlement.status : null;
-      record.traded = { ...trade, status: settlement.status };
+      stage.traded = { ...stage.traded, status: settlement.status };
       return;
     case 'settled':
     case 'failed':
-      record.settled = settlement.kind === 'settled';
-      record.traded = { ...trade, status: settlement.status };
-      if (settlement.kind === 'failed') record.problem = settlementFailed(record, settlement.status);
+      stage.settled = settlement.kind === 'settled';
+      stage.traded = { ...stage.traded, status: settlement.status };
   }
 }
 
 /** What this run still has to pay in the currency that a leg buys. */
 function stillToPay({ state }: Carrying, { leg }: LegRecord): SettlementCall['unpaid'] {
-  return state.payments.flatMap(({ payment, amount, outcome }) =>
-    amount === null || payment.currency !== leg.buy || outcome === 'PAID' || outcome === 'NOT_PAID'
-      ? []
-      : [{ reference: payment.reference, account: payment.account, amount }],
-  );
+  return state.payments
+    .filter(isOpenPayment)
+    .flatMap(({ payment, amount }) =>
+      amount === null || payment.currency !== leg.buy
+        ? []
+        : [{ reference: payment.reference, account: payment.account, amount }],
+    );
 }
 
-function settlementWait({ plan }: Carrying, record: LegRecord, { isLate, unknownStatus }: Watch): Wait {
-  const { leg, traded } = record;
+function settlementWait(
+  { plan }: Carrying,
+  { leg }: LegRecord,
+  { traded }: TradedLeg,
+  { isLate, unknownStatus }: Watch,
+): Wait {
   // The poller looks by itself every few seconds; there is no timer of ours to show.
   const afterMs = 0;
   if (unknownStatus !== null)
@@ -96,7 +101,7 @@ function settlementWait({ plan }: Carrying, record: LegRecord, { isLate, unknown
       reason: 'configuration',
       problem: statusUnknown({
         item: leg.id,
-        subject: `trade ${traded?.tradeId ?? ''}`,
+        subject: `trade ${traded.tradeId}`,
         status: unknownStatus,
         field: 'trade_statuses',
         lists: 'settled, failed or pending',
@@ -112,14 +117,5 @@ function settlementWait({ plan }: Carrying, record: LegRecord, { isLate, unknown
       message: `Leg "${leg.id}" is traded; its ${leg.buy} ${what} yet${isLate ? ', later than expected' : ''}.`,
       fix: 'Nothing to do: it looks again by itself.',
     },
-  };
-}
-
-function settlementFailed({ leg, traded }: LegRecord, status: string): Problem {
-  return {
-    code: 'SETTLEMENT_FAILED',
-    item: leg.id,
-    message: `The service says "${status}" of trade ${traded?.tradeId ?? ''}: it will not settle.`,
-    fix: 'Ask the operator of the service; no payment of its money was sent.',
   };
 }

@@ -4,27 +4,31 @@
  */
 import type { Problem } from '../problems.ts';
 import type { Paying } from './parts.ts';
-import { isOpenPayment, isUnsent, type PaymentRecord } from './state.ts';
+import { isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
 
 /** How an accepted payment that has no terminal status stands: what people are told of it. */
 type Follow = { isWatched: boolean; isUnknown: boolean; isLate: boolean };
 
 export async function track(paying: Paying): Promise<void> {
-  const follows = new Map<PaymentRecord, Follow>();
-  const followOf = (record: PaymentRecord): Follow => {
-    const follow = follows.get(record) ?? { isWatched: false, isUnknown: false, isLate: false };
-    follows.set(record, follow);
+  const follows = new Map<Accepted, Follow>();
+  const followOf = (accepted: Accepted): Follow => {
+    const follow = follows.get(accepted) ?? { isWatched: false, isUnknown: false, isLate: false };
+    follows.set(accepted, follow);
     return follow;
   };
   await Promise.all([followStatuses(paying, followOf), noticeLate(paying, followOf)]);
 }
 
-type FollowOf = (record: PaymentRecord) => Follow;
+type FollowOf = (accepted: Accepted) => Follow;
 
-/** A paid one is watched as long as the run is open: it may still be returned. */
-function isFollowed({ accepted, outcome }: PaymentRecord): boolean {
-  return accepted !== null && outcome !== 'NOT_PAID';
+function isFollowed(record: PaymentRecord): record is PaymentRecord & { stage: SentPayment } {
+  return record.stage.kind === 'accepted' || record.stage.kind === 'paid';
+}
+
+/** Accepted, and without a final status. */
+function isUnderWay(record: PaymentRecord): record is PaymentRecord & { stage: SentPayment } {
+  return record.stage.kind === 'accepted';
 }
 
 async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void> {
@@ -46,12 +50,12 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       plan: paying.call().plan,
       undoneIn: paying.undoneIn(),
       isLast: paying.isLast(),
-      items: followed.map((record) => ({
-        id: record.payment.id,
-        withdrawalId: record.accepted?.withdrawalId ?? '',
-        paid: record.outcome === 'PAID',
-        status: record.status,
-        isUnknown: followOf(record).isUnknown,
+      items: followed.map(({ payment, stage: { kind, accepted } }) => ({
+        id: payment.id,
+        withdrawalId: accepted.withdrawalId,
+        paid: kind === 'paid',
+        status: accepted.status,
+        isUnknown: followOf(accepted).isUnknown,
       })),
     });
     let isOpen = true;
@@ -70,15 +74,14 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     paying.takeUp(runId);
     for (const { id, status, paid, isUnknown } of ended) {
       const record = byId.get(id);
-      if (record === undefined) continue;
-      record.status = status;
-      followOf(record).isUnknown = isUnknown;
-      if (paid !== null) record.outcome = paid ? 'PAID' : 'NOT_PAID';
-      if (paid === false) {
-        record.problem = paymentFailed(record, status);
-        record.endedIn = runId;
-      }
-      tell(paying, record, followOf(record));
+      if (record === undefined || !isFollowed(record)) continue;
+      const { accepted } = record.stage;
+      accepted.status = status;
+      const follow = followOf(accepted);
+      follow.isUnknown = isUnknown;
+      if (paid === true) moveTo(record, { kind: 'paid', accepted });
+      if (paid === false) moveTo(record, { kind: 'failed', accepted, endedIn: runId });
+      tell(paying, record, follow);
     }
     stops = wait === null ? 0 : stops + 1;
     if (wait !== null) await pauses.pause(state, backedOff(wait, stops), asked, isOutdated);
@@ -86,24 +89,33 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
   }
 }
 
+/** A payment, and the acceptance that is watched: taken up once more, it is accepted anew. */
+type Watched = { readonly record: PaymentRecord; readonly accepted: Accepted };
+
 /** An accepted payment without a terminal status after `late_after` is late, and says so. By timers, as in `pay`. */
 async function noticeLate(paying: Paying, followOf: FollowOf): Promise<void> {
   const { state, ports, lateAfterMs } = paying;
   const { payments } = state;
   const isNew = (record: PaymentRecord): boolean =>
-    isOpenPayment(record) && record.accepted !== null && !followOf(record).isWatched;
+    isUnderWay(record) && !followOf(record.stage.accepted).isWatched;
+  const isStill = ({ record, accepted }: Watched): boolean =>
+    isUnderWay(record) && record.stage.accepted === accepted;
   for (;;) {
     await ports.waitUntil(() => paying.isOver() || (!paying.isSending && payments.some(isNew)));
     if (paying.isOver()) return;
     // One timer for all that were accepted by now: what is accepted later has the next one.
-    const watched = payments.filter(isNew);
-    for (const record of watched) followOf(record).isWatched = true;
-    const lastMs = Math.max(...watched.map(({ acceptedAtMs }) => acceptedAtMs ?? ports.nowMs()));
+    const watched: readonly Watched[] = payments
+      .filter(isUnderWay)
+      .filter(isNew)
+      .map((record) => ({ record, accepted: record.stage.accepted }));
+    for (const { accepted } of watched) followOf(accepted).isWatched = true;
+    const lastMs = Math.max(...watched.map(({ accepted }) => accepted.atMs));
     const leftMs = Math.max(lastMs + lateAfterMs.withdrawal - ports.nowMs(), 1);
-    await ports.waitUntil(() => paying.isOver() || !watched.some(isOpenPayment), leftMs);
-    for (const record of watched.filter(isOpenPayment)) {
-      followOf(record).isLate = true;
-      tell(paying, record, followOf(record));
+    await ports.waitUntil(() => paying.isOver() || !watched.some(isStill), leftMs);
+    for (const { record, accepted } of watched.filter(isStill)) {
+      const follow = followOf(accepted);
+      follow.isLate = true;
+      tell(paying, record, follow);
     }
     ports.show();
   }
@@ -111,37 +123,35 @@ async function noticeLate(paying: Paying, followOf: FollowOf): Promise<void> {
 
 /** Shows what an accepted payment waits for that people should know: a status in no list, or a late one. */
 function tell({ ports }: Paying, record: PaymentRecord, { isUnknown, isLate }: Follow): void {
-  const problem = isUnknown ? statusUnknownOf(record) : isLate ? withdrawalLate(record) : null;
-  const isShown = problem !== null && isOpenPayment(record);
-  record.waiting = isShown
-    ? { reason: isUnknown ? 'configuration' : 'settlement', problem, wakeAtMs: ports.nowMs() }
-    : null;
+  const isShown = isUnderWay(record) && (isUnknown || isLate);
+  if (!isShown) {
+    record.waiting = null;
+    return;
+  }
+  const { payment, stage } = record;
+  record.waiting = {
+    reason: isUnknown ? 'configuration' : 'settlement',
+    problem: (isUnknown ? statusUnknownOf : withdrawalLate)(payment.id, stage.accepted),
+    wakeAtMs: ports.nowMs(),
+  };
 }
 
-function statusUnknownOf(record: PaymentRecord): Problem {
+function statusUnknownOf(item: string, { withdrawalId, status }: Accepted): Problem {
+  const subject = `withdrawal ${withdrawalId}`;
   return statusUnknown({
-    item: record.payment.id,
-    subject: `withdrawal ${record.accepted?.withdrawalId ?? ''}`,
-    status: record.status ?? '',
+    item,
+    subject,
+    status,
     field: 'withdrawal_statuses',
     lists: 'paid, failed or pending',
   });
 }
 
-function withdrawalLate(record: PaymentRecord): Problem {
+function withdrawalLate(item: string, { withdrawalId, status }: Accepted): Problem {
   return {
     code: 'WITHDRAWAL_LATE',
-    item: record.payment.id,
-    message: `Withdrawal ${record.accepted?.withdrawalId ?? ''} was accepted and is still "${record.status ?? ''}", later than expected.`,
+    item,
+    message: `Withdrawal ${withdrawalId} was accepted and is still "${status}", later than expected.`,
     fix: 'Ask the operator of the service; it looks again by itself and is never paid again meanwhile.',
-  };
-}
-
-function paymentFailed(record: PaymentRecord, status: string): Problem {
-  return {
-    code: 'WITHDRAWAL_FAILED',
-    item: record.payment.id,
-    message: `The service accepted withdrawal ${record.accepted?.withdrawalId ?? ''} and then said "${status}".`,
-    fix: 'Find out why at the service; it is never paid again by itself.',
   };
 }

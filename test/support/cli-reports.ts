@@ -1,6 +1,6 @@
 /** Reports and other records for the tests of the command line. */
 import type { Report, ReportStatus } from '../../domain/run/report.ts';
-import type { LegOutcome, PaymentOutcome } from '../../domain/run/state.ts';
+import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import type { Problem } from '../../domain/problems.ts';
 
 export const ABANDONED: Problem = {

@@ -5,18 +5,12 @@ import fc from 'fast-check';
 import { add, sum } from '../../domain/money.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
 import { makeReport, statusOf } from '../../domain/run/report.ts';
-import {
-  addEvidence,
-  adoptPlan,
-  newRunState,
-  type Evidence,
-  type LegOutcome,
-  type PaymentOutcome,
-  type RunState,
-} from '../../domain/run/state.ts';
+import { addEvidence, adoptPlan, newRunState, type Evidence, type RunState } from '../../domain/run/state.ts';
+import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { WaitReason, Waiting } from '../../domain/waits.ts';
 import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
+import { TRADED_LEG, legAt, paymentAt } from '../support/stages.ts';
 
 const PROBLEM: Problem = {
   code: 'RECORD_DIFFERS',
@@ -43,13 +37,10 @@ function stateOf(payments: readonly Payment[]): RunState {
 }
 
 /** A run of one leg and one payment that ended like this. */
-function ended(leg: LegOutcome, payment: PaymentOutcome, problem: Problem | null = null): RunState {
+function ended(leg: LegOutcome, payment: PaymentOutcome, problem = PROBLEM): RunState {
   const state = stateOf([PAYMENT]);
-  for (const record of state.legs) record.outcome = leg;
-  for (const record of state.payments) {
-    record.outcome = payment;
-    record.problem = problem;
-  }
+  for (const record of state.legs) record.stage = legAt(leg, problem);
+  for (const record of state.payments) record.stage = paymentAt(payment, problem);
   state.ended = true;
   return state;
 }
@@ -139,12 +130,9 @@ test('a run is held by everything but the pace of the service, and says by what'
 test('the rate of a leg is what it bought by what it sold', () => {
   const state = ended('TRADED', 'PAID');
   for (const record of state.legs)
-    record.traded = {
-      tradeId: 'tde_1',
-      quoteId: 'qte_1',
-      sellAmount: '3',
-      buyAmount: '1.0000000001',
-      status: 'SETTLED',
+    record.stage = {
+      ...TRADED_LEG,
+      traded: { ...TRADED_LEG.traded, sellAmount: '3', buyAmount: '1.0000000001' },
     };
   const [leg] = makeReport(state).legs;
   assert.equal(leg?.rate, '0.333333333367');
@@ -180,7 +168,8 @@ test('the totals tell apart what is paid, what is not, and what a person must de
     Object.entries(amounts).map(([id, value]) => ({ ...PAYMENT, id, amount: { kind: 'fixed', value } })),
   );
   const outcomes: readonly PaymentOutcome[] = ['PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING'];
-  for (const [index, record] of state.payments.entries()) record.outcome = outcomes[index] ?? 'PENDING';
+  for (const [index, record] of state.payments.entries())
+    record.stage = paymentAt(outcomes[index] ?? 'PENDING', PROBLEM);
   assert.deepEqual(makeReport(state).totals, [
     { currency: 'MXN', planned: '16.5', paid: '1.1', notPaid: '2.2', needsHuman: '4.4' },
   ]);
@@ -203,7 +192,7 @@ test('whatever the outcomes, paid, not paid, undecided and pending add up to the
         })),
       );
       for (const [index, record] of state.payments.entries())
-        record.outcome = items[index]?.outcome ?? 'PENDING';
+        record.stage = paymentAt(items[index]?.outcome ?? 'PENDING', PROBLEM);
       const report = makeReport(state);
       assert.equal(report.payments.length, items.length);
       for (const total of report.totals) {

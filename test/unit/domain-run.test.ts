@@ -6,6 +6,7 @@ import { movesOf } from '../../domain/plan/moves.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { shownWaits, makeReport, statusOf } from '../../domain/run/report.ts';
 import { adoptPlan, newRunState } from '../../domain/run/state.ts';
+import { newLeg, newPayment } from '../../domain/run/items.ts';
 import { takeOver } from '../../domain/run/carry.ts';
 import { Run } from '../../domain/run/run.ts';
 import { HistoryIsLong, StepFailed, type Ports } from '../../domain/run/ports.ts';
@@ -22,6 +23,7 @@ import type { Wait } from '../../domain/waits.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { LEG, NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
+import { TRADED_LEG } from '../support/stages.ts';
 
 const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
 const PLAN: Plan = {
@@ -315,13 +317,14 @@ test('a run that was reset hands on as its own only what it has learned since: t
   const knownTo = (runId: string) => {
     const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
     adoptPlan(before, PLAN);
-    for (const record of before.legs) record.state = { ...NEW_LEG, knownIn: runId };
-    for (const record of before.payments) record.state = { ...NEW_PAYMENT, knownIn: runId };
+    for (const record of before.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, knownIn: runId } };
+    for (const record of before.payments)
+      record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, knownIn: runId } };
     const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId: 'run-2' })).handOn();
     const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
     adoptPlan(after, PLAN);
     takeOver(after, carried, 'run-3');
-    return [...after.legs, ...after.payments].map(({ state }) => state.knownIn);
+    return [...after.legs, ...after.payments].map(({ stage }) => 'state' in stage && stage.state.knownIn);
   };
   assert.deepEqual(knownTo('run-1'), ['run-1', 'run-1']);
   assert.deepEqual(knownTo('run-2'), ['run-3', 'run-3']);
@@ -938,7 +941,7 @@ test('a trade that came out worse than planned is never green when the run is ca
   adoptPlan(state, { ...PLAN, payments: [] });
   const [leg] = state.legs;
   assert.ok(leg !== undefined);
-  Object.assign(leg, { outcome: 'TRADED', problem: SHORT });
+  leg.stage = { ...TRADED_LEG, worse: { problem: SHORT, isHeld: false } };
   state.ended = true;
   assert.equal(makeReport(state).status, 'FAILED');
 });
@@ -1225,5 +1228,5 @@ test('a long history is left only when no leg is in the middle of a call that wr
   await assert.rejects(() => run.complete(), HistoryIsLong);
   assert.equal(open, 0);
   assert.ok(asked.includes('traded second'));
-  assert.equal(run.handOn().legs.find(({ id }) => id === 'second')?.outcome, 'TRADED');
+  assert.equal(run.handOn().legs.find(({ id }) => id === 'second')?.kind, 'traded');
 });

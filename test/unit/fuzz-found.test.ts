@@ -24,6 +24,7 @@ import {
   seen,
   stateOf,
 } from '../support/scripts.ts';
+import { TRADED_LEG } from '../support/stages.ts';
 import { kept } from '../support/instructions.ts';
 
 const AMOUNT = '17250.00';
@@ -228,7 +229,7 @@ test('a run whose trade never settles is not completed', () => {
   adoptPlan(state, plan);
   const [leg] = state.legs;
   assert.ok(leg !== undefined);
-  Object.assign(leg, { outcome: 'TRADED', settled: false });
+  leg.stage = { ...TRADED_LEG, settled: false };
   state.ended = true;
   assert.equal(statusOf(state), 'FAILED');
 });

@@ -15,6 +15,7 @@ import {
   type LegStep,
 } from '../../../domain/writes/trade.ts';
 import { createWithdrawalSteps, type PaymentStep } from '../../../domain/writes/withdrawal.ts';
+import { acceptedOf } from '../../../domain/run/items.ts';
 import type {
   LegAnswer,
   LegCall,
@@ -183,7 +184,7 @@ export class Attempt {
         world.agenda.after(INSTRUCTIONS_MS, () => {
           const others = world.runs.filter((each) => each !== temporal);
           const theirs = others.flatMap((each) => each.newest()?.state.payments ?? []);
-          const claimed = theirs.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
+          const claimed = theirs.flatMap((record) => acceptedOf(record)?.withdrawalId ?? []);
           answer({ claimed: claimed.filter((id) => effect.records.some((record) => record.id === id)) });
         });
         return;

@@ -2,8 +2,7 @@
  * The judge: knows what the service really did and says which promise (M1 … M8, design section 2) was broken. It reads
  * nothing that the steppers decided but the final report, and shares no code with them.
  */
-import { makeReport } from '../../../domain/run/report.ts';
-import type { PaymentRecord, LegRecord } from '../../../domain/run/state.ts';
+import { makeReport, type Report, type ReportLeg, type ReportPayment } from '../../../domain/run/report.ts';
 import { RunRefused } from '../../../domain/run/ports.ts';
 import type { Attempt } from './attempt.ts';
 import type { Movement, Write } from './service.ts';
@@ -231,13 +230,13 @@ export class Oracle {
     for (const { id, amount } of paymentsOf(ours.policy))
       if (amount !== null && !state.payments.some(({ payment }) => payment.id === id))
         this.broken('M3', `${temporal.itemOf(id)}, which the policy names, is not in the report`);
-    for (const record of state.payments) this.#noteSwapped(temporal, record);
-    for (const record of state.legs) this.#legReported(temporal, record);
-    for (const record of state.payments) this.#paymentReported(temporal, record);
-    const named = state.payments.flatMap(({ accepted }) => accepted?.withdrawalId ?? []);
+    const report = makeReport(state);
+    for (const payment of report.payments) this.#noteSwapped(temporal, payment);
+    for (const leg of report.legs) this.#legReported(temporal, leg, report);
+    for (const payment of report.payments) this.#paymentReported(temporal, payment, report);
+    const named = report.payments.flatMap(({ withdrawalId }) => withdrawalId ?? []);
     if (new Set(named).size < named.length)
       this.broken('M3', `one withdrawal counts for two payments: ${named.join()}`);
-    const report = makeReport(state);
     for (const total of report.totals) {
       const parts = [total.paid, total.notPaid, total.needsHuman].map(units);
       if (parts.reduce((a, b) => a + b, 0n) !== units(total.planned))
@@ -249,38 +248,37 @@ export class Oracle {
   }
 
   /** Somebody named an equal payment's record, which nothing on it tells: whoever did answers for both payments. */
-  #noteSwapped(temporal: Temporal, { payment, accepted }: PaymentRecord): void {
+  #noteSwapped(temporal: Temporal, { id, withdrawalId }: ReportPayment): void {
     const { service } = this.#world;
-    const item = temporal.itemOf(payment.id);
-    const owner = service.ledger.find(({ record }) => record.id === accepted?.withdrawalId)?.send.write.item;
+    const item = temporal.itemOf(id);
+    const owner = service.ledger.find(({ record }) => record.id === withdrawalId)?.send.write.item;
     const isNamed = [...temporal.kept.instructions, ...temporal.lost].some(
-      (said) =>
-        said.kind === 'executed' && said.item === payment.id && said.recordId === accepted?.withdrawalId,
+      (said) => said.kind === 'executed' && said.item === id && said.recordId === withdrawalId,
     );
     if (owner === undefined || owner === item || !isNamed) return;
     this.misled.add(item);
     this.misled.add(owner);
   }
 
-  #legReported(temporal: Temporal, { leg, outcome, traded, problem }: LegRecord): void {
-    const item = temporal.itemOf(leg.id);
+  #legReported(temporal: Temporal, { id, outcome, tradeId }: ReportLeg, report: Report): void {
+    const item = temporal.itemOf(id);
     if (this.misled.has(item)) return;
     const moved = this.#movementsOf(item);
     if (outcome === 'TRADED') {
-      if (!moved.some(({ record }) => record.id === traded?.tradeId))
-        this.broken('M3', `${item} is TRADED as ${traded?.tradeId ?? '?'}, which is not its trade`);
+      if (!moved.some(({ record }) => record.id === tradeId))
+        this.broken('M3', `${item} is TRADED as ${tradeId ?? '?'}, which is not its trade`);
     } else if (outcome !== 'NOT_TRADED') this.broken('M3', `the run ended while ${item} is ${outcome}`);
-    else if (moved.length > 0) this.broken('M3', `${item} is NOT_TRADED (${problem?.code ?? ''}), but it is`);
+    else if (moved.length > 0) this.broken('M3', `${item} is NOT_TRADED (${codesOf(report, id)}), but it is`);
   }
 
-  #paymentReported(temporal: Temporal, { payment, outcome, accepted, problem }: PaymentRecord): void {
-    const item = temporal.itemOf(payment.id);
+  #paymentReported(temporal: Temporal, { id, outcome, withdrawalId }: ReportPayment, report: Report): void {
+    const item = temporal.itemOf(id);
     if (this.misled.has(item)) return;
     const moved = this.#movementsOf(item).filter((each) => each.kind === 'withdrawal');
     if (outcome === 'PAID') {
-      const record = moved.find((each) => each.record.id === accepted?.withdrawalId);
+      const record = moved.find((each) => each.record.id === withdrawalId);
       if (record?.wasPaid !== true)
-        this.broken('M3', `${item} is PAID as ${accepted?.withdrawalId ?? '?'}, which was not its payment`);
+        this.broken('M3', `${item} is PAID as ${withdrawalId ?? '?'}, which was not its payment`);
     } else if (outcome !== 'NOT_PAID') this.broken('M3', `the run ended while ${item} is ${outcome}`);
     else {
       // Booked later than the design assumes, after time had ended what no key could: outside the rules.
@@ -288,7 +286,7 @@ export class Oracle {
       if (paid.length > 0)
         this.broken(
           'M3',
-          `${item} is NOT_PAID (${problem?.code ?? ''}), but ${paid[0]?.record.id ?? ''} is ${paid[0]?.status ?? ''}`,
+          `${item} is NOT_PAID (${codesOf(report, id)}), but ${paid[0]?.record.id ?? ''} is ${paid[0]?.status ?? ''}`,
         );
     }
   }
@@ -344,29 +342,30 @@ export class Oracle {
           (policy.limit && (policy.amount === 'sell all' || price > units('17.3'))),
       );
     const tradesEnd = TRADES_UNTIL_MS - HOUR_MS;
-    const legs = state.legs.flatMap(({ leg, outcome }) =>
+    const report = makeReport(state);
+    const legs = report.legs.flatMap(({ id, outcome }) =>
       outcome === 'NOT_TRADED' &&
-      !isDecided(leg.id) &&
+      !isDecided(id) &&
       !isBad &&
       !answersOfBefore(this.#world) &&
       healedAtMs < tradesEnd &&
       agenda.nowMs < tradesEnd
-        ? [temporal.itemOf(leg.id)]
+        ? [temporal.itemOf(id)]
         : [],
     );
     const isBrought =
-      state.legs.length > 0 &&
-      state.legs.every(
-        ({ leg, outcome }) =>
+      report.legs.length > 0 &&
+      report.legs.every(
+        ({ id, outcome }) =>
           outcome === 'TRADED' &&
-          !isDecided(leg.id) &&
-          this.#movementsOf(temporal.itemOf(leg.id)).every(({ status }) => !isFailed(status)),
+          !isDecided(id) &&
+          this.#movementsOf(temporal.itemOf(id)).every(({ status }) => !isFailed(status)),
       );
     // Doubt takes a day, and the next generation up to 60 h.
     const paymentsEnd = WITHDRAWALS_UNTIL_MS - 61 * HOUR_MS;
-    const payments = state.payments.flatMap(({ payment, outcome }) => {
-      const item = temporal.itemOf(payment.id);
-      const isFree = !isDecided(payment.id) && isBrought && this.#movementsOf(item).length === 0;
+    const payments = report.payments.flatMap(({ id, outcome }) => {
+      const item = temporal.itemOf(id);
+      const isFree = !isDecided(id) && isBrought && this.#movementsOf(item).length === 0;
       return outcome === 'NOT_PAID' && isFree && healedAtMs < paymentsEnd && agenda.nowMs < paymentsEnd
         ? [item]
         : [];
@@ -436,4 +435,9 @@ function standingOf(
 export function generationIn(reference: string): number {
   const [, generation] = reference.split('~');
   return generation === undefined ? 1 : Number(generation);
+}
+
+/** What a report says is wrong with an item. */
+function codesOf({ problems }: Report, id: string): string {
+  return problems.flatMap(({ code, item }) => (item === id ? [code] : [])).join();
 }

@@ -4,6 +4,7 @@
  * outside the run's own history; a run is woken when something was said.
  */
 import type { Instruction } from '../../../domain/people/instructions.ts';
+import { acceptedOf, legOutcome, paymentOutcome } from '../../../domain/run/items.ts';
 import type { Misfortune } from './schedule.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
@@ -108,7 +109,8 @@ export class People {
     const item = which === 0 ? 'supplier' : 'second';
     const name = temporal.itemOf(item);
     const record = temporal.newest()?.state.payments.find(({ payment }) => payment.id === item);
-    if (record?.outcome !== 'NOT_PAID' || this.#world.oracle.misled.has(name) || temporal.isAway()) return;
+    const isUnpaid = record !== undefined && paymentOutcome(record) === 'NOT_PAID';
+    if (!isUnpaid || this.#world.oracle.misled.has(name) || temporal.isAway()) return;
     const follows = Math.max(2, this.#world.latestGeneration(name) + ahead) - 1;
     this.#afterPrompt(promptMs, async () => {
       this.#say({ kind: 'pay again', item, follows, recordId: null, ...this.#said() });
@@ -121,10 +123,12 @@ export class People {
   waiting(): readonly string[] {
     const state = this.#temporal.current?.state;
     return [
-      ...(state?.legs ?? []).flatMap(({ leg, outcome }) => (outcome === 'NEEDS_HUMAN' ? [leg.id] : [])),
-      ...(state?.payments ?? []).flatMap(({ payment, outcome }) =>
-        outcome === 'NEEDS_HUMAN' ? [payment.id] : [],
-      ),
+      ...(state?.legs ?? [])
+        .filter((record) => legOutcome(record) === 'NEEDS_HUMAN')
+        .map(({ leg }) => leg.id),
+      ...(state?.payments ?? [])
+        .filter((record) => paymentOutcome(record) === 'NEEDS_HUMAN')
+        .map(({ payment }) => payment.id),
     ];
   }
 
@@ -141,7 +145,7 @@ export class People {
       const name = this.#temporal.itemOf(item);
       const record = service.ledger.find(({ send }) => send.write.item === name)?.record;
       const taker = state?.payments.find(
-        ({ payment, accepted }) => payment.id !== item && accepted?.withdrawalId === record?.id,
+        (other) => other.payment.id !== item && acceptedOf(other)?.withdrawalId === record?.id,
       );
       // Somebody named this one's record for an equal payment: it can be only one payment's.
       if (record === undefined || taker !== undefined)

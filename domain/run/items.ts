@@ -1,0 +1,213 @@
+/**
+ * The items of a run: its legs and payments, each at one stage, with just what is known there. What a stage comes to (the
+ * outcome, the problem, the service's record) is one exhaustive function each. Pure.
+ */
+import type { Leg, Payment } from '../plan/plan.ts';
+import type { Problem } from '../problems.ts';
+import type { Waiting } from '../waits.ts';
+import { NEW_LEG, type LegState, type Traded } from '../writes/trade.ts';
+import { NEW_PAYMENT, type PaymentState } from '../writes/withdrawal.ts';
+
+/** A leg that is quoted and traded. `needsHuman`: its last call has left it to a person. */
+export type ConvertingLeg = { readonly kind: 'converting'; state: LegState; needsHuman: boolean };
+export type TradedLeg = {
+  readonly kind: 'traded';
+  traded: Traded;
+  /** It came out worse than planned, and nobody has accepted that; `isHeld`: it waits for a person who does. */
+  readonly worse: { readonly problem: Problem; readonly isHeld: boolean } | null;
+  /** False: it never will be. Null where the policy does not ask, or it is not known yet. */
+  settled: boolean | null;
+};
+/** `quoteId`: of a quote that was not traded. */
+export type UntradedLeg = Ended & {
+  readonly kind: 'not traded';
+  readonly quoteId: string | null;
+  readonly problem: Problem;
+};
+export type LegStage = ConvertingLeg | TradedLeg | UntradedLeg;
+
+/** A payment that is sent once its leg is decided: `release` is null before. `needsHuman` as of a leg. */
+export type UnsentPayment = {
+  readonly kind: 'unsent';
+  state: PaymentState;
+  release: Release | null;
+  needsHuman: boolean;
+};
+/** The service has a record of it. It is watched as long as the run is open, also once it is paid: it may be returned. */
+export type SentPayment = { readonly kind: 'accepted' | 'paid'; readonly accepted: Accepted };
+/** The service has a record of it, which says that it never will be paid. */
+export type FailedPayment = Ended & { readonly kind: 'failed'; readonly accepted: Accepted };
+/** The service has no record of it. */
+export type UnpaidPayment = Ended & { readonly kind: 'not paid'; readonly problem: Problem };
+export type PaymentStage = UnsentPayment | SentPayment | FailedPayment | UnpaidPayment;
+
+/** `endedIn`: Temporal run whose call ended the item undone. Another one takes it up once more. */
+type Ended = { readonly endedIn: string };
+
+/** A payment that need not wait for its leg any more; `unwanted` says why it is not sent all the same, null: it is. */
+export type Release = { readonly unwanted: Problem | null };
+
+/** The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status. */
+export type Accepted = {
+  readonly withdrawalId: string;
+  readonly reference: string;
+  readonly atMs: number;
+  status: string;
+};
+
+/** A leg, and what is known of it. */
+export type LegRecord = { readonly leg: Leg; stage: LegStage; waiting: Waiting | null };
+
+/** A payment, and what is known of it. */
+export type PaymentRecord = {
+  readonly payment: Payment;
+  /** Null until the proceeds are known. */
+  amount: string | null;
+  stage: PaymentStage;
+  waiting: Waiting | null;
+};
+
+/** One that waits for no leg any more. */
+export type UnsentRecord = PaymentRecord & {
+  stage: UnsentPayment & { release: Release };
+};
+
+export function newLeg(): ConvertingLeg {
+  return { kind: 'converting', state: NEW_LEG, needsHuman: false };
+}
+
+export function newPayment(): UnsentPayment {
+  return { kind: 'unsent', state: NEW_PAYMENT, release: null, needsHuman: false };
+}
+
+/** The payment goes on to another stage, whatever is known of the one it leaves. */
+export function moveTo(record: PaymentRecord, stage: PaymentStage): void {
+  record.stage = stage;
+}
+
+export type LegOutcome = 'TRADED' | 'NOT_TRADED' | 'NEEDS_HUMAN' | 'PENDING';
+export type PaymentOutcome = 'PAID' | 'NOT_PAID' | 'NEEDS_HUMAN' | 'PENDING';
+
+export function legOutcome({ stage }: LegRecord): LegOutcome {
+  switch (stage.kind) {
+    case 'converting':
+      return stage.needsHuman ? 'NEEDS_HUMAN' : 'PENDING';
+    case 'traded':
+      return 'TRADED';
+    case 'not traded':
+      return 'NOT_TRADED';
+  }
+}
+
+export function paymentOutcome({ stage }: PaymentRecord): PaymentOutcome {
+  switch (stage.kind) {
+    case 'unsent':
+      return stage.needsHuman ? 'NEEDS_HUMAN' : 'PENDING';
+    case 'accepted':
+      return 'PENDING';
+    case 'paid':
+      return 'PAID';
+    case 'failed':
+    case 'not paid':
+      return 'NOT_PAID';
+  }
+}
+
+/** What is wrong with a leg for good; null: nothing. */
+export function legProblem({ leg, stage }: LegRecord): Problem | null {
+  switch (stage.kind) {
+    case 'converting':
+      return null;
+    case 'traded':
+      return stage.settled === false
+        ? settlementFailed(leg.id, stage.traded)
+        : (stage.worse?.problem ?? null);
+    case 'not traded':
+      return stage.problem;
+  }
+}
+
+/** What is wrong with a payment for good; null: nothing. */
+export function paymentProblem({ payment, stage }: PaymentRecord): Problem | null {
+  switch (stage.kind) {
+    case 'unsent':
+    case 'accepted':
+    case 'paid':
+      return null;
+    case 'failed':
+      return paymentFailed(payment.id, stage.accepted);
+    case 'not paid':
+      return stage.problem;
+  }
+}
+
+/** The stage of a leg that is open; null: it is not. One that was traded worse than planned is, until a person accepts. */
+export function openLeg({ stage }: LegRecord): ConvertingLeg | TradedLeg | null {
+  switch (stage.kind) {
+    case 'converting':
+      return stage;
+    case 'traded':
+      return stage.worse?.isHeld === true ? stage : null;
+    case 'not traded':
+      return null;
+  }
+}
+
+export function isOpenPayment({ stage }: PaymentRecord): boolean {
+  switch (stage.kind) {
+    case 'unsent':
+    case 'accepted':
+      return true;
+    case 'paid':
+    case 'failed':
+    case 'not paid':
+      return false;
+  }
+}
+
+/** Its leg is decided, and it is neither accepted nor ended. */
+export function isUnsent(record: PaymentRecord): record is UnsentRecord {
+  return record.stage.kind === 'unsent' && record.stage.release !== null;
+}
+
+/** The trade of a leg; null while the service has shown none. */
+export function tradeOf({ stage }: LegRecord): Traded | null {
+  switch (stage.kind) {
+    case 'traded':
+      return stage.traded;
+    case 'converting':
+    case 'not traded':
+      return null;
+  }
+}
+
+/** The service's record of a payment, whatever became of it; null while it has shown none. */
+export function acceptedOf({ stage }: PaymentRecord): Accepted | null {
+  switch (stage.kind) {
+    case 'accepted':
+    case 'paid':
+    case 'failed':
+      return stage.accepted;
+    case 'unsent':
+    case 'not paid':
+      return null;
+  }
+}
+
+function settlementFailed(item: string, { tradeId, status }: Traded): Problem {
+  return {
+    code: 'SETTLEMENT_FAILED',
+    item,
+    message: `The service says "${status}" of trade ${tradeId}: it will not settle.`,
+    fix: 'Ask the operator of the service; no payment of its money was sent.',
+  };
+}
+
+function paymentFailed(item: string, { withdrawalId, status }: Accepted): Problem {
+  return {
+    code: 'WITHDRAWAL_FAILED',
+    item,
+    message: `The service accepted withdrawal ${withdrawalId} and then said "${status}".`,
+    fix: 'Find out why at the service; it is never paid again by itself.',
+  };
+}
