@@ -55,6 +55,18 @@ const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
  */
 const FRESH_MS = 30_000;
 
+/**
+ * True in a run that another one came before: it was reset, or the plan was made for another one, or over records that
+ * were there already.
+ */
+export function isNewStart({
+  attempt,
+  originalRunId,
+  plan,
+}: Pick<Context, 'attempt' | 'originalRunId' | 'plan'>): boolean {
+  return attempt.runId !== originalRunId || plan.pinnedFor !== attempt.runId || plan.foundRecords;
+}
+
 /** From now on, how long a send may still be accepted that somebody else has made, or makes now, in an older attempt. */
 export function othersSendMs({ attempt }: Pick<Context, 'attempt'>): number {
   return attempt.sendWithinMs + SEND_OUTLIVES_MS;

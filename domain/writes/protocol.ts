@@ -29,6 +29,7 @@ import {
 import {
   asKnownNow,
   assumeSent,
+  isNewStart,
   isOthersDoubt,
   othersSendMs,
   recall,
@@ -209,9 +210,8 @@ export function* heldElsewhere<
   { context, item, name }: Subject<State, Found, Step>,
   state: State,
 ): Steps<{ readonly state: State } | { readonly problem: Problem }> {
-  const { attempt, originalRunId, plan } = context;
-  const isNewStart = attempt.runId !== originalRunId || plan.pinnedFor !== attempt.runId;
-  if (!isNewStart || state.askedIn === attempt.runId) return { state };
+  const { attempt } = context;
+  if (!isNewStart(context) || state.askedIn === attempt.runId) return { state };
   const { rival } = yield* ask<'read rival'>({ kind: 'read rival', item });
   if (rival === null) return { state: { ...state, askedIn: attempt.runId } };
   return {

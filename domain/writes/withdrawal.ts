@@ -45,7 +45,7 @@ import {
   type Context,
   type Steps,
 } from './step.ts';
-import { NOTHING_SENT, triedAgain, unknownSend, withoutDoubt, type SendState } from './doubt.ts';
+import { NOTHING_SENT, isNewStart, triedAgain, unknownSend, withoutDoubt, type SendState } from './doubt.ts';
 import { OPEN, forPerson, type PaymentPhase } from './phase.ts';
 import {
   beforeWrite,
@@ -424,9 +424,7 @@ function* passClosed(
 
 /** A new start or a reset opens one generation before its time: somebody may have mended the cause. */
 function mayOpenEarly({ context }: Item, { hasOpenedEarly }: PaymentState): boolean {
-  const { attempt, originalRunId, plan } = context;
-  const isNewStart = attempt.runId !== originalRunId || plan.pinnedFor !== attempt.runId;
-  return isNewStart && !hasOpenedEarly;
+  return isNewStart(context) && !hasOpenedEarly;
 }
 
 /** Openings of the eight of a generation, newest last. */

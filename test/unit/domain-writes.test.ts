@@ -492,6 +492,19 @@ test('a new start opens one generation before its time, and never the eighth', (
   assert.deepEqual(sentAs(mended.effects), [`${PAYMENT.reference}~7`, `${PAYMENT.reference}~8`]);
 });
 
+test('a run that made the plan anew, over records that it found, opens one generation before its time', () => {
+  const opened = { kind: 'opened', item, generation: 2, atMs: NOW - MINUTE_MS } as const;
+  const first = pay(
+    { kept: kept([], [opened]), 'send withdrawal': [replayed(DISABLED), replayed(DISABLED), done(untagged)] },
+    { ...NEW_PAYMENT, knownIn: 'run-1', walkedIn: 'run-1', sent: true, knownAtMs: NOW },
+    context({ plan: { foundRecords: true }, facts: { ...context().facts, keyUsedSince: '2026-11-01' } }),
+  );
+  assert.deepEqual(
+    sentAs(first.effects),
+    ['', '~2', '~3'].map((suffix) => `${PAYMENT.reference}${suffix}`),
+  );
+});
+
 test('a run that made the plan opens by turns alone, a quarter of an hour after the refusal at the soonest', () => {
   const state: PaymentState = {
     ...NEW_PAYMENT,
