@@ -946,6 +946,96 @@ test('a trade that came out worse than planned is never green when the run is ca
   assert.equal(makeReport(state).status, 'FAILED');
 });
 
+test('a payment that failed and is taken up once more is late by its own acceptance', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const payments = ['first', 'second'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
+  const sent: string[] = [];
+  let polls = 0;
+  let isLate = false;
+  let ring = (): void => {};
+  const late = new Promise<void>((resolve) => {
+    ring = resolve;
+  });
+  const saidLate = new Set<string | null>();
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+    createWithdrawals: async ({ items }) => ({
+      items: items.map(({ payment: { id, reference } }) => {
+        sent.push(id);
+        const accepted = {
+          withdrawalId: `wtd_${sent.length}`,
+          reference,
+          status: 'PENDING',
+          amount: '17250.00',
+        };
+        return { id, step: { kind: 'accepted', accepted } as const };
+      }),
+      evidence: [],
+      runId: sent.length > 2 ? 'run-2' : 'run-1',
+    }),
+    awaitWithdrawals: ({ items }) => {
+      polls += 1;
+      const poll = polls;
+      const answer = async (): Promise<WithdrawalsAnswer> => {
+        // The first fails at once; a reset takes it up once more; all are paid in the end.
+        if (poll > 2) {
+          await late;
+          for (let turns = 0; turns < 20; turns += 1) await nextTurn();
+        }
+        const ended = items.flatMap(({ id }) =>
+          poll === 1 && id === 'first'
+            ? [{ id, status: 'RETURNED', paid: false, isUnknown: false }]
+            : poll > 2
+              ? [{ id, status: 'COMPLETED', paid: true, isUnknown: false }]
+              : [],
+        );
+        return { ended, wait: null, runId: poll === 1 ? 'run-1' : 'run-2', hasToldEnd: false };
+      };
+      return { answer: answer(), giveUp: () => {} };
+    },
+    waitUntil: async (holds, timeoutMs) => {
+      for (;;) {
+        if (holds()) return true;
+        if (timeoutMs !== undefined && sent.length === 3 && !isLate) {
+          isLate = true;
+          ring();
+          return false;
+        }
+        await nextTurn();
+      }
+    },
+    show: () => {
+      const { problems } = makeReport(state);
+      for (const { code, item } of problems) if (code === 'WITHDRAWAL_LATE') saidLate.add(item);
+    },
+  });
+  await new Run(INPUT, state, world).complete();
+  assert.deepEqual(sent, ['first', 'second', 'first']);
+  assert.deepEqual([...told], ['second']);
+});
+
+test('a trade that waited for a person, and that the service shows no more, holds nothing once its leg is not traded', async () => {
+  const worse = { problem: SHORT, isHeld: true };
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, PLAN);
+  for (const record of before.legs) record.stage = { ...TRADED_LEG, worse };
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const asked: string[] = [];
+  const world = ports({
+    confirmOutcomes: async () => ({ kind: 'shown', tradeIds: [], withdrawalIds: [] }),
+    requestQuote: async (call) => {
+      asked.push('state' in call ? 'quote' : 'acceptance');
+      const problem = { ...SHORT, code: 'OUTSIDE_GUARD', item: LEG.id } as const;
+      return { step: { kind: 'not traded', state: NEW_LEG, problem }, evidence: [], runId: 'run-1' };
+    },
+  });
+  await new Run(INPUT, state, world, carried).complete();
+  assert.deepEqual(asked, ['quote']);
+  const { legs, payments } = makeReport(state);
+  assert.deepEqual([legs[0]?.outcome, payments[0]?.outcome], ['NOT_TRADED', 'NOT_PAID']);
+});
+
 test('a wake-up that comes while a call is under way ends the wait that follows it, as one that comes later does', async () => {
   const commandsOf = async (isEarly: boolean): Promise<readonly string[]> => {
     const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
