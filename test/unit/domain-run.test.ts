@@ -1011,7 +1011,7 @@ test('a payment that failed and is taken up once more is late by its own accepta
   });
   await new Run(INPUT, state, world).complete();
   assert.deepEqual(sent, ['first', 'second', 'first']);
-  assert.deepEqual([...told], ['second']);
+  assert.deepEqual([...saidLate], ['second']);
 });
 
 test('a trade that waited for a person, and that the service shows no more, holds nothing once its leg is not traded', async () => {
