@@ -187,7 +187,9 @@ function ofHeir<Id extends string | null>(of: Id, { from, to }: Heir): Id | stri
 
 function known<State extends SendState>(state: State, heir: Heir): State {
   if (state.knownIn !== null) return { ...state, knownIn: ofHeir(state.knownIn, heir) };
-  return heir.sinceMs === null ? state : { ...state, knownIn: heir.to, knownAtMs: heir.sinceMs };
+  // What a failed call may have sent, nobody knows.
+  if (heir.sinceMs === null || state.sent) return state;
+  return { ...state, knownIn: heir.to, knownAtMs: heir.sinceMs };
 }
 
 function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {

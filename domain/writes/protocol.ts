@@ -133,7 +133,10 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const end = said.cancelled ? cancelled(subject) : subject.unwanted;
   const isStale = recalled === 'stale' && forPerson(before.phase) === null;
   const acts = subject.call === 'trade' || end !== null || isLate || before.doubt !== null;
-  const state = recalled === 'forgotten' || (isStale && acts) ? assumeSent(context, now) : now;
+  const assumes = recalled === 'forgotten' || (isStale && acts);
+  // Until there is doubt about what a restore may have taken, it stays as old as it is.
+  const asOld = isStale ? { ...now, knownAtMs: before.knownAtMs } : now;
+  const state = assumes ? assumeSent(context, now) : asOld;
 
   if (looked !== null && decision?.kind === 'not executed')
     return endAsNotExecuted(subject, said, state, looked, decision);

@@ -39,6 +39,7 @@ import {
 } from './step.ts';
 import {
   NOTHING_SENT,
+  asKnownNow,
   assumeSent,
   isOthersDoubt,
   isRecent,
@@ -178,7 +179,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     // As long as it waits for money nothing is asked for; before anything is, a restore may have taken what was sent.
     const short = yield* lookForMoney(context, leg, before);
     if (short.kind === 'wait') return short;
-    return yield* stayInDoubt(item, assumeSent(context, before), ready.looked);
+    return yield* stayInDoubt(item, assumeSent(context, asKnownNow(context, before)), ready.looked);
   }
   if (leg.amount === null) return waitForPerson(before, forgottenAmount(leg));
   const stale = staleReference(context, leg);

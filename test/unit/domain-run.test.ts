@@ -330,6 +330,23 @@ test('a run that was reset hands on as its own only what it has learned since: t
   assert.deepEqual(knownTo('run-2'), ['run-3', 'run-3']);
 });
 
+test('what a failed call may have sent is not known to the history that goes on', () => {
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, PLAN);
+  const forgotten = { knownIn: null, sent: true };
+  for (const record of before.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, ...forgotten } };
+  for (const record of before.payments)
+    record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, ...forgotten } };
+  const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId: 'run-1' })).handOn();
+  const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(after, PLAN);
+  takeOver(after, carried, 'run-3');
+  for (const { stage } of [...after.legs, ...after.payments]) {
+    assert.ok('state' in stage);
+    assert.deepEqual([stage.state.knownIn, stage.state.sent], [null, true]);
+  }
+});
+
 test('which payment is sent next does not depend on the clock, which a replay may see otherwise', async () => {
   const payments = ['first', 'second', 'third'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
   const CANCELLED: Problem = { code: 'CANCELLED', item: null, message: 'It was cancelled.', fix: '--go-on' };

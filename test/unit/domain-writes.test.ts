@@ -330,6 +330,19 @@ test('a quote that was known dead more than half a minute ago is doubt: a restor
   );
 });
 
+test('a leg that was silent for half a minute while it waits for money stays so until doubt about it has ended', () => {
+  const own: Context = context({ plan: { shortfall: 'hold', pinnedAtMs: NOW - HOUR_MS } });
+  const before: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - MINUTE_MS };
+  const none = { 'read balances': [done({ aggregateUsd: '0', balances: [] })] };
+  const first = play(requestQuoteSteps(own, LEG, before), none).result;
+  assert.equal(codeOf(first), 'SHORTFALL');
+  // The money comes soon after, perhaps the very money that a forgotten trade has left.
+  const soon = context({ ...own, nowMs: () => NOW + 10_000 });
+  const second = play(requestQuoteSteps(soon, LEG, stateOf(first)));
+  assert.equal(codeOf(second.result), 'IN_DOUBT');
+  assert.ok(!kindsOf(second.effects).includes('send quote'));
+});
+
 test('a plan that a clock dates into the future is not young: the clock has been set since, and a restore may lie between', () => {
   const { effects } = play(
     requestQuoteSteps(context({ plan: { pinnedAtMs: NOW + 2 * HOUR_MS } }), LEG, NEW_LEG),
