@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { todayIn } from '../../calendar/business-date.ts';
-import { commandProcess, startCommand, type Ended, type Started } from '../support/commands.ts';
+import { commandProcess, flat, startCommand, type Ended, type Started } from '../support/commands.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -39,15 +39,15 @@ function typedIn({ language, text }: Block): readonly Typed[] {
   }));
 }
 
-const flat = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+/** The text as a pattern that only it matches. */
+const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 
 /** What was printed, as a pattern; null when only progress is shown. */
 function patternOf(shown: string): RegExp | null {
   const lines = shown.split('\n').filter((line) => !/^\d\d:\d\d:\d\d /.test(line));
-  const text = flat(lines.join('\n'));
+  const text = flat(lines.join('\n')).trim();
   if (text === '') return null;
-  const pattern = text
-    .replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
+  const pattern = literally(text)
     .replaceAll(/ ?… ?/g, '[^]*')
     .replaceAll(/\d\d:\d\d:\d\d/g, String.raw`\d\d:\d\d:\d\d`)
     .replaceAll(/(tde|wtd)_\w+/g, String.raw`$1_\w+`)
@@ -114,7 +114,7 @@ test('every command of the tutorial prints what the README shows', { timeout: 30
     // What comes after the first line of progress takes minutes: a reader leaves it with Ctrl-C, too.
     const [, first = ''] = /^\d\d:\d\d:\d\d (.*?)…?$/m.exec(shown) ?? [];
     const waiting = startCommand(place, words);
-    await waiting.says(new RegExp(first.trim().replaceAll(/[.*+?()[\]]/g, String.raw`\$&`)));
+    await waiting.says(new RegExp(literally(first.trim())));
     waiting.process.kill('SIGINT');
     await waiting.ended;
   };

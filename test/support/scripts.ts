@@ -2,6 +2,7 @@
  * Plays the steps of a leg or a payment against scripted answers: what the service, the clock and people say is data,
  * what the steps asked for and came to is the result.
  */
+import type { QuoteInHand } from '../../domain/writes/trade.ts';
 import assert from 'node:assert/strict';
 import { isDefinitive } from '../../domain/service/reply-rules.ts';
 import type { Sweep } from '../../domain/writes/lookups.ts';
@@ -45,6 +46,15 @@ export const QUOTE: Quote = {
   createdAt: '2026-11-21T15:00:00.000Z',
   expiresAt: '2026-11-21T15:00:30.000Z',
   settlementWindow: 'T0',
+};
+
+/** The quote as a leg has it in hand, with half a minute to live. */
+export const IN_HAND: QuoteInHand = {
+  id: 'qte_1',
+  sellAmount: '1000.00',
+  buyAmount: '17250.00',
+  usableUntilMs: NOW + 30_000,
+  probed: false,
 };
 
 export const TRADE: Trade = {

@@ -12,20 +12,14 @@ import { NEW_LEG } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
 import { kept, said } from '../support/instructions.ts';
-import { LEG, NOT_SENT, NOW, PAYMENT, context, done, failed } from '../support/scripts.ts';
+import { IN_HAND, LEG, NOT_SENT, NOW, PAYMENT, context, done, failed } from '../support/scripts.ts';
 
 const HEAD = { plan: context().plan, originalRunId: 'run-1' };
 const QUOTED = {
   ...NEW_LEG,
   knownIn: 'run-1',
   knownAtMs: NOW,
-  quote: {
-    id: 'qte_1',
-    sellAmount: '1000.00',
-    buyAmount: '17250.00',
-    usableUntilMs: NOW + 30_000,
-    probed: false,
-  },
+  quote: IN_HAND,
 };
 const LEG_CALL = { ...HEAD, leg: LEG, state: QUOTED, othersAccepted: false };
 const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };

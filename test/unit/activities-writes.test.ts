@@ -20,6 +20,7 @@ import {
   type Request,
 } from '../support/activities.ts';
 import {
+  IN_HAND,
   LEG,
   NOW,
   NO_ANSWER,
@@ -38,13 +39,7 @@ const QUOTED: LegState = {
   ...NEW_LEG,
   knownIn: 'run-1',
   knownAtMs: NOW,
-  quote: {
-    id: 'qte_1',
-    sellAmount: '1000.00',
-    buyAmount: '17250.00',
-    usableUntilMs: NOW + 30_000,
-    probed: false,
-  },
+  quote: IN_HAND,
 };
 const LEG_CALL: LegCall = { ...HEAD, leg: LEG, state: QUOTED, othersAccepted: false };
 const SECOND = { ...PAYMENT, id: 'second', reference: 'p.2026-11-21.second', account: 'wac_Second' };

@@ -8,6 +8,7 @@ import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import { statusOf } from '../../domain/run/report.ts';
 import { adoptPlan, newRunState } from '../../domain/run/state.ts';
 import {
+  IN_HAND,
   LEG,
   NO_ANSWER,
   NOW,
@@ -100,13 +101,7 @@ test('an untagged record that could be the payment needs a person: no look will 
 });
 
 test('a trade in doubt is in doubt as long as its quote lives, however early its token ends', () => {
-  const quote = {
-    id: 'qte_1',
-    sellAmount: '1000',
-    buyAmount: '17250',
-    usableUntilMs: NOW + 59_000,
-    probed: false,
-  };
+  const quote = { ...IN_HAND, usableUntilMs: NOW + 59_000 };
   const script = { 'send trade': [NO_ANSWER] };
   const { result } = play(
     executeTradeSteps(context(), LEG, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quote }),
@@ -177,13 +172,7 @@ test('a look that a wrong clock dated in the future does not hold up the end of 
 });
 
 test('a quote that another Temporal run was told of is dead, however long it lives: a later one may have been traded', () => {
-  const quote = {
-    id: 'qte_1',
-    sellAmount: '1000',
-    buyAmount: '17250',
-    usableUntilMs: NOW + 59_000,
-    probed: false,
-  };
+  const quote = { ...IN_HAND, usableUntilMs: NOW + 59_000 };
   const reset = context({ attempt: { runId: 'run-2' } });
   const first = play(executeTradeSteps(reset, LEG, { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quote }));
   const state = first.result.kind === 'wait' ? first.result.state : NEW_LEG;
