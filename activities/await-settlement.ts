@@ -43,7 +43,7 @@ async function pollOnce(deps: Deps, call: SettlementCall): Promise<Polled<Settle
   // A failed trade brings no money, however much of it is there from elsewhere.
   if (failed.includes(status)) return answer({ kind: 'failed', status });
   // In a run that did not begin by itself, payments may have gone out already and taken the money: the status counts too.
-  const maybePaid = call.plan.pinnedFor !== ActivityContext.current().info.workflowExecution?.runId;
+  const maybePaid = call.plan.madeFor !== ActivityContext.current().info.workflowExecution?.runId;
   const isSettled = settled.includes(status);
   switch (call.until) {
     case 'status':
@@ -93,7 +93,7 @@ async function waitOn(
 
 /** What was paid before a reset is no longer to be paid: by its tag, or, where lists show none, by what could be it. */
 async function stillUnpaid(deps: Deps, call: SettlementCall): Promise<SettlementCall['unpaid']> {
-  const { opensAtMs } = call.plan.fences;
+  const { opensAtMs } = call.plan.sendWindows;
   const { records } = await scanList(deps.reader.listWithdrawals, {
     sinceMs: opensAtMs - LOOK_BACK_MS,
     wanted: (record) => record.currency === call.currency && Date.parse(record.createdAt) >= opensAtMs,
@@ -122,7 +122,7 @@ async function tradeStatus(
   const byId = told(deps, await deps.reader.trade(call.tradeId));
   if (byId.kind === 'DONE') return byId.value.record.status;
   const { records, stopped } = await scanList(deps.reader.listTrades, {
-    sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
+    sinceMs: call.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (trade) => trade.id === call.tradeId,
     signal: ActivityContext.current().cancellationSignal,
   });

@@ -40,7 +40,7 @@ async function pollOnce(deps: Deps, call: WithdrawalsCall): Promise<Polled<News>
   if (foreign !== null) return { kind: 'answer', answer: { ended: [], wait: foreign } };
   const ids = new Set(call.items.map((item) => item.withdrawalId));
   const { records, stopped } = await scanList(deps.reader.listWithdrawals, {
-    sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
+    sinceMs: call.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (record: Withdrawal) => ids.has(record.id),
     onReply: (reply) => told(deps, reply),
     signal: ActivityContext.current().cancellationSignal,

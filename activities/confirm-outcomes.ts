@@ -61,7 +61,7 @@ async function shownOf<T extends Trade | Withdrawal>(
   if (ids.length === 0) return { ids: [], unread: null };
   const wanted = new Set(ids);
   const scanned: Scanned<T> = await scanList(list, {
-    sinceMs: call.plan.fences.opensAtMs - LOOK_BACK_MS,
+    sinceMs: call.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (record) => wanted.has(record.id),
     onReply: (reply) => told(deps, reply),
     signal: ActivityContext.current().cancellationSignal,

@@ -61,7 +61,7 @@ export class InstructionsMissing extends Error {
   override readonly name = 'InstructionsMissing';
 }
 
-/** Wall time for lives and fences, monotonic time for what a frozen machine must not outlive. Milliseconds. */
+/** Wall time for lives and send windows, monotonic time for what a frozen machine must not outlive. Milliseconds. */
 export type Clock = { readonly wallMs: () => number; readonly monotonicMs: () => number };
 
 export const machineClock: Clock = Object.freeze({

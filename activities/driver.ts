@@ -1,5 +1,5 @@
 /**
- * Carries out what the stepper asks for: signs, sends, reads instructions and lists, and notes what came back as evidence.
+ * Carries out what the steps ask for: signs, sends, reads instructions and lists, and notes what came back as evidence.
  * One driver per activity call. It decides nothing about replies; it only never sends after the attempt's deadline.
  */
 import { randomUUID } from 'node:crypto';
@@ -8,7 +8,7 @@ import { ApplicationFailure, Context as ActivityContext, type Info } from '@temp
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Fact, Kept } from '../domain/people/instructions.ts';
-import type { Sweep } from '../domain/writes/lookups.ts';
+import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type RunName, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
@@ -57,7 +57,7 @@ export class Driver {
   readonly #attempt: Attempt;
   /** Latest monotonic moment at which a write may leave: a frozen worker that wakes up sends nothing. */
   readonly #sendUntilMonotonicMs: number;
-  readonly #withdrawalSweeps: SharedSweep;
+  readonly #withdrawalScans: SharedScan;
   readonly #instructions: () => Promise<Kept>;
   readonly #balances: () => Promise<Reply<Balances>>;
   readonly evidence: Evidence[] = [];
@@ -91,7 +91,7 @@ export class Driver {
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
     };
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
-    this.#withdrawalSweeps = new SharedSweep(deps, (reply) => clockSkew.note(deps.clock, reply));
+    this.#withdrawalScans = new SharedScan(deps, (reply) => clockSkew.note(deps.clock, reply));
     const { run, credentials } = call.plan;
     this.#instructions = shared(deps, () => deps.instructions.read(credentials.mode, run));
     this.#balances = shared(deps, async () => this.#told(await deps.reader.balances()));
@@ -164,16 +164,16 @@ export class Driver {
         return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));
       case 'fetch withdrawal':
         return wholeRecord(this.#told(await wellFormed(() => reader.withdrawal(effect.id))));
-      case 'sweep trades': {
+      case 'scan trades': {
         const { records, stopped } = await scanList(reader.listTrades, {
           ...effect,
           onReply: (reply) => this.#told(reply),
           signal: ActivityContext.current().cancellationSignal,
         });
-        return swept(records, stopped);
+        return scanned(records, stopped);
       }
-      case 'sweep withdrawals':
-        return this.#withdrawalSweeps.sweep(effect);
+      case 'scan withdrawals':
+        return this.#withdrawalScans.scan(effect);
       case 'send quote': {
         const { sell, buy, amount, validForSeconds, settlement } = effect.request;
         const reply = this.#told(
@@ -323,34 +323,34 @@ function shared<T>({ clock }: Deps, read: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** A sweep that is about to begin: whoever asks before it does is served by it. */
-type PendingSweep = {
+/** A scan that is about to begin: whoever asks before it does is served by it. */
+type PendingScan = {
   readonly wanted: ((record: Withdrawal) => boolean)[];
-  readonly result: Promise<Sweep<Withdrawal>>;
+  readonly result: Promise<ListScan<Withdrawal>>;
 };
 
-/** Items of one call that look at the same moment share one sweep of the list. */
-class SharedSweep {
+/** Items of one call that look at the same moment share one scan of the list. */
+class SharedScan {
   readonly #deps: Deps;
   readonly #onReply: (reply: Reply<unknown>) => void;
-  #next: PendingSweep | null = null;
+  #next: PendingScan | null = null;
 
   constructor(deps: Deps, onReply: (reply: Reply<unknown>) => void) {
     this.#deps = deps;
     this.#onReply = onReply;
   }
 
-  async sweep(request: {
+  async scan(request: {
     readonly sinceMs: number;
     readonly wanted: (record: Withdrawal) => boolean;
-  }): Promise<Sweep<Withdrawal>> {
+  }): Promise<ListScan<Withdrawal>> {
     this.#next ??= this.#start(request.sinceMs);
     this.#next.wanted.push(request.wanted);
     const { records, complete, reason } = await this.#next.result;
     return { records: records.filter(request.wanted), complete, reason };
   }
 
-  #start(sinceMs: number): PendingSweep {
+  #start(sinceMs: number): PendingScan {
     const wanted: ((record: Withdrawal) => boolean)[] = [];
     const result = new Promise<void>((resolve) => {
       setImmediate(resolve);
@@ -364,13 +364,13 @@ class SharedSweep {
         signal: ActivityContext.current().cancellationSignal,
       };
       const { records, stopped } = await scanList(this.#deps.reader.listWithdrawals, options);
-      return swept(records, stopped);
+      return scanned(records, stopped);
     });
     return { wanted, result };
   }
 }
 
-function swept<T>(records: readonly T[], stopped: Reply<unknown> | null): Sweep<T> {
+function scanned<T>(records: readonly T[], stopped: Reply<unknown> | null): ListScan<T> {
   return { records, complete: stopped === null, reason: stopped === null ? null : nameOf(stopped) };
 }
 

@@ -10,7 +10,7 @@ import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
-import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
+import { dateOfRunId, sendWindowsOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
@@ -42,7 +42,7 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   if (foreign !== null) return { kind: 'wait', wait: foreign };
   // A `plan` that is reset or started again returns the first result.
   const earlier = await deps.plans.readEarlier(input.mode, input.run, originalPlanRunId);
-  if (earlier !== null) return { kind: 'pinned', plan: earlier };
+  if (earlier !== null) return { kind: 'made', plan: earlier };
 
   const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
   if (!loaded.ok) return refused(loaded.problems);
@@ -54,13 +54,13 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   const rates = readRates(policy, input.files);
   if (!rates.ok) return refused(rates.problems);
 
-  const fences = fencesOf(date, policy.zone);
+  const sendWindows = sendWindowsOf(date, policy.zone);
   const nowMs = deps.clock.wallMs();
   const result = await observeService(deps.reader, {
     run: input.run,
     policy,
     facts: deps.facts,
-    sinceMs: fences.opensAtMs - LOOK_BACK_MS,
+    sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
     nowMs,
     onReply: (reply) => clockSkew.note(deps.clock, reply),
     signal: ActivityContext.current().cancellationSignal,
@@ -82,7 +82,7 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
     policy,
     policyHash: loaded.hash,
     date,
-    fences,
+    sendWindows,
     referenceRates: rates.rates,
     decimals: deps.facts.decimals,
     lateAfterMs: deps.facts.lateAfterMs,

@@ -1,11 +1,11 @@
 /**
- * Business dates, fences and durations (design: "Identity", "Before every write"). A date is counted in the policy's
+ * Business dates, send windows and durations (design: "Identity", "Before every write"). A date is counted in the policy's
  * zone; the moments that bound its writes are epoch milliseconds, fit for a workflow.
  */
 import { DateTime, IANAZone } from 'luxon';
 
 /** The moments between which a run of one date may write, all epoch milliseconds. */
-export type Fences = {
+export type SendWindows = {
   /** No write before it: the date begins in the zone. */
   readonly opensAtMs: number;
   /** No trade from here on: the date ended in the zone 2 h ago. */
@@ -26,8 +26,8 @@ export function todayIn(zone: string, nowMs: number): string {
   return moment.toFormat('yyyy-MM-dd');
 }
 
-/** The fences of a run of `date` (`2026-11-21`) in `zone`; exact over clock changes, also where midnight is skipped. */
-export function fencesOf(date: string, zone: string): Fences {
+/** The send windows of a run of `date` (`2026-11-21`) in `zone`; exact over clock changes, also where midnight is skipped. */
+export function sendWindowsOf(date: string, zone: string): SendWindows {
   if (!isCalendarDate(date)) throw new RangeError(`"${date}" is not a calendar date`);
   const utcMs = utcStartMs(date);
   return {

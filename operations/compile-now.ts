@@ -7,7 +7,7 @@ import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { compilePlan, type CompileInput, type CompileResult } from '../domain/plan/compile.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { RunName } from '../domain/references.ts';
-import { dateOfRunId, fencesOf, todayIn } from '../calendar/business-date.ts';
+import { dateOfRunId, sendWindowsOf, todayIn } from '../calendar/business-date.ts';
 import { observeService } from '../service/observe.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { endingOfCode, firstOf } from './exit-codes.ts';
@@ -35,7 +35,7 @@ export async function compileNow(of: {
   const { policyFile, settings, run, now } = of;
   const { policy } = policyFile;
   const date = dateOfRunId(run.id) ?? todayIn(policy.zone, now());
-  const fences = fencesOf(date, policy.zone);
+  const sendWindows = sendWindowsOf(date, policy.zone);
   const address = `${settings.address.origin}${settings.address.basePath}`;
   const client = createClient(settings, 'read');
   try {
@@ -44,7 +44,7 @@ export async function compileNow(of: {
       run,
       policy,
       facts: settings.facts,
-      sinceMs: fences.opensAtMs - LOOK_BACK_MS,
+      sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
       nowMs: now(),
     });
     if (!observed.ok) throw serviceFailure(observed.reply, address);
@@ -53,13 +53,13 @@ export async function compileNow(of: {
       policy,
       policyHash: policyFile.hash,
       date,
-      fences,
+      sendWindows,
       referenceRates: policyFile.referenceRates,
       observation: observed.observation,
       lateAfterMs: settings.facts.lateAfterMs,
       decimalsOf: (currency: string) => decimalsOf(currency, settings.facts.decimals),
       // It is made for no run.
-      pinnedFor: '',
+      madeFor: '',
     };
     return { input, result: compilePlan(input), remark };
   } finally {

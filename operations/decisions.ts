@@ -15,7 +15,7 @@ import {
   withdrawalDifference,
   type Look,
   type PaymentIdentity,
-  type Sweep,
+  type ListScan,
 } from '../domain/writes/lookups.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
@@ -85,7 +85,7 @@ export function executedDifferences(subject: Subject, record: Trade | Withdrawal
     if (clientReferenceId !== null && clientReferenceId !== leg.reference)
       differences.push(`its reference is "${clientReferenceId}", this leg's is "${leg.reference}"`);
     if (otherIds.includes(record.id)) differences.push('it is the record of another leg of this run');
-    // Also an amount that came from balances: it was pinned, and only that amount was ever sent.
+    // Also an amount that came from balances: it is in the plan, and only that amount was ever sent.
     const fixed = leg.amount === null ? leg : { ...leg, amount: { ...leg.amount, fixed: true } };
     differences.push(tradeDifference(fixed, record));
   } else if (subject.kind === 'payment' && !isTrade(record)) {
@@ -125,7 +125,7 @@ export async function checkNotExecuted(reader: Reader, subject: Subject): Promis
       sinceMs,
       wanted: (trade: Trade) => isTradeOf(leg, quoteId, trade) || mayBe(trade),
     });
-    return notExecuted(lookForTrade(leg, quoteId, sweepOf(records)), stopped, records.filter(mayBe));
+    return notExecuted(lookForTrade(leg, quoteId, scanOf(records)), stopped, records.filter(mayBe));
   }
   const { payment } = subject;
   const mayBe = (record: Withdrawal) => couldBe(payment, record);
@@ -133,7 +133,7 @@ export async function checkNotExecuted(reader: Reader, subject: Subject): Promis
     sinceMs,
     wanted: (record: Withdrawal) => isWithdrawalOf(payment, record) || mayBe(record),
   });
-  return notExecuted(lookForWithdrawal(payment, sweepOf(records)), stopped, records.filter(mayBe));
+  return notExecuted(lookForWithdrawal(payment, scanOf(records)), stopped, records.filter(mayBe));
 }
 
 /** A record that agrees counts, however much of the list was read; everything else needs all of it. */
@@ -258,7 +258,7 @@ async function findRecord<T extends Trade | Withdrawal>(
   return stopped === null ? { kind: 'missing' } : { kind: 'unreadable', reply: stopped };
 }
 
-function sweepOf<T>(records: readonly T[]): Sweep<T> {
+function scanOf<T>(records: readonly T[]): ListScan<T> {
   return { records, complete: true, reason: null };
 }
 

@@ -59,7 +59,7 @@ const CLASSES: Readonly<Record<ReplyClass, Ending>> = {
   done: 'done',
   'wait, same key': 'waiting',
   'check state, then retry': 'waiting',
-  'look, then a new quote': 'refused by us',
+  'look up, then a new quote': 'refused by us',
   'ours, probably': 'needs a human',
   'wait for money': 'refused by us',
   'the item is wrong': 'refused by the service',

@@ -209,7 +209,7 @@ function historyOf({ plan, view, kept, settings }: OpeningInput, payment: Report
       account: payment.account,
       currency: payment.currency,
       amount: payment.amount ?? '0',
-      opensAtMs: plan.fences.opensAtMs,
+      opensAtMs: plan.sendWindows.opensAtMs,
       ownIds: payment.withdrawalId === null ? [] : [payment.withdrawalId],
       otherIds: report.payments.flatMap(({ id, withdrawalId }) =>
         id === payment.id || withdrawalId === null ? [] : [withdrawalId],

@@ -64,7 +64,7 @@ export function serviceFailure(reply: Reply<unknown>, address: string): CommandF
   ]);
 }
 
-/** Clocks further apart than lives and fences can bear; null when they agree, or nothing told. */
+/** Clocks further apart than lives and send windows can bear; null when they agree, or nothing told. */
 function skewProblem(reply: Reply<unknown>, atMs: number): CommandFailure | null {
   const serviceTimeMs = reply.kind === 'NOT_SENT' ? null : reply.facts.serviceTimeMs;
   const problem = skewOf(serviceTimeMs === null ? null : serviceTimeMs - atMs);

@@ -11,7 +11,7 @@ import type { Report, ReportLeg, ReportPayment, ReportStatus, ReportTotal } from
 import type { Evidence } from '../domain/run/state.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
-import { dateOfRunId, fencesOf } from '../calendar/business-date.ts';
+import { dateOfRunId, sendWindowsOf } from '../calendar/business-date.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
 import { serviceFailure } from './preflight.ts';
@@ -42,7 +42,7 @@ export async function readLive(
 ): Promise<LiveRecords> {
   const { run, report, facts } = options;
   const date = dateOfRunId(run.id);
-  const beginsMs = date === null ? 0 : fencesOf(date, 'UTC').opensAtMs - EARLIEST_ZONE_MS;
+  const beginsMs = date === null ? 0 : sendWindowsOf(date, 'UTC').opensAtMs - EARLIEST_ZONE_MS;
   const look = { address, run, sinceMs: beginsMs - LOOK_BACK_MS };
   const legs = await readItems(
     report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),

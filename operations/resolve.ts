@@ -228,7 +228,7 @@ async function wellFormed<T>(look: () => Promise<T>): Promise<T> {
 /** @throws CommandFailure while the amount of a payment is not known */
 async function subjectOf({ view, plan, item, settings, place, decision }: Case): Promise<Subject> {
   const { report } = view;
-  const { opensAtMs } = plan.fences;
+  const { opensAtMs } = plan.sendWindows;
   const kept = await keptAbout(place, plan.run);
   const otherIds = [
     ...report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),
@@ -360,7 +360,7 @@ function nameIn(record: Trade | Withdrawal): string | null {
 }
 
 function lookedBackToMs(plan: Plan): number {
-  return plan.fences.opensAtMs - LOOK_BACK_MS;
+  return plan.sendWindows.opensAtMs - LOOK_BACK_MS;
 }
 
 /** A record in one line. */

@@ -40,7 +40,7 @@ export async function plan(input: PlanInput): Promise<Plan> {
         return { kind: 'wait', wait: activityFailed(error.message, 1) };
       });
       switch (observed.kind) {
-        case 'pinned':
+        case 'made':
           return observed.plan;
         case 'observed':
           return compiled(input, observed);
@@ -66,12 +66,12 @@ function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observe
     policy: observed.policy,
     policyHash: observed.policyHash,
     date: observed.date,
-    fences: observed.fences,
+    sendWindows: observed.sendWindows,
     referenceRates: observed.referenceRates,
     observation: observed.observation,
     lateAfterMs: observed.lateAfterMs,
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
-    pinnedFor: input.forRun,
+    madeFor: input.forRun,
   });
   if (result.ok) return result.plan;
   throw planRefused(result.problems);

@@ -20,7 +20,7 @@ export type PlanDocument = {
   readonly policy: { readonly name: string; readonly hash: string };
   readonly date: string;
   readonly zone: string;
-  readonly fences: {
+  readonly sendWindows: {
     readonly opensAt: string;
     readonly tradesUntil: string;
     readonly withdrawalsUntil: string;
@@ -75,10 +75,10 @@ export function planDocument(
     policy: { name: plan.policy.name, hash: plan.policy.hash },
     date: plan.date,
     zone: plan.zone,
-    fences: {
-      opensAt: new Date(plan.fences.opensAtMs).toISOString(),
-      tradesUntil: new Date(plan.fences.tradesUntilMs).toISOString(),
-      withdrawalsUntil: new Date(plan.fences.withdrawalsUntilMs).toISOString(),
+    sendWindows: {
+      opensAt: new Date(plan.sendWindows.opensAtMs).toISOString(),
+      tradesUntil: new Date(plan.sendWindows.tradesUntilMs).toISOString(),
+      withdrawalsUntil: new Date(plan.sendWindows.withdrawalsUntilMs).toISOString(),
     },
     quote: plan.quote,
     settle: plan.settle,
@@ -117,10 +117,10 @@ export function planDocument(
 
 /** What is worth a thought before the run, and is no reason against it. */
 function remarksOf(plan: Plan): readonly string[] {
-  const { date, fences, payments, quote } = plan;
+  const { date, sendWindows, payments, quote } = plan;
   const uncovered = notCovered(plan);
   const settledMs = settlesBeforeMs(date, quote.settlement);
-  const isLate = payments.length > 0 && settledMs > fences.withdrawalsUntilMs - DAY_MS;
+  const isLate = payments.length > 0 && settledMs > sendWindows.withdrawalsUntilMs - DAY_MS;
   return [
     ...(uncovered === null ? [] : [`${uncovered} What is missing must be there as a balance.`]),
     ...(isLate
@@ -188,9 +188,9 @@ export function explainPlan(
     ],
     [
       paint.strong('When it may send'),
-      `Nothing before ${zonedTime(plan.fences.opensAtMs, plan.zone)}, when the date begins.`,
-      `Trades until ${zonedTime(plan.fences.tradesUntilMs, plan.zone)}: the date’s end and 2 h, so that yesterday’s reasons do not trade today.`,
-      `Withdrawals until ${zonedTime(plan.fences.withdrawalsUntilMs, plan.zone)}: 5 days 12 h after 00:00 UTC of the date, inside the 7 days for which the service remembers their keys.`,
+      `Nothing before ${zonedTime(plan.sendWindows.opensAtMs, plan.zone)}, when the date begins.`,
+      `Trades until ${zonedTime(plan.sendWindows.tradesUntilMs, plan.zone)}: the date’s end and 2 h, so that yesterday’s reasons do not trade today.`,
+      `Withdrawals until ${zonedTime(plan.sendWindows.withdrawalsUntilMs, plan.zone)}: 5 days 12 h after 00:00 UTC of the date, inside the 7 days for which the service remembers their keys.`,
     ],
     [
       paint.strong('References'),

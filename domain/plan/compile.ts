@@ -13,21 +13,30 @@ import { generationOf, reference, type RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 import { fixedAmountOf, legIdOf, totalsOf } from './amounts.ts';
 import { accountIdForm, type Observation } from './observation.ts';
-import type { Fences, Leg, LegAmount, LegNotNeeded, LegReason, Payment, Plan, PlanGuard } from './plan.ts';
+import type {
+  SendWindows,
+  Leg,
+  LegAmount,
+  LegNotNeeded,
+  LegReason,
+  Payment,
+  Plan,
+  PlanGuard,
+} from './plan.ts';
 
 export type CompileInput = {
   readonly run: RunName;
   readonly policy: Policy;
   readonly policyHash: string;
   readonly date: string;
-  readonly fences: Fences;
+  readonly sendWindows: SendWindows;
   readonly referenceRates: ReferenceRates | null;
   readonly observation: Observation;
   /** By the operator's service file; the policy may have its own for settlement. */
   readonly lateAfterMs: ServiceFacts['lateAfterMs'];
   /** Decimals of a currency, by the table and the operator's service file. */
   readonly decimalsOf: (currency: string) => number;
-  readonly pinnedFor: string;
+  readonly madeFor: string;
 };
 
 export type CompileResult =
@@ -39,7 +48,7 @@ export type CompileResult =
 
 /** Makes the plan, or says everything that stands against it. Upholds M4 (what is executed is what was planned). */
 export function compilePlan(input: CompileInput): CompileResult {
-  const { policy, observation, run, fences } = input;
+  const { policy, observation, run, sendWindows } = input;
   const problems: Problem[] = [];
   const environment = observation.credentials.mode === 'LIVE' ? 'live' : 'sandbox';
   if (policy.environment !== environment) {
@@ -51,7 +60,7 @@ export function compilePlan(input: CompileInput): CompileResult {
     });
   }
   const found = observation.trades.length > 0 || observation.withdrawals.length > 0;
-  if (observation.observedAtMs > fences.tradesUntilMs && !found) {
+  if (observation.observedAtMs > sendWindows.tradesUntilMs && !found) {
     problems.push({
       code: 'PLAN_WINDOW_PASSED',
       item: null,
@@ -83,7 +92,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       policy: { name: policy.name, hash: input.policyHash },
       zone: policy.zone,
       date: input.date,
-      fences,
+      sendWindows,
       quote: policy.quote,
       settle: policy.settle,
       lateAfterMs: {
@@ -96,9 +105,9 @@ export function compilePlan(input: CompileInput): CompileResult {
       notNeeded,
       payments,
       totals: totalsOf(legs, payments),
-      pinnedAtMs: observation.observedAtMs,
+      madeAtMs: observation.observedAtMs,
       foundRecords: found,
-      pinnedFor: input.pinnedFor,
+      madeFor: input.madeFor,
     }),
   };
 }

@@ -74,7 +74,7 @@ const VERSION_1 = {
   policy: recordOf({ name: isName, hash: lineOf(100) }),
   zone: lineOf(100),
   date: (value) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value),
-  fences: recordOf({ opensAtMs: isMoment, tradesUntilMs: isMoment, withdrawalsUntilMs: isMoment }),
+  sendWindows: recordOf({ opensAtMs: isMoment, tradesUntilMs: isMoment, withdrawalsUntilMs: isMoment }),
   quote: isRecord,
   settle: isRecord,
   shortfall: oneOf('skip', 'hold'),
@@ -86,9 +86,9 @@ const VERSION_1 = {
   ),
   payments: listOf(recordOf(PAYMENT)),
   totals: listOf(recordOf({ what: oneOf('sell', 'buy', 'pay'), currency: isCurrency, value: isAmount })),
-  pinnedAtMs: isMoment,
+  madeAtMs: isMoment,
   foundRecords: isFlag,
-  pinnedFor: lineOf(200),
+  madeFor: lineOf(200),
 } as const satisfies Readonly<Record<keyof Plan, Field>>;
 
 /** The versions that this program can read, each with its own shape. */

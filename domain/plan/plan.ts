@@ -9,7 +9,7 @@ import type { RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 
 /** Moments between which writes may be sent, epoch milliseconds (design: "Before every write"). */
-export type Fences = {
+export type SendWindows = {
   readonly opensAtMs: number;
   readonly tradesUntilMs: number;
   readonly withdrawalsUntilMs: number;
@@ -102,7 +102,7 @@ export type Plan = {
   readonly policy: { readonly name: string; readonly hash: string };
   readonly zone: string;
   readonly date: string;
-  readonly fences: Fences;
+  readonly sendWindows: SendWindows;
   readonly quote: QuoteSettings;
   readonly settle: SettleSettings;
   /** When it is said that settlement of a leg, or an accepted payment, is late. */
@@ -114,11 +114,11 @@ export type Plan = {
   readonly payments: readonly Payment[];
   readonly totals: readonly PlanTotal[];
   /** Epoch milliseconds at which the service was observed. */
-  readonly pinnedAtMs: number;
+  readonly madeAtMs: number;
   /** The service had records under this run's name already: somebody has sent for it, though Temporal forgot. */
   readonly foundRecords: boolean;
   /** `originalExecutionRunId` of the run that made the plan: tells "freshly made by me" from all else, identifies no money. */
-  readonly pinnedFor: string;
+  readonly madeFor: string;
 };
 
 /** The price guard in words and as a bound; `staleAtMs` is when its reference rates are too old, null without any. */

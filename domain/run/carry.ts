@@ -69,7 +69,7 @@ type CarriedSent = Omit<Accepted, 'reference'> & { readonly reference?: string }
 
 /** Tells one plan from another of the same run. */
 function nameOf(plan: Plan): string {
-  return [plan.policy.hash, plan.pinnedFor, plan.pinnedAtMs, plan.legs.length, plan.payments.length].join();
+  return [plan.policy.hash, plan.madeFor, plan.madeAtMs, plan.legs.length, plan.payments.length].join();
 }
 
 export function carry(state: RunState, runId: string): Carried {
@@ -163,8 +163,8 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
   const { plan } = state;
   if (plan === null || carried.plan !== nameOf(plan)) return false;
   // Whoever made the plan over an empty service knows of every item, also of those that it never asked about.
-  const madePlan = plan.pinnedFor === carried.runId && !plan.foundRecords;
-  const heir: Heir = { from: carried.runId, to: runId, sinceMs: madePlan ? plan.pinnedAtMs : null };
+  const madePlan = plan.madeFor === carried.runId && !plan.foundRecords;
+  const heir: Heir = { from: carried.runId, to: runId, sinceMs: madePlan ? plan.madeAtMs : null };
   const legs = new Map(carried.legs.map((item) => [item.id, item]));
   for (const record of state.legs) record.stage = legFrom(legs.get(record.leg.id), heir);
   const payments = new Map(carried.payments.map((item) => [item.id, item]));

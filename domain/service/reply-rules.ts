@@ -13,7 +13,7 @@ export type ReplyClass =
   | 'done'
   | 'wait, same key'
   | 'check state, then retry'
-  | 'look, then a new quote'
+  | 'look up, then a new quote'
   | 'ours, probably'
   | 'wait for money'
   | 'the item is wrong'
@@ -29,13 +29,13 @@ export type AfterQuote = 'use it' | 'ask again' | 'shortfall rule' | 'end the le
 type AfterWrite =
   | 'adopt'
   | 'same key again'
-  | 'look, then same key again'
-  | 'look, then doubt'
+  | 'look up, then same key again'
+  | 'look up, then doubt'
   | 'shortfall rule'
-  | 'look, then end'
+  | 'look up, then end'
   | 'hold';
-export type AfterTrade = AfterWrite | 'look, then new quote' | 'look, then doubt, then new quote';
-export type AfterWithdrawal = AfterWrite | 'look, then next generation';
+export type AfterTrade = AfterWrite | 'look up, then new quote' | 'look up, then doubt, then new quote';
+export type AfterWithdrawal = AfterWrite | 'look up, then next generation';
 
 /** What follows for each kind of call. */
 export type FollowUp = {
@@ -57,20 +57,20 @@ export const FOLLOW_UPS: Readonly<Record<ReplyClass, FollowUp>> = {
   'check state, then retry': {
     read: 'ask again',
     quote: 'ask again',
-    trade: 'look, then same key again',
-    withdrawal: 'look, then same key again',
+    trade: 'look up, then same key again',
+    withdrawal: 'look up, then same key again',
   },
-  'look, then a new quote': {
+  'look up, then a new quote': {
     read: 'ask again slowly',
     quote: 'ask again',
-    trade: 'look, then new quote',
-    withdrawal: 'look, then same key again',
+    trade: 'look up, then new quote',
+    withdrawal: 'look up, then same key again',
   },
   'ours, probably': {
     read: 'ask again slowly',
     quote: 'ask again',
-    trade: 'look, then doubt',
-    withdrawal: 'look, then doubt',
+    trade: 'look up, then doubt',
+    withdrawal: 'look up, then doubt',
   },
   'wait for money': {
     read: 'ask again slowly',
@@ -81,16 +81,16 @@ export const FOLLOW_UPS: Readonly<Record<ReplyClass, FollowUp>> = {
   'the item is wrong': {
     read: 'give up',
     quote: 'end the leg',
-    trade: 'look, then end',
-    withdrawal: 'look, then end',
+    trade: 'look up, then end',
+    withdrawal: 'look up, then end',
   },
   'pause the policy': { read: 'ask again slowly', quote: 'hold', trade: 'hold', withdrawal: 'hold' },
   'pause everything': { read: 'ask again slowly', quote: 'hold', trade: 'hold', withdrawal: 'hold' },
   unknown: {
     read: 'ask again',
     quote: 'ask again',
-    trade: 'look, then same key again',
-    withdrawal: 'look, then same key again',
+    trade: 'look up, then same key again',
+    withdrawal: 'look up, then same key again',
   },
 };
 
@@ -101,13 +101,16 @@ export const FOLLOW_UPS: Readonly<Record<ReplyClass, FollowUp>> = {
 export const STORED_FOLLOW_UPS: Readonly<
   Partial<Record<ReplyClass, Partial<Pick<FollowUp, 'trade' | 'withdrawal'>>>>
 > = {
-  'check state, then retry': { trade: 'look, then doubt, then new quote', withdrawal: 'look, then doubt' },
+  'check state, then retry': {
+    trade: 'look up, then doubt, then new quote',
+    withdrawal: 'look up, then doubt',
+  },
   // The chain rule: a refusal that is kept proves that this key can never pay, so that the next one may be opened.
-  'wait for money': { withdrawal: 'look, then next generation' },
-  'the item is wrong': { withdrawal: 'look, then next generation' },
-  'pause the policy': { withdrawal: 'look, then next generation' },
-  'pause everything': { withdrawal: 'look, then next generation' },
-  unknown: { trade: 'look, then doubt, then new quote', withdrawal: 'look, then doubt' },
+  'wait for money': { withdrawal: 'look up, then next generation' },
+  'the item is wrong': { withdrawal: 'look up, then next generation' },
+  'pause the policy': { withdrawal: 'look up, then next generation' },
+  'pause everything': { withdrawal: 'look up, then next generation' },
+  unknown: { trade: 'look up, then doubt, then new quote', withdrawal: 'look up, then doubt' },
 };
 
 /** The service's advice, as the interface assigns it (heading "Envelope", "Retry strategy assignment"). */
@@ -147,7 +150,7 @@ const malformed: Row = { ...wrong, judges: 'the request only' };
 const shownMoney: Row = { ...money, shownBy: 'balances' };
 const ours = (why: string): Row => ({ class: 'ours, probably', departs: why });
 const deadQuote: Row = {
-  class: 'look, then a new quote',
+  class: 'look up, then a new quote',
   departs: 'an earlier send may have been accepted: a look first, and doubt where one is unknown (M2)',
 };
 /** Shown by the interface, but for calls that we do not make, or meaningless as the answer to ours: proves nothing. */
@@ -286,7 +289,7 @@ const DEFINITIVE: Readonly<Record<ReplyClass, boolean>> = {
   done: false,
   'wait, same key': false,
   'check state, then retry': false,
-  'look, then a new quote': true,
+  'look up, then a new quote': true,
   'ours, probably': false,
   'wait for money': true,
   'the item is wrong': true,

@@ -1,5 +1,5 @@
 /**
- * What one wire attempt came to. The client (`service/`) makes these; the decision table and the stepper
+ * What one wire attempt came to. The client (`service/`) makes these; the decision table and the steps
  * (`domain/`) read them. Nothing in a reply is secret: no token, no signature, no beneficiary.
  */
 

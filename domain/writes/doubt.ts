@@ -64,7 +64,7 @@ export function isNewStart({
   originalRunId,
   plan,
 }: Pick<Context, 'attempt' | 'originalRunId' | 'plan'>): boolean {
-  return attempt.runId !== originalRunId || plan.pinnedFor !== attempt.runId || plan.foundRecords;
+  return attempt.runId !== originalRunId || plan.madeFor !== attempt.runId || plan.foundRecords;
 }
 
 /** From now on, how long a send may still be accepted that somebody else has made, or makes now, in an older attempt. */
@@ -89,10 +89,10 @@ export function recall(
   const { attempt, plan } = context;
   const now = context.nowMs();
   const wasReset = attempt.runId !== context.originalRunId;
-  const madePlan = plan.pinnedFor === attempt.runId && !plan.foundRecords;
+  const madePlan = plan.madeFor === attempt.runId && !plan.foundRecords;
   // A quote moves no money: a repeated attempt of asking for one has sent nothing.
   const firstAttempt = attempt.number === 1 || call === 'quote';
-  const young = call === 'withdrawal' || isYoung(plan.pinnedAtMs, now);
+  const young = call === 'withdrawal' || isYoung(plan.madeAtMs, now);
   if (madePlan && !wasReset && firstAttempt && !state.sent && young) return 'fresh';
   // A restored history has the same run id. A payment's key tells what it forgot; a quote that it shows may long be dead.
   if (state.knownIn !== attempt.runId || !firstAttempt) return 'forgotten';

@@ -7,8 +7,8 @@ import type { Leg } from '../plan/plan.ts';
 import type { Trade, Withdrawal } from '../service/records.ts';
 import { generationOf } from '../references.ts';
 
-/** Records that a sweep kept, and whether it read every page back to where it had to. */
-export type Sweep<T> = {
+/** Records that a scan kept, and whether it read every page back to where it had to. */
+export type ListScan<T> = {
   readonly records: readonly T[];
   readonly complete: boolean;
   readonly reason: string | null;
@@ -42,9 +42,9 @@ export function isTradeOf(leg: Leg, quoteId: string | null, trade: Trade): boole
   );
 }
 
-/** Judges a sweep for a leg's trade. */
-export function lookForTrade(leg: Leg, quoteId: string | null, sweep: Sweep<Trade>): Look<Trade> {
-  const ours = sweep.records.filter((trade) => isTradeOf(leg, quoteId, trade));
+/** Judges a scan for a leg's trade. */
+export function lookForTrade(leg: Leg, quoteId: string | null, scan: ListScan<Trade>): Look<Trade> {
+  const ours = scan.records.filter((trade) => isTradeOf(leg, quoteId, trade));
   const [record, second] = ours;
   if (record !== undefined && second !== undefined && record.id !== second.id) {
     return {
@@ -53,7 +53,7 @@ export function lookForTrade(leg: Leg, quoteId: string | null, sweep: Sweep<Trad
       difference: `trades ${record.id} and ${second.id} both carry ${leg.reference}`,
     };
   }
-  if (record === undefined) return nothingFound(sweep);
+  if (record === undefined) return nothingFound(scan);
   const difference = tradeDifference(leg, record);
   return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
 }
@@ -120,9 +120,9 @@ export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boole
  * The records of a scan that merely could be the payment. Once a person has asked to pay it again, one that has failed
  * counts no more: whatever it was, it pays nothing.
  */
-export function candidatesOf(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): readonly Withdrawal[] {
+export function candidatesOf(payment: PaymentIdentity, scan: ListScan<Withdrawal>): readonly Withdrawal[] {
   const isPaidAgain = payment.fromGeneration > 1;
-  return sweep.records.filter(
+  return scan.records.filter(
     (candidate) =>
       couldBe(payment, candidate) &&
       !isClosedGeneration(payment, candidate) &&
@@ -130,9 +130,9 @@ export function candidatesOf(payment: PaymentIdentity, sweep: Sweep<Withdrawal>)
   );
 }
 
-/** Judges a sweep for a payment's withdrawal. */
-export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): Look<Withdrawal> {
-  const ours = sweep.records.filter(
+/** Judges a scan for a payment's withdrawal. */
+export function lookForWithdrawal(payment: PaymentIdentity, scan: ListScan<Withdrawal>): Look<Withdrawal> {
+  const ours = scan.records.filter(
     (record) => isWithdrawalOf(payment, record) && !isClosedGeneration(payment, record),
   );
   const [record, second] = ours;
@@ -147,22 +147,22 @@ export function lookForWithdrawal(payment: PaymentIdentity, sweep: Sweep<Withdra
     const difference = withdrawalDifference(payment, record);
     return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
   }
-  const twins = candidatesOf(payment, sweep);
+  const twins = candidatesOf(payment, scan);
   const [twin] = twins;
   if (twin !== undefined)
     return {
       kind: 'unproven',
       reason: `withdrawal ${twin.id} carries no tag and could be it`,
-      complete: sweep.complete,
+      complete: scan.complete,
       newestAtMs: Math.max(...twins.map(({ createdAt }) => Date.parse(createdAt))),
     };
-  const nothing = nothingFound(sweep);
-  return nothing.kind === 'absent' ? { ...nothing, closed: closedIn(payment, sweep) } : nothing;
+  const nothing = nothingFound(scan);
+  return nothing.kind === 'absent' ? { ...nothing, closed: closedIn(payment, scan) } : nothing;
 }
 
 /** Generations whose own record has failed: by its tag, or because a person's instruction names it. */
-function closedIn(payment: PaymentIdentity, sweep: Sweep<Withdrawal>): readonly number[] {
-  return sweep.records.flatMap((record) => {
+function closedIn(payment: PaymentIdentity, scan: ListScan<Withdrawal>): readonly number[] {
+  return scan.records.flatMap((record) => {
     if (!isClosedGeneration(payment, record)) return [];
     const tagged = generationOf(payment.reference, record.tag ?? '');
     const followed = payment.follows.find(({ recordId }) => recordId === record.id);
@@ -193,11 +193,11 @@ export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawa
   return null;
 }
 
-function nothingFound(sweep: Sweep<unknown>): Extract<Look<never>, { kind: 'absent' | 'unproven' }> {
-  if (sweep.complete) return { kind: 'absent', closed: [] };
+function nothingFound(scan: ListScan<unknown>): Extract<Look<never>, { kind: 'absent' | 'unproven' }> {
+  if (scan.complete) return { kind: 'absent', closed: [] };
   return {
     kind: 'unproven',
-    reason: sweep.reason ?? 'not every page could be read',
+    reason: scan.reason ?? 'not every page could be read',
     complete: false,
     newestAtMs: null,
   };

@@ -97,7 +97,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   before: State,
 ): Steps<Ready<State, Found> | Step | Waits<State>> {
   const { context, item } = subject;
-  const { fences } = context.plan;
+  const { sendWindows } = context.plan;
   // 1. Is it still wanted?
   const saidAtMs = context.nowMs();
   const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
@@ -111,7 +111,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
 
   // 3. Inside the send window?
   const untilMs = subject.windowUntilMs(said);
-  const isEarly = context.nowMs() < fences.opensAtMs;
+  const isEarly = context.nowMs() < sendWindows.opensAtMs;
   const isLate = context.nowMs() > untilMs;
 
   // 4. Unless it is fresh, look up.
@@ -143,7 +143,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   if (looked?.look.kind === 'differs') return differs(subject, state, looked.look);
   if (decision?.kind === 'executed') return yield* adoptNamed(subject, said, state, decision);
   if (end !== null) return yield* endUnsent(subject, said, state, end, looked);
-  if (isEarly) return waits(state, 'opening', fences.opensAtMs - context.nowMs(), notYetOpen(subject));
+  if (isEarly) return waits(state, 'opening', sendWindows.opensAtMs - context.nowMs(), notYetOpen(subject));
   if (isLate) return yield* endUnsent(subject, said, state, subject.windowPassed(untilMs), looked);
 
   // Only a key that is sent again can take the place of a lookup.
@@ -235,7 +235,8 @@ function otherKeysOf({ plan, credentials, facts }: Context, kept: Kept): readonl
   const others = [plan.credentials.keyName, ...named].filter((name) => name !== credentials.keyName);
   // A plan that was made anew over found records: whoever sent them is forgotten, unless the operator knows.
   const isKnownSince =
-    facts.keyUsedSince !== null && Date.parse(`${facts.keyUsedSince}T00:00:00Z`) <= plan.fences.opensAtMs;
+    facts.keyUsedSince !== null &&
+    Date.parse(`${facts.keyUsedSince}T00:00:00Z`) <= plan.sendWindows.opensAtMs;
   const forgotten = plan.foundRecords && !isKnownSince ? ['an API key that was forgotten'] : [];
   return [...new Set([...others, ...forgotten])];
 }

@@ -8,13 +8,13 @@ import { serviceCode, type Problem, type ProblemCode } from '../problems.ts';
 import type { Wait } from '../waits.ts';
 import { backoffMs, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
-import type { Sweep } from './lookups.ts';
+import type { ListScan } from './lookups.ts';
 import type { LegAmount, Plan } from '../plan/plan.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 
-/** One thing that the stepper asks the driver to do. Only the last three are sent to the service as writes. */
+/** One thing that the steps ask the driver to do. Only the last three are sent to the service as writes. */
 export type Effect =
   | { readonly kind: 'read instructions' }
   /** Keeps facts durably, before what follows from them. */
@@ -26,10 +26,10 @@ export type Effect =
   | { readonly kind: 'read rival'; readonly item: string }
   | { readonly kind: 'fetch trade'; readonly id: string }
   | { readonly kind: 'fetch withdrawal'; readonly id: string }
-  /** Sweep the list, newest first, back to `sinceMs`; keep what is `wanted`. */
-  | { readonly kind: 'sweep trades'; readonly sinceMs: number; readonly wanted: (trade: Trade) => boolean }
+  /** Scan the list, newest first, back to `sinceMs`; keep what is `wanted`. */
+  | { readonly kind: 'scan trades'; readonly sinceMs: number; readonly wanted: (trade: Trade) => boolean }
   | {
-      readonly kind: 'sweep withdrawals';
+      readonly kind: 'scan withdrawals';
       readonly sinceMs: number;
       readonly wanted: (record: Withdrawal) => boolean;
     }
@@ -64,8 +64,8 @@ type Answers = {
   'read rival': { readonly rival: string | null };
   'fetch trade': Reply<Trade>;
   'fetch withdrawal': Reply<Withdrawal>;
-  'sweep trades': Sweep<Trade>;
-  'sweep withdrawals': Sweep<Withdrawal>;
+  'scan trades': ListScan<Trade>;
+  'scan withdrawals': ListScan<Withdrawal>;
   'send quote': Reply<Quote>;
   'send trade': Reply<Trade>;
   'send withdrawal': Reply<Withdrawal>;
@@ -162,7 +162,7 @@ export function foreignCredentials(
   };
 }
 
-/** Clocks too far apart: lives and fences cannot be trusted, so nothing is written. One read tells anew when in doubt. */
+/** Clocks too far apart: lives and send windows cannot be trusted, so nothing is written. One read tells anew when in doubt. */
 export function* checkClock(context: Context): Steps<Problem | null> {
   if (context.skewMs() !== null && skewOf(context.skewMs()) === null) return null;
   yield* ask<'read balances'>({ kind: 'read balances' });
@@ -296,7 +296,7 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
   done: 'Nothing to do.',
   'wait, same key': 'Nothing to do: it is sent again by itself under the same key.',
   'check state, then retry': 'Nothing to do: it looks, and sends again by itself under the same key.',
-  'look, then a new quote': 'Nothing to do: it asks for a new quote by itself.',
+  'look up, then a new quote': 'Nothing to do: it asks for a new quote by itself.',
   'ours, probably': 'Find the record at the service; nothing is sent again before a person has decided.',
   'wait for money':
     'Bring money into the currency; with `shortfall: hold` the run goes on by itself, else start it with --go-on.',

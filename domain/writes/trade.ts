@@ -17,7 +17,14 @@ import {
 import { besideGuard, keepsGuard } from '../plan/price-bounds.ts';
 import { instructionsAbout, type InstructionsAbout } from '../people/instructions.ts';
 import { brokenTradeLimit } from '../plan/limits.ts';
-import { LOOK_BACK_MS, isTradeOf, lookForTrade, tradeDifference, type Look, type Sweep } from './lookups.ts';
+import {
+  LOOK_BACK_MS,
+  isTradeOf,
+  lookForTrade,
+  tradeDifference,
+  type Look,
+  type ListScan,
+} from './lookups.ts';
 import { compare, equal } from '../money.ts';
 import type { Leg } from '../plan/plan.ts';
 import type { Quote, Trade } from '../service/records.ts';
@@ -270,7 +277,7 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
     item: leg.id,
     name: `leg "${leg.id}"`,
     unwanted: null,
-    windowUntilMs: () => context.plan.fences.tradesUntilMs,
+    windowUntilMs: () => context.plan.sendWindows.tradesUntilMs,
     windowPassed: () => windowPassed(context, leg),
     looksAlways: true,
     lookUp: (_said, state) => lookForLeg(context, leg, state),
@@ -301,11 +308,11 @@ function* readNamed(context: Context, leg: Leg, id: string): Steps<Trade | 'unre
   return isOwnEcho(leg, record) && tradeDifference(leg, record) === null ? record : null;
 }
 
-function* tradeNamed(context: Context, id: string): Steps<Sweep<Trade>> {
+function* tradeNamed(context: Context, id: string): Steps<ListScan<Trade>> {
   const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
   if (fetched.kind === 'DONE') return { records: [fetched.value], complete: true, reason: null };
-  const sinceMs = context.plan.fences.opensAtMs - LOOK_BACK_MS;
-  return yield* ask<'sweep trades'>({ kind: 'sweep trades', sinceMs, wanted: (trade) => trade.id === id });
+  const sinceMs = context.plan.sendWindows.opensAtMs - LOOK_BACK_MS;
+  return yield* ask<'scan trades'>({ kind: 'scan trades', sinceMs, wanted: (trade) => trade.id === id });
 }
 
 /** What follows from the reply to a trade: what the table says, carried out. */
@@ -335,8 +342,8 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
     }
     case 'same key again':
       return wait(sent, serviceWait(problem, waitMs(reply, state.tries)));
-    case 'look, then same key again':
-    case 'look, then doubt, then new quote': {
+    case 'look up, then same key again':
+    case 'look up, then doubt, then new quote': {
       const id = resourceIdOf(reply);
       if (id !== null) {
         const fetched = yield* ask<'fetch trade'>({ kind: 'fetch trade', id });
@@ -345,13 +352,14 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
           if (seen !== null) return seen;
         }
       }
-      const after: LegState = follow.trade === 'look, then same key again' ? sent : { ...sent, quote: null };
+      const after: LegState =
+        follow.trade === 'look up, then same key again' ? sent : { ...sent, quote: null };
       const afterMs = Math.max(settleTimeMs(reply), backoffMs(state.tries));
       return yield* lookThen(item, after, problem, afterMs);
     }
-    case 'look, then new quote':
+    case 'look up, then new quote':
       return yield* deadQuote(item, sent, null);
-    case 'look, then doubt':
+    case 'look up, then doubt':
       return yield* lookThen(item, { ...sent, phase: { kind: 'spent', problem } }, problem, 1_000);
     case 'shortfall rule': {
       const dead: LegState = { ...sent, quote: null };
@@ -364,7 +372,7 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
       const phase = { kind: 'short', problem, despite } as const;
       return wait({ ...dead, phase, held: true }, { afterMs, reason: 'money', problem });
     }
-    case 'look, then end': {
+    case 'look up, then end': {
       const dead: LegState = { ...sent, quote: null };
       if (isMalformed(problem.code) && !context.othersAccepted)
         return wait({ ...dead, held: true }, bugOfOurs(problem, state.tries));
@@ -478,12 +486,12 @@ function* lookThen(
 
 function* lookForLeg(context: Context, leg: Leg, state: LegState): Steps<Look<Trade>> {
   const quoteId = state.quote?.id ?? null;
-  const sweep = yield* ask<'sweep trades'>({
-    kind: 'sweep trades',
-    sinceMs: context.plan.fences.opensAtMs - LOOK_BACK_MS,
+  const scan = yield* ask<'scan trades'>({
+    kind: 'scan trades',
+    sinceMs: context.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (trade) => isTradeOf(leg, quoteId, trade),
   });
-  return lookForTrade(leg, quoteId, sweep);
+  return lookForTrade(leg, quoteId, scan);
 }
 
 function judge(leg: Leg, trade: Trade): Look<Trade> {

@@ -248,7 +248,7 @@ function identityOf(
     account: payment.account,
     currency: payment.currency,
     amount,
-    opensAtMs: context.plan.fences.opensAtMs,
+    opensAtMs: context.plan.sendWindows.opensAtMs,
     ownIds: [...named, ...said.recordIds, ...closedIds],
     otherIds: [...context.otherWithdrawalIds, ...said.otherRecordIds],
     fromGeneration: said.eights.at(-1)?.first ?? 1,
@@ -262,20 +262,20 @@ function identityOf(
 }
 
 function* lookForPayment(context: Context, identity: PaymentIdentity): Steps<Look<Withdrawal>> {
-  const sweep = yield* ask<'sweep withdrawals'>({
-    kind: 'sweep withdrawals',
-    sinceMs: context.plan.fences.opensAtMs - LOOK_BACK_MS,
+  const scan = yield* ask<'scan withdrawals'>({
+    kind: 'scan withdrawals',
+    sinceMs: context.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (record) => isWithdrawalOf(identity, record) || couldBe(identity, record),
   });
-  const look = lookForWithdrawal(identity, sweep);
+  const look = lookForWithdrawal(identity, scan);
   if (look.kind !== 'unproven' || !look.complete) return look;
   // Two runs may pay the same account the same amount on one day: the record of the other one is no doubt of ours.
-  const candidates = candidatesOf(identity, sweep);
+  const candidates = candidatesOf(identity, scan);
   if (candidates.length > MOST_CANDIDATES) return look;
   const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: candidates });
   return claimed.length === 0
     ? look
-    : lookForWithdrawal({ ...identity, otherIds: [...identity.otherIds, ...claimed] }, sweep);
+    : lookForWithdrawal({ ...identity, otherIds: [...identity.otherIds, ...claimed] }, scan);
 }
 
 /** A record that is named by its id: it must agree with the plan, and be no other payment's by tag or id. */
@@ -296,7 +296,7 @@ function eightsOf(
   context: Context,
   said: InstructionsAbout,
 ): readonly Pick<Eight, 'first' | 'windowUntilMs'>[] {
-  return [{ first: 1, windowUntilMs: context.plan.fences.withdrawalsUntilMs }, ...said.eights];
+  return [{ first: 1, windowUntilMs: context.plan.sendWindows.withdrawalsUntilMs }, ...said.eights];
 }
 
 /** Another Temporal run walks the generations again, from the first whose window is open. */
@@ -490,11 +490,11 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
     }
     case 'same key again':
       return wait(after, serviceWait(problem, waitMs(reply, state.tries)));
-    case 'look, then same key again':
-    case 'look, then doubt': {
+    case 'look up, then same key again':
+    case 'look up, then doubt': {
       const unknown: PaymentState =
         after.doubt === null ? unknownSend(context, state, `the answer was ${problem.code}`) : after;
-      const goesOn = follow.withdrawal === 'look, then same key again';
+      const goesOn = follow.withdrawal === 'look up, then same key again';
       const next: PaymentState = goesOn ? unknown : { ...unknown, phase: { kind: 'spent', problem } };
       const id = resourceIdOf(reply);
       const named = id === null ? null : yield* item.subject.readNamed(item.ready.said, id);
@@ -503,9 +503,9 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
       const afterMs = goesOn ? Math.max(settleTimeMs(reply), backoffMs(state.tries)) : 1_000;
       return yield* lookThen(item, next, problem, afterMs);
     }
-    case 'look, then next generation':
+    case 'look up, then next generation':
     case 'shortfall rule':
-    case 'look, then end':
+    case 'look up, then end':
     case 'hold':
       return yield* afterRefusal(item, after, problem, sent);
   }
@@ -545,9 +545,9 @@ function* afterSuccess(
 function* statusOf({ plan }: Context, id: string): Steps<Withdrawal | null> {
   const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id });
   if (fetched.kind === 'DONE') return fetched.value;
-  const sinceMs = plan.fences.opensAtMs - LOOK_BACK_MS;
-  const { records } = yield* ask<'sweep withdrawals'>({
-    kind: 'sweep withdrawals',
+  const sinceMs = plan.sendWindows.opensAtMs - LOOK_BACK_MS;
+  const { records } = yield* ask<'scan withdrawals'>({
+    kind: 'scan withdrawals',
     sinceMs,
     wanted: (record) => record.id === id,
   });
@@ -567,7 +567,7 @@ function* afterRefusal(
   const { context, subject, ready } = item;
   const follow = followUp(reply);
   const now = context.nowMs();
-  const isKept = follow.withdrawal === 'look, then next generation';
+  const isKept = follow.withdrawal === 'look up, then next generation';
   // What follows where no later generation is gone on with.
   const standing: AfterWithdrawal = FOLLOW_UPS[follow.class].withdrawal;
   const state: PaymentState = { ...before, refusedAtMs: before.refusedAtMs ?? now };

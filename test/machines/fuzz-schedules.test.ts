@@ -28,7 +28,7 @@ test('a plain day trades once, pays once and asks for nothing twice', async () =
   const story: string[] = [];
   assert.deepEqual(await new World(PLAIN_DAY, coverage, story).run(), []);
   const asked = story
-    .filter((line) => / asks for .*: (send|sweep)/.test(line))
+    .filter((line) => / asks for .*: (send|scan)/.test(line))
     .map((line) => line.replace(/.*asks for [^:]*: /, ''));
   assert.deepEqual(asked, ['send quote', 'send trade', 'send withdrawal']);
 });

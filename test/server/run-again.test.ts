@@ -88,7 +88,7 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
               await run.startAgain();
             }
             // The attempt that was under way is let go only when the new run has looked.
-            const look = operation === 'createTrade' ? 'sweep trades' : 'sweep withdrawals';
+            const look = operation === 'createTrade' ? 'scan trades' : 'scan withdrawals';
             await run.until((report) => report.evidence.some((entry) => entry.call === look));
             release();
             assertDoneOnce(run, await run.report());

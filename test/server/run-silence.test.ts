@@ -56,7 +56,7 @@ describe('what an activity throws is told, and moves nothing twice', AT_ONCE, ()
       let isMended = false;
       const run = await startBroken((reached) => {
         isBroken ||= reached === point;
-        const isLater = reached.startsWith('before read') || reached.startsWith('before sweep');
+        const isLater = reached.startsWith('before read') || reached.startsWith('before scan');
         return isBroken && !isMended && (reached === point || isLater);
       });
       const held = await run.heldBy('ACTIVITY_FAILED');

@@ -5,13 +5,13 @@
 import type { QuoteInHand } from '../../domain/writes/trade.ts';
 import assert from 'node:assert/strict';
 import { isDefinitive } from '../../domain/service/reply-rules.ts';
-import type { Sweep } from '../../domain/writes/lookups.ts';
+import type { ListScan } from '../../domain/writes/lookups.ts';
 import type { Leg, Payment } from '../../domain/plan/plan.ts';
 import type { Quote, Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Reply, ReplyFacts } from '../../domain/service/reply.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Answer, Context, Effect, Steps } from '../../domain/writes/step.ts';
-import { fencesOf } from '../../calendar/business-date.ts';
+import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { NOTHING_KEPT } from '../../domain/people/instructions.ts';
 
 export const NOW = Date.parse('2026-11-21T15:00:00.000Z');
@@ -114,10 +114,10 @@ export const NO_ANSWER: Reply<never> = {
 export const NOT_SENT: Reply<never> = { kind: 'NOT_SENT', reason: 'no connection (ECONNREFUSED)' };
 
 /** A whole look that found these. */
-export function seen<T>(...records: readonly T[]): Sweep<T> {
+export function seen<T>(...records: readonly T[]): ListScan<T> {
   return { records, complete: true, reason: null };
 }
-export const UNREADABLE: Sweep<never> = { records: [], complete: false, reason: 'NO_ANSWER' };
+export const UNREADABLE: ListScan<never> = { records: [], complete: false, reason: 'NO_ANSWER' };
 
 /** What is known of the writes of an item after a step; of one that is done nothing is. */
 export function stateOf<Step extends { readonly kind: string }>(
@@ -153,7 +153,7 @@ export function context(
       credentials,
       zone: 'UTC',
       date: '2026-11-21',
-      fences: fencesOf('2026-11-21', 'UTC'),
+      sendWindows: sendWindowsOf('2026-11-21', 'UTC'),
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 3 },
       settle: { until: 'funds', lateAfterMs: null },
       lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
@@ -161,9 +161,9 @@ export function context(
       limits: null,
       notNeeded: [],
       totals: [],
-      pinnedAtMs: NOW - 1_000,
+      madeAtMs: NOW - 1_000,
       foundRecords: false,
-      pinnedFor: 'run-1',
+      madeFor: 'run-1',
       ...more.plan,
     },
     attempt: {
@@ -192,8 +192,8 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   ],
   'fetch trade': [failed('TRADE_NOT_FOUND')],
   'fetch withdrawal': [failed('WITHDRAWAL_NOT_FOUND')],
-  'sweep trades': [seen<Trade>()],
-  'sweep withdrawals': [seen<Withdrawal>()],
+  'scan trades': [seen<Trade>()],
+  'scan withdrawals': [seen<Withdrawal>()],
   'send quote': [done(QUOTE)],
   'send trade': [done(TRADE)],
   'send withdrawal': [done(WITHDRAWAL)],

@@ -72,7 +72,7 @@ async function planned(): Promise<Plan> {
     listWithdrawalAccounts: async () => page({ id: 'wac_7Hk2mQ9vT4xR', status: 'LIVE', currency: 'MXN' }),
   });
   assert.ok(answer.kind === 'observed');
-  const result = compilePlan({ ...answer, run: RUN, decimalsOf: () => 2, pinnedFor: 'run-1' });
+  const result = compilePlan({ ...answer, run: RUN, decimalsOf: () => 2, madeFor: 'run-1' });
   assert.ok(result.ok, JSON.stringify(result));
   return result.plan;
 }

@@ -6,7 +6,7 @@ import type { Paint } from '../../cli/terminal/text.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';
 import { compilePlan, type CompileInput } from '../../domain/plan/compile.ts';
-import { fencesOf } from '../../calendar/business-date.ts';
+import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { convertPolicy, MXN_ACCOUNT, type PolicyParts } from '../support/policies.ts';
@@ -27,7 +27,7 @@ function planOf(
     policy: loaded.policy,
     policyHash: loaded.hash,
     date,
-    fences: fencesOf(date, 'UTC'),
+    sendWindows: sendWindowsOf(date, 'UTC'),
     referenceRates: null,
     observation: {
       credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
@@ -42,7 +42,7 @@ function planOf(
     },
     decimalsOf: (currency) => decimalsOf(currency, {}),
     lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
-    pinnedFor: '',
+    madeFor: '',
   };
   const result = compilePlan(input);
   assert.ok(result.ok);

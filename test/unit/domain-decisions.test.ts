@@ -39,7 +39,7 @@ async function readCatalogue(): Promise<readonly CatalogueRow[]> {
 const CLASSES: readonly (readonly [ReplyClass, string])[] = [
   ['wait, same key', 'RATE_LIMIT_EXCEEDED IDEMPOTENCY_IN_FLIGHT IDEMPOTENCY_UNAVAILABLE'],
   ['check state, then retry', 'TRADE_EXECUTION_FAILED WITHDRAWAL_INITIATION_FAILED INTERNAL_ERROR'],
-  ['look, then a new quote', 'QUOTE_EXPIRED QUOTE_NOT_FOUND'],
+  ['look up, then a new quote', 'QUOTE_EXPIRED QUOTE_NOT_FOUND'],
   ['ours, probably', 'TRADE_DUPLICATE_CLIENT_REFERENCE QUOTE_ALREADY_CONSUMED IDEMPOTENCY_MISMATCH'],
   [
     'wait for money',
@@ -91,7 +91,7 @@ function error(code: string, more: Partial<ServiceError> = {}): ServiceError {
   return { code, type: 'CONFLICT', message: '', retryStrategy: 'TERMINAL', details: {}, ...more };
 }
 
-const SAME_KEY = 'look, then same key again';
+const SAME_KEY = 'look up, then same key again';
 
 test('every code of the interface has a row, and no row is unknown to the interface', async () => {
   const codes = (await readCatalogue()).map((row) => row.code);
@@ -117,7 +117,7 @@ test('a row that does not follow the service’s advice says why, and one that f
 
 test('only codes that prove their send executed nothing are definitive', () => {
   const definitive: readonly ReplyClass[] = [
-    'look, then a new quote',
+    'look up, then a new quote',
     'wait for money',
     'the item is wrong',
     'pause the policy',
@@ -133,7 +133,7 @@ test('what follows on a write never is an end, a new quote or an end of waiting 
   for (const [replyClass, fresh] of Object.entries(FOLLOW_UPS)) {
     const stored = { ...fresh, ...STORED_FOLLOW_UPS[replyClass as ReplyClass] };
     for (const after of [fresh.trade, fresh.withdrawal, stored.trade, stored.withdrawal])
-      assert.match(after, /^(adopt|same key again|shortfall rule|hold|look, then .+)$/, replyClass);
+      assert.match(after, /^(adopt|same key again|shortfall rule|hold|look up, then .+)$/, replyClass);
   }
 });
 
@@ -145,7 +145,10 @@ test('open vocabularies prove nothing, whatever their status, type or strategy s
     [error('TRADE_SOMETHING_NEW', { retryStrategy: 'RETRY_SAME_KEY' }), 'wait, same key'],
     // A known code stands above its strategy.
     [error('IDEMPOTENCY_MISMATCH', { retryStrategy: 'RETRY_SAME_KEY' }), 'ours, probably'],
-    [error('QUOTE_EXPIRED', { type: 'NEW_TYPE', retryStrategy: 'NEW_STRATEGY' }), 'look, then a new quote'],
+    [
+      error('QUOTE_EXPIRED', { type: 'NEW_TYPE', retryStrategy: 'NEW_STRATEGY' }),
+      'look up, then a new quote',
+    ],
     [error('AUTH_TOKEN_INVALID', { details: { reason: 'nonce_replay' } }), 'check state, then retry'],
     [error('AUTH_TOKEN_INVALID', { details: { reason: 'bad_signature' } }), 'pause everything'],
     [error('AUTH_TOKEN_INVALID', { details: {} }), 'pause everything'],
@@ -178,14 +181,14 @@ test('a stored reply is the last of its key: nothing that could be sent under it
   };
   const rows: readonly (readonly [Reply<null>, trade: string, withdrawal: string])[] = [
     [{ kind: 'DONE', value: null, facts: { ...FACTS, replayed: true } }, 'adopt', 'adopt'],
-    [kept('INTERNAL_ERROR'), 'look, then doubt, then new quote', 'look, then doubt'],
-    [kept('SOMETHING_NEW'), 'look, then doubt, then new quote', 'look, then doubt'],
-    [kept('TRADE_NOT_FOUND'), 'look, then doubt, then new quote', 'look, then doubt'],
-    [kept('IDEMPOTENCY_MISMATCH'), 'look, then doubt', 'look, then doubt'],
-    [kept('WITHDRAWAL_INSUFFICIENT_BALANCE'), 'shortfall rule', 'look, then next generation'],
-    [kept('WITHDRAWAL_ADDRESS_NOT_FOUND'), 'look, then end', 'look, then next generation'],
-    [kept('WITHDRAWAL_DISABLED_FOR_ACCOUNT'), 'hold', 'look, then next generation'],
-    [kept('AUTH_API_KEY_INVALID'), 'hold', 'look, then next generation'],
+    [kept('INTERNAL_ERROR'), 'look up, then doubt, then new quote', 'look up, then doubt'],
+    [kept('SOMETHING_NEW'), 'look up, then doubt, then new quote', 'look up, then doubt'],
+    [kept('TRADE_NOT_FOUND'), 'look up, then doubt, then new quote', 'look up, then doubt'],
+    [kept('IDEMPOTENCY_MISMATCH'), 'look up, then doubt', 'look up, then doubt'],
+    [kept('WITHDRAWAL_INSUFFICIENT_BALANCE'), 'shortfall rule', 'look up, then next generation'],
+    [kept('WITHDRAWAL_ADDRESS_NOT_FOUND'), 'look up, then end', 'look up, then next generation'],
+    [kept('WITHDRAWAL_DISABLED_FOR_ACCOUNT'), 'hold', 'look up, then next generation'],
+    [kept('AUTH_API_KEY_INVALID'), 'hold', 'look up, then next generation'],
     // What cannot be trusted as a reply cannot be trusted as a stored one.
     [
       { kind: 'UNKNOWN', reason: 'html', error: null, facts: { ...FACTS, replayed: true } },
@@ -202,7 +205,7 @@ test('a stored reply is the last of its key: nothing that could be sent under it
 
 test('a fresh reply never opens a later generation', () => {
   for (const [replyClass, { withdrawal }] of Object.entries(FOLLOW_UPS))
-    assert.notEqual(withdrawal, 'look, then next generation', replyClass);
+    assert.notEqual(withdrawal, 'look up, then next generation', replyClass);
 });
 
 test('a wait is what the service asks, between a second and ten minutes, else a capped doubling', () => {

@@ -5,7 +5,7 @@ import {
   lookForTrade,
   lookForWithdrawal,
   type PaymentIdentity,
-  type Sweep,
+  type ListScan,
 } from '../../domain/writes/lookups.ts';
 import type { Leg } from '../../domain/plan/plan.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
@@ -61,11 +61,11 @@ const WITHDRAWAL: Withdrawal = {
 };
 const UNTAGGED: Withdrawal = { ...WITHDRAWAL, tag: null };
 
-const whole = <T>(...records: readonly T[]): Sweep<T> => ({ records, complete: true, reason: null });
-const cut = <T>(...records: readonly T[]): Sweep<T> => ({ records, complete: false, reason: 'NO_ANSWER' });
+const whole = <T>(...records: readonly T[]): ListScan<T> => ({ records, complete: true, reason: null });
+const cut = <T>(...records: readonly T[]): ListScan<T> => ({ records, complete: false, reason: 'NO_ANSWER' });
 
 /** A leg by what is different about it, the records of a look, and what the look says. */
-const trades: readonly (readonly [string, Partial<Leg>, Sweep<Trade>, string])[] = [
+const trades: readonly (readonly [string, Partial<Leg>, ListScan<Trade>, string])[] = [
   ['a trade with our reference is ours', {}, whole(TRADE), 'found'],
   ['amounts are compared as numbers', {}, whole({ ...TRADE, sellAmount: '1000.000000' }), 'found'],
   [
@@ -108,12 +108,12 @@ const trades: readonly (readonly [string, Partial<Leg>, Sweep<Trade>, string])[]
   ['nothing in a look that was cut short proves nothing', {}, cut(), 'unproven'],
 ];
 
-for (const [title, leg, sweep, kind] of trades)
+for (const [title, leg, scan, kind] of trades)
   test(`looking for a trade: ${title}`, () => {
-    assert.equal(lookForTrade({ ...LEG, ...leg }, 'qte_held', sweep).kind, kind);
+    assert.equal(lookForTrade({ ...LEG, ...leg }, 'qte_held', scan).kind, kind);
   });
 
-const withdrawals: readonly (readonly [string, Partial<PaymentIdentity>, Sweep<Withdrawal>, string])[] = [
+const withdrawals: readonly (readonly [string, Partial<PaymentIdentity>, ListScan<Withdrawal>, string])[] = [
   ['a withdrawal with our tag is ours', {}, whole(WITHDRAWAL), 'found'],
   [
     'a later generation of our tag is ours',
@@ -207,9 +207,9 @@ const withdrawals: readonly (readonly [string, Partial<PaymentIdentity>, Sweep<W
   ['nothing in a look that was cut short proves nothing', {}, cut(), 'unproven'],
 ];
 
-for (const [title, payment, sweep, kind] of withdrawals)
+for (const [title, payment, scan, kind] of withdrawals)
   test(`looking for a withdrawal: ${title}`, () => {
-    assert.equal(lookForWithdrawal({ ...PAYMENT, ...payment }, sweep).kind, kind);
+    assert.equal(lookForWithdrawal({ ...PAYMENT, ...payment }, scan).kind, kind);
   });
 
 test('an untagged record that has failed could be it only until a person asks to pay again', () => {

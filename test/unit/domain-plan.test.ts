@@ -9,7 +9,7 @@ import { notCovered } from '../../domain/plan/amounts.ts';
 import { planContradicts } from '../../domain/plan/agrees.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { ConvertPolicy } from '../../domain/policy.ts';
-import { fencesOf } from '../../calendar/business-date.ts';
+import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { LEG, NOW, PAYMENT, RUN, TRADE, WITHDRAWAL } from '../support/scripts.ts';
 
 const POLICY: ConvertPolicy = {
@@ -43,7 +43,7 @@ function compile({ policy = {}, observation = {}, referenceRates = null }: More 
     policy: { ...POLICY, ...policy },
     policyHash: 'hash',
     date: RUN.id,
-    fences: fencesOf(RUN.id, 'UTC'),
+    sendWindows: sendWindowsOf(RUN.id, 'UTC'),
     referenceRates,
     observation: {
       credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
@@ -62,7 +62,7 @@ function compile({ policy = {}, observation = {}, referenceRates = null }: More 
     },
     lateAfterMs: { settlement: 6 * 3_600_000, withdrawal: DAY_MS },
     decimalsOf: (currency) => decimalsOf(currency, {}),
-    pinnedFor: 'run-1',
+    madeFor: 'run-1',
   });
 }
 
@@ -349,12 +349,12 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
   ['reference rates of just that age', { policy: { guard: REFERENCE }, referenceRates: RATES }, null],
   [
     'a date that is over',
-    { observation: { observedAtMs: fencesOf(RUN.id, 'UTC').tradesUntilMs + 1 } },
+    { observation: { observedAtMs: sendWindowsOf(RUN.id, 'UTC').tradesUntilMs + 1 } },
     'PLAN_WINDOW_PASSED',
   ],
   [
     'a date that is over, where something was done already',
-    { observation: { observedAtMs: fencesOf(RUN.id, 'UTC').tradesUntilMs + 1, trades: [TRADE] } },
+    { observation: { observedAtMs: sendWindowsOf(RUN.id, 'UTC').tradesUntilMs + 1, trades: [TRADE] } },
     null,
   ],
 ];

@@ -95,22 +95,22 @@ test('a leg fixed on its buy side reads what it sold from the other side of the 
 /** What makes a call not fresh, one thing at a time. */
 const NOT_FRESH: readonly (readonly [string, Parameters<typeof context>[0], Partial<LegState>])[] = [
   ['the run was reset', { originalRunId: 'run-0' }, {}],
-  ['another run made the plan', { plan: { pinnedFor: 'run-0' } }, {}],
+  ['another run made the plan', { plan: { madeFor: 'run-0' } }, {}],
   ['the attempt is not the first', { attempt: { number: 2 } }, {}],
-  ['the plan is older than any restore takes', { plan: { pinnedAtMs: NOW - 30_001 } }, {}],
+  ['the plan is older than any restore takes', { plan: { madeAtMs: NOW - 30_001 } }, {}],
   ['the leg was sent before', {}, { sent: true }],
 ];
 
 for (const [why, more, state] of NOT_FRESH) {
   test(`a trade is looked for first when ${why}, and adopted when it is there`, () => {
     const ctx = context(more);
-    const adopted = trade({ 'sweep trades': [seen(TRADE)] }, { ...QUOTED, ...state }, ctx);
-    assert.deepEqual(kindsOf(adopted.effects), ['read instructions', 'sweep trades']);
+    const adopted = trade({ 'scan trades': [seen(TRADE)] }, { ...QUOTED, ...state }, ctx);
+    assert.deepEqual(kindsOf(adopted.effects), ['read instructions', 'scan trades']);
     assert.equal(adopted.result.kind, 'traded');
     const absent = trade({}, { ...QUOTED, ...state }, ctx);
-    assert.deepEqual(kindsOf(absent.effects), ['read instructions', 'sweep trades', 'send trade']);
-    const unreadable = trade({ 'sweep trades': [UNREADABLE] }, { ...QUOTED, ...state }, ctx);
-    assert.deepEqual(kindsOf(unreadable.effects), ['read instructions', 'sweep trades']);
+    assert.deepEqual(kindsOf(absent.effects), ['read instructions', 'scan trades', 'send trade']);
+    const unreadable = trade({ 'scan trades': [UNREADABLE] }, { ...QUOTED, ...state }, ctx);
+    assert.deepEqual(kindsOf(unreadable.effects), ['read instructions', 'scan trades']);
     assert.equal(problemOf(unreadable.result), 'LOOKUP_INCOMPLETE');
   });
 }
@@ -119,7 +119,7 @@ test('a leg that another run may have traded is in doubt, and gets no new quote 
   for (const more of [
     { originalRunId: 'run-0' },
     { attempt: { runId: 'run-2' } },
-    { plan: { pinnedFor: 'run-0' } },
+    { plan: { madeFor: 'run-0' } },
   ]) {
     const { result, effects } = quote({}, NEW_LEG, context(more));
     assert.equal(named(result), 'wait: doubt');
@@ -133,7 +133,7 @@ const AFTER: Readonly<Record<Exclude<ReplyClass, 'done'>, { step: string; doubt:
   {
     'wait, same key': { step: 'wait: service', doubt: true, quote: true },
     'check state, then retry': { step: 'wait: doubt', doubt: true, quote: true },
-    'look, then a new quote': { step: 'requote', doubt: false, quote: false },
+    'look up, then a new quote': { step: 'requote', doubt: false, quote: false },
     'ours, probably': { step: 'wait: doubt', doubt: true, quote: true },
     'wait for money': { step: 'not traded', doubt: false, quote: false },
     'the item is wrong': { step: 'not traded', doubt: false, quote: false },
@@ -161,8 +161,8 @@ for (const replyClass of CLASSES) {
       assert.equal(stateOf(result).doubt !== null, expected.doubt && code !== 'RATE_LIMIT_EXCEEDED', code);
       assert.equal(stateOf(result).quote !== null, expected.quote, code);
       assert.ok(stateOf(result).sent, code);
-      assert.equal(kindsOf(effects).includes('sweep trades'), looks, code);
-      const found = trade({ 'send trade': [failed(code)], 'sweep trades': [seen(TRADE)] });
+      assert.equal(kindsOf(effects).includes('scan trades'), looks, code);
+      const found = trade({ 'send trade': [failed(code)], 'scan trades': [seen(TRADE)] });
       assert.equal(found.result.kind === 'traded', looks, code);
     }
   });
@@ -220,12 +220,12 @@ test('after a failed execution the record is fetched by the id that came with it
   const answer = failed('TRADE_EXECUTION_FAILED', { details: { resourceId: TRADE.id, timeoutMs: 3_000 } });
   const found = trade({ 'send trade': [answer], 'fetch trade': [done(TRADE)] });
   assert.equal(found.result.kind, 'traded');
-  assert.ok(!kindsOf(found.effects).includes('sweep trades'));
+  assert.ok(!kindsOf(found.effects).includes('scan trades'));
   // Another trade under that id is not ours, and its absence proves nothing.
   for (const fetched of [done({ ...TRADE, quoteId: 'qte_other' }), failed('TRADE_NOT_FOUND'), NO_ANSWER]) {
     const { result, effects } = trade({ 'send trade': [answer], 'fetch trade': [fetched] });
     assert.equal(named(result), 'wait: doubt');
-    assert.ok(kindsOf(effects).includes('sweep trades'));
+    assert.ok(kindsOf(effects).includes('scan trades'));
     assert.ok(result.kind === 'wait' && result.wait.afterMs === 3_000);
   }
 });
@@ -257,10 +257,10 @@ test('a dead quote is not sent: nothing in doubt asks for a new one, doubt waits
   const dead = { ...QUOTED, quote: { ...IN_HAND, usableUntilMs: NOW + 400 } };
   const plain = trade({}, dead);
   assert.equal(plain.result.kind, 'requote');
-  assert.deepEqual(kindsOf(plain.effects), ['read instructions', 'sweep trades']);
+  assert.deepEqual(kindsOf(plain.effects), ['read instructions', 'scan trades']);
   const doubtful = trade({}, { ...DOUBTFUL, quote: dead.quote });
   assert.equal(named(doubtful.result), 'wait: doubt');
-  assert.equal(trade({ 'sweep trades': [seen(TRADE)] }, dead).result.kind, 'traded');
+  assert.equal(trade({ 'scan trades': [seen(TRADE)] }, dead).result.kind, 'traded');
 });
 
 test('doubt ends by time alone with an absent look after half of it and one at its end', () => {
@@ -302,9 +302,9 @@ test('a reply after which only a person can go on waits for one once the doubt i
     assert.equal(named(end.result), 'wait: person', code);
     assert.equal(problemOf(end.result), code);
     for (const { effects } of [half, end])
-      assert.ok(kindsOf(effects).every((kind) => kind === 'sweep trades' || kind === 'read instructions'));
+      assert.ok(kindsOf(effects).every((kind) => kind === 'scan trades' || kind === 'read instructions'));
     // A record that appears after all stands above everything.
-    assert.equal(quote({ 'sweep trades': [seen(TRADE)] }, stateOf(end.result)).result.kind, 'traded');
+    assert.equal(quote({ 'scan trades': [seen(TRADE)] }, stateOf(end.result)).result.kind, 'traded');
   }
 });
 
@@ -363,7 +363,7 @@ for (const [what, answer, code] of BAD_QUOTES)
     const { result, effects } = asked(answer);
     assert.equal(result.kind, 'not traded');
     assert.equal(problemOf(result), code);
-    assert.equal(kindsOf(effects).at(-1), 'sweep trades');
+    assert.equal(kindsOf(effects).at(-1), 'scan trades');
     const limit = { ...QUOTE, quoteAmount: '20000.00' };
     assert.equal(asked(done(limit)).result.kind, 'quoted');
   });
@@ -395,7 +395,7 @@ test('whatever a quote is answered with, no money has moved and nothing is in do
   const steps: Readonly<Record<keyof typeof AFTER, string>> = {
     'wait, same key': 'wait: service',
     'check state, then retry': 'wait: service',
-    'look, then a new quote': 'wait: service',
+    'look up, then a new quote': 'wait: service',
     'ours, probably': 'wait: service',
     'wait for money': 'not traded',
     'the item is wrong': 'not traded',
@@ -430,7 +430,7 @@ test('a cancelled leg is not sent; one that may have been sent is looked for unt
   const doubtful = trade({ 'read instructions': words }, DOUBTFUL);
   assert.equal(named(doubtful.result), 'wait: doubt');
   assert.equal(
-    trade({ 'read instructions': words, 'sweep trades': [seen(TRADE)] }, DOUBTFUL).result.kind,
+    trade({ 'read instructions': words, 'scan trades': [seen(TRADE)] }, DOUBTFUL).result.kind,
     'traded',
   );
   const taken = [kept({ kind: 'cancel', atMs: NOW }, { kind: 'go-on', item: null, atMs: NOW })];
@@ -438,14 +438,14 @@ test('a cancelled leg is not sent; one that may have been sent is looked for unt
 });
 
 test('no trade leaves before its date begins or after it has ended', () => {
-  const { fences } = context().plan;
+  const { sendWindows } = context().plan;
   const at = (nowMs: number) =>
-    context({ nowMs: () => nowMs, plan: { pinnedAtMs: nowMs }, attempt: { startedAtMs: nowMs } });
+    context({ nowMs: () => nowMs, plan: { madeAtMs: nowMs }, attempt: { startedAtMs: nowMs } });
   const rows: readonly (readonly [number, string, string | null])[] = [
-    [fences.opensAtMs - 1, 'wait: opening', 'NOT_YET_OPEN'],
-    [fences.opensAtMs, 'quoted', null],
-    [fences.tradesUntilMs, 'quoted', null],
-    [fences.tradesUntilMs + 1, 'not traded', 'WINDOW_PASSED'],
+    [sendWindows.opensAtMs - 1, 'wait: opening', 'NOT_YET_OPEN'],
+    [sendWindows.opensAtMs, 'quoted', null],
+    [sendWindows.tradesUntilMs, 'quoted', null],
+    [sendWindows.tradesUntilMs + 1, 'not traded', 'WINDOW_PASSED'],
   ];
   for (const [nowMs, step, code] of rows) {
     const { result, effects } = quote({}, NEW_LEG, at(nowMs));
@@ -454,8 +454,8 @@ test('no trade leaves before its date begins or after it has ended', () => {
     assert.equal(kindsOf(effects).includes('send quote'), step === 'quoted');
   }
   // What is found stands, whenever it is looked for.
-  const late = context({ nowMs: () => fences.tradesUntilMs + 1, originalRunId: 'run-0' });
-  assert.equal(quote({ 'sweep trades': [seen(TRADE)] }, NEW_LEG, late).result.kind, 'traded');
+  const late = context({ nowMs: () => sendWindows.tradesUntilMs + 1, originalRunId: 'run-0' });
+  assert.equal(quote({ 'scan trades': [seen(TRADE)] }, NEW_LEG, late).result.kind, 'traded');
 });
 
 test('a worker of another organisation or mode touches nothing, not even by a look', () => {
@@ -494,15 +494,15 @@ test('clocks more than ten seconds apart stop the trade, not the looks', () => {
   ] as const) {
     const { result, effects } = trade({}, { ...QUOTED, sent: true }, context({ skewMs: () => skewMs }));
     assert.equal(named(result), step, `${skewMs}`);
-    assert.ok(kindsOf(effects).includes('sweep trades'));
+    assert.ok(kindsOf(effects).includes('scan trades'));
   }
 });
 
 test('a record that contradicts the plan is never overwritten: a person decides', () => {
   const record = { ...TRADE, sellAmount: '999.00' };
   const steps: readonly { readonly result: LegStep; readonly effects: readonly Effect[] }[] = [
-    quote({ 'sweep trades': [seen(record)] }, NEW_LEG, context({ originalRunId: 'run-0' })),
-    trade({ 'sweep trades': [seen(record)] }, DOUBTFUL),
+    quote({ 'scan trades': [seen(record)] }, NEW_LEG, context({ originalRunId: 'run-0' })),
+    trade({ 'scan trades': [seen(record)] }, DOUBTFUL),
   ];
   const reason: WaitReason = 'person';
   for (const { result, effects } of steps) {

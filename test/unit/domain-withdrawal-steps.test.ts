@@ -80,18 +80,18 @@ test('a payment that this history may not know of is looked for, then sent under
   const rows: readonly (readonly [string, Context, Partial<PaymentState>])[] = [
     ['the run was reset', context({ originalRunId: 'run-0' }), {}],
     ['the run that made the plan was reset', context({ attempt: { runId: 'run-2' } }), {}],
-    ['another run made the plan', context({ plan: { pinnedFor: 'run-0' } }), {}],
+    ['another run made the plan', context({ plan: { madeFor: 'run-0' } }), {}],
     ['the attempt is not the first', context({ attempt: { number: 2 } }), {}],
     ['it is in doubt', context(), DOUBTFUL],
   ];
   for (const [why, ctx, state] of rows) {
-    const found = pay({ 'sweep withdrawals': [seen(WITHDRAWAL)] }, { ...NEW_PAYMENT, ...state }, ctx);
-    assert.deepEqual(kindsOf(found.effects), ['read instructions', 'sweep withdrawals'], why);
+    const found = pay({ 'scan withdrawals': [seen(WITHDRAWAL)] }, { ...NEW_PAYMENT, ...state }, ctx);
+    assert.deepEqual(kindsOf(found.effects), ['read instructions', 'scan withdrawals'], why);
     assert.equal(found.result.kind, 'accepted', why);
     const absent = pay({}, { ...NEW_PAYMENT, ...state }, ctx);
     assert.deepEqual(
       kindsOf(absent.effects).filter((kind) => kind !== 'read rival'),
-      ['read instructions', 'sweep withdrawals', 'send withdrawal'],
+      ['read instructions', 'scan withdrawals', 'send withdrawal'],
       why,
     );
     assert.deepEqual(sentAs(absent.effects), [PAYMENT.reference], why);
@@ -100,7 +100,7 @@ test('a payment that this history may not know of is looked for, then sent under
 });
 
 test('a plan that is older than a restore takes is no reason to look for a payment', () => {
-  const { effects } = pay({}, NEW_PAYMENT, context({ plan: { pinnedAtMs: NOW - 3_600_000 } }));
+  const { effects } = pay({}, NEW_PAYMENT, context({ plan: { madeAtMs: NOW - 3_600_000 } }));
   assert.deepEqual(kindsOf(effects), ['read instructions', 'send withdrawal']);
 });
 
@@ -109,11 +109,11 @@ test('an untagged twin or an unreadable list never ends a payment; the same key 
     [seen({ ...WITHDRAWAL, tag: null }), 'wait: person'],
     [UNREADABLE, 'wait: service'],
   ] as const) {
-    const { result, effects } = pay({ 'sweep withdrawals': [look] }, DOUBTFUL);
+    const { result, effects } = pay({ 'scan withdrawals': [look] }, DOUBTFUL);
     assert.deepEqual(sentAs(effects), [PAYMENT.reference]);
     assert.equal(result.kind, 'accepted');
     const refused = pay(
-      { 'sweep withdrawals': [look], 'send withdrawal': [failed('WITHDRAWAL_ADDRESS_NOT_FOUND')] },
+      { 'scan withdrawals': [look], 'send withdrawal': [failed('WITHDRAWAL_ADDRESS_NOT_FOUND')] },
       DOUBTFUL,
       context({ nowMs: () => LATER }),
     );
@@ -125,7 +125,7 @@ test('an untagged twin or an unreadable list never ends a payment; the same key 
 const AFTER: Readonly<Record<Exclude<ReplyClass, 'done'>, { step: string; doubt: boolean }>> = {
   'wait, same key': { step: 'wait: service', doubt: true },
   'check state, then retry': { step: 'wait: doubt', doubt: true },
-  'look, then a new quote': { step: 'wait: doubt', doubt: true },
+  'look up, then a new quote': { step: 'wait: doubt', doubt: true },
   'ours, probably': { step: 'wait: doubt', doubt: true },
   'wait for money': { step: 'not paid', doubt: false },
   'the item is wrong': { step: 'not paid', doubt: false },
@@ -156,9 +156,9 @@ for (const replyClass of CLASSES) {
       assert.deepEqual(sentAs(effects), [PAYMENT.reference], code);
       assert.equal(stateOf(result).generation, 1, code);
       // An end is never said without a look after the reply.
-      if (result.kind === 'not paid') assert.equal(kindsOf(effects).at(-1), 'sweep withdrawals', code);
-      const found = pay({ 'send withdrawal': [failed(code)], 'sweep withdrawals': [seen(WITHDRAWAL)] });
-      const looks = kindsOf(found.effects).includes('sweep withdrawals');
+      if (result.kind === 'not paid') assert.equal(kindsOf(effects).at(-1), 'scan withdrawals', code);
+      const found = pay({ 'send withdrawal': [failed(code)], 'scan withdrawals': [seen(WITHDRAWAL)] });
+      const looks = kindsOf(found.effects).includes('scan withdrawals');
       assert.equal(found.result.kind === 'accepted', looks, code);
     }
   });
@@ -335,7 +335,7 @@ test('a stored failure, a mismatch and a duplicate are never sent again: doubt b
     assert.equal(named(end.result), 'wait: person');
     assert.deepEqual(sentAs([...half.effects, ...end.effects]), []);
     // A record that appears after all stands above everything.
-    const found = pay({ 'sweep withdrawals': [seen(WITHDRAWAL)] }, stateOf(end.result), later(60_000));
+    const found = pay({ 'scan withdrawals': [seen(WITHDRAWAL)] }, stateOf(end.result), later(60_000));
     assert.equal(found.result.kind, 'accepted');
   }
 });
@@ -363,17 +363,17 @@ test('a cancelled payment is not sent; one that may have been sent is looked for
   const doubtful = pay({ 'read instructions': words }, DOUBTFUL);
   assert.equal(named(doubtful.result), 'wait: doubt');
   assert.deepEqual(sentAs(doubtful.effects), []);
-  const found = pay({ 'read instructions': words, 'sweep withdrawals': [seen(WITHDRAWAL)] }, DOUBTFUL);
+  const found = pay({ 'read instructions': words, 'scan withdrawals': [seen(WITHDRAWAL)] }, DOUBTFUL);
   assert.equal(found.result.kind, 'accepted');
 });
 
 test('no payment leaves before its date begins or after its send window', () => {
-  const { fences } = context().plan;
+  const { sendWindows } = context().plan;
   const rows: readonly (readonly [number, string, string | null])[] = [
-    [fences.opensAtMs - 1, 'wait: opening', 'NOT_YET_OPEN'],
-    [fences.opensAtMs, 'accepted', null],
-    [fences.withdrawalsUntilMs, 'accepted', null],
-    [fences.withdrawalsUntilMs + 1, 'not paid', 'WINDOW_PASSED'],
+    [sendWindows.opensAtMs - 1, 'wait: opening', 'NOT_YET_OPEN'],
+    [sendWindows.opensAtMs, 'accepted', null],
+    [sendWindows.withdrawalsUntilMs, 'accepted', null],
+    [sendWindows.withdrawalsUntilMs + 1, 'not paid', 'WINDOW_PASSED'],
   ];
   for (const [nowMs, step, code] of rows) {
     const { result, effects } = pay({}, NEW_PAYMENT, context({ nowMs: () => nowMs }));
@@ -382,7 +382,7 @@ test('no payment leaves before its date begins or after its send window', () => 
     assert.equal(sentAs(effects).length, step === 'accepted' ? 1 : 0);
   }
   // Beyond the send window the same key is no lookup any more: what is in doubt is settled by lookups alone.
-  const late = context({ nowMs: () => fences.withdrawalsUntilMs + 1 });
+  const late = context({ nowMs: () => sendWindows.withdrawalsUntilMs + 1 });
   const { result, effects } = pay({}, DOUBTFUL, late);
   assert.equal(named(result), 'wait: doubt');
   assert.deepEqual(sentAs(effects), []);
@@ -413,12 +413,12 @@ test('a success that another payment of the run counts as its own is for a perso
 test('clocks more than ten seconds apart stop the payment, not the look', () => {
   const { result, effects } = pay({}, DOUBTFUL, context({ skewMs: () => 10_001 }));
   assert.equal(problemOf(result), 'CLOCK_SKEW');
-  assert.ok(kindsOf(effects).includes('sweep withdrawals'));
+  assert.ok(kindsOf(effects).includes('scan withdrawals'));
 });
 
 test('a record that contradicts the plan is never overwritten: a person decides', () => {
   const { result, effects } = pay(
-    { 'sweep withdrawals': [seen({ ...WITHDRAWAL, withdrawalAmount: '1.00' })] },
+    { 'scan withdrawals': [seen({ ...WITHDRAWAL, withdrawalAmount: '1.00' })] },
     DOUBTFUL,
   );
   assert.equal(named(result), 'wait: person');
@@ -430,7 +430,7 @@ test('a record that answered another payment of the run could not be this one', 
   const twin = { ...WITHDRAWAL, tag: null };
   const ctx = context({ otherWithdrawalIds: [WITHDRAWAL.id], nowMs: () => LATER });
   const answer = failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED');
-  const { result } = pay({ 'sweep withdrawals': [seen(twin)], 'send withdrawal': [answer] }, DOUBTFUL, ctx);
+  const { result } = pay({ 'scan withdrawals': [seen(twin)], 'send withdrawal': [answer] }, DOUBTFUL, ctx);
   assert.equal(named(result), 'not paid');
 });
 
@@ -459,7 +459,7 @@ for (const [what, answer, otherWithdrawalIds, code] of NAMINGS)
         : [];
     for (const look of [seen<Withdrawal>(), seen(...listed)]) {
       const { result, effects } = pay(
-        { ...script, 'sweep withdrawals': [look] },
+        { ...script, 'scan withdrawals': [look] },
         DOUBTFUL,
         context({ otherWithdrawalIds }),
       );

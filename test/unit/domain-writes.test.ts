@@ -152,14 +152,14 @@ test('a person’s generation leaves once the one before is closed by its key, w
   assert.deepEqual(sentAs(effects), [PAYMENT.reference, `${PAYMENT.reference}~9`]);
   assert.deepEqual(kindsOf(effects).slice(-4), [
     'send withdrawal',
-    'sweep withdrawals',
+    'scan withdrawals',
     'note facts',
     'send withdrawal',
   ]);
   assert.deepEqual(noted(effects), [{ kind: 'opened', item, generation: 9, atMs: NOW }]);
   assert.equal(result.kind, 'accepted');
   // What could be it, and a list that cannot be read, forbid it; and so does a note that is not kept.
-  for (const more of [{ 'sweep withdrawals': [seen(untagged)] }, { 'note facts': [false] }]) {
+  for (const more of [{ 'scan withdrawals': [seen(untagged)] }, { 'note facts': [false] }]) {
     const held = pay({ ...closed, ...more }, WALKED, again());
     assert.deepEqual(sentAs(held.effects), [PAYMENT.reference]);
     assert.equal(held.result.kind, 'wait');
@@ -178,7 +178,7 @@ test('a payment whose record has failed is paid again under the next eight, also
   const { effects, result } = pay(
     {
       kept: payAgain,
-      'sweep withdrawals': [seen(failedRecord)],
+      'scan withdrawals': [seen(failedRecord)],
       'send withdrawal': [done(failedRecord, { replayed: true }), done({ ...untagged, id: 'wtd_2' })],
       'fetch withdrawal': [done(failedRecord)],
     },
@@ -190,7 +190,7 @@ test('a payment whose record has failed is paid again under the next eight, also
 });
 
 test('a person’s eight have a window of their own; below an open window generations are walked by their keys', () => {
-  const { withdrawalsUntilMs } = context().plan.fences;
+  const { withdrawalsUntilMs } = context().plan.sendWindows;
   const saidMs = withdrawalsUntilMs - HOUR_MS;
   const payAgain = kept(
     [saidAt(saidMs, { kind: 'pay again', item, follows: 1, recordId: null })],
@@ -271,7 +271,7 @@ test('a "not executed" counts once this Temporal run has known it for long enoug
   assert.equal(codeOf(at(countsMs, 'run-3')), 'DECISION_PENDING');
   // A record stands above it at any time.
   const found = pay(
-    { kept: decided, 'sweep withdrawals': [seen(WITHDRAWAL)] },
+    { kept: decided, 'scan withdrawals': [seen(WITHDRAWAL)] },
     stateOf(heard.result),
     again(),
   );
@@ -292,7 +292,7 @@ test('a leg that a person called not traded ends no sooner either', () => {
 test('a payment of proceeds whose leg is not known to be traded is looked up by its own reference before it ends', () => {
   const unwanted: Problem = { code: 'LEG_NOT_TRADED', item, message: 'x', fix: 'y' };
   const wanted: Wanted = { amount: null, ahead: '0', unwanted };
-  const found = pay({ 'sweep withdrawals': [seen(WITHDRAWAL)] }, NEW_PAYMENT, again(), wanted);
+  const found = pay({ 'scan withdrawals': [seen(WITHDRAWAL)] }, NEW_PAYMENT, again(), wanted);
   assert.ok(found.result.kind === 'accepted' && found.result.accepted.amount === WITHDRAWAL.withdrawalAmount);
   // Another run may have paid it, and lists may lag: its end waits for that too.
   const absent = pay({}, NEW_PAYMENT, again(), wanted);
@@ -303,7 +303,7 @@ test('a payment of proceeds whose leg is not known to be traded is looked up by 
   assert.equal(codeOf(end.result), 'LEG_NOT_TRADED');
   // Where this very run has made the plan, one lookup is enough.
   const fresh = pay({}, NEW_PAYMENT, context(), wanted);
-  assert.deepEqual(kindsOf(fresh.effects), ['read instructions', 'sweep withdrawals']);
+  assert.deepEqual(kindsOf(fresh.effects), ['read instructions', 'scan withdrawals']);
   assert.equal(codeOf(fresh.result), 'LEG_NOT_TRADED');
 });
 
@@ -318,7 +318,7 @@ test('a quote that was known dead more than half a minute ago is doubt: a restor
     probed: false,
   };
   const leg: LegState = { ...NEW_LEG, knownIn: 'run-1', sent: true, quote, quotes: 1 };
-  const ctx = context({ plan: { pinnedAtMs: NOW - HOUR_MS } });
+  const ctx = context({ plan: { madeAtMs: NOW - HOUR_MS } });
   const old = play(executeTradeSteps(ctx, LEG, { ...leg, knownAtMs: NOW - 31 * SECOND_MS })).result;
   assert.equal(codeOf(old), 'IN_DOUBT');
   assert.equal(stateOf(old).doubt?.lastSendMs, NOW + OTHERS_SEND_MS);
@@ -331,7 +331,7 @@ test('a quote that was known dead more than half a minute ago is doubt: a restor
 });
 
 test('a leg that was silent for half a minute while it waits for money stays so until doubt about it has ended', () => {
-  const own: Context = context({ plan: { shortfall: 'hold', pinnedAtMs: NOW - HOUR_MS } });
+  const own: Context = context({ plan: { shortfall: 'hold', madeAtMs: NOW - HOUR_MS } });
   const before: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - MINUTE_MS };
   const none = { 'read balances': [done({ aggregateUsd: '0', balances: [] })] };
   const first = play(requestQuoteSteps(own, LEG, before), none).result;
@@ -345,10 +345,10 @@ test('a leg that was silent for half a minute while it waits for money stays so 
 
 test('a plan that a clock dates into the future is not young: the clock has been set since, and a restore may lie between', () => {
   const { effects } = play(
-    requestQuoteSteps(context({ plan: { pinnedAtMs: NOW + 2 * HOUR_MS } }), LEG, NEW_LEG),
+    requestQuoteSteps(context({ plan: { madeAtMs: NOW + 2 * HOUR_MS } }), LEG, NEW_LEG),
   );
   assert.ok(!kindsOf(effects).includes('send quote'));
-  assert.ok(kindsOf(effects).includes('sweep trades'));
+  assert.ok(kindsOf(effects).includes('scan trades'));
 });
 
 test('doubt that a restored history believes to be nearly over begins anew', () => {
@@ -391,7 +391,7 @@ test('under another API key than the plan’s nothing is fresh: the key is named
   assert.equal(proven.result.kind, 'accepted');
   // A record without a tag could be what was sent under the other key.
   const twin = pay(
-    { kept: named, 'sweep withdrawals': [seen(untagged)] },
+    { kept: named, 'scan withdrawals': [seen(untagged)] },
     stateOf(first.result),
     ctx(provenMs),
   );
@@ -473,7 +473,7 @@ test('a refusal that lasts for days is waited out, and paid inside the window on
     for (const startMs of [NOW, Date.parse('2026-11-21T00:10:00Z'), Date.parse('2026-11-21T23:50:00Z')]) {
       const { step, hours } = mendedAfter(code, days * DAY_MS, startMs);
       assert.equal(step?.kind, 'accepted', `${code} for ${days} days`);
-      assert.ok(startMs + hours * HOUR_MS <= context().plan.fences.withdrawalsUntilMs);
+      assert.ok(startMs + hours * HOUR_MS <= context().plan.sendWindows.withdrawalsUntilMs);
     }
 });
 
@@ -540,7 +540,7 @@ test('the next generation asks for no absence where only its own key has sent: a
   const state: PaymentState = { ...WALKED };
   const script = {
     'send withdrawal': [replayed(WRONG), done({ ...untagged, id: 'wtd_2' })],
-    'sweep withdrawals': [seen(untagged)],
+    'scan withdrawals': [seen(untagged)],
   };
   const { effects, result } = pay(script, state, again());
   assert.deepEqual(sentAs(effects), [PAYMENT.reference, `${PAYMENT.reference}~2`]);
@@ -553,7 +553,7 @@ test('the next generation asks for no absence where only its own key has sent: a
       { kind: 'api key', keyName: KEY, atMs: NOW - DAY_MS },
     ],
   );
-  const lookups = { 'sweep withdrawals': [seen<Withdrawal>(), seen(untagged)] };
+  const lookups = { 'scan withdrawals': [seen<Withdrawal>(), seen(untagged)] };
   const held = pay({ ...script, ...lookups, kept: named }, state, again());
   assert.deepEqual(sentAs(held.effects), [PAYMENT.reference]);
 });
@@ -635,7 +635,7 @@ test('a trade that was found is adopted whatever people said', () => {
   const decided = kept([saidAt(NOW, { kind: 'not executed', item: LEG.id })]);
   const { result } = play(requestQuoteSteps(again(), LEG, NEW_LEG), {
     'read instructions': [decided],
-    'sweep trades': [seen(TRADE)],
+    'scan trades': [seen(TRADE)],
   });
   assert.equal(result.kind, 'traded');
 });
@@ -657,7 +657,7 @@ test('a trade that came out worse than the guard or a limit is held until a pers
   for (const [executedAmount, code] of rows) {
     const leg = { ...LEG, guard };
     const ctx = again({ plan: { limits } });
-    const found = { 'sweep trades': [seen({ ...TRADE, executedAmount })] };
+    const found = { 'scan trades': [seen({ ...TRADE, executedAmount })] };
     const first: LegStep = play(requestQuoteSteps(ctx, leg, NEW_LEG), found).result;
     assert.ok(first.kind === 'traded');
     assert.equal(first.worse?.code ?? null, code);
@@ -717,7 +717,7 @@ test('a generation whose own record has failed is closed by a lookup too: under 
   for (const record of [returned, { ...returned, tag: null }]) {
     const payAgain = kept([saidAt(NOW, { kind: 'pay again', item, follows: 1, recordId: record.id })], facts);
     const { effects } = pay(
-      { kept: payAgain, 'sweep withdrawals': [seen(record)] },
+      { kept: payAgain, 'scan withdrawals': [seen(record)] },
       WALKED,
       again({ credentials: NEW_KEY }),
     );
@@ -742,14 +742,14 @@ test('a plan that was made anew over found records may have been sent under a ke
 });
 
 test('a record that another run of ours accounts for could not be this payment: nobody is asked in vain', () => {
-  const script = { 'send withdrawal': [failed(WRONG)], 'sweep withdrawals': [seen(untagged)] };
+  const script = { 'send withdrawal': [failed(WRONG)], 'scan withdrawals': [seen(untagged)] };
   const mine = pay({ ...script, 'read claims': [{ claimed: [] }] });
   assert.equal(codeOf(mine.result), 'RECORD_COULD_BE_IT');
   const theirs = pay({ ...script, 'read claims': [{ claimed: [untagged.id] }] });
   assert.equal(theirs.result.kind, 'not paid');
   // Beyond fifty nobody is asked: it could be one of them.
   const many = Array.from({ length: 51 }, (_, index) => ({ ...untagged, id: `wtd_${index}` }));
-  const asked = pay({ ...script, 'sweep withdrawals': [seen(...many)] });
+  const asked = pay({ ...script, 'scan withdrawals': [seen(...many)] });
   assert.equal(codeOf(asked.result), 'RECORD_COULD_BE_IT');
   assert.ok(!kindsOf(asked.effects).includes('read claims'));
 });

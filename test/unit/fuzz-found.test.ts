@@ -93,7 +93,7 @@ test('a person’s decision stands before the first send too: the payment may ha
 test('an untagged record that could be the payment needs a person: no look will ever say more', () => {
   const script = {
     'send withdrawal': [failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED')],
-    'sweep withdrawals': [seen({ ...WITHDRAWAL, tag: null })],
+    'scan withdrawals': [seen({ ...WITHDRAWAL, tag: null })],
   };
   const { result } = play(createWithdrawalSteps(context(), PAYMENT, WANTED, NEW_PAYMENT), script);
   assert.ok(result.kind === 'wait' && result.wait.reason === 'person');
@@ -190,16 +190,16 @@ test('a trade that a person names is found in the list where its own answer is n
   const script = { 'read instructions': [kept(word)], 'fetch trade': [NO_ANSWER] };
   const found = play(requestQuoteSteps(ctx, LEG, NEW_LEG), {
     ...script,
-    'sweep trades': [seen<Trade>(), seen<Trade>(byHand)],
+    'scan trades': [seen<Trade>(), seen<Trade>(byHand)],
   });
   assert.equal(found.result.kind, 'traded');
   // What could not be read is no proof that there is none.
   const unread = play(requestQuoteSteps(ctx, LEG, NEW_LEG), {
     ...script,
-    'sweep trades': [seen<Trade>(), UNREADABLE],
+    'scan trades': [seen<Trade>(), UNREADABLE],
   });
   assert.ok(unread.result.kind === 'wait' && unread.result.wait.problem.code === 'LOOKUP_INCOMPLETE');
-  const none = play(requestQuoteSteps(ctx, LEG, NEW_LEG), { ...script, 'sweep trades': [seen<Trade>()] });
+  const none = play(requestQuoteSteps(ctx, LEG, NEW_LEG), { ...script, 'scan trades': [seen<Trade>()] });
   assert.ok(none.result.kind === 'wait' && none.result.wait.problem.code === 'DECISION_UNPROVEN');
 });
 
@@ -235,7 +235,7 @@ test('what a person has said of a payment judges no record that is newer than th
     const state = { ...NEW_PAYMENT, knownIn: 'run-2', heard };
     return play(createWithdrawalSteps(ctx, PAYMENT, WANTED, state), {
       'read instructions': [decision],
-      'sweep withdrawals': [seen(...records)],
+      'scan withdrawals': [seen(...records)],
     }).result;
   };
   const before = stepOf(bookedAtMs - 1, untagged);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   dateOfRunId,
-  fencesOf,
+  sendWindowsOf,
   formatDuration,
   isZone,
   parseDuration,
@@ -15,7 +15,7 @@ function iso(ms: number): string {
   return new Date(ms).toISOString().replace(':00.000Z', 'Z');
 }
 
-const FENCES: readonly (readonly [
+const SEND_WINDOWS: readonly (readonly [
   what: string,
   zone: string,
   date: string,
@@ -55,20 +55,20 @@ const FENCES: readonly (readonly [
   ['a leap day', 'Asia/Tokyo', '2028-02-29', '2028-02-28T15:00Z', '2028-02-29T17:00Z'],
 ];
 
-for (const [what, zone, date, opens, tradesUntil] of FENCES) {
+for (const [what, zone, date, opens, tradesUntil] of SEND_WINDOWS) {
   test(`the send windows of ${date} in ${zone} hold on ${what}`, () => {
-    const fences = fencesOf(date, zone);
+    const sendWindows = sendWindowsOf(date, zone);
     assert.deepEqual(
-      { opens: iso(fences.opensAtMs), tradesUntil: iso(fences.tradesUntilMs) },
+      { opens: iso(sendWindows.opensAtMs), tradesUntil: iso(sendWindows.tradesUntilMs) },
       { opens, tradesUntil },
     );
-    assert.equal(fences.withdrawalsUntilMs, Date.parse(`${date}T00:00:00Z`) + (5 * 24 + 12) * 3_600_000);
+    assert.equal(sendWindows.withdrawalsUntilMs, Date.parse(`${date}T00:00:00Z`) + (5 * 24 + 12) * 3_600_000);
   });
 }
 
 test('in every zone the send window opens with the first millisecond of the date, and no key grows older than 6 days 2 h', () => {
   for (const zone of Intl.supportedValuesOf('timeZone')) {
-    const { opensAtMs, withdrawalsUntilMs } = fencesOf('2026-11-21', zone);
+    const { opensAtMs, withdrawalsUntilMs } = sendWindowsOf('2026-11-21', zone);
     assert.equal(todayIn(zone, opensAtMs), '2026-11-21', zone);
     assert.equal(todayIn(zone, opensAtMs - 1), '2026-11-20', zone);
     assert.ok(withdrawalsUntilMs - opensAtMs <= (6 * 24 + 2) * 3_600_000, zone);
@@ -76,8 +76,8 @@ test('in every zone the send window opens with the first millisecond of the date
 });
 
 test('a send window of a date or zone that does not exist is refused', () => {
-  assert.throws(() => fencesOf('2026-02-30', 'UTC'), /"2026-02-30" is not a calendar date/);
-  assert.throws(() => fencesOf('2026-11-21', 'Mars/Base'), /no date for zone "Mars\/Base"/);
+  assert.throws(() => sendWindowsOf('2026-02-30', 'UTC'), /"2026-02-30" is not a calendar date/);
+  assert.throws(() => sendWindowsOf('2026-11-21', 'Mars/Base'), /no date for zone "Mars\/Base"/);
 });
 
 test('today is counted in the zone', () => {

@@ -27,7 +27,7 @@ const PLAN = {
   legs: [LEG],
   payments: [PAYMENT],
 };
-const planBy = (runId: string): unknown => ({ ...PLAN, pinnedFor: runId });
+const planBy = (runId: string): unknown => ({ ...PLAN, madeFor: runId });
 
 type Seen = {
   readonly status: string;
@@ -63,7 +63,7 @@ test('of several completed plans the first one counts, in whatever order they ar
     failed: { status: 'FAILED', closedAtMs: 500 },
     second: { status: 'COMPLETED', closedAtMs: 2_000 },
   };
-  assert.equal((await readFirstPlan(temporal(runs), 'SANDBOX', RUN))?.pinnedFor, 'first');
+  assert.equal((await readFirstPlan(temporal(runs), 'SANDBOX', RUN))?.madeFor, 'first');
   assert.equal(await readFirstPlan(temporal({}), 'SANDBOX', RUN), null);
 });
 
@@ -74,7 +74,7 @@ test('only a completed workflow of the type that makes plans has one', async () 
     other: { status: 'COMPLETED', closedAtMs: 1, type: 'anything' },
   });
   const of = async (runId: string) =>
-    (await readResult(client, 'sandbox/p.2026-11-21/plan', runId))?.pinnedFor ?? null;
+    (await readResult(client, 'sandbox/p.2026-11-21/plan', runId))?.madeFor ?? null;
   assert.deepEqual(
     [await of('done'), await of('failed'), await of('gone'), await of('other')],
     ['done', null, null, null],

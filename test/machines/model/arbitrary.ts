@@ -63,7 +63,7 @@ const policy: fc.Arbitrary<PolicySettings> = fc.record({
   settle: of('funds', 'status'),
   startsAt: oneOf<PolicySettings['startsAt']>(
     [6, fc.constant('in the day')],
-    [3, of('before the date', 'before midnight', 'before the fence of trades')],
+    [3, of('before the date', 'before midnight', 'before trades stop')],
   ),
 });
 
@@ -147,7 +147,7 @@ const readFaults = oneOf<readonly ReadFault[]>(
 
 const EFFECTS = [
   ...['read instructions', 'read balances', 'send quote', 'send trade', 'send withdrawal'],
-  ...['sweep trades', 'sweep withdrawals', 'fetch trade', 'fetch withdrawal'],
+  ...['scan trades', 'scan withdrawals', 'fetch trade', 'fetch withdrawal'],
 ];
 /** Wherever an attempt can be struck. */
 export const MOMENTS = [

@@ -2,7 +2,7 @@
  * One attempt of an activity that may write: a process that drives the steps of `domain/` effect by effect, as
  * `activities/driver.ts` does, with the same deadline. It can die, stand still, or go on unheard between any two effects.
  */
-import type { Sweep } from '../../../domain/writes/lookups.ts';
+import type { ListScan } from '../../../domain/writes/lookups.ts';
 import type { Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
 import { keyMaterial, type WriteEndpoint } from '../../../domain/references.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
@@ -201,11 +201,11 @@ export class Attempt {
       case 'fetch withdrawal':
         read(readMs, () => world.told(world.service.withdrawal(effect.id)));
         return;
-      case 'sweep trades':
-        read(readMs, () => this.#swept(world.service.sweepTrades(effect.wanted)));
+      case 'scan trades':
+        read(readMs, () => this.#scanned(world.service.scanTrades(effect.wanted)));
         return;
-      case 'sweep withdrawals':
-        read(readMs, () => this.#swept(world.service.sweepWithdrawals(effect.wanted)));
+      case 'scan withdrawals':
+        read(readMs, () => this.#scanned(world.service.scanWithdrawals(effect.wanted)));
         return;
       case 'send quote':
         this.#send({ ...this.#origin(item.id), step: 'quote', request: effect.request }, answer);
@@ -281,9 +281,9 @@ export class Attempt {
     return { step: only.step as LegStep, evidence: [], runId: this.activity.execution.runId };
   }
 
-  #swept<T extends Trade | Withdrawal>(sweep: Sweep<T>): Sweep<T> {
-    if (sweep.complete) this.#world.noteFacts(this.#world.service.factsOfRead());
-    return sweep;
+  #scanned<T extends Trade | Withdrawal>(scan: ListScan<T>): ListScan<T> {
+    if (scan.complete) this.#world.noteFacts(this.#world.service.factsOfRead());
+    return scan;
   }
 
   #isFrozen(later: () => void): boolean {

@@ -1,5 +1,5 @@
 /**
- * The activities that only read or note: making and reading the pin, keeping a word, and the polls. They are told from
+ * The activities that only read or note: making and reading the plan, keeping a word, and the polls. They are told from
  * the real ones (`activities/observe.ts`, `read-plan.ts`, `await-settlement.ts`, `await-withdrawals.ts`, `polling.ts`),
  * and can be repeated at will, so that nothing strikes them.
  */
@@ -8,7 +8,7 @@ import type { Wait } from '../../../domain/waits.ts';
 import { compare, equal, sum } from '../../../domain/money.ts';
 import { compilePlan } from '../../../domain/plan/compile.ts';
 import { isOfRun, type Observation } from '../../../domain/plan/observation.ts';
-import type { Fences } from '../../../domain/plan/plan.ts';
+import type { SendWindows } from '../../../domain/plan/plan.ts';
 import type { Policy } from '../../../domain/policy.ts';
 import type { Withdrawal } from '../../../domain/service/records.ts';
 import { generationOf } from '../../../domain/references.ts';
@@ -17,7 +17,7 @@ import { followUp } from '../../../domain/service/reply-rules.ts';
 import { isKnown } from '../../../domain/service/facts.ts';
 import { configurationWait, foreignCredentials, skewOf } from '../../../domain/writes/step.ts';
 import { isCancelled } from '../../../domain/people/instructions.ts';
-import { fencesOf } from '../../../calendar/business-date.ts';
+import { sendWindowsOf } from '../../../calendar/business-date.ts';
 import type { Activities } from '../../../workflows/calls.ts';
 import type {
   ConfirmCall,
@@ -32,10 +32,10 @@ import type {
   RunInput,
 } from '../../../domain/run/calls.ts';
 import type { PolicySettings } from './schedule.ts';
-import type { Activity, Pin, Temporal } from './temporal.ts';
+import type { Activity, PlanRun, Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
-const WINDOWS: Fences = fencesOf('2026-11-21', 'UTC');
+const WINDOWS: SendWindows = sendWindowsOf('2026-11-21', 'UTC');
 
 /** One run of ours: what it is called, what its policy asks, and what sets its items apart from those of another run. */
 export type Ours = {
@@ -105,19 +105,19 @@ export class Chores {
     for (const activity of parked) this.#temporal.whenUp(1_000, () => this.#poll(activity));
   }
 
-  // The pin: its first completed result counts for ever.
+  // The plan workflow: its first completed result counts for ever.
 
   #readPlan(activity: Activity): void {
     const temporal = this.#temporal;
     const { agenda } = this.#world;
     if (!temporal.isOpen(activity)) return;
-    if (temporal.pin === null || temporal.pin.refused !== null) {
+    if (temporal.planRun === null || temporal.planRun.refused !== null) {
       const { forRun } = activity.args as PlanInput;
-      temporal.pin = { forRun, startedAtMs: agenda.nowMs, plan: null, refused: null, endedAtMs: null };
-      this.makePin(temporal.pin);
+      temporal.planRun = { forRun, startedAtMs: agenda.nowMs, plan: null, refused: null, endedAtMs: null };
+      this.makePlan(temporal.planRun);
     }
     const answer = (isLate: boolean): Promise<void> | void => {
-      const state = stateOf(temporal.pin, isLate);
+      const state = stateOf(temporal.planRun, isLate);
       const cancelled = isCancelled(temporal.kept.instructions);
       if (state !== null) return temporal.complete(activity, { ...state, cancelled });
       temporal.whenUp(PATIENCE_MS, () => answer(true));
@@ -125,16 +125,16 @@ export class Chores {
     temporal.whenUp(300, () => answer(false));
   }
 
-  makePin(pin: Pin): void {
+  makePlan(planRun: PlanRun): void {
     const world = this.#world;
     const { ours } = this.#temporal;
     this.#temporal.whenUp(100, () => {
-      if (this.#temporal.pin !== pin || pin.plan !== null) return;
+      if (this.#temporal.planRun !== planRun || planRun.plan !== null) return;
       const observation = this.#observe();
       // Nobody makes the plan of a run anew for somebody else's money.
       const isForeign = world.credentials.organisation !== ORGANISATION;
       if (observation === null || isForeign || skewOf(world.toldSkewMs) !== null) {
-        world.agenda.after(5_000, () => this.makePin(pin));
+        world.agenda.after(5_000, () => this.makePlan(planRun));
         return;
       }
       const result = compilePlan({
@@ -142,18 +142,18 @@ export class Chores {
         policy: policyOf(ours),
         policyHash: ours.input.policyHash,
         date: '2026-11-21',
-        fences: WINDOWS,
+        sendWindows: WINDOWS,
         referenceRates: null,
         observation,
         lateAfterMs: world.facts.lateAfterMs,
         decimalsOf: () => 2,
-        pinnedFor: pin.forRun,
+        madeFor: planRun.forRun,
       });
-      if (result.ok) pin.plan = result.plan;
-      else pin.refused = result.problems;
-      pin.endedAtMs = world.agenda.nowMs;
+      if (result.ok) planRun.plan = result.plan;
+      else planRun.refused = result.problems;
+      planRun.endedAtMs = world.agenda.nowMs;
       world.tell(() =>
-        result.ok ? `the plan is made for ${this.#temporal.itemOf(pin.forRun)}` : 'no plan can be made',
+        result.ok ? `the plan is made for ${this.#temporal.itemOf(planRun.forRun)}` : 'no plan can be made',
       );
     });
   }
@@ -163,8 +163,8 @@ export class Chores {
     const world = this.#world;
     const { run } = this.#temporal.ours.input;
     const balances = world.told(world.service.balances());
-    const trades = world.service.sweepTrades((trade) => isOfRun(run, trade.clientReferenceId));
-    const withdrawals = world.service.sweepWithdrawals((record) => isOfRun(run, record.tag));
+    const trades = world.service.scanTrades((trade) => isOfRun(run, trade.clientReferenceId));
+    const withdrawals = world.service.scanWithdrawals((record) => isOfRun(run, record.tag));
     if (balances.kind !== 'DONE' || !trades.complete || !withdrawals.complete) return null;
     return {
       credentials: world.credentials,
@@ -223,14 +223,14 @@ export class Chores {
     const { status } = trade.value;
     const { settled, failed } = world.facts.tradeStatuses;
     if (failed.includes(status)) return { kind: 'failed', status };
-    const maybePaid = call.plan.pinnedFor !== activity.execution.runId;
+    const maybePaid = call.plan.madeFor !== activity.execution.runId;
     if ((call.until === 'status' || maybePaid) && settled.includes(status))
       return { kind: 'settled', status };
     if (call.until === 'status') return this.#notSettled(call, status);
     const balances = world.told(world.service.balances());
     if (balances.kind !== 'DONE') return waitFor(activity, balances, (wait) => ({ kind: 'wait', wait }));
     const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
-    const { records } = world.service.sweepWithdrawals((record) => record.currency === call.currency);
+    const { records } = world.service.scanWithdrawals((record) => record.currency === call.currency);
     const left = [...records];
     const unpaid = call.unpaid.filter((payment) => {
       const index = maybePaid ? left.findIndex((record) => mayBe(payment, record)) : -1;
@@ -258,7 +258,7 @@ export class Chores {
     const foreign = this.#foreignReader(call);
     if (foreign !== null) return { ended: [], wait: foreign, runId, hasToldEnd };
     const ids = new Set(call.items.map((item) => item.withdrawalId));
-    const { records, complete } = service.sweepWithdrawals((record) => ids.has(record.id));
+    const { records, complete } = service.scanWithdrawals((record) => ids.has(record.id));
     const { paid, failed } = facts.withdrawalStatuses;
     const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
       const status = records.find(({ id }) => id === item.withdrawalId)?.status;
@@ -283,11 +283,11 @@ export class Chores {
   }
 }
 
-/** Where a pin stands for somebody who asks; null: ask again a little later. */
-function stateOf(pin: Pin | null, isLate: boolean): PlanAnswer | null {
-  if (pin?.plan) return { kind: 'plan', plan: pin.plan };
-  if (pin?.refused) return { kind: 'refused', problems: pin.refused };
-  return pin === null || isLate ? { kind: 'waiting', waiting: null } : null;
+/** Where a plan workflow stands for somebody who asks; null: ask again a little later. */
+function stateOf(planRun: PlanRun | null, isLate: boolean): PlanAnswer | null {
+  if (planRun?.plan) return { kind: 'plan', plan: planRun.plan };
+  if (planRun?.refused) return { kind: 'refused', problems: planRun.refused };
+  return planRun === null || isLate ? { kind: 'waiting', waiting: null } : null;
 }
 
 /** A service that could not be asked: at its own pace at first, then a wait that people see. */

@@ -1,6 +1,6 @@
 /**
  * The judge: knows what the service really did and says which promise (M1 … M8, design section 2) was broken. It reads
- * nothing that the steppers decided but the final report, and shares no code with them.
+ * nothing that the steps decided but the final report, and shares no code with them.
  */
 import { makeReport, type Report, type ReportLeg, type ReportPayment } from '../../../domain/run/report.ts';
 import { RunRefused } from '../../../domain/run/ports.ts';
@@ -17,11 +17,11 @@ import type { World } from './world.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 export const DATE_MS = Date.parse('2026-11-21T00:00:00Z');
-/** The fences of that date in UTC, counted here once more. */
+/** The send windows of that date in UTC, counted here once more. */
 const TRADES_UNTIL_MS = DATE_MS + DAY_MS + 2 * 3_600_000;
 const WITHDRAWALS_UNTIL_MS = DATE_MS + 5.5 * DAY_MS;
 /** From the look at the clock to the byte on the wire, and what the clocks may differ. */
-const FENCE_SLACK_MS = 45_000;
+const WINDOW_SLACK_MS = 45_000;
 /** From when something is known to the sentence about it. */
 const SAYS_WITHIN_MS = 3 * 60_000;
 const WORST_RATE = '17';
@@ -31,7 +31,18 @@ const PAUSES =
   /^(AUTH_|SANDBOX_|INVALID_|MISSING_|ROUTE_|IDEMPOTENCY_KEY|FEATURE_|CREDENTIALS_|CLOCK_|API_KEY_)|_DISABLED|_NOT_ENABLED/;
 
 type Rule =
-  'M1' | 'M2' | 'M3' | 'M4' | 'M5' | 'M7' | 'M8' | 'replay' | 'instructions' | 'fence' | 'clock' | 'model';
+  | 'M1'
+  | 'M2'
+  | 'M3'
+  | 'M4'
+  | 'M5'
+  | 'M7'
+  | 'M8'
+  | 'replay'
+  | 'instructions'
+  | 'send window'
+  | 'clock'
+  | 'model';
 
 export class Oracle {
   readonly violations: string[] = [];
@@ -67,8 +78,8 @@ export class Oracle {
       );
     const isOurClockRight = Math.abs(world.ourSkewMs) <= 10_000;
     if (write.step === 'trade') {
-      if (isOurClockRight && (now < DATE_MS - FENCE_SLACK_MS || now > TRADES_UNTIL_MS + FENCE_SLACK_MS))
-        this.broken('fence', `trade of ${write.item} sent outside its fence`);
+      if (isOurClockRight && (now < DATE_MS - WINDOW_SLACK_MS || now > TRADES_UNTIL_MS + WINDOW_SLACK_MS))
+        this.broken('send window', `trade of ${write.item} sent outside its send window`);
       const { prefix, input } = attempt.activity.temporal.ours;
       if (write.reference !== `${input.run.policy}.2026-11-21.${write.item.slice(prefix.length)}`)
         this.broken('M2', `trade of ${write.item} sent as ${write.reference}`);
@@ -76,8 +87,8 @@ export class Oracle {
     }
     this.#isText(write.request.amount);
     const untilMs = this.#lastFenceOf(write.item, attempt) ?? WITHDRAWALS_UNTIL_MS;
-    if (isOurClockRight && (now < DATE_MS - FENCE_SLACK_MS || now > untilMs + FENCE_SLACK_MS))
-      this.broken('fence', `withdrawal of ${write.item} sent outside its fence`);
+    if (isOurClockRight && (now < DATE_MS - WINDOW_SLACK_MS || now > untilMs + WINDOW_SLACK_MS))
+      this.broken('send window', `withdrawal of ${write.item} sent outside its send window`);
     this.#noNewKey(write, attempt);
   }
 

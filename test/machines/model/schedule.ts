@@ -91,7 +91,7 @@ export type PolicySettings = {
   readonly guard: boolean;
   readonly limit: boolean;
   readonly settle: 'funds' | 'status';
-  readonly startsAt: 'before the date' | 'in the day' | 'before midnight' | 'before the fence of trades';
+  readonly startsAt: 'before the date' | 'in the day' | 'before midnight' | 'before trades stop';
 };
 
 /** A moment: the `nth` time that an effect begins or has been answered, or the run's start or end; `plusMs` later. */

@@ -4,7 +4,7 @@
  * keeps what no client can see: the ledger of what really moved, and which requests may still be booked.
  */
 import { isDefinitive } from '../../../domain/service/reply-rules.ts';
-import type { Sweep } from '../../../domain/writes/lookups.ts';
+import type { ListScan } from '../../../domain/writes/lookups.ts';
 import type { Balances, Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
 import type { QuoteRequest, WithdrawalRequest } from '../../../domain/writes/step.ts';
@@ -549,19 +549,19 @@ export class Service {
   }
 
   /** Reads the list of trades, newest first; `wanted` are kept. */
-  sweepTrades(wanted: (trade: Trade) => boolean): Sweep<Trade> {
-    return this.#sweep('trades', this.#trades, wanted);
+  scanTrades(wanted: (trade: Trade) => boolean): ListScan<Trade> {
+    return this.#scan('trades', this.#trades, wanted);
   }
 
-  sweepWithdrawals(wanted: (record: Withdrawal) => boolean): Sweep<Withdrawal> {
-    return this.#sweep('withdrawals', this.#withdrawals, wanted);
+  scanWithdrawals(wanted: (record: Withdrawal) => boolean): ListScan<Withdrawal> {
+    return this.#scan('withdrawals', this.#withdrawals, wanted);
   }
 
-  #sweep<T extends Trade | Withdrawal>(
+  #scan<T extends Trade | Withdrawal>(
     step: 'trades' | 'withdrawals',
     list: readonly Listed<T>[],
     wanted: (record: T) => boolean,
-  ): Sweep<T> {
+  ): ListScan<T> {
     const fault = this.#readFault(step);
     const visible = list.filter(({ visibleAtMs }) => visibleAtMs <= this.#agenda.nowMs);
     const newestFirst = visible.map(({ record, status }) => ({ ...record, status })).toReversed();

@@ -41,8 +41,8 @@ export type Activity = {
   isOver: boolean;
 };
 
-/** The pin of a run: made once, for the run that asked first. */
-export type Pin = {
+/** The plan workflow of a run: made once, for the run that asked first. */
+export type PlanRun = {
   readonly forRun: string;
   readonly startedAtMs: number;
   plan: Plan | null;
@@ -73,10 +73,10 @@ export class Temporal {
   unreadableUntilMs = 0;
   /** Instructions that a restore has taken away. */
   lost: KeptInstruction[] = [];
-  pin: Pin | null = null;
+  planRun: PlanRun | null = null;
   /** The one open run; null when none is. */
   current: Execution | null = null;
-  /** A restore or a lost pin has made a run forget. */
+  /** A restore or a lost plan has made a run forget. */
   hasForgotten = false;
   readonly ours: Ours;
   readonly chores: Chores;
@@ -183,7 +183,7 @@ export class Temporal {
     if (isLost) this.hasForgotten = true;
     this.#terminateNow(this.current);
     this.#world.later(isLost ? comesBackAfter(asked.againAfterMs, true) : asked.againAfterMs, async () => {
-      if (isLost) this.pin = null;
+      if (isLost) this.planRun = null;
       await this.start('again');
     });
   }
@@ -212,10 +212,10 @@ export class Temporal {
       instructions: instructions.filter(({ keptAtMs }) => keptAtMs <= thenMs),
       facts: facts.filter(({ keptAtMs }) => keptAtMs <= thenMs),
     };
-    if (this.pin !== null && this.pin.startedAtMs > thenMs) this.pin = null;
-    else if (this.pin !== null && (this.pin.endedAtMs ?? 0) > thenMs) {
-      this.pin = { ...this.pin, plan: null, refused: null, endedAtMs: null };
-      this.chores.makePin(this.pin);
+    if (this.planRun !== null && this.planRun.startedAtMs > thenMs) this.planRun = null;
+    else if (this.planRun !== null && (this.planRun.endedAtMs ?? 0) > thenMs) {
+      this.planRun = { ...this.planRun, plan: null, refused: null, endedAtMs: null };
+      this.chores.makePlan(this.planRun);
     }
     for (const [key, begun] of this.#begun) {
       this.#begun.set(

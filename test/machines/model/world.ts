@@ -26,11 +26,11 @@ const STARTS_AT_MS = {
   'before the date': DATE_MS - 10 * 60_000,
   'in the day': DATE_MS + 9 * HOUR_MS,
   'before midnight': DATE_MS + DAY_MS - 10 * 60_000,
-  'before the fence of trades': DATE_MS + 26 * HOUR_MS - 5 * 60_000,
+  'before trades stop': DATE_MS + 26 * HOUR_MS - 5 * 60_000,
 } as const;
 /** So long without anything but looks is a lull. */
 const LULL_MS = 40 * 60_000;
-/** After the faults have stopped a run may still need its fence and the doubt after it. */
+/** After the faults have stopped a run may still need its send window and the doubt after it. */
 const ENDS_WITHIN_MS = 9 * DAY_MS;
 /** What comes sooner belongs to what is going on. */
 const REST_MS = 500;
@@ -171,7 +171,7 @@ export class World {
 
   /** The credentials that the plan was made with, as far as there is one. */
   #planKey(): Credentials {
-    return this.runs[0]?.pin?.plan?.credentials ?? FIRST_KEY;
+    return this.runs[0]?.planRun?.plan?.credentials ?? FIRST_KEY;
   }
 
   // What is sent and booked.
@@ -360,7 +360,9 @@ export class World {
     const [first] = this.runs;
     if (first === undefined || first.isAway() || forgetsAGeneration(this)) return;
     const thenMs = first.momentBefore(back);
-    const losesPlan = this.runs.some(({ pin }) => pin !== null && (pin.endedAtMs ?? Infinity) > thenMs);
+    const losesPlan = this.runs.some(
+      ({ planRun }) => planRun !== null && (planRun.endedAtMs ?? Infinity) > thenMs,
+    );
     const backAfterMs = comesBackAfter(takesMs, losesPlan);
     for (const temporal of this.runs) temporal.restore(thenMs, backAfterMs);
   }
