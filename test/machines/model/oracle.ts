@@ -327,9 +327,14 @@ export class Oracle {
 
   // What could have been done: by what the service, the clocks and people did, never by what the run says of itself.
 
-  /** Whether an operator who looks at the newest report finds something to try again. */
+  /**
+   * Whether an operator who looks at the newest report finds something to try again. Whoever has restored Temporal goes on
+   * with every run that is not COMPLETED, since its report may be older than what was done (docs/operations.md).
+   */
   isUndone(temporal: Temporal): boolean {
-    return this.#undone(temporal).length > 0;
+    const state = temporal.newest()?.state;
+    const isOld = temporal.isReportOld && (state === undefined || makeReport(state).status !== 'COMPLETED');
+    return isOld || this.#undone(temporal).length > 0;
   }
 
   /** Items that nothing stands against, once the faults have stopped, and that are not done all the same. */

@@ -78,6 +78,8 @@ export class Temporal {
   current: Execution | null = null;
   /** A restore or a lost plan has made a run forget. */
   hasForgotten = false;
+  /** A restore brought back a run that had ended, and took away whatever went on with it: its report is of that time. */
+  isReportOld = false;
   readonly ours: Ours;
   readonly chores: Chores;
   readonly people: People;
@@ -151,6 +153,7 @@ export class Temporal {
     );
     this.#executions.push(execution);
     this.current = execution;
+    this.isReportOld = false;
     this.#timers.set(execution, new Map());
     this.#activities.set(execution, new Map());
     world.reach('start');
@@ -226,6 +229,7 @@ export class Temporal {
     const known = this.#executions.filter(({ begunAtMs }) => begunAtMs <= thenMs);
     this.#executions = known.filter(({ closedAtMs }) => closedAtMs !== null && closedAtMs <= thenMs);
     const open = known.find((execution) => !this.#executions.includes(execution));
+    this.isReportOld = open === undefined && known.length > 0;
     if (open === undefined) return;
     const history = open.history.filter(({ atMs }) => atMs <= thenMs);
     const { runId, originalRunId, startedAtMs, begunAtMs, carried } = open;
