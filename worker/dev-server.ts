@@ -2,6 +2,7 @@
 // For one machine only: it binds loopback, and nothing in it is meant for production.
 
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, Socket } from 'node:net';
 import { ensureTemporal } from '#temporal-binary';
@@ -72,7 +73,17 @@ const USUAL_UI_PORT = 8233;
 /** A cold start with a new database file takes about a second; a busy machine several times that. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
-const KEPT_OUTPUT = 4_000;
+/** Of what it printed, the first and the last: a cause stands at the beginning, and after it hundreds of lines of a stack. */
+const KEPT_OUTPUT = 2_000;
+/**
+ * Ports that no system gives to outgoing connections: with one of those, a connection to a server that is being started
+ * again could take its port.
+ */
+const [LOWEST_PORT, HIGHEST_PORT] = [15_000, 29_999] as const;
+/** The server chooses ports for its own parts, and may find that somebody has taken one meanwhile. */
+const PORT_LOST = /Failed to start gRPC listener.*address already in use/;
+const STARTS_AT_MOST = 3;
+const PORTS_TRIED = 20;
 
 /**
  * Starts a dev server and resolves once it serves requests. It ends with this process at the latest.
@@ -81,6 +92,18 @@ const KEPT_OUTPUT = 4_000;
  */
 export async function startDevServer(options: DevServerOptions = {}): Promise<DevServer> {
   const executable = await ensureTemporal();
+  for (let start = 1; ; start += 1) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
+      return await startOnce(executable, options);
+    } catch (error) {
+      const isPortLost = error instanceof DevServerFailed && PORT_LOST.test(error.output);
+      if (!isPortLost || start === STARTS_AT_MOST) throw error;
+    }
+  }
+}
+
+async function startOnce(executable: string, options: DevServerOptions): Promise<DevServer> {
   const port = await choosePort(options.port, USUAL_PORT);
   const uiPort = options.headless ? null : await choosePort(options.uiPort, USUAL_UI_PORT);
   // On a terminal in a group of its own: Ctrl-C reaches the worker first, and we end the server after it.
@@ -162,7 +185,7 @@ async function untilServing(child: ChildProcess, address: string, namespace: str
   const listening = new Promise<void>((resolve) => {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
-        output = (output + text).slice(-KEPT_OUTPUT);
+        output = shorten(output + text);
         if (stream === child.stdout && output.includes(port)) resolve();
       });
     }
@@ -180,25 +203,32 @@ async function untilServing(child: ChildProcess, address: string, namespace: str
   }
 }
 
+function shorten(output: string): string {
+  if (output.length <= 2 * KEPT_OUTPUT) return output;
+  return `${output.slice(0, KEPT_OUTPUT)}\n…\n${output.slice(-KEPT_OUTPUT)}`;
+}
+
 /** A port that was asked for is taken as it is; a usual one gives way to any free one when it is taken. */
 async function choosePort(asked: number | undefined, usual: number): Promise<number> {
   if (asked !== undefined && asked !== 0) return asked;
-  if (asked === undefined && (await probe(usual)) !== null) return usual;
-  const free = await probe(0);
-  if (free === null) throw new DevServerFailed(`no free port on ${HOST}`, '');
-  return free;
+  if (asked === undefined && (await isFree(usual))) return usual;
+  for (let tried = 0; tried < PORTS_TRIED; tried += 1) {
+    const port = randomInt(LOWEST_PORT, HIGHEST_PORT + 1);
+    // oxlint-disable-next-line no-await-in-loop -- one is enough
+    if (await isFree(port)) return port;
+  }
+  throw new DevServerFailed(`no free port on ${HOST}`, '');
 }
 
-/** The port, if this machine lets us listen on it (0: any); null if it is taken. */
-async function probe(port: number): Promise<number | null> {
+/** Whether this machine lets us listen on the port. */
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   try {
     server.listen(port, HOST);
     await once(server, 'listening');
-    const bound = server.address();
-    return typeof bound === 'object' && bound !== null ? bound.port : null;
+    return true;
   } catch {
-    return null;
+    return false;
   } finally {
     server.close();
   }

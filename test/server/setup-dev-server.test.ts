@@ -1,10 +1,19 @@
 // The dev server as `cambist up` and the tests use it: started, reached, killed, and started again on its file.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
+import { findTemporal } from '#temporal-binary';
 import { Client, Connection } from '@temporalio/client';
 import { DevServerFailed, startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { testServerAddress, uniqueName } from '../support/dev-server.ts';
@@ -76,6 +85,29 @@ test('a port that was asked for and is taken is named in the error', async () =>
     assert.match(error.output, new RegExp(`${port}.*address already in use`));
     return true;
   });
+});
+
+test('a port of the server’s own parts that somebody else has taken meanwhile costs a second start, no failure', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cambist-dev-server-'));
+  const started = join(folder, 'started');
+  const path = process.env['PATH'] ?? '';
+  const lost =
+    'level=ERROR msg="Failed to start gRPC listener" err="listen tcp: bind: address already in use"';
+  const script = [
+    '#!/bin/sh',
+    `if [ "$1" != server ] || [ -e '${started}' ]; then exec '${(await findTemporal()) ?? ''}' "$@"; fi`,
+    `touch '${started}'; echo '${lost}'; echo 'a stack' >&2; exit 2`,
+  ];
+  writeFileSync(join(folder, 'temporal'), script.join('\n'), { mode: 0o755 });
+  process.env['PATH'] = `${folder}${delimiter}${path}`;
+  try {
+    const server = await startDevServer({ port: 0, headless: true });
+    await server.kill();
+    assert.ok(existsSync(started));
+  } finally {
+    process.env['PATH'] = path;
+    rmSync(folder, { recursive: true });
+  }
 });
 
 async function withClient(address: string, use: (client: Client) => Promise<void>): Promise<void> {

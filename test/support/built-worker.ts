@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('built-worker.mjs', import.meta.url));
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** As much of what a worker printed as its end is told with. */
+const KEPT_ERRORS = 4_000;
 const BUILD = join(ROOT, 'dist');
 
 export type BuiltWorkerOptions = {
@@ -48,6 +50,10 @@ export function startBuiltWorker(options: BuiltWorkerOptions): BuiltWorker {
   child.once('exit', () => children.delete(child));
   const told: string[] = [];
   const listeners = new Set<() => void>();
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-KEPT_ERRORS);
+  });
   if (child.stdout !== null)
     createInterface({ input: child.stdout }).on('line', (line) => {
       told.push(line);
@@ -63,7 +69,13 @@ export function startBuiltWorker(options: BuiltWorkerOptions): BuiltWorker {
         };
         listeners.add(look);
         look();
-        void gone.then(() => reject(new Error(`The worker ended before "${point}": ${told.join(', ')}`)));
+        void gone.then(([code, signal]) =>
+          reject(
+            new Error(
+              `The worker ended (${code ?? signal}) before "${point}": ${told.join(', ')}\n${errors}`,
+            ),
+          ),
+        );
       }),
     thaw: () => {
       child.kill('SIGCONT');
