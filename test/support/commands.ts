@@ -82,11 +82,11 @@ export function commandProcess(
   return startCommand(stage, argv, options).ended;
 }
 
-/** Runs `cambist` to its end, in this process and by the time of the stage. */
+/** Runs `cambist` to its end, in this process and by the time of the stage. `ask`: the person at its terminal. */
 export async function command(
   stage: Pick<Stage, 'env' | 'folder' | 'time'>,
   argv: readonly string[],
-  options: CommandOptions = {},
+  options: CommandOptions & { readonly ask?: (question: string) => Promise<string> } = {},
 ): Promise<Ended> {
   const written = { stdout: '', stderr: '' };
   const exitCode = await main(argv, {
@@ -95,7 +95,7 @@ export async function command(
     env: { ...stage.env, ...options.env },
     cwd: stage.folder,
     now: stage.time.now,
-    ask: null,
+    ask: options.ask ?? null,
     onInterrupt: () => () => {},
   });
   return { exitCode, ...written };
@@ -125,10 +125,11 @@ export async function putPolicy(stage: Stage, ...edits: readonly Edit[]): Promis
     text = edited;
   }
   const file = `${name}.yaml`;
+  const mode = stage.env['CAMBIST_APP_MODE'] === 'LIVE' ? 'LIVE' : 'SANDBOX';
   await writeFile(join(stage.folder, file), text);
   const zone = /^zone: (\S+)/m.exec(text)?.[1] ?? 'UTC';
   const run = { policy: name, id: todayIn(zone, Date.now()) };
-  return { file, name, run, runText: `${name}.${run.id}`, workflowId: workflowIdOf('SANDBOX', run) };
+  return { file, name, run, runText: `${name}.${run.id}`, workflowId: workflowIdOf(mode, run) };
 }
 
 /** The movements at the service under the references of a run, oldest first. */

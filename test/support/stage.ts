@@ -12,6 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Runtime, DefaultLogger, makeTelemetryFilterString } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Report } from '../../domain/run/report.ts';
+import type { Mode } from '../../domain/service/records.ts';
 import { runPrefix, workflowIdOf, type RunName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
@@ -24,6 +25,7 @@ import { startWorker, type RunningWorker, type WorkerOptions } from '../../worke
 import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery, wakeSignal } from '../../workflows/names.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
 import { testServerAddress, uniqueName } from './dev-server.ts';
+import { openTlsDoor } from './tls-door.ts';
 import { PassingTime } from './passing-time.ts';
 import { patiently } from './patiently.ts';
 
@@ -47,6 +49,8 @@ export type StageOptions = SandboxOptions & {
   readonly temporalAddress?: string;
   /** Time passes while a test waits for a run; for stages whose workers are all in this process. Default: false. */
   readonly timePasses?: boolean;
+  /** Default: SANDBOX. LIVE: the service has live books, and Temporal is reached by a secured door. */
+  readonly mode?: Mode;
 };
 
 export type Stage = {
@@ -136,10 +140,16 @@ const QUICK: NonNullable<SandboxOptions['settings']> = {
 const SERVICE_FILE = 'list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 4s }\n';
 
 export async function openStage(options: StageOptions = {}): Promise<Stage> {
-  const { serviceFile = SERVICE_FILE, temporalAddress, timePasses = false, ...sandboxOptions } = options;
+  const {
+    serviceFile = SERVICE_FILE,
+    temporalAddress,
+    timePasses = false,
+    mode = 'SANDBOX',
+    ...sandboxOptions
+  } = options;
   const folder = await mkdtemp(join(tmpdir(), 'cambist-test-'));
   const key = generateKey();
-  const apiKey = { name: key.name, publicKeyPem: key.publicKeyPem, scope: 'write', mode: 'SANDBOX' } as const;
+  const apiKey = { name: key.name, publicKeyPem: key.publicKeyPem, scope: 'write', mode } as const;
   const openSandbox = (port: number): Promise<Sandbox> =>
     startSandbox({
       statePath: join(folder, 'sandbox.json'),
@@ -155,17 +165,21 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     mode: 0o600,
   });
   await writeFile(facts, serviceFile);
+  const plainAddress = temporalAddress ?? (await testServerAddress());
+  const door = mode === 'LIVE' ? await openTlsDoor(plainAddress, folder) : null;
   const env: NodeJS.ProcessEnv = {
     PATH: process.env['PATH'],
     TZ: 'UTC',
     CAMBIST_BASE_URL: sandbox.baseUrl,
     CAMBIST_KEY_FILE: keyFile,
-    CAMBIST_APP_MODE: 'SANDBOX',
+    CAMBIST_APP_MODE: mode,
     CAMBIST_SERVICE_FILE: facts,
     CAMBIST_TASK_QUEUE: uniqueName('queue'),
-    TEMPORAL_ADDRESS: temporalAddress ?? (await testServerAddress()),
+    TEMPORAL_ADDRESS: plainAddress,
+    ...door?.place,
+    ...door?.identity,
   };
-  const temporal = await connectTemporal(env, 'SANDBOX');
+  const temporal = await connectTemporal(env, mode);
   const workers: StageWorker[] = [];
   const time = new PassingTime((ms) => void sandbox.clock.advance(ms));
   const queues = new Set([env['CAMBIST_TASK_QUEUE'] ?? '']);
@@ -212,6 +226,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       for (const worker of workers) stop(worker);
       await Promise.allSettled(workers.map((worker) => worker.ended));
       await temporal.connection.close();
+      await door?.close();
       await sandbox.close();
       await rm(folder, { recursive: true, force: true });
     },

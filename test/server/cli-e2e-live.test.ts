@@ -1,0 +1,199 @@
+/**
+ * Live money, end to end: a worker in LIVE behind a secured Temporal, the sandbox with live books, and the commands as a
+ * person at a terminal types and answers them. The ledger is the judge.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import {
+  assertExit,
+  command,
+  documentOf,
+  flat,
+  movedFor,
+  putPolicy,
+  reportOf,
+  type Edit,
+  type Ended,
+  type PolicyOnStage,
+} from '../support/commands.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+import { NO_OPENSSL } from '../support/tls-door.ts';
+
+/** What live asks for beside what the sample has. */
+const LIVE: readonly Edit[] = [
+  ['environment: sandbox', 'environment: live'],
+  [
+    /^withdraw:/m,
+    'limits: { per_run: "1500.00 USD", per_payment: ["30000.00 MXN"], paid_per_run: ["30000.00 MXN"] }\n\nwithdraw:',
+  ],
+];
+const NOTHING = { trades: [], withdrawals: [] };
+
+let stage: Stage;
+
+/** Types `run`; the person answers each question by `answer`. */
+async function typed(
+  policy: PolicyOnStage,
+  argv: readonly string[],
+  answer: (() => string) | null,
+): Promise<Ended & { readonly asked: readonly string[] }> {
+  const asked: string[] = [];
+  const person = answer && {
+    ask: async (question: string) => {
+      asked.push(question);
+      return answer();
+    },
+  };
+  const ended = await command(stage, ['run', policy.file, ...argv], person ?? {});
+  return { ...ended, asked };
+}
+
+function movedOnce(policy: PolicyOnStage): void {
+  assert.deepEqual(movedFor(stage, policy), {
+    trades: [`${policy.runText}.usd-mxn-1`],
+    withdrawals: [`${policy.runText}.supplier`],
+  });
+}
+
+const codesOf = (ended: Ended): readonly string[] =>
+  (documentOf(ended) as { readonly problems: readonly { readonly code: string }[] }).problems.map(
+    ({ code }) => code,
+  );
+
+describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL, concurrency: 4 }, () => {
+  before(async () => {
+    stage = await openStage({ mode: 'LIVE', settings: { executedDecimals: 'currency' } });
+    // So much that no run takes what another one has bought.
+    stage.sandbox.deposit({ currency: 'MXN', amount: '10000000.00' });
+    await stage.startWorker();
+  });
+  after(() => stage.close());
+
+  const isStarted = async ({ workflowId }: PolicyOnStage): Promise<boolean> => {
+    try {
+      await stage.temporal.client.workflow.getHandle(workflowId).describe();
+      return true;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false;
+      throw error;
+    }
+  };
+
+  test('the plan is shown with its totals, one yes starts it, and it is carried out once', async () => {
+    const policy = await putPolicy(stage, ...LIVE);
+    const ended = await typed(policy, [], () => {
+      assert.deepEqual(movedFor(stage, policy), NOTHING);
+      return ' Yes \n';
+    });
+    assertExit(ended, 0);
+    assert.deepEqual(ended.asked, ['Go ahead with live money? Type yes: ']);
+    assert.match(
+      flat(ended.stderr),
+      new RegExp(
+        `${policy.runText}, LIVE: ` +
+          'usd-mxn-1: sell 1000\\.00 USD for MXN, not worse than 16\\.90 MXN per USD ' +
+          'supplier: pay what usd-mxn-1 brings, in MXN, to wac_7Hk2mQ9vT4xR ' +
+          'In total: sell 1000 USD; 1 of proceeds\\.',
+      ),
+    );
+    movedOnce(policy);
+    const again = await typed(policy, [], () => assert.fail('It is done: there is nothing to ask.'));
+    assertExit(again, 0);
+    movedOnce(policy);
+  });
+
+  for (const answer of ['no', '', 'y', 'yes please'])
+    test(`"${answer}" is no yes: nothing is started`, async () => {
+      const policy = await putPolicy(stage, ...LIVE);
+      const ended = await typed(policy, ['--json'], () => answer);
+      assertExit(ended, 4);
+      assert.deepEqual(codesOf(ended), ['NOT_CONFIRMED']);
+      assert.equal(ended.asked.length, 1);
+      assert.equal(await isStarted(policy), false);
+    });
+
+  test('where nobody can be asked nothing is started without --yes; with it nobody is asked', async () => {
+    const policy = await putPolicy(stage, ...LIVE);
+    const refused = await typed(policy, ['--json'], null);
+    assertExit(refused, 4);
+    assert.deepEqual(codesOf(refused), ['NOT_CONFIRMED']);
+    assert.equal(await isStarted(policy), false);
+    assertExit(await typed(policy, ['--yes'], () => assert.fail('It was answered by --yes.')), 0);
+    movedOnce(policy);
+  });
+
+  test('--yes does not answer for a second run of the date; --again does, and is asked like a first one', async () => {
+    const policy = await putPolicy(stage, ...LIVE);
+    assertExit(await typed(policy, ['--yes'], null), 0);
+    const id = `${policy.run.id}-second`;
+    const second = { ...policy, runText: `${policy.name}.${id}`, workflowId: `${policy.workflowId}-second` };
+    const refused = await typed(policy, ['--id', id, '--yes', '--json'], () => 'yes');
+    assertExit(refused, 4);
+    assert.deepEqual(codesOf(refused), ['DATE_TRADED', 'DONE_ALREADY', 'DONE_ALREADY']);
+    assert.deepEqual(refused.asked, []);
+    const unsure = await typed(policy, ['--id', id, '--again'], () => 'no');
+    assertExit(unsure, 4);
+    assert.equal(unsure.asked.length, 1);
+    assert.equal(await isStarted(second), false);
+    assert.deepEqual(movedFor(stage, second), NOTHING);
+    assertExit(await typed(policy, ['--id', id, '--again', '--yes'], null), 0);
+    movedOnce(second);
+    movedOnce(policy);
+  });
+
+  test('a plan that has changed while the question stood open is not carried out', async () => {
+    const policy = await putPolicy(
+      stage,
+      ...LIVE,
+      ['sell: USD', 'sell: EUR'],
+      ['sell: "1000.00"', 'sell: all, keep: "1.00"'],
+      [/worst_rate: ".*"/, 'worst_rate: "1.00 MXN per EUR"'],
+      ['per_run: "1500.00 USD"', 'per_run: "9000000.00 EUR"'],
+      [
+        '["30000.00 MXN"], paid_per_run: ["30000.00 MXN"]',
+        '["900000000.00 MXN"], paid_per_run: ["900000000.00 MXN"]',
+      ],
+    );
+    const ended = await typed(policy, ['--json'], () => {
+      stage.sandbox.deposit({ currency: 'EUR', amount: '5000.00' });
+      return 'yes';
+    });
+    assertExit(ended, 4);
+    assert.deepEqual(
+      reportOf(ended).problems.map(({ code }) => code),
+      ['PLAN_NOT_AS_SHOWN'],
+    );
+    assert.deepEqual(movedFor(stage, policy), NOTHING);
+  });
+
+  test('a trade that came out worse than its guard holds its payment until a person accepts that very trade', async () => {
+    // The service rounds what it executes down to cents: 18.68 for 1.01 is less than 18.50 for one.
+    const policy = await putPolicy(stage, ...LIVE, ['sell: "1000.00"', 'sell: "1.01"'], ['16.90', '18.50']);
+    const held = await typed(policy, ['--yes', '--json'], null);
+    assertExit(held, 6);
+    const report = reportOf(held);
+    assert.deepEqual([report.status, report.payments[0]?.outcome], ['HELD', 'NEEDS_HUMAN']);
+    assert.ok(report.problems.every(({ code }) => code === 'EXECUTED_OUTSIDE_GUARD'));
+    const tradeId = report.legs[0]?.tradeId ?? '';
+    const accept = (id: string): Promise<Ended> =>
+      command(stage, [
+        ...['resolve', policy.runText, 'usd-mxn-1', '--accept', id, '--by', 'ana'],
+        ...['--evidence', 'rounded to cents, says the operator', '--json'],
+      ]);
+    const other = await accept('tde_BhQh2Nqoq3ZLr1vFGEXEey');
+    assertExit(other, 4);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, []);
+    const accepted = await accept(tradeId);
+    assertExit(accepted, 0);
+    const { decision, recordId, by } = documentOf(accepted) as Readonly<Record<string, unknown>>;
+    assert.deepEqual([decision, recordId, by], ['accept', tradeId, 'ana']);
+    const paid = await typed(policy, ['--wait', '--json'], null);
+    assertExit(paid, 0);
+    assert.deepEqual(
+      reportOf(paid).payments.map(({ outcome, amount }) => [outcome, amount]),
+      [['PAID', '18.68']],
+    );
+    movedOnce(policy);
+  });
+});
