@@ -4,10 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Coverage, expectedCells } from './model/coverage.ts';
+import { expectedCells } from './model/coverage.ts';
 import { fuzz, textOfFailure } from './model/fuzz.ts';
-import { PLAIN_DAY } from './model/schedule.ts';
-import { World } from './model/world.ts';
 
 const SCHEDULES = 20_000;
 /** Fixed, so that a change is what breaks the test; other seeds are for `npm run fuzz`. */
@@ -21,14 +19,4 @@ test(`no promise breaks in ${SCHEDULES} schedules, and no fault is left out`, as
     expectedCells().filter((cell) => !hit.has(cell)),
     [],
   );
-});
-
-test('a plain day trades once, pays once and asks for nothing twice', async () => {
-  const coverage = new Coverage();
-  const story: string[] = [];
-  assert.deepEqual(await new World(PLAIN_DAY, coverage, story).run(), []);
-  const asked = story
-    .filter((line) => / asks for .*: (send|scan)/.test(line))
-    .map((line) => line.replace(/.*asks for [^:]*: /, ''));
-  assert.deepEqual(asked, ['send quote', 'send trade', 'send withdrawal']);
 });
