@@ -1,5 +1,6 @@
 /** `createWithdrawals`: sends a slice of payments side by side and returns an outcome for each. */
 import type { Wait } from '../domain/waits.ts';
+import { asForgotten } from '../domain/writes/doubt.ts';
 import { createWithdrawalSteps } from '../domain/writes/withdrawal.ts';
 import type { PaymentsAnswer, PaymentsCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
@@ -18,7 +19,8 @@ export const createWithdrawals =
       const takenBy = new Map<string, string>();
       const stop = await driver.stop();
       const { runId } = driver;
-      if (stop !== null) return { items: call.items.map((item) => stopped(item, stop)), evidence: [], runId };
+      if (stop !== null)
+        return { items: call.items.map((item) => stopped(item, stop, driver)), evidence: [], runId };
       const items = await Promise.all(
         call.items.map(async ({ payment, wanted, state }) => {
           const item = { ...context, take: takeFor(payment.id, takenBy) };
@@ -42,7 +44,11 @@ function takeFor(item: string, takenBy: Map<string, string>): (recordId: string)
 function stopped(
   { payment, state }: PaymentsCall['items'][number],
   stop: Wait,
+  { mayHaveSent }: Driver,
 ): PaymentsAnswer['items'][number] {
   const wait = { ...stop, problem: { ...stop.problem, item: payment.id } };
-  return { id: payment.id, step: { kind: 'wait', state, wait } };
+  return {
+    id: payment.id,
+    step: { kind: 'wait', state: mayHaveSent ? asForgotten(state) : state, wait },
+  };
 }

@@ -67,6 +67,11 @@ export class Driver {
     return this.#attempt.runId;
   }
 
+  /** An earlier attempt of this call may have sent something. */
+  get mayHaveSent(): boolean {
+    return this.#attempt.number > 1;
+  }
+
   /**
    * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
    * would otherwise count its deadline from when it woke.
@@ -296,9 +301,10 @@ function isSend({ kind }: Effect): boolean {
 }
 
 /** A leg of a call that may send nothing. */
-export function stoppedLeg({ leg }: LegCall | TradedCall, stop: Wait, runId: string): LegAnswer {
+export function stoppedLeg({ leg }: LegCall | TradedCall, stop: Wait, driver: Driver): LegAnswer {
   const wait = { ...stop, problem: { ...stop.problem, item: leg.id } };
-  return { step: { kind: 'stopped', wait }, evidence: [], runId };
+  const { runId, mayHaveSent } = driver;
+  return { step: { kind: 'stopped', wait, mayHaveSent }, evidence: [], runId };
 }
 
 function instructionsMissing(run: RunName): Problem {

@@ -11,7 +11,7 @@ export const executeTrade =
     beating(async () => {
       const driver = await Driver.open(deps, call);
       const stop = await driver.stop();
-      if (stop !== null) return stoppedLeg(call, stop, driver.runId);
+      if (stop !== null) return stoppedLeg(call, stop, driver);
       const context = driver.context({ othersAccepted: call.othersAccepted, otherWithdrawalIds: [] });
       const step = await driver.run(call.leg.id, executeTradeSteps(context, call.leg, call.state));
       deps.reached('before result');

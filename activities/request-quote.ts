@@ -14,7 +14,7 @@ export const requestQuote =
     beating(async () => {
       const driver = await Driver.open(deps, call);
       const stop = await driver.stop();
-      if (stop !== null) return stoppedLeg(call, stop, driver.runId);
+      if (stop !== null) return stoppedLeg(call, stop, driver);
       const isTraded = 'traded' in call;
       const othersAccepted = isTraded || call.othersAccepted;
       const context = driver.context({ othersAccepted, otherWithdrawalIds: [] });

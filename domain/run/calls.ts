@@ -68,10 +68,11 @@ export type LegCall = Call & {
 };
 /** A leg whose trade came out worse than planned: whether people have accepted that. */
 export type TradedCall = Call & { readonly leg: Leg; readonly traded: Traded };
+/** Nothing may be asked or sent. What is known stays so, unless an earlier attempt of the call may have sent something. */
+export type Stopped = { readonly kind: 'stopped'; readonly wait: Wait; readonly mayHaveSent: boolean };
 /** `runId`: the Temporal run in which the call was carried out; another one than before tells of a reset. */
 export type LegAnswer = {
-  /** `stopped`: nothing may be asked or sent, so that what is known stays so. */
-  readonly step: LegStep | { readonly kind: 'stopped'; readonly wait: Wait };
+  readonly step: LegStep | Stopped;
   readonly evidence: readonly Evidence[];
   readonly runId: string;
 };

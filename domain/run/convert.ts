@@ -1,5 +1,5 @@
 /** Converting one leg: quote and trade until it is traded, has ended, or is in a person's hands. */
-import type { SendState } from '../writes/doubt.ts';
+import { asForgotten } from '../writes/doubt.ts';
 import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
 import type { LegAnswer } from './calls.ts';
@@ -70,7 +70,12 @@ async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, a
       return;
     }
     case 'stopped':
-      if (record.stage.kind === 'converting') record.stage.needsHuman = step.wait.reason === 'person';
+      if (record.stage.kind === 'converting') {
+        const { state } = record.stage;
+        // A quote moves no money.
+        if (step.mayHaveSent && state.quote !== null) record.stage.state = asForgotten(state);
+        record.stage.needsHuman = step.wait.reason === 'person';
+      }
       return pauses.pause(record, step.wait, asked);
     case 'wait':
       record.stage = { kind: 'converting', state: step.state, needsHuman: step.wait.reason === 'person' };
@@ -100,9 +105,4 @@ async function holdForAcceptance(
     stage.needsHuman = false;
     payment.waiting = null;
   }
-}
-
-/** The state after a call that came to nothing: it may have sent, and what it learned is lost. */
-export function asForgotten<State extends SendState>(state: State): State {
-  return { ...state, knownIn: null, sent: true };
 }

@@ -4,9 +4,9 @@
  */
 import { add, normalise } from '../money.ts';
 import type { Wait } from '../waits.ts';
+import { asForgotten } from '../writes/doubt.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { PaymentsAnswer } from './calls.ts';
-import { asForgotten } from './convert.ts';
 import { acceptedOf, isUnsent, moveTo, type PaymentRecord, type UnsentRecord } from './items.ts';
 import type { Paying } from './parts.ts';
 import { RunRefused, StepFailed } from './ports.ts';

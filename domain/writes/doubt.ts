@@ -135,6 +135,14 @@ export function assumeSent<State extends SendState>(context: Context, state: Sta
   return { ...state, sent: true, doubt: deepen(state.doubt, added) };
 }
 
+/**
+ * The state after a call that cannot tell what it, or an earlier attempt of it, has sent: whoever goes on takes nothing of
+ * it for known.
+ */
+export function asForgotten<State extends SendState>(state: State): State {
+  return { ...state, knownIn: null, sent: true };
+}
+
 /** Doubt that lasts as long as both. Lookups made before a later send prove nothing about it. */
 function deepen(doubt: Doubt | null, added: Doubt): Doubt {
   if (doubt === null) return added;

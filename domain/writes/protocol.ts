@@ -27,6 +27,7 @@ import {
   type Steps,
 } from './step.ts';
 import {
+  asForgotten,
   asKnownNow,
   assumeSent,
   isNewStart,
@@ -106,7 +107,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
 
   // 2. Is it ours to send?
   const foreign = foreignCredentials(context);
-  if (foreign !== null) return waitLonger(before, configurationWait({ ...foreign, item }, before.tries));
+  if (foreign !== null) return yet(subject, before, foreign);
   const otherKeys = otherKeysOf(context, kept);
 
   // 3. Inside the send window?
@@ -126,7 +127,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   // Neither an end, nor a doubt that begins, is told by a clock that is wrong.
   if (looked !== null || isEarly || isLate) {
     const apart = yield* checkClock(context);
-    if (apart !== null) return waitLonger(before, configurationWait({ ...apart, item }, before.tries));
+    if (apart !== null) return yet(subject, before, apart);
   }
   const now = asKnownNow(context, before);
   // What only waits needs no doubt about what a restore may have taken from this very run.
@@ -163,6 +164,17 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   if (looked === null || otherKeys.length === 0) return ready;
   const proven = yield* provenForThisKey(subject, state, looked, { kept, otherKeys });
   return proven.kind === 'wait' ? proven : { ...ready, state: proven.state };
+}
+
+/** Nothing can be told before the configuration is mended; what this call may have forgotten stays forgotten until then. */
+function yet<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  before: State,
+  problem: Problem,
+): Waits<State> {
+  const { context, item } = subject;
+  const untold = recall(context, before, subject) === 'forgotten' ? asForgotten(before) : before;
+  return waitLonger(untold, configurationWait({ ...problem, item }, before.tries));
 }
 
 /** Reads the lists for the item. */

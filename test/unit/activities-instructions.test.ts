@@ -46,6 +46,26 @@ test('where what people said is missing nothing is asked of the service, and a p
   assert.deepEqual(requests, []);
 });
 
+test('a second attempt that may send nothing tells that the first one may have sent', async () => {
+  const read = () => Promise.reject(new InstructionsMissing());
+  const { deps } = worker({}, { instructions: { ...instructionsOf(), read } });
+  const known = { ...NEW_PAYMENT, knownIn: 'run-1' };
+  const calls = { ...PAYMENTS, items: [{ payment: PAYMENT, wanted: WANTED, state: known }] };
+  for (const [attempt, mayHaveSent] of [
+    [1, false],
+    [2, true],
+  ] as const) {
+    const [leg, payment] = await inActivity({ attempt }, async () => [
+      (await executeTrade(deps)(LEG_CALL)).step,
+      (await createWithdrawals(deps)(calls)).items[0]?.step,
+    ]);
+    assert.ok(leg?.kind === 'stopped' && payment?.kind === 'wait');
+    assert.equal(leg.mayHaveSent, mayHaveSent);
+    assert.equal(payment.state.knownIn, mayHaveSent ? null : 'run-1');
+    assert.equal(payment.state.sent, mayHaveSent);
+  }
+});
+
 test('where what people said cannot be read the call fails, and sends nothing', async () => {
   const read = () => Promise.reject(new Error('Temporal is away.'));
   const { deps, requests } = worker({}, { instructions: { ...instructionsOf(), read } });

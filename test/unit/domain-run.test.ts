@@ -17,12 +17,13 @@ import type {
   WithdrawalsAnswer,
   WithdrawalsCall,
   RunInput,
+  LegAnswer,
 } from '../../domain/run/calls.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { Wait } from '../../domain/waits.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
-import { LEG, NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
+import { IN_HAND, LEG, NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
 import { TRADED_LEG } from '../support/stages.ts';
 
 const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
@@ -582,6 +583,45 @@ async function patient(holds: () => boolean): Promise<boolean> {
   assert.ok(holds(), 'it waits for what never comes');
   return true;
 }
+
+test('a leg that was stopped at a second attempt is gone on with as one that may have been sent', async () => {
+  for (const mayHaveSent of [false, true]) {
+    const given: unknown[] = [];
+    const problem = {
+      code: 'INSTRUCTIONS_MISSING',
+      item: LEG.id,
+      message: 'They are gone.',
+      fix: 'Look.',
+    } as const;
+    const wait = { afterMs: 1_000, reason: 'person', problem } as const;
+    const world = ports({
+      requestQuote: async (call) => ({
+        step: { kind: 'quoted', state: { ...knownOf(call), quote: IN_HAND, knownIn: 'run-1' } },
+        evidence: [],
+        runId: 'run-1',
+      }),
+      executeTrade: async (call) => {
+        given.push([call.state.knownIn, call.state.sent]);
+        const step: LegAnswer['step'] =
+          given.length === 1
+            ? { kind: 'stopped', wait, mayHaveSent }
+            : { kind: 'traded', traded: TRADED, worse: null, isHeld: false };
+        return { step, evidence: [], runId: 'run-1' };
+      },
+      awaitSettlement: () => ({
+        answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+        giveUp: () => {},
+      }),
+      waitUntil: async (holds, timeoutMs) => {
+        if (timeoutMs === undefined) return patient(holds);
+        return holds();
+      },
+    });
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    await new Run(INPUT, state, world).complete();
+    assert.deepEqual(given, [['run-1', false], mayHaveSent ? [null, true] : ['run-1', false]]);
+  }
+});
 
 test('a step that fails at all its attempts is told, tried again ever later, and may have sent what it was given', async () => {
   const pauses: number[] = [];

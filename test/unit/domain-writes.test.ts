@@ -24,6 +24,7 @@ import {
   type Wanted,
 } from '../../domain/writes/withdrawal.ts';
 import {
+  IN_HAND,
   LEG,
   NO_ANSWER,
   NOW,
@@ -810,3 +811,25 @@ test('a refusal that another Temporal run was given, and its quotes, end nothing
   const spent: PaymentState = { ...short, phase: { kind: 'spent', problem } };
   assert.equal(stateOf(pay({}, spent, again()).result).phase, spent.phase);
 });
+
+const FOREIGN = { credentials: { ...context().credentials, organisation: 'org-2' } };
+const SECOND_ATTEMPT = { attempt: { ...context().attempt, number: 2 } };
+
+for (const [what, cannotTell] of [
+  ['the clocks are apart', { skewMs: () => MINUTE_MS }],
+  ['the credentials are of another organisation', FOREIGN],
+] as const) {
+  test(`a second attempt that can tell nothing yet, since ${what}, leaves to the next call what the first may have sent`, () => {
+    const known = { knownIn: 'run-1', knownAtMs: NOW, sent: false };
+    const quoted = { ...NEW_LEG, ...known, quotes: 1, quote: IN_HAND };
+    const leg = play(executeTradeSteps(context({ ...SECOND_ATTEMPT, ...cannotTell }), LEG, quoted));
+    assert.equal(leg.result.kind, 'wait');
+    const next = play(executeTradeSteps(context({ nowMs: () => NOW + MINUTE_MS }), LEG, stateOf(leg.result)));
+    assert.equal(next.result.kind === 'wait' && next.result.wait.reason, 'doubt');
+
+    const payment = pay({}, { ...WALKED, ...known }, context({ ...SECOND_ATTEMPT, ...cannotTell }));
+    const cancel = kept([saidAt(NOW, { kind: 'cancel' })]);
+    const cancelled = pay({ kept: cancel }, stateOf(payment.result), context());
+    assert.equal(cancelled.result.kind === 'wait' && cancelled.result.wait.reason, 'doubt');
+  });
+}

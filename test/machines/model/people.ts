@@ -5,6 +5,7 @@
  */
 import type { Instruction } from '../../../domain/people/instructions.ts';
 import { acceptedOf, legOutcome, paymentOutcome } from '../../../domain/run/items.ts';
+import { generationIn } from './oracle.ts';
 import type { Misfortune } from './schedule.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
@@ -112,8 +113,11 @@ export class People {
     const isUnpaid = record !== undefined && paymentOutcome(record) === 'NOT_PAID';
     if (!isUnpaid || this.#world.oracle.misled.has(name) || temporal.isAway()) return;
     const follows = Math.max(2, this.#world.latestGeneration(name) + ahead) - 1;
+    // The command names the record that the report names for the generation that it follows.
+    const known = acceptedOf(record);
+    const recordId = known !== null && generationIn(known.reference) === follows ? known.withdrawalId : null;
     this.#afterPrompt(promptMs, async () => {
-      this.#say({ kind: 'pay again', item, follows, recordId: null, ...this.#said() });
+      this.#say({ kind: 'pay again', item, follows, recordId, ...this.#said() });
       await temporal.start('go on');
       await temporal.wake();
     });
