@@ -99,7 +99,10 @@ export function againstPlan(plan: Plan, ledger: LedgerView): readonly string[] {
   return [...legs, ...payments];
 }
 
-/** The amount of a payment; of proceeds, what the ledger says that the trade brought, cut to the currency's decimals. */
+/**
+ * The amount of a payment; of proceeds, what the ledger says that the trade brought, and of a rest, that less the fixed
+ * payments of the plan; both cut to the currency's decimals.
+ */
 function plannedAmount(
   plan: Plan,
   { amount }: Plan['payments'][number],
@@ -110,8 +113,15 @@ function plannedAmount(
   const trade = trades.find((row) => leg !== undefined && isRecordOf(leg.reference, row));
   const bought = trade?.['sellAmount'] === undefined ? trade?.['buyAmount'] : trade['executedAmount'];
   if (typeof bought !== 'string') return null;
+  const taken = amount.kind === 'rest' ? plan.payments.flatMap(fixedAmountOf) : [];
+  const left = taken.reduce((rest, fixed) => rest.minus(fixed), new Decimal(bought));
   const rounding = amount.rounding === 'down' ? Decimal.ROUND_DOWN : Decimal.ROUND_HALF_EVEN;
-  return new Decimal(bought).toDecimalPlaces(amount.decimals, rounding).toFixed();
+  return left.toDecimalPlaces(amount.decimals, rounding).toFixed();
+}
+
+/** Plans have one leg, of which every payment is. */
+function fixedAmountOf({ amount }: Plan['payments'][number]): string[] {
+  return amount.kind === 'fixed' ? [amount.value] : [];
 }
 
 /** The business name that a record carries; a record without one has an empty name. */

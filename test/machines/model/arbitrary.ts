@@ -53,7 +53,7 @@ const service: fc.Arbitrary<ServiceSettings> = fc.record({
 const policy: fc.Arbitrary<PolicySettings> = fc.record({
   amount: of('sell', 'buy', 'sell all'),
   pays: oneOf<PolicySettings['pays']>(
-    [400, of('proceeds', 'fixed', 'twins', 'both')],
+    [400, of('proceeds', 'fixed', 'twins', 'both', 'rest')],
     [1, fc.constant('batch')],
   ),
   shortfall: of('skip', 'hold'),

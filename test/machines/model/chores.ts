@@ -9,7 +9,7 @@ import { compare, equal, sum } from '../../../domain/money.ts';
 import { compilePlan } from '../../../domain/plan/compile.ts';
 import { isOfRun, type Observation } from '../../../domain/plan/observation.ts';
 import type { SendWindows } from '../../../domain/plan/plan.ts';
-import type { Policy } from '../../../domain/policy.ts';
+import type { Policy, WithdrawSpec } from '../../../domain/policy.ts';
 import type { Withdrawal } from '../../../domain/service/records.ts';
 import { generationOf } from '../../../domain/references.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
@@ -93,7 +93,8 @@ export class Chores {
           return;
         }
         const { instruction } = activity.args as Parameters<Activities['recordInstruction']>[0];
-        temporal.keep({ ...instruction, id: `${instruction.kind}-${activity.execution.runId}` });
+        if (!isCancelled(temporal.kept.instructions))
+          temporal.keep({ ...instruction, id: `${instruction.kind}-${activity.execution.runId}` });
         return temporal.complete(activity, undefined);
       });
     else temporal.whenUp(50, () => this.#poll(activity));
@@ -308,29 +309,34 @@ function mayBe(payment: SettlementCall['unpaid'][number], record: Withdrawal): b
   return sameAccount && equal(record.withdrawalAmount, payment.amount);
 }
 
-/** What a policy of this kind pays, in Mexican pesos; null is the proceeds. */
-export function paymentsOf({ pays }: Pick<PolicySettings, 'pays'>): readonly {
-  readonly id: string;
-  readonly account: string;
-  readonly amount: string | null;
-}[] {
-  const supplier = { id: 'supplier', account: 'wac_supplier' };
-  const second = { id: 'second', account: 'wac_supplier', amount: '17000.00' };
+/** What a policy of this kind pays, in Mexican pesos. */
+export function paymentsOf({ pays }: Pick<PolicySettings, 'pays'>): readonly WithdrawSpec[] {
+  const supplier = (amount: WithdrawSpec['amount']): WithdrawSpec => ({
+    id: 'supplier',
+    account: 'wac_supplier',
+    amount,
+  });
+  const second = (value: string): WithdrawSpec => ({ ...supplier({ kind: 'fixed', value }), id: 'second' });
+  const proceeds = supplier({ kind: 'proceeds', rounding: 'down' });
+  const fixed = supplier({ kind: 'fixed', value: '17000.00' });
   switch (pays) {
     case 'proceeds':
-      return [{ ...supplier, amount: null }];
+      return [proceeds];
     case 'fixed':
-      return [{ ...supplier, amount: '17000.00' }];
+      return [fixed];
     case 'twins':
-      return [{ ...supplier, amount: '17000.00' }, second];
+      return [fixed, second('17000.00')];
     case 'both':
-      return [{ ...supplier, amount: null }, second];
+      return [proceeds, second('17000.00')];
+    // By the price something is left, nothing, or less than nothing.
+    case 'rest':
+      return [supplier({ kind: 'rest', rounding: 'down' }), second('16900.00')];
     // More than fit one call: slices, in which payments leave side by side. The first two are twins.
     case 'batch':
       return Array.from({ length: BATCH }, (_, index) => ({
         id: ['supplier', 'second'][index] ?? `payee-${index}`,
         account: index < 2 ? 'wac_supplier' : `wac_${index}`,
-        amount: index < 2 ? '200.00' : `${200 + index}.00`,
+        amount: { kind: 'fixed', value: index < 2 ? '200.00' : `${200 + index}.00` },
       }));
   }
 }
@@ -358,10 +364,6 @@ function policyOf({ input, policy }: Ours): Policy {
       ? { perTrade: { value: '17300', currency: 'MXN' }, perRun: null, perPayment: [], paidPerRun: [] }
       : null,
     convert: { sell: 'USD', buy: 'MXN', amount: amounts[amount] },
-    withdraw: paymentsOf(policy).map(({ id, account, amount: value }) => ({
-      id,
-      account,
-      amount: value === null ? { kind: 'proceeds', rounding: 'down' } : { kind: 'fixed', value },
-    })),
+    withdraw: paymentsOf(policy),
   };
 }

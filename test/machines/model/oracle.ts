@@ -209,16 +209,22 @@ export class Oracle {
     return temporal;
   }
 
+  /** What a payment comes to by its policy and what was really bought; null: that cannot be told. */
   #plannedAmount({ policy, prefix }: Ours, id: string): bigint | null {
-    const fixed = paymentsOf(policy).find((payment) => payment.id === id)?.amount;
-    if (fixed !== null) return fixed === undefined ? -1n : units(fixed);
+    const payments = paymentsOf(policy);
+    const amount = payments.find((payment) => payment.id === id)?.amount;
+    if (amount === undefined) return -1n;
+    if (amount.kind === 'fixed') return units(amount.value);
     const traded = this.#world.service.ledger.filter(
       ({ kind, send }) => kind === 'trade' && send.write.item === `${prefix}usd-mxn-1`,
     );
     const [trade] = traded;
     if (traded.length !== 1 || trade?.kind !== 'trade') return null;
     const bought = units(trade.record.buyAmount ?? trade.record.executedAmount);
-    return bought - (bought % units('0.01'));
+    // Fixed payments count as planned, paid or not.
+    const others = payments.map((other) => (other.amount.kind === 'fixed' ? units(other.amount.value) : 0n));
+    const left = amount.kind === 'rest' ? others.reduce((rest, other) => rest - other, bought) : bought;
+    return left - (left % units('0.01'));
   }
 
   /** What really moved for an item of our run. */
@@ -239,7 +245,7 @@ export class Oracle {
     }
     // Proceeds of nothing are no payment.
     for (const { id, amount } of paymentsOf(ours.policy))
-      if (amount !== null && !state.payments.some(({ payment }) => payment.id === id))
+      if (amount.kind === 'fixed' && !state.payments.some(({ payment }) => payment.id === id))
         this.broken('M3', `${temporal.itemOf(id)}, which the policy names, is not in the report`);
     const report = makeReport(state);
     for (const payment of report.payments) this.#noteSwapped(temporal, payment);
@@ -282,9 +288,11 @@ export class Oracle {
     else if (moved.length > 0) this.broken('M3', `${item} is NOT_TRADED (${codesOf(report, id)}), but it is`);
   }
 
-  #paymentReported(temporal: Temporal, { id, outcome, withdrawalId }: ReportPayment, report: Report): void {
+  #paymentReported(temporal: Temporal, payment: ReportPayment, report: Report): void {
+    const { id, outcome, withdrawalId } = payment;
     const item = temporal.itemOf(id);
     if (this.misled.has(item)) return;
+    this.#amountReported(temporal, payment);
     const moved = this.#movementsOf(item).filter((each) => each.kind === 'withdrawal');
     if (outcome === 'PAID') {
       const record = moved.find((each) => each.record.id === withdrawalId);
@@ -300,6 +308,15 @@ export class Oracle {
           `${item} is NOT_PAID (${codesOf(report, id)}), but ${paid[0]?.record.id ?? ''} is ${paid[0]?.status ?? ''}`,
         );
     }
+  }
+
+  /** What a payment is said to come to, paid or not: nothing less than nothing. */
+  #amountReported(temporal: Temporal, { id, amount }: ReportPayment): void {
+    const planned = this.#plannedAmount(temporal.ours, id);
+    if (amount === null || planned === null || this.misled.has(temporal.itemOf('usd-mxn-1'))) return;
+    const due = planned > 0n ? planned : 0n;
+    if (units(amount) !== due)
+      this.broken('M4', `${temporal.itemOf(id)} is reported as ${amount}, which is ${textOf(due)}`);
   }
 
   // Silence (M8): a run that says nothing but RUNNING must have a reason that the service shows.
@@ -381,7 +398,9 @@ export class Oracle {
     const paymentsEnd = WITHDRAWALS_UNTIL_MS - 61 * HOUR_MS;
     const payments = report.payments.flatMap(({ id, outcome }) => {
       const item = temporal.itemOf(id);
-      const isFree = !isDecided(id) && isBrought && this.#movementsOf(item).length === 0;
+      const planned = this.#plannedAmount(temporal.ours, id);
+      const isNothing = planned !== null && planned <= 0n;
+      const isFree = !isDecided(id) && isBrought && !isNothing && this.#movementsOf(item).length === 0;
       return outcome === 'NOT_PAID' && isFree && healedAtMs < paymentsEnd && agenda.nowMs < paymentsEnd
         ? [item]
         : [];

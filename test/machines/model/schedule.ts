@@ -84,8 +84,11 @@ export type ServiceSettings = {
 
 export type PolicySettings = {
   readonly amount: 'sell' | 'buy' | 'sell all';
-  /** `twins`: two payments with the same account and amount; `batch`: more than fit one call. */
-  readonly pays: 'proceeds' | 'fixed' | 'twins' | 'both' | 'batch';
+  /**
+   * `twins`: two payments with the same account and amount; `both`: the proceeds and a fixed one; `rest`: a fixed one and
+   * what it leaves; `batch`: more than fit one call.
+   */
+  readonly pays: 'proceeds' | 'fixed' | 'twins' | 'both' | 'rest' | 'batch';
   readonly shortfall: 'skip' | 'hold';
   readonly validForSeconds: 3 | 30 | 60;
   readonly guard: boolean;

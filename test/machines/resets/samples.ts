@@ -80,12 +80,15 @@ export const SAMPLES: readonly Sample[] = [
     sellsAbove: null,
     amounts: (copy) => [
       ['fixed: "12000.00"', `fixed: "${cents(12_000, copy)}"`],
-      ['fixed: "4250.00"', `fixed: "${cents(4_250, copy)}"`],
+      ['amount: { fixed: "4250.00" }', 'amount: rest\n    rounding: down'],
+      ['"17000.00 GBP"', '"18000.00 GBP"'],
     ],
     guard: [['0.8504 GBP per EUR', '0.8610 GBP per EUR']],
     shortfall: [
       ['sell: "20000.00"', `sell: "${HUGE}"`],
       ['per_run: "20000.00 EUR"', 'per_run: "9000000000.00 EUR"'],
+      ['"12500.00 GBP"', '"9000000000.00 GBP"'],
+      ['"18000.00 GBP"', '"9000000000.00 GBP"'],
     ],
     account: 'wac_GbpFaster7Pay',
   },
