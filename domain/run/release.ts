@@ -101,12 +101,11 @@ function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | u
     };
   const problem = whyNothing(found);
   if (problem === null) return null;
-  return {
-    code: problem.code === 'CANCELLED' ? 'CANCELLED' : 'LEG_NOT_TRADED',
-    item,
-    message: `Leg "${leg}" brought no ${currency}: ${problem.message}`,
-    fix: problem.fix,
-  };
+  // The leg's own problem says the rest, once.
+  const message = `Leg "${leg}" brought no ${currency}`;
+  return problem.code === 'CANCELLED'
+    ? { code: 'CANCELLED', item, message: `${message}: the run was cancelled.`, fix: 'See the leg.' }
+    : { code: 'LEG_NOT_TRADED', item, message: `${message}.`, fix: 'See the leg.' };
 }
 
 /** What kept a leg from bringing money; null: it has brought it, or may yet. */

@@ -175,6 +175,38 @@ test('a payment whose leg is not in the plan, because nothing was there to sell,
   assert.deepEqual(await unwantedOf({ ...PLAN, legs: [], payments }), [[PAYMENT.id, 'LEG_NOT_TRADED']]);
 });
 
+test('why a leg was not traded stands once in the report, however many payments depend on it', async () => {
+  const payments = ['first', 'second', 'third'].map((id) => ({ ...PAYMENT, id, dependsOn: LEG.id }));
+  for (const [why, code, message] of [
+    ['OUTSIDE_GUARD', 'LEG_NOT_TRADED', 'Leg "usd-mxn-1" brought no MXN.'],
+    ['CANCELLED', 'CANCELLED', 'Leg "usd-mxn-1" brought no MXN: the run was cancelled.'],
+  ] as const) {
+    const problem: Problem = { code: why, item: LEG.id, message: 'A long story.', fix: 'A long advice.' };
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    const world = ports({
+      readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, payments } }),
+      requestQuote: async () => ({
+        step: { kind: 'not traded', state: NEW_LEG, problem },
+        evidence: [],
+        runId: 'run-1',
+      }),
+      createWithdrawals: async ({ items }) => ({
+        items: items.map(({ payment: { id }, wanted: { unwanted } }) => {
+          assert.ok(unwanted !== null);
+          return { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem: unwanted } };
+        }),
+        evidence: [],
+        runId: 'run-1',
+      }),
+    });
+    await new Run(INPUT, state, world).complete();
+    assert.deepEqual(makeReport(state).problems, [
+      problem,
+      ...payments.map(({ id }) => ({ code, item: id, message, fix: 'See the leg.' })),
+    ]);
+  }
+});
+
 const SHORT: Problem = { code: 'SHORTFALL', item: 'late', message: 'Money is missing.', fix: 'Wait.' };
 
 test('payments are followed together once all are sent, and one that is accepted later joins at once', async () => {
