@@ -6,13 +6,15 @@ import { clockSkew } from '../../activities/clock-skew.ts';
 import { createWithdrawals } from '../../activities/create-withdrawals.ts';
 import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
+import { recordInstruction } from '../../activities/record-instruction.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
+import type { Instruction } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import { NEW_LEG } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
 import { kept, said } from '../support/instructions.ts';
-import { IN_HAND, LEG, NOT_SENT, NOW, PAYMENT, context, done, failed } from '../support/scripts.ts';
+import { IN_HAND, LEG, NOT_SENT, NOW, PAYMENT, RUN, context, done, failed } from '../support/scripts.ts';
 
 const HEAD = { plan: context().plan, originalRunId: 'run-1' };
 const QUOTED = {
@@ -142,4 +144,34 @@ test('with a clock that is wrong, or that nobody can compare, only what stops or
     assert.equal(recorded.id, CANCEL.id);
   }
   clockSkew.tell(0);
+});
+
+test('a cancel that comes by Temporal’s button is kept, unless somebody has said it already', async () => {
+  const press = { kind: 'cancel', by: 'Temporal', why: 'Cancel was pressed' } as const;
+  const goOn = { kind: 'go-on', item: null } as const;
+  const missing = () => Promise.reject(new InstructionsMissing());
+  for (const [read, isKept] of [
+    [async () => kept(), true],
+    [async () => kept({ kind: 'cancel' }), false],
+    [async () => kept({ kind: 'cancel' }, goOn), true],
+    [async () => kept({ kind: 'cancel' }, goOn, { kind: 'cancel' }), false],
+    [missing, true],
+  ] as const) {
+    const recorded: Instruction[] = [];
+    const record: Deps['instructions']['record'] = async (_mode, _run, instruction) =>
+      void recorded.push(instruction);
+    const { deps } = worker({}, { instructions: { ...instructionsOf(), read, record } });
+    await inActivity({}, () => recordInstruction(deps)({ mode: 'SANDBOX', run: RUN, instruction: press }));
+    assert.deepEqual(recorded, isKept ? [{ ...press, id: 'cancel-run-1' }] : []);
+  }
+});
+
+test('where it cannot be told whether a cancel was said, it is asked again', async () => {
+  const read = () => Promise.reject(new Error('Temporal is away.'));
+  const { deps } = worker({}, { instructions: { ...instructionsOf(), read } });
+  const instruction = { kind: 'cancel', by: 'Temporal', why: 'Cancel was pressed' } as const;
+  await assert.rejects(
+    inActivity({}, () => recordInstruction(deps)({ mode: 'SANDBOX', run: RUN, instruction })),
+    /Temporal is away/,
+  );
 });
