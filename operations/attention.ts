@@ -44,9 +44,23 @@ export async function listAttention(place: Place, nowMs: number): Promise<Attent
   const all = await listAll(place, null);
   const looked = await Promise.all(all.map(({ facts }) => lookAt(place, facts, nowMs)));
   const needing = looked.filter(needsAttention);
-  const areAcknowledged = await Promise.all(needing.map((each) => isAcknowledged(place, each)));
-  const listed = needing.filter((_, index) => areAcknowledged[index] !== true);
+  const listed = await withoutAcknowledged(place, needing);
   return { listed, acknowledged: needing.length - listed.length };
+}
+
+/** Runs whose instructions are read side by side: each is a history of its own. */
+const READ_AT_ONCE = 10;
+
+/** Those that nobody looks after as they stand, in the same order. */
+async function withoutAcknowledged(place: Place, needing: readonly Listed[]): Promise<readonly Listed[]> {
+  const left: Listed[] = [];
+  for (let from = 0; from < needing.length; from += READ_AT_ONCE) {
+    const some = needing.slice(from, from + READ_AT_ONCE);
+    // oxlint-disable-next-line no-await-in-loop -- few at once
+    const areAcknowledged = await Promise.all(some.map((each) => isAcknowledged(place, each)));
+    left.push(...some.filter((_, index) => areAcknowledged[index] !== true));
+  }
+  return left;
 }
 
 /**

@@ -1,0 +1,44 @@
+/** Which runs somebody should look at: however many there are, Temporal is asked about a few at a time. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { listAttention } from '../../operations/attention.ts';
+import type { Place } from '../../operations/place.ts';
+
+/** A Temporal with so many runs that have failed, newest first, about which nobody has said anything. */
+function placeWith(count: number, reading: { now: number; most: number }): Place {
+  const infos = Array.from({ length: count }, (_, index) => ({
+    workflowId: `sandbox/q${index}.2026-11-21`,
+    runId: `failed-${index}`,
+    taskQueue: 'cambist-sandbox',
+    status: { name: 'FAILED' },
+    startTime: new Date(Date.parse('2026-11-21T20:00:00Z') - index * 1_000),
+    typedSearchAttributes: { get: () => 'FAILED' },
+  }));
+  const describe = async (): Promise<never> => {
+    reading.now += 1;
+    reading.most = Math.max(reading.most, reading.now);
+    await nextTurn();
+    reading.now -= 1;
+    throw new WorkflowNotFoundError('Nothing was said.', 'instructions', undefined);
+  };
+  const workflow = {
+    async *list() {
+      yield* infos;
+    },
+    getHandle: () => ({ describe }),
+  };
+  return { client: { workflow }, mode: 'SANDBOX' } as unknown as Place;
+}
+
+test('what people said is read of ten runs at a time, and the runs stay in the order of the list', async () => {
+  const reading = { now: 0, most: 0 };
+  const { listed, acknowledged } = await listAttention(placeWith(25, reading), Date.now());
+  assert.equal(reading.most, 10);
+  assert.equal(acknowledged, 0);
+  assert.deepEqual(
+    listed.map(({ facts }) => facts.run.policy),
+    Array.from({ length: 25 }, (_, index) => `q${index}`),
+  );
+});
