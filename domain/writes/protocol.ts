@@ -2,7 +2,7 @@
  * The six steps before every write, once for trades and withdrawals alike and always in this order (design: "Before
  * every write"). What differs (what a lookup finds, until when it may leave, which end an item has) is given to them as a
  * `Subject`. Steps 1 to 4 are `beforeWrite`; what is asked once more in the moment of step 5 is `mayStillLeave`; what
- * follows from a reply (step 6) is in `trade-steps.ts` and `withdrawal-steps.ts`.
+ * follows from a reply (step 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
  */
 import type { Problem } from '../problems.ts';
 import type { WaitReason, Wait } from '../waits.ts';

@@ -1,6 +1,6 @@
 /**
  * The world of one schedule: Temporal, workers, clocks, people and the service, in virtual time. It runs the real course
- * (`workflows/course.ts`) and the real steps (`domain/`), lets the schedule's misfortunes happen to them, then stops all
+ * (`domain/run/run.ts`) and the real steps (`domain/`), lets the schedule's misfortunes happen to them, then stops all
  * faults and sees whether every run ends (M8). Deterministic: the same schedule gives the same course, event by event.
  */
 import type { Waiting } from '../../../domain/waits.ts';
