@@ -117,7 +117,7 @@ export type AttemptInfo = {
   readonly heartbeatDetails?: unknown;
   /** What it told, and how long it slept, step by step: added here. */
   readonly heartbeats?: unknown[];
-  readonly slept?: number[];
+  readonly slept?: { push(ms: number): unknown };
 };
 
 /** Runs `work` as an attempt of an activity: the first one, of the run that made the plan, unless it is said otherwise. */

@@ -247,6 +247,62 @@ test('a poll waits a minute inside one attempt and tells for what, and after tha
   assert.ok(resumed.polls > 1 && resumed.sleptMs <= 20_000);
 });
 
+type Scripted = Parameters<typeof worker>[0];
+
+/** When a poll tells, by a clock that its waits move, attempt after attempt. */
+async function toldAtMs<T>(
+  scriptedAt: (nowMs: () => number) => Scripted,
+  ask: (deps: Deps) => Promise<T>,
+): Promise<{ readonly told: T; readonly atMs: number }> {
+  let atMs = 0;
+  const clock = { wallMs: () => atMs, monotonicMs: () => atMs };
+  const { deps } = worker(
+    scriptedAt(() => atMs),
+    { clock },
+  );
+  const heartbeats: unknown[] = [];
+  const slept = { push: (ms: number) => (atMs += ms) };
+  for (let attempt = 1; attempt < 3_000; attempt += 1) {
+    const given = { attempt, heartbeats, slept, heartbeatDetails: heartbeats.at(-1) };
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+      return { told: await inActivity(given, () => ask(deps)), atMs };
+    } catch (error) {
+      if (!(error instanceof ApplicationFailure) || error.type !== 'NOT_YET') throw error;
+      atMs += Number(error.nextRetryDelay);
+    }
+  }
+  return assert.fail('It tells nothing for a day.');
+}
+
+test('a status in no list is told within a minute, however long the poll has waited before', async () => {
+  for (const oddFromMs of [0, 10_000, 59_000, 61_000, 600_000, 12 * 3_600_000]) {
+    const odd = (before: string, nowMs: () => number) => (nowMs() >= oddFromMs ? 'ODD' : before);
+    // oxlint-disable-next-line no-await-in-loop -- each has a clock of its own
+    const trade = await toldAtMs(
+      (nowMs) => ({
+        ...there('0'),
+        trade: async () => done({ kind: 'WHOLE', record: { ...TRADE, status: odd('LOCKED', nowMs) } }),
+      }),
+      (deps) => awaitSettlement(deps)(SETTLEMENT),
+    );
+    assert.deepEqual(trade.told, { kind: 'news', status: 'ODD', isUnknown: true });
+    // oxlint-disable-next-line no-await-in-loop -- see above
+    const payment = await toldAtMs(
+      (nowMs) => ({
+        listWithdrawals: async () => page({ ...WITHDRAWAL, status: odd('PENDING', nowMs) }),
+      }),
+      (deps) => awaitWithdrawals(deps)(WITHDRAWALS),
+    );
+    assert.deepEqual(payment.told.ended, [{ id: 'supplier', status: 'ODD', paid: null, isUnknown: true }]);
+    for (const { atMs } of [trade, payment])
+      assert.ok(
+        atMs >= oddFromMs && atMs <= oddFromMs + 60_000,
+        `odd from ${oddFromMs} ms on, told at ${atMs}`,
+      );
+  }
+});
+
 test('a poll leaves its place at once when its worker is to end', async () => {
   let looks = 0;
   const { type, sleptMs, nextRetryMs } = await attemptOf({}, () => (looks += 1) > 3);
