@@ -70,7 +70,6 @@ export async function observeService(
       credentials: { mode: client.mode, organisation: client.organisation, keyName: client.keyName },
       observedAtMs: nowMs,
       balances: {
-        ...balances.value,
         balances: balances.value.balances.filter((row) => currencies.includes(row.currency)),
       },
       ...registered,

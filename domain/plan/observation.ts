@@ -13,8 +13,8 @@ export type RegisteredAccount = LenientRecord & {
 export type Observation = {
   readonly credentials: Credentials;
   readonly observedAtMs: number;
-  /** Rows of the policy's currencies only. */
-  readonly balances: Balances;
+  /** Rows of the policy's currencies only, and no total: it stays in the plan's history. */
+  readonly balances: Pick<Balances, 'balances'>;
   /** The withdrawal accounts that the policy names and the list shows; whether every page of it was read. */
   readonly accounts: readonly RegisteredAccount[];
   readonly accountsComplete: boolean;

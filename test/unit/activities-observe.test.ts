@@ -12,8 +12,8 @@ import { policyHash } from '../../language/policy/policy-hash.ts';
 
 const POLICY = convertPolicy().replace('name: replaced', `name: ${RUN.policy}`);
 
-/** Observes for a run with this policy; `requests` is what the service was asked. */
-async function observed(policyText: string, scripted: Parameters<typeof worker>[0] = {}) {
+/** Observes for a run with this policy; `requests` is what the service was asked, `more` what else the input has. */
+async function observed(policyText: string, scripted: Parameters<typeof worker>[0] = {}, more: object = {}) {
   const { deps, requests } = worker(scripted, {
     plans: {
       start: () => assert.fail('No plan is started here.'),
@@ -32,7 +32,7 @@ async function observed(policyText: string, scripted: Parameters<typeof worker>[
     startedBy: 'ana',
   } as const;
   const answer = await inActivity({}, () =>
-    observe(deps)({ ...input, forRun: 'run-1', askedBy: 'run-1', originalPlanRunId: 'run-1' }),
+    observe(deps)({ ...input, forRun: 'run-1', askedBy: 'run-1', originalPlanRunId: 'run-1', ...more }),
   );
   return { answer, requests };
 }
@@ -45,6 +45,24 @@ test('a policy that is too large is refused with its problem, before the service
     ['POLICY_TOO_LARGE'],
   );
   assert.deepEqual(requests, []);
+});
+
+test('an input that Cambist did not make, or of the other mode, asks the service for nothing', async () => {
+  for (const [more, code] of [
+    [{ amount: '1234567.00' }, 'INPUT_INVALID'],
+    [{ startedBy: 'ana\n12:00:00 payment supplier: PAID' }, 'INPUT_INVALID'],
+    [{ shown: 'everything' }, 'INPUT_INVALID'],
+    [{ run: { policy: 'p', id: '2026-11-21.supplier' } }, 'INPUT_INVALID'],
+    [{ files: { 'rates.yaml': 'x'.repeat(500_000) } }, 'INPUT_INVALID'],
+    [{ mode: 'LIVE' }, 'MODE_DIFFERS'],
+  ] as const) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const { answer, requests } = await observed(POLICY, {}, more);
+    const [problem] =
+      answer.kind === 'wait' ? [answer.wait.problem] : answer.kind === 'refused' ? answer.problems : [];
+    assert.equal(problem?.code, code, JSON.stringify(more).slice(0, 80));
+    assert.deepEqual(requests, []);
+  }
 });
 
 test('an account that the worker’s service file calls unusable is told as such', async () => {

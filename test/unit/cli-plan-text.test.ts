@@ -32,7 +32,7 @@ function planOf(
     observation: {
       credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
       observedAtMs: Date.parse(`${date}T12:00:00Z`),
-      balances: { aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: withdrawable }] },
+      balances: { balances: [{ currency: 'USD', withdrawable, total: withdrawable }] },
       accounts: [{ id: MXN_ACCOUNT, status: 'LIVE', currency: 'MXN', isUnusable: false }],
       accountsComplete: true,
       accountIdForms: ['wac'],

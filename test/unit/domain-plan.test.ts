@@ -49,7 +49,6 @@ function compile({ policy = {}, observation = {}, referenceRates = null }: More 
       credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
       observedAtMs: NOW,
       balances: {
-        aggregateUsd: '0',
         balances: [{ currency: 'USD', withdrawable: '1500.005', total: '9999' }],
       },
       accounts: [ACCOUNT],
@@ -102,19 +101,18 @@ test('"sell all" takes what is withdrawable above the cushion, cut to the curren
     ['499.99', null],
   ];
   for (const [withdrawable, amount] of rows) {
-    const balances = { aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: '9999' }] };
+    const balances = { balances: [{ currency: 'USD', withdrawable, total: '9999' }] };
     const plan = planOf({ policy: { convert: SELL_ALL }, observation: { balances } });
     assert.equal(plan.legs[0]?.amount?.value ?? null, amount);
     // The proceeds of nothing are no payment.
     assert.equal(plan.payments.length, amount === null ? 0 : 1);
   }
-  const none = { balances: { aggregateUsd: '0', balances: [] } };
+  const none = { balances: { balances: [] } };
   assert.deepEqual(planOf({ policy: { convert: SELL_ALL }, observation: none }).legs, []);
 });
 
 test('fixed payments stay in the plan where there is nothing to sell, and depend on the leg that brings nothing', () => {
   const balances = {
-    aggregateUsd: '0',
     balances: [{ currency: 'USD', withdrawable: '1.00', total: '1.00' }],
   };
   const fixed = { kind: 'fixed', value: '100.00' } as const;
@@ -492,7 +490,7 @@ test('a plan agrees with its policy, whatever was read from balances, found, or 
       ],
     },
   ];
-  const none = { aggregateUsd: '0', balances: [] };
+  const none = { balances: [] };
   const observations = [{}, { balances: none }, { trades: [TRADE] }, { withdrawals: [WITHDRAWAL] }];
   for (const policy of policies)
     for (const observation of observations) {
@@ -537,7 +535,7 @@ test('without a leg there is no rest, and the fixed payments stay in the plan', 
     { id: 'first', account: PAYMENT.account, amount: { kind: 'fixed', value: '1.00' } },
     { id: 'treasury', account: PAYMENT.account, amount: { kind: 'rest', rounding: 'down' } },
   ] as const;
-  const balances = { aggregateUsd: '0', balances: [] };
+  const balances = { balances: [] };
   const { payments } = planOf({ policy: { convert: SELL_ALL, withdraw }, observation: { balances } });
   assert.deepEqual(
     payments.map(({ id }) => id),
