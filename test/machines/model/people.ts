@@ -148,12 +148,15 @@ export class People {
       this.#toldTheTruth.set(item, service.ledger.length);
       const name = this.#temporal.itemOf(item);
       const record = service.ledger.find(({ send }) => send.write.item === name)?.record;
-      const taker = state?.payments.find(
-        (other) => other.payment.id !== item && acceptedOf(other)?.withdrawalId === record?.id,
-      );
-      // Somebody named this one's record for an equal payment: it can be only one payment's.
-      if (record === undefined || taker !== undefined)
-        this.#say({ kind: 'not executed', item, ...this.#said() });
+      // Somebody named this one's record for an equal payment: it can be only one payment's, and the command says so.
+      const isTaken =
+        state?.payments.some(
+          (other) => other.payment.id !== item && acceptedOf(other)?.withdrawalId === record?.id,
+        ) === true ||
+        this.#temporal.kept.instructions.some(
+          (said) => said.kind === 'executed' && said.item !== item && said.recordId === record?.id,
+        );
+      if (record === undefined || isTaken) this.#say({ kind: 'not executed', item, ...this.#said() });
       else this.#say({ kind: 'executed', item, recordId: record.id, ...this.#said() });
     }
     coverage.hit('event', 'a person decides what is left', waiting.length);
