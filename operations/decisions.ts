@@ -32,18 +32,18 @@ import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
 
 /** The item that a decision is about, with what tells its records. */
-export type Subject =
-  | {
-      readonly kind: 'leg';
-      readonly leg: Leg;
-      /** The quote that the run holds or traded; null when it has none. */
-      readonly quoteId: string | null;
-      /** Ids of the trades of other legs. */
-      readonly otherIds: readonly string[];
-      /** Begin of the run's date, epoch milliseconds. */
-      readonly opensAtMs: number;
-    }
-  | { readonly kind: 'payment'; readonly payment: PaymentIdentity };
+export type Subject = LegSubject | { readonly kind: 'payment'; readonly payment: PaymentIdentity };
+
+export type LegSubject = {
+  readonly kind: 'leg';
+  readonly leg: Leg;
+  /** The quote that the run holds or traded; null when it has none. */
+  readonly quoteId: string | null;
+  /** Ids of the trades of other legs. */
+  readonly otherIds: readonly string[];
+  /** Begin of the run's date, epoch milliseconds. */
+  readonly opensAtMs: number;
+};
 
 /** What can be read of trades and withdrawals. */
 type Reader = Pick<ServiceClient, 'trade' | 'withdrawal' | 'listTrades' | 'listWithdrawals'>;
@@ -66,39 +66,63 @@ export type ExecutedVerdict =
  * @throws ServiceInputError `BAD_ID` when the text is no id of such a record
  */
 export async function checkExecuted(reader: Reader, subject: Subject, id: string): Promise<ExecutedVerdict> {
-  const sinceMs = opensAtOf(subject) - LOOK_BACK_MS;
-  const found: Found<Trade | Withdrawal> = await (subject.kind === 'leg'
-    ? findRecord<Trade>(await reader.trade(id), reader.listTrades, { id, sinceMs })
-    : findRecord<Withdrawal>(await reader.withdrawal(id), reader.listWithdrawals, { id, sinceMs }));
+  switch (subject.kind) {
+    case 'leg': {
+      const sinceMs = subject.opensAtMs - LOOK_BACK_MS;
+      const found = await findRecord<Trade>(await reader.trade(id), reader.listTrades, { id, sinceMs });
+      return executed(found, (trade) => legDifferences(subject, trade));
+    }
+    case 'payment': {
+      const { payment } = subject;
+      const wanted = { id, sinceMs: payment.opensAtMs - LOOK_BACK_MS };
+      const byId = await reader.withdrawal(id);
+      const found = await findRecord<Withdrawal>(byId, reader.listWithdrawals, wanted);
+      return executed(found, (record) => paymentDifferences(payment, record));
+    }
+  }
+}
+
+function executed<T extends Trade | Withdrawal>(
+  found: Found<T>,
+  differencesOf: (record: T) => readonly string[],
+): ExecutedVerdict {
   if (found.kind !== 'record') return found;
   const { record } = found;
-  const differences = executedDifferences(subject, record);
+  const differences = differencesOf(record);
   return differences.length === 0 ? { kind: 'agrees', record } : { kind: 'differs', record, differences };
 }
 
-/** What stands against a record's being this item's; none when it agrees with the plan. Amounts are compared as numbers. */
-export function executedDifferences(subject: Subject, record: Trade | Withdrawal): readonly string[] {
-  const differences: (string | null)[] = [];
-  if (subject.kind === 'leg' && isTrade(record)) {
-    const { leg, otherIds } = subject;
-    const { clientReferenceId } = record;
-    if (clientReferenceId !== null && clientReferenceId !== leg.reference)
-      differences.push(`its reference is "${clientReferenceId}", this leg's is "${leg.reference}"`);
-    if (otherIds.includes(record.id)) differences.push('it is the record of another leg of this run');
-    // Also an amount that came from balances: it is in the plan, and only that amount was ever sent.
-    const fixed = leg.amount === null ? leg : { ...leg, amount: { ...leg.amount, fixed: true } };
-    differences.push(tradeDifference(fixed, record));
-  } else if (subject.kind === 'payment' && !isTrade(record)) {
-    const { payment } = subject;
-    if (record.tag !== null && generationOf(payment.reference, record.tag) === null)
-      differences.push(`its tag is "${record.tag}", this payment's is "${payment.reference}"`);
-    if (payment.otherIds.includes(record.id))
-      differences.push('it is the record of another payment of this run');
-    differences.push(withdrawalDifference(payment, record));
-  }
-  if (Date.parse(record.createdAt) < opensAtOf(subject) - CREATED_SLACK_MS)
-    differences.push(`it was created at ${record.createdAt}, before the run's date began`);
-  return differences.filter((difference) => difference !== null);
+/** What stands against a trade's being this leg's; none when it agrees with the plan. Amounts are compared as numbers. */
+export function legDifferences({ leg, otherIds, opensAtMs }: LegSubject, trade: Trade): readonly string[] {
+  const { clientReferenceId } = trade;
+  // Also an amount that came from balances: it is in the plan, and only that amount was ever sent.
+  const fixed = leg.amount === null ? leg : { ...leg, amount: { ...leg.amount, fixed: true } };
+  return [
+    clientReferenceId !== null && clientReferenceId !== leg.reference
+      ? `its reference is "${clientReferenceId}", this leg's is "${leg.reference}"`
+      : null,
+    otherIds.includes(trade.id) ? 'it is the record of another leg of this run' : null,
+    tradeDifference(fixed, trade),
+    createdBefore(opensAtMs, trade),
+  ].filter((difference) => difference !== null);
+}
+
+/** The same for a withdrawal and a payment. */
+export function paymentDifferences(payment: PaymentIdentity, record: Withdrawal): readonly string[] {
+  return [
+    record.tag !== null && generationOf(payment.reference, record.tag) === null
+      ? `its tag is "${record.tag}", this payment's is "${payment.reference}"`
+      : null,
+    payment.otherIds.includes(record.id) ? 'it is the record of another payment of this run' : null,
+    withdrawalDifference(payment, record),
+    createdBefore(payment.opensAtMs, record),
+  ].filter((difference) => difference !== null);
+}
+
+function createdBefore(opensAtMs: number, { createdAt }: Trade | Withdrawal): string | null {
+  return Date.parse(createdAt) < opensAtMs - CREATED_SLACK_MS
+    ? `it was created at ${createdAt}, before the run's date began`
+    : null;
 }
 
 export type NotExecutedVerdict =
@@ -117,23 +141,26 @@ export type NotExecutedVerdict =
 
 /** One look at the whole list, for an item that is said not to be executed. */
 export async function checkNotExecuted(reader: Reader, subject: Subject): Promise<NotExecutedVerdict> {
-  const sinceMs = opensAtOf(subject) - LOOK_BACK_MS;
-  if (subject.kind === 'leg') {
-    const { leg, quoteId } = subject;
-    const mayBe = (trade: Trade) => couldBeTrade(subject, trade);
-    const { records, stopped } = await scanList(reader.listTrades, {
-      sinceMs,
-      wanted: (trade: Trade) => isTradeOf(leg, quoteId, trade) || mayBe(trade),
-    });
-    return notExecuted(lookForTrade(leg, quoteId, scanOf(records)), stopped, records.filter(mayBe));
+  switch (subject.kind) {
+    case 'leg': {
+      const { leg, quoteId, opensAtMs } = subject;
+      const mayBe = (trade: Trade) => couldBeTrade(subject, trade);
+      const { records, stopped } = await scanList(reader.listTrades, {
+        sinceMs: opensAtMs - LOOK_BACK_MS,
+        wanted: (trade: Trade) => isTradeOf(leg, quoteId, trade) || mayBe(trade),
+      });
+      return notExecuted(lookForTrade(leg, quoteId, scanOf(records)), stopped, records.filter(mayBe));
+    }
+    case 'payment': {
+      const { payment } = subject;
+      const mayBe = (record: Withdrawal) => couldBe(payment, record);
+      const { records, stopped } = await scanList(reader.listWithdrawals, {
+        sinceMs: payment.opensAtMs - LOOK_BACK_MS,
+        wanted: (record: Withdrawal) => isWithdrawalOf(payment, record) || mayBe(record),
+      });
+      return notExecuted(lookForWithdrawal(payment, scanOf(records)), stopped, records.filter(mayBe));
+    }
   }
-  const { payment } = subject;
-  const mayBe = (record: Withdrawal) => couldBe(payment, record);
-  const { records, stopped } = await scanList(reader.listWithdrawals, {
-    sinceMs,
-    wanted: (record: Withdrawal) => isWithdrawalOf(payment, record) || mayBe(record),
-  });
-  return notExecuted(lookForWithdrawal(payment, scanOf(records)), stopped, records.filter(mayBe));
 }
 
 /** A record that agrees counts, however much of the list was read; everything else needs all of it. */
@@ -144,16 +171,21 @@ function notExecuted<T extends Trade | Withdrawal>(
 ): NotExecutedVerdict {
   if (look.kind === 'found') return { kind: 'found', record: look.record };
   if (stopped !== null) return { kind: 'unreadable', reply: stopped };
-  if (look.kind === 'differs') {
-    const { record, difference } = look;
-    return { kind: 'contradicts', record, difference, couldBe: couldBeIt };
+  switch (look.kind) {
+    case 'differs': {
+      const { record, difference } = look;
+      return { kind: 'contradicts', record, difference, couldBe: couldBeIt };
+    }
+    // The list was read whole: what could be it is shown to the person.
+    case 'absent':
+    case 'unproven':
+      return { kind: 'absent', couldBe: couldBeIt };
   }
-  return { kind: 'absent', couldBe: couldBeIt };
 }
 
 /** An untagged trade that agrees with the leg: shown to a person, never adopted. */
-function couldBeTrade(subject: Extract<Subject, { kind: 'leg' }>, trade: Trade): boolean {
-  return trade.clientReferenceId === null && executedDifferences(subject, trade).length === 0;
+function couldBeTrade(subject: LegSubject, trade: Trade): boolean {
+  return trade.clientReferenceId === null && legDifferences(subject, trade).length === 0;
 }
 
 export type PayAgainVerdict =
@@ -225,11 +257,16 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
   ];
   const follows = Math.max(1, ...known.map((generation) => generation ?? 1));
   const next = nextOpening(said, follows);
-  if (next.kind === 'opened before') return next;
-  const tagged = ours.find((record) => generationIn(record.tag) === follows);
-  const recordId =
-    tagged?.id ?? (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
-  return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
+  switch (next.kind) {
+    case 'opened before':
+      return next;
+    case 'opens': {
+      const tagged = ours.find((record) => generationIn(record.tag) === follows);
+      const recordId =
+        tagged?.id ?? (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
+      return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
+    }
+  }
 }
 
 type Found<T> =
@@ -260,12 +297,4 @@ async function findRecord<T extends Trade | Withdrawal>(
 
 function scanOf<T>(records: readonly T[]): ListScan<T> {
   return { records, complete: true, reason: null };
-}
-
-function isTrade(record: Trade | Withdrawal): record is Trade {
-  return 'quoteId' in record;
-}
-
-function opensAtOf(subject: Subject): number {
-  return subject.kind === 'leg' ? subject.opensAtMs : subject.payment.opensAtMs;
 }

@@ -9,6 +9,7 @@ import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import { runName, type RunName } from '../domain/references.ts';
+import type { LegOutcome, PaymentOutcome } from '../domain/run/items.ts';
 import { isWorseThanPlanned, type Report } from '../domain/run/report.ts';
 import type { WaitReason } from '../domain/waits.ts';
 import { instructionsAbout, type Instruction } from '../domain/people/instructions.ts';
@@ -137,48 +138,68 @@ function decidedOf({ plan, item, decision, view, settings }: Case, seen: Seen, i
 const OPEN_QUESTIONS: readonly WaitReason[] = ['person', 'doubt', 'outage', 'configuration'];
 
 /** @throws CommandFailure when there is nothing to decide about the item */
-function requireOpenQuestion({ view, item, decision }: Case): void {
-  const { report, progress, facts } = view;
-  const name = runName(facts.run);
-  const refuse = (code: ProblemCode, message: string, fix: string): never => {
-    throw new CommandFailure('refused by us', [{ code, place: `${name} ${item}`, message, fix }]);
-  };
-  const leg = report.legs.find(({ id }) => id === item);
-  const payment = report.payments.find(({ id }) => id === item);
-  if (decision.kind === 'accept') {
-    const reason = whyNotAccepted(report, item, decision.recordId);
-    if (reason === null) return;
-    return refuse('NOTHING_TO_ACCEPT', reason, `\`npx cambist status ${name}\` says what the run waits for.`);
+function requireOpenQuestion(theCase: Case): void {
+  const { view, item, decision } = theCase;
+  switch (decision.kind) {
+    case 'accept': {
+      const reason = whyNotAccepted(view.report, item, decision.recordId);
+      if (reason === null) return;
+      const status = `npx cambist status ${runName(view.facts.run)}`;
+      return refuse(theCase, 'NOTHING_TO_ACCEPT', reason, `\`${status}\` says what the run waits for.`);
+    }
+    case 'executed':
+      requireNoRecord(theCase);
+      return;
+    case 'not executed':
+      requireInQuestion(theCase, requireNoRecord(theCase));
   }
+}
+
+/** A record stands above any decision. Returns the item's outcome. */
+function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
+  const { view, item } = theCase;
+  const leg = view.report.legs.find(({ id }) => id === item);
+  const payment = view.report.payments.find(({ id }) => id === item);
   const outcome = leg?.outcome ?? payment?.outcome ?? 'PENDING';
   const recordId = leg?.tradeId ?? payment?.withdrawalId ?? null;
   if (outcome === 'TRADED' || outcome === 'PAID')
     return refuse(
+      theCase,
       'ITEM_DONE',
       `it is ${outcome} already, as ${recordId ?? '?'}`,
       'There is nothing to decide.',
     );
-  if (recordId !== null) {
-    return refuse(
-      'ITEM_HAS_RECORD',
-      `the service has it as ${recordId} (${payment?.status ?? outcome}), and a record stands above any decision`,
-      outcome === 'NOT_PAID'
-        ? `If it is still owed: npx cambist run POLICY --pay-again ${item} --reason TEXT --by NAME.`
-        : 'Nothing to do: the run follows it to its end.',
-    );
-  }
-  if (decision.kind === 'executed') return;
+  if (recordId === null) return outcome;
+  return refuse(
+    theCase,
+    'ITEM_HAS_RECORD',
+    `the service has it as ${recordId} (${payment?.status ?? outcome}), and a record stands above any decision`,
+    outcome === 'NOT_PAID'
+      ? `If it is still owed: npx cambist run POLICY --pay-again ${item} --reason TEXT --by NAME.`
+      : 'Nothing to do: the run follows it to its end.',
+  );
+}
+
+/** Only of what is in doubt, or in a person's hands, anybody can say that it was not executed. */
+function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOutcome): void {
+  const { facts, progress } = theCase.view;
   if (outcome === 'NOT_PAID' || outcome === 'NOT_TRADED')
-    return refuse('ITEM_ENDED', `it has ended as ${outcome} already`, 'There is nothing to decide.');
+    return refuse(theCase, 'ITEM_ENDED', `it has ended as ${outcome} already`, 'There is nothing to decide.');
   if (!facts.isOpen || outcome === 'NEEDS_HUMAN') return;
-  const waiting = progress.items.find(({ id }) => id === item)?.waiting ?? null;
+  const waiting = progress.items.find(({ id }) => id === theCase.item)?.waiting ?? null;
   if (waiting !== null && OPEN_QUESTIONS.includes(waiting.reason)) return;
   const what = waiting === null ? 'it is still to be sent, or at work' : `it waits (${waiting.problem.code})`;
   refuse(
+    theCase,
     'ITEM_NOT_IN_QUESTION',
     `${what}, and nothing about it is in question`,
-    `It goes on by itself. To leave what is not sent unsent: npx cambist cancel ${name}.`,
+    `It goes on by itself. To leave what is not sent unsent: npx cambist cancel ${runName(facts.run)}.`,
   );
+}
+
+function refuse({ view, item }: Case, code: ProblemCode, message: string, fix: string): never {
+  const place = `${runName(view.facts.run)} ${item}`;
+  throw new CommandFailure('refused by us', [{ code, place, message, fix }]);
 }
 
 /** Why the item's trade cannot be accepted by this id; null when it can. Pure. */
@@ -195,17 +216,20 @@ async function lookFirst(theCase: Case): Promise<Seen> {
   const { settings, decision } = theCase;
   const subject = await subjectOf(theCase);
   return atService(settings, async (service, address) => {
-    if (decision.kind === 'not executed') {
-      return requireAbsent(theCase, await checkNotExecuted(service, subject), address);
+    switch (decision.kind) {
+      case 'not executed':
+        return requireAbsent(theCase, await checkNotExecuted(service, subject), address);
+      case 'executed':
+      case 'accept': {
+        const verdict = await wellFormed(() => checkExecuted(service, subject, decision.recordId));
+        // What is accepted is what came out, so that it may differ from the plan.
+        if (decision.kind === 'accept' && verdict.kind === 'differs')
+          return { record: verdict.record, over: null, couldBe: [] };
+        const record = requireAgreement(theCase, decision, verdict, address);
+        if (nameIn(record) === null) await requireUnclaimed(theCase, record);
+        return { record, over: null, couldBe: [] };
+      }
     }
-    const { recordId } = decision;
-    const verdict = await wellFormed(() => checkExecuted(service, subject, recordId));
-    // What is accepted is what came out, so that it may differ from the plan.
-    if (decision.kind === 'accept' && verdict.kind === 'differs')
-      return { record: verdict.record, over: null, couldBe: [] };
-    const record = requireAgreement(theCase, verdict, address);
-    if (nameIn(record) === null) await requireUnclaimed(theCase, record);
-    return { record, over: null, couldBe: [] };
   });
 }
 
@@ -256,6 +280,7 @@ async function subjectOf({ view, plan, item, settings, place, decision }: Case):
     ]);
   }
   const { eights } = instructionsAbout(kept, item);
+  const named = recordIdOf(decision);
   return {
     kind: 'payment',
     payment: {
@@ -264,7 +289,7 @@ async function subjectOf({ view, plan, item, settings, place, decision }: Case):
       currency: payment.currency,
       amount,
       opensAtMs,
-      ownIds: decision.kind === 'not executed' ? [] : [decision.recordId],
+      ownIds: named === null ? [] : [named],
       otherIds,
       fromGeneration: eights.at(-1)?.first ?? 1,
       closedIds: eights.flatMap(({ openedBy }) => openedBy.recordId ?? []),
@@ -274,13 +299,25 @@ async function subjectOf({ view, plan, item, settings, place, decision }: Case):
   };
 }
 
+/** The record that a person named; null: the decision names none. */
+function recordIdOf(decision: Decision): string | null {
+  switch (decision.kind) {
+    case 'executed':
+    case 'accept':
+      return decision.recordId;
+    case 'not executed':
+      return null;
+  }
+}
+
 /** An id that is not there is a mistake of the line; a record that contradicts the plan is refused by a rule of ours. */
 function requireAgreement(
-  { plan, item, decision }: Case,
+  { plan, item }: Case,
+  { kind, recordId }: Extract<Decision, { readonly recordId: string }>,
   verdict: ExecutedVerdict,
   address: string,
 ): Trade | Withdrawal {
-  const id = decision.kind === 'not executed' ? '' : decision.recordId;
+  const place = `--${kind} ${recordId}`;
   switch (verdict.kind) {
     case 'agrees':
       return verdict.record;
@@ -290,7 +327,7 @@ function requireAgreement(
       throw new CommandFailure('bad input', [
         {
           code: 'RECORD_NOT_FOUND',
-          place: `--${decision.kind === 'accept' ? 'accept' : 'executed'} ${id}`,
+          place,
           message: `the service shows no such record, neither by its id nor in its list back to ${new Date(lookedBackToMs(plan)).toISOString()}; nothing was recorded`,
           fix: 'Name the record that the service shows.',
         },
@@ -300,7 +337,7 @@ function requireAgreement(
         'refused by us',
         verdict.differences.map((difference) => ({
           code: 'RECORD_DIFFERS',
-          place: `--${decision.kind === 'accept' ? 'accept' : 'executed'} ${id}`,
+          place,
           message: `the record is there and is not ${item}: ${difference}; nothing was recorded`,
           fix: 'Name the record of this item, or decide otherwise.',
         })),

@@ -9,6 +9,7 @@ import type { WaitReason, Wait } from '../waits.ts';
 import { backoffMs } from '../service/reply-rules.ts';
 import {
   instructionsAbout,
+  type Decision,
   type InstructionsAbout,
   type Kept,
   type RecordedOf,
@@ -139,10 +140,8 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const asOld = isStale ? { ...now, knownAtMs: before.knownAtMs } : now;
   const state = assumes ? assumeSent(context, now) : asOld;
 
-  if (looked !== null && decision?.kind === 'not executed')
-    return endAsNotExecuted(subject, said, state, looked, decision);
+  if (looked !== null && decision !== null) return yield* asDecided(subject, said, state, looked, decision);
   if (looked?.look.kind === 'differs') return differs(subject, state, looked.look);
-  if (decision?.kind === 'executed') return yield* adoptNamed(subject, said, state, decision);
   if (end !== null) return yield* endUnsent(subject, said, state, end, looked);
   if (isEarly) return waits(state, 'opening', sendWindows.opensAtMs - context.nowMs(), notYetOpen(subject));
   if (isLate) return yield* endUnsent(subject, said, state, subject.windowPassed(untilMs), looked);
@@ -164,6 +163,24 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   if (looked === null || otherKeys.length === 0) return ready;
   const proven = yield* provenForThisKey(subject, state, looked, { kept, otherKeys });
   return proven.kind === 'wait' ? proven : { ...ready, state: proven.state };
+}
+
+/** A person has decided what became of the item; a record that differs stands above a record that was named. */
+function* asDecided<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  said: InstructionsAbout,
+  state: State,
+  looked: Looked<Found>,
+  decision: Decision,
+): Steps<Step | Waits<State>> {
+  switch (decision.kind) {
+    case 'not executed':
+      return endAsNotExecuted(subject, said, state, looked, decision);
+    case 'executed':
+      return looked.look.kind === 'differs'
+        ? differs(subject, state, looked.look)
+        : yield* adoptNamed(subject, said, state, decision);
+  }
 }
 
 /** Nothing can be told before the configuration is mended; what this call may have forgotten stays forgotten until then. */
@@ -280,8 +297,15 @@ function* provenForThisKey<State extends SendState, Found extends Trade | Withdr
     const isKept = yield* ask<'note facts'>({ kind: 'note facts', facts });
     return isKept ? later(provesAfterMs) : waitLonger(state, serviceWait(problem, backoffMs(state.tries)));
   }
-  // A record that was found has been adopted before.
-  if (look.kind === 'differs' || look.kind === 'unproven') return unsettled(subject, state, look);
+  switch (look.kind) {
+    case 'differs':
+    case 'unproven':
+      return unsettled(subject, state, look);
+    // A record that was found has been adopted before.
+    case 'found':
+    case 'absent':
+      break;
+  }
   if (atMs < named + provesAfterMs) return later(named + provesAfterMs - atMs + 1_000);
   if (!isOthersDoubt(context, state)) return { kind: 'proven', state };
   const settled = settleByTime(state, atMs, subject.settleDoubtMs);
@@ -297,10 +321,15 @@ function unsettled<State extends SendState, Found extends Trade | Withdrawal, St
   state: State,
   look: Exclude<Look<Found>, { kind: 'found' | 'absent' }>,
 ): Waits<State> {
-  if (look.kind === 'differs') return differs(subject, state, look);
-  if (look.complete) return waits(state, 'person', SLOW_LOOKUP_MS, couldBeIt(subject, look.reason));
-  const pause = serviceWait(unreadable(subject.item, look.reason), backoffMs(state.tries));
-  return waitLonger(state, state.doubt === null ? pause : { ...pause, reason: 'doubt' });
+  switch (look.kind) {
+    case 'differs':
+      return differs(subject, state, look);
+    case 'unproven': {
+      if (look.complete) return waits(state, 'person', SLOW_LOOKUP_MS, couldBeIt(subject, look.reason));
+      const pause = serviceWait(unreadable(subject.item, look.reason), backoffMs(state.tries));
+      return waitLonger(state, state.doubt === null ? pause : { ...pause, reason: 'doubt' });
+    }
+  }
 }
 
 /** What a lookup settles; null when it found the item absent. */
@@ -310,8 +339,15 @@ export function conclude<State extends SendState, Found extends Trade | Withdraw
   state: State,
   look: Look<Found>,
 ): Step | Waits<State> | null {
-  if (look.kind === 'absent') return null;
-  return look.kind === 'found' ? subject.adopt(said, state, look.record) : unsettled(subject, state, look);
+  switch (look.kind) {
+    case 'absent':
+      return null;
+    case 'found':
+      return subject.adopt(said, state, look.record);
+    case 'differs':
+    case 'unproven':
+      return unsettled(subject, state, look);
+  }
 }
 
 /** The doubt is over; what is known now. */
@@ -398,11 +434,19 @@ export function countNotExecuted<
   const heard = known ?? { id: decision.id, sinceMs: now };
   const state: State = { ...before, heard };
   const countsAtMs = heard.sinceMs + othersSendMs(context) + context.facts.listLagMs;
-  if (look.kind === 'found') return { step: subject.adopt(said, state, look.record) };
-  // What merely could be it, or contradicts the plan, the person has judged, unless it is newer than what was said.
-  const isNewer = look.kind === 'unproven' && (look.newestAtMs ?? 0) > decision.atMs;
-  if (look.kind === 'unproven' && (!look.complete || isNewer))
-    return { step: unsettled(subject, state, look) };
+  switch (look.kind) {
+    case 'found':
+      return { step: subject.adopt(said, state, look.record) };
+    case 'unproven': {
+      const isNewer = (look.newestAtMs ?? 0) > decision.atMs;
+      if (!look.complete || isNewer) return { step: unsettled(subject, state, look) };
+      break;
+    }
+    // What contradicts the plan, or merely could be it and is no newer than what was said, the person has judged.
+    case 'differs':
+    case 'absent':
+      break;
+  }
   if (atMs >= countsAtMs) return { over: { ...state, doubt: null } };
   const afterMs = Math.min(countsAtMs - now + 1_000, subject.doubtPollMs);
   return { step: waits(state, 'doubt', afterMs, soonDecided(subject, decision)) };

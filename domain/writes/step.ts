@@ -261,10 +261,28 @@ export function configurationWait(problem: Problem, tries: number): Wait {
   return { afterMs: Math.max(5_000, backoffMs(tries + 2)), reason: 'configuration', problem };
 }
 
-/** True for replies that prove that this send executed nothing although its class waits: rate limits, never left. */
-export function executedNothing(reply: Reply<unknown>): boolean {
-  if (reply.kind === 'NOT_SENT' || reply.kind === 'REFUSED') return true;
-  return reply.kind === 'UNKNOWN' && reply.error?.code === 'RATE_LIMIT_EXCEEDED';
+/** True for replies after which nobody can tell whether this send was executed; a rate limit proves that it was not. */
+export function leavesInDoubt(reply: Reply<unknown>): boolean {
+  switch (reply.kind) {
+    case 'UNKNOWN':
+      return reply.error?.code !== 'RATE_LIMIT_EXCEEDED';
+    case 'NOT_SENT':
+    case 'REFUSED':
+    case 'DONE':
+      return false;
+  }
+}
+
+/** True when the request, or a part of it, has left. */
+export function hasLeft(reply: Reply<unknown>): boolean {
+  switch (reply.kind) {
+    case 'NOT_SENT':
+      return false;
+    case 'UNKNOWN':
+    case 'REFUSED':
+    case 'DONE':
+      return true;
+  }
 }
 
 /** `timeoutMs` of a failed write: not before this is it sent again; 10 s where the service does not say. */

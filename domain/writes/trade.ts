@@ -36,7 +36,8 @@ import {
   ask,
   checkClock,
   configurationWait,
-  executedNothing,
+  hasLeft,
+  leavesInDoubt,
   problemOf,
   serviceWait,
   resourceIdOf,
@@ -199,8 +200,14 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   const { state } = elsewhere;
 
   const short = yield* lookForMoney(context, leg, state);
-  if (short.kind === 'wait') return short;
-  if (short.kind === 'end') return yield* end(item, state, short.problem);
+  switch (short.kind) {
+    case 'wait':
+      return short;
+    case 'end':
+      return yield* end(item, state, short.problem);
+    case 'go on':
+      break;
+  }
 
   const sentAtMs = context.nowMs();
   const reply = yield* ask<'send quote'>({
@@ -321,10 +328,9 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
   const follow = followUp(reply);
   const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
   // Whatever its class: a reply that was not understood, or proves nothing, leaves the send in doubt.
-  const sent: LegState =
-    reply.kind === 'UNKNOWN' && !executedNothing(reply)
-      ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
-      : { ...state, sent: state.sent || reply.kind !== 'NOT_SENT', tries: state.tries + 1 };
+  const sent: LegState = leavesInDoubt(reply)
+    ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
+    : { ...state, sent: state.sent || hasLeft(reply), tries: state.tries + 1 };
   switch (follow.trade) {
     case 'adopt': {
       if (reply.kind !== 'DONE') break;

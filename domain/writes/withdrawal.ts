@@ -36,7 +36,8 @@ import {
   SLOW_LOOKUP_MS,
   ask,
   configurationWait,
-  executedNothing,
+  hasLeft,
+  leavesInDoubt,
   problemOf,
   resourceIdOf,
   serviceWait,
@@ -469,10 +470,9 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
   const follow = followUp(reply);
   const problem = problemOf(reply, payment.id, ADVICE[follow.class]);
   // Whatever its class: a reply that was not understood, or proves nothing, leaves the send in doubt.
-  const after: PaymentState =
-    reply.kind === 'UNKNOWN' && !executedNothing(reply)
-      ? unknownSend(context, state, `the answer was ${problem.code}`)
-      : { ...state, sent: state.sent || reply.kind !== 'NOT_SENT', tries: state.tries + 1 };
+  const after: PaymentState = leavesInDoubt(reply)
+    ? unknownSend(context, state, `the answer was ${problem.code}`)
+    : { ...state, sent: state.sent || hasLeft(reply), tries: state.tries + 1 };
   switch (follow.withdrawal) {
     case 'adopt': {
       if (reply.kind !== 'DONE') break;

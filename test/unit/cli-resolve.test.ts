@@ -20,10 +20,12 @@ import {
   checkExecuted,
   checkNotExecuted,
   checkPayAgain,
-  executedDifferences,
+  legDifferences,
   judgePayAgain,
   type PayAgainVerdict,
   type PaymentHistory,
+  paymentDifferences,
+  type LegSubject,
   type Subject,
 } from '../../operations/decisions.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
@@ -45,7 +47,7 @@ const IDENTITY: PaymentIdentity = {
   follows: [],
   failedWords: ['FAILED', 'RETURNED'],
 };
-const A_LEG: Subject = {
+const A_LEG: LegSubject = {
   kind: 'leg',
   leg: LEG,
   quoteId: 'qte_1',
@@ -179,7 +181,7 @@ const TRADES: readonly (readonly [name: string, record: Partial<Trade>, differen
 ];
 for (const [name, record, difference] of TRADES) {
   test(`a leg and ${name}: ${difference === null ? 'agree' : 'differ'}`, () => {
-    const found = executedDifferences(A_LEG, { ...TRADE, ...record });
+    const found = legDifferences(A_LEG, { ...TRADE, ...record });
     assert.equal(found.length, difference === null ? 0 : 1, found.join('; '));
     if (difference !== null) assert.match(found[0] ?? '', difference);
   });
@@ -187,13 +189,10 @@ for (const [name, record, difference] of TRADES) {
 
 test('the amount of a leg that came from balances is in the plan, and counts too', () => {
   const amount = { side: 'sell', value: '1000.00', fixed: false } as const;
-  const planned: Subject = { ...A_LEG, leg: { ...LEG, amount } };
-  assert.match(
-    executedDifferences(planned, { ...TRADE, sellAmount: '900' })[0] ?? '',
-    /planned was 1000\.00/,
-  );
-  const forgotten: Subject = { ...A_LEG, leg: { ...LEG, amount: null } };
-  assert.deepEqual(executedDifferences(forgotten, { ...TRADE, sellAmount: '900' }), []);
+  const planned: LegSubject = { ...A_LEG, leg: { ...LEG, amount } };
+  assert.match(legDifferences(planned, { ...TRADE, sellAmount: '900' })[0] ?? '', /planned was 1000\.00/);
+  const forgotten: LegSubject = { ...A_LEG, leg: { ...LEG, amount: null } };
+  assert.deepEqual(legDifferences(forgotten, { ...TRADE, sellAmount: '900' }), []);
 });
 
 const WITHDRAWALS: readonly (readonly [
@@ -215,7 +214,7 @@ const WITHDRAWALS: readonly (readonly [
 ];
 for (const [name, record, difference] of WITHDRAWALS) {
   test(`a payment and ${name}: ${difference === null ? 'agree' : 'differ'}`, () => {
-    const found = executedDifferences(A_PAYMENT, { ...WITHDRAWAL, ...record });
+    const found = paymentDifferences(IDENTITY, { ...WITHDRAWAL, ...record });
     assert.equal(found.length, difference === null ? 0 : 1, found.join('; '));
     if (difference !== null) assert.match(found[0] ?? '', difference);
   });
@@ -223,7 +222,7 @@ for (const [name, record, difference] of WITHDRAWALS) {
 
 test('everything that differs is told at once', () => {
   const record = { ...WITHDRAWAL, tag: 'x', currency: 'EUR', createdAt: '2026-11-01T00:00:00Z' };
-  assert.equal(executedDifferences(A_PAYMENT, record).length, 3);
+  assert.equal(paymentDifferences(IDENTITY, record).length, 3);
 });
 
 // Reading.
