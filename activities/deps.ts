@@ -10,6 +10,7 @@ import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Fact, Instruction, Kept } from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { PlanInput, PlanState } from '../domain/run/calls.ts';
+import type { Rival } from '../domain/writes/step.ts';
 
 export type Deps = {
   /** Signs writes, with the worker's key. */
@@ -44,8 +45,8 @@ export type Deps = {
   readonly otherRuns: {
     /** Ids of those records that another run counts as its own. */
     recordsOf(mode: Mode, run: RunName, records: readonly Withdrawal[]): Promise<readonly string[]>;
-    /** The run of the same policy and date that has done the item of this name, or holds it; null: none. */
-    doneElsewhere(mode: Mode, run: RunName, item: string): Promise<string | null>;
+    /** Which other run of the same policy and date has done the item of this name, holds it, or may have done it. */
+    doneElsewhere(mode: Mode, run: RunName, item: string): Promise<Rival>;
   };
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */

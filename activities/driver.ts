@@ -163,7 +163,7 @@ export class Driver {
       }
       case 'read rival': {
         const { run, credentials } = this.#call.plan;
-        return { rival: await this.#deps.otherRuns.doneElsewhere(credentials.mode, run, effect.item) };
+        return this.#deps.otherRuns.doneElsewhere(credentials.mode, run, effect.item);
       }
       case 'fetch trade':
         return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));

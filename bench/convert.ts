@@ -171,7 +171,7 @@ async function startHandWritten(
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => false,
-      otherRuns: { recordsOf: async () => [], doneElsewhere: async () => null },
+      otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },
       reached: () => {},
       instructions: {
         read: async (mode, run) => {

@@ -378,6 +378,11 @@ export const PROBLEMS = {
     sentence: 'A payment was accepted and has no terminal status after `late_after` of the service file.',
     advice: 'Ask the operator of the service; it looks again by itself and is never paid again meanwhile.',
   },
+  OTHER_RUN_SILENT: {
+    ending: 'infrastructure',
+    sentence: 'Another run of the policy and date, which may have done the item, does not answer.',
+    advice: 'See that a worker serves that run; it asks again by itself, and sends nothing before.',
+  },
   ACTIVITY_FAILED: {
     ending: 'infrastructure',
     sentence: 'A worker failed at the same step again and again.',

@@ -1,13 +1,16 @@
 /**
  * What other runs of ours have done, as far as Temporal still shows them: which records of the service are theirs, and
- * whether another run of the policy has done an item of the same name. Activities ask; reads only. What cannot be read
- * is nobody's: it then stays with a person.
+ * whether another run of the policy has done an item of the same name. Activities ask; reads only. A record that
+ * nobody is known to own stays with a person; an item that a silent run may have done waits.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { CREATED_SLACK_MS } from '../domain/writes/lookups.ts';
 import type { Mode, Withdrawal } from '../domain/service/records.ts';
-import { workflowIdOf, type RunName } from '../domain/references.ts';
+import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import type { Rival } from '../domain/writes/step.ts';
 import { readReport as readWholeReport, type Report } from '../domain/run/report.ts';
+import { isPlanMade } from './plans.ts';
+import { runOfWorkflowId } from './run-names.ts';
 import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery } from '../workflows/names.ts';
 
 type Of = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
@@ -29,7 +32,7 @@ export async function recordsOfOthers(of: Of, records: readonly Withdrawal[]): P
   const theirs: string[] = [];
   const { others } = await runsOf(of, null);
   const candidates = others.filter(({ closeTime }) => (closeTime?.getTime() ?? Infinity) >= sinceMs);
-  for await (const report of readReports(of.client, candidates)) {
+  for await (const { report } of readReports(of.client, candidates)) {
     for (const { withdrawalId } of report.payments)
       if (withdrawalId !== null && asked.delete(withdrawalId)) theirs.push(withdrawalId);
     if (asked.size === 0) break;
@@ -39,17 +42,29 @@ export async function recordsOfOthers(of: Of, records: readonly Withdrawal[]): P
 
 /**
  * The run of the same policy and business date, started after this one, that has done the item of this name or holds
- * it; null: none.
+ * it; or one that does not answer and may have: it has a plan, without which nothing is sent.
  */
-export async function doneElsewhere(of: Of, item: string): Promise<string | null> {
+export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
   const date = of.run.id.slice(0, 10);
   const { ownStartMs, others } = await runsOf(of, of.run.policy);
+  // Where the list does not show this run, any other one may be later.
+  const sinceMs = Number.isFinite(ownStartMs) ? ownStartMs : 0;
   const later = others.filter(
     ({ workflowId, startTime }) =>
-      startTime.getTime() > ownStartMs && workflowId.split('.')[1]?.startsWith(date) === true,
+      startTime.getTime() > sinceMs && workflowId.split('.')[1]?.startsWith(date) === true,
   );
-  for await (const report of readReports(of.client, later)) if (hasDone(report, item)) return report.run;
-  return null;
+  const silent = new Set(later.map(({ workflowId }) => workflowId));
+  for await (const { info, report } of readReports(of.client, later)) {
+    if (hasDone(report, item)) return { rival: report.run, silent: null };
+    silent.delete(info.workflowId);
+  }
+  for (const workflowId of silent) {
+    const run = runOfWorkflowId(workflowId);
+    // oxlint-disable-next-line no-await-in-loop -- mostly none, seldom one
+    if (run !== null && (await isPlanMade(of.client, of.mode, run)))
+      return { rival: null, silent: runName(run) };
+  }
+  return { rival: null, silent: null };
 }
 
 function hasDone(report: Report, item: string): boolean {
@@ -83,16 +98,20 @@ async function runsOf(
   return { ownStartMs, others: [...newest.values()] };
 }
 
+type Answered = { readonly info: WorkflowExecutionInfo; readonly report: Report };
+
 /** The reports that come in time, a few side by side. */
 async function* readReports(
   client: Client,
   infos: readonly WorkflowExecutionInfo[],
-): AsyncGenerator<Report, void, void> {
+): AsyncGenerator<Answered, void, void> {
   const untilMs = performance.now() + ALL_QUESTIONS_LIMIT_MS;
   for (let from = 0; from < infos.length && performance.now() < untilMs; from += ASKED_AT_ONCE) {
-    const asked = infos.slice(from, from + ASKED_AT_ONCE).map((info) => readReport(client, info));
+    const asked = infos
+      .slice(from, from + ASKED_AT_ONCE)
+      .map(async (info) => ({ info, report: await readReport(client, info) }));
     // oxlint-disable-next-line no-await-in-loop -- few at once, and mostly the first ones tell
-    for (const report of await Promise.all(asked)) if (report !== null) yield report;
+    for (const { info, report } of await Promise.all(asked)) if (report !== null) yield { info, report };
   }
 }
 

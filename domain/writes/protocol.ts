@@ -230,6 +230,9 @@ export function* mayStillLeave<
   return isSame ? null : waits(state, 'service', 1_000, newlySaid(item));
 }
 
+/** How often another run that does not answer is asked again. */
+const SILENT_RUN_MS = 60_000;
+
 /**
  * Before the first send of a new start or a reset: another run of the policy may have done the item meanwhile. Then it
  * stays as it is, and names that run.
@@ -241,10 +244,11 @@ export function* heldElsewhere<
 >(
   { context, item, name }: Subject<State, Found, Step>,
   state: State,
-): Steps<{ readonly state: State } | { readonly problem: Problem }> {
+): Steps<{ readonly state: State } | { readonly problem: Problem } | { readonly wait: Waits<State> }> {
   const { attempt } = context;
   if (!isNewStart(context) || state.askedIn === attempt.runId) return { state };
-  const { rival } = yield* ask<'read rival'>({ kind: 'read rival', item });
+  const { rival, silent } = yield* ask<'read rival'>({ kind: 'read rival', item });
+  if (silent !== null) return { wait: waits(state, 'outage', SILENT_RUN_MS, silentRun(item, name, silent)) };
   if (rival === null) return { state: { ...state, askedIn: attempt.runId } };
   return {
     problem: {
@@ -253,6 +257,15 @@ export function* heldElsewhere<
       message: `Run ${rival} of the same policy and date has done ${name}, or holds it; it is not done a second time.`,
       fix: `See \`npx cambist status ${rival}\`. If it is to be done twice, use a new run with other names.`,
     },
+  };
+}
+
+function silentRun(item: string, name: string, run: string): Problem {
+  return {
+    code: 'OTHER_RUN_SILENT',
+    item,
+    message: `Run ${run} of the same policy and date does not answer, so whether it has done ${name} is not known.`,
+    fix: `See that a worker serves it: \`npx cambist status ${run}\`. It asks again by itself, and sends nothing before.`,
   };
 }
 

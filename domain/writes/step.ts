@@ -60,8 +60,7 @@ type Answers = {
   'note facts': boolean;
   'read balances': Reply<Balances>;
   'read claims': { readonly claimed: readonly string[] };
-  /** Name of that run; null: none. */
-  'read rival': { readonly rival: string | null };
+  'read rival': Rival;
   'fetch trade': Reply<Trade>;
   'fetch withdrawal': Reply<Withdrawal>;
   'scan trades': ListScan<Trade>;
@@ -69,6 +68,14 @@ type Answers = {
   'send quote': Reply<Quote>;
   'send trade': Reply<Trade>;
   'send withdrawal': Reply<Withdrawal>;
+};
+
+/** Names of runs; null: none. */
+export type Rival = {
+  /** It has done the item, or holds it. */
+  readonly rival: string | null;
+  /** It may have done the item, and does not answer. */
+  readonly silent: string | null;
 };
 
 /** The answer to any effect. */

@@ -196,6 +196,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     return yield* end(item, before, tooManyQuotes(context, leg));
 
   const elsewhere = yield* heldElsewhere(subject, before);
+  if ('wait' in elsewhere) return elsewhere.wait;
   if ('problem' in elsewhere) return yield* end(item, before, elsewhere.problem);
   const { state } = elsewhere;
 

@@ -180,6 +180,7 @@ function* send(
 ): Steps<PaymentStep> {
   const { context, payment, amount, subject, ready } = item;
   const elsewhere = yield* heldElsewhere(subject, before);
+  if ('wait' in elsewhere) return elsewhere.wait;
   if ('problem' in elsewhere)
     return yield* endUnsent(subject, ready.said, before, elsewhere.problem, ready.looked);
   let { state } = elsewhere;

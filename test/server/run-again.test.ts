@@ -175,6 +175,23 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
       assert.equal(report.payments[0]?.withdrawalId, first.payments[0]?.withdrawalId);
       assert.match(report.payments[1]?.reference ?? '', /\.later~2$/);
     });
+
+    test('a payment that a second run of the date has made meanwhile is not made by a reset of the first', async () => {
+      const account = { id: 'wac_MendedNow77', currency: 'MXN', assetType: 'FIAT' } as const;
+      stage.sandbox.putAccounts([{ ...account, status: 'SUSPENDED' }]);
+      const first = await started({ withdraw: [{ id: 'supplier', account: account.id, fixed: '100.00' }] });
+      assert.equal((await first.report()).payments[0]?.outcome, 'NOT_PAID');
+      stage.sandbox.putAccounts([{ ...account, status: 'LIVE' }]);
+      const { policy, id } = first.name;
+      const second = await stage.start(first.input.policyText, { name: policy, id: `${id}-second` });
+      assertDoneOnce(second, await second.report());
+      const { problems, payments } = await resetToStart(first);
+      assert.equal(payments[0]?.outcome, 'NOT_PAID');
+      assert.ok(
+        problems.some(({ code, message }) => code === 'DONE_ELSEWHERE' && message.includes('-second')),
+      );
+      assert.deepEqual(first.movements().withdrawals, []);
+    });
   });
 
   describe('the plan is made once', AT_ONCE, () => {

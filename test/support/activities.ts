@@ -82,7 +82,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     plans: { start: never, read: never, isMade: never, readEarlier: never },
     clock: { wallMs: () => NOW, monotonicMs: () => 0 },
     isCurrentAttempt: async () => true,
-    otherRuns: { recordsOf: async () => [], doneElsewhere: async () => null },
+    otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },
     isStopping: () => false,
     reached: () => {},
     ...more,

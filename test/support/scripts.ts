@@ -183,7 +183,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'read instructions': [NOTHING_KEPT],
   'note facts': [true],
   'read claims': [{ claimed: [] }],
-  'read rival': [{ rival: null }],
+  'read rival': [{ rival: null, silent: null }],
   'read balances': [
     done({
       aggregateUsd: '1000000',

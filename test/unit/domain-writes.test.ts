@@ -618,7 +618,7 @@ test('nothing leaves long after people were heard: they are asked again, and wha
     while (next.done !== true) {
       const { kind } = next.value;
       if (kind === 'read instructions') next = steps.next((reads += 1) === 1 ? kept([]) : later);
-      else if (kind === 'read rival') next = steps.next({ rival: null });
+      else if (kind === 'read rival') next = steps.next({ rival: null, silent: null });
       else if (kind === 'send withdrawal') {
         sent += 1;
         next = steps.next(done(WITHDRAWAL));
@@ -756,7 +756,7 @@ test('a record that another run of ours accounts for could not be this payment: 
 });
 
 test('a new start sends nothing that another run of the policy has done meanwhile, and asks about it once', () => {
-  const rival = { 'read rival': [{ rival: 'p.2026-11-21-2' }] };
+  const rival = { 'read rival': [{ rival: 'p.2026-11-21-2', silent: null }] };
   const held = pay(rival, WALKED, again());
   assert.deepEqual(sentAs(held.effects), []);
   assert.equal(codeOf(held.result), 'DONE_ELSEWHERE');
@@ -766,6 +766,18 @@ test('a new start sends nothing that another run of the policy has done meanwhil
   );
   assert.equal(codeOf(leg.result), 'DONE_ELSEWHERE');
   assert.ok(!kindsOf(leg.effects).includes('send quote'));
+  // One that does not answer may have done it: nothing leaves, and it is asked again.
+  const silent = { 'read rival': [{ rival: null, silent: 'p.2026-11-21-2' }] };
+  const waiting = pay(silent, WALKED, again());
+  assert.deepEqual(sentAs(waiting.effects), []);
+  assert.equal(codeOf(waiting.result), 'OTHER_RUN_SILENT');
+  assert.ok(kindsOf(pay({}, stateOf(waiting.result), again()).effects).includes('read rival'));
+  const unquoted = play(
+    requestQuoteSteps(again(), LEG, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW, sent: true }),
+    silent,
+  );
+  assert.equal(codeOf(unquoted.result), 'OTHER_RUN_SILENT');
+  assert.ok(!kindsOf(unquoted.effects).includes('send quote'));
   const free = pay({ 'send withdrawal': [NO_ANSWER] }, WALKED, again());
   assert.equal(kindsOf(free.effects).filter((kind) => kind === 'read rival').length, 1);
   const later = pay({}, stateOf(free.result), again());

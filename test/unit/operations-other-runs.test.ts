@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Withdrawal } from '../../domain/service/records.ts';
-import { recordsOfOthers } from '../../operations/other-runs.ts';
+import { doneElsewhere, recordsOfOthers } from '../../operations/other-runs.ts';
 
 const RUN = { policy: 'p', id: '2026-11-21' };
 const RECORD: Withdrawal = {
@@ -69,3 +69,98 @@ test('runs that take their time are not all waited for', async () => {
   assert.deepEqual(theirs, []);
   assert.ok(asked < 100, `${asked} were asked, one batch after the other.`);
 });
+
+/** Another run: what its report says, and when it was started; null where it does not answer. */
+type Other = {
+  readonly payments?: readonly { readonly outcome: string; readonly withdrawalId: string | null }[];
+  readonly legs?: readonly { readonly outcome: string }[];
+  readonly answers?: boolean;
+  readonly hasPlan?: boolean;
+  readonly id?: string;
+  readonly startsAt?: string;
+};
+
+let temporals = 0;
+
+/** A Temporal that shows this run, started at eight, and another one of its policy. */
+function temporalBeside(other: Other): Client {
+  const { payments = [], legs = [], answers = true, hasPlan = true } = other;
+  const { id = '2026-11-21-second', startsAt = '2026-11-21T09:00:00Z' } = other;
+  temporals += 1;
+  const infos = [
+    { workflowId: `sandbox/p.${id}`, runId: `other-${temporals}`, startTime: new Date(startsAt) },
+    // The one that asks, reset since.
+    { workflowId: 'sandbox/p.2026-11-21', runId: 'reset', startTime: new Date('2026-11-21T12:00:00Z') },
+    { workflowId: 'sandbox/p.2026-11-21', runId: 'first', startTime: new Date('2026-11-21T08:00:00Z') },
+  ];
+  const report = {
+    run: `p.${id}`,
+    payments: payments.map((payment) => ({ id: 'supplier', ...payment })),
+    legs: legs.map((leg) => ({ id: 'supplier', ...leg })),
+  };
+  const client = {
+    withDeadline: (_deadline: number, question: () => Promise<unknown>) => question(),
+    workflow: {
+      async *list() {
+        yield* infos;
+      },
+      getHandle: (workflowId: string) => ({
+        describe: async () => {
+          if (!hasPlan) throw new WorkflowNotFoundError('unknown', workflowId, undefined);
+          return { runId: 'plan', status: { name: 'COMPLETED' }, type: 'plan' };
+        },
+        query: async () => {
+          if (!answers) throw new Error('nobody answers');
+          return { report, next: null };
+        },
+      }),
+    },
+  };
+  return client as unknown as Client;
+}
+
+const SECOND = 'p.2026-11-21-second';
+const OTHERS: readonly (readonly [
+  what: string,
+  other: Other,
+  rival: string | null,
+  silent: string | null,
+])[] = [
+  ['has paid it', { payments: [{ outcome: 'PAID', withdrawalId: 'wtd_1' }] }, SECOND, null],
+  ['follows it', { payments: [{ outcome: 'PENDING', withdrawalId: 'wtd_1' }] }, SECOND, null],
+  [
+    'has it in a person’s hands',
+    { payments: [{ outcome: 'NEEDS_HUMAN', withdrawalId: null }] },
+    SECOND,
+    null,
+  ],
+  ['has traded it', { legs: [{ outcome: 'TRADED' }] }, SECOND, null],
+  ['has ended it unpaid', { payments: [{ outcome: 'NOT_PAID', withdrawalId: null }] }, null, null],
+  ['has not sent it', { payments: [{ outcome: 'PENDING', withdrawalId: null }] }, null, null],
+  ['has no such item', {}, null, null],
+  [
+    'has paid it on another date',
+    { id: '2026-11-22', payments: [{ outcome: 'PAID', withdrawalId: 'wtd_1' }] },
+    null,
+    null,
+  ],
+  [
+    'had paid it before this one was started',
+    { startsAt: '2026-11-21T07:00:00Z', payments: [{ outcome: 'PAID', withdrawalId: 'wtd_1' }] },
+    null,
+    null,
+  ],
+  ['does not answer', { answers: false }, null, SECOND],
+  ['does not answer, and never had a plan', { answers: false, hasPlan: false }, null, null],
+  [
+    'does not answer, and was started before this one',
+    { answers: false, startsAt: '2026-11-21T07:00:00Z' },
+    null,
+    null,
+  ],
+];
+for (const [what, other, rival, silent] of OTHERS)
+  test(`another run of the policy ${what}: ${rival === null && silent === null ? 'it may be sent here' : 'it is not sent here'}`, async () => {
+    const of = { client: temporalBeside(other), mode: 'SANDBOX', run: RUN } as const;
+    assert.deepEqual(await doneElsewhere(of, 'supplier'), { rival, silent });
+  });

@@ -190,7 +190,7 @@ export class Attempt {
         return;
       case 'read rival':
         // The other run of the model is of another policy.
-        world.agenda.after(INSTRUCTIONS_MS, () => answer({ rival: null }));
+        world.agenda.after(INSTRUCTIONS_MS, () => answer({ rival: null, silent: null }));
         return;
       case 'read balances':
         read(readMs, () => world.told(world.service.balances()));
