@@ -90,7 +90,12 @@ async function bundle(workflowsPath) {
     const { code } = await bundleWorkflowCode({
       workflowsPath,
       logger,
-      webpackConfigHook: (config) => ({ ...config, context: ROOT }),
+      // Our modules as one: each workflow that starts evaluates them anew.
+      webpackConfigHook: (config) => ({
+        ...config,
+        context: ROOT,
+        optimization: { ...config.optimization, usedExports: true, concatenateModules: true },
+      }),
     });
     return code;
   } catch (error) {

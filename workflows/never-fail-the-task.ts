@@ -8,15 +8,20 @@ export async function neverFailTheTask<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof TemporalFailure) throw error;
-    // The SDK signals replay trouble by errors of its own: those must stay task failures.
-    if (error instanceof Error && error.name === 'DeterminismViolationError') throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    throw ApplicationFailure.create({
-      type: 'BROKEN_INVARIANT',
-      message: `A fault of this program stopped the run: ${message}`,
-      nonRetryable: true,
-      ...(error instanceof Error && { cause: error }),
-    });
+    throw failureOfTheRun(error);
   }
+}
+
+/** What to throw instead. */
+export function failureOfTheRun(error: unknown): unknown {
+  if (error instanceof TemporalFailure) return error;
+  // The SDK signals replay trouble by errors of its own: those must stay task failures.
+  if (error instanceof Error && error.name === 'DeterminismViolationError') return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return ApplicationFailure.create({
+    type: 'BROKEN_INVARIANT',
+    message: `A fault of this program stopped the run: ${message}`,
+    nonRetryable: true,
+    ...(error instanceof Error && { cause: error }),
+  });
 }

@@ -43,7 +43,7 @@ import {
   stateAttribute,
   wakeSignal,
 } from './names.ts';
-import { neverFailTheTask } from './never-fail-the-task.ts';
+import { failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
@@ -66,16 +66,19 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());
-  return neverFailTheTask(async () => conclude(state));
+  return conclude(state);
 }
 
 /** Carries the run out; whichever way it ends, what keeps people's instructions hears of it. */
 async function untilItsEnd(course: Run): Promise<'ended' | 'history is long'> {
   try {
-    return await neverFailTheTask(() => complete(course));
+    await course.complete();
+    return 'ended';
   } catch (error) {
-    if (error instanceof TemporalFailure) await tellEnd(course.input);
-    throw error;
+    if (error instanceof HistoryIsLong) return 'history is long';
+    const failure = error instanceof RunRefused ? refusalOf(error) : failureOfTheRun(error);
+    if (failure instanceof TemporalFailure) await tellEnd(course.input);
+    throw failure;
   }
 }
 
@@ -113,10 +116,11 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
       const scope = new CancellationScope();
       return { answer: scope.run(() => polls.awaitSettlement(call)), giveUp: () => scope.cancel() };
     },
-    waitUntil: async (holds, timeoutMs) => {
+    // Each promise of a workflow costs time: what holds already takes none of Temporal's.
+    waitUntil: (holds, timeoutMs) => {
+      if (holds()) return Promise.resolve(true);
       if (timeoutMs !== undefined) return condition(holds, timeoutMs);
-      await condition(holds);
-      return true;
+      return condition(holds).then(() => true);
     },
     nowMs: () => Date.now(),
     tellRun: () => inTheTask.tellRun(),
@@ -148,24 +152,21 @@ function summaryOfPayments({ items }: PaymentsCall): string {
   return items.length === 1 && first !== undefined ? first.payment.id : `${items.length} payments`;
 }
 
-async function complete(course: Run): Promise<'ended' | 'history is long'> {
-  try {
-    await course.complete();
-    return 'ended';
-  } catch (error) {
-    if (error instanceof HistoryIsLong) return 'history is long';
-    if (!(error instanceof RunRefused)) throw error;
-    if (error.code === 'CANCELLED') throw withoutStack(new CancelledFailure(error.message));
-    throw failureOf(error.code, error.message, error.problems);
-  }
+function refusalOf({ code, message, problems }: RunRefused): TemporalFailure {
+  if (code === 'CANCELLED') return withoutStack(new CancelledFailure(message));
+  return failureOf(code, message, problems);
 }
 
 /** Ends the Temporal run: green only when everything planned was done. */
 function conclude(state: RunState): ReportPage {
-  const report = makeReport(state);
-  if (report.status === 'COMPLETED') return reportPage(state, 0);
-  if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(summaryOf(report)));
-  throw failureOf(`RUN_${report.status}`, summaryOf(report), report.problems);
+  try {
+    const report = makeReport(state);
+    if (report.status === 'COMPLETED') return reportPage(state, 0);
+    if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(summaryOf(report)));
+    throw failureOf(`RUN_${report.status}`, summaryOf(report), report.problems);
+  } catch (error) {
+    throw failureOfTheRun(error);
+  }
 }
 
 function summaryOf(report: Report): string {

@@ -6,10 +6,8 @@ import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio
 import { StepFailed } from '../domain/run/ports.ts';
 
 /** @throws StepFailed instead of the failure of a call that was tried as often as it may be */
-export async function orStepFailed<T>(call: Promise<T>): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
+export function orStepFailed<T>(call: Promise<T>): Promise<T> {
+  return call.catch((error: unknown) => {
     if (!(error instanceof ActivityFailure) || error.retryState !== 'MAXIMUM_ATTEMPTS_REACHED') throw error;
     const { activityType, cause } = error;
     const what =
@@ -19,5 +17,5 @@ export async function orStepFailed<T>(call: Promise<T>): Promise<T> {
           ? cause.message
           : 'its attempts were given up';
     throw new StepFailed(`${activityType}: ${what}`);
-  }
+  });
 }

@@ -10,7 +10,10 @@ import type { Pauses } from './pauses.ts';
 /** What paying and tracking take. */
 export type Paying = {
   readonly state: Pick<RunState, 'payments' | 'evidence' | 'waiting'>;
-  readonly ports: Pick<Ports, 'createWithdrawals' | 'awaitWithdrawals' | 'waitUntil' | 'nowMs' | 'show'>;
+  readonly ports: Pick<
+    Ports,
+    'createWithdrawals' | 'awaitWithdrawals' | 'waitUntil' | 'nowMs' | 'historyIsLong' | 'show'
+  >;
   readonly pauses: Pauses;
   readonly lateAfterMs: Pick<Plan['lateAfterMs'], 'withdrawal'>;
   /** Payments are being sent, so that more will soon be accepted. */
@@ -21,8 +24,8 @@ export type Paying = {
   call(): Call;
   /** Carries out a call that writes; a cancel is kept before. */
   write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed>;
-  /** Between two calls that write, and only there, a long history can be left. */
-  leaveLongHistory(): Promise<void>;
+  /** Goes on in a new history, as soon as no call that writes is under way. */
+  leaveLongHistory(): Promise<never>;
   /** Temporal runs in which something has ended that another one takes up at once. */
   undoneIn(): readonly string[];
   /** An answer has come from this Temporal run: takes up what another one has ended. */

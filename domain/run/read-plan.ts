@@ -32,7 +32,7 @@ const PLANNING = {
 export async function readPlan(run: Reading): Promise<Plan> {
   const { input, state, ports, pauses } = run;
   for (let failures = 0, polls = 0; ;) {
-    await run.leaveLongHistory();
+    if (ports.historyIsLong()) await run.leaveLongHistory();
     const { asked } = pauses;
     const answer = await ports.readPlan({ ...input, forRun: ports.originalRunId }).catch(failed);
     if (answer instanceof StepFailed) {

@@ -65,7 +65,7 @@ export class Run implements Carrying {
     this.#plan = plan;
     this.#head = headOf(plan);
     adoptPlan(this.state, plan);
-    await this.#takeOver(plan);
+    if (this.#carried !== null) await this.#takeOver(plan, this.#carried);
     this.#release();
     this.ports.show();
     do await Promise.all([this.#convertAll(), pay(this), track(this)]);
@@ -172,8 +172,8 @@ export class Run implements Carrying {
 
   /** A cancel is kept before anything is sent. */
   async write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed> {
-    await this.keepCancel();
-    await this.leaveLongHistory();
+    if (this.state.cancelled) await this.keepCancel();
+    if (this.ports.historyIsLong()) await this.leaveLongHistory();
     this.#writes += 1;
     try {
       return await call().catch(failed);
@@ -183,8 +183,7 @@ export class Run implements Carrying {
   }
 
   /** Not in the middle of a call that writes: what it learns would be lost. */
-  async leaveLongHistory(): Promise<void> {
-    if (!this.ports.historyIsLong()) return;
+  async leaveLongHistory(): Promise<never> {
     await this.ports.waitUntil(() => this.#writes === 0);
     throw new HistoryIsLong();
   }
@@ -197,16 +196,16 @@ export class Run implements Carrying {
   }
 
   /** What an earlier history handed on counts only for the plan that was read anew, and as the service shows it. */
-  async #takeOver(plan: Plan): Promise<void> {
+  async #takeOver(plan: Plan, carried: Carried): Promise<void> {
     const { state, ports, pauses } = this;
-    if (this.#carried === null || !takeOver(state, this.#carried, ports.originalRunId)) return;
+    if (!takeOver(state, carried, ports.originalRunId)) return;
     const tradeIds = state.legs.flatMap((record) => tradeOf(record)?.tradeId ?? []);
     const withdrawalIds = state.payments.flatMap((record) => acceptedOf(record)?.withdrawalId ?? []);
     while (tradeIds.length + withdrawalIds.length > 0) {
       const { asked } = pauses;
       const answer = await ports.confirmOutcomes({ plan: headOf(plan), tradeIds, withdrawalIds });
       if (answer.kind === 'shown') return forgetAllBut(state, answer);
-      await this.leaveLongHistory();
+      if (ports.historyIsLong()) await this.leaveLongHistory();
       await pauses.pause(state, answer.wait, asked);
     }
   }

@@ -25,7 +25,7 @@ export async function settle(run: Carrying, record: LegRecord): Promise<void> {
 async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watch: Watch): Promise<void> {
   const { ports, pauses, state } = run;
   const { asked } = pauses;
-  await run.leaveLongHistory();
+  if (ports.historyIsLong()) await run.leaveLongHistory();
   const { answer, giveUp } = ports.awaitSettlement({
     plan: run.call().plan,
     leg: record.leg.id,

@@ -38,7 +38,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
   let stops = 0;
   for (;;) {
     // While something is unsent `pay` leaves, between two calls that write.
-    if (!payments.some(isUnsent)) await paying.leaveLongHistory();
+    if (!payments.some(isUnsent) && ports.historyIsLong()) await paying.leaveLongHistory();
     await ports.waitUntil(() => paying.isOver() || (!paying.isSending && payments.some(isFollowed)));
     if (paying.isOver()) return;
     const followed = payments.filter(isFollowed);
