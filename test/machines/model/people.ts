@@ -3,6 +3,7 @@
  * it looks, asks its person, and keeps what was said; meanwhile everything else goes on. Instructions are kept in Temporal
  * outside the run's own history; a run is woken when something was said.
  */
+import { equal } from '../../../domain/money.ts';
 import type { Instruction } from '../../../domain/people/instructions.ts';
 import { acceptedOf, legOutcome, paymentOutcome } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
@@ -149,13 +150,22 @@ export class People {
       const name = this.#temporal.itemOf(item);
       const record = service.ledger.find(({ send }) => send.write.item === name)?.record;
       // Somebody named this one's record for an equal payment: it can be only one payment's, and the command says so.
-      const isTaken =
-        state?.payments.some(
-          (other) => other.payment.id !== item && acceptedOf(other)?.withdrawalId === record?.id,
-        ) === true ||
-        this.#temporal.kept.instructions.some(
-          (said) => said.kind === 'executed' && said.item !== item && said.recordId === record?.id,
-        );
+      const equals = (state?.payments ?? []).filter(
+        ({ payment, amount }) =>
+          payment.id !== item &&
+          amount !== null &&
+          record !== undefined &&
+          'withdrawalAmount' in record &&
+          equal(amount, record.withdrawalAmount),
+      );
+      const isTaken = equals.some(
+        (other) =>
+          acceptedOf(other)?.withdrawalId === record?.id ||
+          this.#temporal.kept.instructions.some(
+            (said) =>
+              said.kind === 'executed' && said.item === other.payment.id && said.recordId === record?.id,
+          ),
+      );
       if (record === undefined || isTaken) this.#say({ kind: 'not executed', item, ...this.#said() });
       else this.#say({ kind: 'executed', item, recordId: record.id, ...this.#said() });
     }
