@@ -3,6 +3,7 @@
  * person at a terminal types and answers them. The ledger is the judge.
  */
 import assert from 'node:assert/strict';
+import { userInfo } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import {
@@ -98,8 +99,10 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
       ),
     );
     movedOnce(policy);
-    const again = await typed(policy, [], () => assert.fail('It is done: there is nothing to ask.'));
+    const again = await typed(policy, ['--json'], () => assert.fail('It is done: there is nothing to ask.'));
     assertExit(again, 0);
+    // Who started it is kept, by the login where --by does not say so.
+    assert.equal(reportOf(again).startedBy, userInfo().username);
     movedOnce(policy);
   });
 

@@ -118,27 +118,52 @@ describe('a plan that the policy does not confirm', AT_ONCE, () => {
 
 describe('state that nobody handed on', AT_ONCE, () => {
   const carried = { plan: null, runId: 'run', legs: [], payments: [], cancelled: false, evidence: [] };
-  const ways: readonly (readonly [string, object])[] = [
-    ['a start', {}],
-    ['a start with a retry policy', { retry: { maximumAttempts: 3 } }],
-    ['a start with a cron schedule', { cronSchedule: '* * * * *' }],
-  ];
-  for (const [what, more] of ways)
-    test(`${what} brings none: the run is refused, and nothing is sent`, async () => {
-      const run = await unstarted();
-      const { workflowId, firstExecutionRunId } = await startWith(run, [run.input, carried], more);
-      const first = client.workflow.getHandle(workflowId, firstExecutionRunId, { followRuns: false });
-      await first.result().catch(() => undefined);
-      const last = (await first.fetchHistory()).events?.at(-1);
-      const { failure } =
-        last?.workflowExecutionFailedEventAttributes ??
-        // A cron schedule begins again all the same.
-        last?.workflowExecutionContinuedAsNewEventAttributes ??
-        {};
-      assert.equal(failure?.applicationFailureInfo?.type, 'CARRIED_STATE_REFUSED');
-      assertNothingMoved(run);
-      await run.handle.terminate('seen').catch(() => undefined);
+  const refusalOf = async (workflowId: string, runId: string) => {
+    const each = client.workflow.getHandle(workflowId, runId, { followRuns: false });
+    await each.result().catch(() => undefined);
+    const last = (await each.fetchHistory()).events?.at(-1);
+    // A cron schedule begins again all the same.
+    const { failure, newExecutionRunId } =
+      last?.workflowExecutionFailedEventAttributes ??
+      last?.workflowExecutionContinuedAsNewEventAttributes ??
+      {};
+    return { code: failure?.applicationFailureInfo?.type, nextRunId: newExecutionRunId ?? '' };
+  };
+
+  test('a start brings none: the run is refused, and nothing is sent', async () => {
+    const run = await unstarted();
+    const { workflowId, firstExecutionRunId } = await startWith(run, [run.input, carried]);
+    assert.equal((await refusalOf(workflowId, firstExecutionRunId)).code, 'CARRIED_STATE_REFUSED');
+    assertNothingMoved(run);
+  });
+
+  test('nor does what a cron schedule starts after it, which Temporal says was continued', async () => {
+    const run = await unstarted();
+    const cronSchedule = '@every 1s';
+    const { workflowId, firstExecutionRunId } = await startWith(run, [run.input, carried], { cronSchedule });
+    const first = await refusalOf(workflowId, firstExecutionRunId);
+    const second = await refusalOf(workflowId, first.nextRunId);
+    assert.deepEqual([first.code, second.code], ['CARRIED_STATE_REFUSED', 'CARRIED_STATE_REFUSED']);
+    assertNothingMoved(run);
+    await run.handle.terminate('seen').catch(() => undefined);
+  });
+
+  test('nor does a retry of a start that no worker took, which Temporal says was continued', async () => {
+    const run = await unstarted();
+    const queue = uniqueName('queue');
+    const { firstExecutionRunId } = await startWith(run, [run.input, carried], {
+      taskQueue: queue,
+      workflowRunTimeout: '2s',
+      retry: { initialInterval: '100ms', maximumAttempts: 50 },
     });
+    const first = client.workflow.getHandle(run.handle.workflowId, firstExecutionRunId, {
+      followRuns: false,
+    });
+    await first.result().catch(() => undefined);
+    await stage.startWorker({ env: { CAMBIST_TASK_QUEUE: queue } });
+    assert.equal((await failureOf(run.handle)).type, 'CARRIED_STATE_REFUSED');
+    assertNothingMoved(run);
+  });
 });
 
 test('who started a run stands in its report', async () => {
