@@ -209,6 +209,37 @@ test('why a leg was not traded stands once in the report, however many payments 
 
 const SHORT: Problem = { code: 'SHORTFALL', item: 'late', message: 'Money is missing.', fix: 'Wait.' };
 
+test('a call knows the records of payments of the same amount that went before, so that none of them is taken twice', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const payments = Object.entries({ first: '100.00', other: '200.00', again: '100', last: '100.0' }).map(
+    ([id, value]) => ({ ...PAYMENT, id, dependsOn: null, amount: { kind: 'fixed', value } as const }),
+  );
+  const known: Record<string, readonly string[]> = {};
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
+    createWithdrawals: async ({ items, twinIds }) => ({
+      items: items.map(({ payment: { id, reference } }) => {
+        known[id] = twinIds;
+        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '100.00' };
+        return { id, step: { kind: 'accepted', accepted } };
+      }),
+      evidence: [],
+      runId: 'run-1',
+    }),
+    awaitWithdrawals: ({ items }) => ({
+      answer: Promise.resolve({
+        ended: items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false })),
+        wait: null,
+        runId: 'run-1',
+        hasToldEnd: false,
+      }),
+      giveUp: () => {},
+    }),
+  });
+  await new Run(INPUT, state, world).complete();
+  assert.deepEqual(known, { first: [], other: [], again: ['wtd_first'], last: ['wtd_first', 'wtd_again'] });
+});
+
 test('payments are followed together once all are sent, and one that is accepted later joins at once', async () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   const payments = ['first', 'second', 'late'].map((id) => ({ ...PAYMENT, id, dependsOn: null }));
