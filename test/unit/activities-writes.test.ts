@@ -196,6 +196,18 @@ test('payments that look at the same moment share one look, and a later look is 
   assert.equal(pages, 2);
 });
 
+test('a record is one payment only, be it taken by another one of the call or of a call before it', async () => {
+  const twin = { ...PAYMENT, id: 'twin', reference: 'p.2026-11-21.twin' };
+  const answered = async (call: PaymentsCall) => {
+    const { deps } = worker({ createWithdrawal: async () => done({ ...WITHDRAWAL, tag: null }) });
+    const { items } = await inActivity({}, () => createWithdrawals(deps)(call));
+    return items.map(({ step }) => (step.kind === 'wait' ? step.wait.problem.code : step.kind));
+  };
+  assert.deepEqual(await answered(callOf(PAYMENT)), ['accepted']);
+  assert.deepEqual(await answered(callOf(PAYMENT, twin)), ['accepted', 'RECORD_TAKEN']);
+  assert.deepEqual(await answered({ ...callOf(twin), twinIds: [WITHDRAWAL.id] }), ['RECORD_TAKEN']);
+});
+
 test('the payments of one call share one read of the balances and of what people have said', async () => {
   let reads = 0;
   const short = failed('WITHDRAWAL_INSUFFICIENT_BALANCE');
