@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createWithdrawals } from '../../activities/create-withdrawals.ts';
+import { clockSkew } from '../../activities/clock-skew.ts';
 import type { Deps } from '../../activities/deps.ts';
 import { Driver } from '../../activities/driver.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
@@ -271,6 +272,62 @@ test('a read that is too old for the payments of a call is made anew, and so is 
   await assert.rejects(readInstructions());
   await readInstructions();
   assert.equal(reads, 3);
+});
+
+test('the steps know the worker’s own keys, its clock and which API key it has: nothing is sent by those of others', async () => {
+  const named: unknown[] = [];
+  const instructions = {
+    ...instructionsOf(),
+    note: async (...[, , facts]: Parameters<Deps['instructions']['note']>) => void named.push(...facts),
+  };
+  const requests: Request[] = [];
+  const ours = client(requests);
+  const foreign = client(requests, { organisation: 'org-2' });
+  const another = { ...ours, keyName: 'org/org-1/apiKey/2' };
+  const apart = client(requests, {
+    balances: async () => done({ aggregateUsd: '1', balances: [] }, { serviceTimeMs: NOW + 60_000 }),
+  });
+  for (const [what, more, skewMs, code] of [
+    ['the key of another organisation', { service: foreign }, 0, 'CREDENTIALS_DIFFER'],
+    ['a read key of another organisation', { reader: foreign }, 0, 'CREDENTIALS_DIFFER'],
+    ['another API key', { service: another }, 0, 'API_KEY_CHANGED'],
+    ['a clock that is wrong', { reader: apart }, 60_000, 'CLOCK_SKEW'],
+  ] as const) {
+    const { deps } = worker({}, { service: ours, reader: ours, instructions, ...more });
+    clockSkew.tell(skewMs);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const payment = await inActivity({}, () => createWithdrawals(deps)(callOf(PAYMENT)));
+    // oxlint-disable-next-line no-await-in-loop -- see above
+    const leg = await inActivity({}, () => executeTrade(deps)(LEG_CALL));
+    clockSkew.tell(0);
+    for (const step of [payment.items[0]?.step, leg.step])
+      assert.equal(step?.kind === 'wait' ? step.wait.problem.code : step?.kind, code, what);
+    assert.ok(!requests.some(({ operation }) => operation.startsWith('create')), what);
+  }
+  assert.deepEqual(named[0], { kind: 'api key', keyName: another.keyName, atMs: NOW });
+});
+
+test('a record that another run of ours accounts for holds up no end of a payment', async () => {
+  for (const [theirs, kind] of [
+    [[WITHDRAWAL.id], 'not paid'],
+    [[], 'wait'],
+  ] as const) {
+    const { deps } = worker(
+      {
+        createWithdrawal: async () => failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED'),
+        listWithdrawals: async () => page({ ...WITHDRAWAL, tag: null }),
+      },
+      {
+        otherRuns: {
+          recordsOf: async () => theirs,
+          doneElsewhere: async () => ({ rival: null, silent: null }),
+        },
+      },
+    );
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const { items } = await inActivity({}, () => createWithdrawals(deps)(callOf(PAYMENT)));
+    assert.equal(items[0]?.step.kind, kind);
+  }
 });
 
 test('the worker’s key writes, the read key looks', async () => {
