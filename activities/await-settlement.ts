@@ -6,7 +6,7 @@ import { Context as ActivityContext } from '@temporalio/activity';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { compare, equal, sum } from '../domain/money.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
-import { generationOf } from '../domain/references.ts';
+import { generationOf, reference } from '../domain/references.ts';
 import { isKnown } from '../domain/service/facts.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Activities } from '../workflows/calls.ts';
@@ -102,14 +102,18 @@ async function stillUnpaid(deps: Deps, call: SettlementCall): Promise<Settlement
   // Each record stands for one payment: equal ones are not all paid by the first.
   const left = [...records];
   return call.unpaid.filter((payment) => {
-    const index = left.findIndex((record) => mayBe(payment, record));
+    const index = left.findIndex((record) => mayBe(call, payment, record));
     if (index >= 0) left.splice(index, 1);
     return index < 0;
   });
 }
 
-function mayBe(payment: SettlementCall['unpaid'][number], record: Withdrawal): boolean {
-  if (record.tag !== null) return generationOf(payment.reference, record.tag) !== null;
+function mayBe(
+  { plan }: SettlementCall,
+  payment: SettlementCall['unpaid'][number],
+  record: Withdrawal,
+): boolean {
+  if (record.tag !== null) return generationOf(reference(plan.run, payment.id), record.tag) !== null;
   const sameAccount = record.withdrawalAccountId === null || record.withdrawalAccountId === payment.account;
   return sameAccount && equal(record.withdrawalAmount, payment.amount);
 }

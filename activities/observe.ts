@@ -3,6 +3,7 @@
  * eyes, and the service once. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import { keptPlan } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
@@ -42,7 +43,7 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   if (foreign !== null) return { kind: 'wait', wait: foreign };
   // A `plan` that is reset or started again returns the first result.
   const earlier = await deps.plans.readEarlier(input.mode, input.run, originalPlanRunId);
-  if (earlier !== null) return { kind: 'made', plan: earlier };
+  if (earlier !== null) return { kind: 'made', plan: keptPlan(earlier) };
 
   const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
   if (!loaded.ok) return refused(loaded.problems);
@@ -70,6 +71,8 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   if (skewed !== null) return { kind: 'wait', wait: configurationWait(skewed, 0) };
   const observation = {
     ...result.observation,
+    // The plan is told by one that there are some; hundreds would be more than Temporal likes to carry.
+    withdrawals: result.observation.withdrawals.slice(0, 1),
     // The plan belongs to the key that will write, whichever key read.
     credentials: {
       mode: deps.service.mode,

@@ -5,7 +5,7 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { planContradicts } from '../domain/plan/agrees.ts';
-import type { Plan } from '../domain/plan/plan.ts';
+import { keptPlan, type Plan } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { policyHash } from '../language/policy/policy-hash.ts';
@@ -47,7 +47,8 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     const given = policyHash(input.policyText) ?? 'unreadable';
     if (given !== planned) return { kind: 'other policy', planned, given };
     const foreign = foreignPlan(deps, input, state.plan);
-    return foreign === null ? state : { kind: 'refused', problems: [foreign] };
+    if (foreign !== null) return { kind: 'refused', problems: [foreign] };
+    return { kind: 'plan', plan: keptPlan(state.plan) };
   }
   const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, mode, run));
   return isUnwanted ? { kind: 'cancelled' } : state;

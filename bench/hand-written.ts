@@ -7,6 +7,7 @@
  */
 import { ApplicationFailure, condition, workflowInfo } from '@temporalio/workflow';
 import { polls, reads, writes } from '../workflows/activities.ts';
+import { wholePlan } from '../domain/plan/plan.ts';
 import { headOf, type RunInput } from '../domain/run/calls.ts';
 import type { LegState } from '../domain/writes/trade.ts';
 import type { PaymentState } from '../domain/writes/withdrawal.ts';
@@ -18,7 +19,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
   const { originalExecutionRunId } = workflowInfo();
   const answer = await reads.readPlan({ ...input, forRun: originalExecutionRunId });
   if (answer.kind !== 'plan') throw unexpected('plan', answer.kind);
-  const { plan } = answer;
+  const plan = wholePlan(answer.plan);
   const [leg] = plan.legs;
   const [payment] = plan.payments;
   if (leg === undefined || payment === undefined) throw unexpected('plan', 'nothing to do');
@@ -45,7 +46,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
     until: plan.settle.until,
     currency: leg.buy,
     unknownStatus: null,
-    unpaid: [{ reference: payment.reference, account: payment.account, amount: buyAmount }],
+    unpaid: [{ id: payment.id, account: payment.account, amount: buyAmount }],
     undoneIn: [],
   });
   const settled = await inTime(settling, plan.lateAfterMs.settlement);

@@ -3,7 +3,7 @@
  * in `activities.ts`, the activities themselves are in `activities/`. What a run says and hears is in `domain/run/`.
  */
 import type { Observation } from '../domain/plan/observation.ts';
-import type { SendWindows, Plan } from '../domain/plan/plan.ts';
+import type { KeptPlan, SendWindows } from '../domain/plan/plan.ts';
 import type { Policy, ReferenceRates } from '../domain/policy.ts';
 import type { Ports } from '../domain/run/ports.ts';
 import type { SettlementCall, Settlement, WithdrawalsAnswer, WithdrawalsCall } from '../domain/run/calls.ts';
@@ -28,7 +28,7 @@ export type Observed =
       readonly observation: Observation;
     }
   /** An earlier completed `plan` of the same id: its plan counts for ever. */
-  | { readonly kind: 'made'; readonly plan: Plan }
+  | { readonly kind: 'made'; readonly plan: KeptPlan }
   | { readonly kind: 'wait'; readonly wait: Wait }
   /** The policy or its files cannot be read: no plan, nothing sent. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };

@@ -6,7 +6,7 @@ import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo 
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan } from '../domain/plan/compile.ts';
-import type { Plan } from '../domain/plan/plan.ts';
+import { keptPlan, type KeptPlan } from '../domain/plan/plan.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Waiting } from '../domain/waits.ts';
 import { growing } from '../domain/run/growing.ts';
@@ -23,7 +23,7 @@ import { orStepFailed } from './step-failed.ts';
 /** The longest wait between two observations: each costs history. */
 const LONGEST_WAIT_MS = 60_000;
 
-export async function plan(input: PlanInput): Promise<Plan> {
+export async function plan(input: PlanInput): Promise<KeptPlan> {
   requireOwnId(() => planIdOf(input.mode, input.run));
   let waiting: Waiting | null = null;
   let wakes = 0;
@@ -32,7 +32,7 @@ export async function plan(input: PlanInput): Promise<Plan> {
     wakes += 1;
   });
   // Null: it has waited for so long that it goes on in a new history.
-  const made = await neverFailTheTask(async (): Promise<Plan | null> => {
+  const made = await neverFailTheTask(async (): Promise<KeptPlan | null> => {
     for (let stops = 0; ; stops += 1) {
       const call = { ...input, originalPlanRunId: workflowInfo().originalExecutionRunId };
       const observed: Observed = await orStepFailed(reads.observe(call)).catch((error: unknown) => {
@@ -60,7 +60,7 @@ export async function plan(input: PlanInput): Promise<Plan> {
   return made ?? continueAsNew<typeof plan>(input);
 }
 
-function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observed' }>): Plan {
+function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observed' }>): KeptPlan {
   const result = compilePlan({
     run: input.run,
     policy: observed.policy,
@@ -73,7 +73,7 @@ function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observe
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor: input.forRun,
   });
-  if (result.ok) return result.plan;
+  if (result.ok) return keptPlan(result.plan);
   throw planRefused(result.problems);
 }
 

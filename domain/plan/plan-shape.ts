@@ -2,7 +2,7 @@
  * The one reader of plans: it knows every version of a plan's shape and refuses one that it does not know (design: "The
  * plan is made once"). A plan comes out of Temporal, where others may have put what looks like one.
  */
-import type { Leg, Payment, Plan } from './plan.ts';
+import { wholePlan, type KeptPayment, type KeptPlan, type Leg, type Plan } from './plan.ts';
 import { isPart } from '../references.ts';
 import {
   isRecord,
@@ -55,12 +55,11 @@ const isPaymentAmount: Field = (value) =>
 
 const PAYMENT = {
   id: isName,
-  reference: lineOf(300),
   account: lineOf(300),
   currency: isCurrency,
   amount: isPaymentAmount,
   dependsOn: orNull(isName),
-} as const satisfies Readonly<Record<keyof Payment, Field>>;
+} as const satisfies Readonly<Record<keyof KeptPayment, Field>>;
 
 const VERSION_1 = {
   version: oneOf(1),
@@ -89,7 +88,7 @@ const VERSION_1 = {
   madeAtMs: isMoment,
   foundRecords: isFlag,
   madeFor: lineOf(200),
-} as const satisfies Readonly<Record<keyof Plan, Field>>;
+} as const satisfies Readonly<Record<keyof KeptPlan, Field>>;
 
 /** The versions that this program can read, each with its own shape. */
 const VERSIONS: Readonly<Record<Plan['version'], Fields>> = { 1: VERSION_1 };
@@ -109,7 +108,7 @@ export function planOf(value: unknown): Shaped<Plan> {
       why: `It writes requests in layout ${told(layout)}; this version of Cambist writes 1.`,
     };
   const why = misshapen(value, VERSIONS[version]);
-  return why === null ? { ok: true, value: value as Plan } : { ok: false, why };
+  return why === null ? { ok: true, value: wholePlan(value as KeptPlan) } : { ok: false, why };
 }
 
 function isKnownVersion(version: unknown): version is Plan['version'] {

@@ -5,7 +5,7 @@
 import type { PriceBound } from './price-bounds.ts';
 import type { Limits, QuoteSettings, SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
-import type { RunName } from '../references.ts';
+import { reference, type RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 
 /** Moments between which writes may be sent, epoch milliseconds (design: "Before every write"). */
@@ -120,6 +120,22 @@ export type Plan = {
   /** `originalExecutionRunId` of the run that made the plan: tells "freshly made by me" from all else, identifies no money. */
   readonly madeFor: string;
 };
+
+/**
+ * A plan as Temporal carries it: a payment's reference, which the names of run and payment make, is not repeated for each
+ * of hundreds.
+ */
+export type KeptPlan = Omit<Plan, 'payments'> & { readonly payments: readonly KeptPayment[] };
+export type KeptPayment = Omit<Payment, 'reference'>;
+
+export function keptPlan(plan: Plan): KeptPlan {
+  return { ...plan, payments: plan.payments.map(({ reference: _reference, ...payment }) => payment) };
+}
+
+export function wholePlan({ run, payments, ...rest }: KeptPlan): Plan {
+  const whole = payments.map((payment) => ({ ...payment, reference: reference(run, payment.id) }));
+  return { ...rest, run, payments: whole };
+}
 
 /** The price guard in words and as a bound; `staleAtMs` is when its reference rates are too old, null without any. */
 export type PlanGuard = {

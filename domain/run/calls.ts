@@ -2,7 +2,7 @@
  * What a run is started with, and what it asks of the world: the calls of its activities and their answers. Only data;
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
-import type { Leg, Payment, Plan } from '../plan/plan.ts';
+import type { KeptPlan, Leg, Payment, Plan } from '../plan/plan.ts';
 import type { Mode } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
@@ -42,7 +42,8 @@ export type PlanState =
 
 /** `cancelled`: while there was no plan, by an instruction that no reset loses, though the history may know nothing of it. */
 export type PlanAnswer =
-  | PlanState
+  | { readonly kind: 'plan'; readonly plan: KeptPlan }
+  | Exclude<PlanState, { kind: 'plan' }>
   | { readonly kind: 'cancelled' }
   /** The plan was made from a policy that says something else; the hashes of both, computed by the worker. */
   | { readonly kind: 'other policy'; readonly planned: string; readonly given: string };
@@ -104,7 +105,7 @@ export type SettlementCall = {
   readonly unknownStatus: string | null;
   /** What this run still has to pay in `currency`, as far as it knows. */
   readonly unpaid: readonly {
-    readonly reference: string;
+    readonly id: string;
     readonly account: string;
     readonly amount: string;
   }[];

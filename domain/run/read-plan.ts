@@ -1,6 +1,6 @@
 /** Reading the plan of a run: the one that counts, for the policy that the run was given, as a person was shown it. */
 import { movesOf } from '../plan/moves.ts';
-import type { Plan } from '../plan/plan.ts';
+import { wholePlan, type Plan } from '../plan/plan.ts';
 import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import { activityFailed } from './activity-failed.ts';
@@ -43,7 +43,7 @@ export async function readPlan(run: Reading): Promise<Plan> {
     failures = 0;
     switch (answer.kind) {
       case 'plan':
-        return asShown(input, answer.plan);
+        return asShown(input, wholePlan(answer.plan));
       case 'other policy':
         throw otherPolicy(input, answer);
       case 'refused':

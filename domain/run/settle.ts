@@ -83,7 +83,7 @@ function stillToPay({ state }: Carrying, { leg }: LegRecord): SettlementCall['un
     .flatMap(({ payment, amount }) =>
       amount === null || payment.currency !== leg.buy
         ? []
-        : [{ reference: payment.reference, account: payment.account, amount }],
+        : [{ id: payment.id, account: payment.account, amount }],
     );
 }
 

@@ -39,7 +39,7 @@ export type RunState = {
 };
 
 /** Evidence is a help, not a record: the newest calls of a long run, as many as fit a payload. */
-const MAX_EVIDENCE = 200;
+const MAX_EVIDENCE = 100;
 
 export function newRunState(run: RunName, workflowId: string, policy: RunState['policy']): RunState {
   return {

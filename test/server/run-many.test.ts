@@ -4,16 +4,25 @@
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { movesOf } from '../../domain/plan/moves.ts';
+import { readFirstPlan } from '../../operations/plans.ts';
+import { todayIn } from '../../calendar/business-date.ts';
 import { instructionsIdOf, planIdOf, reportQuery } from '../../workflows/names.ts';
 import type { ReportPage } from '../../domain/run/report.ts';
-import { startServerOfShortHistories } from '../support/dev-server.ts';
+import { startServerOfShortHistories, uniqueName } from '../support/dev-server.ts';
 import { openStage, type Run } from '../support/stage.ts';
 
 const PAYMENTS = 500;
 const MOST_BYTES = 128 * 1_024;
 
-const MANY = `
-policy: 1
+/** Names and accounts of the greatest length that the text of a policy has room for; the accounts are all different. */
+const NAME = 'n'.repeat(40);
+const PAYEES = Array.from({ length: PAYMENTS }, (_, index) => ({
+  id: `${index}-`.padEnd(64, 'i'),
+  account: `wac_${String(index).replaceAll('0', 'x').padStart(18, 'a')}`,
+}));
+
+const MANY = `policy: 1
 kind: convert
 name: many
 environment: sandbox
@@ -23,12 +32,19 @@ quote: { settlement: IMMEDIATE }
 settle: { until: status }
 shortfall: hold
 withdraw:
-${Array.from({ length: PAYMENTS }, (_, index) => `  - { id: invoice-${index}, account: wac_7Hk2mQ9vT4xR, amount: { fixed: "${index + 1}.00" } }`).join('\n')}
+${PAYEES.map(({ id, account }, index) => `- {id: ${id},account: ${account},amount: {fixed: "${index + 1}"}}`).join('\n')}
 `;
 
 const server = await startServerOfShortHistories(120);
 const stage = await openStage({
   rates: { 'USD/MXN': '17.25' },
+  accounts: PAYEES.map(({ account }) => ({
+    id: account,
+    currency: 'MXN',
+    assetType: 'FIAT',
+    status: 'LIVE',
+    rail: 'SPEI',
+  })),
   balances: { USD: '10000', MXN: '0' },
   temporalAddress: server.address,
 });
@@ -70,7 +86,8 @@ async function pagesOf(run: Run): Promise<readonly ReportPage[]> {
 }
 
 test('500 payments wait for money, go on in new histories and are paid once, and no payload is above 128 KiB', async () => {
-  const run = await stage.start(MANY);
+  const name = uniqueName(NAME).slice(-40);
+  const run = await stage.start(MANY, { name, id: `${todayIn('UTC', Date.now())}-`.padEnd(64, 'r') });
   // All are asked for more than there is: what is left over waits.
   const held = await run.until(({ payments }) => payments.some(({ reason }) => reason !== null));
   assert.equal(held.payments.length, PAYMENTS);
@@ -89,6 +106,9 @@ test('500 payments wait for money, go on in new histories and are paid once, and
     (page, index) => [`part ${index} of the report`, Buffer.byteLength(JSON.stringify(page))] as const,
   );
   assert.ok(answers.length >= PAYMENTS / 50);
-  const tooLarge = [...measured, ...answers].filter(([, bytes]) => bytes > MOST_BYTES);
+  const plan = await readFirstPlan(stage.temporal.client, 'SANDBOX', run.name);
+  const asShown = { ...run.input, shown: movesOf(plan ?? assert.fail('There is no plan.')) };
+  const start = ['a start after everything was shown', Buffer.byteLength(JSON.stringify(asShown))] as const;
+  const tooLarge = [...measured, ...answers, start].filter(([, bytes]) => bytes > MOST_BYTES);
   assert.deepEqual(tooLarge, []);
 });

@@ -11,7 +11,7 @@ import { client, inActivity, page, worker, instructionsOf, type AttemptInfo } fr
 import { NO_ANSWER, PAYMENT, TRADE, WITHDRAWAL, context, done, failed } from '../support/scripts.ts';
 
 const { plan } = context();
-const UNPAID = { reference: PAYMENT.reference, account: PAYMENT.account, amount: '17250.00' };
+const UNPAID = { id: PAYMENT.id, account: PAYMENT.account, amount: '17250.00' };
 const SETTLEMENT: SettlementCall = {
   plan,
   leg: 'usd-mxn-1',

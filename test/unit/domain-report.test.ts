@@ -139,7 +139,7 @@ test('the rate of a leg is what it bought by what it sold', () => {
   assert.equal(leg?.buyAmount, '1.0000000001');
 });
 
-test('evidence keeps the newest two hundred calls', () => {
+test('evidence keeps the newest hundred calls', () => {
   const state = stateOf([PAYMENT]);
   const call = (index: number): Evidence => ({
     at: `${index}`,
@@ -151,15 +151,15 @@ test('evidence keeps the newest two hundred calls', () => {
   });
   addEvidence(
     state,
-    Array.from({ length: 150 }, (_, index) => call(index)),
+    Array.from({ length: 75 }, (_, index) => call(index)),
   );
   addEvidence(
     state,
-    Array.from({ length: 100 }, (_, index) => call(150 + index)),
+    Array.from({ length: 50 }, (_, index) => call(75 + index)),
   );
-  assert.equal(state.evidence.length, 200);
-  assert.equal(state.evidence[0]?.at, '50');
-  assert.equal(state.evidence.at(-1)?.at, '249');
+  assert.equal(state.evidence.length, 100);
+  assert.equal(state.evidence[0]?.at, '25');
+  assert.equal(state.evidence.at(-1)?.at, '124');
 });
 
 test('the totals tell apart what is paid, what is not, and what a person must decide', () => {

@@ -1,5 +1,6 @@
 /** What is asked of Temporal about plans and attempts, against a client of scripted answers (M1). */
 import { planOf } from '../../domain/plan/plan-shape.ts';
+import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -21,12 +22,14 @@ const INPUT: PlanInput = {
   askedBy: 'run-1',
 };
 
-const PLAN = {
+const WHOLE: Plan = {
   ...context().plan,
   policy: { name: 'p', hash: 'hash' },
   legs: [LEG],
   payments: [PAYMENT],
 };
+const PLAN = keptPlan(WHOLE);
+const [KEPT_PAYMENT] = PLAN.payments;
 const planBy = (runId: string): unknown => ({ ...PLAN, madeFor: runId });
 
 type Seen = {
@@ -86,8 +89,8 @@ test('a plan of a version or a shape that nobody knows is refused, and says so',
     { ...PLAN, version: 2 },
     { ...PLAN, bodyLayout: 2 },
     { ...PLAN, approvedBy: 'ana' },
-    { ...PLAN, payments: [{ ...PAYMENT, account: null }] },
-    { ...PLAN, payments: [{ ...PAYMENT, amount: { kind: 'fixed', value: '1e9' } }] },
+    { ...PLAN, payments: [{ ...KEPT_PAYMENT, account: null }] },
+    { ...PLAN, payments: [{ ...KEPT_PAYMENT, amount: { kind: 'fixed', value: '1e9' } }] },
     { ...PLAN, legs: [{ ...LEG, amount: { side: 'sell', value: '-1.00', fixed: true } }] },
     null,
     'a plan',
@@ -108,6 +111,12 @@ test('a plan of another version, or of another layout of requests, is told by bo
   assert.match(why({ ...PLAN, version: 2 }), /version 2; this version of Cambist reads 1/);
   assert.match(why({ ...PLAN, bodyLayout: 2 }), /layout 2; this version of Cambist writes 1/);
   assert.equal(why(PLAN), 'it was read');
+});
+
+test('references of payments are not kept with the plan: whoever reads it makes them of its names', () => {
+  assert.equal(JSON.stringify(PLAN).includes(PAYMENT.reference), false);
+  assert.deepEqual(planOf(PLAN), { ok: true, value: WHOLE });
+  assert.equal(planOf({ ...PLAN, payments: [PAYMENT] }).ok, false);
 });
 
 test('whoever waits for a plan waits no longer than his patience, and leaves nothing open at Temporal', async () => {

@@ -11,7 +11,7 @@ import { isOfRun, type Observation } from '../../../domain/plan/observation.ts';
 import type { SendWindows } from '../../../domain/plan/plan.ts';
 import type { Policy, WithdrawSpec } from '../../../domain/policy.ts';
 import type { Withdrawal } from '../../../domain/service/records.ts';
-import { generationOf } from '../../../domain/references.ts';
+import { generationOf, reference } from '../../../domain/references.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import { followUp } from '../../../domain/service/reply-rules.ts';
 import { isKnown } from '../../../domain/service/facts.ts';
@@ -234,7 +234,7 @@ export class Chores {
     const { records } = world.service.scanWithdrawals((record) => record.currency === call.currency);
     const left = [...records];
     const unpaid = call.unpaid.filter((payment) => {
-      const index = maybePaid ? left.findIndex((record) => mayBe(payment, record)) : -1;
+      const index = maybePaid ? left.findIndex((record) => mayBe(call, payment, record)) : -1;
       if (index >= 0) left.splice(index, 1);
       return index < 0;
     });
@@ -303,8 +303,12 @@ function waitFor<Result>(
   return attempts <= PATIENT_POLLS ? 'unanswered' : shown({ afterMs: 60_000, reason: 'outage', problem });
 }
 
-function mayBe(payment: SettlementCall['unpaid'][number], record: Withdrawal): boolean {
-  if (record.tag !== null) return generationOf(payment.reference, record.tag) !== null;
+function mayBe(
+  { plan }: SettlementCall,
+  payment: SettlementCall['unpaid'][number],
+  record: Withdrawal,
+): boolean {
+  if (record.tag !== null) return generationOf(reference(plan.run, payment.id), record.tag) !== null;
   const sameAccount = record.withdrawalAccountId === null || record.withdrawalAccountId === payment.account;
   return sameAccount && equal(record.withdrawalAmount, payment.amount);
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readReport } from '../../../domain/run/report.ts';
 import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { Plan } from '../../../domain/plan/plan.ts';
+import { wholePlan, type KeptPlan, type Plan } from '../../../domain/plan/plan.ts';
 import { runName, workflowIdOf, type RunName } from '../../../domain/references.ts';
 import type { Report } from '../../../domain/run/report.ts';
 import { todayIn } from '../../../calendar/business-date.ts';
@@ -98,7 +98,7 @@ export async function planOf(copy: Copy, planRunId?: string): Promise<Plan | { r
     planRunId,
   );
   try {
-    return (await planWorkflow.result()) as Plan;
+    return wholePlan((await planWorkflow.result()) as KeptPlan);
   } catch (error) {
     if (!(error instanceof WorkflowFailedError) || !(error.cause instanceof ApplicationFailure)) throw error;
     return { refused: error.cause.message };
