@@ -96,7 +96,7 @@ async function planned(): Promise<Plan> {
 }
 
 /** Reads the plan of a run that was planned with `POLICY`, for a start with this text. */
-async function planFor(policyText: string, change: (plan: Plan) => Plan = (plan) => plan) {
+async function planFor(policyText: string, change: (plan: Plan) => Plan = (plan) => plan, more: object = {}) {
   const plan = change(await planned());
   const { hash } = plan.policy;
   const { deps } = worker(
@@ -121,8 +121,20 @@ async function planFor(policyText: string, change: (plan: Plan) => Plan = (plan)
     files: {},
     startedBy: 'ana',
   } as const;
-  return inActivity({}, () => readPlan(deps)({ ...input, forRun: 'run-1' }));
+  return inActivity({}, () => readPlan(deps)({ ...input, forRun: 'run-1', ...more }));
 }
+
+test('no plan is read for an input that Cambist did not make, or of the other mode', async () => {
+  const asIs = (plan: Plan): Plan => plan;
+  const strange = await planFor(POLICY, asIs, { amount: '1234567.00' });
+  assert.ok(strange.kind === 'refused');
+  assert.deepEqual(
+    strange.problems.map(({ code }) => code),
+    ['INPUT_INVALID'],
+  );
+  const live = await planFor(POLICY, asIs, { mode: 'LIVE' });
+  assert.equal(live.kind === 'waiting' ? live.waiting?.problem.code : live.kind, 'MODE_DIFFERS');
+});
 
 test('a plan counts for a policy that differs in comments and white space, and for no other one', async () => {
   for (const text of [POLICY, `# reviewed\n${POLICY}\n`, POLICY.replace('kind: ', 'kind:   ')])
