@@ -11,7 +11,7 @@ import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
-import { dateOfRunId, sendWindowsOf } from '../calendar/business-date.ts';
+import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
@@ -63,6 +63,7 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
     facts: deps.facts,
     sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
     nowMs,
+    settledBy: settledAtTheLatestMs,
     onReply: (reply) => clockSkew.note(deps.clock, reply),
     signal: ActivityContext.current().cancellationSignal,
   });

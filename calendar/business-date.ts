@@ -44,12 +44,29 @@ const SETTLEMENT_DAYS = { IMMEDIATE: 0, T0: 0, T1: 1, T2: 2 } as const;
  * holidays are not known.
  */
 export function settlesBeforeMs(date: string, window: keyof typeof SETTLEMENT_DAYS): number {
+  return endOfBusinessDayMs(date, SETTLEMENT_DAYS[window]);
+}
+
+/** The end (UTC) of the business day so many after `date`. */
+function endOfBusinessDayMs(date: string, businessDays: number): number {
   let day = DateTime.fromISO(date, { zone: 'utc' });
-  for (let left: number = SETTLEMENT_DAYS[window]; left > 0;) {
+  for (let left = businessDays; left > 0;) {
     day = day.plus({ days: 1 });
     if (day.weekday <= 5) left -= 1;
   }
   return day.toMillis() + DAY_MS;
+}
+
+/** After so many business days past its window a purchase counts as arrived, whatever status the service gives it. */
+const DAYS_OF_GRACE = 2;
+
+/** From when on a trade counts as settled though no status says so: its window (none told: the longest) and two business days. */
+export function settledAtTheLatestMs(trade: {
+  readonly createdAt: string;
+  readonly settlementWindow: keyof typeof SETTLEMENT_DAYS | null;
+}): number {
+  const date = todayIn('UTC', Date.parse(trade.createdAt));
+  return endOfBusinessDayMs(date, SETTLEMENT_DAYS[trade.settlementWindow ?? 'T2'] + DAYS_OF_GRACE);
 }
 
 /** The business date with which a run id begins (`2026-11-21`, `2026-11-21-weekly`); null when it has none, or is no id of a run. */

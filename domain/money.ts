@@ -67,6 +67,13 @@ export function divide(a: string, b: string, significantDigits: number): string 
   return read(a).div(divisor).toSignificantDigits(significantDigits, Decimal.ROUND_HALF_EVEN).toFixed();
 }
 
+/** `a ÷ b` with at most `decimals` digits behind the point, by the named rounding. Throws on division by zero. */
+export function quotient(a: string, b: string, decimals: number, rounding: Rounding): string {
+  const divisor = read(b);
+  if (divisor.isZero()) throw new RangeError(`Division of ${a} by zero.`);
+  return read(a).div(divisor).toDecimalPlaces(decimals, MODES[rounding]).toFixed();
+}
+
 /** `value` with at most `decimals` digits behind the point, by the named rounding. */
 export function round(value: string, decimals: number, rounding: Rounding): string {
   return read(value).toDecimalPlaces(decimals, MODES[rounding]).toFixed();

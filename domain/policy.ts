@@ -92,8 +92,35 @@ export type ConvertPolicy = PolicyHead & {
   readonly withdraw: readonly WithdrawSpec[];
 };
 
+/** What a rebalancing keeps of one currency. Percentages are of the total of all its currencies, valued in the base. */
+export type Target = {
+  readonly currency: string;
+  readonly goal:
+    /** Back to `keep` when it is further from it than `band`. */
+    | { readonly kind: 'keep'; readonly keep: string; readonly band: string }
+    /** The same, in percent of the total. */
+    | { readonly kind: 'share'; readonly sharePercent: string; readonly bandPercent: string }
+    /** Bought up to `min`, sold down to `max`; at least one of the two is there. */
+    | { readonly kind: 'range'; readonly min: string | null; readonly max: string | null };
+};
+
+export type RebalancePolicy = PolicyHead & {
+  readonly kind: 'rebalance';
+  readonly rebalance: {
+    /** Surpluses are sold into it and shortfalls bought from it, never below `min`. */
+    readonly base: { readonly currency: string; readonly min: string | null };
+    /** In the order of the policy: the first ones get the base's money first. */
+    readonly targets: readonly Target[];
+    readonly neverSell: readonly string[];
+    /** Worth of the smallest trade, in the base. */
+    readonly minTrade: string | null;
+    /** The most trades of one run; null: no limit. */
+    readonly maxTrades: number | null;
+  };
+};
+
 /** Every kind that can be loaded. */
-export type Policy = ConvertPolicy;
+export type Policy = ConvertPolicy | RebalancePolicy;
 
 /** Reference rates with the moment they were fixed. */
 export type ReferenceRates = { readonly asOf: string; readonly rates: readonly Rate[] };

@@ -196,6 +196,11 @@ export const PROBLEMS = {
     sentence: 'The leg that a payment depends on was not traded, or there was nothing to sell.',
     advice: 'See the leg.',
   },
+  BALANCES_CHANGED: {
+    ending: 'refused by us',
+    sentence: 'The leg was computed from balances of before the run was reset or started again.',
+    advice: 'Start a new run under another id: it computes from what is there now.',
+  },
   DONE_ELSEWHERE: {
     ending: 'refused by us',
     sentence: 'Another run of the policy and date has done the item, or holds it.',
@@ -453,6 +458,7 @@ export type FileMistake =
   | 'ACCOUNT'
   | 'ZONE'
   | 'COST'
+  | 'PERCENT'
   | 'FILE'
   | 'DATE'
   | 'INSTANT'
@@ -471,7 +477,11 @@ export type FileMistake =
   | 'REST_WITH_PROCEEDS'
   | 'REST_OF_NOTHING'
   | 'WITHDRAWALS_EXCEED_AMOUNT'
-  | 'WITHDRAWALS_UNCOVERED';
+  | 'WITHDRAWALS_UNCOVERED'
+  | 'TARGET'
+  | 'BAND_TOO_LARGE'
+  | 'SHARES_TOO_LARGE'
+  | 'BASE_CURRENCY';
 
 export type FileAtFault = keyof typeof FILES_AT_FAULT;
 

@@ -4,10 +4,11 @@
  */
 import { decimalsOf } from '../domain/currencies.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
-import { compilePlan, type CompileInput, type CompileResult } from '../domain/plan/compile.ts';
+import type { CompileInput } from '../domain/plan/compile-input.ts';
+import { compilePlan, type CompileResult } from '../domain/plan/compile.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { RunName } from '../domain/references.ts';
-import { dateOfRunId, sendWindowsOf, todayIn } from '../calendar/business-date.ts';
+import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf, todayIn } from '../calendar/business-date.ts';
 import { observeService } from '../service/observe.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { endingOfCode, firstOf } from './exit-codes.ts';
@@ -46,6 +47,7 @@ export async function compileNow(of: {
       facts: settings.facts,
       sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
       nowMs: now(),
+      settledBy: settledAtTheLatestMs,
     });
     if (!observed.ok) throw serviceFailure(observed.reply, address);
     const input = {

@@ -60,6 +60,7 @@ export function repeated(report: Report, policy: Policy): readonly string[] {
 
 /** The policy pays an item of the same name, or the same account the same amount in the same currency. */
 function isAgain(paid: ReportPayment, policy: Policy): boolean {
+  if (policy.kind === 'rebalance') return false;
   return policy.withdraw.some(
     ({ id, account, amount }) =>
       id === paid.id ||

@@ -3,7 +3,7 @@
  * caller looks again.
  */
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
-import type { Policy } from '../domain/policy.ts';
+import type { ConvertPolicy, Policy } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
 import { makeReport, type Report } from '../domain/run/report.ts';
@@ -73,12 +73,22 @@ export function startedReport(
 
 /** What a policy does, in one line: `sell 1000.00 USD for MXN, then 1 payment`. */
 function summaryOf(policy: Policy): string {
-  const conversion = conversionOf(policy.convert);
-  const payments = policy.withdraw.length;
-  return payments === 0 ? conversion : `${conversion}, then ${payments} payment${payments === 1 ? '' : 's'}`;
+  switch (policy.kind) {
+    case 'convert': {
+      const conversion = conversionOf(policy.convert);
+      const payments = policy.withdraw.length;
+      return payments === 0
+        ? conversion
+        : `${conversion}, then ${payments} payment${payments === 1 ? '' : 's'}`;
+    }
+    case 'rebalance': {
+      const { base, targets } = policy.rebalance;
+      return `bring ${targets.map(({ currency }) => currency).join(', ')} back to target, against ${base.currency}`;
+    }
+  }
 }
 
-function conversionOf({ sell, buy, amount }: Policy['convert']): string {
+function conversionOf({ sell, buy, amount }: ConvertPolicy['convert']): string {
   switch (amount.kind) {
     case 'sell':
       return `sell ${amount.value} ${sell} for ${buy}`;

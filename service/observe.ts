@@ -2,6 +2,7 @@
  * One observation of the service before a plan is made: balances, withdrawal accounts, pairs, and what is already there
  * under the run's name. Reads only; used by the activity that makes the plan and by `plan`, so that both say the same.
  */
+import { onTheWay } from '../domain/plan/on-the-way.ts';
 import type { Observation, RegisteredAccount } from '../domain/plan/observation.ts';
 import { accountIdForm, isOfRun } from '../domain/plan/observation.ts';
 import type { Policy } from '../domain/policy.ts';
@@ -13,6 +14,9 @@ import type { ServiceClient } from './client.ts';
 import { scanList } from './list-scan.ts';
 import { pages } from './pages.ts';
 
+/** The longest window and the days of grace after it, a weekend and more in between. */
+const UNSETTLED_LOOK_BACK_MS = 8 * 86_400_000;
+
 /** What was seen, or the reply that stopped it. */
 export type Observed =
   | { readonly ok: true; readonly observation: Observation }
@@ -20,30 +24,35 @@ export type Observed =
 
 /**
  * Only what the policy's plan needs is kept.
- * @param facts which statuses make an account unusable
+ * @param facts which statuses make an account unusable, and which a settled trade has
  * @param sinceMs how far back the lists are read, epoch milliseconds
  */
 export async function observeService(
   client: ServiceClient,
   options: {
     readonly run: RunName;
-    readonly policy: Pick<Policy, 'convert' | 'withdraw'>;
-    readonly facts: Pick<ServiceFacts, 'accountStatuses'>;
+    readonly policy: Policy;
+    readonly facts: Pick<ServiceFacts, 'accountStatuses' | 'tradeStatuses' | 'saleLeavesWithdrawable'>;
     readonly sinceMs: number;
     readonly nowMs: number;
+    /** From when on a trade counts as settled though no status says so, epoch milliseconds. */
+    readonly settledBy: (trade: Trade) => number;
     readonly onReply?: (reply: Reply<unknown>) => void;
     readonly signal?: AbortSignal;
   },
 ): Promise<Observed> {
-  const { run, policy, facts, sinceMs, nowMs, onReply = () => {}, signal } = options;
-  const currencies: readonly string[] = [policy.convert.sell, policy.convert.buy];
+  const { run, policy, facts, sinceMs, nowMs, settledBy, onReply = () => {}, signal } = options;
+  const { currencies, accounts, onBalances } = needsOf(policy);
+  const isOurs = (trade: Trade): boolean => isOfRun(run, trade.clientReferenceId);
+  const isOfBalances = ({ sellCurrency, buyCurrency }: Trade): boolean =>
+    onBalances && (currencies.includes(sellCurrency) || currencies.includes(buyCurrency));
   const given = signal === undefined ? {} : { signal };
   const [balances, pairs, trades, withdrawals, registered] = await Promise.all([
     client.balances(),
     client.pairs(),
     scanList(client.listTrades, {
-      sinceMs,
-      wanted: (trade: Trade) => isOfRun(run, trade.clientReferenceId),
+      sinceMs: onBalances ? Math.min(sinceMs, nowMs - UNSETTLED_LOOK_BACK_MS) : sinceMs,
+      wanted: (trade: Trade) => isOurs(trade) || isOfBalances(trade),
       onReply,
       ...given,
     }),
@@ -54,7 +63,7 @@ export async function observeService(
       ...given,
     }),
     readAccounts(client, {
-      wanted: policy.withdraw.map((spec) => spec.account),
+      wanted: accounts,
       unusable: facts.accountStatuses.unusable,
       ...given,
     }),
@@ -79,10 +88,31 @@ export async function observeService(
               (pair) => currencies.includes(pair.sellCurrency) && currencies.includes(pair.buyCurrency),
             )
           : null,
-      trades: trades.records,
+      onTheWay: onTheWay(trades.records.filter(isOfBalances), facts, nowMs, settledBy),
+      trades: trades.records.filter(isOurs),
       withdrawals: withdrawals.records,
     },
   };
+}
+
+/** What a policy needs to be seen; `onBalances`: amounts come from balances, so that what is on its way counts too. */
+function needsOf(policy: Policy): {
+  readonly currencies: readonly string[];
+  readonly accounts: readonly string[];
+  readonly onBalances: boolean;
+} {
+  switch (policy.kind) {
+    case 'convert': {
+      const { sell, buy } = policy.convert;
+      const accounts = policy.withdraw.map((spec) => spec.account);
+      return { currencies: [sell, buy], accounts, onBalances: false };
+    }
+    case 'rebalance': {
+      const { base, targets } = policy.rebalance;
+      const currencies = [base.currency, ...targets.map(({ currency }) => currency)];
+      return { currencies, accounts: [], onBalances: true };
+    }
+  }
 }
 
 /** The wanted accounts, reading pages only until all of them have been seen. */

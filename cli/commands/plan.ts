@@ -1,7 +1,7 @@
 /** `cambist plan POLICY`: what a run of today would do, and why each number is what it is. Reads only. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import type { CompileInput } from '../../domain/plan/compile.ts';
+import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';

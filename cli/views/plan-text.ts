@@ -3,7 +3,7 @@ import { keepsGuard, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';
 import { compare, divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
-import type { CompileInput } from '../../domain/plan/compile.ts';
+import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
@@ -12,6 +12,7 @@ import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts
 import { sentence } from '../../language/text/printable.ts';
 import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
 import { money, rateText } from './amount-text.ts';
+import { positionsTable, restraintLines } from './positions-text.ts';
 
 /** What `plan --json` prints, but for the exit code. */
 export type PlanDocument = {
@@ -45,6 +46,8 @@ export type PlanDocument = {
     /** What the service quotes now; null: it gave no price. */
     readonly indicativePrice: IndicativePrice | null;
   }[];
+  /** Where each currency of a rebalancing stands, and what decided its trades; empty for other kinds. */
+  readonly positions: Plan['positions'];
   readonly payments: readonly {
     readonly id: string;
     readonly reference: string;
@@ -97,6 +100,7 @@ export function planDocument(
       available: availableIn(observation, leg.sell),
       indicativePrice: prices.find((price) => price.leg === leg.id) ?? null,
     })),
+    positions: plan.positions,
     payments: plan.payments.map((payment) => ({
       id: payment.id,
       reference: payment.reference,
@@ -179,11 +183,12 @@ export function explainPlan(
       `The date is ${plan.date}, counted in ${plan.zone} by the policy.`,
     ],
     ...nothingToSell(plan).map((line) => [line]),
+    ...currencies(plan, width, paint),
     ...plan.legs.map((leg) => explainLeg(leg, plan, input, prices, paint)),
     ...plan.payments.map((payment) => explainPayment(payment, observation, paint)),
     [
       paint.strong('Settlement'),
-      SETTLED_BY[plan.settle.until],
+      ...(plan.payments.length === 0 ? [] : [SETTLED_BY[plan.settle.until]]),
       `After ${formatDuration(plan.lateAfterMs.settlement)} it says that it is late, and goes on waiting.`,
     ],
     [
@@ -289,11 +294,26 @@ function whyLeg({ amount, sell, why }: Leg): string {
       return `the amount is fixed by the policy (convert.amount.${amount?.side ?? 'sell'})`;
     case 'all above':
       return `all that is withdrawable, ${money(why.available, sell)}, less the ${money(why.keep, sell)} that the policy keeps`;
+    case 'target':
+      return `it brings ${why.currency} back to its target (see above)`;
     case 'found':
       return 'the amount is that of the trade that is at the service already';
     case 'forgotten':
       return 'the amount came from balances that have changed since; it is not computed a second time, a person decides';
   }
+}
+
+/** The table of a rebalancing; nothing for other kinds. */
+function currencies({ positions, legs }: Plan, width: number, paint: Paint): string[][] {
+  if (positions.length === 0) return [];
+  return [
+    [
+      paint.strong('Currencies'),
+      ...positionsTable(positions, width - 2).split('\n'),
+      ...restraintLines(positions),
+      ...(legs.length === 0 ? ['Nothing is traded: the run would end as completed.'] : []),
+    ],
+  ];
 }
 
 function nothingToSell({ notNeeded, payments }: Plan): readonly string[] {

@@ -1,10 +1,10 @@
 /** Holds a plan against the policy that it is said to be made from. Pure. */
 import { boundFromRate } from './price-bounds.ts';
 import { equal } from '../money.ts';
-import type { Policy, WithdrawSpec } from '../policy.ts';
+import type { ConvertPolicy, Policy, RebalancePolicy, WithdrawSpec } from '../policy.ts';
 import { reference } from '../references.ts';
 import { legIdOf, totalsOf } from './amounts.ts';
-import type { Leg, Payment, PaymentAmount, Plan, PlanGuard } from './plan.ts';
+import type { Leg, Payment, PaymentAmount, Plan } from './plan.ts';
 
 /**
  * What the plan says otherwise than the policy that it is said to be made from, in one sentence; null when they agree in
@@ -12,14 +12,36 @@ import type { Leg, Payment, PaymentAmount, Plan, PlanGuard } from './plan.ts';
  * it counts against the policy.
  */
 export function planContradicts(plan: Plan, policy: Policy): string | null {
-  const { convert } = policy;
   if (plan.policy.name !== policy.name || plan.run.policy !== policy.name)
     return `The plan is of policy "${plan.policy.name}", not of "${policy.name}".`;
   if (plan.zone !== policy.zone)
     return `The plan counts dates in ${plan.zone}, the policy in ${policy.zone}.`;
+  const difference = itemsContradict(plan, policy);
+  if (difference !== null) return difference;
+  for (const field of ['quote', 'settle', 'shortfall', 'limits'] as const) {
+    if (canonical(plan[field]) !== canonical(policy[field]))
+      return `The plan says otherwise than the policy about \`${field}\`.`;
+  }
+  if (plan.legs.some((leg) => guardContradicts(leg, policy)))
+    return 'The plan has another price guard than the policy.';
+  return canonical(plan.totals) === canonical(totalsOf(plan.legs, plan.payments))
+    ? null
+    : 'The totals of the plan are not those of its legs and payments.';
+}
+
+function itemsContradict(plan: Plan, policy: Policy): string | null {
+  switch (policy.kind) {
+    case 'convert':
+      return convertContradicts(plan, policy);
+    case 'rebalance':
+      return rebalanceContradicts(plan, policy);
+  }
+}
+
+function convertContradicts(plan: Plan, policy: ConvertPolicy): string | null {
   const [leg, ...moreLegs] = plan.legs;
   if (moreLegs.length > 0) return `The plan has ${plan.legs.length} legs, the policy one conversion.`;
-  if (leg === undefined && convert.amount.kind !== 'sell-all')
+  if (leg === undefined && policy.convert.amount.kind !== 'sell-all')
     return 'The plan has no leg, the policy converts a fixed amount.';
   if (leg !== undefined) {
     const difference = legContradicts(leg, plan, policy);
@@ -33,20 +55,36 @@ export function planContradicts(plan: Plan, policy: Policy): string | null {
     const difference = payment === undefined ? null : paymentContradicts(payment, spec, plan, policy);
     if (difference !== null) return difference;
   }
-  for (const field of ['quote', 'settle', 'shortfall', 'limits'] as const) {
-    if (canonical(plan[field]) !== canonical(policy[field]))
-      return `The plan says otherwise than the policy about \`${field}\`.`;
-  }
-  if (plan.legs.some(({ guard }) => guardContradicts(guard, policy)))
-    return 'The plan has another price guard than the policy.';
-  return canonical(plan.totals) === canonical(totalsOf(plan.legs, plan.payments))
-    ? null
-    : 'The totals of the plan are not those of its legs and payments.';
+  return null;
 }
 
-function legContradicts(leg: Leg, plan: Plan, policy: Policy): string | null {
+/** Amounts come from balances, so that the policy fixes only between which currencies, which way, and how often. */
+function rebalanceContradicts(plan: Plan, { rebalance }: RebalancePolicy): string | null {
+  const { base, targets, neverSell, maxTrades } = rebalance;
+  if (plan.payments.length > 0) return 'The plan pays, the policy only trades.';
+  const planned = plan.legs.filter(({ why }) => why.kind !== 'found');
+  if (maxTrades !== null && planned.length > maxTrades)
+    return `The plan has ${planned.length} legs, the policy takes ${maxTrades} trades at most.`;
+  for (const leg of plan.legs) {
+    const { id, sell, buy, amount } = leg;
+    const other = sell === base.currency ? buy : sell;
+    const isBetween = [sell, buy].includes(base.currency) && targets.some((one) => one.currency === other);
+    if (!isBetween)
+      return `Leg "${id}" of the plan sells ${sell} for ${buy}, which the policy does not trade.`;
+    if (neverSell.includes(sell))
+      return `Leg "${id}" of the plan sells ${sell}, which the policy never sells.`;
+    const number = Number(/-(\d{1,3})$/.exec(id)?.[1] ?? 0);
+    if (id !== legIdOf(leg, number) || leg.reference !== reference(plan.run, id))
+      return `The plan calls a leg "${leg.reference}", which is no name of a leg from ${sell} to ${buy}.`;
+    if (amount?.fixed === true) return `The plan fixes the amount of leg "${id}", the policy does not.`;
+  }
+  const ids = plan.legs.map(({ id }) => id);
+  return new Set(ids).size === ids.length ? null : 'The plan has two legs of one name.';
+}
+
+function legContradicts(leg: Leg, plan: Plan, policy: ConvertPolicy): string | null {
   const { sell, buy, amount } = policy.convert;
-  const id = legIdOf(policy);
+  const id = legIdOf(policy.convert);
   if (leg.id !== id || leg.reference !== reference(plan.run, id))
     return `The plan calls its leg "${leg.reference}", the policy makes it "${reference(plan.run, id)}".`;
   if (leg.sell !== sell || leg.buy !== buy)
@@ -62,9 +100,14 @@ function legContradicts(leg: Leg, plan: Plan, policy: Policy): string | null {
   return `Leg "${id}" of the plan has the amount "${planned}", the policy "${amount.kind} ${amount.value}".`;
 }
 
-function paymentContradicts(payment: Payment, spec: WithdrawSpec, plan: Plan, policy: Policy): string | null {
+function paymentContradicts(
+  payment: Payment,
+  spec: WithdrawSpec,
+  plan: Plan,
+  policy: ConvertPolicy,
+): string | null {
   const { id, account, amount } = spec;
-  const leg = legIdOf(policy);
+  const leg = legIdOf(policy.convert);
   if (payment.id !== id || payment.reference !== reference(plan.run, id))
     return `The plan has payment "${payment.reference}" where the policy has "${reference(plan.run, id)}".`;
   if (payment.account !== account)
@@ -97,11 +140,11 @@ function isSameAmount(planned: PaymentAmount, asked: WithdrawSpec['amount'], leg
   }
 }
 
-function guardContradicts(guard: PlanGuard | null, policy: Policy): boolean {
+function guardContradicts({ guard, ...pair }: Leg, policy: Policy): boolean {
   if (policy.guard === null || guard === null) return policy.guard !== guard;
   switch (policy.guard.kind) {
     case 'worst-rate':
-      return canonical(guard.bound) !== canonical(boundFromRate(policy.guard.rate, policy.convert));
+      return canonical(guard.bound) !== canonical(boundFromRate(policy.guard.rate, pair));
     // The bound of reference rates depends on their file, which the policy only names.
     case 'reference':
       return false;

@@ -1,12 +1,11 @@
 /** What the items of a plan come to: names, totals, and the amounts that are known only after the trade. Pure. */
-import { keepsGuard } from './price-bounds.ts';
+import { keepsGuard, type Pair } from './price-bounds.ts';
 import { compare, equal, isPositive, multiply, round, subtract, sum } from '../money.ts';
-import type { Policy } from '../policy.ts';
 import type { Leg, Payment, Plan, PlanTotal } from './plan.ts';
 
-/** Legs are always numbered. */
-export function legIdOf({ convert }: Policy): string {
-  return `${convert.sell}-${convert.buy}-1`.toLowerCase();
+/** Legs are always numbered, those of one pair from 1. */
+export function legIdOf({ sell, buy }: Pair, number = 1): string {
+  return `${sell}-${buy}-${number}`.toLowerCase();
 }
 
 /** The amount that the plan fixes; null: it is known after the trade of its leg. */

@@ -3,41 +3,18 @@
  * made once"). Nothing here talks to anyone, and nobody reads the policy after this.
  */
 import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
-import { boundFromCost, boundFromRate } from './price-bounds.ts';
-import { brokenPaymentLimit, brokenTradeLimit, type Gross } from './limits.ts';
+import { compare, decimalPlaces } from '../money.ts';
+import type { Limits, Money } from '../policy.ts';
 import type { Problem } from '../problems.ts';
-import { compare, decimalPlaces, isPositive, round, subtract } from '../money.ts';
-import type { Guard, Limits, Money, Policy, ReferenceRates } from '../policy.ts';
-import type { Pair, Trade } from '../service/records.ts';
-import { generationOf, reference, type RunName } from '../references.ts';
-import type { ServiceFacts } from '../service/facts.ts';
-import { fixedAmountOf, legIdOf, totalsOf } from './amounts.ts';
+import type { Pair } from '../service/records.ts';
+import { fixedAmountOf, totalsOf } from './amounts.ts';
+import type { CompileInput } from './compile-input.ts';
+import { legsOfConvert, paymentsOfConvert } from './convert-items.ts';
+import { guardProblems } from './leg-guard.ts';
+import { brokenPaymentLimit, brokenTradeLimit, type Gross } from './limits.ts';
 import { accountIdForm, type Observation } from './observation.ts';
-import type {
-  SendWindows,
-  Leg,
-  LegAmount,
-  LegNotNeeded,
-  LegReason,
-  Payment,
-  Plan,
-  PlanGuard,
-} from './plan.ts';
-
-export type CompileInput = {
-  readonly run: RunName;
-  readonly policy: Policy;
-  readonly policyHash: string;
-  readonly date: string;
-  readonly sendWindows: SendWindows;
-  readonly referenceRates: ReferenceRates | null;
-  readonly observation: Observation;
-  /** By the operator's service file; the policy may have its own for settlement. */
-  readonly lateAfterMs: ServiceFacts['lateAfterMs'];
-  /** Decimals of a currency, by the table and the operator's service file. */
-  readonly decimalsOf: (currency: string) => number;
-  readonly madeFor: string;
-};
+import type { Leg, Payment, Plan } from './plan.ts';
+import { legsOfRebalance } from './rebalance-items.ts';
 
 export type CompileResult =
   | { readonly ok: true; readonly plan: Plan }
@@ -68,9 +45,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       fix: 'Start a run with today’s date as its id.',
     });
   }
-  const guard = compileGuard(input);
-  const { legs, notNeeded } = compileLegs(input, found, guard);
-  const payments = compilePayments(input, legs);
+  const { legs, notNeeded, positions, payments } = itemsOf(input, found);
   // Where something was sent already, a plan must be there to follow it: what stands against more is told item by item.
   if (!found)
     problems.push(
@@ -79,7 +54,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       ...pairProblems(legs, observation.pairs),
       ...decimalsProblems(legs, payments, input.decimalsOf),
       ...limitProblems(legs, payments, policy.limits),
-      ...guardProblems(input, guard),
+      ...guardProblems(input),
     );
   if (problems.length > 0) return { ok: false, problems };
   return {
@@ -103,6 +78,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       limits: policy.limits,
       legs,
       notNeeded,
+      positions,
       payments,
       totals: totalsOf(legs, payments),
       madeAtMs: observation.observedAtMs,
@@ -112,67 +88,19 @@ export function compilePlan(input: CompileInput): CompileResult {
   };
 }
 
-/** The leg of a convert policy. Nothing left to sell makes no leg at all. */
-function compileLegs(
-  input: CompileInput,
-  found: boolean,
-  guard: PlanGuard | null,
-): { readonly legs: readonly Leg[]; readonly notNeeded: readonly LegNotNeeded[] } {
-  const { sell, buy, amount } = input.policy.convert;
-  const id = legIdOf(input.policy);
-  const leg = { id, reference: reference(input.run, id), sell, buy, guard };
-  const one = (planned: LegAmount | null, why: LegReason) => ({
-    legs: [{ ...leg, amount: planned, why }],
-    notNeeded: [],
-  });
-  switch (amount.kind) {
-    case 'sell':
-    case 'buy':
-      return one({ side: amount.kind, value: amount.value, fixed: true }, { kind: 'fixed' });
-    case 'sell-all': {
-      // Amounts from live balances: taken from the record where one is found, never computed twice.
-      const record = input.observation.trades.find(
-        (trade) => generationOf(leg.reference, trade.clientReferenceId ?? '') === 1,
-      );
-      if (record !== undefined) return one(amountOfTrade(record), { kind: 'found' });
-      if (found) return one(null, { kind: 'forgotten' });
-      const row = input.observation.balances.balances.find((balance) => balance.currency === sell);
-      const available = row?.withdrawable ?? '0';
-      const { keep } = amount;
-      const value = round(subtract(available, keep), input.decimalsOf(sell), 'down');
-      if (!isPositive(value)) return { legs: [], notNeeded: [{ id, sell, buy, available, keep }] };
-      return one({ side: 'sell', value, fixed: false }, { kind: 'all above', available, keep });
+type Items = Pick<Plan, 'legs' | 'notNeeded' | 'positions' | 'payments'>;
+
+function itemsOf(input: CompileInput, found: boolean): Items {
+  const { policy } = input;
+  switch (policy.kind) {
+    case 'convert': {
+      const own = { ...input, policy };
+      const { legs, notNeeded } = legsOfConvert(own, found);
+      return { legs, notNeeded, positions: [], payments: paymentsOfConvert(own, legs) };
     }
+    case 'rebalance':
+      return { ...legsOfRebalance({ ...input, policy }, found), notNeeded: [], payments: [] };
   }
-}
-
-function amountOfTrade(trade: Trade): LegAmount | null {
-  if (trade.sellAmount !== null) return { side: 'sell', value: trade.sellAmount, fixed: false };
-  if (trade.buyAmount !== null) return { side: 'buy', value: trade.buyAmount, fixed: false };
-  return null;
-}
-
-/** Every payment of the policy is in the plan, also where there is no leg (M3); only what no leg brings is no payment. */
-function compilePayments(input: CompileInput, legs: readonly Leg[]): Payment[] {
-  const leg = legIdOf(input.policy);
-  const currency = input.policy.convert.buy;
-  return input.policy.withdraw.flatMap((spec): Payment[] => {
-    const payment = {
-      id: spec.id,
-      reference: reference(input.run, spec.id),
-      account: spec.account,
-      currency,
-      dependsOn: leg,
-    };
-    switch (spec.amount.kind) {
-      case 'fixed':
-        return [{ ...payment, amount: spec.amount }];
-      case 'proceeds':
-      case 'rest':
-        if (legs.length === 0) return [];
-        return [{ ...payment, amount: { ...spec.amount, leg, decimals: input.decimalsOf(currency) } }];
-    }
-  });
 }
 
 /**
@@ -310,76 +238,6 @@ function limitProblems(legs: readonly Leg[], payments: readonly Payment[], limit
       const before = paid.slice(0, index).flatMap((one) => one ?? []);
       return problem(payment.id, money ? brokenPaymentLimit(limits, money, before) : null);
     }),
-  ];
-}
-
-/** How much later than the worker's clock the rates may have been fixed. */
-const RATES_AHEAD_MS = 60_000;
-
-function compileGuard(input: CompileInput): PlanGuard | null {
-  const { guard, convert } = input.policy;
-  if (guard === null) return null;
-  switch (guard.kind) {
-    case 'worst-rate': {
-      const text = `not worse than ${guard.rate.value} ${guard.rate.currency} per ${guard.rate.per}`;
-      return { bound: boundFromRate(guard.rate, convert), text, staleAtMs: null };
-    }
-    case 'reference':
-      return referenceGuard(input, guard);
-  }
-}
-
-function referenceGuard(input: CompileInput, guard: Extract<Guard, { kind: 'reference' }>): PlanGuard {
-  const { referenceRates } = input;
-  const { convert } = input.policy;
-  const bound = referenceRates && boundFromCost(referenceRates.rates, guard.worstCostBps, convert);
-  if (referenceRates === null || bound === null)
-    return { bound: null, text: `against ${guard.file}, which gives no such rate`, staleAtMs: 0 };
-  if (isFromTheFuture(input))
-    return { bound: null, text: `against ${guard.file}, which is of a time to come`, staleAtMs: 0 };
-  const text = `at most ${guard.worstCostBps} bps worse than ${guard.file} of ${referenceRates.asOf}`;
-  return { bound, text, staleAtMs: Date.parse(referenceRates.asOf) + guard.maxAgeMs };
-}
-
-/** Rates of a time to come are a mistake, and would count as fresh for too long. */
-function isFromTheFuture({ referenceRates, observation }: CompileInput): boolean {
-  return (
-    referenceRates !== null && Date.parse(referenceRates.asOf) > observation.observedAtMs + RATES_AHEAD_MS
-  );
-}
-
-/** No quote can be held against rates that are missing, too old or from the future. */
-function guardProblems(input: CompileInput, compiled: PlanGuard | null): Problem[] {
-  const { guard, convert } = input.policy;
-  if (guard?.kind !== 'reference' || compiled === null) return [];
-  const asOf = input.referenceRates?.asOf ?? '';
-  if (isFromTheFuture(input)) {
-    return [
-      {
-        code: 'PLAN_REFERENCE_FROM_THE_FUTURE',
-        item: null,
-        message: `Reference file "${guard.file}" is of ${asOf}, a time to come.`,
-        fix: 'Correct `as_of` to the moment at which the rates were fixed, then run again.',
-      },
-    ];
-  }
-  if (compiled.bound === null)
-    return [
-      {
-        code: 'PLAN_REFERENCE_MISSING',
-        item: null,
-        message: `Reference file "${guard.file}" gives no rate between ${convert.sell} and ${convert.buy}.`,
-        fix: `Add a line such as "1.0832 ${convert.buy} per ${convert.sell}" to it.`,
-      },
-    ];
-  if (compiled.staleAtMs === null || input.observation.observedAtMs <= compiled.staleAtMs) return [];
-  return [
-    {
-      code: 'PLAN_REFERENCE_TOO_OLD',
-      item: null,
-      message: `Reference file "${guard.file}" is of ${asOf}: older than max_age allows.`,
-      fix: 'Bring the file up to date, then run again.',
-    },
   ];
 }
 

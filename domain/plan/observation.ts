@@ -1,6 +1,7 @@
 /** What one reading of the service found before a plan is made. Pure. */
 import type { Balances, LenientRecord, Pair, Trade, Withdrawal } from '../service/records.ts';
 import { runPrefix, type RunName } from '../references.ts';
+import type { OnTheWay } from './on-the-way.ts';
 import type { Credentials } from './plan.ts';
 
 /** A withdrawal account as the service lists it. */
@@ -22,6 +23,8 @@ export type Observation = {
   readonly accountIdForms: readonly string[];
   /** Rows of the policy's currencies; null when the pairs could not be read, which proves nothing. */
   readonly pairs: readonly Pair[] | null;
+  /** What unsettled trades of the organisation will bring and take; empty where the policy asks for fixed amounts. */
+  readonly onTheWay: readonly OnTheWay[];
   /** Trades and withdrawals found under this run's prefix. */
   readonly trades: readonly Trade[];
   readonly withdrawals: readonly Withdrawal[];

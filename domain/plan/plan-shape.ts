@@ -2,7 +2,7 @@
  * The one reader of plans: it knows every version of a plan's shape and refuses one that it does not know (design: "The
  * plan is made once"). A plan comes out of Temporal, where others may have put what looks like one.
  */
-import { wholePlan, type KeptPayment, type KeptPlan, type Leg, type Plan } from './plan.ts';
+import { wholePlan, type KeptPayment, type KeptPlan, type Leg, type Plan, type Position } from './plan.ts';
 import { isPart } from '../references.ts';
 import {
   isRecord,
@@ -26,7 +26,8 @@ const isDecimals: Field = (value) => Number.isSafeInteger(value) && Number(value
 
 const isReason: Field = (value) =>
   recordOf({ kind: oneOf('fixed', 'found', 'forgotten') })(value) ||
-  recordOf({ kind: oneOf('all above'), available: lineOf(60), keep: isAmount })(value);
+  recordOf({ kind: oneOf('all above'), available: lineOf(60), keep: isAmount })(value) ||
+  recordOf({ kind: oneOf('target'), currency: isCurrency })(value);
 
 const isGuard = recordOf({
   bound: orNull(recordOf({ buyFactor: lineOf(300), sellFactor: lineOf(300) })),
@@ -43,6 +44,17 @@ const LEG = {
   why: isReason,
   guard: orNull(isGuard),
 } as const satisfies Readonly<Record<keyof Leg, Field>>;
+
+const POSITION = {
+  currency: isCurrency,
+  withdrawable: lineOf(60),
+  projected: orNull(lineOf(60)),
+  low: orNull(lineOf(60)),
+  high: orNull(lineOf(60)),
+  wanted: orNull(recordOf({ side: oneOf('buy', 'sell'), value: isAmount })),
+  traded: isAmount,
+  restraint: orNull(lineOf(40)),
+} as const satisfies Readonly<Record<keyof Position, Field>>;
 
 const isPaymentAmount: Field = (value) =>
   recordOf({ kind: oneOf('fixed'), value: isAmount })(value) ||
@@ -83,6 +95,7 @@ const VERSION_1 = {
   notNeeded: listOf(
     recordOf({ id: isName, sell: isCurrency, buy: isCurrency, available: lineOf(60), keep: isAmount }),
   ),
+  positions: listOf(recordOf(POSITION)),
   payments: listOf(recordOf(PAYMENT)),
   totals: listOf(recordOf({ what: oneOf('sell', 'buy', 'pay'), currency: isCurrency, value: isAmount })),
   madeAtMs: isMoment,

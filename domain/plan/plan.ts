@@ -41,6 +41,8 @@ export type LegReason =
   | { readonly kind: 'fixed' }
   /** Everything withdrawable above what is kept. */
   | { readonly kind: 'all above'; readonly available: string; readonly keep: string }
+  /** Brings a currency back to its target: what stands in `positions` decided it. */
+  | { readonly kind: 'target'; readonly currency: string }
   /** The trade that is at the service already. */
   | { readonly kind: 'found' }
   /** From balances that have changed since. */
@@ -53,6 +55,42 @@ export type LegNotNeeded = {
   readonly buy: string;
   readonly available: string;
   readonly keep: string;
+};
+
+/** Why less is traded than the target asks for, or nothing. */
+export type Restraint =
+  /** More is there than can be sold now. */
+  | 'withdrawable'
+  /** The base keeps its minimum. */
+  | 'base'
+  | 'per_trade'
+  | 'per_run'
+  | 'min_trade'
+  | 'max_trades'
+  | 'never_sell'
+  /** The service takes no trade as small as this. */
+  | 'pair minimum'
+  /** More trades of the size that the service takes than one run sends. */
+  | 'pair maximum'
+  | 'pair not offered'
+  /** What is on its way cannot be told, so that the currency is left alone. */
+  | 'not settled'
+  /** The reference rates do not value it. */
+  | 'no rate';
+
+/** Where one currency stands. */
+export type Position = {
+  readonly currency: string;
+  readonly withdrawable: string;
+  readonly projected: string | null;
+  /** Nothing is traded from `low` to `high`, both included; null: no bound on that side. */
+  readonly low: string | null;
+  readonly high: string | null;
+  /** What is asked for to get back; null: nothing. */
+  readonly wanted: { readonly side: 'buy' | 'sell'; readonly value: string } | null;
+  /** How much of it is traded, all its trades together. */
+  readonly traded: string;
+  readonly restraint: Restraint | null;
 };
 
 /** What the plan moves in one currency, as far as it is known. */
@@ -111,6 +149,8 @@ export type Plan = {
   readonly limits: Limits | null;
   readonly legs: readonly Leg[];
   readonly notNeeded: readonly LegNotNeeded[];
+  /** Where each currency of a rebalancing stood, and what decided its trades; empty for other kinds. */
+  readonly positions: readonly Position[];
   readonly payments: readonly Payment[];
   readonly totals: readonly PlanTotal[];
   /** Epoch milliseconds at which the service was observed. */

@@ -22,18 +22,28 @@ export function boundFromRate(rate: Rate, pair: Pair): PriceBound {
  * the two is given. Null when the rates do not connect them.
  */
 export function boundFromCost(rates: readonly Rate[], worstCostBps: string, pair: Pair): PriceBound | null {
-  const worth = subtract('1', multiply(worstCostBps, '0.0001'));
-  const direct = valueIn(rates, pair.buy, pair.sell);
-  if (direct !== null) return { buyFactor: direct.times, sellFactor: multiply(direct.over, worth) };
+  const worth = worthOf(rates, pair.buy, pair.sell);
+  if (worth === null) return null;
+  const least = subtract('1', multiply(worstCostBps, '0.0001'));
+  return { buyFactor: worth.times, sellFactor: multiply(worth.over, least) };
+}
+
+/** What one unit of a currency is worth in another one, exactly: `times ÷ over`. */
+export type Worth = { readonly times: string; readonly over: string };
+
+/** By a rate between the two, or through one third currency; null when the rates do not connect them. */
+export function worthOf(rates: readonly Rate[], currency: string, unit: string): Worth | null {
+  if (currency === unit) return { times: '1', over: '1' };
+  const direct = valueIn(rates, currency, unit);
+  if (direct !== null) return direct;
   for (const middle of new Set(rates.flatMap((rate) => [rate.currency, rate.per]))) {
-    const bought = valueIn(rates, pair.buy, middle);
-    const sold = valueIn(rates, pair.sell, middle);
-    if (bought !== null && sold !== null) {
+    const first = valueIn(rates, currency, middle);
+    const second = valueIn(rates, unit, middle);
+    if (first !== null && second !== null)
       return {
-        buyFactor: multiply(bought.times, sold.over),
-        sellFactor: multiply(multiply(sold.times, bought.over), worth),
+        times: multiply(first.times, second.over),
+        over: multiply(first.over, second.times),
       };
-    }
   }
   return null;
 }
@@ -56,11 +66,7 @@ export function rateOf(sold: string, bought: string): string | null {
 }
 
 /** The worth of one `currency` in `unit` as a fraction `times ÷ over`; null when no line gives it. */
-function valueIn(
-  rates: readonly Rate[],
-  currency: string,
-  unit: string,
-): { times: string; over: string } | null {
+function valueIn(rates: readonly Rate[], currency: string, unit: string): Worth | null {
   for (const rate of rates) {
     if (rate.currency === unit && rate.per === currency) return { times: rate.value, over: '1' };
     if (rate.currency === currency && rate.per === unit) return { times: '1', over: rate.value };

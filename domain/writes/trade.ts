@@ -3,7 +3,7 @@
  * entries: `requestQuoteSteps` and `executeTradeSteps`, and `tradedSteps` once there is a trade. The reference stays the
  * same across quotes; the key changes with the quote, which is single-use.
  */
-import type { Problem } from '../problems.ts';
+import { makeProblem, type Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
 import {
   backoffMs,
@@ -46,6 +46,7 @@ import {
   type Steps,
 } from './step.ts';
 import {
+  isNewStart,
   NOTHING_SENT,
   asKnownNow,
   assumeSent,
@@ -194,6 +195,9 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if (stale !== null) return yield* end(item, before, stale);
   if (before.quotes >= context.plan.quote.maxQuotes)
     return yield* end(item, before, tooManyQuotes(context, leg));
+
+  // What a rebalancing asks for depends on balances, which may have been rebalanced meanwhile.
+  if (leg.why.kind === 'target' && isNewStart(context)) return yield* end(item, before, balancesChanged(leg));
 
   const elsewhere = yield* heldElsewhere(subject, before);
   if ('wait' in elsewhere) return elsewhere.wait;
@@ -704,6 +708,14 @@ function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
     usableUntilMs: sentAtMs + lifeMs,
     probed: false,
   };
+}
+
+function balancesChanged({ id, amount, sell, buy }: Leg): Problem {
+  const planned =
+    amount === null ? '' : ` (${amount.side} ${amount.value} ${amount.side === 'sell' ? sell : buy})`;
+  return makeProblem('BALANCES_CHANGED', id, {
+    message: `Leg "${id}"${planned} was computed from balances of before the run was reset or started again; it is not traded by them.`,
+  });
 }
 
 function staleReference(context: Context, leg: Leg): Problem | null {

@@ -8,6 +8,7 @@ import {
   account,
   amount,
   amountOrAll,
+  amountOrPercent,
   amountOrZero,
   basisPoints,
   currency,
@@ -15,6 +16,7 @@ import {
   hinted,
   itemId,
   money,
+  percent,
   policyName,
   rate,
   referenceFile,
@@ -23,8 +25,8 @@ import {
 } from '../text/leaves.ts';
 
 /** The kinds that this version runs, and those that it knows but does not run yet. */
-export const KINDS = ['convert'] as const;
-export const LATER_KINDS: readonly string[] = ['rebalance', 'payout'];
+export const KINDS = ['convert', 'rebalance'] as const;
+export const LATER_KINDS: readonly string[] = ['payout'];
 
 const quote = hinted(
   z.strictObject({
@@ -175,14 +177,18 @@ const withdrawal = hinted(
   },
 );
 
+function kindOf<Kind extends (typeof KINDS)[number]>(kind: Kind) {
+  return hinted(z.enum([kind]), {
+    description: `What the policy does. This version runs: ${KINDS.join(', ')}.`,
+    example: kind,
+  });
+}
+
 /** `kind: convert`: one conversion, then withdrawals of what was bought. */
 export const ConvertSchema = z
   .strictObject({
     policy: version,
-    kind: hinted(z.enum(KINDS), {
-      description: 'What the policy does. This version runs: convert.',
-      example: 'convert',
-    }),
+    kind: kindOf('convert'),
     ...head,
     convert: hinted(
       z.strictObject({
@@ -217,11 +223,99 @@ export const ConvertSchema = z
       example: '[{ id: supplier, account: wac_7Hk2mQ9vT4xR, amount: { fixed: "16500.00" } }]',
     }).optional(),
   })
-  .describe('A Cambist policy, version 1.');
+  .describe('A Cambist policy, version 1, that converts.');
+
+const target = hinted(
+  z.strictObject({
+    keep: amountOrZero({
+      description: 'Back to this amount when it is further from it than `band`.',
+      example: '"250000.00"',
+    }).optional(),
+    share: percent({
+      description:
+        'The same, in percent of the total of all currencies of the policy, valued in the base by the reference rates.',
+      example: '10%',
+    }).optional(),
+    band: amountOrPercent({
+      description:
+        'How far it may be from `keep` (an amount) or from `share` (a percentage of the total) before anything is traded.',
+      example: '"25000.00"',
+    }).optional(),
+    min: amountOrZero({
+      description: 'Bought up to this when it is below.',
+      example: '"40000.00"',
+    }).optional(),
+    max: amountOrZero({ description: 'Sold down to this when it is above.', example: '"0.00"' }).optional(),
+  }),
+  {
+    description: 'What is kept of one currency: `keep` with `band`, `share` with `band`, or `min` and `max`.',
+    example: '{ keep: "250000.00", band: "25000.00" }',
+  },
+);
+
+/** `kind: rebalance`: balances back to their targets, by trades against one base currency. */
+export const RebalanceSchema = z
+  .strictObject({
+    policy: version,
+    kind: kindOf('rebalance'),
+    ...head,
+    rebalance: hinted(
+      z.strictObject({
+        base: hinted(
+          z.strictObject({
+            currency: currency({
+              description: 'Surpluses are sold into it, shortfalls bought from it.',
+              example: 'USD',
+            }),
+            min: amountOrZero({
+              description: 'Purchases leave at least this much of it. Default 0.',
+              example: '"100000.00"',
+            }).optional(),
+          }),
+          {
+            description: 'The currency against which all is traded.',
+            example: '{ currency: USD, min: "100000.00" }',
+          },
+        ),
+        targets: hinted(z.record(currency({ description: 'A currency.', example: 'EUR' }), target), {
+          description: 'One entry for each currency; the first ones get the base’s money first.',
+          example: '{ EUR: { keep: "250000.00", band: "25000.00" } }',
+        }),
+        never_sell: hinted(
+          z
+            .array(currency({ description: 'Never sold.', example: 'EURC' }))
+            .min(1)
+            .max(100),
+          {
+            description: 'Currencies of which surpluses stay.',
+            example: '[EURC]',
+          },
+        ).optional(),
+        min_trade: money({
+          description: 'No trade that is worth less than this, in the base.',
+          example: '"100.00 USD"',
+        }).optional(),
+        max_trades: wholeNumber(1, 50, {
+          description: 'No more trades than this in one run: the largest ones.',
+          example: '6',
+        }).optional(),
+      }),
+      {
+        description: 'Which balances are brought back to what.',
+        example: '{ base: { currency: USD }, targets: { EUR: { min: "40000.00" } } }',
+      },
+    ),
+    limits: hinted(
+      z.strictObject({ per_trade: limits.per_trade, per_run: limits.per_run }),
+      limitsHint,
+    ).optional(),
+  })
+  .describe('A Cambist policy, version 1, that rebalances.');
 
 /** The JSON Schema for editors, committed as `policies/policy.schema.json`. */
 export function policyJsonSchema(): Readonly<Record<string, unknown>> {
-  return { ...z.toJSONSchema(ConvertSchema, { target: 'draft-7', io: 'input' }), title: 'Cambist policy' };
+  const anyKind = z.union([ConvertSchema, RebalanceSchema]);
+  return { ...z.toJSONSchema(anyKind, { target: 'draft-7', io: 'input' }), title: 'Cambist policy' };
 }
 
 /** The text of `policies/policy.schema.json`: short lists on one line, as the formatter of this repository has them. */

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { KNOWN_CURRENCIES } from '../../domain/currencies.ts';
+import { compare } from '../../domain/money.ts';
 import { amountComplaint, DECIMAL, POSITIVE_DECIMAL, suggestedAmount } from './amount-text.ts';
 import {
   formatDuration,
@@ -226,6 +227,36 @@ export function basisPoints(words: Words): z.ZodString {
       message: `${quoted(found)} is not a cost in basis points`,
       fix: 'write a number from 0 to 9999 and bps: 25bps is 0.25 %',
     }),
+  );
+}
+
+const PERCENT = '(?:100|[0-9]{1,2})(?:\\.[0-9]{1,4})?%';
+
+/** `12.5%`, 0 to 100. */
+export function percent(words: Words & { readonly example: string }): z.ZodString {
+  return text(PERCENT, words, percentComplaint, (found) => readPercent(found) !== null);
+}
+
+function percentComplaint({ text: found }: Written): Complaint {
+  const near = /^\s*([0-9]{1,3}(?:\.[0-9]{1,4})?)\s*(?:%|percent|pct)?\s*$/i.exec(found);
+  return {
+    mistake: 'PERCENT',
+    message: `${quoted(found)} is not a percentage from 0% to 100%`,
+    fix:
+      near?.[1] !== undefined && Number(near[1]) <= 100 ? `write ${near[1]}%` : 'write a number and %: 12.5%',
+  };
+}
+
+/** The number of a text that `percent` takes; null for one over 100. */
+export function readPercent(found: string): string | null {
+  const number = found.slice(0, -1);
+  return found.endsWith('%') && compare(number, '100') <= 0 ? number : null;
+}
+
+/** An amount that may be zero, or a percentage. */
+export function amountOrPercent(words: Words & { readonly example: string }): z.ZodString {
+  return text(`(?:${DECIMAL}|${PERCENT})`, words, (written) =>
+    written.text.includes('%') ? percentComplaint(written) : amountComplaint(written, true),
   );
 }
 

@@ -160,6 +160,7 @@ export function context(
       shortfall: 'skip',
       limits: null,
       notNeeded: [],
+      positions: [],
       totals: [],
       madeAtMs: NOW - 1_000,
       foundRecords: false,

@@ -78,6 +78,8 @@ export type Stage = {
 
 export type StartOptions = {
   readonly name?: string;
+  /** Texts of the files that the policy names. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly id?: string;
   readonly taskQueue?: string;
 };
@@ -274,7 +276,7 @@ function runOn(
     policyText,
     policyHash: policyHash(policyText) ?? '',
     policyFile: 'policy.yaml',
-    files: {},
+    files: options.files ?? {},
     startedBy: 'ana',
   };
   const { client } = stage.temporal;

@@ -5,7 +5,8 @@ import { explainPlan, planDocument, shortfallOf } from '../../cli/views/plan-tex
 import type { Paint } from '../../cli/terminal/text.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';
-import { compilePlan, type CompileInput } from '../../domain/plan/compile.ts';
+import type { CompileInput } from '../../domain/plan/compile-input.ts';
+import { compilePlan } from '../../domain/plan/compile.ts';
 import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
@@ -37,6 +38,7 @@ function planOf(
       accountsComplete: true,
       accountIdForms: ['wac'],
       pairs: null,
+      onTheWay: [],
       trades: [],
       withdrawals: [],
     },

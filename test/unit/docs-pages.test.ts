@@ -19,6 +19,7 @@ type Schema = {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
+  readonly additionalProperties?: Schema | false;
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
 };
@@ -35,9 +36,10 @@ function fieldsOf(schema: Schema, path: string): string[][] {
     const needed = schema.required?.includes(name) === true ? 'yes' : 'no';
     return [[`\`${place}\``, needed, field.description ?? ''], ...fieldsOf(field, place)];
   });
+  const named = schema.additionalProperties ? fieldsOf(schema.additionalProperties, `${path}.*`) : [];
   const items = schema.items === undefined ? [] : fieldsOf(schema.items, `${path}[]`);
   const arms = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].flatMap((arm) => fieldsOf(arm, path));
-  return [...own, ...items, ...arms];
+  return [...own, ...named, ...items, ...arms];
 }
 
 test('the reference rates that are shown load without a mistake', () => {

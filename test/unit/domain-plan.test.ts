@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decimalsOf } from '../../domain/currencies.ts';
 import { keepsGuard } from '../../domain/plan/price-bounds.ts';
-import { compilePlan, type CompileInput, type CompileResult } from '../../domain/plan/compile.ts';
+import type { CompileInput } from '../../domain/plan/compile-input.ts';
+import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
 import { notCovered } from '../../domain/plan/amounts.ts';
 import { planContradicts } from '../../domain/plan/agrees.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
@@ -55,6 +56,7 @@ function compile({ policy = {}, observation = {}, referenceRates = null }: More 
       accountsComplete: true,
       accountIdForms: ['wac'],
       pairs: [PAIR],
+      onTheWay: [],
       trades: [],
       withdrawals: [],
       ...observation,

@@ -564,3 +564,15 @@ for (const [what, answer, adopted] of NAMED_TRADES)
       assert.ok(!kindsOf(effects).some((kind) => kind === 'send trade' || kind === 'send quote'));
     }
   });
+
+test('a leg of a rebalancing is traded by the balances of its own run only: after a reset or a new start it ends', () => {
+  const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const steps = (more: Parameters<typeof context>[0]) =>
+    play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }));
+  assert.equal(play(requestQuoteSteps(context(), leg, NEW_LEG)).result.kind, 'quoted');
+  const reset = { attempt: { ...context().attempt, runId: 'run-2' } };
+  const { result, effects } = steps(reset);
+  assert.ok(result.kind === 'not traded' && result.problem.code === 'BALANCES_CHANGED');
+  assert.ok(kindsOf(effects).includes('scan trades') && !kindsOf(effects).includes('send quote'));
+  assert.equal(steps({ ...reset, originalRunId: 'run-2' }).result.kind, 'not traded');
+});

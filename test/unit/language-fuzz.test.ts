@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { Policy } from '../../domain/policy.ts';
+import type { Policy, RebalancePolicy } from '../../domain/policy.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../../language/load-service-facts.ts';
@@ -52,8 +52,21 @@ const unquoted = fc
     return sample.replace(quoted, cut === 'both' ? quoted.slice(1, -1) : ` ${quoted.slice(1, -1)} `);
   });
 
+function rebalanceAmounts({ rebalance, limits }: RebalancePolicy): readonly string[] {
+  const { base, targets, minTrade } = rebalance;
+  const goals = targets.map(({ goal }) =>
+    goal.kind === 'keep' ? [goal.keep, goal.band] : goal.kind === 'range' ? [goal.min, goal.max] : [],
+  );
+  const inBase = [minTrade, limits?.perTrade?.value, limits?.perRun?.value];
+  return [
+    ...[base.min, ...goals.flat()].flatMap((amount) => amount ?? []),
+    ...inBase.flatMap((amount) => (amount ? [`${amount} ${base.currency}`] : [])),
+  ];
+}
+
 /** Every text of the record that holds an amount, as it must stand in the file. */
 function amountsOf(policy: Policy): readonly string[] {
+  if (policy.kind === 'rebalance') return rebalanceAmounts(policy);
   const { amount } = policy.convert;
   const rate = policy.guard?.kind === 'worst-rate' ? policy.guard.rate : null;
   return [

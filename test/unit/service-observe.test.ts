@@ -139,11 +139,27 @@ test('a list scan ends with the activity that it is made for, and then proves no
   assert.equal(stopped?.kind, 'UNKNOWN');
 });
 
-const POLICY: Pick<Policy, 'convert' | 'withdraw'> = {
+const POLICY: Policy = {
+  kind: 'convert',
+  name: 'p',
+  environment: 'sandbox',
+  zone: 'UTC',
+  quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+  guard: null,
+  settle: { until: 'funds', lateAfterMs: null },
+  shortfall: 'skip',
+  limits: null,
   convert: { sell: 'USD', buy: 'MXN', amount: { kind: 'sell', value: '1000.00' } },
   withdraw: [{ id: 'supplier', account: 'wac_1', amount: { kind: 'fixed', value: '1.00' } }],
 };
-const OPTIONS = { run: RUN, policy: POLICY, facts: DEFAULT_SERVICE_FACTS, sinceMs: NOW - DAY_MS, nowMs: NOW };
+const OPTIONS = {
+  run: RUN,
+  policy: POLICY,
+  facts: DEFAULT_SERVICE_FACTS,
+  sinceMs: NOW - DAY_MS,
+  nowMs: NOW,
+  settledBy: () => NOW,
+};
 
 test('what is there under the run’s name is found, and nothing of a run with a longer name', async () => {
   const trades = [TRADE, { ...TRADE, id: 'tde_2', clientReferenceId: 'p.2026-11-21-b.usd-mxn-1' }];

@@ -175,6 +175,7 @@ export class Chores {
       accountsComplete: false,
       accountIdForms: [],
       pairs: null,
+      onTheWay: [],
       trades: trades.records,
       withdrawals: withdrawals.records,
     };

@@ -1,0 +1,85 @@
+/**
+ * The legs of a rebalancing, from balances of this moment: computed once. Where records of the run are found already, its
+ * legs are what was traded, and nothing is computed a second time (M4).
+ */
+import { add, subtract } from '../money.ts';
+import type { RebalancePolicy } from '../policy.ts';
+import { generationOf, reference } from '../references.ts';
+import { legIdOf } from './amounts.ts';
+import type { CompileInput } from './compile-input.ts';
+import { amountOfTrade } from './convert-items.ts';
+import { guardOf } from './leg-guard.ts';
+import type { Leg, Position } from './plan.ts';
+import { worthOf } from './price-bounds.ts';
+import { planRebalancing, type Holding } from './rebalance.ts';
+
+type Input = CompileInput<RebalancePolicy>;
+
+type RebalanceItems = { readonly legs: readonly Leg[]; readonly positions: readonly Position[] };
+
+export function legsOfRebalance(input: Input, found: boolean): RebalanceItems {
+  return found ? { legs: foundLegs(input), positions: [] } : plannedLegs(input);
+}
+
+function plannedLegs(input: Input): RebalanceItems {
+  const { policy, observation, referenceRates, decimalsOf } = input;
+  const { rebalance, limits } = policy;
+  const base = rebalance.base.currency;
+  const { positions, trades } = planRebalancing({
+    rebalance,
+    decimalsOf,
+    holdingOf: (currency) => holdingOf(input, currency),
+    worthOf: (currency) => worthOf(referenceRates?.rates ?? [], currency, base),
+    boundOf: (sell, buy) => guardOf(input, { sell, buy })?.bound ?? null,
+    pairs: observation.pairs,
+    most: { trade: limits?.perTrade?.value ?? null, run: limits?.perRun?.value ?? null },
+  });
+  const numbers = new Map<string, number>();
+  const legs = trades.map(({ side, currency, value }): Leg => {
+    const pair = side === 'sell' ? { sell: currency, buy: base } : { sell: base, buy: currency };
+    const number = (numbers.get(currency) ?? 0) + 1;
+    numbers.set(currency, number);
+    return legOf(input, pair, number, {
+      amount: { side, value, fixed: false },
+      why: { kind: 'target', currency },
+    });
+  });
+  return { legs, positions };
+}
+
+function legOf(
+  input: Input,
+  pair: Pick<Leg, 'sell' | 'buy'>,
+  number: number,
+  known: Pick<Leg, 'amount' | 'why'>,
+): Leg {
+  const id = legIdOf(pair, number);
+  return { id, reference: reference(input.run, id), ...pair, ...known, guard: guardOf(input, pair) };
+}
+
+/** What can be sold now, and what will be there once everything on its way has come and gone. */
+function holdingOf({ observation }: Input, currency: string): Holding {
+  const row = observation.balances.balances.find((balance) => balance.currency === currency);
+  const withdrawable = row?.withdrawable ?? '0';
+  const moving = observation.onTheWay.find((one) => one.currency === currency);
+  if (moving === undefined) return { withdrawable, projected: withdrawable };
+  const projected = moving.isTold ? subtract(add(withdrawable, moving.comes), moving.goes) : null;
+  return { withdrawable, projected };
+}
+
+/** More legs of one pair than any plan has. */
+const MOST_OF_A_PAIR = 50;
+
+/** Each trade that was found, under the name that it carries. */
+function foundLegs(input: Input): readonly Leg[] {
+  const legs = input.observation.trades.flatMap((trade): Leg[] => {
+    const pair = { sell: trade.sellCurrency, buy: trade.buyCurrency };
+    for (let number = 1; number <= MOST_OF_A_PAIR; number += 1) {
+      const name = reference(input.run, legIdOf(pair, number));
+      if (generationOf(name, trade.clientReferenceId ?? '') === null) continue;
+      return [legOf(input, pair, number, { amount: amountOfTrade(trade), why: { kind: 'found' } })];
+    }
+    return [];
+  });
+  return legs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}

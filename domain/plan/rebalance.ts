@@ -1,0 +1,352 @@
+/**
+ * What a rebalancing trades: from targets and projected balances to trades between the base and one currency each, with
+ * the reason of every number. Exact decimals, no clock, no order of arrival: the same input gives the same trades.
+ *
+ * Every number is rounded to the currency's decimals: what is sold and what is kept by share down, what is bought up to a
+ * minimum up. What something may cost is counted at the worst price that the guard lets pass.
+ */
+import { add, compare, isPositive, multiply, quotient, round, subtract, sum } from '../money.ts';
+import type { RebalancePolicy, Target } from '../policy.ts';
+import type { Pair } from '../service/records.ts';
+import type { Position, Restraint } from './plan.ts';
+import type { PriceBound, Worth } from './price-bounds.ts';
+
+/** What is there in one currency. */
+export type Holding = {
+  /** Can be sold now. */
+  readonly withdrawable: string;
+  /** What will be there when everything that is on its way has come and gone; null: that cannot be told yet. */
+  readonly projected: string | null;
+};
+
+export type RebalanceInput = {
+  readonly rebalance: RebalancePolicy['rebalance'];
+  readonly holdingOf: (currency: string) => Holding;
+  readonly decimalsOf: (currency: string) => number;
+  /** Worth of one unit in the base; null: the rates do not tell. */
+  readonly worthOf: (currency: string) => Worth | null;
+  /** The worst price that the guard lets pass, from `sell` to `buy`; null: there is none. */
+  readonly boundOf: (sell: string, buy: string) => PriceBound | null;
+  /** What the service offers; null: it could not be read, which proves nothing. */
+  readonly pairs: readonly Pair[] | null;
+  /** The most that one trade, and all trades, may move of the base's side; null: no limit. */
+  readonly most: { readonly trade: string | null; readonly run: string | null };
+};
+
+/** One trade between the base and another currency; `value` is of the currency that is not the base. */
+export type PlannedTrade = {
+  readonly side: 'buy' | 'sell';
+  readonly currency: string;
+  readonly value: string;
+  /** Paid for by what the sales of this plan bring. */
+  readonly needsSales: boolean;
+};
+
+export type Rebalancing = {
+  readonly positions: readonly Position[];
+  /** Sales first, each in the order of the policy. */
+  readonly trades: readonly PlannedTrade[];
+};
+
+/** Digits behind the point of values in the base, which only compare and add up. */
+const VALUE_DECIMALS = 12;
+
+type Bounds = {
+  readonly low: string | null;
+  readonly high: string | null;
+  /** Where a trade brings it from below, and from above. */
+  readonly up: string | null;
+  readonly down: string | null;
+  /** Of a purchase: a minimum is reached, everything else is not passed. */
+  readonly rounding: 'up' | 'down';
+};
+
+/** A position on its way through the restraints. */
+type Draft = Omit<Position, 'traded'> & {
+  amount: string;
+  restraint: Restraint | null;
+  needsSales: boolean;
+};
+
+export function planRebalancing(input: RebalanceInput): Rebalancing {
+  const { rebalance } = input;
+  const drafts = rebalance.targets.map((target) => draftOf(target, input));
+  for (const draft of drafts) restrain(draft, input);
+  keepMostTrades(drafts, input);
+  keepRunLimit(drafts, input);
+  keepBase(drafts, input);
+  const ordered = [...drafts.filter(isSale), ...drafts.filter((draft) => !isSale(draft))];
+  return {
+    positions: [basePosition(input), ...drafts.map(positionOf)],
+    trades: ordered.flatMap((draft) => tradesOf(draft, input)),
+  };
+}
+
+function positionOf(draft: Draft): Position {
+  const { currency, withdrawable, projected, low, high, wanted, amount, restraint } = draft;
+  return { currency, withdrawable, projected, low, high, wanted, traded: amount, restraint };
+}
+
+function basePosition({ rebalance, holdingOf }: RebalanceInput): Position {
+  const { currency, min } = rebalance.base;
+  const still = { low: min, high: null, wanted: null, traded: '0', restraint: null };
+  return { currency, ...holdingOf(currency), ...still };
+}
+
+// What is asked for.
+
+function draftOf(target: Target, input: RebalanceInput): Draft {
+  const { currency } = target;
+  const holding = input.holdingOf(currency);
+  const bounds = boundsOf(target, input);
+  const draft = { currency, ...holding, wanted: null, amount: '0', restraint: null, needsSales: false };
+  if (bounds === null) return { ...draft, low: null, high: null, restraint: missing(input) };
+  const { low, high } = bounds;
+  if (holding.projected === null) return { ...draft, low, high, restraint: 'not settled' };
+  const wanted = wantedOf(holding.projected, bounds, input.decimalsOf(currency));
+  return { ...draft, low, high, wanted, amount: wanted?.value ?? '0' };
+}
+
+/** A share of a total needs every projection and every rate. */
+function missing({ rebalance, holdingOf, worthOf }: RebalanceInput): Restraint {
+  const all = [rebalance.base.currency, ...rebalance.targets.map(({ currency }) => currency)];
+  return all.some((currency) => worthOf(currency) === null)
+    ? 'no rate'
+    : all.some((currency) => holdingOf(currency).projected === null)
+      ? 'not settled'
+      : 'no rate';
+}
+
+function boundsOf({ currency, goal }: Target, input: RebalanceInput): Bounds | null {
+  switch (goal.kind) {
+    case 'keep':
+      return around(goal.keep, goal.band);
+    case 'range':
+      return { low: goal.min, high: goal.max, up: goal.min, down: goal.max, rounding: 'up' };
+    case 'share': {
+      const total = totalOf(input);
+      const worth = input.worthOf(currency);
+      if (total === null || worth === null) return null;
+      const decimals = input.decimalsOf(currency);
+      const part = (percent: string): string =>
+        quotient(
+          multiply(multiply(total, multiply(percent, '0.01')), worth.over),
+          worth.times,
+          decimals,
+          'down',
+        );
+      return around(part(goal.sharePercent), part(goal.bandPercent));
+    }
+  }
+}
+
+function around(keep: string, band: string): Bounds {
+  const low = subtract(keep, band);
+  return {
+    low: isPositive(low) ? low : '0',
+    high: add(keep, band),
+    up: keep,
+    down: keep,
+    rounding: 'down',
+  };
+}
+
+/** Of all currencies that the policy names, valued in the base; never less than nothing. Null: it cannot be told. */
+function totalOf({ rebalance, holdingOf, worthOf }: RebalanceInput): string | null {
+  const all = [rebalance.base.currency, ...rebalance.targets.map(({ currency }) => currency)];
+  const values = all.map((currency) => {
+    const { projected } = holdingOf(currency);
+    const worth = worthOf(currency);
+    return projected === null || worth === null ? null : valueOf(projected, worth);
+  });
+  if (values.includes(null)) return null;
+  const total = sum(values.flatMap((value) => value ?? []));
+  return isPositive(total) ? total : '0';
+}
+
+function valueOf(amount: string, { times, over }: Worth): string {
+  return quotient(multiply(amount, times), over, VALUE_DECIMALS, 'half-even');
+}
+
+function wantedOf(projected: string, bounds: Bounds, decimals: number): Position['wanted'] {
+  const { low, high, up, down, rounding } = bounds;
+  if (low !== null && up !== null && compare(projected, low) < 0) {
+    const value = round(subtract(up, projected), decimals, rounding);
+    return isPositive(value) ? { side: 'buy', value } : null;
+  }
+  if (high !== null && down !== null && compare(projected, high) > 0) {
+    const value = round(subtract(projected, down), decimals, 'down');
+    return isPositive(value) ? { side: 'sell', value } : null;
+  }
+  return null;
+}
+
+// What stands against it.
+
+function isSale({ wanted }: Draft): boolean {
+  return wanted?.side === 'sell';
+}
+
+function isTraded({ amount }: Draft): boolean {
+  return isPositive(amount);
+}
+
+function refuse(draft: Draft, restraint: Restraint): void {
+  draft.amount = '0';
+  draft.restraint = restraint;
+}
+
+function cut(draft: Draft, most: string, restraint: Restraint): void {
+  if (compare(draft.amount, most) <= 0) return;
+  draft.amount = most;
+  draft.restraint = restraint;
+}
+
+function restrain(draft: Draft, input: RebalanceInput): void {
+  const { currency, wanted } = draft;
+  const { rebalance, decimalsOf, worthOf, most } = input;
+  if (wanted === null) return;
+  if (worthOf(currency) === null) return refuse(draft, 'no rate');
+  if (isSale(draft) && rebalance.neverSell.includes(currency)) return refuse(draft, 'never_sell');
+  if (isSale(draft)) {
+    const { withdrawable } = draft;
+    cut(draft, round(withdrawable, decimalsOf(currency), 'down'), 'withdrawable');
+    if (!isTraded(draft)) return refuse(draft, 'withdrawable');
+  }
+  if (pairOf(draft, input) === undefined) return refuse(draft, 'pair not offered');
+  if (most.trade !== null) cut(draft, amountFor(draft, most.trade, input), 'per_trade');
+  const inOne = mostInOne(draft, input);
+  if (inOne !== null) cut(draft, multiply(inOne, `${MOST_PARTS}`), 'pair maximum');
+  checkSize(draft, input);
+}
+
+/** Too small for the policy or for the service: not traded at all. */
+function checkSize(draft: Draft, input: RebalanceInput): void {
+  const { minTrade } = input.rebalance;
+  const worth = input.worthOf(draft.currency);
+  if (!isTraded(draft) || worth === null) return;
+  if (minTrade !== null && compare(valueOf(draft.amount, worth), minTrade) < 0)
+    return refuse(draft, draft.restraint ?? 'min_trade');
+  const pair = pairOf(draft, input);
+  // The bounds are in the sold currency; what a purchase sells is counted by the reference.
+  const sold = isSale(draft) ? draft.amount : valueOf(draft.amount, worth);
+  if (pair && compare(sold, pair.minTradeAmount) < 0) refuse(draft, draft.restraint ?? 'pair minimum');
+}
+
+/** Null: the pairs could not be read. Undefined: the service does not offer it. */
+function pairOf(draft: Draft, { rebalance, pairs }: RebalanceInput): Pair | null | undefined {
+  if (pairs === null) return null;
+  const base = rebalance.base.currency;
+  const [sell, buy] = isSale(draft) ? [draft.currency, base] : [base, draft.currency];
+  return pairs.find((pair) => pair.sellCurrency === sell && pair.buyCurrency === buy);
+}
+
+/** The most of the currency for which the base's side stays within `baseAmount`, whatever price the guard lets pass. */
+function amountFor(draft: Draft, baseAmount: string, input: RebalanceInput): string {
+  const { currency } = draft;
+  const decimals = input.decimalsOf(currency);
+  const worth = input.worthOf(currency);
+  if (worth === null) return '0';
+  const worst = isSale(draft) ? null : input.boundOf(input.rebalance.base.currency, currency);
+  // A sale may bring more than the reference says: nothing bounds a good price, and the quote is held against the limit.
+  return worst === null
+    ? quotient(multiply(baseAmount, worth.over), worth.times, decimals, 'down')
+    : quotient(multiply(baseAmount, worst.sellFactor), worst.buyFactor, decimals, 'down');
+}
+
+/** What the base's side of a trade comes to: of a purchase at most, of a sale at least. */
+function baseSide(draft: Draft, input: RebalanceInput): string {
+  const { currency, amount } = draft;
+  const base = input.rebalance.base.currency;
+  const worth = input.worthOf(currency);
+  if (worth === null) return '0';
+  const decimals = input.decimalsOf(base);
+  const bound = isSale(draft) ? input.boundOf(currency, base) : input.boundOf(base, currency);
+  if (bound === null)
+    return quotient(multiply(amount, worth.times), worth.over, decimals, isSale(draft) ? 'down' : 'up');
+  return isSale(draft)
+    ? quotient(multiply(amount, bound.sellFactor), bound.buyFactor, decimals, 'down')
+    : quotient(multiply(amount, bound.buyFactor), bound.sellFactor, decimals, 'up');
+}
+
+/** The largest ones by worth; of equal ones the first in the policy. */
+function keepMostTrades(drafts: readonly Draft[], input: RebalanceInput): void {
+  const { maxTrades } = input.rebalance;
+  if (maxTrades === null) return;
+  const worthOfDraft = ({ currency, amount }: Draft): string =>
+    valueOf(amount, input.worthOf(currency) ?? { times: '0', over: '1' });
+  const bySize = drafts.filter(isTraded).toSorted((a, b) => compare(worthOfDraft(b), worthOfDraft(a)));
+  let count = 0;
+  for (const draft of bySize) {
+    count += partsOf(draft, input);
+    if (count > maxTrades) refuse(draft, 'max_trades');
+  }
+}
+
+/** The base's side of all trades together, sales first, as they are sent. */
+function keepRunLimit(drafts: readonly Draft[], input: RebalanceInput): void {
+  const { run } = input.most;
+  if (run === null) return;
+  let left = run;
+  for (const draft of [...drafts.filter(isSale), ...drafts.filter((one) => !isSale(one))]) {
+    cut(draft, amountFor(draft, isPositive(left) ? left : '0', input), 'per_run');
+    checkSize(draft, input);
+    left = subtract(left, baseSide(draft, input));
+  }
+}
+
+/** Purchases get what the base can give, in the order of the policy; the sales' proceeds only where that is too little. */
+function keepBase(drafts: readonly Draft[], input: RebalanceInput): void {
+  const { base } = input.rebalance;
+  const there = subtract(input.holdingOf(base.currency).withdrawable, base.min ?? '0');
+  const sales = drafts.filter(isSale).map((draft) => baseSide(draft, input));
+  let spent = '0';
+  for (const draft of drafts) {
+    if (isSale(draft) || !isTraded(draft)) continue;
+    const left = subtract(add(there, sum(sales)), spent);
+    cut(draft, amountFor(draft, isPositive(left) ? left : '0', input), 'base');
+    if (!isTraded(draft)) refuse(draft, 'base');
+    checkSize(draft, input);
+    spent = add(spent, baseSide(draft, input));
+    draft.needsSales = isTraded(draft) && compare(spent, there) > 0;
+  }
+}
+
+// Into trades.
+
+/** So many trades of one currency are sent at most: beyond that the pair's maximum is no size for this policy. */
+const MOST_PARTS = 50;
+
+/** The most of the currency that one trade may move by the pair's maximum, in its decimals; null: no maximum is known. */
+function mostInOne(draft: Draft, input: RebalanceInput): string | null {
+  const pair = pairOf(draft, input);
+  if (!pair) return null;
+  const { maxTradeAmount } = pair;
+  // The maximum is in the sold currency.
+  return isSale(draft)
+    ? round(maxTradeAmount, input.decimalsOf(draft.currency), 'down')
+    : amountFor(draft, maxTradeAmount, input);
+}
+
+/** How many trades the pair's maximum asks for. */
+function partsOf(draft: Draft, input: RebalanceInput): number {
+  const most = mostInOne(draft, input);
+  if (most === null || !isPositive(most)) return 1;
+  return Math.max(1, Number(quotient(draft.amount, most, 0, 'up')));
+}
+
+/** Parts of one size, the last one what is left. */
+function tradesOf(draft: Draft, input: RebalanceInput): readonly PlannedTrade[] {
+  const { wanted, currency, amount, needsSales } = draft;
+  if (wanted === null || !isTraded(draft)) return [];
+  const { side } = wanted;
+  const count = partsOf(draft, input);
+  const part = quotient(amount, `${count}`, input.decimalsOf(currency), 'up');
+  const last = subtract(amount, multiply(part, `${count - 1}`));
+  return Array.from({ length: count }, (_, index) => ({
+    side,
+    currency,
+    value: index < count - 1 ? part : last,
+    needsSales,
+  }));
+}

@@ -1,0 +1,478 @@
+/** Policies of kind convert: the rules that join several fields, and the record. */
+import type { z } from 'zod';
+import { WITHDRAWAL_CURRENCIES } from '../../domain/currencies.ts';
+import { boundFromRate, type Pair, type PriceBound } from '../../domain/plan/price-bounds.ts';
+import { compare, multiply, sum } from '../../domain/money.ts';
+import type { ConvertAmount, ConvertPolicy, Limits, Money, Rate, WithdrawSpec } from '../../domain/policy.ts';
+import { checkStructure } from '../text/check-structure.ts';
+import type { Reserved } from '../text/check-structure.ts';
+import { readMoney, readRate, unquotedComplaint } from '../text/leaves.ts';
+import { quoted } from '../text/printable.ts';
+import type { Path, YamlSource } from '../text/yaml-source.ts';
+import { checkDecimalsAt, limitAt, requireInLive, stated, toHead, warnUnknownCurrency } from './load-head.ts';
+import { ConvertSchema } from './policy-schema.ts';
+
+/** Reads a document of this kind; null when anything is wrong (then it is in `source.problems()`). */
+export function readConvert(
+  source: YamlSource,
+  decimals: Readonly<Record<string, number>>,
+): ConvertPolicy | null {
+  const parsed = checkStructure(ConvertSchema, source, RESERVED);
+  checkConvert(source, decimals);
+  return parsed === null || source.problems().length > 0 ? null : toConvertPolicy(parsed);
+}
+
+/** What other kinds have, and what a convert policy gets later. */
+const RESERVED: Reserved = {
+  'limits.per_day': {
+    message: '`per_day` does not exist for convert; limits of a run do: `per_run`, `paid_per_run`',
+    fix: 'delete it, and bound the run by `per_run`',
+  },
+  schedule: {
+    message: '`schedule` is not available in this version: a policy runs when it is started',
+    fix: 'delete it',
+  },
+  rebalance: {
+    message: '`rebalance` belongs to policies of kind rebalance',
+    fix: 'write `kind: rebalance`, or delete it',
+  },
+  payout: { message: '`payout` belongs to a kind that this version does not run', fix: 'delete it' },
+};
+
+/** The rules that join several fields; each looks only at values that have not been reported already. */
+function checkConvert(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
+  checkPair(source);
+  checkAmount(source);
+  checkGuard(source);
+  checkLimits(source, decimals);
+  checkWithdrawals(source);
+  checkDecimals(source, decimals);
+  checkSums(source);
+  requireInLive(source, requiredLimits(source), 'guard: { worst_rate: "…" }');
+}
+
+const SELL: Path = ['convert', 'sell'];
+const BUY: Path = ['convert', 'buy'];
+const AMOUNT: Path = ['convert', 'amount'];
+
+function checkPair(source: YamlSource): void {
+  const sell = source.clean(SELL);
+  const buy = source.clean(BUY);
+  if (sell !== null && sell === buy) {
+    source.report(source.placeAt(BUY), {
+      mistake: 'SAME_CURRENCY',
+      message: `${quoted(buy)} is both sold and bought`,
+      fix: 'write two different currencies',
+    });
+  }
+  for (const path of [SELL, BUY]) warnUnknownCurrency(source, path);
+  if (buy !== null && source.lengthAt(['withdraw']) > 0 && !WITHDRAWAL_CURRENCIES.includes(buy)) {
+    source.warn(source.placeAt(BUY), {
+      mistake: 'CURRENCY_NOT_WITHDRAWABLE',
+      message: `the interface does not list ${quoted(buy)} among the currencies that can be withdrawn`,
+      fix: 'ask the operator of the service, or leave `withdraw` out',
+    });
+  }
+}
+
+function checkAmount(source: YamlSource): void {
+  if (source.shapeAt(AMOUNT) !== 'map' || source.isSpoiled(AMOUNT)) return;
+  const sell: Path = [...AMOUNT, 'sell'];
+  const buy: Path = [...AMOUNT, 'buy'];
+  const keep: Path = [...AMOUNT, 'keep'];
+  if (source.has(sell) && source.has(buy)) {
+    source.report(source.keyPlaceAt(buy), {
+      mistake: 'CONTRADICTION',
+      message: '`sell` and `buy` exclude each other: only one side of a conversion can be fixed',
+      fix: 'delete one of the two',
+    });
+  } else if (!source.has(sell) && !source.has(buy)) {
+    source.report(source.keyPlaceAt(AMOUNT), {
+      mistake: 'MISSING_FIELD',
+      message: '`amount` says neither `sell` nor `buy`',
+      fix: 'write one of `{ sell: "1000.00" }`, `{ buy: "17000.00" }`, `{ sell: all, keep: "500.00" }`',
+    });
+  }
+  const isAll = source.clean(sell) === 'all';
+  if (isAll && !source.has(keep)) {
+    source.report(source.placeAt(sell), {
+      mistake: 'MISSING_FIELD',
+      message: '`sell: all` needs `keep`, the amount that stays behind',
+      fix: 'write `{ sell: all, keep: "0.00" }` to sell everything',
+    });
+  }
+  if (!isAll && source.has(keep) && !source.isSpoiled(sell)) {
+    source.report(source.keyPlaceAt(keep), {
+      mistake: 'CONTRADICTION',
+      message: '`keep` only goes with `sell: all`',
+      fix: 'delete `keep`, or write `sell: all`',
+    });
+  }
+}
+
+function checkGuard(source: YamlSource): void {
+  const guard: Path = ['guard'];
+  if (source.shapeAt(guard) !== 'map' || source.isSpoiled(guard)) return;
+  const worstRate: Path = ['guard', 'worst_rate'];
+  const reference: Path = ['guard', 'reference'];
+  const worstCost: Path = ['guard', 'worst_cost'];
+  const byReference = source.has(reference) || source.has(worstCost);
+  if (source.has(worstRate) && byReference) {
+    source.report(source.keyPlaceAt(source.has(reference) ? reference : worstCost), {
+      mistake: 'CONTRADICTION',
+      message: 'a guard is either `worst_rate` or `reference` with `worst_cost`, not both',
+      fix: 'delete one of the two',
+    });
+  } else if (!source.has(worstRate) && !byReference) {
+    source.report(source.keyPlaceAt(guard), {
+      mistake: 'MISSING_FIELD',
+      message: '`guard` guards nothing',
+      fix: 'write `{ worst_rate: "16.90 MXN per USD" }`, or `reference` with `worst_cost`',
+    });
+  } else if (byReference && source.has(reference) !== source.has(worstCost)) {
+    const missing = source.has(reference)
+      ? 'worst_cost: 25bps'
+      : 'reference: { file: rates/daily.yaml, max_age: 30h }';
+    source.report(source.keyPlaceAt(source.has(reference) ? reference : worstCost), {
+      mistake: 'MISSING_FIELD',
+      message: '`reference` and `worst_cost` need each other',
+      fix: `write \`${missing}\``,
+    });
+  }
+  const rate = source.clean(worstRate);
+  if (rate === null) return;
+  if (source.written(worstRate)?.quoted === false) {
+    source.report(source.placeAt(worstRate), unquotedComplaint(rate));
+    return;
+  }
+  const { currency, per } = readRate(rate);
+  const pair = [source.clean(SELL), source.clean(BUY)];
+  if (pair.includes(null)) return;
+  const stranger = [currency, per].find((code) => !pair.includes(code));
+  if (stranger === undefined && currency !== per) return;
+  source.report(source.placeWithin(worstRate, stranger ?? per, stranger === currency ? 'start' : 'end'), {
+    mistake: 'RATE_PAIR',
+    message: `the guard's rate is not between ${String(pair[0])} and ${String(pair[1])}`,
+    fix: `write a rate in ${String(pair[1])} per ${String(pair[0])} or in ${String(pair[0])} per ${String(pair[1])}`,
+  });
+}
+
+const TRADE_LIMITS = ['per_trade', 'per_run'] as const;
+const PAID_LIMITS = ['per_payment', 'paid_per_run'] as const;
+
+function checkLimits(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
+  const limits: Path = ['limits'];
+  if (source.shapeAt(limits) !== 'map' || source.isSpoiled(limits)) return;
+  const pair = [source.clean(SELL), source.clean(BUY)];
+  for (const name of TRADE_LIMITS) {
+    const path: Path = ['limits', name];
+    const limit = limitAt(source, path, decimals);
+    if (limit === null) continue;
+    if (pair.includes(null) || pair.includes(limit.currency)) {
+      warnAboveLimit(source, limit);
+      continue;
+    }
+    source.report(source.placeWithin(path, limit.currency, 'end'), {
+      mistake: 'LIMIT_CURRENCY',
+      message: `a limit in ${quoted(limit.currency)} cannot be compared with a trade of ${pair.join(' to ')}`,
+      fix: `state the limit in ${pair.join(' or in ')}`,
+    });
+  }
+  for (const name of PAID_LIMITS) checkPaidLimits(source, name, decimals);
+  if ([...TRADE_LIMITS, ...PAID_LIMITS, 'per_day'].some((name) => source.has(['limits', name]))) return;
+  source.report(source.keyPlaceAt(limits), {
+    mistake: 'MISSING_FIELD',
+    message: '`limits` limits nothing',
+    fix: 'write `per_trade: "1000.00 USD"` or `per_run: "1000.00 USD"` in it',
+  });
+}
+
+/** Each currency once, and only one that is paid: a limit that bounds nothing would look like one that does. */
+function checkPaidLimits(
+  source: YamlSource,
+  name: (typeof PAID_LIMITS)[number],
+  decimals: Readonly<Record<string, number>>,
+): void {
+  const paid = source.clean(BUY);
+  const seen = new Map<string, Path>();
+  for (let index = 0; index < source.lengthAt(['limits', name]); index += 1) {
+    const path: Path = ['limits', name, index];
+    const limit = limitAt(source, path, decimals);
+    if (limit === null) continue;
+    const earlier = seen.get(limit.currency);
+    seen.set(limit.currency, earlier ?? path);
+    if (earlier !== undefined) {
+      source.report(source.placeAt(path), {
+        mistake: 'LIMIT_TWICE',
+        message: `\`${name}\` has a limit in ${limit.currency} already`,
+        fix: 'keep one limit per currency',
+      });
+    } else if (paid !== null && limit.currency !== paid) {
+      source.report(source.placeWithin(path, limit.currency, 'end'), {
+        mistake: 'LIMIT_CURRENCY',
+        message: `the policy pays nothing in ${quoted(limit.currency)}, only in ${paid}`,
+        fix: `state the limit in ${paid}`,
+      });
+    } else warnPaidAboveLimit(source, name, limit);
+  }
+}
+
+function warnPaidAboveLimit(source: YamlSource, name: (typeof PAID_LIMITS)[number], limit: Money): void {
+  const paid = fixedPaths(source).flatMap((path) => {
+    const value = source.clean(path);
+    return value === null ? [] : [{ path, value }];
+  });
+  const isPerPayment = name === 'per_payment';
+  const over = paid.find(({ value }, index) => {
+    const counted = isPerPayment ? value : sum(paid.slice(0, index + 1).map((one) => one.value));
+    return compare(counted, limit.value) > 0;
+  });
+  if (over === undefined) return;
+  source.warn(source.placeAt(over.path), {
+    mistake: 'AMOUNT_ABOVE_LIMIT',
+    message: `${isPerPayment ? `${over.value} ${limit.currency} is` : 'with this one the payments are'} above \`${name}\` of ${limit.value} ${limit.currency}: every run will be refused`,
+    fix: 'lower the amount or raise the limit',
+  });
+}
+
+/** A run that its own limit refuses every time is probably a slip; `run` refuses it, so it is no mistake of the file. */
+function warnAboveLimit(source: YamlSource, limit: Money): void {
+  for (const [side, currency] of [
+    ['sell', source.clean(SELL)],
+    ['buy', source.clean(BUY)],
+  ] as const) {
+    const path: Path = [...AMOUNT, side];
+    const fixed = source.clean(path);
+    if (fixed === null || fixed === 'all' || currency !== limit.currency) continue;
+    if (compare(fixed, limit.value) <= 0) continue;
+    source.warn(source.placeAt(path), {
+      mistake: 'AMOUNT_ABOVE_LIMIT',
+      message: `${fixed} ${currency} is above the limit of ${limit.value} ${limit.currency}: every run will be refused`,
+      fix: 'lower the amount or raise the limit',
+    });
+    return;
+  }
+}
+
+function checkWithdrawals(source: YamlSource): void {
+  const ids = new Map<string, Path>();
+  const count = source.lengthAt(['withdraw']);
+  const amounts = Array.from({ length: count }, (_, index): Path => ['withdraw', index, 'amount']);
+  const proceeds = amounts.filter((path) => source.clean(path) === 'proceeds');
+  const fixed = amounts.filter((path) => source.shapeAt(path) === 'map');
+  for (let index = 0; index < count; index += 1) {
+    checkId(source, ['withdraw', index, 'id'], ids);
+    checkRounding(source, ['withdraw', index]);
+  }
+  for (const path of proceeds.slice(1)) {
+    source.report(source.placeAt(path), {
+      mistake: 'PROCEEDS_TWICE',
+      message:
+        'proceeds is the whole bought amount, and an entry above pays it already: this would pay it twice',
+      fix: 'keep one entry with `amount: proceeds`',
+    });
+  }
+  const [first] = proceeds;
+  if (first !== undefined && fixed.length > 0) {
+    source.report(source.placeAt(first), {
+      mistake: 'PROCEEDS_WITH_FIXED',
+      message:
+        'proceeds is the whole bought amount: with fixed amounts beside it more would be paid than was bought',
+      fix: 'write `amount: rest` to pay what the fixed amounts leave, or pay the proceeds only',
+    });
+  }
+  checkRest(source, amounts, { proceeds, fixed });
+}
+
+/** The rest is what fixed amounts leave of the bought amount: one payment at most can get it. */
+function checkRest(
+  source: YamlSource,
+  amounts: readonly Path[],
+  { proceeds, fixed }: { readonly proceeds: readonly Path[]; readonly fixed: readonly Path[] },
+): void {
+  const [first, ...more] = amounts.filter((path) => source.clean(path) === 'rest');
+  if (first === undefined) return;
+  for (const path of more) {
+    source.report(source.placeAt(path), {
+      mistake: 'REST_TWICE',
+      message: 'an entry above pays the rest already: nothing is left for this one',
+      fix: 'keep one entry with `amount: rest`',
+    });
+  }
+  if (proceeds.length > 0) {
+    source.report(source.placeAt(first), {
+      mistake: 'REST_WITH_PROCEEDS',
+      message: 'another entry pays the whole bought amount, so that there is no rest',
+      fix: 'write `{ fixed: "…" }` for that entry, or delete one of the two',
+    });
+  }
+  const bought = source.clean([...AMOUNT, 'buy']);
+  const values = fixedPaths(source).flatMap((path) => source.clean(path) ?? []);
+  if (bought === null || fixed.length === 0 || values.length < fixed.length) return;
+  if (compare(sum(values), bought) !== 0) return;
+  source.report(source.placeAt(first), {
+    mistake: 'REST_OF_NOTHING',
+    message: `the fixed amounts are all of the ${bought} that are bought: there is no rest`,
+    fix: 'buy more, or delete this entry',
+  });
+}
+
+function checkId(source: YamlSource, path: Path, ids: Map<string, Path>): void {
+  const id = source.clean(path);
+  if (id === null) return;
+  const earlier = ids.get(id.toLowerCase());
+  ids.set(id.toLowerCase(), earlier ?? path);
+  if (earlier === undefined) return;
+  const same = source.clean(earlier) === id;
+  source.report(source.placeAt(path), {
+    mistake: 'DUPLICATE_ID',
+    message: `${quoted(id)} is already on line ${source.lineOf(source.placeAt(earlier))}${same ? '' : ' but for its capitals'}`,
+    fix: 'give each payment an id of its own',
+  });
+}
+
+function checkRounding(source: YamlSource, entry: Path): void {
+  const amount: Path = [...entry, 'amount'];
+  const rounding: Path = [...entry, 'rounding'];
+  const text = source.clean(amount);
+  if ((text === 'proceeds' || text === 'rest') && !source.has(rounding)) {
+    source.report(source.placeAt(amount), {
+      mistake: 'ROUNDING_MISSING',
+      message:
+        text === 'proceeds'
+          ? 'proceeds can have more decimals than the currency: say how they are rounded'
+          : 'the rest can have more decimals than the currency: say how it is rounded',
+      fix: 'write `rounding: down` (or half-even) beside it',
+    });
+  }
+  if (source.shapeAt(amount) === 'map' && source.has(rounding)) {
+    source.report(source.keyPlaceAt(rounding), {
+      mistake: 'CONTRADICTION',
+      message: 'a fixed amount is never rounded',
+      fix: 'delete `rounding`',
+    });
+  }
+}
+
+function checkDecimals(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
+  const sell = source.clean(SELL);
+  const buy = source.clean(BUY);
+  const amounts = [
+    { path: [...AMOUNT, 'sell'], currency: sell },
+    { path: [...AMOUNT, 'keep'], currency: sell },
+    { path: [...AMOUNT, 'buy'], currency: buy },
+    ...fixedPaths(source).map((path) => ({ path, currency: buy })),
+  ];
+  for (const { path, currency } of amounts) {
+    const value = source.clean(path);
+    if (value !== null && value !== 'all' && currency !== null)
+      checkDecimalsAt(source, { path, value, currency }, decimals);
+  }
+}
+
+function fixedPaths(source: YamlSource): readonly Path[] {
+  const count = source.lengthAt(['withdraw']);
+  return Array.from({ length: count }, (_, index): Path => ['withdraw', index, 'amount', 'fixed']);
+}
+
+/** Fixed payments against what the conversion is sure to bring: money is not converted for payments that it cannot cover. */
+function checkSums(source: YamlSource): void {
+  const currency = source.clean(BUY);
+  const fixed = fixedPaths(source).flatMap((path) => source.clean(path) ?? []);
+  if (currency === null || fixed.length === 0 || source.shapeAt(AMOUNT) !== 'map') return;
+  const total = sum(fixed);
+  const place = source.placeAt(['withdraw']);
+  const bought = source.clean([...AMOUNT, 'buy']);
+  if (bought !== null) {
+    if (compare(total, bought) <= 0) return;
+    source.report(place, {
+      mistake: 'WITHDRAWALS_EXCEED_AMOUNT',
+      message: `the withdrawals add up to ${total} ${currency}; only ${bought} is bought`,
+      fix: 'buy more, or pay less',
+    });
+    return;
+  }
+  const sold = source.clean([...AMOUNT, 'sell']);
+  const sell = source.clean(SELL);
+  if (sold === null || sell === null) return;
+  const rate = source.isSpoiled(['guard', 'worst_rate']) ? null : source.clean(['guard', 'worst_rate']);
+  const bound = rate === null ? null : boundOf(readRate(rate), { sell, buy: currency });
+  if (sold !== 'all' && bound !== null) {
+    // The worst price that the guard lets pass, so the least that the sale brings.
+    const least = { sold: multiply(sold, bound.sellFactor), paid: multiply(total, bound.buyFactor) };
+    if (compare(least.paid, least.sold) <= 0) return;
+    source.report(place, {
+      mistake: 'WITHDRAWALS_EXCEED_AMOUNT',
+      message: `the withdrawals add up to ${total} ${currency}; at the guard's worst rate ${sold} ${sell} bring less`,
+      fix: 'sell more, pay less, tighten the guard, or write `amount: { buy: … }` for exactly what is paid',
+    });
+    return;
+  }
+  if (source.has(['guard', 'reference'])) return;
+  const why =
+    sold === 'all'
+      ? 'how much is sold is known only when the plan is made'
+      : 'no guard says what the sale brings at least';
+  source.warn(place, {
+    mistake: 'WITHDRAWALS_UNCOVERED',
+    message: `the withdrawals add up to ${total} ${currency}, and the sale may bring less: ${why}`,
+    fix: 'write `amount: { buy: … }` for exactly what is paid, or see that the balance covers the rest',
+  });
+}
+
+/** Null for a rate of another pair, which is reported elsewhere. */
+function boundOf(rate: Rate, pair: Pair): PriceBound | null {
+  const isOfPair = [rate.currency, rate.per].toSorted().join() === [pair.sell, pair.buy].toSorted().join();
+  return isOfPair ? boundFromRate(rate, pair) : null;
+}
+
+/** Limits on what is traded and, where anything is paid, on what is paid: in live each has to be there. */
+function requiredLimits(source: YamlSource): readonly { readonly path: Path; readonly write: string }[] {
+  const traded = { name: 'per_run', write: 'per_run: "…"' };
+  const paid = PAID_LIMITS.map((name) => ({
+    name,
+    write: `${name}: ["… ${source.clean(BUY) ?? 'MXN'}"]`,
+  }));
+  const wanted = [traded, ...(source.lengthAt(['withdraw']) > 0 ? paid : [])];
+  const limits: Path = ['limits'];
+  if (!source.has(limits))
+    return [{ path: limits, write: `limits: { ${wanted.map(({ write }) => write).join(', ')} }` }];
+  const hasTradeLimit = TRADE_LIMITS.some((name) => source.has([...limits, name]));
+  return wanted
+    .filter((limit) => limit !== traded || !hasTradeLimit)
+    .map(({ name, write }) => ({ path: [...limits, name], write }));
+}
+
+type ParsedConvert = z.output<typeof ConvertSchema>;
+
+/** The record of a policy in which every check has passed. */
+function toConvertPolicy(parsed: ParsedConvert): ConvertPolicy {
+  return {
+    kind: 'convert',
+    ...toHead(parsed, toLimits(parsed.limits)),
+    convert: { sell: parsed.convert.sell, buy: parsed.convert.buy, amount: toAmount(parsed.convert.amount) },
+    withdraw: (parsed.withdraw ?? []).map(toWithdrawSpec),
+  };
+}
+
+function toLimits(limits: ParsedConvert['limits']): Limits | null {
+  if (limits === undefined) return null;
+  return {
+    perTrade: limits.per_trade === undefined ? null : readMoney(limits.per_trade),
+    perRun: limits.per_run === undefined ? null : readMoney(limits.per_run),
+    perPayment: (limits.per_payment ?? []).map(readMoney),
+    paidPerRun: (limits.paid_per_run ?? []).map(readMoney),
+  };
+}
+
+function toAmount(parsed: ParsedConvert['convert']['amount']): ConvertAmount {
+  if (parsed.sell === 'all') return { kind: 'sell-all', keep: stated(parsed.keep) };
+  if (parsed.sell !== undefined) return { kind: 'sell', value: parsed.sell };
+  return { kind: 'buy', value: stated(parsed.buy) };
+}
+
+function toWithdrawSpec(parsed: NonNullable<ParsedConvert['withdraw']>[number]): WithdrawSpec {
+  const { id, account, amount, rounding } = parsed;
+  if (typeof amount === 'object') return { id, account, amount: { kind: 'fixed', value: amount.fixed } };
+  return { id, account, amount: { kind: amount, rounding: stated(rounding) } };
+}

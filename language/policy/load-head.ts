@@ -1,0 +1,144 @@
+/** What every kind of policy has: currencies, amounts and limits in quotes, what live asks for, and the common record. */
+import type { z } from 'zod';
+import { decimalsOf, KNOWN_CURRENCIES } from '../../domain/currencies.ts';
+import type { Guard, Limits, Money, PolicyHead } from '../../domain/policy.ts';
+import { parseDuration } from '../../calendar/business-date.ts';
+import { cutTo, fractionDigits, isZero, smallest } from '../text/amount-text.ts';
+import { readMoney, readRate, unquotedComplaint } from '../text/leaves.ts';
+import { nearest } from '../text/nearest.ts';
+import { quoted } from '../text/printable.ts';
+import type { Path, YamlSource } from '../text/yaml-source.ts';
+import type { ConvertSchema, RebalanceSchema } from './policy-schema.ts';
+
+/** Takes a currency that nobody knows to have the decimals of most. */
+export function warnUnknownCurrency(source: YamlSource, path: Path): void {
+  warnUnknown(source, source.clean(path), source.placeAt(path));
+}
+
+/** The same for a currency that is the name of a field. */
+export function warnUnknownKey(source: YamlSource, path: Path): void {
+  warnUnknown(source, String(path.at(-1)), source.keyPlaceAt(path));
+}
+
+function warnUnknown(
+  source: YamlSource,
+  code: string | null,
+  place: ReturnType<YamlSource['placeAt']>,
+): void {
+  if (code === null || KNOWN_CURRENCIES.includes(code)) return;
+  const near = nearest(code, KNOWN_CURRENCIES);
+  source.warn(place, {
+    mistake: 'CURRENCY_UNKNOWN',
+    message: `${quoted(code)} is not a currency that Cambist knows; it is taken to have 2 decimals`,
+    fix:
+      near === null
+        ? 'if the service has it, write its decimals into the service file'
+        : `did you mean \`${near}\`?`,
+  });
+}
+
+/** The limit at `path`, its quotes and decimals checked; null where there is none, or it has been reported. */
+export function limitAt(
+  source: YamlSource,
+  path: Path,
+  decimals: Readonly<Record<string, number>>,
+): Money | null {
+  const text = source.clean(path);
+  if (text === null) return null;
+  if (source.written(path)?.quoted === false) {
+    source.report(source.placeAt(path), unquotedComplaint(text));
+    return null;
+  }
+  const limit = readMoney(text);
+  checkDecimalsAt(source, { path, ...limit }, decimals);
+  return limit;
+}
+
+/** An amount has no more decimals than its currency. */
+export function checkDecimalsAt(
+  source: YamlSource,
+  amount: Money & { readonly path: Path },
+  overrides: Readonly<Record<string, number>>,
+): void {
+  const { path, value, currency } = amount;
+  const decimals = decimalsOf(currency, overrides);
+  if (fractionDigits(value) <= decimals) return;
+  const cut = cutTo(value, decimals);
+  source.report(source.placeWithin(path, value, 'start'), {
+    mistake: 'AMOUNT_DECIMALS',
+    message: `${quoted(value)} has ${fractionDigits(value)} decimals; ${currency} has ${decimals}`,
+    fix:
+      isZero(cut) && !isZero(value)
+        ? `write at least "${smallest(decimals)}"`
+        : `write "${cut}" (cut off), or set \`decimals\` in the service file if the service takes more`,
+  });
+}
+
+/** In live everything that could lose money is written out, never a default. */
+export function requireInLive(
+  source: YamlSource,
+  limits: readonly { readonly path: Path; readonly write: string }[],
+  guard: string,
+): void {
+  if (source.clean(['environment']) !== 'live') return;
+  const required: readonly { readonly path: Path; readonly write: string }[] = [
+    { path: ['guard'], write: guard },
+    { path: ['quote', 'settlement'], write: 'quote: { settlement: T0 }' },
+    { path: ['settle', 'until'], write: 'settle: { until: funds }' },
+    { path: ['shortfall'], write: 'shortfall: skip' },
+    ...limits,
+  ];
+  for (const { path, write } of required) {
+    if (source.has(path)) continue;
+    const parent = path.slice(0, -1);
+    const hasParent = parent.length > 0 && source.has(parent);
+    source.report(hasParent ? source.keyPlaceAt(parent) : source.placeAt(['environment']), {
+      mistake: 'LIVE_UNSTATED',
+      message: `in live \`${path.join('.')}\` must be written out; no default is taken`,
+      fix: `write \`${write}\`, or what you mean instead`,
+    });
+  }
+}
+
+type ParsedHead = Omit<
+  z.output<typeof ConvertSchema> | z.output<typeof RebalanceSchema>,
+  'kind' | 'convert' | 'withdraw' | 'rebalance' | 'limits'
+>;
+
+/** The part of a policy's record that every kind has. */
+export function toHead(parsed: ParsedHead, limits: Limits | null): PolicyHead {
+  return {
+    name: parsed.name,
+    environment: parsed.environment,
+    zone: parsed.zone,
+    quote: {
+      validForSeconds: VALID_FOR_SECONDS[parsed.quote.valid_for],
+      settlement: parsed.quote.settlement,
+      maxQuotes: parsed.quote.max_quotes,
+    },
+    guard: parsed.guard === undefined ? null : toGuard(parsed.guard),
+    settle: {
+      until: parsed.settle.until,
+      lateAfterMs:
+        parsed.settle.late_after === undefined ? null : stated(parseDuration(parsed.settle.late_after)),
+    },
+    shortfall: parsed.shortfall,
+    limits,
+  };
+}
+
+const VALID_FOR_SECONDS = { '3s': 3, '15s': 15, '30s': 30, '45s': 45, '60s': 60 } as const;
+
+function toGuard(parsed: NonNullable<ParsedHead['guard']>): Guard {
+  if (parsed.worst_rate !== undefined) return { kind: 'worst-rate', rate: readRate(parsed.worst_rate) };
+  const { file, max_age: maxAge } = stated(parsed.reference);
+  const worstCostBps = stated(parsed.worst_cost).slice(0, -'bps'.length);
+  return { kind: 'reference', file, maxAgeMs: stated(parseDuration(maxAge)), worstCostBps };
+}
+
+/** What the checks have proven to be there; nothing is ever filled in here. */
+export function stated<T>(value: T | null | undefined): T {
+  if (value === null || value === undefined)
+    throw new Error('a policy passed its checks without a field that it needs');
+  return value;
+}

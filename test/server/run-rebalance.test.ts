@@ -1,0 +1,71 @@
+/** A rebalancing against the sandbox: what is outside its band is traded once, each leg by itself, and the rest is left. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { openStage, type Run } from '../support/stage.ts';
+import { resetPoints, resetTo } from '../support/resets.ts';
+
+const stage = await openStage({
+  rates: { 'EUR/USD': '1.08', 'GBP/USD': '1.27', 'USD/MXN': '18.50' },
+  balances: { USD: '300000', EUR: '300000', GBP: '10000', MXN: '18500' },
+});
+after(() => stage.close());
+await stage.startWorker();
+
+const FILES = {
+  'rates.yaml': `as_of: ${new Date().toISOString().slice(0, 19)}Z
+rates: ["1.0800 USD per EUR", "1.2700 USD per GBP", "18.50 MXN per USD"]
+`,
+};
+const POLICY = `policy: 1
+kind: rebalance
+name: replaced
+environment: sandbox
+rebalance:
+  base: { currency: USD, min: "100000.00" }
+  targets:
+    EUR: { keep: "250000.00", band: "25000.00" }
+    GBP: { min: "40000.00" }
+    MXN: { max: "20000.00" }
+quote: { valid_for: 45s, settlement: T0 }
+guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 100bps }
+settle: { until: status }
+limits: { per_run: "1000000.00 USD" }
+`;
+
+/** What the service has of the run: what was asked for in each trade. */
+function traded(run: Run): readonly string[] {
+  const lines = run.movements().trades.map((trade) => {
+    const { sellAmount, buyAmount, sellCurrency, buyCurrency } = trade;
+    return typeof sellAmount === 'string'
+      ? `sell ${sellAmount} ${String(sellCurrency)}`
+      : `buy ${String(buyAmount)} ${String(buyCurrency)}`;
+  });
+  return lines.toSorted();
+}
+
+describe('a day of rebalancing', () => {
+  test('sells what is above its band, buys what is below its minimum, once each, and leaves the rest; a day after that needs nothing', async () => {
+    const run = await stage.start(POLICY, { files: FILES });
+    const report = await run.report();
+    assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
+    assert.deepEqual(traded(run), ['buy 30000 GBP', 'sell 50000 EUR']);
+    assert.deepEqual(
+      report.legs.map(({ id, outcome }) => [id, outcome]),
+      [
+        ['eur-usd-1', 'TRADED'],
+        ['usd-gbp-1', 'TRADED'],
+      ],
+    );
+
+    const [first] = await resetPoints(run.handle);
+    assert.ok(first !== undefined);
+    const { workflowId, runId } = await run.handle.describe();
+    await resetTo(stage.temporal, { workflowId, runId }, first, { signals: true });
+    assert.equal((await run.report()).status, 'COMPLETED');
+    assert.equal(run.movements().trades.length, 2);
+
+    const next = await stage.start(POLICY, { files: FILES });
+    const quiet = await next.report();
+    assert.deepEqual([quiet.status, quiet.legs, next.writes()], ['COMPLETED', [], []]);
+  });
+});

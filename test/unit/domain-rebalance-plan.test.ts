@@ -1,0 +1,219 @@
+/** The plan of a rebalancing: made once from one observation, read back, and held against its policy (M4). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decimalsOf } from '../../domain/currencies.ts';
+import { planContradicts } from '../../domain/plan/agrees.ts';
+import type { CompileInput } from '../../domain/plan/compile-input.ts';
+import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { planOf } from '../../domain/plan/plan-shape.ts';
+import type { RebalancePolicy } from '../../domain/policy.ts';
+import { sendWindowsOf } from '../../calendar/business-date.ts';
+import { NOW, RUN, TRADE, WITHDRAWAL } from '../support/scripts.ts';
+
+const POLICY: RebalancePolicy = {
+  kind: 'rebalance',
+  name: 'p',
+  environment: 'sandbox',
+  zone: 'UTC',
+  quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+  guard: { kind: 'reference', file: 'rates.yaml', maxAgeMs: 86_400_000, worstCostBps: '25' },
+  settle: { until: 'funds', lateAfterMs: null },
+  shortfall: 'skip',
+  limits: null,
+  rebalance: {
+    base: { currency: 'USD', min: '100' },
+    targets: [
+      { currency: 'EUR', goal: { kind: 'range', min: null, max: '100' } },
+      { currency: 'MXN', goal: { kind: 'range', min: '1000', max: null } },
+    ],
+    neverSell: ['MXN'],
+    minTrade: null,
+    maxTrades: 2,
+  },
+};
+const RATES = {
+  asOf: new Date(NOW - 3_600_000).toISOString(),
+  rates: [
+    { value: '1.10', currency: 'USD', per: 'EUR' },
+    { value: '20', currency: 'MXN', per: 'USD' },
+  ],
+};
+
+type More = {
+  readonly policy?: Partial<RebalancePolicy>;
+  readonly observation?: Partial<CompileInput['observation']>;
+  readonly referenceRates?: CompileInput['referenceRates'];
+};
+
+function compile({ policy = {}, observation = {}, referenceRates = RATES }: More = {}): CompileResult {
+  return compilePlan({
+    run: RUN,
+    policy: { ...POLICY, ...policy },
+    policyHash: 'hash',
+    date: RUN.id,
+    sendWindows: sendWindowsOf(RUN.id, 'UTC'),
+    referenceRates,
+    observation: {
+      credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
+      observedAtMs: NOW,
+      balances: {
+        balances: [
+          { currency: 'USD', withdrawable: '1000', total: '1000' },
+          { currency: 'EUR', withdrawable: '150', total: '150' },
+        ],
+      },
+      accounts: [],
+      accountsComplete: true,
+      accountIdForms: [],
+      pairs: null,
+      onTheWay: [],
+      trades: [],
+      withdrawals: [],
+      ...observation,
+    },
+    lateAfterMs: { settlement: 1, withdrawal: 1 },
+    decimalsOf: (currency) => decimalsOf(currency, {}),
+    madeFor: 'run-1',
+  });
+}
+
+function planned(more: More = {}): Plan {
+  const result = compile(more);
+  assert.ok(result.ok, JSON.stringify(result));
+  return result.plan;
+}
+
+function refusal(more: More): readonly string[] {
+  const result = compile(more);
+  assert.ok(!result.ok);
+  return result.problems.map(({ code, message }) => `${code}: ${message}`);
+}
+
+const legsOf = ({ legs }: Plan): readonly string[] =>
+  legs.map(({ id, amount, why }) => `${id} ${amount?.side ?? '-'} ${amount?.value ?? '-'} ${why.kind}`);
+
+test('each leg has a name, a guard of its own pair, and an amount from balances; every currency has its position', () => {
+  const plan = planned();
+  assert.deepEqual(legsOf(plan), ['eur-usd-1 sell 50 target', 'usd-mxn-1 buy 1000 target']);
+  assert.deepEqual(
+    plan.legs.map(({ reference, amount }) => [reference, amount?.fixed]),
+    [
+      ['p.2026-11-21.eur-usd-1', false],
+      ['p.2026-11-21.usd-mxn-1', false],
+    ],
+  );
+  assert.deepEqual(
+    plan.legs.map(({ guard }) => guard?.bound),
+    [
+      { buyFactor: '1', sellFactor: '1.09725' },
+      { buyFactor: '1', sellFactor: '19.95' },
+    ],
+  );
+  assert.deepEqual(
+    plan.positions.map(({ currency, traded }) => `${currency} ${traded}`),
+    ['USD 0', 'EUR 50', 'MXN 1000'],
+  );
+});
+
+test('the plan is read back as it was made, and agrees with its policy', () => {
+  for (const more of [{}, { observation: { trades: [TRADE] } }]) {
+    const plan = planned(more);
+    const read = planOf(structuredClone(plan));
+    assert.ok(read.ok, JSON.stringify(read));
+    assert.equal(planContradicts(read.value, POLICY), null);
+  }
+});
+
+test('where something of the run is at the service, its legs are what was traded, and nothing is computed again', () => {
+  const second = { ...TRADE, id: 'tde_2', clientReferenceId: 'p.2026-11-21.usd-mxn-2' };
+  const stranger = { ...TRADE, id: 'tde_3', clientReferenceId: 'p.2026-11-21.other' };
+  const { legs, positions, foundRecords } = planned({ observation: { trades: [second, TRADE, stranger] } });
+  assert.deepEqual(
+    legs.map(({ id, amount, why }) => [id, amount?.value, why.kind]),
+    [
+      ['usd-mxn-1', '1000.00', 'found'],
+      ['usd-mxn-2', '1000.00', 'found'],
+    ],
+  );
+  assert.deepEqual([positions, foundRecords], [[], true]);
+  assert.deepEqual(legsOf(planned({ observation: { withdrawals: [WITHDRAWAL] } })), []);
+});
+
+test('what earlier trades bring counts as there, and a currency of which that cannot be told is left alone', () => {
+  const coming = (comes: string, isTold = true) => ({
+    observation: { onTheWay: [{ currency: 'MXN', comes, goes: '0', isTold }] },
+  });
+  assert.deepEqual(legsOf(planned(coming('1000'))), ['eur-usd-1 sell 50 target']);
+  assert.deepEqual(legsOf(planned(coming('400'))), ['eur-usd-1 sell 50 target', 'usd-mxn-1 buy 600 target']);
+  const { positions } = planned(coming('400', false));
+  assert.equal(positions.find(({ currency }) => currency === 'MXN')?.restraint, 'not settled');
+});
+
+test('rates that are missing, too old or of a time to come refuse the run, also on a day without a trade', () => {
+  const targets = POLICY.rebalance.targets.slice(0, 1);
+  const policy = { rebalance: { ...POLICY.rebalance, targets } };
+  const rows: readonly (readonly [More, RegExp])[] = [
+    [{ referenceRates: null }, /^PLAN_REFERENCE_MISSING: .* between EUR and USD/],
+    [{ referenceRates: { ...RATES, rates: RATES.rates.slice(1) } }, /^PLAN_REFERENCE_MISSING: .*EUR and USD/],
+    [
+      { referenceRates: { ...RATES, asOf: new Date(NOW - 86_400_001).toISOString() } },
+      /^PLAN_REFERENCE_TOO_OLD/,
+    ],
+    [
+      { referenceRates: { ...RATES, asOf: new Date(NOW + 60_001).toISOString() } },
+      /^PLAN_REFERENCE_FROM_THE_FUTURE/,
+    ],
+  ];
+  for (const [more, expected] of rows) {
+    const [first = '', ...rest] = refusal({ ...more, policy, observation: { balances: { balances: [] } } });
+    assert.match(first, expected);
+    assert.deepEqual(rest, []);
+  }
+});
+
+const FALSE_PLANS: readonly (readonly [what: string, change: (plan: Plan) => Plan, expected: RegExp])[] = [
+  ['a payment', (plan) => ({ ...plan, payments: [{} as Plan['payments'][number]] }), /pays/],
+  [
+    'a leg between other currencies',
+    (plan) => withLeg(plan, { sell: 'GBP', id: 'gbp-usd-1', reference: 'p.2026-11-21.gbp-usd-1' }),
+    /does not trade/,
+  ],
+  [
+    'a sale of what is never sold',
+    (plan) => withLeg(plan, { sell: 'MXN', id: 'mxn-usd-1', reference: 'p.2026-11-21.mxn-usd-1' }),
+    /never sells/,
+  ],
+  ['another reference', (plan) => withLeg(plan, { reference: 'q.2026-11-21.eur-usd-1' }), /no name of a leg/],
+  ['another name', (plan) => withLeg(plan, { id: 'usd-eur-1' }), /no name of a leg/],
+  [
+    'a fixed amount',
+    (plan) => withLeg(plan, { amount: { side: 'sell', value: '50', fixed: true } }),
+    /fixes the amount/,
+  ],
+  [
+    'more legs than max_trades',
+    (plan) => ({ ...plan, legs: [...plan.legs, ...plan.legs] }),
+    /2 trades at most/,
+  ],
+  [
+    'a leg twice',
+    (plan) => ({ ...plan, legs: plan.legs.slice(0, 1).flatMap((leg) => [leg, leg]) }),
+    /one name/,
+  ],
+  ['other totals', (plan) => ({ ...plan, totals: [] }), /totals/],
+  [
+    'another limit',
+    (plan) => ({ ...plan, limits: { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] } }),
+    /limits/,
+  ],
+];
+
+function withLeg(plan: Plan, change: Partial<Plan['legs'][number]>): Plan {
+  return { ...plan, legs: plan.legs.map((leg, index) => (index === 0 ? { ...leg, ...change } : leg)) };
+}
+
+for (const [what, change, expected] of FALSE_PLANS)
+  test(`a plan with ${what} is not of the policy`, () => {
+    assert.match(planContradicts(change(planned()), POLICY) ?? 'agrees', expected);
+  });

@@ -1,0 +1,282 @@
+/** Policies of kind rebalance from text to record: what is filled in, and every mistake with its place and its fix. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { formatTrouble, troubleOfPolicy } from '../../language/text/problem.ts';
+
+const POLICY = `policy: 1
+kind: rebalance
+name: daily
+environment: sandbox
+rebalance:
+  base: { currency: USD, min: "100.00" }
+  targets:
+    EUR: { keep: "250.00", band: "25.00" }
+    MXN: { max: "0.00" }
+    GBP: { min: "40.00" }
+    SGD: { share: 10%, band: 1% }
+  never_sell: [GBP]
+  min_trade: "1.00 USD"
+  max_trades: 6
+guard: { reference: { file: rates/daily.yaml, max_age: 30h }, worst_cost: 25bps }
+limits: { per_trade: "400.00 USD", per_run: "1000.00 USD" }
+`;
+
+function edited(from: string, to: string): string {
+  assert.ok(POLICY.includes(from), `the test's policy has "${from}"`);
+  return POLICY.replace(from, to);
+}
+
+/** `code line:column fix` of every problem, or of every warning where there is none. */
+function listed(text: string): readonly string[] {
+  const result = loadPolicy(text, 'p.yaml');
+  const found = result.ok ? result.warnings : result.problems;
+  return [
+    result.ok ? 'loads' : 'refused',
+    ...found.map(({ code, line, column, fix }) => `${code} ${line}:${column} ${fix}`),
+  ];
+}
+
+test('a rebalancing becomes a record with its targets in the order of the policy', () => {
+  const result = loadPolicy(POLICY, 'p.yaml');
+  assert.ok(result.ok && result.policy.kind === 'rebalance');
+  assert.deepEqual(result.warnings, []);
+  assert.deepEqual(result.policy.rebalance, {
+    base: { currency: 'USD', min: '100.00' },
+    targets: [
+      { currency: 'EUR', goal: { kind: 'keep', keep: '250.00', band: '25.00' } },
+      { currency: 'MXN', goal: { kind: 'range', min: null, max: '0.00' } },
+      { currency: 'GBP', goal: { kind: 'range', min: '40.00', max: null } },
+      { currency: 'SGD', goal: { kind: 'share', sharePercent: '10', bandPercent: '1' } },
+    ],
+    neverSell: ['GBP'],
+    minTrade: '1.00',
+    maxTrades: 6,
+  });
+  assert.deepEqual(result.policy.limits, {
+    perTrade: { value: '400.00', currency: 'USD' },
+    perRun: { value: '1000.00', currency: 'USD' },
+    perPayment: [],
+    paidPerRun: [],
+  });
+});
+
+test('what may be left out is not asked for', () => {
+  const short = POLICY.replace(/, min: "100.00"/, '')
+    .replace(/ {2}never_sell[\s\S]*max_trades: 6\n/, '')
+    .replace(/^limits.*\n/m, '');
+  const result = loadPolicy(short, 'p.yaml');
+  assert.ok(result.ok && result.policy.kind === 'rebalance', listed(short).join('\n'));
+  const { base, neverSell, minTrade, maxTrades } = result.policy.rebalance;
+  assert.deepEqual(
+    [base.min, neverSell, minTrade, maxTrades, result.policy.limits],
+    [null, [], null, null, null],
+  );
+});
+
+const EUR = '{ keep: "250.00", band: "25.00" }';
+const TARGET_FIX =
+  'write one of `{ keep: "…", band: "…" }`, `{ share: 10%, band: 1% }`, `{ min: "…" }`, `{ max: "…" }`';
+const GUARD_FIX = 'write `guard: { reference: { file: rates/daily.yaml, max_age: 30h }, worst_cost: 25bps }`';
+const GUARD = /^guard.*\n/m;
+
+const MISTAKES: readonly (readonly [what: string, text: string, expected: readonly string[]])[] = [
+  ['a target that says nothing', edited(EUR, '{}'), [`POLICY_TARGET 8:5 ${TARGET_FIX}`]],
+  [
+    'two targets of one currency',
+    edited(EUR, '{ keep: "250.00", band: "25.00", max: "300.00" }'),
+    [`POLICY_TARGET 8:5 ${TARGET_FIX}`],
+  ],
+  [
+    'a kept amount without a band',
+    edited(EUR, '{ keep: "250.00" }'),
+    ['POLICY_MISSING_FIELD 8:12 write `band: "…"` beside it; "0.00" trades every difference'],
+  ],
+  [
+    'a share without a band',
+    edited('{ share: 10%, band: 1% }', '{ share: 10% }'),
+    ['POLICY_MISSING_FIELD 11:12 write `band: 1%` beside it'],
+  ],
+  [
+    'a band larger than the target',
+    edited(EUR, '{ keep: "20.00", band: "25.00" }'),
+    ['POLICY_BAND_TOO_LARGE 8:33 write a band of 20.00 at most, or only a `max`'],
+  ],
+  [
+    'a band larger than the share',
+    edited('{ share: 10%, band: 1% }', '{ share: 10%, band: 11% }'),
+    ['POLICY_BAND_TOO_LARGE 11:30 write a band of 10% at most, or only a `max`'],
+  ],
+  [
+    'a band beside a bound',
+    edited('{ min: "40.00" }', '{ min: "40.00", band: "1.00" }'),
+    ['POLICY_CONTRADICTION 10:26 delete it'],
+  ],
+  [
+    'a percentage as the band of an amount',
+    edited(EUR, '{ keep: "250.00", band: 10% }'),
+    ['POLICY_CONTRADICTION 8:34 write an amount in quotes: "25000.00"'],
+  ],
+  [
+    'an amount as the band of a share',
+    edited('{ share: 10%, band: 1% }', '{ share: 10%, band: "1.00" }'),
+    ['POLICY_CONTRADICTION 11:30 write it with %: 1%'],
+  ],
+  [
+    'a maximum below the minimum',
+    edited('{ min: "40.00" }', '{ min: "40.00", max: "39.00" }').replace('  never_sell: [GBP]\n', ''),
+    ['POLICY_CONTRADICTION 10:31 write a `max` that is not below `min`'],
+  ],
+  [
+    'shares of more than everything',
+    edited('{ max: "0.00" }', '{ share: 95%, band: 1% }'),
+    ['POLICY_SHARES_TOO_LARGE 11:19 lower them to 100% together; what they leave stays in the base'],
+  ],
+  [
+    'a share above 100',
+    edited('share: 10%', 'share: 101%'),
+    ['POLICY_PERCENT 11:19 write a number and %: 12.5%'],
+  ],
+  ['a share without its sign', edited('share: 10%', 'share: 10'), ['POLICY_PERCENT 11:19 write 10%']],
+  [
+    'a target of the base',
+    edited('    EUR:', '    USD:'),
+    ['POLICY_BASE_CURRENCY 8:5 delete it here; what must stay of it is `base.min`'],
+  ],
+  [
+    'a base with a maximum',
+    edited('min: "100.00" }', 'max: "100.00" }'),
+    ['POLICY_NOT_AVAILABLE 6:26 delete it, or give another currency a `max`'],
+  ],
+  [
+    'a base that is never sold',
+    edited('[GBP]', '[USD]'),
+    ['POLICY_BASE_CURRENCY 12:16 delete it here; what must stay of it is `base.min`'],
+  ],
+  [
+    'a currency with a maximum that is never sold',
+    edited('[GBP]', '[MXN]'),
+    ['POLICY_CONTRADICTION 12:16 delete one of the two'],
+  ],
+  [
+    'no target at all',
+    POLICY.replace(/targets:\n[\s\S]* {2}never/, 'targets: {}\n  never').replace('  never_sell: [GBP]\n', ''),
+    ['POLICY_MISSING_FIELD 7:3 write one, such as `{ EUR: { min: "40000.00" } }`'],
+  ],
+  ['a currency that is none', edited('    EUR:', '    eur:'), ['POLICY_CURRENCY 8:5 did you mean `EUR`?']],
+  [
+    'too many decimals',
+    edited('"40.00"', '"40.005"'),
+    [
+      'POLICY_AMOUNT_DECIMALS 10:18 write "40.00" (cut off), or set `decimals` in the service file if the service takes more',
+    ],
+  ],
+  [
+    'an amount outside quotes',
+    edited('"40.00"', '40.00'),
+    ['POLICY_AMOUNT_UNQUOTED 10:17 write "40.00", with the quotes'],
+  ],
+  [
+    'a smallest trade in another currency',
+    edited('"1.00 USD"', '"1.00 EUR"'),
+    ['POLICY_LIMIT_CURRENCY 13:20 state it in USD'],
+  ],
+  [
+    'a limit in another currency',
+    edited('"400.00 USD"', '"400.00 EUR"'),
+    ['POLICY_LIMIT_CURRENCY 16:30 state it in USD'],
+  ],
+  [
+    'limits that limit nothing',
+    edited('{ per_trade: "400.00 USD", per_run: "1000.00 USD" }', '{}'),
+    ['POLICY_MISSING_FIELD 16:1 write `per_trade: "400000.00 USD"` or `per_run: "1000000.00 USD"` in it'],
+  ],
+  [
+    'a limit on payments',
+    edited('per_run: "1000.00 USD"', 'per_payment: ["1000.00 USD"]'),
+    ['POLICY_NOT_AVAILABLE 16:36 delete it'],
+  ],
+  ['no guard', POLICY.replace(GUARD, ''), [`POLICY_MISSING_FIELD 2:7 ${GUARD_FIX}`]],
+  ['a guard without a cost', edited(', worst_cost: 25bps', ''), [`POLICY_MISSING_FIELD 15:1 ${GUARD_FIX}`]],
+  [
+    'one worst rate for all pairs',
+    POLICY.replace(GUARD, 'guard: { worst_rate: "1.05 USD per EUR" }\n'),
+    [`POLICY_CONTRADICTION 15:10 ${GUARD_FIX}`],
+  ],
+  [
+    'payments',
+    `${POLICY}withdraw: []\n`,
+    ['POLICY_NOT_AVAILABLE 17:1 delete it, or pay by a policy of kind convert'],
+  ],
+  [
+    'a conversion',
+    `${POLICY}convert: {}\n`,
+    ['POLICY_NOT_AVAILABLE 17:1 write `kind: convert`, or delete it'],
+  ],
+  ['a schedule', `${POLICY}schedule: { at: "09:30" }\n`, ['POLICY_NOT_AVAILABLE 17:1 delete it']],
+  [
+    'live without limits and guard',
+    edited('sandbox', 'live')
+      .replace(GUARD, '')
+      .replace(/^limits.*\n/m, ''),
+    [
+      `POLICY_LIVE_UNSTATED 4:14 ${GUARD_FIX}, or what you mean instead`,
+      'POLICY_LIVE_UNSTATED 4:14 write `quote: { settlement: T0 }`, or what you mean instead',
+      'POLICY_LIVE_UNSTATED 4:14 write `settle: { until: funds }`, or what you mean instead',
+      'POLICY_LIVE_UNSTATED 4:14 write `shortfall: skip`, or what you mean instead',
+      'POLICY_LIVE_UNSTATED 4:14 write `limits: { per_trade: "400000.00 USD", per_run: "1000000.00 USD" }`, or what you mean instead',
+    ],
+  ],
+];
+
+for (const [what, text, expected] of MISTAKES)
+  test(`refused: ${what}`, () => {
+    assert.deepEqual(listed(text), ['refused', ...expected]);
+  });
+
+const WARNINGS: readonly (readonly [what: string, text: string, expected: readonly string[]])[] = [
+  [
+    'a currency that is not sold anyway',
+    edited('[GBP]', '[GBP, CHF]'),
+    ['POLICY_CONTRADICTION 12:21 delete it, or give it a target'],
+  ],
+  [
+    'a currency that nobody knows',
+    edited('    SGD:', '    SGE:'),
+    ['POLICY_CURRENCY_UNKNOWN 11:5 did you mean `SGD`?'],
+  ],
+];
+
+for (const [what, text, expected] of WARNINGS)
+  test(`taken with a warning: ${what}`, () => {
+    assert.deepEqual(listed(text), ['loads', ...expected]);
+  });
+
+test('a mistake is shown with its line and a caret', () => {
+  const result = loadPolicy(edited(EUR, '{ keep: "20.00", band: "25.00" }'), 'p.yaml');
+  assert.ok(!result.ok);
+  assert.equal(
+    result.problems.map((problem) => formatTrouble(troubleOfPolicy(problem), (line) => line)).join('\n'),
+    `POLICY_BAND_TOO_LARGE p.yaml:8:33: a band of 25.00 around 20.00 reaches below nothing: EUR would never be bought.
+        EUR: { keep: "20.00", band: "25.00" }
+                                    ^^^^^^^
+  fix: write a band of 20.00 at most, or only a \`max\``,
+  );
+});
+
+test('the sample takes all of the language that a rebalancing has', () => {
+  const text = readFileSync(new URL('../../policies/daily-treasury.yaml', import.meta.url), 'utf8');
+  for (const word of [
+    'keep',
+    'band',
+    'max',
+    'min',
+    'share',
+    'min_trade',
+    'max_trades',
+    'per_trade',
+    'per_run',
+  ])
+    assert.ok(text.includes(`${word}:`), word);
+});
