@@ -374,12 +374,15 @@ export class Oracle {
           (policy.guard && price < units(WORST_RATE)) ||
           (policy.limit && (policy.amount === 'sell all' || price > units('17.3'))),
       );
+    // Two runs that each sell everything: the first one leaves nothing.
+    const isSold = policy.amount === 'sell all' && this.#world.runs.length > 1;
     const tradesEnd = TRADES_UNTIL_MS - HOUR_MS;
     const report = makeReport(state);
     const legs = report.legs.flatMap(({ id, outcome }) =>
       outcome === 'NOT_TRADED' &&
       !isDecided(id) &&
       !isBad &&
+      !isSold &&
       !answersOfBefore(this.#world) &&
       healedAtMs < tradesEnd &&
       agenda.nowMs < tradesEnd
