@@ -3,7 +3,6 @@
  * as the design states them.
  */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import {
   DECISIONS,
@@ -19,21 +18,7 @@ import {
   type RetryStrategy,
 } from '../../domain/service/reply-rules.ts';
 import type { Reply, ReplyFacts, ServiceError } from '../../domain/service/reply.ts';
-
-type CatalogueRow = { readonly code: string; readonly type: string };
-
-/** The rows of every table; one without a column `Type` holds validation errors, as the text below it says. */
-async function readCatalogue(): Promise<readonly CatalogueRow[]> {
-  const text = await readFile(new URL('../support/fixtures/interface-catalogue.md', import.meta.url), 'utf8');
-  let columns: readonly string[] = [];
-  return text.split('\n').flatMap((line) => {
-    const cells = line.split('|').map((cell) => cell.trim());
-    if (cells.includes('Code')) columns = cells;
-    const code = /^[A-Z_]+/.exec(cells[columns.indexOf('Code')] ?? '')?.[0];
-    if (code === undefined || cells.length < 4 || cells.includes('Code')) return [];
-    return [{ code, type: cells[columns.indexOf('Type')] ?? 'VALIDATION_ERROR' }];
-  });
-}
+import { readCatalogue, type CatalogueRow } from '../support/interface-catalogue.ts';
 
 /** The classes of the design (section 4), in its own patterns; what is in no row is unknown on a write. */
 const CLASSES: readonly (readonly [ReplyClass, string])[] = [
@@ -93,9 +78,8 @@ function error(code: string, more: Partial<ServiceError> = {}): ServiceError {
 
 const SAME_KEY = 'look up, then same key again';
 
-test('every code of the interface has a row, and no row is unknown to the interface', async () => {
-  const codes = (await readCatalogue()).map((row) => row.code);
-  assert.equal(new Set(codes).size, 92);
+test('every code of the interface has a row, and no row is unknown to the interface', () => {
+  const codes = readCatalogue().map((row) => row.code);
   assert.deepEqual(Object.keys(DECISIONS).toSorted(), [...new Set(codes)].toSorted());
 });
 
@@ -103,12 +87,12 @@ test('every row is in the class that the design gives it', () => {
   for (const [code, row] of Object.entries(DECISIONS)) assert.equal(row.class, designed(code), code);
 });
 
-test('a row that does not follow the service’s advice says why, and one that follows it does not', async () => {
+test('a row that does not follow the service’s advice says why, and one that follows it does not', () => {
   const followed: Readonly<Partial<Record<ReplyClass, RetryStrategy>>> = {
     'wait, same key': 'WAIT_THEN_RETRY_SAME_KEY',
     'check state, then retry': 'CHECK_STATE_THEN_RETRY',
   };
-  for (const listed of await readCatalogue()) {
+  for (const listed of readCatalogue()) {
     const row = DECISIONS[listed.code as keyof typeof DECISIONS];
     const follows = followed[row.class] === advised(listed);
     assert.equal('departs' in row ? row.departs.length > 20 : false, !follows, listed.code);

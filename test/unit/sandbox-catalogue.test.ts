@@ -11,6 +11,7 @@ import { defaultAccounts } from '../../sandbox/default-accounts.ts';
 import { effectKinds } from '../../sandbox/faults.ts';
 import { Refusal, envelopeOf } from '../../sandbox/refusal.ts';
 import { defaultSettings } from '../../sandbox/settings.ts';
+import { readCatalogue } from '../support/interface-catalogue.ts';
 
 const entries = Object.entries(catalogue) as [string, CatalogueEntry][];
 
@@ -55,9 +56,15 @@ test('every type goes with its retry strategy, three codes wait, and none asks f
   }
 });
 
-test('the catalogue holds the codes that are shown, and one of ours for what is gone', () => {
-  assert.equal(entries.length, 93);
-  assert.ok(Object.hasOwn(catalogue, 'ENDPOINT_SUNSET'));
+test('the catalogue holds the codes that the interface shows, and one of ours for what is gone', () => {
+  const shown = readCatalogue();
+  const codes = [...new Set(shown.map(({ code }) => code)), 'ENDPOINT_SUNSET'];
+  assert.deepEqual(Object.keys(catalogue).toSorted(), codes.toSorted());
+  const held = new Map(entries);
+  for (const { code, status, type } of shown) {
+    assert.equal(held.get(code)?.type, type, code);
+    if (status !== null) assert.equal(held.get(code)?.status, status, code);
+  }
 });
 
 test('an envelope has five fields, and details are a closed object', () => {
