@@ -3,6 +3,7 @@
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
 import type { KeptPlan, Leg, Payment, Plan } from '../plan/plan.ts';
+import type { SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
@@ -99,7 +100,7 @@ export type SettlementCall = {
   readonly plan: PlanHead;
   readonly leg: string;
   readonly tradeId: string;
-  readonly until: 'funds' | 'status';
+  readonly until: SettleSettings['until'];
   readonly currency: string;
   /** A status in no list that people are told of already; null while there is none. */
   readonly unknownStatus: string | null;

@@ -1,4 +1,5 @@
 /** Waiting for the settlement of one leg: the money that it bought must be there before it is paid on. */
+import type { SettleSettings } from '../policy.ts';
 import type { Wait } from '../waits.ts';
 import type { SettlementCall } from './calls.ts';
 import type { Carrying } from './parts.ts';
@@ -87,6 +88,11 @@ function stillToPay({ state }: Carrying, { leg }: LegRecord): SettlementCall['un
     );
 }
 
+const NOT_YET: Readonly<Record<SettleSettings['until'], string>> = {
+  funds: 'is not withdrawable',
+  status: 'is not settled',
+};
+
 function settlementWait(
   { plan }: Carrying,
   { leg }: LegRecord,
@@ -107,14 +113,13 @@ function settlementWait(
         lists: 'settled, failed or pending',
       }),
     };
-  const what = plan.settle.until === 'funds' ? 'is not withdrawable' : 'is not settled';
   return {
     afterMs,
     reason: 'settlement',
     problem: {
       code: isLate ? 'SETTLEMENT_LATE' : 'AWAITING_SETTLEMENT',
       item: leg.id,
-      message: `Leg "${leg.id}" is traded; its ${leg.buy} ${what} yet${isLate ? ', later than expected' : ''}.`,
+      message: `Leg "${leg.id}" is traded; its ${leg.buy} ${NOT_YET[plan.settle.until]} yet${isLate ? ', later than expected' : ''}.`,
       fix: 'Nothing to do: it looks again by itself.',
     },
   };
