@@ -121,6 +121,25 @@ const pollOf = (deps: Deps, call: Partial<WithdrawalsCall> = {}) =>
   inActivity({}, () => awaitWithdrawals(deps)({ ...WITHDRAWALS, ...call }));
 const listed = (status: string) => ({ listWithdrawals: async () => page({ ...WITHDRAWAL, status }) });
 
+test('a Temporal run that did not end what is undone tells that it is another one, before it asks anything', async () => {
+  const { deps, requests } = worker({ ...traded('SETTLED'), ...there('17250.00') });
+  const settlement = (undoneIn: readonly string[]) =>
+    inActivity({ runId: 'run-2' }, () => awaitSettlement(deps)({ ...SETTLEMENT, undoneIn }));
+  assert.deepEqual(await settlement(['run-2', 'run-1']), { kind: 'other run', runId: 'run-2' });
+  const payments = (undoneIn: readonly string[]) =>
+    inActivity({ runId: 'run-2' }, () =>
+      awaitWithdrawals({ ...deps, reader: worker(listed('COMPLETED')).deps.reader })({
+        ...WITHDRAWALS,
+        undoneIn,
+      }),
+    );
+  const other = await payments(['run-1']);
+  assert.deepEqual([other.runId, other.ended], ['run-2', []]);
+  assert.deepEqual(requests, []);
+  assert.equal((await settlement(['run-2'])).kind, 'settled');
+  assert.equal((await payments(['run-2'])).ended.length, 1);
+});
+
 test('a payment is paid by a status for "paid" alone, has failed by one for that, and one in no list is told', async () => {
   for (const [status, paid, isUnknown] of [
     ...DEFAULT_SERVICE_FACTS.withdrawalStatuses.paid.map((name) => [name, true, false] as const),
