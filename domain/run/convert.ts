@@ -57,6 +57,7 @@ async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, a
       const { traded, worse, isHeld } = step;
       record.stage = {
         kind: 'traded',
+        atMs: record.stage.kind === 'traded' ? record.stage.atMs : run.ports.nowMs(),
         traded,
         worse: worse === null ? null : { problem: worse, isHeld },
         settled: null,

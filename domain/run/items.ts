@@ -12,6 +12,8 @@ import { NEW_PAYMENT, type PaymentState } from '../writes/withdrawal.ts';
 export type ConvertingLeg = { readonly kind: 'converting'; state: LegState; needsHuman: boolean };
 export type TradedLeg = {
   readonly kind: 'traded';
+  /** When this run learned of it, epoch milliseconds. */
+  readonly atMs: number;
   traded: Traded;
   /** It came out worse than planned, and nobody has accepted that; `isHeld`: it waits for a person who does. */
   readonly worse: { readonly problem: Problem; readonly isHeld: boolean } | null;

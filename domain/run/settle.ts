@@ -12,14 +12,14 @@ type Watch = { readonly lateAtMs: number; isLate: boolean; unknownStatus: string
 
 /** Late: it says so, and goes on waiting. Nobody waits once the run is cancelled. */
 export async function settle(run: Carrying, record: LegRecord): Promise<void> {
+  const { stage } = record;
+  if (stage.kind !== 'traded') return;
   const watch: Watch = {
-    lateAtMs: run.ports.nowMs() + run.plan.lateAfterMs.settlement,
+    lateAtMs: stage.atMs + run.plan.lateAfterMs.settlement,
     isLate: false,
     unknownStatus: null,
     stops: 0,
   };
-  const { stage } = record;
-  if (stage.kind !== 'traded') return;
   while (stage.settled === null && !run.state.cancelled) await pollOnce(run, record, stage, watch);
 }
 

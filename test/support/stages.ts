@@ -1,4 +1,5 @@
 /** Stages of legs and payments by what they come to, for tests that begin in the middle of a run. */
+import { NOW } from './scripts.ts';
 import {
   newLeg,
   newPayment,
@@ -13,6 +14,7 @@ import type { Problem } from '../../domain/problems.ts';
 
 export const TRADED_LEG: TradedLeg = {
   kind: 'traded',
+  atMs: NOW,
   traded: {
     tradeId: 'tde_1',
     quoteId: 'qte_1',

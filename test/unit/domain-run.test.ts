@@ -641,6 +641,30 @@ test('a trade with a status in no list holds the run, and a settlement that take
   assert.ok(timers.every((ms) => ms === 21_600_000));
 });
 
+test('a settlement that goes on in a new history is late by when its leg was traded', async () => {
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, { ...PLAN, payments: [] });
+  for (const record of before.legs) record.stage = { ...TRADED_LEG, settled: null };
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const timers: number[] = [];
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, payments: [] } }),
+    confirmOutcomes: async ({ tradeIds }) => ({ kind: 'shown', tradeIds, withdrawalIds: [] }),
+    awaitSettlement: () => ({
+      answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => {},
+    }),
+    nowMs: () => NOW + 5 * 3_600_000,
+    waitUntil: (holds, timeoutMs) => {
+      if (timeoutMs !== undefined) timers.push(timeoutMs);
+      return patient(holds);
+    },
+  });
+  await new Run(INPUT, state, world, carried).complete();
+  assert.deepEqual(timers, [3_600_000]);
+});
+
 async function patient(holds: () => boolean): Promise<boolean> {
   for (let turns = 0; turns < 2_000 && !holds(); turns += 1) await nextTurn();
   assert.ok(holds(), 'it waits for what never comes');
