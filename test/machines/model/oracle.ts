@@ -2,7 +2,13 @@
  * The judge: knows what the service really did and says which promise (M1 … M8, design section 2) was broken. It reads
  * nothing that the steps decided but the final report, and shares no code with them.
  */
-import { makeReport, type Report, type ReportLeg, type ReportPayment } from '../../../domain/run/report.ts';
+import {
+  makeReport,
+  statusOf,
+  type Report,
+  type ReportLeg,
+  type ReportPayment,
+} from '../../../domain/run/report.ts';
 import { RunRefused } from '../../../domain/run/ports.ts';
 import type { Attempt } from './attempt.ts';
 import type { Movement, Write } from './service.ts';
@@ -333,7 +339,7 @@ export class Oracle {
       const pays = moved.some(({ kind }) => kind === 'withdrawal');
       const pending = moved.filter(({ kind, status }) => !isLast(status) && (kind === 'withdrawal' || !pays));
       const untilMs = Math.min(...(pending.length === 0 ? [agenda.nowMs] : pending.map(mayBeQuietUntil)));
-      if (nextMs <= untilMs + SAYS_WITHIN_MS || makeReport(current.state).status !== 'RUNNING') continue;
+      if (nextMs <= untilMs + SAYS_WITHIN_MS || statusOf(current.state) !== 'RUNNING') continue;
       const what = pending.map(({ record, status }) => `${record.id} is ${status}`).join(', ');
       this.broken(
         'M8',
@@ -350,7 +356,7 @@ export class Oracle {
    */
   isUndone(temporal: Temporal): boolean {
     const state = temporal.newest()?.state;
-    const isOld = temporal.isReportOld && (state === undefined || makeReport(state).status !== 'COMPLETED');
+    const isOld = temporal.isReportOld && (state === undefined || statusOf(state) !== 'COMPLETED');
     return isOld || this.#undone(temporal).length > 0;
   }
 
