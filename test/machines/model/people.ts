@@ -166,6 +166,8 @@ export class People {
               said.kind === 'executed' && said.item === other.payment.id && said.recordId === record?.id,
           ),
       );
+      // Who named it answers for this one too.
+      if (isTaken) this.#world.oracle.misled.add(name);
       if (record === undefined || isTaken) this.#say({ kind: 'not executed', item, ...this.#said() });
       else this.#say({ kind: 'executed', item, recordId: record.id, ...this.#said() });
     }
