@@ -47,11 +47,11 @@ export function restraintLines(positions: readonly Position[]): readonly string[
       wanted === null
         ? ''
         : ` (wanted: ${wanted.side} ${amountText(wanted.value, decimalsOf(currency, {}))})`;
-    return [`${currency}: ${RESTRAINTS[restraint]}${asked}.`];
+    return [`${currency}: ${REASONS[restraint]}${asked}.`];
   });
 }
 
-const RESTRAINTS: Readonly<Record<Restraint, string>> = {
+const REASONS: Readonly<Record<Restraint, string>> = {
   withdrawable: 'more is there, or on its way, than can be sold now; the rest waits for another day',
   base: 'the base keeps its minimum, so that not all of it can be bought',
   per_trade: 'the limit per_trade cuts it; the rest waits for another day',

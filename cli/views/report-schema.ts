@@ -4,6 +4,7 @@
  */
 import type { Problem } from '../../domain/problems.ts';
 import { z } from 'zod';
+import { RESTRAINTS } from '../../domain/plan/plan.ts';
 import type { Report } from '../../domain/run/report.ts';
 
 const decimal = z
@@ -19,6 +20,25 @@ const problem = z
     fix: z.string().meta({ description: 'What to do.' }),
   })
   .meta({ description: 'Why something ended or waits.' });
+
+const position = z.strictObject({
+  currency: z.string(),
+  withdrawable: decimal.meta({ description: 'What could be sold when the run was planned.' }),
+  projected: decimal.nullable().meta({
+    description: 'The same with what unsettled trades bring and take; null: that could not be told.',
+  }),
+  low: decimal.nullable().meta({ description: 'Nothing is traded from here …' }),
+  high: decimal.nullable().meta({ description: '… to here; null: no bound on that side.' }),
+  wanted: z
+    .strictObject({ side: z.enum(['buy', 'sell']), value: decimal })
+    .nullable()
+    .meta({ description: 'What the target asks for; null: nothing.' }),
+  traded: decimal.meta({ description: 'How much of it was planned, all its legs together.' }),
+  restraint: z
+    .enum(RESTRAINTS)
+    .nullable()
+    .meta({ description: 'Why less than that was planned, or nothing; null: nothing held it back.' }),
+});
 
 const leg = z.strictObject({
   id: z.string(),
@@ -74,6 +94,9 @@ export const ReportSchema = z.strictObject({
       description:
         'COMPLETED: all paid or traded, or nothing to do. PARTIAL: some not. FAILED: nothing moved. CANCELLED, HELD, RUNNING. TERMINATED, TIMED_OUT: Temporal ended it from outside.',
     }),
+  positions: z.array(position).meta({
+    description: 'Where each currency of a rebalancing stood; empty for other kinds.',
+  }),
   legs: z.array(leg),
   payments: z.array(payment),
   totals: z.array(total),

@@ -8,6 +8,7 @@ import { sentence } from '../../language/text/printable.ts';
 import { paragraphOf, clockTime, count, table, wrap, type Paint } from '../terminal/text.ts';
 import { amountText, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
+import { positionsTable, restraintLines } from './positions-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
 export function reportText(options: {
@@ -24,6 +25,7 @@ export function reportText(options: {
       ...(report.startedBy === null ? [] : [wrap(`Started by ${report.startedBy}.`, width)]),
     ].join('\n'),
     wrap(summarise(report).join('\n'), width),
+    positionsText(report, width),
     legsTable(report, width),
     paymentsTable(report, width),
     totalsTable(report, width),
@@ -94,6 +96,13 @@ const NO_ITEMS: Readonly<Record<Report['status'], string>> = {
 
 function settledText(settled: boolean | null): string {
   return settled === true ? ', settled' : settled === false ? ', will not settle' : '';
+}
+
+/** What a rebalancing was planned from, and what held it back. */
+function positionsText({ positions }: Report, width: number): string {
+  if (positions.length === 0) return '';
+  const held = restraintLines(positions).map((line) => wrap(line, width));
+  return [positionsTable(positions, width), ...held].join('\n');
 }
 
 function legsTable(report: Report, width: number): string {

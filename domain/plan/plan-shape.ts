@@ -2,7 +2,15 @@
  * The one reader of plans: it knows every version of a plan's shape and refuses one that it does not know (design: "The
  * plan is made once"). A plan comes out of Temporal, where others may have put what looks like one.
  */
-import { wholePlan, type KeptPayment, type KeptPlan, type Leg, type Plan, type Position } from './plan.ts';
+import {
+  RESTRAINTS,
+  wholePlan,
+  type KeptPayment,
+  type KeptPlan,
+  type Leg,
+  type Plan,
+  type Position,
+} from './plan.ts';
 import { isPart } from '../references.ts';
 import {
   isRecord,
@@ -53,7 +61,7 @@ const POSITION = {
   high: orNull(lineOf(60)),
   wanted: orNull(recordOf({ side: oneOf('buy', 'sell'), value: isAmount })),
   traded: isAmount,
-  restraint: orNull(lineOf(40)),
+  restraint: orNull(oneOf(...RESTRAINTS)),
 } as const satisfies Readonly<Record<keyof Position, Field>>;
 
 const isPaymentAmount: Field = (value) =>

@@ -58,25 +58,27 @@ export type LegNotNeeded = {
 };
 
 /** Why less is traded than the target asks for, or nothing. */
-export type Restraint =
-  /** More is there than can be sold now. */
-  | 'withdrawable'
-  /** The base keeps its minimum. */
-  | 'base'
-  | 'per_trade'
-  | 'per_run'
-  | 'min_trade'
-  | 'max_trades'
-  | 'never_sell'
-  /** The service takes no trade as small as this. */
-  | 'pair minimum'
-  /** More trades of the size that the service takes than one run sends. */
-  | 'pair maximum'
-  | 'pair not offered'
-  /** What is on its way cannot be told, so that the currency is left alone. */
-  | 'not settled'
-  /** The reference rates do not value it. */
-  | 'no rate';
+export const RESTRAINTS = [
+  // More is there than can be sold now.
+  'withdrawable',
+  // The base keeps its minimum.
+  'base',
+  'per_trade',
+  'per_run',
+  'min_trade',
+  'max_trades',
+  'never_sell',
+  // The service takes no trade as small as this.
+  'pair minimum',
+  // More trades of the size that the service takes than one run sends.
+  'pair maximum',
+  'pair not offered',
+  // What is on its way cannot be told, so that the currency is left alone.
+  'not settled',
+  // The reference rates do not value it.
+  'no rate',
+] as const;
+export type Restraint = (typeof RESTRAINTS)[number];
 
 /** Where one currency stands. */
 export type Position = {

@@ -50,10 +50,10 @@ export type PlanAnswer =
   | { readonly kind: 'other policy'; readonly planned: string; readonly given: string };
 
 /** The plan without its items, as every call needs it. */
-export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy'>;
+export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy' | 'positions'>;
 
 export function headOf(plan: Plan): PlanHead {
-  const { legs: _legs, payments: _payments, policy: _policy, ...head } = plan;
+  const { legs: _legs, payments: _payments, policy: _policy, positions: _positions, ...head } = plan;
   return head;
 }
 

@@ -2,6 +2,7 @@
  * The report of a run, made from its state (design: "Commands").
  * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
  */
+import type { Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
 import { sum } from '../money.ts';
 import { runName } from '../references.ts';
@@ -36,6 +37,8 @@ export type Report = {
   /** Who started the run; null: nobody has told. */
   readonly startedBy: string | null;
   readonly status: ReportStatus;
+  /** Where each currency of a rebalancing stood when it was planned, and what decided its trades; empty for other kinds. */
+  readonly positions: readonly Position[];
   readonly legs: readonly ReportLeg[];
   readonly payments: readonly ReportPayment[];
   readonly totals: readonly ReportTotal[];
@@ -128,6 +131,7 @@ function reportOf(state: RunState, { isFirst, payments }: Part): Report {
     policy: state.policy,
     startedBy: state.startedBy,
     status: statusOf(state),
+    positions: isFirst ? (state.plan?.positions ?? []) : [],
     legs: legs.map(reportLeg),
     payments: payments.map(reportPayment),
     totals: totalsOf(state.payments),

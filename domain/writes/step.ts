@@ -119,7 +119,7 @@ export type Owner = Pick<Plan['credentials'], 'mode' | 'organisation'>;
 
 /** What the steps may know besides the item. */
 export type Context = {
-  readonly plan: Omit<Plan, 'legs' | 'payments' | 'policy'>;
+  readonly plan: Omit<Plan, 'legs' | 'payments' | 'policy' | 'positions'>;
   /** `originalExecutionRunId` of the workflow: equal to the attempt's run id unless the run was reset. */
   readonly originalRunId: string;
   readonly attempt: Attempt;

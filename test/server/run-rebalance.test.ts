@@ -57,6 +57,13 @@ describe('a day of rebalancing', () => {
       ],
     );
 
+    assert.deepEqual(
+      report.positions.map(
+        (position) => `${position.currency} ${position.projected ?? '?'} ${position.traded}`,
+      ),
+      ['USD 300000 0', 'EUR 300000 50000', 'GBP 10000 30000', 'MXN 18500 0'],
+    );
+
     const [first] = await resetPoints(run.handle);
     assert.ok(first !== undefined);
     const { workflowId, runId } = await run.handle.describe();

@@ -30,6 +30,7 @@ export function makeReportOf(options: {
       hash: 'a1fc2689cc04ea576674c1d4cb7d48285df55f125fe65aab807e5ac24dc6341e',
     },
     status,
+    positions: [],
     legs: items
       ? [
           {

@@ -160,7 +160,6 @@ export function context(
       shortfall: 'skip',
       limits: null,
       notNeeded: [],
-      positions: [],
       totals: [],
       madeAtMs: NOW - 1_000,
       foundRecords: false,

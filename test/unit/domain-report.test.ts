@@ -27,6 +27,7 @@ function waiting(reason: WaitReason): Waiting {
 function stateOf(payments: readonly Payment[]): RunState {
   const plan: Plan = {
     ...context().plan,
+    positions: [],
     policy: { name: 'p', hash: 'hash' },
     legs: [LEG],
     payments,
@@ -53,6 +54,7 @@ test('a plan that was just adopted is reported whole, with everything pending', 
     policy: { name: 'p', hash: 'hash' },
     startedBy: null,
     status: 'RUNNING',
+    positions: [],
     legs: [
       {
         id: 'usd-mxn-1',

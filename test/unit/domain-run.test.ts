@@ -29,6 +29,7 @@ import { TRADED_LEG } from '../support/stages.ts';
 const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
 const PLAN: Plan = {
   ...context().plan,
+  positions: [],
   policy: POLICY,
   settle: { until: 'status', lateAfterMs: null },
   legs: [LEG],

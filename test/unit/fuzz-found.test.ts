@@ -211,6 +211,7 @@ test('a run whose trade never settles is not completed', () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   const plan = {
     ...context().plan,
+    positions: [],
     policy: { name: 'p', text: '', hash: 'hash' },
     legs: [LEG],
     payments: [],

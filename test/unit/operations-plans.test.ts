@@ -24,6 +24,7 @@ const INPUT: PlanInput = {
 
 const WHOLE: Plan = {
   ...context().plan,
+  positions: [],
   policy: { name: 'p', hash: 'hash' },
   legs: [LEG],
   payments: [PAYMENT],
