@@ -149,7 +149,11 @@ export async function checkNotExecuted(reader: Reader, subject: Subject): Promis
         sinceMs: opensAtMs - LOOK_BACK_MS,
         wanted: (trade: Trade) => isTradeOf(leg, quoteId, trade) || mayBe(trade),
       });
-      return notExecuted(lookForTrade(leg, quoteId, scanOf(records)), stopped, records.filter(mayBe));
+      return notExecuted(
+        lookForTrade(leg, { quoteId, namedId: null }, scanOf(records)),
+        stopped,
+        records.filter(mayBe),
+      );
     }
     case 'payment': {
       const { payment } = subject;

@@ -210,6 +210,7 @@ function historyOf({ plan, view, kept, settings }: OpeningInput, payment: Report
       currency: payment.currency,
       amount: payment.amount ?? '0',
       opensAtMs: plan.sendWindows.opensAtMs,
+      namedId: null,
       ownIds: payment.withdrawalId === null ? [] : [payment.withdrawalId],
       otherIds: report.payments.flatMap(({ id, withdrawalId }) =>
         id === payment.id || withdrawalId === null ? [] : [withdrawalId],

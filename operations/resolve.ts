@@ -289,6 +289,7 @@ async function subjectOf({ view, plan, item, settings, place, decision }: Case):
       currency: payment.currency,
       amount,
       opensAtMs,
+      namedId: null,
       ownIds: named === null ? [] : [named],
       otherIds,
       fromGeneration: eights.at(-1)?.first ?? 1,

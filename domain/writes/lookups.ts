@@ -42,10 +42,16 @@ export function isTradeOf(leg: Leg, quoteId: string | null, trade: Trade): boole
   );
 }
 
-/** Judges a scan for a leg's trade. */
-export function lookForTrade(leg: Leg, quoteId: string | null, scan: ListScan<Trade>): Look<Trade> {
-  const ours = scan.records.filter((trade) => isTradeOf(leg, quoteId, trade));
-  const [record, second] = ours;
+/**
+ * Judges a scan for a leg's trade. Of several under its reference, `known.namedId` is the one that a person has named.
+ */
+export function lookForTrade(
+  leg: Leg,
+  known: { readonly quoteId: string | null; readonly namedId: string | null },
+  scan: ListScan<Trade>,
+): Look<Trade> {
+  const ours = scan.records.filter((trade) => isTradeOf(leg, known.quoteId, trade));
+  const [record, second] = chosen(ours, known.namedId, (trade) => tradeDifference(leg, trade));
   if (record !== undefined && second !== undefined && record.id !== second.id) {
     return {
       kind: 'differs',
@@ -56,6 +62,16 @@ export function lookForTrade(leg: Leg, quoteId: string | null, scan: ListScan<Tr
   if (record === undefined) return nothingFound(scan);
   const difference = tradeDifference(leg, record);
   return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
+}
+
+/** Records of one name that all agree with the plan are one and the same item: which of them it is, a person may say. */
+function chosen<T extends { readonly id: string }>(
+  ours: readonly T[],
+  namedId: string | null,
+  difference: (record: T) => string | null,
+): readonly T[] {
+  const named = ours.filter(({ id }) => id === namedId);
+  return named.length > 0 && ours.every((record) => difference(record) === null) ? named : ours;
 }
 
 /** What a trade contradicts of its leg; null when it agrees. Amounts are compared as numbers. */
@@ -80,6 +96,8 @@ export type PaymentIdentity = {
   readonly amount: string | null;
   /** Begin of the run's date, epoch milliseconds. */
   readonly opensAtMs: number;
+  /** The record that a person has named as this payment; null: none. */
+  readonly namedId: string | null;
   /** Ids that the service gave us for this payment. */
   readonly ownIds: readonly string[];
   /** Ids that the service gave us for other payments. */
@@ -135,7 +153,7 @@ export function lookForWithdrawal(payment: PaymentIdentity, scan: ListScan<Withd
   const ours = scan.records.filter(
     (record) => isWithdrawalOf(payment, record) && !isClosedGeneration(payment, record),
   );
-  const [record, second] = ours;
+  const [record, second] = chosen(ours, payment.namedId, (each) => withdrawalDifference(payment, each));
   if (record !== undefined && second !== undefined && record.id !== second.id) {
     return {
       kind: 'differs',

@@ -292,7 +292,7 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
     windowUntilMs: () => context.plan.sendWindows.tradesUntilMs,
     windowPassed: () => windowPassed(context, leg),
     looksAlways: true,
-    lookUp: (_said, state) => lookForLeg(context, leg, state),
+    lookUp: (said, state) => lookForLeg({ context, leg }, said, state),
     adopt: (said, _state, record) => traded(context, leg, said, record),
     end: (state, problem) => ({ kind: 'not traded', state, problem }),
     readNamed: (_said, id) => readNamed(context, leg, id),
@@ -495,14 +495,19 @@ function* lookThen(
   return conclude(subject, ready.said, state, look) ?? wait(state, { afterMs, reason: 'doubt', problem });
 }
 
-function* lookForLeg(context: Context, leg: Leg, state: LegState): Steps<Look<Trade>> {
+function* lookForLeg(
+  { context, leg }: { readonly context: Context; readonly leg: Leg },
+  said: InstructionsAbout,
+  state: LegState,
+): Steps<Look<Trade>> {
   const quoteId = state.quote?.id ?? null;
   const scan = yield* ask<'scan trades'>({
     kind: 'scan trades',
     sinceMs: context.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (trade) => isTradeOf(leg, quoteId, trade),
   });
-  return lookForTrade(leg, quoteId, scan);
+  const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
+  return lookForTrade(leg, { quoteId, namedId }, scan);
 }
 
 function judge(leg: Leg, trade: Trade): Look<Trade> {

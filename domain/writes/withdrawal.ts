@@ -244,14 +244,15 @@ function identityOf(
 ): PaymentIdentity {
   const { amount, said, state } = known;
   const closedIds = [...said.eights.flatMap(({ openedBy }) => openedBy.recordId ?? []), ...state.closedIds];
-  const named = said.decision?.kind === 'executed' ? [said.decision.recordId] : [];
+  const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
   return {
     reference: payment.reference,
     account: payment.account,
     currency: payment.currency,
     amount,
     opensAtMs: context.plan.sendWindows.opensAtMs,
-    ownIds: [...named, ...said.recordIds, ...closedIds],
+    namedId,
+    ownIds: [...(namedId === null ? [] : [namedId]), ...said.recordIds, ...closedIds],
     otherIds: [...context.otherWithdrawalIds, ...said.otherRecordIds],
     fromGeneration: said.eights.at(-1)?.first ?? 1,
     closedIds,

@@ -40,6 +40,7 @@ const IDENTITY: PaymentIdentity = {
   currency: PAYMENT.currency,
   amount: '17250.00',
   opensAtMs: OPENS_AT_MS,
+  namedId: null,
   ownIds: [],
   otherIds: ['wtd_other'],
   fromGeneration: 1,

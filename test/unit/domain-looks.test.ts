@@ -42,6 +42,7 @@ const PAYMENT: PaymentIdentity = {
   currency: 'MXN',
   amount: '17250.00',
   opensAtMs: Date.parse(OPENS_AT),
+  namedId: null,
   ownIds: [],
   otherIds: [],
   fromGeneration: 1,
@@ -110,7 +111,7 @@ const trades: readonly (readonly [string, Partial<Leg>, ListScan<Trade>, string]
 
 for (const [title, leg, scan, kind] of trades)
   test(`looking for a trade: ${title}`, () => {
-    assert.equal(lookForTrade({ ...LEG, ...leg }, 'qte_held', scan).kind, kind);
+    assert.equal(lookForTrade({ ...LEG, ...leg }, { quoteId: 'qte_held', namedId: null }, scan).kind, kind);
   });
 
 const withdrawals: readonly (readonly [string, Partial<PaymentIdentity>, ListScan<Withdrawal>, string])[] = [
@@ -217,4 +218,25 @@ test('an untagged record that has failed could be it only until a person asks to
   assert.equal(lookForWithdrawal(PAYMENT, failed).kind, 'unproven');
   assert.equal(lookForWithdrawal({ ...PAYMENT, fromGeneration: 9 }, failed).kind, 'absent');
   assert.equal(lookForWithdrawal({ ...PAYMENT, fromGeneration: 9 }, whole(UNTAGGED)).kind, 'unproven');
+});
+
+test('of several records that agree with the plan and carry its name a person may say which it is; of no others', () => {
+  const two = whole(WITHDRAWAL, { ...WITHDRAWAL, id: 'wtd_2' });
+  for (const [namedId, scan, found] of [
+    ['wtd_2', two, 'wtd_2'],
+    [null, two, null],
+    ['wtd_3', two, null],
+    ['wtd_2', whole({ ...WITHDRAWAL, withdrawalAmount: '1' }, { ...WITHDRAWAL, id: 'wtd_2' }), null],
+    ['wtd_1', whole({ ...WITHDRAWAL, withdrawalAmount: '1' }), null],
+  ] as const) {
+    const look = lookForWithdrawal({ ...PAYMENT, namedId }, scan);
+    assert.equal(look.kind === 'found' ? look.record.id : null, found);
+    assert.equal(look.kind, found === null ? 'differs' : 'found');
+  }
+  const trade = lookForTrade(
+    LEG,
+    { quoteId: null, namedId: 'tde_2' },
+    whole(TRADE, { ...TRADE, id: 'tde_2' }),
+  );
+  assert.equal(trade.kind === 'found' ? trade.record.id : null, 'tde_2');
 });
