@@ -107,7 +107,7 @@ export type Target = {
 export type RebalancePolicy = PolicyHead & {
   readonly kind: 'rebalance';
   readonly rebalance: {
-    /** Surpluses are sold into it and shortfalls bought from it, never below `min`. */
+    /** What is too much is sold for it, what is missing is bought with it; purchases leave at least `min`. */
     readonly base: { readonly currency: string; readonly min: string | null };
     /** In the order of the policy: the first ones get the base's money first. */
     readonly targets: readonly Target[];

@@ -29,7 +29,7 @@ export const EXIT_MEANINGS: Readonly<Record<Ending, string>> = {
   configuration: 'configuration or key (also a run held by it)',
   'refused by us':
     'refused by a rule of ours (guard, limit, window, shortfall, cancel, duplicate, changed policy)',
-  'refused by the service': 'refused by the service (some item NOT_PAID)',
+  'refused by the service': 'refused by the service (some item NOT_PAID or NOT_TRADED)',
   'needs a human': 'needs a human',
   infrastructure: 'infrastructure (no worker took the run within 10 s; Temporal or the service is away)',
   waiting: 'still going or waiting, no person needed',

@@ -264,7 +264,8 @@ export const RebalanceSchema = z
         base: hinted(
           z.strictObject({
             currency: currency({
-              description: 'Surpluses are sold into it, shortfalls bought from it.',
+              description:
+                'What is too much of a currency is sold for it, what is missing is bought with it.',
               example: 'USD',
             }),
             min: amountOrZero({
@@ -287,7 +288,7 @@ export const RebalanceSchema = z
             .min(1)
             .max(100),
           {
-            description: 'Currencies of which surpluses stay.',
+            description: 'Currencies that are not sold: what is too much of them stays.',
             example: '[EURC]',
           },
         ).optional(),

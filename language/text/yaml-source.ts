@@ -410,7 +410,7 @@ function tooLarge(bytes: number): Complaint {
   return {
     mistake: 'TOO_LARGE',
     message: `the file has ${bytes} bytes; at most ${MAX_BYTES} are read`,
-    fix: 'many payments belong into a batch file, not into a policy',
+    fix: 'make it smaller; a policy can be split into several, each with a name of its own',
   };
 }
 
