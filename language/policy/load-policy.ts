@@ -47,6 +47,11 @@ export function loadPolicy(
   return { ok: true, policy: frozen(policy), hash: hashOfDocument(source), warnings };
 }
 
+/** Where no kind is written, the mistakes of a `convert` policy are told. */
+const READERS = { convert: readConvert, rebalance: readRebalance } as const satisfies Readonly<
+  Record<Policy['kind'], unknown>
+>;
+
 function readPolicy(source: YamlSource, decimals: Readonly<Record<string, number>>): Policy | null {
   const version = source.clean(['policy']);
   if (version !== null && version !== '1') {
@@ -57,13 +62,14 @@ function readPolicy(source: YamlSource, decimals: Readonly<Record<string, number
     });
     return null;
   }
-  const kind = source.clean(['kind']);
-  if (kind !== null && !KINDS.some((known) => known === kind)) {
-    reportKind(source, kind);
+  const written = source.clean(['kind']) ?? 'convert';
+  const kind = KINDS.find((known) => known === written);
+  if (kind === undefined) {
+    reportKind(source, written);
     checkStructure(HeadSchema, source, {});
     return null;
   }
-  return kind === 'rebalance' ? readRebalance(source, decimals) : readConvert(source, decimals);
+  return READERS[kind](source, decimals);
 }
 
 function reportKind(source: YamlSource, kind: string): void {
