@@ -1,6 +1,6 @@
 /**
- * What an operator knows about the service that the interface leaves open (`CAMBIST_SERVICE_FILE`; design, section 4):
- * a YAML file, all optional, to a whole `ServiceFacts` with the careful defaults filled in.
+ * What an operator knows about the service that the interface leaves open (`CAMBIST_SERVICE_FILE`; design: "The
+ * service file"): a YAML file, all optional, to a whole `ServiceFacts` with the careful defaults filled in.
  */
 import { z } from 'zod';
 import { DEFAULT_SERVICE_FACTS } from '../domain/service/facts.ts';

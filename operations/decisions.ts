@@ -1,7 +1,7 @@
 /**
- * What the service says about a person's decision before it becomes a word (design: "In doubt, absent, generations", "The
- * chain rule"): a record stands above what anybody says. Reading and judging are apart; nothing here writes, to the
- * service or to Temporal. Upholds M1: a generation is opened only where no record can still pay.
+ * What the service says about a person's decision before it is kept as an instruction (design: "In doubt, absent,
+ * generations", "The chain rule"): a record stands above what anybody says. Reading and judging are apart; nothing here
+ * writes, to the service or to Temporal. Upholds M1: a generation is opened only where no record can still pay.
  */
 import {
   CREATED_SLACK_MS,

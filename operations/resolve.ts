@@ -211,7 +211,7 @@ export function whyNotAccepted(report: Report, item: string, recordId: string): 
   return leg.tradeId === recordId ? null : `its trade is ${leg.tradeId ?? 'not known'}, not ${recordId}`;
 }
 
-/** The look before the word. @throws CommandFailure when the service contradicts it, or cannot be read whole */
+/** The lookup before the decision. @throws CommandFailure when the service contradicts it, or cannot be read whole */
 async function lookFirst(theCase: Case): Promise<Seen> {
   const { settings, decision } = theCase;
   const subject = await subjectOf(theCase);

@@ -11,13 +11,12 @@ export type ServiceAddress = { readonly origin: string; readonly basePath: strin
 
 /**
  * @param text the address as configured, for instance `https://api.example.com/v3`
- * @param place where it was configured, for messages
  * @throws ServiceConfigurationError `ADDRESS_…`
  */
-export function parseAddress(text: string, place = 'CAMBIST_BASE_URL'): ServiceAddress {
+export function parseAddress(text: string): ServiceAddress {
   // Never quotes the text: it may hold a password.
   const refuse = (code: ConfigurationCode, problem: string, fix: string): never => {
-    throw new ServiceConfigurationError({ code, place, problem, fix });
+    throw new ServiceConfigurationError({ code, place: 'CAMBIST_BASE_URL', problem, fix });
   };
   const example = 'Write it like "https://api.example.com/v3".';
 

@@ -22,14 +22,10 @@ export type DevServerOptions = {
   readonly shortTimers?: boolean;
   /** For tests: further settings of the server, `name=value`. */
   readonly dynamicConfig?: readonly string[];
-  /** Created besides `default`, which is always there. */
-  readonly namespace?: string;
   /** Registered as keywords before the first run. Default: those that runs set. */
   readonly searchAttributes?: readonly string[];
   /** Told as soon as there is a process, long before it serves. */
   readonly onSpawn?: (pid: number) => void;
-  /** Default: error. */
-  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'never';
 };
 
 /** Timers fire at once when they are due, and queues are read as often as there is something in them. */
@@ -122,7 +118,7 @@ async function startOnce(executable: string, options: DevServerOptions): Promise
   };
   const address = `${HOST}:${port}`;
   try {
-    await untilServing(child, address, options.namespace ?? 'default');
+    await untilServing(child, address);
   } catch (error) {
     await end('SIGKILL');
     throw error;
@@ -156,17 +152,16 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
     'start-dev',
     `--ip=${HOST}`,
     `--port=${port}`,
-    `--log-level=${options.logLevel ?? 'error'}`,
+    '--log-level=error',
     uiPort === null ? '--headless' : `--ui-port=${uiPort}`,
     ...(options.dbFile === undefined ? [] : [`--db-filename=${options.dbFile}`]),
-    ...(options.namespace === undefined ? [] : [`--namespace=${options.namespace}`]),
     ...settings.map((setting) => `--dynamic-config-value=${setting}`),
     ...attributes.map((name) => `--search-attribute=${name}=Keyword`),
   ];
 }
 
-/** Resolves when the namespace answers; rejects when the process ends before, or after the time limit. */
-async function untilServing(child: ChildProcess, address: string, namespace: string): Promise<void> {
+/** Resolves when the namespace `default` answers; rejects when the process ends before, or after the time limit. */
+async function untilServing(child: ChildProcess, address: string): Promise<void> {
   let output = '';
   let timer: NodeJS.Timeout | undefined;
   const failed = new Promise<never>((_resolve, reject) => {
@@ -194,7 +189,7 @@ async function untilServing(child: ChildProcess, address: string, namespace: str
     await Promise.race([listening, failed]);
     const connection = await Promise.race([Connection.connect({ address }), failed]);
     try {
-      await Promise.race([connection.workflowService.describeNamespace({ namespace }), failed]);
+      await Promise.race([connection.workflowService.describeNamespace({ namespace: 'default' }), failed]);
     } finally {
       await connection.close();
     }

@@ -1,6 +1,6 @@
 /**
  * From a policy and one observation of the service to the plan, or everything that stands against it (design: "The plan is
- * made once"). Nothing here talks to anyone, and nobody reads the policy after this.
+ * made once"). Nothing here talks to anyone. After this the policy is read only to hold the plan against it.
  */
 import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
 import { compare, decimalPlaces } from '../money.ts';

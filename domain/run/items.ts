@@ -17,7 +17,7 @@ export type TradedLeg = {
   traded: Traded;
   /** It came out worse than planned, and nobody has accepted that; `isHeld`: it waits for a person who does. */
   readonly worse: { readonly problem: Problem; readonly isHeld: boolean } | null;
-  /** False: it never will be. Null where the policy does not ask, or it is not known yet. */
+  /** False: it never will be. Null: not known yet. */
   settled: boolean | null;
 };
 /** `quoteId`: of a quote that was not traded. */

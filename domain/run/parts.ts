@@ -1,6 +1,4 @@
-/**
- * What the parts of a run take of it. Paying and tracking take less than the whole: a chunk of a batch gives as much.
- */
+/** What the parts of a run take of it: paying and tracking (`Paying`) take less than carrying out a leg (`Carrying`). */
 import type { Plan } from '../plan/plan.ts';
 import type { Call, RunInput } from './calls.ts';
 import type { Ports, StepFailed } from './ports.ts';

@@ -1,6 +1,6 @@
 /**
- * Paying: sends every payment that is released, a slice a call, until none is unsent. Takes what it needs of whoever pays
- * (`Paying`): a whole run, or a chunk of a batch.
+ * Paying: sends every payment that is released, a slice a call, until none is unsent. Takes no more of a run than
+ * it needs (`Paying`).
  */
 import { add, normalise } from '../money.ts';
 import type { Wait } from '../waits.ts';

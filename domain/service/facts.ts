@@ -1,6 +1,6 @@
 /**
  * What the interface leaves open about the service, with careful defaults. An operator who knows more says so in the
- * YAML file that `CAMBIST_SERVICE_FILE` names (design, section 4); `language/` loads it into this record.
+ * YAML file that `CAMBIST_SERVICE_FILE` names (design: "The service file"); `language/` loads it into this record.
  */
 export type ServiceFacts = {
   /** What the statuses of a trade mean: settled, will never settle, goes on. One in no list waits and holds the run. */

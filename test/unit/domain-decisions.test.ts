@@ -20,7 +20,7 @@ import {
 import type { Reply, ReplyFacts, ServiceError } from '../../domain/service/reply.ts';
 import { readCatalogue, type CatalogueRow } from '../support/interface-catalogue.ts';
 
-/** The classes of the design (section 4), in its own patterns; what is in no row is unknown on a write. */
+/** The classes of replies, in patterns of their own; what is in no row is unknown on a write. */
 const CLASSES: readonly (readonly [ReplyClass, string])[] = [
   ['wait, same key', 'RATE_LIMIT_EXCEEDED IDEMPOTENCY_IN_FLIGHT IDEMPOTENCY_UNAVAILABLE'],
   ['check state, then retry', 'TRADE_EXECUTION_FAILED WITHDRAWAL_INITIATION_FAILED INTERNAL_ERROR'],

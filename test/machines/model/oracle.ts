@@ -1,5 +1,5 @@
 /**
- * The judge: knows what the service really did and says which promise (M1 … M8, design section 2) was broken. It reads
+ * The judge: knows what the service really did and says which promise (M1 … M8, design: "The promise") was broken. It reads
  * nothing that the steps decided but the final report, and shares no code with them.
  */
 import {
