@@ -17,7 +17,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
  * Most of the time of a file with runs is waiting, so that more of them than cores get on well; the schedules of the model,
  * which wait for nothing, take what the others leave.
  */
-const FILES_AT_ONCE = 4;
+const FILES_AT_ONCE = 3;
 /** They take the longest, and so they begin first. */
 const LONG = [
   'machines/resets',
