@@ -3,10 +3,9 @@
  * be, nobody wants it any more, or there is something that people should know: a status in no list, or what stops it.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import { notPaidBy } from '../domain/run/unpaid.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
-import { compare, equal, sum } from '../domain/money.ts';
-import type { Withdrawal } from '../domain/service/records.ts';
-import { generationOf, reference } from '../domain/references.ts';
+import { compare, sum } from '../domain/money.ts';
 import { isKnown } from '../domain/service/facts.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Activities } from '../workflows/calls.ts';
@@ -99,23 +98,7 @@ async function stillUnpaid(deps: Deps, call: SettlementCall): Promise<Settlement
     wanted: (record) => record.currency === call.currency && Date.parse(record.createdAt) >= opensAtMs,
     signal: ActivityContext.current().cancellationSignal,
   });
-  // Each record stands for one payment: equal ones are not all paid by the first.
-  const left = [...records];
-  return call.unpaid.filter((payment) => {
-    const index = left.findIndex((record) => mayBe(call, payment, record));
-    if (index >= 0) left.splice(index, 1);
-    return index < 0;
-  });
-}
-
-function mayBe(
-  { plan }: SettlementCall,
-  payment: SettlementCall['unpaid'][number],
-  record: Withdrawal,
-): boolean {
-  if (record.tag !== null) return generationOf(reference(plan.run, payment.id), record.tag) !== null;
-  const sameAccount = record.withdrawalAccountId === null || record.withdrawalAccountId === payment.account;
-  return sameAccount && equal(record.withdrawalAmount, payment.amount);
+  return notPaidBy(records, call);
 }
 
 /** The status of a trade: by its id, or by the list where that answer cannot be read. */

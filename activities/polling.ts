@@ -11,7 +11,7 @@ import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, configurationWait, foreignCredentials, problemOf } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
-import type { PlanHead } from '../domain/run/calls.ts';
+import type { PlanHead } from '../domain/plan/plan.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
 import { whatFailed } from './failures.ts';

@@ -7,8 +7,8 @@
  */
 import { ApplicationFailure, condition, workflowInfo } from '@temporalio/workflow';
 import { polls, reads, writes } from '../workflows/activities.ts';
-import { wholePlan } from '../domain/plan/plan.ts';
-import { headOf, type RunInput } from '../domain/run/calls.ts';
+import { headOf, wholePlan } from '../domain/plan/plan.ts';
+import type { RunInput } from '../domain/run/calls.ts';
 import type { LegState } from '../domain/writes/trade.ts';
 import type { PaymentState } from '../domain/writes/withdrawal.ts';
 

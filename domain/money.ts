@@ -56,6 +56,11 @@ export function multiply(a: string, b: string): string {
   return read(a).times(read(b)).toFixed();
 }
 
+/** The value, or `0` where it is below. */
+export function notNegative(value: string): string {
+  return isPositive(value) ? value : '0';
+}
+
 export function sum(values: readonly string[]): string {
   return values.reduce((total, value) => add(total, value), '0');
 }

@@ -119,6 +119,11 @@ export type RebalancePolicy = PolicyHead & {
   };
 };
 
+/** The currencies of a rebalancing, its base first. */
+export function currenciesOf({ base, targets }: RebalancePolicy['rebalance']): readonly string[] {
+  return [base.currency, ...targets.map(({ currency }) => currency)];
+}
+
 /** Every kind that can be loaded. */
 export type Policy = ConvertPolicy | RebalancePolicy;
 

@@ -60,16 +60,20 @@ export function repeated(report: Report, policy: Policy): readonly string[] {
 
 /** The policy pays an item of the same name, or the same account the same amount in the same currency. */
 function isAgain(paid: ReportPayment, policy: Policy): boolean {
-  if (policy.kind === 'rebalance') return false;
-  return policy.withdraw.some(
-    ({ id, account, amount }) =>
-      id === paid.id ||
-      (account === paid.account &&
-        policy.convert.buy === paid.currency &&
-        paid.amount !== null &&
-        amount.kind === 'fixed' &&
-        equal(amount.value, paid.amount)),
-  );
+  switch (policy.kind) {
+    case 'convert':
+      return policy.withdraw.some(
+        ({ id, account, amount }) =>
+          id === paid.id ||
+          (account === paid.account &&
+            policy.convert.buy === paid.currency &&
+            paid.amount !== null &&
+            amount.kind === 'fixed' &&
+            equal(amount.value, paid.amount)),
+      );
+    case 'rebalance':
+      return false;
+  }
 }
 
 function named(what: string, id: string | null): string {

@@ -5,7 +5,7 @@
 import { onTheWay } from '../domain/plan/on-the-way.ts';
 import type { Observation, RegisteredAccount } from '../domain/plan/observation.ts';
 import { accountIdForm, isOfRun } from '../domain/plan/observation.ts';
-import type { Policy } from '../domain/policy.ts';
+import { currenciesOf, type Policy } from '../domain/policy.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
@@ -108,9 +108,7 @@ function needsOf(policy: Policy): {
       return { currencies: [sell, buy], accounts, onBalances: false };
     }
     case 'rebalance': {
-      const { base, targets } = policy.rebalance;
-      const currencies = [base.currency, ...targets.map(({ currency }) => currency)];
-      return { currencies, accounts: [], onBalances: true };
+      return { currencies: currenciesOf(policy.rebalance), accounts: [], onBalances: true };
     }
   }
 }

@@ -1,11 +1,17 @@
 /** What the items of a plan come to: names, totals, and the amounts that are known only after the trade. Pure. */
 import { keepsGuard, type Pair } from './price-bounds.ts';
-import { compare, equal, isPositive, multiply, round, subtract, sum } from '../money.ts';
+import { compare, equal, multiply, notNegative, round, subtract, sum } from '../money.ts';
+import type { Money } from '../policy.ts';
 import type { Leg, Payment, Plan, PlanTotal } from './plan.ts';
 
 /** Legs are always numbered, those of one pair from 1. */
 export function legIdOf({ sell, buy }: Pair, number = 1): string {
   return `${sell}-${buy}-${number}`.toLowerCase();
+}
+
+/** What a leg sells or buys, by the side that its plan names; null: no amount is known. */
+export function plannedMoneyOf({ sell, buy, amount }: Leg): Money | null {
+  return amount === null ? null : { value: amount.value, currency: amount.side === 'sell' ? sell : buy };
 }
 
 /** The amount that the plan fixes; null: it is known after the trade of its leg. */
@@ -34,7 +40,7 @@ export function amountOf(payment: Payment, payments: readonly Payment[], bought:
       const others = payments.filter(({ dependsOn }) => dependsOn === amount.leg);
       const planned = sum(others.flatMap((other) => fixedAmountOf(other) ?? []));
       const rest = round(subtract(bought, planned), amount.decimals, amount.rounding);
-      return isPositive(rest) ? rest : '0';
+      return notNegative(rest);
     }
   }
 }
@@ -53,11 +59,10 @@ export function bringerOf({ amount }: Payment): string | null {
 /** What is sold, bought and paid, for each currency, as far as it is known before the trade. */
 export function totalsOf(legs: readonly Leg[], payments: readonly Payment[]): readonly PlanTotal[] {
   const all: PlanTotal[] = [
-    ...legs.flatMap(({ sell, buy, amount }): PlanTotal[] =>
-      amount === null
-        ? []
-        : [{ what: amount.side, currency: amount.side === 'sell' ? sell : buy, value: amount.value }],
-    ),
+    ...legs.flatMap((leg): PlanTotal[] => {
+      const planned = plannedMoneyOf(leg);
+      return leg.amount === null || planned === null ? [] : [{ what: leg.amount.side, ...planned }];
+    }),
     ...payments.flatMap((payment): PlanTotal[] => {
       const value = fixedAmountOf(payment);
       return value === null ? [] : [{ what: 'pay', currency: payment.currency, value }];

@@ -4,10 +4,10 @@
  */
 import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
 import { compare, decimalPlaces } from '../money.ts';
-import type { Limits, Money } from '../policy.ts';
+import type { Limits } from '../policy.ts';
 import type { Problem } from '../problems.ts';
 import type { Pair } from '../service/records.ts';
-import { fixedAmountOf, totalsOf } from './amounts.ts';
+import { fixedAmountOf, plannedMoneyOf, totalsOf } from './amounts.ts';
 import type { CompileInput } from './compile-input.ts';
 import { legsOfConvert, paymentsOfConvert } from './convert-items.ts';
 import { guardProblems } from './leg-guard.ts';
@@ -241,7 +241,7 @@ function limitProblems(legs: readonly Leg[], payments: readonly Payment[], limit
   ];
 }
 
-function plannedGross({ amount, sell, buy }: Leg): Gross {
-  if (amount === null) return [];
-  return [{ value: amount.value, currency: amount.side === 'sell' ? sell : buy } satisfies Money];
+function plannedGross(leg: Leg): Gross {
+  const planned = plannedMoneyOf(leg);
+  return planned === null ? [] : [planned];
 }

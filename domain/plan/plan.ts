@@ -186,3 +186,11 @@ export type PlanGuard = {
   readonly text: string;
   readonly staleAtMs: number | null;
 };
+
+/** The plan without its items, as every call and step needs it. */
+export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy' | 'positions'>;
+
+export function headOf(plan: Plan): PlanHead {
+  const { legs: _legs, payments: _payments, policy: _policy, positions: _positions, ...head } = plan;
+  return head;
+}

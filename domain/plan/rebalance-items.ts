@@ -11,7 +11,7 @@ import { amountOfTrade } from './convert-items.ts';
 import { guardOf } from './leg-guard.ts';
 import type { Leg, Position } from './plan.ts';
 import { worthOf } from './price-bounds.ts';
-import { planRebalancing, type Holding } from './rebalance.ts';
+import { MOST_PARTS, planRebalancing, type Holding } from './rebalance.ts';
 
 type Input = CompileInput<RebalancePolicy>;
 
@@ -67,14 +67,11 @@ function holdingOf({ observation }: Input, currency: string): Holding {
   return { withdrawable, projected };
 }
 
-/** More legs of one pair than any plan has. */
-const MOST_OF_A_PAIR = 50;
-
 /** Each trade that was found, under the name that it carries. */
 function foundLegs(input: Input): readonly Leg[] {
   const legs = input.observation.trades.flatMap((trade): Leg[] => {
     const pair = { sell: trade.sellCurrency, buy: trade.buyCurrency };
-    for (let number = 1; number <= MOST_OF_A_PAIR; number += 1) {
+    for (let number = 1; number <= MOST_PARTS; number += 1) {
       const name = reference(input.run, legIdOf(pair, number));
       if (generationOf(name, trade.clientReferenceId ?? '') === null) continue;
       return [legOf(input, pair, number, { amount: amountOfTrade(trade), why: { kind: 'found' } })];

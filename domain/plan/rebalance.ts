@@ -5,8 +5,8 @@
  * Every number is rounded to the currency's decimals: what is sold and what is kept by share down, what is bought up to a
  * minimum up. What something may cost is counted at the worst price that the guard lets pass.
  */
-import { add, compare, isPositive, multiply, quotient, round, subtract, sum } from '../money.ts';
-import type { RebalancePolicy, Target } from '../policy.ts';
+import { add, compare, isPositive, multiply, notNegative, quotient, round, subtract, sum } from '../money.ts';
+import { currenciesOf, type RebalancePolicy, type Target } from '../policy.ts';
 import type { Pair } from '../service/records.ts';
 import type { Position, Restraint } from './plan.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
@@ -75,10 +75,9 @@ export function planRebalancing(input: RebalanceInput): Rebalancing {
   keepMostTrades(drafts, input);
   keepRunLimit(drafts, input);
   keepBase(drafts, input);
-  const ordered = [...drafts.filter(isSale), ...drafts.filter((draft) => !isSale(draft))];
   return {
     positions: [basePosition(input), ...drafts.map(positionOf)],
-    trades: ordered.flatMap((draft) => tradesOf(draft, input)),
+    trades: salesFirst(drafts).flatMap((draft) => tradesOf(draft, input)),
   };
 }
 
@@ -109,7 +108,7 @@ function draftOf(target: Target, input: RebalanceInput): Draft {
 
 /** A share of a total needs every projection and every rate. */
 function missing({ rebalance, holdingOf, worthOf }: RebalanceInput): Restraint {
-  const all = [rebalance.base.currency, ...rebalance.targets.map(({ currency }) => currency)];
+  const all = currenciesOf(rebalance);
   return all.some((currency) => worthOf(currency) === null)
     ? 'no rate'
     : all.some((currency) => holdingOf(currency).projected === null)
@@ -141,9 +140,8 @@ function boundsOf({ currency, goal }: Target, input: RebalanceInput): Bounds | n
 }
 
 function around(keep: string, band: string): Bounds {
-  const low = subtract(keep, band);
   return {
-    low: isPositive(low) ? low : '0',
+    low: notNegative(subtract(keep, band)),
     high: add(keep, band),
     up: keep,
     down: keep,
@@ -153,7 +151,7 @@ function around(keep: string, band: string): Bounds {
 
 /** Of all currencies that the policy names, valued in the base; never less than nothing. Null: it cannot be told. */
 function totalOf({ rebalance, holdingOf, worthOf }: RebalanceInput): string | null {
-  const all = [rebalance.base.currency, ...rebalance.targets.map(({ currency }) => currency)];
+  const all = currenciesOf(rebalance);
   const values = all.map((currency) => {
     const { projected } = holdingOf(currency);
     const worth = worthOf(currency);
@@ -161,7 +159,7 @@ function totalOf({ rebalance, holdingOf, worthOf }: RebalanceInput): string | nu
   });
   if (values.includes(null)) return null;
   const total = sum(values.flatMap((value) => value ?? []));
-  return isPositive(total) ? total : '0';
+  return notNegative(total);
 }
 
 function valueOf(amount: string, { times, over }: Worth): string {
@@ -185,6 +183,11 @@ function wantedOf(projected: string, bounds: Bounds, decimals: number): Position
 
 function isSale({ wanted }: Draft): boolean {
   return wanted?.side === 'sell';
+}
+
+/** As they are sent, each in the order of the policy. */
+function salesFirst(drafts: readonly Draft[]): readonly Draft[] {
+  return [...drafts.filter(isSale), ...drafts.filter((draft) => !isSale(draft))];
 }
 
 function isTraded({ amount }: Draft): boolean {
@@ -288,8 +291,8 @@ function keepRunLimit(drafts: readonly Draft[], input: RebalanceInput): void {
   const { run } = input.most;
   if (run === null) return;
   let left = run;
-  for (const draft of [...drafts.filter(isSale), ...drafts.filter((one) => !isSale(one))]) {
-    cut(draft, amountFor(draft, isPositive(left) ? left : '0', input), 'per_run');
+  for (const draft of salesFirst(drafts)) {
+    cut(draft, amountFor(draft, notNegative(left), input), 'per_run');
     checkSize(draft, input);
     left = subtract(left, baseSide(draft, input));
   }
@@ -304,7 +307,7 @@ function keepBase(drafts: readonly Draft[], input: RebalanceInput): void {
   for (const draft of drafts) {
     if (isSale(draft) || !isTraded(draft)) continue;
     const left = subtract(add(there, sum(sales)), spent);
-    cut(draft, amountFor(draft, isPositive(left) ? left : '0', input), 'base');
+    cut(draft, amountFor(draft, notNegative(left), input), 'base');
     if (!isTraded(draft)) refuse(draft, 'base');
     checkSize(draft, input);
     spent = add(spent, baseSide(draft, input));
@@ -315,7 +318,7 @@ function keepBase(drafts: readonly Draft[], input: RebalanceInput): void {
 // Into trades.
 
 /** So many trades of one currency are sent at most: beyond that the pair's maximum is no size for this policy. */
-const MOST_PARTS = 50;
+export const MOST_PARTS = 50;
 
 /** The most of the currency that one trade may move by the pair's maximum, in its decimals; null: no maximum is known. */
 function mostInOne(draft: Draft, input: RebalanceInput): string | null {

@@ -2,7 +2,7 @@
  * What a run is started with, and what it asks of the world: the calls of its activities and their answers. Only data;
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
-import type { KeptPlan, Leg, Payment, Plan } from '../plan/plan.ts';
+import type { KeptPlan, Leg, Payment, Plan, PlanHead } from '../plan/plan.ts';
 import type { SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
 import type { RunName } from '../references.ts';
@@ -48,14 +48,6 @@ export type PlanAnswer =
   | { readonly kind: 'cancelled' }
   /** The plan was made from a policy that says something else; the hashes of both, computed by the worker. */
   | { readonly kind: 'other policy'; readonly planned: string; readonly given: string };
-
-/** The plan without its items, as every call needs it. */
-export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy' | 'positions'>;
-
-export function headOf(plan: Plan): PlanHead {
-  const { legs: _legs, payments: _payments, policy: _policy, positions: _positions, ...head } = plan;
-  return head;
-}
 
 /** What every call that may write says about the run: tells a reset or a repeat, identifies no money. */
 export type Call = {

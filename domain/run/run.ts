@@ -4,9 +4,9 @@
  * Temporal: everything that it awaits comes through `Ports`, so that a model can drive the same code. It ends when no
  * item is open; never while something is in doubt (M3, M8).
  */
-import type { Plan } from '../plan/plan.ts';
+import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { activityFailed } from './activity-failed.ts';
-import { headOf, type Call, type PlanHead, type RunInput } from './calls.ts';
+import type { Call, RunInput } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import { convert } from './convert.ts';
 import { acceptedOf, isOpenPayment, openLeg, tradeOf, type LegRecord } from './items.ts';

@@ -9,7 +9,7 @@ import type { Wait } from '../waits.ts';
 import { backoffMs, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
 import type { ListScan } from './lookups.ts';
-import type { LegAmount, Plan } from '../plan/plan.ts';
+import type { LegAmount, Plan, PlanHead } from '../plan/plan.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import type { ServiceFacts } from '../service/facts.ts';
@@ -119,7 +119,7 @@ export type Owner = Pick<Plan['credentials'], 'mode' | 'organisation'>;
 
 /** What the steps may know besides the item. */
 export type Context = {
-  readonly plan: Omit<Plan, 'legs' | 'payments' | 'policy' | 'positions'>;
+  readonly plan: PlanHead;
   /** `originalExecutionRunId` of the workflow: equal to the attempt's run id unless the run was reset. */
   readonly originalRunId: string;
   readonly attempt: Attempt;

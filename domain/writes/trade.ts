@@ -26,6 +26,7 @@ import {
   type ListScan,
 } from './lookups.ts';
 import { compare, equal } from '../money.ts';
+import { plannedMoneyOf } from '../plan/amounts.ts';
 import type { Leg } from '../plan/plan.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
@@ -715,11 +716,14 @@ function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
   };
 }
 
-function balancesChanged({ id, amount, sell, buy }: Leg): Problem {
-  const planned =
-    amount === null ? '' : ` (${amount.side} ${amount.value} ${amount.side === 'sell' ? sell : buy})`;
-  return makeProblem('BALANCES_CHANGED', id, {
-    message: `Leg "${id}"${planned} was computed from balances of before the run was reset or started again; it is not traded by them.`,
+function balancesChanged(leg: Leg): Problem {
+  const planned = plannedMoneyOf(leg);
+  const what =
+    leg.amount === null || planned === null
+      ? ''
+      : ` (${leg.amount.side} ${planned.value} ${planned.currency})`;
+  return makeProblem('BALANCES_CHANGED', leg.id, {
+    message: `Leg "${leg.id}"${what} was computed from balances of before the run was reset or started again; it is not traded by them.`,
   });
 }
 

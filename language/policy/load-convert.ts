@@ -9,7 +9,15 @@ import type { Reserved } from '../text/check-structure.ts';
 import { readMoney, readRate, unquotedComplaint } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';
 import type { Path, YamlSource } from '../text/yaml-source.ts';
-import { checkDecimalsAt, limitAt, requireInLive, stated, toHead, warnUnknownCurrency } from './load-head.ts';
+import {
+  checkDecimalsAt,
+  limitAt,
+  requireInLive,
+  stated,
+  toHead,
+  warnUnknownCurrency,
+  toTradeLimits,
+} from './load-head.ts';
 import { ConvertSchema } from './policy-schema.ts';
 
 /** Reads a document of this kind; null when anything is wrong (then it is in `source.problems()`). */
@@ -458,8 +466,7 @@ function toConvertPolicy(parsed: ParsedConvert): ConvertPolicy {
 function toLimits(limits: ParsedConvert['limits']): Limits | null {
   if (limits === undefined) return null;
   return {
-    perTrade: limits.per_trade === undefined ? null : readMoney(limits.per_trade),
-    perRun: limits.per_run === undefined ? null : readMoney(limits.per_run),
+    ...toTradeLimits(limits),
     perPayment: (limits.per_payment ?? []).map(readMoney),
     paidPerRun: (limits.paid_per_run ?? []).map(readMoney),
   };

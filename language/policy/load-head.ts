@@ -100,6 +100,17 @@ export function requireInLive(
   }
 }
 
+/** Limits on what is traded, which every kind has. */
+export function toTradeLimits(limits: {
+  readonly per_trade?: string | undefined;
+  readonly per_run?: string | undefined;
+}): Pick<Limits, 'perTrade' | 'perRun'> {
+  return {
+    perTrade: limits.per_trade === undefined ? null : readMoney(limits.per_trade),
+    perRun: limits.per_run === undefined ? null : readMoney(limits.per_run),
+  };
+}
+
 type ParsedHead = Omit<
   z.output<typeof ConvertSchema> | z.output<typeof RebalanceSchema>,
   'kind' | 'convert' | 'withdraw' | 'rebalance' | 'limits'

@@ -15,6 +15,7 @@ import {
   toHead,
   warnUnknownCurrency,
   warnUnknownKey,
+  toTradeLimits,
 } from './load-head.ts';
 import { RebalanceSchema } from './policy-schema.ts';
 
@@ -319,13 +320,7 @@ function toRebalancePolicy(parsed: Parsed): RebalancePolicy {
 }
 
 function toLimits(limits: Parsed['limits']): Limits | null {
-  if (limits === undefined) return null;
-  return {
-    perTrade: limits.per_trade === undefined ? null : readMoney(limits.per_trade),
-    perRun: limits.per_run === undefined ? null : readMoney(limits.per_run),
-    perPayment: [],
-    paidPerRun: [],
-  };
+  return limits === undefined ? null : { ...toTradeLimits(limits), perPayment: [], paidPerRun: [] };
 }
 
 function toGoal({ keep, share, band, min, max }: Parsed['rebalance']['targets'][string]): Target['goal'] {

@@ -2,27 +2,20 @@
 import { amountOf } from '../../domain/plan/amounts.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decimalsOf } from '../../domain/currencies.ts';
 import { keepsGuard } from '../../domain/plan/price-bounds.ts';
-import type { CompileInput } from '../../domain/plan/compile-input.ts';
-import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
+import type { CompileResult } from '../../domain/plan/compile.ts';
+import type { Observation } from '../../domain/plan/observation.ts';
 import { notCovered } from '../../domain/plan/amounts.ts';
 import { planContradicts } from '../../domain/plan/agrees.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { ConvertPolicy } from '../../domain/policy.ts';
 import { sendWindowsOf } from '../../calendar/business-date.ts';
+import { POLICY_HEAD, compileAt, type More as MorePlan } from '../support/plans.ts';
 import { LEG, NOW, PAYMENT, RUN, TRADE, WITHDRAWAL } from '../support/scripts.ts';
 
 const POLICY: ConvertPolicy = {
+  ...POLICY_HEAD,
   kind: 'convert',
-  name: 'p',
-  environment: 'sandbox',
-  zone: 'UTC',
-  quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
-  guard: null,
-  settle: { until: 'funds', lateAfterMs: null },
-  shortfall: 'skip',
-  limits: null,
   convert: { sell: 'USD', buy: 'MXN', amount: { kind: 'sell', value: '1000.00' } },
   withdraw: [{ id: PAYMENT.id, account: PAYMENT.account, amount: { kind: 'proceeds', rounding: 'down' } }],
 };
@@ -32,39 +25,17 @@ const DAY_MS = 86_400_000;
 const ACCOUNT = { id: PAYMENT.account, status: 'LIVE', currency: 'MXN', isUnusable: false };
 const PAIR = { sellCurrency: 'USD', buyCurrency: 'MXN', minTradeAmount: '0.01', maxTradeAmount: '5000.00' };
 
-type More = {
-  readonly policy?: Partial<ConvertPolicy>;
-  readonly observation?: Partial<CompileInput['observation']>;
-  readonly referenceRates?: CompileInput['referenceRates'];
+const THERE: Partial<Observation> = {
+  balances: { balances: [{ currency: 'USD', withdrawable: '1500.005', total: '9999' }] },
+  accounts: [ACCOUNT],
+  accountIdForms: ['wac'],
+  pairs: [PAIR],
 };
 
+type More = MorePlan<ConvertPolicy>;
+
 function compile({ policy = {}, observation = {}, referenceRates = null }: More = {}): CompileResult {
-  return compilePlan({
-    run: RUN,
-    policy: { ...POLICY, ...policy },
-    policyHash: 'hash',
-    date: RUN.id,
-    sendWindows: sendWindowsOf(RUN.id, 'UTC'),
-    referenceRates,
-    observation: {
-      credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
-      observedAtMs: NOW,
-      balances: {
-        balances: [{ currency: 'USD', withdrawable: '1500.005', total: '9999' }],
-      },
-      accounts: [ACCOUNT],
-      accountsComplete: true,
-      accountIdForms: ['wac'],
-      pairs: [PAIR],
-      onTheWay: [],
-      trades: [],
-      withdrawals: [],
-      ...observation,
-    },
-    lateAfterMs: { settlement: 6 * 3_600_000, withdrawal: DAY_MS },
-    decimalsOf: (currency) => decimalsOf(currency, {}),
-    madeFor: 'run-1',
-  });
+  return compileAt({ ...POLICY, ...policy }, { ...THERE, ...observation }, referenceRates);
 }
 
 function planOf(more: More = {}): Plan {

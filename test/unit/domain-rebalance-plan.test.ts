@@ -1,26 +1,19 @@
 /** The plan of a rebalancing: made once from one observation, read back, and held against its policy (M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decimalsOf } from '../../domain/currencies.ts';
 import { planContradicts } from '../../domain/plan/agrees.ts';
-import type { CompileInput } from '../../domain/plan/compile-input.ts';
-import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
+import type { CompileResult } from '../../domain/plan/compile.ts';
+import type { Observation } from '../../domain/plan/observation.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { planOf } from '../../domain/plan/plan-shape.ts';
 import type { RebalancePolicy } from '../../domain/policy.ts';
-import { sendWindowsOf } from '../../calendar/business-date.ts';
-import { NOW, RUN, TRADE, WITHDRAWAL } from '../support/scripts.ts';
+import { POLICY_HEAD, compileAt, type More as MorePlan } from '../support/plans.ts';
+import { NOW, TRADE, WITHDRAWAL } from '../support/scripts.ts';
 
 const POLICY: RebalancePolicy = {
+  ...POLICY_HEAD,
   kind: 'rebalance',
-  name: 'p',
-  environment: 'sandbox',
-  zone: 'UTC',
-  quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
   guard: { kind: 'reference', file: 'rates.yaml', maxAgeMs: 86_400_000, worstCostBps: '25' },
-  settle: { until: 'funds', lateAfterMs: null },
-  shortfall: 'skip',
-  limits: null,
   rebalance: {
     base: { currency: 'USD', min: '100' },
     targets: [
@@ -40,42 +33,19 @@ const RATES = {
   ],
 };
 
-type More = {
-  readonly policy?: Partial<RebalancePolicy>;
-  readonly observation?: Partial<CompileInput['observation']>;
-  readonly referenceRates?: CompileInput['referenceRates'];
+const THERE: Partial<Observation> = {
+  balances: {
+    balances: [
+      { currency: 'USD', withdrawable: '1000', total: '1000' },
+      { currency: 'EUR', withdrawable: '150', total: '150' },
+    ],
+  },
 };
 
+type More = MorePlan<RebalancePolicy>;
+
 function compile({ policy = {}, observation = {}, referenceRates = RATES }: More = {}): CompileResult {
-  return compilePlan({
-    run: RUN,
-    policy: { ...POLICY, ...policy },
-    policyHash: 'hash',
-    date: RUN.id,
-    sendWindows: sendWindowsOf(RUN.id, 'UTC'),
-    referenceRates,
-    observation: {
-      credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
-      observedAtMs: NOW,
-      balances: {
-        balances: [
-          { currency: 'USD', withdrawable: '1000', total: '1000' },
-          { currency: 'EUR', withdrawable: '150', total: '150' },
-        ],
-      },
-      accounts: [],
-      accountsComplete: true,
-      accountIdForms: [],
-      pairs: null,
-      onTheWay: [],
-      trades: [],
-      withdrawals: [],
-      ...observation,
-    },
-    lateAfterMs: { settlement: 1, withdrawal: 1 },
-    decimalsOf: (currency) => decimalsOf(currency, {}),
-    madeFor: 'run-1',
-  });
+  return compileAt({ ...POLICY, ...policy }, { ...THERE, ...observation }, referenceRates);
 }
 
 function planned(more: More = {}): Plan {

@@ -9,6 +9,7 @@ import { scanList } from '../../service/list-scan.ts';
 import { observeService } from '../../service/observe.ts';
 import type { PageRequest } from '../../service/pages.ts';
 import { client, page, type Request } from '../support/activities.ts';
+import { POLICY_HEAD } from '../support/plans.ts';
 import { FACTS, NOW, NO_ANSWER, RUN, TRADE, WITHDRAWAL, done } from '../support/scripts.ts';
 
 const DAY_MS = 86_400_000;
@@ -140,15 +141,8 @@ test('a list scan ends with the activity that it is made for, and then proves no
 });
 
 const POLICY: Policy = {
+  ...POLICY_HEAD,
   kind: 'convert',
-  name: 'p',
-  environment: 'sandbox',
-  zone: 'UTC',
-  quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
-  guard: null,
-  settle: { until: 'funds', lateAfterMs: null },
-  shortfall: 'skip',
-  limits: null,
   convert: { sell: 'USD', buy: 'MXN', amount: { kind: 'sell', value: '1000.00' } },
   withdraw: [{ id: 'supplier', account: 'wac_1', amount: { kind: 'fixed', value: '1.00' } }],
 };

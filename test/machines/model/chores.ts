@@ -5,13 +5,12 @@
  */
 import type { Problem } from '../../../domain/problems.ts';
 import type { Wait } from '../../../domain/waits.ts';
-import { compare, equal, sum } from '../../../domain/money.ts';
+import { compare, sum } from '../../../domain/money.ts';
 import { compilePlan } from '../../../domain/plan/compile.ts';
+import type { PlanHead } from '../../../domain/plan/plan.ts';
 import { isOfRun, type Observation } from '../../../domain/plan/observation.ts';
 import type { SendWindows } from '../../../domain/plan/plan.ts';
 import type { Policy, WithdrawSpec } from '../../../domain/policy.ts';
-import type { Withdrawal } from '../../../domain/service/records.ts';
-import { generationOf, reference } from '../../../domain/references.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import { followUp } from '../../../domain/service/reply-rules.ts';
 import { isKnown } from '../../../domain/service/facts.ts';
@@ -23,7 +22,6 @@ import type {
   ConfirmCall,
   Confirmed,
   PlanAnswer,
-  PlanHead,
   Settlement,
   SettlementCall,
   WithdrawalsAnswer,
@@ -31,6 +29,7 @@ import type {
   PlanInput,
   RunInput,
 } from '../../../domain/run/calls.ts';
+import { notPaidBy } from '../../../domain/run/unpaid.ts';
 import type { PolicySettings } from './schedule.ts';
 import type { Activity, PlanRun, Temporal } from './temporal.ts';
 import type { World } from './world.ts';
@@ -233,12 +232,7 @@ export class Chores {
     if (balances.kind !== 'DONE') return waitFor(activity, balances, (wait) => ({ kind: 'wait', wait }));
     const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
     const { records } = world.service.scanWithdrawals((record) => record.currency === call.currency);
-    const left = [...records];
-    const unpaid = call.unpaid.filter((payment) => {
-      const index = maybePaid ? left.findIndex((record) => mayBe(call, payment, record)) : -1;
-      if (index >= 0) left.splice(index, 1);
-      return index < 0;
-    });
+    const unpaid = maybePaid ? notPaidBy(records, call) : call.unpaid;
     const needed = sum(unpaid.map(({ amount }) => amount));
     if (compare(there, needed) >= 0) return { kind: 'settled', status };
     return this.#notSettled(call, status);
@@ -302,16 +296,6 @@ function waitFor<Result>(
   const { read } = followUp(reply);
   if (read === 'ask again slowly' || read === 'give up') return shown(configurationWait(problem, 3));
   return attempts <= PATIENT_POLLS ? 'unanswered' : shown({ afterMs: 60_000, reason: 'outage', problem });
-}
-
-function mayBe(
-  { plan }: SettlementCall,
-  payment: SettlementCall['unpaid'][number],
-  record: Withdrawal,
-): boolean {
-  if (record.tag !== null) return generationOf(reference(plan.run, payment.id), record.tag) !== null;
-  const sameAccount = record.withdrawalAccountId === null || record.withdrawalAccountId === payment.account;
-  return sameAccount && equal(record.withdrawalAmount, payment.amount);
 }
 
 /** What a policy of this kind pays, in Mexican pesos. */

@@ -1,0 +1,59 @@
+/** Plans for tests: what every policy and every observation of the service has, so that a test names only what it is about. */
+import { sendWindowsOf } from '../../calendar/business-date.ts';
+import { decimalsOf } from '../../domain/currencies.ts';
+import type { CompileInput } from '../../domain/plan/compile-input.ts';
+import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
+import type { Observation } from '../../domain/plan/observation.ts';
+import type { Policy, PolicyHead } from '../../domain/policy.ts';
+import { NOW, RUN } from './scripts.ts';
+
+export const POLICY_HEAD: PolicyHead = {
+  name: 'p',
+  environment: 'sandbox',
+  zone: 'UTC',
+  quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+  guard: null,
+  settle: { until: 'funds', lateAfterMs: null },
+  shortfall: 'skip',
+  limits: null,
+};
+
+const NOTHING_THERE: Observation = {
+  credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
+  observedAtMs: NOW,
+  balances: { balances: [] },
+  accounts: [],
+  accountsComplete: true,
+  accountIdForms: [],
+  pairs: null,
+  onTheWay: [],
+  trades: [],
+  withdrawals: [],
+};
+
+/** What differs from the policy and the observation that a file of tests is about. */
+export type More<P extends Policy> = {
+  readonly policy?: Partial<P>;
+  readonly observation?: Partial<Observation>;
+  readonly referenceRates?: CompileInput['referenceRates'];
+};
+
+/** Compiles the plan of `RUN` from a policy and what is there. */
+export function compileAt(
+  policy: Policy,
+  there: Partial<Observation>,
+  referenceRates: CompileInput['referenceRates'],
+): CompileResult {
+  return compilePlan({
+    run: RUN,
+    policy,
+    policyHash: 'hash',
+    date: RUN.id,
+    sendWindows: sendWindowsOf(RUN.id, 'UTC'),
+    referenceRates,
+    observation: { ...NOTHING_THERE, ...there },
+    lateAfterMs: { settlement: 6 * 3_600_000, withdrawal: 86_400_000 },
+    decimalsOf: (currency) => decimalsOf(currency, {}),
+    madeFor: 'run-1',
+  });
+}
