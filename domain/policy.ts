@@ -31,27 +31,27 @@ export type QuoteSettings = {
   readonly maxQuotes: number;
 };
 
-/** The price guard: equal passes. */
-export type Guard =
-  /** A literal bound; either direction may have been written. */
-  | { readonly kind: 'worst-rate'; readonly rate: Rate }
-  /** A cost bound in basis points against reference rates from a file. */
-  | {
-      readonly kind: 'reference';
-      readonly file: string;
-      readonly maxAgeMs: number;
-      readonly worstCostBps: string;
-    };
+/** The price guard: equal passes. Where both bound a conversion, the stricter one counts. */
+export type Guard = {
+  /** Literal bounds: of a convert policy one at most, of a rebalancing one at most for each way of each pair. */
+  readonly worstRates: readonly WorstRate[];
+  /** Null: no reference rates bound a price. */
+  readonly reference: ReferenceGuard | null;
+};
+
+/** The worst price at which `sell` is sold for `buy`; the rate stands as it was written, in either direction. */
+export type WorstRate = { readonly sell: string; readonly buy: string; readonly rate: Rate };
+
+/** A cost bound in basis points against reference rates from a file. */
+export type ReferenceGuard = {
+  readonly file: string;
+  readonly maxAgeMs: number;
+  readonly worstCostBps: string;
+};
 
 /** The file of rates that a guard names; null: it names none. */
 export function referenceFileOf(guard: Guard | null): string | null {
-  switch (guard?.kind) {
-    case undefined:
-    case 'worst-rate':
-      return null;
-    case 'reference':
-      return guard.file;
-  }
+  return guard?.reference?.file ?? null;
 }
 
 export type SettleSettings = {

@@ -57,7 +57,7 @@ const REASONS: Readonly<Record<Restraint, string>> = {
   per_trade: 'the limit per_trade cuts it; the rest waits for another day',
   per_run: 'the limit per_run cuts it; the rest waits for another day',
   min_trade: 'the difference is worth less than min_trade, and stays',
-  max_trades: 'larger trades take all of max_trades; it waits for another day',
+  max_trades: 'larger trades leave it none, or too few, of max_trades; the rest waits for another day',
   never_sell: 'it is in never_sell, so that what is too much stays',
   'pair minimum': 'the service takes no trade as small as this, and the difference stays',
   'pair maximum':
@@ -65,5 +65,6 @@ const REASONS: Readonly<Record<Restraint, string>> = {
   'pair not offered': 'the service offers no trade between it and the base',
   'not settled':
     'an earlier trade has a status that is in no list of the service file: until it is known what is on its way, nothing is traded',
-  'no rate': 'the reference rates do not value it',
+  'no rate': 'the reference rates do not value it, so that no price can be held against them',
+  'no worst rate': 'no worst_rate of the policy bounds the price of this trade',
 };

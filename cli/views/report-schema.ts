@@ -27,6 +27,9 @@ const position = z.strictObject({
   projected: decimal.nullable().meta({
     description: 'The same with what unsettled trades bring and take; null: that could not be told.',
   }),
+  target: decimal.nullable().meta({
+    description: 'What is kept of it; null: only a minimum or a maximum, or it cannot be told.',
+  }),
   low: decimal.nullable().meta({ description: 'Nothing is traded from here …' }),
   high: decimal.nullable().meta({ description: '… to here; null: no bound on that side.' }),
   wanted: z

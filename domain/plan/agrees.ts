@@ -1,9 +1,10 @@
 /** Holds a plan against the policy that it is said to be made from. Pure. */
-import { boundFromRate } from './price-bounds.ts';
+import { stricter } from './price-bounds.ts';
 import { equal } from '../money.ts';
 import type { ConvertPolicy, Policy, RebalancePolicy, WithdrawSpec } from '../policy.ts';
 import { reference } from '../references.ts';
 import { legIdOf, totalsOf } from './amounts.ts';
+import { literalBound } from './leg-guard.ts';
 import type { Leg, Payment, PaymentAmount, Plan } from './plan.ts';
 
 /**
@@ -142,13 +143,10 @@ function isSameAmount(planned: PaymentAmount, asked: WithdrawSpec['amount'], leg
 
 function guardContradicts({ guard, ...pair }: Leg, policy: Policy): boolean {
   if (policy.guard === null || guard === null) return policy.guard !== guard;
-  switch (policy.guard.kind) {
-    case 'worst-rate':
-      return canonical(guard.bound) !== canonical(boundFromRate(policy.guard.rate, pair));
-    // The bound of reference rates depends on their file, which the policy only names.
-    case 'reference':
-      return false;
-  }
+  const literal = literalBound(policy.guard, pair);
+  if (policy.guard.reference === null) return canonical(guard.bound) !== canonical(literal);
+  // The bound of reference rates depends on their file, which the policy only names; looser than the literal it is not.
+  return literal !== null && guard.bound !== null && stricter(guard.bound, literal) !== guard.bound;
 }
 
 /** The same text for the same data, whatever the order of its fields. */

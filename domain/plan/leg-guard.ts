@@ -1,9 +1,9 @@
 /** The price guard of each leg (M4), and what stands against the rates that it needs. */
-import type { Guard, Policy } from '../policy.ts';
+import type { Guard, Policy, ReferenceGuard } from '../policy.ts';
 import type { Problem } from '../problems.ts';
 import type { CompileInput } from './compile-input.ts';
 import type { PlanGuard } from './plan.ts';
-import { boundFromCost, boundFromRate, type Pair } from './price-bounds.ts';
+import { boundFromCost, boundFromRate, stricter, type Pair, type PriceBound } from './price-bounds.ts';
 
 /** How much later than the worker's clock the rates may have been fixed. */
 const RATES_AHEAD_MS = 60_000;
@@ -12,21 +12,35 @@ const RATES_AHEAD_MS = 60_000;
 export function guardOf(input: CompileInput, pair: Pair): PlanGuard | null {
   const { guard } = input.policy;
   if (guard === null) return null;
-  switch (guard.kind) {
-    case 'worst-rate': {
-      const text = `not worse than ${guard.rate.value} ${guard.rate.currency} per ${guard.rate.per}`;
-      return { bound: boundFromRate(guard.rate, pair), text, staleAtMs: null };
-    }
-    case 'reference':
-      return referenceGuard(input, guard, pair);
-  }
+  const literal = literalGuard(guard, pair);
+  if (guard.reference === null)
+    return literal ?? { bound: null, text: 'by a worst rate, which the policy does not give', staleAtMs: 0 };
+  const byReference = referenceGuard(input, guard.reference, pair);
+  if (literal === null || byReference.bound === null) return byReference;
+  return {
+    ...byReference,
+    bound: stricter(literal.bound, byReference.bound),
+    text: `${literal.text}, and ${byReference.text}`,
+  };
 }
 
-function referenceGuard(
-  input: CompileInput,
-  guard: Extract<Guard, { kind: 'reference' }>,
+/** The bound that the policy writes itself; null: it writes none for this way of the pair. */
+export function literalBound(guard: Guard, pair: Pair): PriceBound | null {
+  return literalGuard(guard, pair)?.bound ?? null;
+}
+
+function literalGuard(
+  { worstRates }: Guard,
   pair: Pair,
-): PlanGuard {
+): (PlanGuard & { readonly bound: PriceBound }) | null {
+  const found = worstRates.find(({ sell, buy }) => sell === pair.sell && buy === pair.buy);
+  if (found === undefined) return null;
+  const { value, currency, per } = found.rate;
+  const text = `not worse than ${value} ${currency} per ${per}`;
+  return { bound: boundFromRate(found.rate, pair), text, staleAtMs: null };
+}
+
+function referenceGuard(input: CompileInput, guard: ReferenceGuard, pair: Pair): PlanGuard {
   const { referenceRates } = input;
   const bound = referenceRates && boundFromCost(referenceRates.rates, guard.worstCostBps, pair);
   if (referenceRates === null || bound === null)
@@ -44,37 +58,39 @@ function isFromTheFuture({ referenceRates, observation }: CompileInput): boolean
   );
 }
 
-/** No quote can be held against rates that are missing, too old or from the future. */
+/**
+ * No quote can be held against rates that are missing, too old or from the future. A rebalancing leaves alone what has no
+ * rate, as long as anything has one.
+ */
 export function guardProblems(input: CompileInput): Problem[] {
-  const { guard } = input.policy;
-  if (guard?.kind !== 'reference') return [];
-  const guards = pairsOf(input.policy).map((pair) => ({ pair, guard: guardOf(input, pair) }));
+  const reference = input.policy.guard?.reference ?? null;
+  if (reference === null) return [];
+  const { file, maxAgeMs } = reference;
   const asOf = input.referenceRates?.asOf ?? '';
   if (isFromTheFuture(input)) {
     return [
       {
         code: 'PLAN_REFERENCE_FROM_THE_FUTURE',
         item: null,
-        message: `Reference file "${guard.file}" is of ${asOf}, a time to come.`,
+        message: `Reference file "${file}" is of ${asOf}, a time to come.`,
         fix: 'Correct `as_of` to the moment at which the rates were fixed, then run again.',
       },
     ];
   }
-  const missing = guards.filter((one) => one.guard?.bound === null);
-  if (missing.length > 0)
-    return missing.map(({ pair: { sell, buy } }) => ({
+  const pairs = pairsOf(input.policy);
+  if (pairs.every((pair) => referenceGuard(input, reference, pair).bound === null))
+    return pairs.map(({ sell, buy }) => ({
       code: 'PLAN_REFERENCE_MISSING',
       item: null,
-      message: `Reference file "${guard.file}" gives no rate between ${sell} and ${buy}.`,
+      message: `Reference file "${file}" gives no rate between ${sell} and ${buy}.`,
       fix: `Add a line such as "1.0832 ${buy} per ${sell}" to it.`,
     }));
-  const isStale = guards.some((one) => (one.guard?.staleAtMs ?? Infinity) < input.observation.observedAtMs);
-  if (!isStale) return [];
+  if (Date.parse(asOf) + maxAgeMs >= input.observation.observedAtMs) return [];
   return [
     {
       code: 'PLAN_REFERENCE_TOO_OLD',
       item: null,
-      message: `Reference file "${guard.file}" is of ${asOf}: older than max_age allows.`,
+      message: `Reference file "${file}" is of ${asOf}: older than max_age allows.`,
       fix: 'Bring the file up to date, then run again.',
     },
   ];

@@ -57,6 +57,7 @@ const POSITION = {
   currency: isCurrency,
   withdrawable: lineOf(60),
   projected: orNull(lineOf(60)),
+  target: orNull(lineOf(60)),
   low: orNull(lineOf(60)),
   high: orNull(lineOf(60)),
   wanted: orNull(recordOf({ side: oneOf('buy', 'sell'), value: isAmount })),

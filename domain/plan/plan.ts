@@ -77,6 +77,8 @@ export const RESTRAINTS = [
   'not settled',
   // The reference rates do not value it.
   'no rate',
+  // The guard has only worst rates, and none for this way of the pair.
+  'no worst rate',
 ] as const;
 export type Restraint = (typeof RESTRAINTS)[number];
 
@@ -85,6 +87,8 @@ export type Position = {
   readonly currency: string;
   readonly withdrawable: string;
   readonly projected: string | null;
+  /** What is kept of it; null: the policy only names a minimum or a maximum, or it cannot be told. */
+  readonly target: string | null;
   /** Nothing is traded from `low` to `high`, both included; null: no bound on that side. */
   readonly low: string | null;
   readonly high: string | null;

@@ -28,6 +28,12 @@ export function boundFromCost(rates: readonly Rate[], worstCostBps: string, pair
   return { buyFactor: worth.times, sellFactor: multiply(worth.over, least) };
 }
 
+/** The bound that lets less pass; of equal ones the first. */
+export function stricter(one: PriceBound, other: PriceBound): PriceBound {
+  const least = multiply(one.sellFactor, other.buyFactor);
+  return compare(least, multiply(other.sellFactor, one.buyFactor)) >= 0 ? one : other;
+}
+
 /** What one unit of a currency is worth in another one, exactly: `times ÷ over`. */
 export type Worth = { readonly times: string; readonly over: string };
 

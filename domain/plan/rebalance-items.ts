@@ -3,7 +3,7 @@
  * legs are what was traded, and nothing is computed a second time (M4).
  */
 import { add, subtract } from '../money.ts';
-import type { RebalancePolicy } from '../policy.ts';
+import type { Rate, RebalancePolicy } from '../policy.ts';
 import { generationOf, reference } from '../references.ts';
 import { legIdOf } from './amounts.ts';
 import type { CompileInput } from './compile-input.ts';
@@ -22,15 +22,17 @@ export function legsOfRebalance(input: Input, found: boolean): RebalanceItems {
 }
 
 function plannedLegs(input: Input): RebalanceItems {
-  const { policy, observation, referenceRates, decimalsOf } = input;
-  const { rebalance, limits } = policy;
+  const { policy, observation, decimalsOf } = input;
+  const { rebalance, limits, guard } = policy;
   const base = rebalance.base.currency;
+  const rates = ratesOf(input);
   const { positions, trades } = planRebalancing({
     rebalance,
     decimalsOf,
     holdingOf: (currency) => holdingOf(input, currency),
-    worthOf: (currency) => worthOf(referenceRates?.rates ?? [], currency, base),
+    worthOf: (currency) => worthOf(rates, currency, base),
     boundOf: (sell, buy) => guardOf(input, { sell, buy })?.bound ?? null,
+    missingRate: guard?.reference ? 'no rate' : 'no worst rate',
     pairs: observation.pairs,
     most: { trade: limits?.perTrade?.value ?? null, run: limits?.perRun?.value ?? null },
   });
@@ -45,6 +47,12 @@ function plannedLegs(input: Input): RebalanceItems {
     });
   });
   return { legs, positions };
+}
+
+/** What is traded is valued by the reference rates; without any, by the worst ones. */
+function ratesOf({ policy, referenceRates }: Input): readonly Rate[] {
+  const { guard } = policy;
+  return guard?.reference ? (referenceRates?.rates ?? []) : (guard?.worstRates ?? []).map(({ rate }) => rate);
 }
 
 function legOf(

@@ -25,8 +25,10 @@ export type RebalanceInput = {
   readonly decimalsOf: (currency: string) => number;
   /** Worth of one unit in the base; null: the rates do not tell. */
   readonly worthOf: (currency: string) => Worth | null;
-  /** The worst price that the guard lets pass, from `sell` to `buy`; null: there is none. */
+  /** The worst price that the guard lets pass, from `sell` to `buy`; null: there is none, and nothing is traded. */
   readonly boundOf: (sell: string, buy: string) => PriceBound | null;
+  /** Which rate is missing where there is none. */
+  readonly missingRate: Extract<Restraint, 'no rate' | 'no worst rate'>;
   /** What the service offers; null: it could not be read, which proves nothing. */
   readonly pairs: readonly Pair[] | null;
   /** The most that one trade, and all trades, may move of the base's side; null: no limit. */
@@ -52,6 +54,8 @@ export type Rebalancing = {
 const VALUE_DECIMALS = 12;
 
 type Bounds = {
+  /** What is kept of it; null: only a minimum or a maximum. */
+  readonly target: string | null;
   readonly low: string | null;
   readonly high: string | null;
   /** Where a trade brings it from below, and from above. */
@@ -70,11 +74,9 @@ type Draft = Omit<Position, 'traded'> & {
 
 export function planRebalancing(input: RebalanceInput): Rebalancing {
   const { rebalance } = input;
-  const drafts = rebalance.targets.map((target) => draftOf(target, input));
-  for (const draft of drafts) restrain(draft, input);
-  keepMostTrades(drafts, input);
-  keepRunLimit(drafts, input);
-  keepBase(drafts, input);
+  const asked = rebalance.targets.map((target) => draftOf(target, input));
+  for (const draft of asked) restrain(draft, input);
+  const drafts = keepLimits(asked, input);
   return {
     positions: [basePosition(input), ...drafts.map(positionOf)],
     trades: salesFirst(drafts).flatMap((draft) => tradesOf(draft, input)),
@@ -82,13 +84,13 @@ export function planRebalancing(input: RebalanceInput): Rebalancing {
 }
 
 function positionOf(draft: Draft): Position {
-  const { currency, withdrawable, projected, low, high, wanted, amount, restraint } = draft;
-  return { currency, withdrawable, projected, low, high, wanted, traded: amount, restraint };
+  const { currency, withdrawable, projected, target, low, high, wanted, amount, restraint } = draft;
+  return { currency, withdrawable, projected, target, low, high, wanted, traded: amount, restraint };
 }
 
 function basePosition({ rebalance, holdingOf }: RebalanceInput): Position {
   const { currency, min } = rebalance.base;
-  const still = { low: min, high: null, wanted: null, traded: '0', restraint: null };
+  const still = { target: null, low: min, high: null, wanted: null, traded: '0', restraint: null };
   return { currency, ...holdingOf(currency), ...still };
 }
 
@@ -99,11 +101,12 @@ function draftOf(target: Target, input: RebalanceInput): Draft {
   const holding = input.holdingOf(currency);
   const bounds = boundsOf(target, input);
   const draft = { currency, ...holding, wanted: null, amount: '0', restraint: null, needsSales: false };
-  if (bounds === null) return { ...draft, low: null, high: null, restraint: missing(input) };
-  const { low, high } = bounds;
-  if (holding.projected === null) return { ...draft, low, high, restraint: 'not settled' };
+  if (bounds === null) return { ...draft, target: null, low: null, high: null, restraint: missing(input) };
+  const { target: kept, low, high } = bounds;
+  const bounded = { ...draft, target: kept, low, high };
+  if (holding.projected === null) return { ...bounded, restraint: 'not settled' };
   const wanted = wantedOf(holding.projected, bounds, input.decimalsOf(currency));
-  return { ...draft, low, high, wanted, amount: wanted?.value ?? '0' };
+  return { ...bounded, wanted, amount: wanted?.value ?? '0' };
 }
 
 /** A share of a total needs every projection and every rate. */
@@ -121,7 +124,14 @@ function boundsOf({ currency, goal }: Target, input: RebalanceInput): Bounds | n
     case 'keep':
       return around(goal.keep, goal.band);
     case 'range':
-      return { low: goal.min, high: goal.max, up: goal.min, down: goal.max, rounding: 'up' };
+      return {
+        target: null,
+        low: goal.min,
+        high: goal.max,
+        up: goal.min,
+        down: goal.max,
+        rounding: 'up',
+      };
     case 'share': {
       const total = totalOf(input);
       const worth = input.worthOf(currency);
@@ -141,6 +151,7 @@ function boundsOf({ currency, goal }: Target, input: RebalanceInput): Bounds | n
 
 function around(keep: string, band: string): Bounds {
   return {
+    target: keep,
     low: notNegative(subtract(keep, band)),
     high: add(keep, band),
     up: keep,
@@ -209,8 +220,9 @@ function restrain(draft: Draft, input: RebalanceInput): void {
   const { currency, wanted } = draft;
   const { rebalance, decimalsOf, worthOf, most } = input;
   if (wanted === null) return;
-  if (worthOf(currency) === null) return refuse(draft, 'no rate');
   if (isSale(draft) && rebalance.neverSell.includes(currency)) return refuse(draft, 'never_sell');
+  if (worthOf(currency) === null || boundOfDraft(draft, input) === null)
+    return refuse(draft, input.missingRate);
   if (isSale(draft)) {
     const { withdrawable } = draft;
     cut(draft, round(withdrawable, decimalsOf(currency), 'down'), 'withdrawable');
@@ -244,13 +256,19 @@ function pairOf(draft: Draft, { rebalance, pairs }: RebalanceInput): Pair | null
   return pairs.find((pair) => pair.sellCurrency === sell && pair.buyCurrency === buy);
 }
 
+/** The worst price that the guard lets its trade have; null: none is bounded. */
+function boundOfDraft(draft: Draft, { rebalance, boundOf }: RebalanceInput): PriceBound | null {
+  const base = rebalance.base.currency;
+  return isSale(draft) ? boundOf(draft.currency, base) : boundOf(base, draft.currency);
+}
+
 /** The most of the currency for which the base's side stays within `baseAmount`, whatever price the guard lets pass. */
 function amountFor(draft: Draft, baseAmount: string, input: RebalanceInput): string {
   const { currency } = draft;
   const decimals = input.decimalsOf(currency);
   const worth = input.worthOf(currency);
   if (worth === null) return '0';
-  const worst = isSale(draft) ? null : input.boundOf(input.rebalance.base.currency, currency);
+  const worst = isSale(draft) ? null : boundOfDraft(draft, input);
   // A sale may bring more than the reference says: nothing bounds a good price, and the quote is held against the limit.
   return worst === null
     ? quotient(multiply(baseAmount, worth.over), worth.times, decimals, 'down')
@@ -259,30 +277,52 @@ function amountFor(draft: Draft, baseAmount: string, input: RebalanceInput): str
 
 /** What the base's side of a trade comes to: of a purchase at most, of a sale at least. */
 function baseSide(draft: Draft, input: RebalanceInput): string {
-  const { currency, amount } = draft;
-  const base = input.rebalance.base.currency;
-  const worth = input.worthOf(currency);
-  if (worth === null) return '0';
-  const decimals = input.decimalsOf(base);
-  const bound = isSale(draft) ? input.boundOf(currency, base) : input.boundOf(base, currency);
-  if (bound === null)
-    return quotient(multiply(amount, worth.times), worth.over, decimals, isSale(draft) ? 'down' : 'up');
+  const { amount } = draft;
+  const decimals = input.decimalsOf(input.rebalance.base.currency);
+  const bound = boundOfDraft(draft, input);
+  if (bound === null) return '0';
   return isSale(draft)
     ? quotient(multiply(amount, bound.sellFactor), bound.buyFactor, decimals, 'down')
     : quotient(multiply(amount, bound.buyFactor), bound.sellFactor, decimals, 'up');
 }
 
-/** The largest ones by worth; of equal ones the first in the policy. */
+/**
+ * What holds for all trades together. One that is left nothing gives its place among `max_trades` to the next largest, so
+ * that all is counted again without it.
+ */
+function keepLimits(asked: readonly Draft[], input: RebalanceInput): readonly Draft[] {
+  const fallen = new Map<string, Restraint>();
+  for (;;) {
+    const drafts = asked.map((draft) => ({ ...draft }));
+    for (const draft of drafts) {
+      const restraint = fallen.get(draft.currency);
+      if (restraint !== undefined) refuse(draft, restraint);
+    }
+    keepMostTrades(drafts, input);
+    const chosen = drafts.filter(isTraded);
+    keepRunLimit(drafts, input);
+    keepBase(drafts, input);
+    const left = chosen.filter((draft) => !isTraded(draft));
+    const isOneWaiting = drafts.some(({ restraint }) => restraint === 'max_trades');
+    if (left.length === 0 || !isOneWaiting) return drafts;
+    for (const { currency, restraint } of left) if (restraint !== null) fallen.set(currency, restraint);
+  }
+}
+
+/** The largest ones by worth; of equal ones the first in the policy. One of many parts gets those that are left. */
 function keepMostTrades(drafts: readonly Draft[], input: RebalanceInput): void {
   const { maxTrades } = input.rebalance;
   if (maxTrades === null) return;
   const worthOfDraft = ({ currency, amount }: Draft): string =>
     valueOf(amount, input.worthOf(currency) ?? { times: '0', over: '1' });
   const bySize = drafts.filter(isTraded).toSorted((a, b) => compare(worthOfDraft(b), worthOfDraft(a)));
-  let count = 0;
+  let left = maxTrades;
   for (const draft of bySize) {
-    count += partsOf(draft, input);
-    if (count > maxTrades) refuse(draft, 'max_trades');
+    const inOne = mostInOne(draft, input);
+    if (inOne !== null) cut(draft, multiply(inOne, `${left}`), 'max_trades');
+    if (left === 0) refuse(draft, 'max_trades');
+    checkSize(draft, input);
+    if (isTraded(draft)) left -= partsOf(draft, input);
   }
 }
 

@@ -455,10 +455,13 @@ type ParsedConvert = z.output<typeof ConvertSchema>;
 
 /** The record of a policy in which every check has passed. */
 function toConvertPolicy(parsed: ParsedConvert): ConvertPolicy {
+  const { sell, buy, amount } = parsed.convert;
+  const worst = parsed.guard?.worst_rate;
+  const worstRates = worst === undefined ? [] : [{ sell, buy, rate: readRate(worst) }];
   return {
     kind: 'convert',
-    ...toHead(parsed, toLimits(parsed.limits)),
-    convert: { sell: parsed.convert.sell, buy: parsed.convert.buy, amount: toAmount(parsed.convert.amount) },
+    ...toHead(parsed, toLimits(parsed.limits), worstRates),
+    convert: { sell, buy, amount: toAmount(amount) },
     withdraw: (parsed.withdraw ?? []).map(toWithdrawSpec),
   };
 }

@@ -1,10 +1,10 @@
 /** What every kind of policy has: currencies, amounts and limits in quotes, what live asks for, and the common record. */
 import type { z } from 'zod';
 import { decimalsOf, KNOWN_CURRENCIES } from '../../domain/currencies.ts';
-import type { Guard, Limits, Money, PolicyHead } from '../../domain/policy.ts';
+import type { Guard, Limits, Money, PolicyHead, ReferenceGuard } from '../../domain/policy.ts';
 import { parseDuration } from '../../calendar/business-date.ts';
 import { cutTo, fractionDigits, isZero, smallest } from '../text/amount-text.ts';
-import { readMoney, readRate, unquotedComplaint } from '../text/leaves.ts';
+import { readMoney, unquotedComplaint } from '../text/leaves.ts';
 import { nearest } from '../text/nearest.ts';
 import { quoted } from '../text/printable.ts';
 import type { Path, YamlSource } from '../text/yaml-source.ts';
@@ -117,7 +117,11 @@ type ParsedHead = Omit<
 >;
 
 /** The part of a policy's record that every kind has. */
-export function toHead(parsed: ParsedHead, limits: Limits | null): PolicyHead {
+export function toHead(
+  parsed: ParsedHead,
+  limits: Limits | null,
+  worstRates: Guard['worstRates'],
+): PolicyHead {
   return {
     name: parsed.name,
     environment: parsed.environment,
@@ -127,7 +131,7 @@ export function toHead(parsed: ParsedHead, limits: Limits | null): PolicyHead {
       settlement: parsed.quote.settlement,
       maxQuotes: parsed.quote.max_quotes,
     },
-    guard: parsed.guard === undefined ? null : toGuard(parsed.guard),
+    guard: parsed.guard === undefined ? null : { worstRates, reference: toReference(parsed.guard) },
     settle: {
       until: parsed.settle.until,
       lateAfterMs:
@@ -140,11 +144,11 @@ export function toHead(parsed: ParsedHead, limits: Limits | null): PolicyHead {
 
 const VALID_FOR_SECONDS = { '3s': 3, '15s': 15, '30s': 30, '45s': 45, '60s': 60 } as const;
 
-function toGuard(parsed: NonNullable<ParsedHead['guard']>): Guard {
-  if (parsed.worst_rate !== undefined) return { kind: 'worst-rate', rate: readRate(parsed.worst_rate) };
-  const { file, max_age: maxAge } = stated(parsed.reference);
+function toReference(parsed: NonNullable<ParsedHead['guard']>): ReferenceGuard | null {
+  if (parsed.reference === undefined) return null;
+  const { file, max_age: maxAge } = parsed.reference;
   const worstCostBps = stated(parsed.worst_cost).slice(0, -'bps'.length);
-  return { kind: 'reference', file, maxAgeMs: stated(parseDuration(maxAge)), worstCostBps };
+  return { file, maxAgeMs: stated(parseDuration(maxAge)), worstCostBps };
 }
 
 /** What the checks have proven to be there; nothing is ever filled in here. */

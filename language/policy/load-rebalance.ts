@@ -18,6 +18,7 @@ import {
   toTradeLimits,
 } from './load-head.ts';
 import { RebalanceSchema } from './policy-schema.ts';
+import { BASE, checkGuard, GUARD, TARGETS, toWorstRates } from './rebalance-guard.ts';
 
 type Decimals = Readonly<Record<string, number>>;
 
@@ -29,13 +30,12 @@ export function readRebalance(source: YamlSource, decimals: Decimals): Rebalance
   for (const currency of currencies) checkTarget(source, currency, decimals);
   checkShares(source, currencies);
   checkNeverSell(source, currencies);
-  checkGuard(source);
+  checkGuard(source, currencies);
   checkMoney(source, decimals);
   requireInLive(source, liveLimits(source), GUARD);
   return parsed === null || source.problems().length > 0 ? null : toRebalancePolicy(parsed);
 }
 
-const GUARD = 'guard: { reference: { file: rates/daily.yaml, max_age: 30h }, worst_cost: 25bps }';
 /** In live both limits must be there. */
 function liveLimits(source: YamlSource): readonly { readonly path: Path; readonly write: string }[] {
   const [perTrade, perRun] = ['per_trade: "400000.00 USD"', 'per_run: "1000000.00 USD"'];
@@ -69,9 +69,6 @@ const RESERVED: Reserved = {
   withdraw: { message: 'a rebalancing pays nothing', fix: 'delete it, or pay by a policy of kind convert' },
   payout: { message: '`payout` belongs to a kind that this version does not run', fix: 'delete it' },
 };
-
-const BASE: Path = ['rebalance', 'base', 'currency'];
-const TARGETS: Path = ['rebalance', 'targets'];
 
 function targetsIn(source: YamlSource): Readonly<Record<string, unknown>> {
   if (source.shapeAt(TARGETS) !== 'map') return {};
@@ -224,38 +221,6 @@ function checkNeverSell(source: YamlSource, currencies: readonly string[]): void
   }
 }
 
-/** Every trade is valued by the reference rates, so that there must be some. */
-function checkGuard(source: YamlSource): void {
-  const guard: Path = ['guard'];
-  if (source.has([...guard, 'worst_rate'])) {
-    source.report(source.keyPlaceAt([...guard, 'worst_rate']), {
-      mistake: 'CONTRADICTION',
-      message: 'one `worst_rate` cannot guard the pairs of a rebalancing',
-      fix: `write \`${GUARD}\``,
-    });
-    return;
-  }
-  if (!source.has(guard)) {
-    // In live it is told as one of the fields that must be written out.
-    if (source.clean(['environment']) === 'live') return;
-    source.report(source.placeAt(['kind']), {
-      mistake: 'MISSING_FIELD',
-      message: 'a rebalancing needs a `guard` with reference rates: they value what is traded',
-      fix: `write \`${GUARD}\``,
-    });
-    return;
-  }
-  if (source.shapeAt(guard) !== 'map' || source.isSpoiled(guard)) return;
-  for (const field of ['reference', 'worst_cost']) {
-    if (source.has([...guard, field])) continue;
-    source.report(source.keyPlaceAt(guard), {
-      mistake: 'MISSING_FIELD',
-      message: `\`guard\` of a rebalancing needs \`${field}\``,
-      fix: `write \`${GUARD}\``,
-    });
-  }
-}
-
 /** The base is on one side of every trade, so that limits are stated in it. */
 function checkMoney(source: YamlSource, decimals: Decimals): void {
   const base = source.clean(BASE);
@@ -308,7 +273,7 @@ function toRebalancePolicy(parsed: Parsed): RebalancePolicy {
   } = parsed.rebalance;
   return {
     kind: 'rebalance',
-    ...toHead(parsed, toLimits(parsed.limits)),
+    ...toHead(parsed, toLimits(parsed.limits), toWorstRates(parsed.guard?.worst_rate)),
     rebalance: {
       base: { currency: base.currency, min: base.min ?? null },
       targets: Object.entries(targets).map(([currency, target]) => ({ currency, goal: toGoal(target) })),

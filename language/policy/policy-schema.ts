@@ -46,27 +46,63 @@ const quote = hinted(
   { description: 'What kind of quote is asked for.', example: '{ settlement: T0 }' },
 );
 
+const byReference = {
+  reference: hinted(
+    z.strictObject({
+      file: referenceFile({ description: 'The file of reference rates, beside this policy.' }),
+      max_age: duration({ description: 'No trade when the rates are older than this.', example: '30h' }),
+    }),
+    { description: 'Reference rates from a file.', example: '{ file: rates/daily.yaml, max_age: 30h }' },
+  ).optional(),
+  worst_cost: basisPoints({
+    description: 'No trade that costs more than this against the reference; equal passes. 25bps is 0.25 %.',
+  }).optional(),
+};
+
+const WORST_RATE =
+  'No trade at a worse rate than this; equal passes. Either direction may be written. Of a rebalancing a list, in which what stands after `per` is sold: "1.05 USD per EUR" bounds sales of EUR, "0.90 EUR per USD" purchases.';
+const GUARD =
+  'The price guard: either `worst_rate`, or `reference` with `worst_cost`; of a rebalancing also both, and the stricter one counts.';
+
 const guard = hinted(
   z.strictObject({
     worst_rate: rate({
-      description: 'No trade at a worse rate than this; equal passes. Either direction may be written.',
+      description: WORST_RATE,
       example: '"16.90 MXN per USD"',
     }).optional(),
-    reference: hinted(
-      z.strictObject({
-        file: referenceFile({ description: 'The file of reference rates, beside this policy.' }),
-        max_age: duration({ description: 'No trade when the rates are older than this.', example: '30h' }),
-      }),
-      { description: 'Reference rates from a file.', example: '{ file: rates/daily.yaml, max_age: 30h }' },
-    ).optional(),
-    worst_cost: basisPoints({
-      description: 'No trade that costs more than this against the reference; equal passes. 25bps is 0.25 %.',
-    }).optional(),
+    ...byReference,
   }),
   {
-    description: 'The price guard: either `worst_rate`, or `reference` with `worst_cost`.',
+    description: GUARD,
     example: '{ worst_rate: "16.90 MXN per USD" }',
     oneOf: [{ required: ['worst_rate'] }, { required: ['reference', 'worst_cost'] }],
+  },
+);
+
+/** Of a rebalancing: each trade has its own pair and its own way. */
+const guardOfPairs = hinted(
+  z.strictObject({
+    worst_rate: hinted(
+      z
+        .array(
+          rate({
+            description: 'What one unit of the sold currency, named after `per`, must bring at least.',
+            example: '"1.05 USD per EUR"',
+          }),
+        )
+        .min(1)
+        .max(200),
+      {
+        description: WORST_RATE,
+        example: '["1.05 USD per EUR"]',
+      },
+    ).optional(),
+    ...byReference,
+  }),
+  {
+    description: GUARD,
+    example: '{ reference: { file: rates/daily.yaml, max_age: 30h }, worst_cost: 25bps }',
+    anyOf: [{ required: ['worst_rate'] }, { required: ['reference', 'worst_cost'] }],
   },
 );
 
@@ -259,6 +295,7 @@ export const RebalanceSchema = z
     policy: version,
     kind: kindOf('rebalance'),
     ...head,
+    guard: guardOfPairs.optional(),
     rebalance: hinted(
       z.strictObject({
         base: hinted(

@@ -31,7 +31,12 @@ export const hints: z.core.$ZodRegistry<Hint> = z.registry<Hint>();
 /** Gives a schema its description (shown by editors) and its example (shown in fixes). */
 export function hinted<S extends z.ZodType>(
   schema: S,
-  hint: { readonly description: string; readonly example: string; readonly oneOf?: readonly unknown[] },
+  hint: {
+    readonly description: string;
+    readonly example: string;
+    readonly oneOf?: readonly unknown[];
+    readonly anyOf?: readonly unknown[];
+  },
 ): S {
   const { example: _, ...shown } = hint;
   const described = schema.meta(shown);

@@ -8,7 +8,7 @@ import type { Observation } from '../../domain/plan/observation.ts';
 import { notCovered } from '../../domain/plan/amounts.ts';
 import { planContradicts } from '../../domain/plan/agrees.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import type { ConvertPolicy } from '../../domain/policy.ts';
+import type { ConvertPolicy, Guard } from '../../domain/policy.ts';
 import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { POLICY_HEAD, compileAt, type More as MorePlan } from '../support/plans.ts';
 import { LEG, NOW, PAYMENT, RUN, TRADE, WITHDRAWAL } from '../support/scripts.ts';
@@ -111,7 +111,14 @@ test('an amount from live balances is taken from the record, or forgotten, but n
 });
 
 const AS_OF = new Date(NOW - DAY_MS).toISOString();
-const REFERENCE = { kind: 'reference', file: 'rates.yaml', maxAgeMs: DAY_MS, worstCostBps: '25' } as const;
+const REFERENCE: Guard = {
+  worstRates: [],
+  reference: { file: 'rates.yaml', maxAgeMs: DAY_MS, worstCostBps: '25' },
+};
+const WORST_RATE: Guard = {
+  worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: '16.90', currency: 'MXN', per: 'USD' } }],
+  reference: null,
+};
 const RATES = { asOf: AS_OF, rates: [{ value: '17.25', currency: 'MXN', per: 'USD' }] };
 
 const NO_LIMITS = { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] } as const;
@@ -369,9 +376,7 @@ test('the guard of the plan is the policy’s, and says until when its reference
   assert.equal(guard.staleAtMs, NOW);
   assert.equal(keepsGuard(guard.bound, '1000', '17206.875'), true);
   assert.equal(keepsGuard(guard.bound, '1000', '17206.87'), false);
-  const [literal] = planOf({
-    policy: { guard: { kind: 'worst-rate', rate: { value: '16.90', currency: 'MXN', per: 'USD' } } },
-  }).legs;
+  const [literal] = planOf({ policy: { guard: WORST_RATE } }).legs;
   assert.equal(literal?.guard?.staleAtMs, null);
   assert.equal(literal?.guard?.text, 'not worse than 16.90 MXN per USD');
 });
@@ -379,7 +384,7 @@ test('the guard of the plan is the policy’s, and says until when its reference
 test('fixed payments that the leg is not sure to cover are told, and are no reason against the plan', () => {
   const pays = (value: string) =>
     [{ id: 'first', account: PAYMENT.account, amount: { kind: 'fixed', value } }] as const;
-  const guard = { kind: 'worst-rate', rate: { value: '16.90', currency: 'MXN', per: 'USD' } } as const;
+  const guard = WORST_RATE;
   const buy = { ...POLICY.convert, amount: { kind: 'buy', value: '16900.00' } } as const;
   const rows: readonly (readonly [Partial<ConvertPolicy>, RegExp | null])[] = [
     [{ guard, withdraw: pays('16900.00') }, null],
@@ -437,7 +442,7 @@ function changeLeg(change: Partial<Plan['legs'][number]>): (plan: Plan) => Plan 
 
 const LITERAL = {
   withdraw: FIXED,
-  guard: { kind: 'worst-rate', rate: { value: '16.90', currency: 'MXN', per: 'USD' } },
+  guard: WORST_RATE,
   limits: { ...NO_LIMITS, perRun: { value: '1000', currency: 'USD' } },
 } as const;
 

@@ -13,7 +13,10 @@ import { NOW, TRADE, WITHDRAWAL } from '../support/scripts.ts';
 const POLICY: RebalancePolicy = {
   ...POLICY_HEAD,
   kind: 'rebalance',
-  guard: { kind: 'reference', file: 'rates.yaml', maxAgeMs: 86_400_000, worstCostBps: '25' },
+  guard: {
+    worstRates: [],
+    reference: { file: 'rates.yaml', maxAgeMs: 86_400_000, worstCostBps: '25' },
+  },
   rebalance: {
     base: { currency: 'USD', min: '100' },
     targets: [
@@ -86,6 +89,18 @@ test('each leg has a name, a guard of its own pair, and an amount from balances;
   );
 });
 
+test('a plan whose bound is looser than the worst rate of its policy is not of the policy', () => {
+  const guard = {
+    worstRates: [worstRate('1.0973', 'USD', 'EUR')],
+    reference: POLICY.guard?.reference ?? null,
+  };
+  const plan = planned({ policy: { guard } });
+  assert.equal(planContradicts(plan, { ...POLICY, guard }), null);
+  const bound = { buyFactor: '1', sellFactor: '1.09729' };
+  const looser = plan.legs.map((leg) => ({ ...leg, guard: leg.guard && { ...leg.guard, bound } }));
+  assert.match(planContradicts({ ...plan, legs: looser }, { ...POLICY, guard }) ?? '', /another price guard/);
+});
+
 test('the plan is read back as it was made, and agrees with its policy', () => {
   for (const more of [{}, { observation: { trades: [TRADE] } }]) {
     const plan = planned(more);
@@ -140,6 +155,52 @@ test('rates that are missing, too old or of a time to come refuse the run, also 
     assert.match(first, expected);
     assert.deepEqual(rest, []);
   }
+});
+
+const worstRate = (value: string, currency: string, per: string) => ({
+  sell: per,
+  buy: currency,
+  rate: { value, currency, per },
+});
+
+test('a leg keeps the stricter of its two bounds, each way of a pair its own', () => {
+  const guarded = (...worstRates: ReturnType<typeof worstRate>[]) =>
+    planned({ policy: { guard: { worstRates, reference: POLICY.guard?.reference ?? null } } }).legs.map(
+      ({ guard }) => guard,
+    );
+  const [sale, purchase] = guarded(worstRate('1.0973', 'USD', 'EUR'), worstRate('19', 'MXN', 'USD'));
+  assert.deepEqual(sale?.bound, { buyFactor: '1', sellFactor: '1.0973' });
+  assert.match(
+    sale?.text ?? '',
+    /^not worse than 1\.0973 USD per EUR, and at most 25 bps worse than rates\.yaml/,
+  );
+  // Of the reference, since the worst rate is looser.
+  assert.deepEqual(purchase?.bound, { buyFactor: '1', sellFactor: '19.95' });
+  assert.notEqual(purchase?.staleAtMs, null);
+  // A rate for purchases of euros bounds no sale of them.
+  assert.deepEqual(guarded(worstRate('0.90', 'EUR', 'USD'))[0]?.bound, {
+    buyFactor: '1',
+    sellFactor: '1.09725',
+  });
+});
+
+test('by worst rates alone only what they bound is traded, and they value it', () => {
+  const guard = { worstRates: [worstRate('19', 'MXN', 'USD')], reference: null };
+  const plan = planned({ policy: { guard }, referenceRates: null });
+  assert.deepEqual(legsOf(plan), ['usd-mxn-1 buy 1000 target']);
+  assert.deepEqual(plan.legs[0]?.guard, {
+    bound: { buyFactor: '1', sellFactor: '19' },
+    text: 'not worse than 19 MXN per USD',
+    staleAtMs: null,
+  });
+  assert.equal(plan.positions.find(({ currency }) => currency === 'EUR')?.restraint, 'no worst rate');
+  assert.equal(planContradicts(plan, { ...POLICY, guard }), null);
+});
+
+test('a currency that the reference file does not value is left alone, and the rest goes on', () => {
+  const plan = planned({ referenceRates: { ...RATES, rates: RATES.rates.slice(1) } });
+  assert.deepEqual(legsOf(plan), ['usd-mxn-1 buy 1000 target']);
+  assert.equal(plan.positions.find(({ currency }) => currency === 'EUR')?.restraint, 'no rate');
 });
 
 const FALSE_PLANS: readonly (readonly [what: string, change: (plan: Plan) => Plan, expected: RegExp])[] = [

@@ -51,6 +51,8 @@ type Parts = {
   readonly perTrade?: string;
   readonly perRun?: string;
   readonly rates?: readonly Rate[];
+  /** Ways that no worst rate bounds, `EUR USD` for selling euros; there are no reference rates then. */
+  readonly unbounded?: readonly string[];
 };
 
 function planned(parts: Parts): Rebalancing {
@@ -74,7 +76,11 @@ function planned(parts: Parts): Rebalancing {
     holdingOf,
     decimalsOf: (currency) => decimalsOf(currency, {}),
     worthOf: (currency) => worthOf(rates, currency, base),
-    boundOf: (sell, buy) => boundFromCost(rates, WORST_COST_BPS, { sell, buy }),
+    boundOf: (sell, buy) =>
+      parts.unbounded?.includes(`${sell} ${buy}`) === true
+        ? null
+        : boundFromCost(rates, WORST_COST_BPS, { sell, buy }),
+    missingRate: parts.unbounded === undefined ? 'no rate' : 'no worst rate',
     pairs,
     most: { trade: parts.perTrade ?? null, run: parts.perRun ?? null },
   });
@@ -360,7 +366,27 @@ const ROWS: readonly (readonly [what: string, parts: Parts, expected: string])[]
       pairs: [...EUR_PAIRS, pair('GBP', 'USD', '0', '9')],
       policy: { maxTrades: 2 },
     },
-    'nothing | EUR: max_trades, GBP: max_trades',
+    'sell 1000 EUR, sell 1000 EUR | EUR: max_trades, GBP: max_trades',
+  ],
+  [
+    'a trade that the base leaves nothing gives its place to the next largest',
+    {
+      targets: { PLN: 'min 400', EUR: 'min 50', MXN: 'max 0' },
+      there: { USD: '10', MXN: '100' },
+      base: { min: '10' },
+      policy: { maxTrades: 1 },
+    },
+    'sell 100 MXN | PLN: base, EUR: base',
+  ],
+  [
+    'a trade that per_run leaves nothing gives its place to the next largest',
+    {
+      targets: { GBP: 'min 100', EUR: 'min 10' },
+      pairs: [...EUR_PAIRS, pair('USD', 'GBP', '50', '1000')],
+      perRun: '40',
+      policy: { maxTrades: 1 },
+    },
+    'buy 10 EUR | GBP: per_run',
   ],
   // Rates.
   ['no rate values it', { targets: { CHF: 'min 9', EUR: 'min 1' } }, 'buy 1 EUR | CHF: no rate'],
@@ -368,6 +394,35 @@ const ROWS: readonly (readonly [what: string, parts: Parts, expected: string])[]
     'a share without a rate of another currency',
     { targets: { EUR: 'share 10 band 0', CHF: 'max 9' } },
     'nothing | EUR: no rate',
+  ],
+  [
+    'a currency without a rate that needs nothing',
+    { targets: { CHF: 'min 9' }, there: { CHF: '9' } },
+    'nothing',
+  ],
+  [
+    'a share of what has no rate, and the rest goes on',
+    { targets: { CHF: 'share 10 band 0', EUR: 'min 1' } },
+    'buy 1 EUR | CHF: no rate',
+  ],
+  [
+    'no worst rate for this way',
+    {
+      targets: { EUR: 'keep 5 band 0', GBP: 'keep 5 band 0' },
+      there: { EUR: '9', GBP: '9' },
+      unbounded: ['EUR USD', 'USD GBP'],
+    },
+    'sell 4 GBP | EUR: no worst rate',
+  ],
+  [
+    'never sold, and no worst rate either',
+    {
+      targets: { EUR: 'keep 5 band 0' },
+      there: { EUR: '9' },
+      unbounded: ['EUR USD'],
+      policy: { neverSell: ['EUR'] },
+    },
+    'nothing | EUR: never_sell',
   ],
   [
     'another base',

@@ -68,7 +68,7 @@ function rebalanceAmounts({ rebalance, limits }: RebalancePolicy): readonly stri
 function amountsOf(policy: Policy): readonly string[] {
   if (policy.kind === 'rebalance') return rebalanceAmounts(policy);
   const { amount } = policy.convert;
-  const rate = policy.guard?.kind === 'worst-rate' ? policy.guard.rate : null;
+  const rate = policy.guard?.worstRates[0]?.rate ?? null;
   return [
     amount.kind === 'sell-all' ? amount.keep : amount.value,
     ...policy.withdraw.flatMap((entry) => (entry.amount.kind === 'fixed' ? [entry.amount.value] : [])),

@@ -80,8 +80,9 @@ test('every sample loads without a warning and names its schema on the first lin
 test('each reference file that a sample names exists and loads', () => {
   for (const name of samples()) {
     const { guard } = loadedAny(read(name));
-    if (guard?.kind !== 'reference') continue;
-    assert.equal(loadReferenceRates(read(guard.file), guard.file).ok, true, guard.file);
+    const file = guard?.reference?.file;
+    if (file === undefined) continue;
+    assert.equal(loadReferenceRates(read(file), file).ok, true, file);
   }
 });
 
@@ -92,7 +93,10 @@ test('the sample of the design becomes the record that the plan is compiled from
     environment: 'sandbox',
     zone: 'America/Mexico_City',
     quote: { validForSeconds: 45, settlement: 'T0', maxQuotes: 5 },
-    guard: { kind: 'worst-rate', rate: { value: '16.90', currency: 'MXN', per: 'USD' } },
+    guard: {
+      worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: '16.90', currency: 'MXN', per: 'USD' } }],
+      reference: null,
+    },
     settle: { until: 'funds', lateAfterMs: 21_600_000 },
     shortfall: 'skip',
     limits: null,
@@ -123,10 +127,8 @@ test('all forms of an amount, a guard and the limits reach the record as they we
 limits: { per_trade: "400000.00 USD", per_run: "9000000.00 MXN" }
 `;
   assert.deepEqual(loaded(guarded).guard, {
-    kind: 'reference',
-    file: 'rates/daily.yaml',
-    maxAgeMs: 108_000_000,
-    worstCostBps: '12.5',
+    worstRates: [],
+    reference: { file: 'rates/daily.yaml', maxAgeMs: 108_000_000, worstCostBps: '12.5' },
   });
   assert.deepEqual(loaded(guarded).limits, {
     perTrade: { value: '400000.00', currency: 'USD' },
@@ -705,7 +707,8 @@ for (const [title, text, problems] of REFUSED) {
 
 test('a rate may be written in either direction, and a two-letter or long currency is one', () => {
   for (const rate of ['"16.90 MXN per USD"', '"0.0591 USD per MXN"', "'16.90 MXN per USD'"]) {
-    assert.equal(loaded(`${SUPPLIER}guard: { worst_rate: ${rate} }\n`).guard?.kind, 'worst-rate', rate);
+    const [worst] = loaded(`${SUPPLIER}guard: { worst_rate: ${rate} }\n`).guard?.worstRates ?? [];
+    assert.deepEqual([worst?.sell, worst?.buy], ['USD', 'MXN'], rate);
   }
   assert.equal(loaded(edited('MXN', 'ABCDEFGHIJ12345')).convert.buy, 'ABCDEFGHIJ12345');
 });

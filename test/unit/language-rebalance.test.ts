@@ -81,6 +81,11 @@ const TARGET_FIX =
 const GUARD_FIX = 'write `guard: { reference: { file: rates/daily.yaml, max_age: 30h }, worst_cost: 25bps }`';
 const GUARD = /^guard.*\n/m;
 
+/** The policy with worst rates beside its reference rates. */
+function withWorstRates(rates: string): string {
+  return edited(', worst_cost: 25bps }', `, worst_cost: 25bps, worst_rate: [${rates}] }`);
+}
+
 const MISTAKES: readonly (readonly [what: string, text: string, expected: readonly string[]])[] = [
   ['a target that says nothing', edited(EUR, '{}'), [`POLICY_TARGET 8:5 ${TARGET_FIX}`]],
   [
@@ -202,7 +207,58 @@ const MISTAKES: readonly (readonly [what: string, text: string, expected: readon
   [
     'one worst rate for all pairs',
     POLICY.replace(GUARD, 'guard: { worst_rate: "1.05 USD per EUR" }\n'),
-    [`POLICY_CONTRADICTION 15:10 ${GUARD_FIX}`],
+    [
+      'POLICY_CONTRADICTION 11:12 write `reference` and `worst_cost` in `guard`, or `keep` with an amount',
+      'POLICY_WRONG_TYPE 15:22 write for example `worst_rate: ["1.05 USD per EUR"]`',
+    ],
+  ],
+  [
+    'a worst rate of a pair that is not traded',
+    withWorstRates('"1.05 USD per CHF", "0.85 GBP per EUR"'),
+    [
+      'POLICY_RATE_PAIR 15:109 write a rate between USD and one of EUR, MXN, GBP, SGD',
+      'POLICY_RATE_PAIR 15:129 write a rate between USD and one of EUR, MXN, GBP, SGD',
+    ],
+  ],
+  [
+    'a worst rate of a currency for itself',
+    withWorstRates('"1 EUR per EUR"'),
+    ['POLICY_SAME_CURRENCY 15:98 delete it'],
+  ],
+  [
+    'two worst rates for one way of a pair',
+    withWorstRates('"1.05 USD per EUR", "1.06 USD per EUR"'),
+    ['POLICY_RATE_TWICE 15:115 delete one of the two'],
+  ],
+  [
+    'a worst rate for sales of what is only bought',
+    withWorstRates('"1.25 USD per GBP"'),
+    ['POLICY_CONTRADICTION 15:95 delete it; for purchases write "0.8 GBP per USD"'],
+  ],
+  [
+    'a worst rate for purchases of what is only sold',
+    withWorstRates('"18 MXN per USD"'),
+    ['POLICY_CONTRADICTION 15:95 delete it; for sales write "0.0555556 USD per MXN"'],
+  ],
+  [
+    'worst rates between which there is no price',
+    withWorstRates('"1.10 USD per EUR", "0.95 EUR per USD"'),
+    ['POLICY_CONTRADICTION 15:115 write a lower rate, at most "0.909091 EUR per USD"'],
+  ],
+  [
+    'a worst rate outside quotes',
+    withWorstRates('1.05 USD per EUR'),
+    ['POLICY_AMOUNT_UNQUOTED 15:95 write "1.05 USD per EUR", with the quotes'],
+  ],
+  [
+    'a worst rate that is none',
+    withWorstRates('"1.05 EUR/USD"'),
+    ['POLICY_RATE 15:95 write "1.05 EUR per USD", with the quotes'],
+  ],
+  [
+    'a reference without its cost beside worst rates',
+    POLICY.replace(', worst_cost: 25bps', ', worst_rate: ["1.05 USD per EUR"]'),
+    [`POLICY_MISSING_FIELD 15:1 ${GUARD_FIX}`],
   ],
   [
     'payments',
@@ -235,11 +291,44 @@ for (const [what, text, expected] of MISTAKES)
     assert.deepEqual(listed(text), ['refused', ...expected]);
   });
 
+/** Without reference rates, so without a share. */
+function byWorstRates(rates: string): string {
+  return edited('    SGD: { share: 10%, band: 1% }\n', '').replace(
+    GUARD,
+    `guard: { worst_rate: [${rates}] }\n`,
+  );
+}
+
+test('each way of each pair may have its own worst rate, beside reference rates or instead of them', () => {
+  const beside = loadPolicy(withWorstRates('"1.05 USD per EUR", "0.90 EUR per USD"'), 'p.yaml');
+  assert.ok(beside.ok);
+  assert.deepEqual(beside.warnings, []);
+  assert.deepEqual(beside.policy.guard?.worstRates, [
+    { sell: 'EUR', buy: 'USD', rate: { value: '1.05', currency: 'USD', per: 'EUR' } },
+    { sell: 'USD', buy: 'EUR', rate: { value: '0.90', currency: 'EUR', per: 'USD' } },
+  ]);
+  assert.equal(beside.policy.guard?.reference?.worstCostBps, '25');
+  const instead = loadPolicy(
+    byWorstRates('"1.05 USD per EUR", "0.90 EUR per USD", "0.05 USD per MXN", "0.75 GBP per USD"'),
+    'p.yaml',
+  );
+  assert.ok(instead.ok);
+  assert.deepEqual([instead.warnings, instead.policy.guard?.reference], [[], null]);
+});
+
 const WARNINGS: readonly (readonly [what: string, text: string, expected: readonly string[]])[] = [
   [
     'a currency that is not sold anyway',
     edited('[GBP]', '[GBP, CHF]'),
     ['POLICY_CONTRADICTION 12:21 delete it, or give it a target'],
+  ],
+  [
+    'a way of a pair that no worst rate bounds',
+    byWorstRates('"1.05 USD per EUR", "0.05 USD per MXN"'),
+    [
+      'POLICY_MISSING_FIELD 8:5 write "… EUR per USD" in `worst_rate`, or `reference` with `worst_cost`',
+      'POLICY_MISSING_FIELD 10:5 write "… GBP per USD" in `worst_rate`, or `reference` with `worst_cost`',
+    ],
   ],
   [
     'a currency that nobody knows',

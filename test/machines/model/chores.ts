@@ -346,7 +346,12 @@ function policyOf({ input, policy }: Ours): Policy {
     environment: 'sandbox',
     zone: 'UTC',
     quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
-    guard: guard ? { kind: 'worst-rate', rate: { value: '17', currency: 'MXN', per: 'USD' } } : null,
+    guard: guard
+      ? {
+          worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: '17', currency: 'MXN', per: 'USD' } }],
+          reference: null,
+        }
+      : null,
     settle: { until: settle, lateAfterMs: 3_600_000 },
     shortfall,
     limits: limit
