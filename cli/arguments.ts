@@ -16,7 +16,8 @@ export async function readSettings(output: Output): Promise<Settings> {
 export async function readPolicy(output: Output, file: string): Promise<PolicyFile> {
   const { caller } = output;
   const decimals = await readDecimals(caller);
-  const { policyFile, problems, warnings } = await readPolicyFile(file, { cwd: caller.cwd, decimals });
+  const read = await readPolicyFile(file, { cwd: caller.cwd, decimals, nowMs: caller.now() });
+  const { policyFile, problems, warnings } = read;
   for (const warning of warnings) output.warn(warning);
   if (policyFile === null) throw new CommandFailure('bad input', problems);
   return policyFile;

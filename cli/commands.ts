@@ -13,7 +13,18 @@ export type CommandEntry = {
   readonly needsAll?: true;
   /** Loads it; what comes back gives the command its options, its help and its action. */
   readonly load: () => Promise<(command: Command, session: Session) => void>;
+  /** The commands that are typed behind it, where it is only their first word. */
+  readonly commands?: readonly CommandEntry[];
 };
+
+/** `cambist schedule …`. */
+const SCHEDULE_COMMANDS: readonly CommandEntry[] = [
+  {
+    term: 'next <policy...>',
+    summary: 'shows the coming runs, holidays and skips explained; offline',
+    load: async () => (await import('./commands/schedule/next.ts')).addScheduleNext,
+  },
+];
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
@@ -60,6 +71,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     term: 'resolve <run> <item>',
     summary: 'decides about an item that needs a person',
     load: async () => (await import('./commands/resolve.ts')).addResolve,
+  },
+  {
+    term: 'schedule',
+    summary: 'when policies run by themselves',
+    load: async () => (await import('./commands/schedule.ts')).addSchedule,
+    commands: SCHEDULE_COMMANDS,
   },
   {
     term: 'balances',

@@ -46,21 +46,19 @@ function troubleOfLine(said: string, argv: readonly string[]): Trouble {
   };
 }
 
-/** By name. */
-const TERMS = new Map(COMMANDS.map((entry) => [nameOf(entry), entry.term]));
-
-/** The command that a line names, or asks help about; the others are only listed. */
-function wantedBy(argv: readonly string[]): readonly CommandEntry[] {
-  const [first, second] = argv.filter((text) => !text.startsWith('-'));
-  const named = COMMANDS.filter((entry) => nameOf(entry) === (first === 'help' ? second : first));
-  return named.some(({ needsAll }) => needsAll) ? COMMANDS : named;
+/** The words by which a line names a command, or asks help about one; null: all commands are wanted. */
+function wantedBy(argv: readonly string[]): readonly string[] | null {
+  const words = argv.filter((text) => !text.startsWith('-'));
+  const named = words[0] === 'help' ? words.slice(1) : words;
+  return COMMANDS.some((entry) => entry.needsAll === true && nameOf(entry) === named[0]) ? null : named;
 }
 
-/** The program with the commands that are wanted; of the others it knows what the overview shows. */
+/** The program with the command that is wanted, or with all; of the others it knows what the overview shows. */
 export async function buildProgram(
   session: Session,
-  wanted: readonly CommandEntry[] = COMMANDS,
+  wanted: readonly string[] | null = null,
 ): Promise<Command> {
+  const terms = new Map<Command, string>();
   const program = new Command('cambist')
     .description(
       'Runs FX and payout policies as durable Temporal workflows: money never moves twice.\n' +
@@ -69,7 +67,7 @@ export async function buildProgram(
     .version(packageVersion(), '-V, --version', 'show the version')
     .exitOverride()
     .showSuggestionAfterError(true)
-    .configureHelp({ subcommandTerm: (command) => TERMS.get(command.name()) ?? command.name() })
+    .configureHelp({ subcommandTerm: (command) => terms.get(command) ?? command.name() })
     .configureOutput({
       writeOut: (text) => writeHelp(session.io.stdout, text),
       writeErr: (text) => writeHelp(session.io.stderr, text),
@@ -93,9 +91,30 @@ export async function buildProgram(
         'TEMPORAL_*. Where no service is configured, a running `npx cambist up` in this folder is used.',
       ].join('\n'),
     );
-  for (const entry of COMMANDS) {
-    const command = program.command(nameOf(entry)).summary(entry.summary);
-    if (wanted.includes(entry)) (await entry.load())(command, session);
-  }
+  await addCommands(program, COMMANDS, { session, wanted, terms });
   return program;
+}
+
+async function addCommands(
+  parent: Command,
+  entries: readonly CommandEntry[],
+  {
+    session,
+    wanted,
+    terms,
+  }: {
+    readonly session: Session;
+    readonly wanted: readonly string[] | null;
+    /** What the help shows of each. */
+    readonly terms: Map<Command, string>;
+  },
+): Promise<void> {
+  for (const entry of entries) {
+    const command = parent.command(nameOf(entry)).summary(entry.summary);
+    terms.set(command, entry.term);
+    if (wanted !== null && wanted[0] !== nameOf(entry)) continue;
+    (await entry.load())(command, session);
+    const inner = { session, wanted: wanted?.slice(1) ?? null, terms };
+    await addCommands(command, entry.commands ?? [], inner);
+  }
 }

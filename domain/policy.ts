@@ -16,6 +16,8 @@ export type PolicyHead = {
   readonly environment: 'sandbox' | 'live';
   /** IANA zone in which business dates are counted. */
   readonly zone: string;
+  /** Null: it runs when it is started. */
+  readonly schedule: Schedule | null;
   readonly quote: QuoteSettings;
   /** Null: no price guard (refused by `check` in live). */
   readonly guard: Guard | null;
@@ -24,6 +26,25 @@ export type PolicyHead = {
   readonly shortfall: 'skip' | 'hold';
   readonly limits: Limits | null;
 };
+
+/** When a policy is started by itself: at one time of day in its zone. What a run does does not depend on it. */
+export type Schedule = {
+  readonly at: TimeOfDay;
+  /** Days of the week by ISO 8601 (1 is Monday), at least one, in order. */
+  readonly weekdays: readonly number[];
+  /** Days off: dates that the policy lists, or a calendar (`calendar/holidays.ts` knows its dates). */
+  readonly holidays:
+    | { readonly kind: 'dates'; readonly dates: readonly string[] }
+    | { readonly kind: 'calendar'; readonly name: string };
+  /** Dates that are left out besides. */
+  readonly skip: readonly string[];
+  /** The first and the last date; null: no bound. */
+  readonly start: string | null;
+  readonly end: string | null;
+};
+
+/** By the clocks of a zone. */
+export type TimeOfDay = { readonly hour: number; readonly minute: number };
 
 export type QuoteSettings = {
   readonly validForSeconds: 3 | 15 | 30 | 45 | 60;

@@ -461,6 +461,7 @@ export type FileMistake =
   | 'PERCENT'
   | 'FILE'
   | 'DATE'
+  | 'TIME'
   | 'INSTANT'
   | 'STATUS'
   // Rules of a policy.
@@ -481,7 +482,12 @@ export type FileMistake =
   | 'TARGET'
   | 'BAND_TOO_LARGE'
   | 'SHARES_TOO_LARGE'
-  | 'BASE_CURRENCY';
+  | 'BASE_CURRENCY'
+  // Its schedule.
+  | 'CLOCK_CHANGE'
+  | 'CALENDAR'
+  | 'LISTED_TWICE'
+  | 'NO_DAY_LEFT';
 
 export type FileAtFault = keyof typeof FILES_AT_FAULT;
 

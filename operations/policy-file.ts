@@ -5,13 +5,14 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
+import { scheduleProblems } from '../language/policy/schedule-problems.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
 import type { Settings } from '../config/config.ts';
 import { withDevEnvironment } from '../config/dev-environment.ts';
 import { readTextFile } from '../config/read-text-file.ts';
 import { CommandFailure } from './failure.ts';
-import { troubleOfPolicy, type Trouble } from '../language/text/problem.ts';
+import { troubleOfPolicy, type PolicyProblem, type Trouble } from '../language/text/problem.ts';
 import type { Caller } from './place.ts';
 
 /** A policy that can be run. */
@@ -38,14 +39,23 @@ export type ReadPolicy = {
 /** Reads a policy and the reference file that it names (relative to the policy), all mistakes at once. */
 export async function readPolicyFile(
   file: string,
-  options: { readonly cwd: string; readonly decimals: Readonly<Record<string, number>> },
+  options: {
+    readonly cwd: string;
+    readonly decimals: Readonly<Record<string, number>>;
+    /** From when on its schedule must have days, each with its time once. */
+    readonly nowMs: number;
+  },
 ): Promise<ReadPolicy> {
   const path = isAbsolute(file) ? file : join(options.cwd, file);
   const read = await readText(path, file);
   if (!read.ok) return { policyFile: null, problems: [read.problem], warnings: [] };
   const loaded = loadPolicy(read.text, file, options.decimals);
   const warnings = loaded.warnings.map(troubleOfPolicy);
-  if (!loaded.ok) return { policyFile: null, problems: loaded.problems.map(troubleOfPolicy), warnings };
+  const untimely = await scheduleProblems({ text: read.text, file, nowMs: options.nowMs });
+  if (!loaded.ok || untimely.length > 0) {
+    const problems = [...(loaded.ok ? [] : loaded.problems), ...untimely];
+    return { policyFile: null, problems: problems.toSorted(byPlace).map(troubleOfPolicy), warnings };
+  }
   const { policy, hash } = loaded;
   const policyFile = { file, text: read.text, hash, policy, referenceRates: null, files: {} };
   const name = referenceFileOf(policy.guard);
@@ -59,6 +69,10 @@ export async function readPolicyFile(
     problems: [],
     warnings,
   };
+}
+
+function byPlace(left: PolicyProblem, right: PolicyProblem): number {
+  return left.line - right.line || left.column - right.column;
 }
 
 /** @throws CommandFailure when the policy is for another environment than the configured one */

@@ -40,7 +40,7 @@ async function checkFiles(output: Output, files: readonly string[]): Promise<End
     policy: { name: string; kind: string; environment: string; hash: string } | null;
   }[] = [];
   for (const file of files) {
-    const read = await readPolicyFile(file, { cwd: io.cwd, decimals });
+    const read = await readPolicyFile(file, { cwd: io.cwd, decimals, nowMs: io.now() });
     const policy = read.policyFile?.policy;
     problems.push(...read.problems);
     warnings.push(...read.warnings);

@@ -41,17 +41,12 @@ type Known = {
   readonly flags: readonly { readonly flag: string; readonly description: string }[];
   /** Values of its arguments, where there are only some; else files are offered. */
   readonly choices: readonly string[];
+  /** The commands that are typed behind it. */
+  readonly commands: readonly Known[];
 };
 
 function completionScript(program: Command, shell: Shell): string {
-  const known = program.commands.map((command): Known => ({
-    name: command.name(),
-    summary: command.summary(),
-    flags: command.options.flatMap(({ long, description, hidden }) =>
-      typeof long === 'string' && !hidden ? [{ flag: long, description }] : [],
-    ),
-    choices: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
-  }));
+  const known = program.commands.map(knownOf);
   switch (shell) {
     case 'bash':
       return bashScript(known);
@@ -66,15 +61,32 @@ function completionScript(program: Command, shell: Shell): string {
   }
 }
 
+function knownOf(command: Command): Known {
+  return {
+    name: command.name(),
+    summary: command.summary(),
+    flags: command.options.flatMap(({ long, description, hidden }) =>
+      typeof long === 'string' && !hidden ? [{ flag: long, description }] : [],
+    ),
+    choices: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
+    commands: command.commands.map(knownOf),
+  };
+}
+
+/** Behind `schedule` its commands are offered, behind `schedule next` what that one takes. */
 function bashScript(known: readonly Known[]): string {
-  const cases = known.map(
-    ({ name, flags, choices }) =>
-      `    ${name}) flags='${flags.map(({ flag }) => flag).join(' ')} --help' words='${choices.join(' ')}' ;;`,
-  );
+  const offer = ({ flags, choices, commands }: Known): string => {
+    const words = [...choices, ...commands.map(({ name }) => name)];
+    return `flags='${[...flags.map(({ flag }) => flag), '--help'].join(' ')}' words='${words.join(' ')}'`;
+  };
+  const cases = known.flatMap((command) => [
+    ...command.commands.map((inner) => `    '${command.name} ${inner.name}') ${offer(inner)} ;;`),
+    `    ${command.name}' '*) ${offer(command)} ;;`,
+  ]);
   return [
     '_cambist() {',
     "  local current=\"${COMP_WORDS[COMP_CWORD]}\" flags='--help --version' words=''",
-    '  case "${COMP_WORDS[1]}" in',
+    '  case "${COMP_WORDS[1]} $([ "$COMP_CWORD" -gt 2 ] && echo "${COMP_WORDS[2]}")" in',
     ...cases,
     '  esac',
     `  if [ "$COMP_CWORD" -eq 1 ]; then flags='--help --version'; words='${known.map(({ name }) => name).join(' ')}'; fi`,
@@ -86,18 +98,26 @@ function bashScript(known: readonly Known[]): string {
   ].join('\n');
 }
 
-function fishScript(known: readonly Known[]): string {
-  const lines = known.flatMap(({ name, summary, flags, choices }) => [
-    `complete -c cambist -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
-    ...flags.map(
-      ({ flag, description }) =>
-        `complete -c cambist -n '__fish_seen_subcommand_from ${name}' -l ${flag.slice(2)} -d ${quoted(description)}`,
-    ),
-    ...(choices.length === 0
-      ? []
-      : [`complete -c cambist -n '__fish_seen_subcommand_from ${name}' -f -a ${quoted(choices.join(' '))}`]),
-  ]);
+function fishScript(known: readonly Known[], behind = '__fish_use_subcommand'): string {
+  const lines = known.flatMap(({ name, summary, flags, choices, commands }) => {
+    const within = `${behind === '__fish_use_subcommand' ? '' : `${behind}; and `}__fish_seen_subcommand_from ${name}`;
+    return [
+      `complete -c cambist -n ${conditionOf(behind)} -f -a ${name} -d ${quoted(summary)}`,
+      ...flags.map(
+        ({ flag, description }) =>
+          `complete -c cambist -n ${conditionOf(within)} -l ${flag.slice(2)} -d ${quoted(description)}`,
+      ),
+      ...(choices.length === 0
+        ? []
+        : [`complete -c cambist -n ${conditionOf(within)} -f -a ${quoted(choices.join(' '))}`]),
+      ...(commands.length === 0 ? [] : [fishScript(commands, within)]),
+    ];
+  });
   return lines.join('\n');
+}
+
+function conditionOf(condition: string): string {
+  return condition.includes(' ') ? quoted(condition) : condition;
 }
 
 /** A text that the shell takes as it is. */

@@ -22,3 +22,12 @@ export function statement(text: string): string {
   if (said.length <= MOST_CHARACTERS) return nonEmpty(said);
   throw new InvalidArgumentError(`It is longer than ${MOST_CHARACTERS} characters; name a ticket instead.`);
 }
+
+const MOST_COUNTED = 100;
+
+/** How many of something are shown. */
+export function countFrom1(text: string): number {
+  const value = Number(text);
+  if (/^[1-9][0-9]{0,2}$/.test(text) && value <= MOST_COUNTED) return value;
+  throw new InvalidArgumentError(`It is a whole number from 1 to ${MOST_COUNTED}.`);
+}

@@ -18,6 +18,7 @@ import {
   warnUnknownCurrency,
   toTradeLimits,
 } from './load-head.ts';
+import { checkSchedule } from './load-schedule.ts';
 import { ConvertSchema } from './policy-schema.ts';
 
 /** Reads a document of this kind; null when anything is wrong (then it is in `source.problems()`). */
@@ -36,10 +37,6 @@ const RESERVED: Reserved = {
     message: '`per_day` does not exist for convert; limits of a run do: `per_run`, `paid_per_run`',
     fix: 'delete it, and bound the run by `per_run`',
   },
-  schedule: {
-    message: '`schedule` is not available in this version: a policy runs when it is started',
-    fix: 'delete it',
-  },
   rebalance: {
     message: '`rebalance` belongs to policies of kind rebalance',
     fix: 'write `kind: rebalance`, or delete it',
@@ -56,6 +53,7 @@ function checkConvert(source: YamlSource, decimals: Readonly<Record<string, numb
   checkWithdrawals(source);
   checkDecimals(source, decimals);
   checkSums(source);
+  checkSchedule(source);
   requireInLive(source, requiredLimits(source), 'guard: { worst_rate: "…" }');
 }
 

@@ -8,6 +8,7 @@ import { readMoney, unquotedComplaint } from '../text/leaves.ts';
 import { nearest } from '../text/nearest.ts';
 import { quoted } from '../text/printable.ts';
 import type { Path, YamlSource } from '../text/yaml-source.ts';
+import { toSchedule } from './load-schedule.ts';
 import type { ConvertSchema, RebalanceSchema } from './policy-schema.ts';
 
 /** Takes a currency that nobody knows to have the decimals of most. */
@@ -126,6 +127,7 @@ export function toHead(
     name: parsed.name,
     environment: parsed.environment,
     zone: parsed.zone,
+    schedule: parsed.schedule === undefined ? null : toSchedule(parsed.schedule),
     quote: {
       validForSeconds: VALID_FOR_SECONDS[parsed.quote.valid_for],
       settlement: parsed.quote.settlement,

@@ -17,6 +17,7 @@ import {
   warnUnknownKey,
   toTradeLimits,
 } from './load-head.ts';
+import { checkSchedule } from './load-schedule.ts';
 import { RebalanceSchema } from './policy-schema.ts';
 import { BASE, checkGuard, GUARD, TARGETS, toWorstRates } from './rebalance-guard.ts';
 
@@ -32,6 +33,7 @@ export function readRebalance(source: YamlSource, decimals: Decimals): Rebalance
   checkNeverSell(source, currencies);
   checkGuard(source, currencies);
   checkMoney(source, decimals);
+  checkSchedule(source);
   requireInLive(source, liveLimits(source), GUARD);
   return parsed === null || source.problems().length > 0 ? null : toRebalancePolicy(parsed);
 }
@@ -57,10 +59,6 @@ const RESERVED: Reserved = {
   'rebalance.base.max': {
     message: 'the base has no `max`: every surplus is sold into it',
     fix: 'delete it, or give another currency a `max`',
-  },
-  schedule: {
-    message: '`schedule` is not available in this version: a policy runs when it is started',
-    fix: 'delete it',
   },
   convert: {
     message: '`convert` belongs to policies of kind convert',

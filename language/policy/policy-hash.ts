@@ -1,6 +1,7 @@
 /**
- * The identity of what a policy says: two texts that differ only in comments, white space, quotes or the order of their
- * fields have the same hash. The plan keeps it; a command and a worker compare it, each computing it for itself.
+ * The identity of what a policy makes a run do: two texts that differ only in comments, white space, quotes, the order of
+ * their fields or their schedule have the same hash. The plan keeps it; a command and a worker compare it, each computing
+ * it for itself.
  */
 import { createHash } from 'node:crypto';
 import { readYaml } from '../text/yaml-source.ts';
@@ -12,7 +13,12 @@ export function policyHash(text: string): string | null {
   return source.problems().length === 0 ? hashOfDocument(source) : null;
 }
 
+/** When a run is started is no part of what it does: another time must not make a changed policy of one that is there. */
+const NOT_EXECUTED = 'schedule';
+
 /** The same of a document without problems. */
 export function hashOfDocument(source: YamlSource): string {
-  return createHash('sha256').update(`cambist-policy-1\n${source.canonical()}`, 'utf8').digest('hex');
+  return createHash('sha256')
+    .update(`cambist-policy-1\n${source.canonicalWithout(NOT_EXECUTED)}`, 'utf8')
+    .digest('hex');
 }

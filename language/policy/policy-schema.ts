@@ -11,7 +11,11 @@ import {
   amountOrPercent,
   amountOrZero,
   basisPoints,
+  calendarDate,
+  calendarName,
   currency,
+  DAYS_OF_WEEK,
+  daysOfWeek,
   duration,
   hinted,
   itemId,
@@ -20,6 +24,7 @@ import {
   policyName,
   rate,
   referenceFile,
+  timeOfDay,
   wholeNumber,
   zone,
 } from '../text/leaves.ts';
@@ -122,6 +127,54 @@ const settle = hinted(
   { description: 'What the run waits for between trade and withdrawals.', example: '{ until: funds }' },
 );
 
+function dates(description: string) {
+  const one = calendarDate({ description: 'A date.', example: '2026-12-25' });
+  return hinted(z.array(one).min(1).max(1000), { description, example: '[2026-12-25]' });
+}
+
+/** When a policy is started by itself. */
+export const ScheduleSchema = hinted(
+  z.strictObject({
+    at: timeOfDay({
+      description: 'The time of day in `zone`, in quotes. One that clocks skip or pass twice is refused.',
+    }),
+    days: hinted(
+      z.union([
+        daysOfWeek({ description: 'Monday to Friday, or every day.' }),
+        hinted(
+          z
+            .array(hinted(z.enum(DAYS_OF_WEEK), { description: 'A day of the week.', example: 'mon' }))
+            .min(1)
+            .max(7),
+          { description: 'These days of the week.', example: '[mon, wed, fri]' },
+        ),
+      ]),
+      {
+        description:
+          'On which days of the week: weekdays (Monday to Friday), daily, or a list of mon to sun.',
+        example: 'weekdays',
+      },
+    ),
+    holidays: hinted(
+      z.union([
+        calendarName({ description: 'A calendar: a country, or a part of one, by ISO codes.' }),
+        dates('These dates.'),
+      ]),
+      {
+        description: 'Not on these dates, or on the public and bank holidays of this calendar: FR, US-NY.',
+        example: 'FR',
+      },
+    ).optional(),
+    skip: dates('Nor on these dates.').optional(),
+    start: calendarDate({ description: 'Not before this date.', example: '2026-12-01' }).optional(),
+    end: calendarDate({ description: 'Not after this date.', example: '2027-06-30' }).optional(),
+  }),
+  {
+    description: 'When the policy is started by itself, in `zone`, which must then be written out.',
+    example: '{ at: "09:30", days: weekdays }',
+  },
+);
+
 const limits = {
   per_trade: money({ description: 'No single trade above this.', example: '"400000.00 USD"' }).optional(),
   per_run: money({
@@ -155,6 +208,7 @@ const head = {
   zone: zone({ description: 'The IANA zone in which business dates are counted. Default UTC.' }).default(
     'UTC',
   ),
+  schedule: ScheduleSchema.optional(),
   quote: quote.prefault({}),
   guard: guard.optional(),
   settle: settle.prefault({}),

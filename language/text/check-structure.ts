@@ -36,8 +36,9 @@ function reportIssue(context: Context, issue: Issue, base: Path): void {
       source.report(source.keyPlaceAt([...path, key]), unknownField(context, path, key));
     return;
   }
+  const shape = source.shapeAt(path);
   const branch =
-    issue.code === 'invalid_union' && source.shapeAt(path) === 'map'
+    issue.code === 'invalid_union' && (shape === 'map' || shape === 'list')
       ? issue.errors.find(isInside)
       : undefined;
   if (branch !== undefined) {
@@ -54,7 +55,7 @@ function reportIssue(context: Context, issue: Issue, base: Path): void {
   source.report(place, issue.code === 'invalid_key' ? wrongKey(context, path) : wrongValue(context, path));
 }
 
-/** True for the branch of a union that takes a map: it complains about fields, not about the whole. */
+/** True for the branch of a union that takes a map or a list: it complains about what is in it, not about the whole. */
 function isInside(issues: readonly Issue[]): boolean {
   return issues.every((issue) => issue.path.length > 0 || issue.code === 'unrecognized_keys');
 }
@@ -110,7 +111,7 @@ function wrongValue(context: Context, path: Path): Complaint {
   if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord) {
     return { mistake: 'WRONG_TYPE', message: `${name} must hold fields`, fix };
   }
-  if (schema instanceof z.ZodArray) {
+  if (schema instanceof z.ZodArray || (shape === 'list' && takesList(schema))) {
     const message = shape === 'list' ? `${name} has no entry, or too many` : `${name} must be a list`;
     return { mistake: 'WRONG_TYPE', message, fix };
   }
@@ -118,7 +119,7 @@ function wrongValue(context: Context, path: Path): Complaint {
   if (whole === null) return { mistake: 'WRONG_TYPE', message: `${name} must be one value`, fix };
   // Advice is given about a beginning: nobody mistypes more, and its patterns may take long over a long text.
   const written = { ...whole, text: whole.text.slice(0, ADVISED_LENGTH) };
-  const complain = hintOf(hintedSchema)?.complain ?? null;
+  const complain = complaintOf(hintedSchema);
   if (complain !== null) return complain(written);
   const choices = choicesOf(schema);
   const near = nearest(written.text, choices);
@@ -127,6 +128,19 @@ function wrongValue(context: Context, path: Path): Complaint {
     message: `${quoted(written.text)} is not what ${name} takes${choices.length === 0 ? '' : `: ${choices.join(', ')}`}`,
     fix: near === null ? fix : `did you mean \`${near}\`?`,
   };
+}
+
+function takesList(schema: z.ZodType | null): boolean {
+  return schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodArray);
+}
+
+/** What to say about a scalar: of a choice of schemas, the first that has something to say. */
+function complaintOf(schema: z.ZodType | null): Hint['complain'] {
+  const own = hintOf(schema)?.complain ?? null;
+  const inner = schema === null ? null : unwrapped(schema);
+  if (own !== null || !(inner instanceof z.ZodUnion)) return own;
+  const complaints = inner.options.map((option) => complaintOf(option as z.ZodType));
+  return complaints.find((complain) => complain !== null) ?? null;
 }
 
 /** Longer than any value that a file can hold rightly. */

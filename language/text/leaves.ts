@@ -304,6 +304,66 @@ function dateComplaint({ text: found }: Written): Complaint {
   };
 }
 
+/** A time of day, to the minute. */
+export function timeOfDay(words: Words): z.ZodString {
+  return text('(?:[01][0-9]|2[0-3]):[0-5][0-9]', { example: '"09:30"', ...words }, timeComplaint);
+}
+
+function timeComplaint({ text: found }: Written): Complaint {
+  const near = /^\s*([01]?[0-9]|2[0-3])[:.h]([0-5][0-9])(?:[:.]00)?\s*(am|pm)?\s*$/i.exec(found);
+  const half = near?.[3]?.toLowerCase();
+  const hour = Number(near?.[1]) % (half === undefined ? 24 : 12);
+  const written = `${String(half === 'pm' ? hour + 12 : hour).padStart(2, '0')}:${near?.[2] ?? ''}`;
+  return {
+    mistake: 'TIME',
+    message: `${quoted(found)} is not a time of day`,
+    fix: near === null ? 'write hours and minutes, 00:00 to 23:59: "09:30"' : `write "${written}"`,
+  };
+}
+
+/** The parts of a text that `timeOfDay` has taken. */
+export function readTimeOfDay(found: string): { readonly hour: number; readonly minute: number } {
+  return { hour: Number(found.slice(0, 2)), minute: Number(found.slice(3)) };
+}
+
+/** The name of a calendar of days off; whether there is such a calendar is checked where it is known. */
+export function calendarName(words: Words): z.ZodString {
+  return text('[A-Za-z0-9]{1,20}(?:-[A-Za-z0-9]{1,20}){0,2}', { example: 'FR', ...words }, calendarComplaint);
+}
+
+function calendarComplaint({ text: found }: Written): Complaint {
+  return {
+    mistake: 'CALENDAR',
+    message: `${quoted(found)} is not the name of a calendar`,
+    fix: 'write a country by its ISO code, with a part of it where it has calendars of their own: FR, US-NY; or list dates: [2026-12-25]',
+  };
+}
+
+/** By ISO 8601: the first one is day 1. */
+export const DAYS_OF_WEEK = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+
+/** Monday to Friday, or every day; a list of some days may stand in its place. */
+export function daysOfWeek(words: Words): z.ZodEnum<{ weekdays: 'weekdays'; daily: 'daily' }> {
+  const schema = z.enum(['weekdays', 'daily']).describe(words.description);
+  hints.add(schema, { example: 'weekdays', complain: daysComplaint });
+  return schema;
+}
+
+function daysComplaint({ text: found }: Written): Complaint {
+  const near = nearest(found, ['weekdays', 'daily', ...DAYS_OF_WEEK]);
+  const day = DAYS_OF_WEEK.find((one) => one === near || found.toLowerCase().startsWith(one));
+  return {
+    mistake: 'NOT_ONE_OF',
+    message: `${quoted(found)} is not what \`days\` takes: weekdays, daily, or a list of ${DAYS_OF_WEEK.join(', ')}`,
+    fix:
+      day !== undefined
+        ? `write \`days: [${day}]\``
+        : near === null
+          ? 'write for example `days: weekdays`'
+          : `did you mean \`${near}\`?`,
+  };
+}
+
 /** A status, as the service sends it. */
 export function status(words: Words): z.ZodString {
   return text('[A-Za-z][A-Za-z0-9_ -]{0,63}', { example: 'COMPLETED', ...words }, ({ text: found }) => ({

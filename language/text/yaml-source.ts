@@ -140,11 +140,11 @@ export class YamlSource {
   }
 
   /**
-   * What the document says, as one text: the same for two documents that differ only in comments, white space, quotes
-   * or the order of their fields. Means something only where there are no problems.
+   * What the document says, as one text, but for what it says under `field`: the same for two documents that differ only
+   * in comments, white space, quotes or the order of their fields. Means something only where there are no problems.
    */
-  canonical(): string {
-    return canonicalOf(this.#root);
+  canonicalWithout(field: string): string {
+    return canonicalOf(this.#root, field);
   }
 
   /** How many items the list at `path` has; 0 when there is no list. */
@@ -483,11 +483,13 @@ function tooDeepToken(tokens: readonly CST.Token[]): CST.Token | null {
   return null;
 }
 
-function canonicalOf(node: Node | null): string {
+/** `without` is a field of this node, not of those inside it. */
+function canonicalOf(node: Node | null, without: string | null = null): string {
   if (isSeq(node)) return `[${node.items.map((item) => canonicalOf(item as Node | null)).join(',')}]`;
   if (isMap(node)) {
     const pairs = node.items as Pair<Node | null, Node | null>[];
     return `{${pairs
+      .filter(({ key }) => without === null || !isScalar(key) || key.value !== without)
       .map(({ key, value }) => `${canonicalOf(key)}:${canonicalOf(value)}`)
       .toSorted()
       .join(',')}}`;

@@ -172,7 +172,11 @@ describe('which run a start is of', { concurrency: 6 }, () => {
       ['sell: "1000.00"', 'sell: all, keep: "1.00"'],
       [/worst_rate: ".*"/, 'worst_rate: "1.00 MXN per EUR"'],
     );
-    const { policyFile } = await readPolicyFile(policy.file, { cwd: stage.folder, decimals: {} });
+    const { policyFile } = await readPolicyFile(policy.file, {
+      cwd: stage.folder,
+      decimals: {},
+      nowMs: Date.now(),
+    });
     assert.ok(policyFile !== null);
     const settings = await loadSettings(stage.env, stage.folder);
     const { result } = await compileNow({ policyFile, settings, run: policy.run, now: Date.now });

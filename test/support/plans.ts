@@ -11,6 +11,7 @@ export const POLICY_HEAD: PolicyHead = {
   name: 'p',
   environment: 'sandbox',
   zone: 'UTC',
+  schedule: null,
   quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
   guard: null,
   settle: { until: 'funds', lateAfterMs: null },

@@ -8,8 +8,8 @@ import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Io } from '../../cli/terminal/io.ts';
-import { COMMANDS } from '../../cli/commands.ts';
-import { buildProgram, main } from '../../cli/main.ts';
+import { COMMANDS, type CommandEntry } from '../../cli/commands.ts';
+import { main } from '../../cli/main.ts';
 import {
   endedReport,
   isEndedFromOutside,
@@ -19,6 +19,7 @@ import {
   type RunFacts,
 } from '../../operations/runs.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
+import { commandsOf, silentProgram } from '../support/program.ts';
 
 const SAMPLES = fileURLToPath(new URL('../../policies', import.meta.url));
 
@@ -50,12 +51,12 @@ function temporaryFolder(t: TestContext): string {
 }
 
 test('every command is in the help, with its options, examples and exit codes', async () => {
-  const io = { env: {}, stdout: { write: () => {} }, stderr: { write: () => {} } };
-  const program = await buildProgram({ io: io as unknown as Io, argv: [], ending: 'done' });
+  const program = await silentProgram();
   const overview = await cambist(['--help']);
   assert.equal(overview.exitCode, 0);
+  const known = commandsOf(program);
   assert.deepEqual(
-    program.commands.map((command) => command.name()),
+    known.map(({ name }) => name),
     [
       'up',
       'check',
@@ -66,6 +67,7 @@ test('every command is in the help, with its options, examples and exit codes', 
       'list',
       'cancel',
       'resolve',
+      'schedule next',
       'balances',
       'accounts',
       'ledger',
@@ -75,15 +77,17 @@ test('every command is in the help, with its options, examples and exit codes', 
       'completion',
     ],
   );
-  for (const command of program.commands) {
+  for (const { name, command } of known) {
+    const words = name.split(' ');
+    const parent = words.length === 1 ? overview : await cambist([...words.slice(0, -1), '--help']);
     assert.match(
-      overview.stdout,
+      parent.stdout,
       new RegExp(`^  ${command.name()} .*\\b${command.summary().split(' ')[0]}`, 'm'),
     );
-    const { stdout, exitCode } = await cambist([command.name(), '--help']);
+    const { stdout, exitCode } = await cambist([...words, '--help']);
     assert.equal(exitCode, 0);
     for (const option of command.options)
-      if (!option.hidden) assert.ok(stdout.includes(option.flags), `${command.name()} ${option.flags}`);
+      if (!option.hidden) assert.ok(stdout.includes(option.flags), `${name} ${option.flags}`);
     assert.match(stdout, /\nExamples:\n {2}\S/);
     assert.match(stdout, /\nExit codes:\n {4}0 {2}done/);
     assert.ok(stdout.includes('--json'));
@@ -91,26 +95,25 @@ test('every command is in the help, with its options, examples and exit codes', 
 });
 
 test('the overview shows what is typed behind each command', async () => {
-  const io = { env: {}, stdout: { write: () => {} }, stderr: { write: () => {} } };
-  const program = await buildProgram({ io: io as unknown as Io, argv: [], ending: 'done' });
-  const typed = program.commands.map((command) =>
+  const program = await silentProgram();
+  const expected = commandsOf(program).map(({ name, command }) =>
     [
-      command.name(),
+      name,
       ...command.registeredArguments.map((argument) => {
-        const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
-        return argument.required ? `<${name}>` : `[${name}]`;
+        const typed = `${argument.name()}${argument.variadic ? '...' : ''}`;
+        return argument.required ? `<${typed}>` : `[${typed}]`;
       }),
     ].join(' '),
   );
-  assert.deepEqual(
-    COMMANDS.map(({ term }) => term),
-    typed,
-  );
+  const termsOf = (entries: readonly CommandEntry[]): readonly string[] =>
+    entries.flatMap(({ term, commands }) =>
+      commands === undefined ? term : termsOf(commands).map((inner) => `${term} ${inner}`),
+    );
+  assert.deepEqual(termsOf(COMMANDS), expected);
 });
 
 test('the options are those of the design', async () => {
-  const io = { env: {}, stdout: { write: () => {} }, stderr: { write: () => {} } };
-  const program = await buildProgram({ io: io as unknown as Io, argv: [], ending: 'done' });
+  const program = await silentProgram();
   const optionsOf = (name: string): string[] =>
     program.commands
       .find((command) => command.name() === name)
@@ -147,6 +150,9 @@ for (const argv of [
   ['run'],
   ['run', 'a.yaml', '--nonsense'],
   ['cancel'],
+  ['schedule', 'nxet'],
+  ['schedule', 'next'],
+  ['schedule', 'next', 'a.yaml', '--count', '0'],
   ['sandbox', '--port', 'x'],
 ]) {
   test(`"cambist ${argv.join(' ')}" is a mistake of the line, as text and as JSON`, async () => {

@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import type { Io } from '../../cli/terminal/io.ts';
-import { buildProgram, main } from '../../cli/main.ts';
+import { main } from '../../cli/main.ts';
+import { commandsOf, silentProgram } from '../support/program.ts';
 
 async function printed(...argv: string[]): Promise<string> {
   let text = '';
@@ -32,11 +33,7 @@ function offered(script: string, ...words: string[]): string[] {
   return stdout.split('\n').filter((word) => word !== '');
 }
 
-const program = await buildProgram({
-  io: { stdout: {}, stderr: {} } as unknown as Io,
-  argv: [],
-  ending: 'done',
-});
+const program = await silentProgram();
 
 test('bash completes every command, each with its own options, and leaves files to itself', async () => {
   const script = await printed('completion', 'bash');
@@ -46,10 +43,16 @@ test('bash completes every command, each with its own options, and leaves files 
   );
   assert.deepEqual(offered(script, 'bal'), ['balances']);
   assert.deepEqual(offered(script, '--v'), ['--version']);
-  for (const command of program.commands) {
+  for (const { name, command } of commandsOf(program)) {
     const flags = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long);
-    assert.deepEqual(offered(script, command.name(), '--'), [...flags, '--help']);
+    assert.deepEqual(offered(script, ...name.split(' '), '--'), [...flags, '--help']);
   }
+  const behindSchedule = program.commands.find((command) => command.name() === 'schedule')?.commands;
+  assert.deepEqual(
+    offered(script, 'schedule', ''),
+    behindSchedule?.map((command) => command.name()),
+  );
+  assert.deepEqual(offered(script, 'schedule', '--'), ['--help']);
   assert.deepEqual(offered(script, 'run', 'poli'), []);
   assert.deepEqual(offered(script, 'completion', ''), ['bash', 'zsh', 'fish']);
   assert.match(script, /^complete -o default -F _cambist cambist$/m);
@@ -58,12 +61,13 @@ test('bash completes every command, each with its own options, and leaves files 
 test('zsh takes the same by its emulation of bash, fish has a line for each command and option', async () => {
   assert.ok((await printed('completion', 'zsh')).endsWith(await printed('completion', 'bash')));
   const fish = await printed('completion', 'fish');
-  for (const command of program.commands) {
+  for (const command of program.commands)
     assert.ok(fish.includes(`__fish_use_subcommand -f -a ${command.name()} -d '`), command.name());
+  for (const { command } of commandsOf(program))
     for (const { long, hidden } of command.options)
       if (!hidden)
         assert.ok(fish.includes(`from ${command.name()}' -l ${(long ?? '').slice(2)} -d '`), long ?? '');
-  }
+  assert.ok(fish.includes("-n '__fish_seen_subcommand_from schedule' -f -a next -d '"));
 });
 
 test('the version is that of the package', async () => {

@@ -33,6 +33,8 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   list: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   cancel: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   resolve: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  schedule: [],
+  'schedule/next': [...OUTPUT, ...POLICY],
   balances: [...OUTPUT, ...POLICY, ...SERVICE],
   accounts: [...OUTPUT, ...POLICY, ...SERVICE],
   ledger: [...OUTPUT, 'decimal.js', 'zod'],
@@ -51,8 +53,13 @@ test('the overview loads the parser of the line, and none of the commands', () =
   );
 });
 
-for (const entry of COMMANDS) {
-  const name = nameOf(entry);
+/** By its file: `schedule/next` for what is typed behind `schedule`. */
+const FILES = COMMANDS.flatMap((entry) => [
+  nameOf(entry),
+  ...(entry.commands ?? []).map((inner) => `${nameOf(entry)}/${nameOf(inner)}`),
+]);
+
+for (const name of FILES) {
   test(`${name} loads what it needs, and nothing else`, () => {
     const { packages } = loadedBy(`cli/commands/${name}.ts`);
     packages.delete('commander');

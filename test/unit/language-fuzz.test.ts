@@ -103,12 +103,14 @@ test('a damaged policy never throws, every problem can be printed, and every amo
   );
 });
 
-test('a sample without the quotes of one amount is always refused', () => {
+const UNQUOTED: ReadonlySet<string> = new Set(['POLICY_AMOUNT_UNQUOTED', 'POLICY_TIME']);
+
+test('a sample without the quotes of one amount, or of a time, is always refused', () => {
   fc.assert(
     fc.property(unquoted, (text) => {
       const result = loadPolicy(text, 'p.yaml');
       assert.equal(result.ok, false);
-      assert.ok(!result.ok && result.problems.some(({ code }) => code === 'POLICY_AMOUNT_UNQUOTED'));
+      assert.ok(!result.ok && result.problems.some(({ code }) => UNQUOTED.has(code)));
     }),
     { numRuns: 200 },
   );

@@ -92,6 +92,7 @@ test('the sample of the design becomes the record that the plan is compiled from
     name: 'mxn-supplier',
     environment: 'sandbox',
     zone: 'America/Mexico_City',
+    schedule: null,
     quote: { validForSeconds: 45, settlement: 'T0', maxQuotes: 5 },
     guard: {
       worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: '16.90', currency: 'MXN', per: 'USD' } }],
@@ -160,6 +161,20 @@ test('comments, white space, quotes and the order of fields change no hash; anyt
     ),
   ];
   assert.equal(new Set([hash, ...other.map(policyHash)]).size, other.length + 1);
+  const inParis = `${SUPPLIER}zone: Europe/Paris\n`;
+  const schedules = [
+    '',
+    'schedule: { at: "09:30", days: weekdays }\n',
+    'schedule: { at: "10:00", days: daily, holidays: FR }\n',
+  ];
+  for (const schedule of schedules)
+    assert.equal(policyHash(inParis + schedule), policyHash(inParis), schedule);
+  assert.notEqual(policyHash(inParis), hash);
+  assert.notEqual(
+    policyHash(SUPPLIER.replace('  sell: USD\n', '  sell: USD\n  schedule: inner\n')),
+    hash,
+    'only the field at the top is left out',
+  );
   const [first, second] = ['{ id: a, account: b }', '{ id: b, account: a }'];
   assert.notEqual(
     policyHash(`withdraw: [${first}, ${second}]`),
@@ -258,7 +273,7 @@ POLICY_PROCEEDS_WITH_FIXED p.yaml:20:13: proceeds is the whole bought amount: wi
 POLICY_UNKNOWN_FIELD p.yaml:21:1: "extra" is no field of this file.
     extra: 4
     ^^^^^
-  fix: this file has policy, kind, name, environment, zone, quote, guard, settle, shortfall, convert, limits, withdraw`,
+  fix: this file has policy, kind, name, environment, zone, schedule, quote, guard, settle, shortfall, convert, limits, withdraw`,
   );
 });
 
@@ -601,7 +616,6 @@ const REFUSED: readonly (readonly [title: string, text: string, problems: readon
     `${SUPPLIER}limits: { per_run: "5000.00 EUR" }\n`,
     ['LIMIT_CURRENCY 14:29 state the limit in USD or in MXN'],
   ],
-  ['a schedule', `${SUPPLIER}schedule: { at: "09:30" }\n`, ['NOT_AVAILABLE 14:1 delete it']],
   [
     'a guard of nothing',
     `${SUPPLIER}guard: {}\n`,
@@ -683,7 +697,7 @@ const REFUSED: readonly (readonly [title: string, text: string, problems: readon
     'a key of every object',
     `${SUPPLIER}constructor: 1\n`,
     [
-      'UNKNOWN_FIELD 14:1 this file has policy, kind, name, environment, zone, quote, guard, settle, shortfall, convert, limits, withdraw',
+      'UNKNOWN_FIELD 14:1 this file has policy, kind, name, environment, zone, schedule, quote, guard, settle, shortfall, convert, limits, withdraw',
     ],
   ],
   [

@@ -270,7 +270,6 @@ const MISTAKES: readonly (readonly [what: string, text: string, expected: readon
     `${POLICY}convert: {}\n`,
     ['POLICY_NOT_AVAILABLE 17:1 write `kind: convert`, or delete it'],
   ],
-  ['a schedule', `${POLICY}schedule: { at: "09:30" }\n`, ['POLICY_NOT_AVAILABLE 17:1 delete it']],
   [
     'live without limits and guard',
     edited('sandbox', 'live')

@@ -19,7 +19,7 @@ type Edges = {
 
 const EDGES: Readonly<Record<string, Edges>> = {
   domain: { folders: [], packages: ['decimal.js'], node: [] },
-  calendar: { folders: ['domain'], packages: ['luxon'], node: [] },
+  calendar: { folders: ['domain'], packages: ['luxon', 'date-holidays'], node: [] },
   language: {
     folders: ['domain', 'calendar'],
     packages: ['yaml', 'zod', 'damerau-levenshtein', 'string-width'],

@@ -345,6 +345,7 @@ function policyOf({ input, policy }: Ours): Policy {
     name: input.run.policy,
     environment: 'sandbox',
     zone: 'UTC',
+    schedule: null,
     quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
     guard: guard
       ? {

@@ -1,0 +1,76 @@
+/**
+ * Days off: dates that a policy lists, or the public and bank holidays of a country or a part of one, by ISO codes (`FR`,
+ * `US-NY`, `DE-BY`). The library that knows them is large, so it is loaded only when a policy names a calendar.
+ */
+import type { Schedule } from '../domain/policy.ts';
+
+/** A day off, with its name in English; null: the policy lists the date, without a name. */
+type DayOff = { readonly name: string | null };
+
+/** Whether a date is a day off; null: it is none. */
+export type DaysOff = (date: string) => DayOff | null;
+
+/** The days off of a schedule. @throws RangeError when there is no calendar of that name, which `check` finds */
+export async function daysOffOf(holidays: Schedule['holidays']): Promise<DaysOff> {
+  switch (holidays.kind) {
+    case 'dates': {
+      const dates = new Set(holidays.dates);
+      return (date) => (dates.has(date) ? { name: null } : null);
+    }
+    case 'calendar':
+      return daysOffIn(holidays.name);
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+async function daysOffIn(name: string): Promise<DaysOff> {
+  if (!(await calendarNames()).has(name)) throw new RangeError(`there is no calendar "${name}"`);
+  const { default: Holidays } = await import('date-holidays');
+  const [country = '', state = '', region = ''] = name.split('-');
+  // Its moments are then those of the place, as if it had the clocks of UTC.
+  const calendar = new Holidays(country, state, region, {
+    languages: 'en',
+    timezone: 'UTC',
+    types: ['bank', 'public'],
+  });
+  const years = new Map<number, ReadonlyMap<string, DayOff>>();
+  const inYear = (year: number): ReadonlyMap<string, DayOff> => {
+    const days = new Map<string, DayOff>();
+    // The year before too, for holidays of several days.
+    for (const { start, end, name: called } of [year - 1, year].flatMap((one) => calendar.getHolidays(one))) {
+      // A day is off when its noon is; half a day from noon on leaves it on.
+      for (let noonMs = noonOf(start); noonMs < end.getTime(); noonMs += DAY_MS) {
+        const date = new Date(noonMs).toISOString().slice(0, 10);
+        if (noonMs > start.getTime() && !days.has(date)) days.set(date, { name: called });
+      }
+    }
+    return days;
+  };
+  return (date) => {
+    const year = Number(date.slice(0, 4));
+    const days = years.get(year) ?? inYear(year);
+    years.set(year, days);
+    return days.get(date) ?? null;
+  };
+}
+
+function noonOf(moment: Date): number {
+  return Math.floor(moment.getTime() / DAY_MS) * DAY_MS + DAY_MS / 2;
+}
+
+/** What the calendars are called, each with the English name of its place. */
+export async function calendarNames(): Promise<ReadonlyMap<string, string>> {
+  const { default: Holidays } = await import('date-holidays');
+  const places = new Holidays();
+  const names = new Map<string, string>();
+  for (const [country, place] of Object.entries(places.getCountries('en'))) {
+    names.set(country, place);
+    for (const [state, part] of Object.entries(places.getStates(country, 'en') ?? {})) {
+      names.set(`${country}-${state}`, part);
+      for (const [region, town] of Object.entries(places.getRegions(country, state, 'en') ?? {}))
+        names.set(`${country}-${state}-${region}`, town);
+    }
+  }
+  return names;
+}

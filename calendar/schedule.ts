@@ -1,0 +1,95 @@
+/**
+ * The days of a schedule (design: "Schedules"): on which dates a policy is started by itself, and why not on the others.
+ * Whoever asks brings the days off (`holidays.ts`) and, where it counts, the moment from which to look.
+ */
+import { DateTime } from 'luxon';
+import type { Schedule, TimeOfDay } from '../domain/policy.ts';
+import { todayIn } from './business-date.ts';
+import type { DaysOff } from './holidays.ts';
+
+/** What a schedule says of one date. */
+export type ScheduledDay =
+  /** The policy is started. */
+  | { readonly kind: 'run' }
+  /** A day off; null: a date that the policy lists, which has no name. */
+  | { readonly kind: 'holiday'; readonly name: string | null }
+  /** One of the dates that are left out besides. */
+  | { readonly kind: 'skip' }
+  /** Not one of its days of the week. */
+  | { readonly kind: 'other day' }
+  /** Outside its first and last date. */
+  | { readonly kind: 'before start' }
+  | { readonly kind: 'after end' };
+
+/** What the schedule says of `date` (`2026-11-23`). */
+export function scheduledDay(schedule: Schedule, daysOff: DaysOff, date: string): ScheduledDay {
+  if (schedule.start !== null && date < schedule.start) return { kind: 'before start' };
+  if (schedule.end !== null && date > schedule.end) return { kind: 'after end' };
+  if (!schedule.weekdays.includes(dayOf(date).weekday)) return { kind: 'other day' };
+  if (schedule.skip.includes(date)) return { kind: 'skip' };
+  const off = daysOff(date);
+  return off === null ? { kind: 'run' } : { kind: 'holiday', name: off.name };
+}
+
+/** Far enough for a hundred weekly runs; a schedule without a run for so long has none. */
+const MOST_DAYS = 3 * 366;
+
+/** A day of the week of the schedule, within its bounds. */
+type DatedDay = {
+  readonly date: string;
+  readonly day: Extract<ScheduledDay, { readonly kind: 'run' | 'holiday' | 'skip' }>;
+};
+
+/** The dates of the schedule's days of the week from `from` on, between its first and last date, for about three years. */
+export function* scheduledDays(schedule: Schedule, daysOff: DaysOff, from: string): Generator<DatedDay> {
+  const first = dayOf(schedule.start !== null && schedule.start > from ? schedule.start : from);
+  for (let days = 0; days < MOST_DAYS; days += 1) {
+    const date = first.plus({ days }).toFormat('yyyy-MM-dd');
+    const day = scheduledDay(schedule, daysOff, date);
+    switch (day.kind) {
+      case 'run':
+      case 'holiday':
+      case 'skip':
+        yield { date, day };
+        break;
+      case 'other day':
+      case 'before start':
+        break;
+      case 'after end':
+        return;
+    }
+  }
+}
+
+/** A day to come, with the moment of its run, or at which its run would be. */
+export type ComingDay = DatedDay & { readonly atMs: number };
+
+/** The days from `fromMs` on, to the last one of so many `runs`; fewer runs where the schedule has no more. */
+export function comingDays(
+  {
+    schedule,
+    zone,
+    daysOff,
+  }: { readonly schedule: Schedule; readonly zone: string; readonly daysOff: DaysOff },
+  { fromMs, runs }: { readonly fromMs: number; readonly runs: number },
+): readonly ComingDay[] {
+  const coming: ComingDay[] = [];
+  let left = runs;
+  for (const dated of scheduledDays(schedule, daysOff, todayIn(zone, fromMs))) {
+    const atMs = nominalMs(dated.date, schedule.at, zone);
+    if (atMs <= fromMs) continue;
+    coming.push({ ...dated, atMs });
+    if (dated.day.kind === 'run') left -= 1;
+    if (left === 0) break;
+  }
+  return coming;
+}
+
+/** The moment of a time of day on `date` in `zone`. */
+function nominalMs(date: string, { hour, minute }: TimeOfDay, zone: string): number {
+  return DateTime.fromISO(date, { zone }).set({ hour, minute }).toMillis();
+}
+
+function dayOf(date: string): DateTime {
+  return DateTime.fromISO(date, { zone: 'utc' });
+}

@@ -1,0 +1,97 @@
+/**
+ * What is wrong with a schedule on the day on which a person reads or applies it: a time of day that clocks skip or pass
+ * twice within two years, a calendar that is not known, no day left. Commands ask; a worker does not, so that no run
+ * stops because time has passed.
+ */
+import { isZone, todayIn } from '../../calendar/business-date.ts';
+import { unsafeTime, type UnsafeTime } from '../../calendar/clock-changes.ts';
+import { calendarNames, daysOffOf } from '../../calendar/holidays.ts';
+import { scheduledDays } from '../../calendar/schedule.ts';
+import type { Schedule } from '../../domain/policy.ts';
+import { nearest } from '../text/nearest.ts';
+import { quoted } from '../text/printable.ts';
+import type { PolicyProblem } from '../text/problem.ts';
+import { readYaml, type Complaint, type Path, type YamlSource } from '../text/yaml-source.ts';
+import { toSchedule } from './load-schedule.ts';
+import { ScheduleSchema } from './policy-schema.ts';
+
+/** The problems at `nowMs`; none for a text whose schedule, or zone, `loadPolicy` refuses, which has told why. */
+export async function scheduleProblems(input: {
+  readonly text: string;
+  readonly file: string;
+  readonly nowMs: number;
+}): Promise<readonly PolicyProblem[]> {
+  const source = readYaml({ ...input, subject: 'POLICY' });
+  if (source.problems().length > 0 || !source.has(SCHEDULE)) return [];
+  const zone = source.clean(['zone']);
+  const parsed = ScheduleSchema.safeParse((source.value as { readonly schedule: unknown }).schedule);
+  if (!parsed.success || zone === null || !isZone(zone)) return [];
+  const schedule = toSchedule(parsed.data);
+  checkTime(source, schedule, { zone, nowMs: input.nowMs });
+  await checkDays(source, schedule, todayIn(zone, input.nowMs));
+  return source.problems();
+}
+
+const SCHEDULE: Path = ['schedule'];
+const AT: Path = ['schedule', 'at'];
+
+function checkTime(
+  source: YamlSource,
+  { at }: Schedule,
+  { zone, nowMs }: { readonly zone: string; readonly nowMs: number },
+): void {
+  const unsafe = unsafeTime(at, zone, nowMs);
+  if (unsafe === null) return;
+  const hours = String(unsafe.nearest.hour).padStart(2, '0');
+  source.report(source.placeAt(AT), {
+    mistake: 'CLOCK_CHANGE',
+    message: `in ${zone} ${source.clean(AT) ?? ''} ${whenUnsafe(unsafe)}: clocks are changed there`,
+    fix: `write "${hours}:${String(unsafe.nearest.minute).padStart(2, '0')}", the nearest time that every day of the next two years has once`,
+  });
+}
+
+function whenUnsafe({ days }: UnsafeTime): string {
+  const dates = (what: 'skipped' | 'twice'): string =>
+    days.flatMap((day) => (day.what === what ? day.date : [])).join(', ');
+  const [skipped, twice] = [dates('skipped'), dates('twice')];
+  return [skipped === '' ? [] : `does not come on ${skipped}`, twice === '' ? [] : `comes twice on ${twice}`]
+    .flat()
+    .join(', and ');
+}
+
+async function checkDays(source: YamlSource, schedule: Schedule, today: string): Promise<void> {
+  const { holidays, start, end } = schedule;
+  if (holidays.kind === 'calendar') {
+    const names = await calendarNames();
+    if (!names.has(holidays.name)) {
+      source.report(source.placeAt([...SCHEDULE, 'holidays']), unknownCalendar(holidays.name, names));
+      return;
+    }
+  }
+  const daysOff = await daysOffOf(holidays);
+  for (const { day } of scheduledDays(schedule, daysOff, today)) if (day.kind === 'run') return;
+  // Dates in the wrong order have been told as that.
+  if (start !== null && end !== null && start > end) return;
+  const isOver = end !== null && end < today;
+  source.report(end === null ? source.keyPlaceAt(SCHEDULE) : source.placeAt([...SCHEDULE, 'end']), {
+    mistake: 'NO_DAY_LEFT',
+    message: isOver
+      ? `the schedule is over: its last date was ${end}`
+      : 'the schedule has no day on which the policy would be started',
+    fix: 'write a later `end`, or other days; or delete `schedule`: what a run does, and which run it is, stay the same',
+  });
+}
+
+/** Nobody types the code of every country right; many would write its name. */
+function unknownCalendar(found: string, names: ReadonlyMap<string, string>): Complaint {
+  const near = nearest(found, [...names.keys()]) ?? nearest(found, [...names.values()]);
+  const code = [...names].find(([key, place]) => key === near || place === near)?.[0];
+  return {
+    mistake: 'CALENDAR',
+    message: `${quoted(found)} is not a calendar of days off that Cambist knows`,
+    fix:
+      code === undefined
+        ? 'write a country by its ISO code, with a part of it where it has holidays of its own: FR, US-NY; or list the dates'
+        : `did you mean \`${code}\` (${names.get(code) ?? ''})?`,
+  };
+}
