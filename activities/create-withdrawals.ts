@@ -14,6 +14,7 @@ export const createWithdrawals =
       const driver = await Driver.open(deps, call);
       const context = driver.context({
         othersAccepted: call.othersAccepted,
+        tradedSoFar: [],
         otherWithdrawalIds: call.twinIds,
       });
       const takenBy = new Map<string, string>();

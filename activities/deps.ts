@@ -10,6 +10,8 @@ import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Fact, Instruction, Kept } from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { PlanInput, PlanState } from '../domain/run/calls.ts';
+import type { OthersReserved } from '../domain/plan/reserved.ts';
+import type { TurnAnswer } from '../domain/turn.ts';
 import type { Rival } from '../domain/writes/step.ts';
 
 export type Deps = {
@@ -40,6 +42,17 @@ export type Deps = {
     isMade(mode: Mode, run: RunName): Promise<boolean>;
     /** The plan of an earlier completed `plan` of the same id; `runId` is a Temporal run that may be it. */
     readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
+  };
+  /** One spender at a time: turns of the runs of one organisation. */
+  readonly turn: {
+    /** Waits for the turn a few seconds at most. */
+    take(run: RunName, isPlanning: boolean): Promise<TurnAnswer>;
+    /** What cannot be given back lapses by itself. */
+    giveBack(run: RunName): Promise<void>;
+    /** A run that goes on after a reset may take money again. */
+    reopen(run: RunName): Promise<void>;
+    /** What these open runs have planned and the service has not taken yet. */
+    readReserved(others: readonly string[]): Promise<readonly OthersReserved[]>;
   };
   /** Other runs of ours, as Temporal shows them. */
   readonly otherRuns: {

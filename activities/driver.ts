@@ -9,11 +9,12 @@ import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Fact, Kept } from '../domain/people/instructions.ts';
 import type { ListScan } from '../domain/writes/lookups.ts';
+import type { Money } from '../domain/policy.ts';
 import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type RunName, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { Evidence } from '../domain/run/state.ts';
-import type { Call, LegAnswer, LegCall, TradedCall } from '../domain/run/calls.ts';
+import type { Call } from '../domain/run/calls.ts';
 import {
   drive,
   nameOf,
@@ -46,6 +47,9 @@ const LATER = {
   kind: 'NOT_SENT',
   reason: 'somebody has said something meanwhile; it is left to the next attempt',
 } as const;
+
+/** So long one attempt waits for its turn; then people are told for whom. */
+const TURN_PATIENCE_MS = 30_000;
 
 /** An attempt that reached us later than this after it was scheduled is asked for before it may send. */
 const PROMPT_MS = 5_000;
@@ -105,6 +109,7 @@ export class Driver {
   /** What the steps of one item may know. */
   context(item: {
     readonly othersAccepted: boolean;
+    readonly tradedSoFar: readonly Money[];
     readonly otherWithdrawalIds: readonly string[];
   }): Context {
     const { service, reader, facts, clock } = this.#deps;
@@ -165,6 +170,8 @@ export class Driver {
         const { run, credentials } = this.#call.plan;
         return this.#deps.otherRuns.doneElsewhere(credentials.mode, run, effect.item);
       }
+      case 'take turn':
+        return this.#takeTurn();
       case 'fetch trade':
         return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));
       case 'fetch withdrawal':
@@ -248,6 +255,28 @@ export class Driver {
     return { kind: 'NOT_SENT', reason: 'this attempt took too long; it is left to the next one' };
   }
 
+  /** Asks as long as one attempt can wait; a worker that is about to end leaves the waiting to another one. */
+  async #takeTurn(): Promise<Answer> {
+    const { turn, clock, isStopping } = this.#deps;
+    const { cancellationSignal } = ActivityContext.current();
+    const untilMs = clock.monotonicMs() + TURN_PATIENCE_MS;
+    try {
+      for (;;) {
+        // oxlint-disable-next-line no-await-in-loop -- one question after the other
+        const answer = await turn.take(this.#call.plan.run, false);
+        const isOver = clock.monotonicMs() > untilMs || isStopping() || cancellationSignal.aborted;
+        if (answer.turn === 'ours' || isOver) return answer;
+      }
+    } catch {
+      return { turn: 'silent' };
+    }
+  }
+
+  /** The turn is for others, unless this run goes on at once. What cannot be given back lapses by itself. */
+  async giveTurnBack(): Promise<void> {
+    await this.#deps.turn.giveBack(this.#call.plan.run).catch(() => {});
+  }
+
   /** False when Temporal did not take the facts: what follows from them must wait. */
   async #noted(facts: readonly Fact[]): Promise<boolean> {
     const { run, credentials } = this.#call.plan;
@@ -267,6 +296,7 @@ export class Driver {
   #note(item: string, effect: Effect, answer: Answer): void {
     if (typeof answer === 'boolean' || 'instructions' in answer || 'claimed' in answer || 'rival' in answer)
       return;
+    if ('turn' in answer) return;
     const at = new Date(this.#deps.clock.wallMs()).toISOString();
     if (!('kind' in answer)) {
       const found =
@@ -298,13 +328,6 @@ function numberOf({ attempt, scheduledTimestampMs, currentAttemptScheduledTimest
 
 function isSend({ kind }: Effect): boolean {
   return kind === 'send trade' || kind === 'send withdrawal';
-}
-
-/** A leg of a call that may send nothing. */
-export function stoppedLeg({ leg }: LegCall | TradedCall, stop: Wait, driver: Driver): LegAnswer {
-  const wait = { ...stop, problem: { ...stop.problem, item: leg.id } };
-  const { runId, mayHaveSent } = driver;
-  return { step: { kind: 'stopped', wait, mayHaveSent }, evidence: [], runId };
 }
 
 function instructionsMissing(run: RunName): Problem {

@@ -8,12 +8,14 @@ import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
-import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
+import { reservedByAll, type OthersReserved } from '../domain/plan/reserved.ts';
+import { plansWithBalances, referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
 import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
+import type { RunName } from '../domain/references.ts';
 import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
 import { observeService } from '../service/observe.ts';
 import type { Activities, Observed } from '../workflows/calls.ts';
@@ -55,11 +57,53 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   const rates = readRates(policy, input.files);
   if (!rates.ok) return refused(rates.problems);
 
+  const turn = await turnFor(deps, policy, input.run);
+  if ('wait' in turn) return { kind: 'wait', wait: turn.wait };
+  const answer = await observedInTurn(
+    deps,
+    { input, policy, policyHash: loaded.hash, date, ...turn },
+    rates.rates,
+  );
+  if (turn.isTaken && answer.kind === 'wait') await deps.turn.giveBack(input.run).catch(() => {});
+  return answer;
+}
+
+/** Whoever plans with balances does so in its turn: first what others have reserved is read, then the balances. */
+async function turnFor(
+  deps: Deps,
+  policy: Policy,
+  run: RunName,
+): Promise<
+  { readonly isTaken: boolean; readonly others: readonly OthersReserved[] } | { readonly wait: Wait }
+> {
+  if (!plansWithBalances(policy)) return { isTaken: false, others: [] };
+  const answer = await deps.turn.take(run, true);
+  if (answer.turn === 'ours') return { isTaken: true, others: await deps.turn.readReserved(answer.others) };
+  const message = `Run ${answer.run} trades now: runs of one organisation take turns.`;
+  const problem = makeProblem('TURN_OF_ANOTHER', null, { message });
+  return { wait: { afterMs: 1_000, reason: 'turn', problem } };
+}
+
+type InTurn = {
+  readonly input: PlanInput;
+  readonly policy: Policy;
+  readonly policyHash: string;
+  readonly date: string;
+  readonly isTaken: boolean;
+  readonly others: readonly OthersReserved[];
+};
+
+async function observedInTurn(
+  deps: Deps,
+  { input, policy, policyHash, date, isTaken, others }: InTurn,
+  referenceRates: ReferenceRates | null,
+): Promise<Observed> {
   const sendWindows = sendWindowsOf(date, policy.zone);
   const nowMs = deps.clock.wallMs();
   const result = await observeService(deps.reader, {
     run: input.run,
     policy,
+    date,
     facts: deps.facts,
     sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
     nowMs,
@@ -72,6 +116,7 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   if (skewed !== null) return { kind: 'wait', wait: configurationWait(skewed, 0) };
   const observation = {
     ...result.observation,
+    reserved: reservedByAll(others.map(({ reserved }) => reserved)),
     // The plan is told by one that there are some; hundreds would be more than Temporal likes to carry.
     withdrawals: result.observation.withdrawals.slice(0, 1),
     // The plan belongs to the key that will write, whichever key read.
@@ -84,10 +129,11 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   return {
     kind: 'observed',
     policy,
-    policyHash: loaded.hash,
+    policyHash,
     date,
     sendWindows,
-    referenceRates: rates.rates,
+    hasTurn: isTaken,
+    referenceRates,
     decimals: deps.facts.decimals,
     lateAfterMs: deps.facts.lateAfterMs,
     observation,

@@ -48,6 +48,8 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     if (given !== planned) return { kind: 'other policy', planned, given };
     const foreign = foreignPlan(deps, input, state.plan);
     if (foreign !== null) return { kind: 'refused', problems: [foreign] };
+    // After a reset or a new start what is left may be taken once more.
+    if (state.plan.madeFor !== input.forRun) await deps.turn.reopen(run);
     return { kind: 'plan', plan: keptPlan(state.plan) };
   }
   const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, mode, run));

@@ -5,23 +5,29 @@
 import { requestQuoteSteps, tradedSteps } from '../domain/writes/trade.ts';
 import type { LegAnswer, LegCall, TradedCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
-import { Driver, stoppedLeg } from './driver.ts';
+import { Driver } from './driver.ts';
 import { beating } from './heartbeats.ts';
+import { carriedOut, stoppedLeg } from './leg-calls.ts';
 
 export const requestQuote =
   (deps: Deps) =>
   (call: LegCall | TradedCall): Promise<LegAnswer> =>
     beating(async () => {
       const driver = await Driver.open(deps, call);
-      const stop = await driver.stop();
-      if (stop !== null) return stoppedLeg(call, stop, driver);
-      const isTraded = 'traded' in call;
-      const othersAccepted = isTraded || call.othersAccepted;
-      const context = driver.context({ othersAccepted, otherWithdrawalIds: [] });
-      const steps = isTraded
-        ? tradedSteps(context, call.leg, call.traded)
-        : requestQuoteSteps(context, call.leg, call.state);
-      const step = await driver.run(call.leg.id, steps);
+      const answer = await ('traded' in call ? judged(driver, call) : quoted(driver, call));
       deps.reached('before result');
-      return { step, evidence: driver.evidence, runId: driver.runId };
+      return answer;
     });
+
+async function quoted(driver: Driver, call: LegCall): Promise<LegAnswer> {
+  const context = driver.context({ ...call, otherWithdrawalIds: [] });
+  return carriedOut(driver, call, () => requestQuoteSteps(context, call.leg, call.state));
+}
+
+async function judged(driver: Driver, call: TradedCall): Promise<LegAnswer> {
+  const stop = await driver.stop();
+  if (stop !== null) return stoppedLeg(call, stop, driver);
+  const context = driver.context({ othersAccepted: true, tradedSoFar: [], otherWithdrawalIds: [] });
+  const step = await driver.run(call.leg.id, tradedSteps(context, call.leg, call.traded));
+  return { step, evidence: driver.evidence, runId: driver.runId };
+}

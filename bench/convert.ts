@@ -13,6 +13,7 @@ import { createActivities } from '../activities/index.ts';
 import { NEW_LEG } from '../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../domain/writes/withdrawal.ts';
 import { todayIn } from '../calendar/business-date.ts';
+import { turnsOf } from '../operations/turn.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
 import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
 import {
@@ -171,6 +172,7 @@ async function startHandWritten(
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => false,
+      turn: turnsOf({ ...others, mode: service.mode, organisation: service.organisation }),
       otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },
       reached: () => {},
       instructions: {

@@ -28,13 +28,14 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
     originalRunId: originalExecutionRunId,
   };
 
-  const quoted = await writes.requestQuote({ ...call, leg, state: newItems.leg, othersAccepted: false });
+  const alone = { othersAccepted: false, tradedSoFar: [], moreFollow: false };
+  const quoted = await writes.requestQuote({ ...call, leg, state: newItems.leg, ...alone });
   if (quoted.step.kind !== 'quoted') throw unexpected('quote', quoted.step.kind);
   const traded = await writes.executeTrade({
     ...call,
     leg,
     state: quoted.step.state,
-    othersAccepted: false,
+    ...alone,
   });
   if (traded.step.kind !== 'traded') throw unexpected('trade', traded.step.kind);
   const { tradeId, buyAmount } = traded.step.traded;

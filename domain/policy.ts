@@ -86,6 +86,8 @@ export type Limits = {
   readonly perTrade: Money | null;
   /** Gross: this currency's side, sold or bought, of every leg of the run. */
   readonly perRun: Money | null;
+  /** The same of every leg of all runs of the policy on one business date. */
+  readonly perDay: Money | null;
   /** At most one per currency that is paid. */
   readonly perPayment: readonly Money[];
   readonly paidPerRun: readonly Money[];
@@ -147,6 +149,16 @@ export function currenciesOf({ base, targets }: RebalancePolicy['rebalance']): r
 
 /** Every kind that can be loaded. */
 export type Policy = ConvertPolicy | RebalancePolicy;
+
+/** Whether its amounts come from balances, so that no other run may spend them meanwhile. */
+export function plansWithBalances(policy: Policy): boolean {
+  switch (policy.kind) {
+    case 'convert':
+      return policy.convert.amount.kind === 'sell-all';
+    case 'rebalance':
+      return true;
+  }
+}
 
 /** Reference rates with the moment they were fixed. */
 export type ReferenceRates = { readonly asOf: string; readonly rates: readonly Rate[] };

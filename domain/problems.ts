@@ -201,6 +201,27 @@ export const PROBLEMS = {
     sentence: 'The leg was computed from balances of before the run was reset or started again.',
     advice: 'Start a new run under another id: it computes from what is there now.',
   },
+  TURN_OF_ANOTHER: {
+    ending: 'waiting',
+    sentence: 'Another run of the organisation trades now; runs take turns.',
+    advice: 'Nothing to do: it goes on by itself, at the latest two minutes after that run has stopped.',
+  },
+  TURN_SILENT: {
+    ending: 'infrastructure',
+    sentence: 'What tells whose turn it is to trade does not answer.',
+    advice:
+      'Have a worker run on the task queue of the workflow `<mode>/<organisation>/turn`, or terminate that workflow; the run then goes on by itself.',
+  },
+  AFTER_SALES: {
+    ending: 'waiting',
+    sentence: 'A purchase waits for the sale that brings its money.',
+    advice: 'Nothing to do: it goes on once that sale is traded or has ended.',
+  },
+  AFTER_WORSE_TRADE: {
+    ending: 'needs a human',
+    sentence: 'Another trade of the run came out worse than planned, so that no more is traded.',
+    advice: 'Accept that trade by its id, or cancel the run; see `npx cambist resolve --help`.',
+  },
   DONE_ELSEWHERE: {
     ending: 'refused by us',
     sentence: 'Another run of the policy and date has done the item, or holds it.',

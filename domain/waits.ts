@@ -20,6 +20,8 @@ export const WAIT_REASONS = {
   /** An earlier send may still turn up. */
   doubt: { ending: 'waiting', needsSomebody: false },
   settlement: { ending: 'waiting', needsSomebody: false },
+  /** Another run of the organisation trades now. */
+  turn: { ending: 'waiting', needsSomebody: false },
   /** The run's date has not begun. */
   opening: { ending: 'waiting', needsSomebody: false },
   /** The service's own pace, seconds: nobody need know. */

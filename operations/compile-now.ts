@@ -44,6 +44,7 @@ export async function compileNow(of: {
     const observed = await observeService(client, {
       run,
       policy,
+      date,
       facts: settings.facts,
       sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
       nowMs: now(),

@@ -4,8 +4,9 @@
  */
 import { onTheWay } from '../domain/plan/on-the-way.ts';
 import type { Observation, RegisteredAccount } from '../domain/plan/observation.ts';
-import { accountIdForm, isOfRun } from '../domain/plan/observation.ts';
-import { currenciesOf, type Policy } from '../domain/policy.ts';
+import { accountIdForm, isOfRun, isOfRunsOn } from '../domain/plan/observation.ts';
+import { add } from '../domain/money.ts';
+import { currenciesOf, type Money, type Policy } from '../domain/policy.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
@@ -32,6 +33,8 @@ export async function observeService(
   options: {
     readonly run: RunName;
     readonly policy: Policy;
+    /** The business date of the run. */
+    readonly date: string;
     readonly facts: Pick<ServiceFacts, 'accountStatuses' | 'tradeStatuses' | 'saleLeavesWithdrawable'>;
     readonly sinceMs: number;
     readonly nowMs: number;
@@ -41,9 +44,15 @@ export async function observeService(
     readonly signal?: AbortSignal;
   },
 ): Promise<Observed> {
-  const { run, policy, facts, sinceMs, nowMs, settledBy, onReply = () => {}, signal } = options;
+  const { run, policy, date, facts, sinceMs, nowMs, settledBy, onReply = () => {}, signal } = options;
   const { currencies, accounts, onBalances } = needsOf(policy);
   const isOurs = (trade: Trade): boolean => isOfRun(run, trade.clientReferenceId);
+  const countsDay = (policy.limits?.perDay ?? null) !== null;
+  const isOfDate = ({ clientReferenceId, status }: Trade): boolean =>
+    countsDay &&
+    isOfRunsOn(run.policy, date, clientReferenceId) &&
+    !isOfRun(run, clientReferenceId) &&
+    !facts.tradeStatuses.failed.includes(status);
   const isOfBalances = ({ sellCurrency, buyCurrency }: Trade): boolean =>
     onBalances && (currencies.includes(sellCurrency) || currencies.includes(buyCurrency));
   const given = signal === undefined ? {} : { signal };
@@ -52,7 +61,7 @@ export async function observeService(
     client.pairs(),
     scanList(client.listTrades, {
       sinceMs: onBalances ? Math.min(sinceMs, nowMs - UNSETTLED_LOOK_BACK_MS) : sinceMs,
-      wanted: (trade: Trade) => isOurs(trade) || isOfBalances(trade),
+      wanted: (trade: Trade) => isOurs(trade) || isOfDate(trade) || isOfBalances(trade),
       onReply,
       ...given,
     }),
@@ -89,10 +98,23 @@ export async function observeService(
             )
           : null,
       onTheWay: onTheWay(trades.records.filter(isOfBalances), facts, nowMs, settledBy),
+      // Only Temporal knows of other runs' plans.
+      reserved: [],
+      tradedOnDate: tradedIn(trades.records.filter(isOfDate)),
       trades: trades.records.filter(isOurs),
       withdrawals: withdrawals.records,
     },
   };
+}
+
+/** What trades have sold and bought, for each currency. */
+function tradedIn(trades: readonly Trade[]): readonly Money[] {
+  const sums = new Map<string, string>();
+  for (const { sellCurrency, buyCurrency, sellAmount, buyAmount, executedAmount } of trades) {
+    sums.set(sellCurrency, add(sums.get(sellCurrency) ?? '0', sellAmount ?? executedAmount));
+    sums.set(buyCurrency, add(sums.get(buyCurrency) ?? '0', buyAmount ?? executedAmount));
+  }
+  return [...sums].map(([currency, value]) => ({ currency, value }));
 }
 
 /** What a policy needs to be seen; `onBalances`: amounts come from balances, so that what is on its way counts too. */

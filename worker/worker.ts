@@ -17,6 +17,7 @@ import {
   readInstructions,
   recordInstruction,
 } from '../operations/instructions.ts';
+import { turnsOf } from '../operations/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { planIdOf } from '../workflows/names.ts';
 import { connectWorker } from './connect.ts';
@@ -81,6 +82,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),
+      turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       otherRuns: {
         recordsOf: (mode, run, records) => recordsOfOthers({ client, mode, run }, records),
         doneElsewhere: (mode, run, item) => doneElsewhere({ client, mode, run }, item),

@@ -22,6 +22,8 @@ export type Observed =
       readonly policyHash: string;
       readonly date: string;
       readonly sendWindows: SendWindows;
+      /** It was observed in the turn of the run, which lasts until its last trade. */
+      readonly hasTurn: boolean;
       readonly referenceRates: ReferenceRates | null;
       readonly decimals: Readonly<Record<string, number>>;
       readonly lateAfterMs: ServiceFacts['lateAfterMs'];

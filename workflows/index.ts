@@ -2,3 +2,4 @@
 export { instructions } from './instructions.ts';
 export { plan } from './plan.ts';
 export { run } from './run.ts';
+export { turn } from './turn.ts';

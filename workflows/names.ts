@@ -9,6 +9,8 @@ import { workflowIdOf, type RunName } from '../domain/references.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
 import type { ProgressPage } from '../domain/run/progress.ts';
 import type { ReportPage } from '../domain/run/report.ts';
+import type { Reserved } from '../domain/plan/reserved.ts';
+import type { TurnAnswer, TurnState } from '../domain/turn.ts';
 import type { Waiting } from '../domain/waits.ts';
 import type { Fact, Instruction, Recorded } from '../domain/people/instructions.ts';
 
@@ -16,6 +18,7 @@ import type { Fact, Instruction, Recorded } from '../domain/people/instructions.
 export const RUN_TYPE = 'run';
 export const PLAN_TYPE = 'plan';
 export const INSTRUCTIONS_TYPE = 'instructions';
+export const TURN_TYPE = 'turn';
 
 /** Id of the small workflow that makes the plan of a run. */
 export function planIdOf(mode: Mode, run: RunName): string {
@@ -25,6 +28,11 @@ export function planIdOf(mode: Mode, run: RunName): string {
 /** Id of the workflow that keeps what people said about a run, outside the run's own history. */
 export function instructionsIdOf(mode: Mode, run: RunName): string {
   return `${workflowIdOf(mode, run)}/instructions`;
+}
+
+/** Id of the workflow in which the runs of an organisation take turns. */
+export function turnIdOf(mode: Mode, organisation: string): string {
+  return `${mode.toLowerCase()}/${organisation}/turn`;
 }
 
 export const policyAttribute = defineSearchAttributeKey('CambistPolicy', SearchAttributeType.KEYWORD);
@@ -58,3 +66,19 @@ export const recordInstructionUpdate = defineUpdate<Recorded, [Instruction]>('re
 export const noteFactsUpdate = defineUpdate<readonly Fact[], [readonly Fact[]]>('note');
 /** The run has ended: nothing more is to be kept for now. */
 export const runEndedSignal = defineSignal('runEnded');
+
+/** What `turn` is started with. */
+export type TurnInput = { readonly mode: Mode; readonly organisation: string };
+/** `run`: its name. `isPlanning`: it is about to read the balances that it plans with. */
+export type TurnAsk = { readonly run: string; readonly isPlanning: boolean };
+/** Waits for the turn, a few seconds at most. */
+export const takeTurnUpdate = defineUpdate<TurnAnswer, [TurnAsk]>('take');
+export const giveTurnBackSignal = defineSignal<[run: string]>('giveBack');
+/** These runs have ended: what they had reserved is free. */
+export const forgetRunsSignal = defineSignal<[runs: readonly string[]]>('forget');
+/** A run that goes on after a reset may take money again. */
+export const reopenRunSignal = defineSignal<[run: string]>('reopen');
+/** Who has the turn, who waits for it, and which runs may still take money. */
+export const turnQuery = defineQuery<TurnState>('turn');
+/** What a run will still take; null while it has no plan. */
+export const reservedQuery = defineQuery<readonly Reserved[] | null>('reserved');

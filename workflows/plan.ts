@@ -2,12 +2,20 @@
  * `plan`: makes the plan of a run once (design: "The plan is made once"). Its first completed result counts for ever;
  * when it is reset or started again, `observe` finds that result and it is returned unchanged.
  */
-import { ApplicationFailure, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  ApplicationFailure,
+  condition,
+  continueAsNew,
+  getExternalWorkflowHandle,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan } from '../domain/plan/compile.ts';
-import { keptPlan, type KeptPlan } from '../domain/plan/plan.ts';
+import { keptPlan, type Credentials, type KeptPlan } from '../domain/plan/plan.ts';
 import type { Problem } from '../domain/problems.ts';
+import { runName } from '../domain/references.ts';
 import type { Waiting } from '../domain/waits.ts';
 import { growing } from '../domain/run/growing.ts';
 import { withoutStack } from '../domain/without-stack.ts';
@@ -15,7 +23,7 @@ import { reads } from './activities.ts';
 import type { Observed } from './calls.ts';
 import { StepFailed } from '../domain/run/ports.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
-import { planIdOf, waitingQuery, wakeSignal } from './names.ts';
+import { giveTurnBackSignal, planIdOf, turnIdOf, waitingQuery, wakeSignal } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
@@ -43,12 +51,13 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
         case 'made':
           return observed.plan;
         case 'observed':
-          return compiled(input, observed);
+          return await compiled(input, observed);
         case 'refused':
           throw planRefused(observed.problems);
         case 'wait': {
           const { reason, problem, afterMs: firstMs } = observed.wait;
-          const afterMs = growing(firstMs, stops, LONGEST_WAIT_MS);
+          // A turn is soon over: whoever waits for it is waiting in a line already.
+          const afterMs = reason === 'turn' ? firstMs : growing(firstMs, stops, LONGEST_WAIT_MS);
           waiting = { reason, problem, wakeAtMs: Date.now() + afterMs };
           const before = wakes;
           await condition(() => wakes !== before, afterMs);
@@ -60,7 +69,10 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
   return made ?? continueAsNew<typeof plan>(input);
 }
 
-function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observed' }>): KeptPlan {
+async function compiled(
+  input: PlanInput,
+  observed: Extract<Observed, { kind: 'observed' }>,
+): Promise<KeptPlan> {
   const result = compilePlan({
     run: input.run,
     policy: observed.policy,
@@ -73,8 +85,19 @@ function compiled(input: PlanInput, observed: Extract<Observed, { kind: 'observe
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor: input.forRun,
   });
+  const trades = result.ok && result.plan.legs.length > 0;
+  if (observed.hasTurn && !trades) await giveTurnBack(input, observed.observation.credentials);
   if (result.ok) return keptPlan(result.plan);
   throw planRefused(result.problems);
+}
+
+/** A run that trades nothing needs its turn no longer; what cannot be given back lapses by itself. */
+async function giveTurnBack({ run }: PlanInput, { mode, organisation }: Credentials): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(turnIdOf(mode, organisation)).signal(giveTurnBackSignal, runName(run));
+  } catch {
+    // Nothing keeps turns any more: there is nothing to give back.
+  }
 }
 
 function planRefused(problems: readonly Problem[]): ApplicationFailure {

@@ -25,6 +25,7 @@ import {
   type Report,
   type ReportPage,
 } from '../domain/run/report.ts';
+import { reservedIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import type { PaymentsCall, RunInput } from '../domain/run/calls.ts';
@@ -39,6 +40,7 @@ import {
   instructionsIdOf,
   progressQuery,
   reportQuery,
+  reservedQuery,
   runEndedSignal,
   stateAttribute,
   wakeSignal,
@@ -60,6 +62,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   const course = new Run(input, state, temporalPorts(input, state, carried), carried);
   setHandler(reportQuery, (offset = 0) => reportPage(state, offset));
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
+  setHandler(reservedQuery, () => reservedIn(state));
   setHandler(wakeSignal, () => course.wake());
   // Never settles unless somebody cancels: a listener, not something to wait for.
   void CancellationScope.current().cancelRequested.catch(() => course.cancel());

@@ -282,6 +282,7 @@ function limitsText(plan: Plan): string {
   const texts = [
     ...(limits.perTrade === null ? [] : [`${limits.perTrade.value} ${limits.perTrade.currency} per trade`]),
     ...(limits.perRun === null ? [] : [`${limits.perRun.value} ${limits.perRun.currency} per run`]),
+    ...(limits.perDay === null ? [] : [`${limits.perDay.value} ${limits.perDay.currency} per day`]),
     ...limits.perPayment.map(({ value, currency }) => `${value} ${currency} per payment`),
     ...limits.paidPerRun.map(({ value, currency }) => `${value} ${currency} paid per run`),
   ];

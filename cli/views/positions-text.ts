@@ -56,6 +56,8 @@ const REASONS: Readonly<Record<Restraint, string>> = {
   base: 'the base keeps its minimum, so that not all of it can be bought',
   per_trade: 'the limit per_trade cuts it; the rest waits for another day',
   per_run: 'the limit per_run cuts it; the rest waits for another day',
+  per_day:
+    'the limit per_day cuts it, with what other runs of the policy traded on this date; the rest waits for another day',
   min_trade: 'the difference is worth less than min_trade, and stays',
   max_trades: 'larger trades leave it none, or too few, of max_trades; the rest waits for another day',
   never_sell: 'it is in never_sell, so that what is too much stays',

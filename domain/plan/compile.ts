@@ -53,7 +53,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       ...withdrawalCurrencyProblems(payments),
       ...pairProblems(legs, observation.pairs),
       ...decimalsProblems(legs, payments, input.decimalsOf),
-      ...limitProblems(legs, payments, policy.limits),
+      ...limitProblems(legs, payments, policy.limits, observation.tradedOnDate),
       ...guardProblems(input),
     );
   if (problems.length > 0) return { ok: false, problems };
@@ -76,6 +76,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       },
       shortfall: policy.shortfall,
       limits: policy.limits,
+      tradedOnDate: observation.tradedOnDate,
       legs,
       notNeeded,
       positions,
@@ -212,7 +213,12 @@ function decimalsProblems(
 }
 
 /** The limits on amounts that are known before a quote, sums over the run included; the rest is checked when it is known. */
-function limitProblems(legs: readonly Leg[], payments: readonly Payment[], limits: Limits | null): Problem[] {
+function limitProblems(
+  legs: readonly Leg[],
+  payments: readonly Payment[],
+  limits: Limits | null,
+  onDate: Gross,
+): Problem[] {
   const problem = (item: string, message: string | null): Problem[] =>
     message === null
       ? []
@@ -231,7 +237,10 @@ function limitProblems(legs: readonly Leg[], payments: readonly Payment[], limit
   });
   return [
     ...legs.flatMap((leg, index) =>
-      problem(leg.id, brokenTradeLimit(limits, gross[index] ?? [], gross.slice(0, index))),
+      problem(
+        leg.id,
+        brokenTradeLimit(limits, gross[index] ?? [], { inRun: gross.slice(0, index).flat(), onDate }),
+      ),
     ),
     ...payments.flatMap((payment, index) => {
       const money = paid[index];

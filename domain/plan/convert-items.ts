@@ -5,6 +5,7 @@ import type { Trade } from '../service/records.ts';
 import { generationOf, reference } from '../references.ts';
 import { legIdOf } from './amounts.ts';
 import type { CompileInput } from './compile-input.ts';
+import { holdingOf } from './holding.ts';
 import { guardOf } from './leg-guard.ts';
 import type { Leg, LegAmount, LegNotNeeded, LegReason, Payment } from './plan.ts';
 
@@ -15,7 +16,14 @@ export function legsOfConvert(
 ): { readonly legs: readonly Leg[]; readonly notNeeded: readonly LegNotNeeded[] } {
   const { sell, buy, amount } = input.policy.convert;
   const id = legIdOf(input.policy.convert);
-  const leg = { id, reference: reference(input.run, id), sell, buy, guard: guardOf(input, { sell, buy }) };
+  const leg = {
+    id,
+    reference: reference(input.run, id),
+    sell,
+    buy,
+    guard: guardOf(input, { sell, buy }),
+    needsSales: false,
+  };
   const one = (planned: LegAmount | null, why: LegReason) => ({
     legs: [{ ...leg, amount: planned, why }],
     notNeeded: [],
@@ -31,8 +39,7 @@ export function legsOfConvert(
       );
       if (record !== undefined) return one(amountOfTrade(record), { kind: 'found' });
       if (found) return one(null, { kind: 'forgotten' });
-      const row = input.observation.balances.balances.find((balance) => balance.currency === sell);
-      const available = row?.withdrawable ?? '0';
+      const { withdrawable: available } = holdingOf(input.observation, sell);
       const { keep } = amount;
       const value = round(subtract(available, keep), input.decimalsOf(sell), 'down');
       if (!isPositive(value)) return { legs: [], notNeeded: [{ id, sell, buy, available, keep }] };

@@ -1,29 +1,43 @@
 /**
- * The size limits of a policy (M4): they bind single amounts and sums over the run, of what is traded and of what is
- * paid. Pure. The plan holds what is known against them; `domain/run/release.ts` holds each payment against them once its
+ * The size limits of a policy (M4): they bind single amounts and sums over the run or the business date, of what is
+ * traded and of what is paid. Pure. The plan holds what is known against them; `domain/run/release.ts` holds each payment against them once its
  * amount is known, just before it is handed to the steps; the steps of a leg hold each quote against them. Equal passes.
  */
 import { compare, sum } from '../money.ts';
 import type { Limits, Money } from '../policy.ts';
 
-/** What a leg sells or buys, as far as it is known: one side from the plan, both from a quote or a trade. */
+/** What legs sell and buy, as far as it is known: one side from the plan, both from a quote or a trade. */
 export type Gross = readonly Money[];
+
+/** What counts against the limits besides one trade. */
+export type TradedBefore = {
+  /** The other legs of the run. */
+  readonly inRun: Gross;
+  /** Other runs of the policy on the same business date. */
+  readonly onDate: Gross;
+};
 
 /** The sentence that names the limit which a trade exceeds, alone or with the other legs of its run; null: it keeps all. */
 export function brokenTradeLimit(
   limits: Limits | null,
   trade: Gross,
-  others: readonly Gross[],
+  { inRun, onDate }: TradedBefore,
 ): string | null {
   if (limits === null) return null;
-  const { perTrade, perRun } = limits;
+  const { perTrade, perRun, perDay } = limits;
   for (const money of trade) {
     if (perTrade?.currency === money.currency && compare(money.value, perTrade.value) > 0)
       return sentence(money, 'per_trade', perTrade);
   }
-  if (perRun === null || !trade.some(({ currency }) => currency === perRun.currency)) return null;
-  const total = totalIn(perRun.currency, [...others, trade].flat());
-  return compare(total.value, perRun.value) > 0 ? sentence(total, 'per_run', perRun) : null;
+  return (
+    brokenSum(perRun, 'per_run', trade, inRun) ?? brokenSum(perDay, 'per_day', trade, [...inRun, ...onDate])
+  );
+}
+
+function brokenSum(limit: Money | null, name: string, trade: Gross, others: Gross): string | null {
+  if (limit === null || !trade.some(({ currency }) => currency === limit.currency)) return null;
+  const total = totalIn(limit.currency, [...others, ...trade]);
+  return compare(total.value, limit.value) > 0 ? sentence(total, name, limit) : null;
 }
 
 /**
@@ -50,9 +64,14 @@ function totalIn(currency: string, all: readonly Money[]): Money {
   return { value: sum(values), currency };
 }
 
-const OF_THE_RUN: readonly string[] = ['per_run', 'paid_per_run'];
+/** Over what each of the sums is. */
+const OVER: Readonly<Record<string, string>> = {
+  per_run: ' in one run',
+  paid_per_run: ' in one run',
+  per_day: ' on one business date',
+};
 
 function sentence(money: Money, name: string, limit: Money): string {
-  const what = `${money.value} ${money.currency}${OF_THE_RUN.includes(name) ? ' in one run' : ''}`;
+  const what = `${money.value} ${money.currency}${OVER[name] ?? ''}`;
   return `${what} is more than the limit ${name} of ${limit.value} ${limit.currency}.`;
 }

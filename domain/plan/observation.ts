@@ -3,6 +3,8 @@ import type { Balances, LenientRecord, Pair, Trade, Withdrawal } from '../servic
 import { runPrefix, type RunName } from '../references.ts';
 import type { OnTheWay } from './on-the-way.ts';
 import type { Credentials } from './plan.ts';
+import type { Money } from '../policy.ts';
+import type { Reserved } from './reserved.ts';
 
 /** A withdrawal account as the service lists it. */
 export type RegisteredAccount = LenientRecord & {
@@ -25,6 +27,10 @@ export type Observation = {
   readonly pairs: readonly Pair[] | null;
   /** What unsettled trades of the organisation will bring and take; empty where the policy asks for fixed amounts. */
   readonly onTheWay: readonly OnTheWay[];
+  /** What other open runs have planned and the service has not taken yet, their sums; empty likewise. */
+  readonly reserved: readonly Reserved[];
+  /** What other runs of the policy have traded on its date; empty where no limit asks for it. */
+  readonly tradedOnDate: readonly Money[];
   /** Trades and withdrawals found under this run's prefix. */
   readonly trades: readonly Trade[];
   readonly withdrawals: readonly Withdrawal[];
@@ -38,4 +44,11 @@ export function accountIdForm(id: string): string {
 /** True when a trade or withdrawal record names something of this run. */
 export function isOfRun(run: RunName, text: string | null): boolean {
   return text !== null && text.startsWith(runPrefix(run));
+}
+
+/** True when it names something of any run of the policy on this date, whatever the rest of its id. */
+export function isOfRunsOn(policy: string, date: string, text: string | null): boolean {
+  const id =
+    text?.startsWith(`${policy}.`) === true ? text.slice(policy.length + 1).split('.')[0] : undefined;
+  return id === date || id?.startsWith(`${date}-`) === true;
 }

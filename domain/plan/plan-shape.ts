@@ -51,6 +51,7 @@ const LEG = {
   amount: orNull(recordOf({ side: oneOf('buy', 'sell'), value: isAmount, fixed: isFlag })),
   why: isReason,
   guard: orNull(isGuard),
+  needsSales: isFlag,
 } as const satisfies Readonly<Record<keyof Leg, Field>>;
 
 const POSITION = {
@@ -100,6 +101,7 @@ const VERSION_1 = {
   shortfall: oneOf('skip', 'hold'),
   lateAfterMs: isRecord,
   limits: orNull(isRecord),
+  tradedOnDate: listOf(recordOf({ value: isAmount, currency: isCurrency })),
   legs: listOf(recordOf(LEG)),
   notNeeded: listOf(
     recordOf({ id: isName, sell: isCurrency, buy: isCurrency, available: lineOf(60), keep: isAmount }),

@@ -3,7 +3,7 @@
  * it, `plan-shape.ts` reads it back, `agrees.ts` holds it against the policy.
  */
 import type { PriceBound } from './price-bounds.ts';
-import type { Limits, QuoteSettings, SettleSettings } from '../policy.ts';
+import type { Limits, Money, QuoteSettings, SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
 import { reference, type RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
@@ -33,6 +33,8 @@ export type Leg = {
   readonly why: LegReason;
   /** Its own price bound; null: any price is taken. */
   readonly guard: PlanGuard | null;
+  /** It spends what sales of the plan bring, and waits for them. */
+  readonly needsSales: boolean;
 };
 
 /** Where the amount of a leg comes from. */
@@ -65,6 +67,7 @@ export const RESTRAINTS = [
   'base',
   'per_trade',
   'per_run',
+  'per_day',
   'min_trade',
   'max_trades',
   'never_sell',
@@ -85,6 +88,7 @@ export type Restraint = (typeof RESTRAINTS)[number];
 /** Where one currency stands. */
 export type Position = {
   readonly currency: string;
+  /** What can be sold now, less what other open runs have reserved. */
   readonly withdrawable: string;
   readonly projected: string | null;
   /** What is kept of it; null: the policy only names a minimum or a maximum, or it cannot be told. */
@@ -153,6 +157,8 @@ export type Plan = {
   readonly lateAfterMs: ServiceFacts['lateAfterMs'];
   readonly shortfall: 'skip' | 'hold';
   readonly limits: Limits | null;
+  /** What other runs of the policy had traded on its date: it counts against the limit of a day. Empty without one. */
+  readonly tradedOnDate: readonly Money[];
   readonly legs: readonly Leg[];
   readonly notNeeded: readonly LegNotNeeded[];
   /** Where each currency of a rebalancing stood, and what decided its trades; empty for other kinds. */

@@ -2,7 +2,7 @@
  * The legs of a rebalancing, from balances of this moment: computed once. Where records of the run are found already, its
  * legs are what was traded, and nothing is computed a second time (M4).
  */
-import { add, subtract } from '../money.ts';
+import { notNegative, subtract, sum } from '../money.ts';
 import type { Rate, RebalancePolicy } from '../policy.ts';
 import { generationOf, reference } from '../references.ts';
 import { legIdOf } from './amounts.ts';
@@ -11,7 +11,8 @@ import { amountOfTrade } from './convert-items.ts';
 import { guardOf } from './leg-guard.ts';
 import type { Leg, Position } from './plan.ts';
 import { worthOf } from './price-bounds.ts';
-import { MOST_PARTS, planRebalancing, type Holding } from './rebalance.ts';
+import { holdingOf } from './holding.ts';
+import { MOST_PARTS, planRebalancing } from './rebalance.ts';
 
 type Input = CompileInput<RebalancePolicy>;
 
@@ -29,21 +30,26 @@ function plannedLegs(input: Input): RebalanceItems {
   const { positions, trades } = planRebalancing({
     rebalance,
     decimalsOf,
-    holdingOf: (currency) => holdingOf(input, currency),
+    holdingOf: (currency) => holdingOf(observation, currency),
     worthOf: (currency) => worthOf(rates, currency, base),
     boundOf: (sell, buy) => guardOf(input, { sell, buy })?.bound ?? null,
     missingRate: guard?.reference ? 'no rate' : 'no worst rate',
     pairs: observation.pairs,
-    most: { trade: limits?.perTrade?.value ?? null, run: limits?.perRun?.value ?? null },
+    most: {
+      trade: limits?.perTrade?.value ?? null,
+      run: limits?.perRun?.value ?? null,
+      day: leftOfDay(input),
+    },
   });
   const numbers = new Map<string, number>();
-  const legs = trades.map(({ side, currency, value }): Leg => {
+  const legs = trades.map(({ side, currency, value, needsSales }): Leg => {
     const pair = side === 'sell' ? { sell: currency, buy: base } : { sell: base, buy: currency };
     const number = (numbers.get(currency) ?? 0) + 1;
     numbers.set(currency, number);
     return legOf(input, pair, number, {
       amount: { side, value, fixed: false },
       why: { kind: 'target', currency },
+      needsSales,
     });
   });
   return { legs, positions };
@@ -59,20 +65,18 @@ function legOf(
   input: Input,
   pair: Pick<Leg, 'sell' | 'buy'>,
   number: number,
-  known: Pick<Leg, 'amount' | 'why'>,
+  known: Pick<Leg, 'amount' | 'why' | 'needsSales'>,
 ): Leg {
   const id = legIdOf(pair, number);
   return { id, reference: reference(input.run, id), ...pair, ...known, guard: guardOf(input, pair) };
 }
 
-/** What can be sold now, and what will be there once everything on its way has come and gone. */
-function holdingOf({ observation }: Input, currency: string): Holding {
-  const row = observation.balances.balances.find((balance) => balance.currency === currency);
-  const withdrawable = row?.withdrawable ?? '0';
-  const moving = observation.onTheWay.find((one) => one.currency === currency);
-  if (moving === undefined) return { withdrawable, projected: withdrawable };
-  const projected = moving.isTold ? subtract(add(withdrawable, moving.comes), moving.goes) : null;
-  return { withdrawable, projected };
+/** What the limit of a day leaves beside other runs of the policy on this date; null: there is none. */
+function leftOfDay({ policy, observation }: Input): string | null {
+  const perDay = policy.limits?.perDay ?? null;
+  if (perDay === null) return null;
+  const traded = observation.tradedOnDate.filter(({ currency }) => currency === perDay.currency);
+  return notNegative(subtract(perDay.value, sum(traded.map(({ value }) => value))));
 }
 
 /** Each trade that was found, under the name that it carries. */
@@ -82,7 +86,13 @@ function foundLegs(input: Input): readonly Leg[] {
     for (let number = 1; number <= MOST_PARTS; number += 1) {
       const name = reference(input.run, legIdOf(pair, number));
       if (generationOf(name, trade.clientReferenceId ?? '') === null) continue;
-      return [legOf(input, pair, number, { amount: amountOfTrade(trade), why: { kind: 'found' } })];
+      return [
+        legOf(input, pair, number, {
+          amount: amountOfTrade(trade),
+          why: { kind: 'found' },
+          needsSales: false,
+        }),
+      ];
     }
     return [];
   });

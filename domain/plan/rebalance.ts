@@ -9,15 +9,8 @@ import { add, compare, isPositive, multiply, notNegative, quotient, round, subtr
 import { currenciesOf, type RebalancePolicy, type Target } from '../policy.ts';
 import type { Pair } from '../service/records.ts';
 import type { Position, Restraint } from './plan.ts';
+import type { Holding } from './holding.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
-
-/** What is there in one currency. */
-export type Holding = {
-  /** Can be sold now. */
-  readonly withdrawable: string;
-  /** What will be there when everything that is on its way has come and gone; null: that cannot be told yet. */
-  readonly projected: string | null;
-};
 
 export type RebalanceInput = {
   readonly rebalance: RebalancePolicy['rebalance'];
@@ -31,8 +24,8 @@ export type RebalanceInput = {
   readonly missingRate: Extract<Restraint, 'no rate' | 'no worst rate'>;
   /** What the service offers; null: it could not be read, which proves nothing. */
   readonly pairs: readonly Pair[] | null;
-  /** The most that one trade, and all trades, may move of the base's side; null: no limit. */
-  readonly most: { readonly trade: string | null; readonly run: string | null };
+  /** The most of the base's side that one trade, and all trades by each of two limits, may move; null: no limit. */
+  readonly most: { readonly trade: string | null; readonly run: string | null; readonly day: string | null };
 };
 
 /** One trade between the base and another currency; `value` is of the currency that is not the base. */
@@ -300,7 +293,8 @@ function keepLimits(asked: readonly Draft[], input: RebalanceInput): readonly Dr
     }
     keepMostTrades(drafts, input);
     const chosen = drafts.filter(isTraded);
-    keepRunLimit(drafts, input);
+    keepSumLimit(drafts, input, input.most.run, 'per_run');
+    keepSumLimit(drafts, input, input.most.day, 'per_day');
     keepBase(drafts, input);
     const left = chosen.filter((draft) => !isTraded(draft));
     const isOneWaiting = drafts.some(({ restraint }) => restraint === 'max_trades');
@@ -327,12 +321,16 @@ function keepMostTrades(drafts: readonly Draft[], input: RebalanceInput): void {
 }
 
 /** The base's side of all trades together, sales first, as they are sent. */
-function keepRunLimit(drafts: readonly Draft[], input: RebalanceInput): void {
-  const { run } = input.most;
-  if (run === null) return;
-  let left = run;
+function keepSumLimit(
+  drafts: readonly Draft[],
+  input: RebalanceInput,
+  most: string | null,
+  name: 'per_run' | 'per_day',
+): void {
+  if (most === null) return;
+  let left = most;
   for (const draft of salesFirst(drafts)) {
-    cut(draft, amountFor(draft, notNegative(left), input), 'per_run');
+    cut(draft, amountFor(draft, notNegative(left), input), name);
     checkSize(draft, input);
     left = subtract(left, baseSide(draft, input));
   }

@@ -3,7 +3,7 @@
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
 import type { KeptPlan, Leg, Payment, Plan, PlanHead } from '../plan/plan.ts';
-import type { SettleSettings } from '../policy.ts';
+import type { Money, SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
@@ -59,6 +59,10 @@ export type LegCall = Call & {
   readonly leg: Leg;
   readonly state: LegState;
   readonly othersAccepted: boolean;
+  /** What the other legs of the run have sold and bought: the limits of a run bind it all. */
+  readonly tradedSoFar: readonly Money[];
+  /** Another leg follows at once: the run keeps its turn for it. */
+  readonly moreFollow: boolean;
 };
 /** A leg whose trade came out worse than planned: whether people have accepted that. */
 export type TradedCall = Call & { readonly leg: Leg; readonly traded: Traded };

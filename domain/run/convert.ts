@@ -4,6 +4,7 @@ import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
 import type { LegAnswer } from './calls.ts';
 import { openLeg, type ConvertingLeg, type LegRecord, type TradedLeg } from './items.ts';
+import { moreFollow, tradedBeside } from './leg-order.ts';
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
 import { addEvidence } from './state.ts';
@@ -32,11 +33,19 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
 }
 
 /** The call that an open leg needs next. */
-function ask(run: Carrying, { leg }: LegRecord, stage: ConvertingLeg | TradedLeg): Promise<LegAnswer> {
+function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg): Promise<LegAnswer> {
   const { ports } = run;
+  const { leg } = record;
   switch (stage.kind) {
     case 'converting': {
-      const call = { ...run.call(), leg, state: stage.state, othersAccepted: run.othersAccepted() };
+      const call = {
+        ...run.call(),
+        leg,
+        state: stage.state,
+        othersAccepted: run.othersAccepted(),
+        tradedSoFar: tradedBeside(run.state.legs, record),
+        moreFollow: moreFollow(run.state.legs, record),
+      };
       return stage.state.quote === null ? ports.requestQuote(call) : ports.executeTrade(call);
     }
     case 'traded':

@@ -64,6 +64,7 @@ export class Pauses {
       case 'doubt':
       case 'configuration':
       case 'opening':
+      case 'turn':
       case 'settlement':
       case 'person':
         this.#paces.delete(waiter);

@@ -9,7 +9,8 @@ import { activityFailed } from './activity-failed.ts';
 import type { Call, RunInput } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import { convert } from './convert.ts';
-import { acceptedOf, isOpenPayment, openLeg, tradeOf, type LegRecord } from './items.ts';
+import { acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
+import { heldBack, isResting } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
 import { HistoryIsLong, RunRefused, StepFailed, failed, type Ports } from './ports.ts';
@@ -72,16 +73,27 @@ export class Run implements Carrying {
     while (await this.#takesUpAgain());
   }
 
-  /** In the order of the plan, since one leg may sell what another one buys; a leg that waits lets the next one go on. */
+  /** In the order of the plan; a leg that waits lets the next one go on. */
   async #convertAll(): Promise<void> {
-    const isResting = (record: LegRecord): boolean => openLeg(record) === null || record.waiting !== null;
     await Promise.all(
       this.state.legs.map(async (record, index, legs) => {
         const before = legs[index - 1];
-        if (before !== undefined) await this.ports.waitUntil(() => isResting(before));
+        if (before !== undefined) await this.ports.waitUntil(() => isResting(legs, before));
         await this.#carryOutLeg(record);
       }),
     );
+  }
+
+  /** A leg that must come after another one waits for it as long as it may be traded at all. */
+  async #untilItMayGo(record: LegRecord): Promise<void> {
+    const { state, ports, pauses } = this;
+    const held = heldBack(state.legs, record);
+    if (held === null) return;
+    const leftMs = Math.max(1, this.plan.sendWindows.tradesUntilMs - ports.nowMs());
+    pauses.show(record, { ...held, afterMs: leftMs });
+    await ports.waitUntil(() => state.cancelled || heldBack(state.legs, record) === null, leftMs);
+    record.waiting = null;
+    ports.show();
   }
 
   /** A leg that a reset takes up once more goes the same way again. */
@@ -89,6 +101,7 @@ export class Run implements Carrying {
     const { state, ports } = this;
     const isAtWork = (): boolean => !isDecided(record, state.cancelled);
     while (!this.isOver()) {
+      await this.#untilItMayGo(record);
       await convert(this, record);
       fixAmounts(state);
       await settle(this, record);

@@ -10,9 +10,11 @@ import { backoffMs, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
 import type { ListScan } from './lookups.ts';
 import type { LegAmount, Plan, PlanHead } from '../plan/plan.ts';
+import type { Money } from '../policy.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import type { ServiceFacts } from '../service/facts.ts';
+import type { TurnAnswer } from '../turn.ts';
 
 /** One thing that the steps ask the driver to do. Only the last three are sent to the service as writes. */
 export type Effect =
@@ -24,6 +26,8 @@ export type Effect =
   | { readonly kind: 'read claims'; readonly records: readonly Withdrawal[] }
   /** Whether another run of the policy has done the item of this name on the same date, or holds it. */
   | { readonly kind: 'read rival'; readonly item: string }
+  /** Waits a little for the turn of the run; what is read of balances after it is no other run's to spend. */
+  | { readonly kind: 'take turn' }
   | { readonly kind: 'fetch trade'; readonly id: string }
   | { readonly kind: 'fetch withdrawal'; readonly id: string }
   /** Scan the list, newest first, back to `sinceMs`; keep what is `wanted`. */
@@ -61,6 +65,7 @@ type Answers = {
   'read balances': Reply<Balances>;
   'read claims': { readonly claimed: readonly string[] };
   'read rival': Rival;
+  'take turn': TurnAnswer | { readonly turn: 'silent' };
   'fetch trade': Reply<Trade>;
   'fetch withdrawal': Reply<Withdrawal>;
   'scan trades': ListScan<Trade>;
@@ -130,6 +135,8 @@ export type Context = {
   readonly reader: Owner;
   /** Whether another item of this run was accepted: tells a wrong item from a bug of ours. */
   readonly othersAccepted: boolean;
+  /** What the other legs of this run have sold and bought. */
+  readonly tradedSoFar: readonly Money[];
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
   /** Counts a record as this item's; false when another item of the same call counts it as its own already. */

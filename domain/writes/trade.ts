@@ -16,7 +16,7 @@ import {
 } from '../service/reply-rules.ts';
 import { besideGuard, keepsGuard } from '../plan/price-bounds.ts';
 import { instructionsAbout, type InstructionsAbout } from '../people/instructions.ts';
-import { brokenTradeLimit } from '../plan/limits.ts';
+import { brokenTradeLimit, type TradedBefore } from '../plan/limits.ts';
 import {
   LOOK_BACK_MS,
   isTradeOf,
@@ -25,7 +25,7 @@ import {
   type Look,
   type ListScan,
 } from './lookups.ts';
-import { compare, equal } from '../money.ts';
+import { add, compare, equal, isPositive } from '../money.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import type { Leg } from '../plan/plan.ts';
 import type { Quote, Trade } from '../service/records.ts';
@@ -43,6 +43,7 @@ import {
   serviceWait,
   resourceIdOf,
   settleTimeMs,
+  type Answer,
   type Context,
   type Steps,
 } from './step.ts';
@@ -204,6 +205,13 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if ('wait' in elsewhere) return elsewhere.wait;
   if ('problem' in elsewhere) return yield* end(item, before, elsewhere.problem);
   const { state } = elsewhere;
+
+  const turn = yield* ask<'take turn'>({ kind: 'take turn' });
+  const notNow = notOurTurn(leg, turn);
+  if (notNow !== null) return wait(state, notNow);
+  // The balances that the plan was made from may have been spent since.
+  if (leg.why.kind === 'target' && hasLapsed(turn) && !context.othersAccepted)
+    return yield* end(item, state, balancesChanged(leg));
 
   const short = yield* lookForMoney(context, leg, state);
   switch (short.kind) {
@@ -545,8 +553,8 @@ function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: T
 }
 
 /** Nobody can undo a trade; that it came out worse than the guard or a limit allows must not go unsaid. */
-function executedWorse({ plan }: Context, leg: Leg, trade: Traded): Problem | null {
-  const { limits } = plan;
+function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | null {
+  const { limits } = context.plan;
   const { guard } = leg;
   const { tradeId, sellAmount, buyAmount } = trade;
   const fix =
@@ -559,7 +567,7 @@ function executedWorse({ plan }: Context, leg: Leg, trade: Traded): Problem | nu
   }
   const sold = { value: sellAmount, currency: leg.sell };
   const bought = { value: buyAmount, currency: leg.buy };
-  const broken = brokenTradeLimit(limits, [sold, bought], []);
+  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context));
   if (broken === null) return null;
   return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
 }
@@ -605,7 +613,8 @@ function* lookForMoney(
   | { kind: 'end'; problem: Problem }
   | { kind: 'go on'; available: string | null }
 > {
-  const needed = leg.amount?.side === 'sell' ? leg.amount.value : null;
+  const kept = leg.why.kind === 'all above' ? leg.why.keep : '0';
+  const needed = leg.amount?.side === 'sell' ? add(leg.amount.value, kept) : null;
   if (needed === null) return { kind: 'go on', available: null };
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE') {
@@ -629,7 +638,7 @@ function* lookForMoney(
   const problem: Problem = {
     code: 'SHORTFALL',
     item: leg.id,
-    message: `The leg sells ${needed} ${leg.sell}, but ${available} ${leg.sell} are there.`,
+    message: `The leg sells ${leg.amount?.value ?? ''} ${leg.sell}${isPositive(kept) ? ` and keeps ${kept}` : ''}, but ${available} ${leg.sell} are there.`,
     fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else start it with --go-on.`,
   };
   if (context.plan.shortfall === 'skip') return { kind: 'end', problem };
@@ -674,13 +683,18 @@ function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boolean | 
   };
 }
 
+/** What counts against the limits besides a trade: the other legs of the run, and of the day what the plan has found. */
+function tradedBefore({ tradedSoFar, plan }: Context): TradedBefore {
+  return { inRun: tradedSoFar, onDate: plan.tradedOnDate };
+}
+
 /** Price guard and limits against the quote (M4); null when it keeps all of them. */
 function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem | null {
   const { limits } = context.plan;
   const { guard } = leg;
   const sold = { value: quote.sellAmount, currency: leg.sell };
   const bought = { value: quote.buyAmount, currency: leg.buy };
-  const broken = brokenTradeLimit(limits, [sold, bought], []);
+  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context));
   if (broken !== null) {
     return {
       code: 'OVER_LIMIT',
@@ -716,6 +730,28 @@ function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
   };
 }
 
+type Turn = Extract<Answer, { readonly turn: unknown }>;
+
+/** Another run of ours trades now, or nobody tells: what it reads of balances is not this run's to spend. */
+function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
+  switch (turn.turn) {
+    case 'ours':
+      return null;
+    case 'others': {
+      const { run, before } = turn;
+      const line = before === 0 ? '' : `, and ${before} more wait before this one`;
+      const message = `Run ${run} trades now${line}: runs of one organisation take turns.`;
+      return { afterMs: 1_000, reason: 'turn', problem: makeProblem('TURN_OF_ANOTHER', id, { message }) };
+    }
+    case 'silent':
+      return { afterMs: 5_000, reason: 'outage', problem: makeProblem('TURN_SILENT', id) };
+  }
+}
+
+function hasLapsed(turn: Turn): boolean {
+  return turn.turn === 'ours' && turn.hasLapsed;
+}
+
 function balancesChanged(leg: Leg): Problem {
   const planned = plannedMoneyOf(leg);
   const what =
@@ -723,7 +759,7 @@ function balancesChanged(leg: Leg): Problem {
       ? ''
       : ` (${leg.amount.side} ${planned.value} ${planned.currency})`;
   return makeProblem('BALANCES_CHANGED', leg.id, {
-    message: `Leg "${leg.id}"${what} was computed from balances of before the run was reset or started again; it is not traded by them.`,
+    message: `Leg "${leg.id}"${what} was computed from balances that may have changed since (the run was reset, started again, or came too late for its turn); it is not traded by them.`,
   });
 }
 

@@ -468,6 +468,7 @@ function toLimits(limits: ParsedConvert['limits']): Limits | null {
   if (limits === undefined) return null;
   return {
     ...toTradeLimits(limits),
+    perDay: null,
     perPayment: (limits.per_payment ?? []).map(readMoney),
     paidPerRun: (limits.paid_per_run ?? []).map(readMoney),
   };

@@ -50,10 +50,6 @@ function liveLimits(source: YamlSource): readonly { readonly path: Path; readonl
 
 /** What other kinds have, and what a rebalance policy gets later. */
 const RESERVED: Reserved = {
-  'limits.per_day': {
-    message: '`per_day` is not counted in this version',
-    fix: 'delete it, and bound the run by `per_run`',
-  },
   'limits.per_payment': { message: 'a rebalancing pays nothing', fix: 'delete it' },
   'limits.paid_per_run': { message: 'a rebalancing pays nothing', fix: 'delete it' },
   'rebalance.base.max': {
@@ -219,6 +215,8 @@ function checkNeverSell(source: YamlSource, currencies: readonly string[]): void
   }
 }
 
+const TRADE_LIMITS = ['per_trade', 'per_run', 'per_day'] as const;
+
 /** The base is on one side of every trade, so that limits are stated in it. */
 function checkMoney(source: YamlSource, decimals: Decimals): void {
   const base = source.clean(BASE);
@@ -228,7 +226,7 @@ function checkMoney(source: YamlSource, decimals: Decimals): void {
     source.report(source.placeAt(minTrade), unquotedComplaint(text));
   const amounts = [
     ...(text === null ? [] : [{ path: minTrade, ...readMoney(text) }]),
-    ...(['per_trade', 'per_run'] as const).flatMap((name) => {
+    ...TRADE_LIMITS.flatMap((name) => {
       const path: Path = ['limits', name];
       const limit = limitAt(source, path, decimals);
       return limit === null ? [] : [{ path, ...limit }];
@@ -250,7 +248,7 @@ function checkMoney(source: YamlSource, decimals: Decimals): void {
     source.clean(['environment']) === 'live'
   )
     return;
-  if (source.has(['limits', 'per_trade']) || source.has(['limits', 'per_run'])) return;
+  if (TRADE_LIMITS.some((name) => source.has(['limits', name]))) return;
   source.report(source.keyPlaceAt(limits), {
     mistake: 'MISSING_FIELD',
     message: '`limits` limits nothing',
@@ -283,7 +281,9 @@ function toRebalancePolicy(parsed: Parsed): RebalancePolicy {
 }
 
 function toLimits(limits: Parsed['limits']): Limits | null {
-  return limits === undefined ? null : { ...toTradeLimits(limits), perPayment: [], paidPerRun: [] };
+  if (limits === undefined) return null;
+  const perDay = limits.per_day === undefined ? null : readMoney(limits.per_day);
+  return { ...toTradeLimits(limits), perDay, perPayment: [], paidPerRun: [] };
 }
 
 function toGoal({ keep, share, band, min, max }: Parsed['rebalance']['targets'][string]): Target['goal'] {

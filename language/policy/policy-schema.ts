@@ -187,6 +187,11 @@ const limits = {
   ),
 };
 
+const perDay = money({
+  description: 'The same of all trades of this policy on one business date, whatever the ids of its runs.',
+  example: '"2000000.00 USD"',
+}).optional();
+
 function paidLimits(description: string) {
   const one = money({ description: 'The most, in one currency.', example: '"30000.00 MXN"' });
   return hinted(z.array(one).min(1).max(100), { description, example: '["30000.00 MXN"]' }).optional();
@@ -398,7 +403,7 @@ export const RebalanceSchema = z
       },
     ),
     limits: hinted(
-      z.strictObject({ per_trade: limits.per_trade, per_run: limits.per_run }),
+      z.strictObject({ per_trade: limits.per_trade, per_run: limits.per_run, per_day: perDay }),
       limitsHint,
     ).optional(),
   })

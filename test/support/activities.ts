@@ -83,6 +83,12 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     clock: { wallMs: () => NOW, monotonicMs: () => 0 },
     isCurrentAttempt: async () => true,
     otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },
+    turn: {
+      take: async () => ({ turn: 'ours', hasLapsed: false, others: [] }),
+      giveBack: async () => {},
+      reopen: async () => {},
+      readReserved: async () => [],
+    },
     isStopping: () => false,
     reached: () => {},
     ...more,

@@ -28,6 +28,8 @@ const NOTHING_THERE: Observation = {
   accountIdForms: [],
   pairs: null,
   onTheWay: [],
+  reserved: [],
+  tradedOnDate: [],
   trades: [],
   withdrawals: [],
 };

@@ -25,6 +25,7 @@ export const LEG: Leg = {
   amount: { side: 'sell', value: '1000.00', fixed: true },
   why: { kind: 'fixed' },
   guard: null,
+  needsSales: false,
 };
 
 export const PAYMENT: Payment = {
@@ -141,6 +142,7 @@ export function context(
     credentials,
     reader: credentials,
     othersAccepted: true,
+    tradedSoFar: [],
     otherWithdrawalIds: [],
     take: () => true,
     nowMs: () => NOW,
@@ -157,6 +159,7 @@ export function context(
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 3 },
       settle: { until: 'funds', lateAfterMs: null },
       lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
+      tradedOnDate: [],
       shortfall: 'skip',
       limits: null,
       notNeeded: [],
@@ -183,6 +186,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'read instructions': [NOTHING_KEPT],
   'note facts': [true],
   'read claims': [{ claimed: [] }],
+  'take turn': [{ turn: 'ours', hasLapsed: false, others: [] }],
   'read rival': [{ rival: null, silent: null }],
   'read balances': [
     done({

@@ -23,12 +23,21 @@ const QUOTED = {
   knownAtMs: NOW,
   quote: IN_HAND,
 };
-const LEG_CALL = { ...HEAD, leg: LEG, state: QUOTED, othersAccepted: false };
+const LEG_CALL = {
+  ...HEAD,
+  leg: LEG,
+  state: QUOTED,
+  othersAccepted: false,
+  tradedSoFar: [],
+  moreFollow: false,
+};
 const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
 const PAYMENTS = {
   ...HEAD,
   items: [{ payment: PAYMENT, wanted: WANTED, state: NEW_PAYMENT }],
   othersAccepted: false,
+  tradedSoFar: [],
+  moreFollow: false,
   twinIds: [],
 };
 

@@ -6,15 +6,21 @@ import { readPlan } from '../../activities/read-plan.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
-import { NO_ANSWER, RUN } from '../support/scripts.ts';
+import { NO_ANSWER, RUN, done } from '../support/scripts.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 
 const POLICY = convertPolicy().replace('name: replaced', `name: ${RUN.policy}`);
 
 /** Observes for a run with this policy; `requests` is what the service was asked, `more` what else the input has. */
-async function observed(policyText: string, scripted: Parameters<typeof worker>[0] = {}, more: object = {}) {
+async function observed(
+  policyText: string,
+  scripted: Parameters<typeof worker>[0] = {},
+  more: object = {},
+  given: Parameters<typeof worker>[1] = {},
+) {
   const { deps, requests } = worker(scripted, {
+    ...given,
     plans: {
       start: () => assert.fail('No plan is started here.'),
       read: () => assert.fail('No plan is read here.'),
@@ -80,6 +86,53 @@ test('the hash is of what the policy says, whatever hash came with the input', a
   const { answer } = await observed(`# reviewed\n${POLICY}`);
   assert.ok(answer.kind === 'observed');
   assert.equal(answer.policyHash, policyHash(POLICY));
+});
+
+const SELL_ALL = POLICY.replace(/amount: \{ sell: [^}]*\}/, 'amount: { sell: all, keep: "0.00" }');
+
+test('amounts that come from balances are read in the run’s turn, what others have reserved before them; fixed ones take no turn', async () => {
+  assert.notEqual(SELL_ALL, POLICY);
+  const steps: string[] = [];
+  const reserved = [{ currency: 'USD', takes: '5', changes: '-5', isTold: true }];
+  const turn = {
+    take: async () => {
+      steps.push('turn');
+      return { turn: 'ours', hasLapsed: false, others: ['q.2026-11-21'] } as const;
+    },
+    readReserved: async () => {
+      steps.push('reserved');
+      return [{ run: { policy: 'q', id: '2026-11-21' }, reserved }];
+    },
+    giveBack: async () => void steps.push('given back'),
+    reopen: async () => {},
+  };
+  const balances = async () => {
+    steps.push('balances');
+    return done({ aggregateUsd: '0', balances: [] });
+  };
+  const inTurn = await observed(SELL_ALL, { balances }, {}, { turn });
+  assert.ok(inTurn.answer.kind === 'observed');
+  assert.deepEqual(inTurn.answer.observation.reserved, reserved);
+  assert.deepEqual(steps.splice(0), ['turn', 'reserved', 'balances']);
+  assert.ok((await observed(POLICY, { balances }, {}, { turn })).answer.kind === 'observed');
+  assert.deepEqual(steps.splice(0), ['balances']);
+  const away = await observed(SELL_ALL, { balances: async () => NO_ANSWER }, {}, { turn });
+  assert.equal(away.answer.kind, 'wait');
+  assert.deepEqual(steps.splice(0), ['turn', 'reserved', 'given back']);
+});
+
+test('while another run has the turn nothing is read, and whose turn it is is told', async () => {
+  const turn = {
+    take: async () => ({ turn: 'others', run: 'q.2026-11-21', before: 0 }) as const,
+    readReserved: () => assert.fail('Nothing is read.'),
+    giveBack: () => assert.fail('It has no turn.'),
+    reopen: () => assert.fail('Nothing was reset.'),
+  };
+  const { answer, requests } = await observed(SELL_ALL, {}, {}, { turn });
+  assert.ok(answer.kind === 'wait');
+  assert.equal(answer.wait.reason, 'turn');
+  assert.match(answer.wait.problem.message, /q\.2026-11-21/);
+  assert.deepEqual(requests, []);
 });
 
 /** The plan that is made of `POLICY`. */

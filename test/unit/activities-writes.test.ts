@@ -26,6 +26,7 @@ import {
   NOW,
   NO_ANSWER,
   PAYMENT,
+  QUOTE,
   TRADE,
   WITHDRAWAL,
   context,
@@ -42,7 +43,14 @@ const QUOTED: LegState = {
   knownAtMs: NOW,
   quote: IN_HAND,
 };
-const LEG_CALL: LegCall = { ...HEAD, leg: LEG, state: QUOTED, othersAccepted: false };
+const LEG_CALL: LegCall = {
+  ...HEAD,
+  leg: LEG,
+  state: QUOTED,
+  othersAccepted: false,
+  tradedSoFar: [],
+  moreFollow: false,
+};
 const SECOND = { ...PAYMENT, id: 'second', reference: 'p.2026-11-21.second', account: 'wac_Second' };
 const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
 const callOf = (...payments: readonly (typeof PAYMENT)[]): PaymentsCall => ({
@@ -106,11 +114,13 @@ test('a trade is sent under one key as long as its quote is the same, and under 
   assert.notDeepEqual(next, await keysOf('qte_1'));
 });
 
+const RICH = done({
+  aggregateUsd: '5000',
+  balances: [{ currency: 'USD', withdrawable: '5000', total: '5000' }],
+});
+
 test('a quote is asked for under a fresh key each time: it moves no money, and a dead one must not come back', async () => {
-  const { deps, sent } = worker({
-    balances: async () =>
-      done({ aggregateUsd: '5000', balances: [{ currency: 'USD', withdrawable: '5000', total: '5000' }] }),
-  });
+  const { deps, sent } = worker({ balances: async () => RICH });
   for (let time = 0; time < 2; time += 1)
     await inActivity({}, () => requestQuote(deps)({ ...LEG_CALL, state: NEW_LEG }));
   const keys = sent('createQuote').map((request) => (request as { idempotencyKey: string }).idempotencyKey);
@@ -363,4 +373,30 @@ test('a record of which the answer by its id shows only a part is not adopted', 
   });
   const { items } = await inActivity({}, () => createWithdrawals(deps)(callOf(PAYMENT)));
   assert.equal(items[0]?.step.kind, 'wait');
+});
+
+test('a leg gives the turn of its run back unless it, or another leg, goes on at once', async () => {
+  const given = async (call: Partial<LegCall>, scripted: Parameters<typeof worker>[0]) => {
+    let times = 0;
+    const { deps } = worker({ balances: async () => RICH, ...scripted });
+    const turn = { ...deps.turn, giveBack: async () => void (times += 1) };
+    await inActivity({}, () => requestQuote({ ...deps, turn })({ ...LEG_CALL, state: NEW_LEG, ...call }));
+    return times;
+  };
+  const refused = { createQuote: async () => failed('TRADE_PAIR_NOT_SUPPORTED') };
+  assert.equal(await given({}, { createQuote: async () => done(QUOTE) }), 0);
+  assert.equal(await given({}, refused), 1);
+  assert.equal(await given({ moreFollow: true }, refused), 0);
+});
+
+test('a trade that is done gives the turn of its run back unless another leg follows', async () => {
+  for (const moreFollow of [false, true]) {
+    let times = 0;
+    const { deps } = worker({ createTrade: async () => done(TRADE) });
+    const turn = { ...deps.turn, giveBack: async () => void (times += 1) };
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const { step } = await inActivity({}, () => executeTrade({ ...deps, turn })({ ...LEG_CALL, moreFollow }));
+    assert.equal(step.kind, 'traded');
+    assert.equal(times, moreFollow ? 0 : 1);
+  }
 });

@@ -39,6 +39,8 @@ function planOf(
       accountIdForms: ['wac'],
       pairs: null,
       onTheWay: [],
+      reserved: [],
+      tradedOnDate: [],
       trades: [],
       withdrawals: [],
     },

@@ -121,7 +121,7 @@ const WORST_RATE: Guard = {
 };
 const RATES = { asOf: AS_OF, rates: [{ value: '17.25', currency: 'MXN', per: 'USD' }] };
 
-const NO_LIMITS = { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] } as const;
+const NO_LIMITS = { perTrade: null, perRun: null, perDay: null, perPayment: [], paidPerRun: [] } as const;
 const FIXED: ConvertPolicy['withdraw'] = [
   { id: 'first', account: PAYMENT.account, amount: { kind: 'fixed', value: '40.00' } },
   { id: 'second', account: PAYMENT.account, amount: { kind: 'fixed', value: '60.00' } },
@@ -225,6 +225,7 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
         limits: {
           perTrade: { value: '999.99', currency: 'USD' },
           perRun: null,
+          perDay: null,
           perPayment: [],
           paidPerRun: [],
         },
@@ -239,6 +240,7 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
         limits: {
           perTrade: { value: '1000', currency: 'USD' },
           perRun: null,
+          perDay: null,
           perPayment: [],
           paidPerRun: [],
         },
@@ -253,6 +255,7 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
         limits: {
           perTrade: { value: '1.00', currency: 'MXN' },
           perRun: null,
+          perDay: null,
           perPayment: [],
           paidPerRun: [],
         },

@@ -9,6 +9,7 @@ const mxn = (value: string): Money => ({ value, currency: 'MXN' });
 const LIMITS: Limits = {
   perTrade: usd('100.00'),
   perRun: usd('150.00'),
+  perDay: null,
   perPayment: [mxn('1000.00'), usd('50.00')],
   paidPerRun: [mxn('1500.00')],
 };
@@ -34,12 +35,22 @@ const TRADES: readonly (readonly [
   ['a trade of other currencies in a run that is above it', [mxn('1')], [[usd('200')]], null],
 ];
 
+test('the limit of a day counts other runs of the date; the limit of a run does not', () => {
+  const limits = { ...LIMITS, perTrade: null, perDay: usd('200.00') };
+  const before = { inRun: [usd('60')], onDate: [usd('80')] };
+  assert.equal(brokenTradeLimit(limits, [usd('60')], before), null);
+  assert.equal(
+    brokenTradeLimit(limits, [usd('60.01')], before),
+    '200.01 USD on one business date is more than the limit per_day of 200.00 USD.',
+  );
+});
+
 for (const [what, trade, others, limit] of TRADES)
   test(`${what} ${limit === null ? 'keeps the limits' : `breaks ${limit}`}`, () => {
-    const broken = brokenTradeLimit(LIMITS, trade, others);
+    const broken = brokenTradeLimit(LIMITS, trade, { inRun: others.flat(), onDate: [] });
     assert.equal(broken === null, limit === null, broken ?? '');
     if (limit !== null) assert.ok(broken?.endsWith(`more than the limit ${limit}.`), broken ?? '');
-    assert.equal(brokenTradeLimit(null, trade, others), null);
+    assert.equal(brokenTradeLimit(null, trade, { inRun: others.flat(), onDate: [] }), null);
   });
 
 const PAYMENTS: readonly (readonly [

@@ -235,7 +235,10 @@ const FALSE_PLANS: readonly (readonly [what: string, change: (plan: Plan) => Pla
   ['other totals', (plan) => ({ ...plan, totals: [] }), /totals/],
   [
     'another limit',
-    (plan) => ({ ...plan, limits: { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] } }),
+    (plan) => ({
+      ...plan,
+      limits: { perTrade: null, perRun: null, perDay: null, perPayment: [], paidPerRun: [] },
+    }),
     /limits/,
   ],
 ];

@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import { decimalsOf } from '../../domain/currencies.ts';
 import { add, compare, subtract } from '../../domain/money.ts';
 import { boundFromCost, worthOf } from '../../domain/plan/price-bounds.ts';
-import { planRebalancing, type Holding, type Rebalancing } from '../../domain/plan/rebalance.ts';
+import type { Holding } from '../../domain/plan/holding.ts';
+import { planRebalancing, type Rebalancing } from '../../domain/plan/rebalance.ts';
 import { onTheWay } from '../../domain/plan/on-the-way.ts';
 import type { RebalancePolicy, Rate, Target } from '../../domain/policy.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
@@ -50,6 +51,7 @@ type Parts = {
   readonly pairs?: readonly Pair[] | null;
   readonly perTrade?: string;
   readonly perRun?: string;
+  readonly perDay?: string;
   readonly rates?: readonly Rate[];
   /** Ways that no worst rate bounds, `EUR USD` for selling euros; there are no reference rates then. */
   readonly unbounded?: readonly string[];
@@ -82,7 +84,7 @@ function planned(parts: Parts): Rebalancing {
         : boundFromCost(rates, WORST_COST_BPS, { sell, buy }),
     missingRate: parts.unbounded === undefined ? 'no rate' : 'no worst rate',
     pairs,
-    most: { trade: parts.perTrade ?? null, run: parts.perRun ?? null },
+    most: { trade: parts.perTrade ?? null, run: parts.perRun ?? null, day: parts.perDay ?? null },
   });
 }
 
@@ -311,6 +313,11 @@ const ROWS: readonly (readonly [what: string, parts: Parts, expected: string])[]
     'all trades keep per_run, sales first',
     { targets: { GBP: 'min 100', EUR: 'max 0' }, there: { EUR: '10' }, perRun: '23.39' },
     'sell 10 EUR, buy 9.9 GBP | GBP: per_run',
+  ],
+  [
+    'all trades keep what other runs have left of per_day',
+    { targets: { GBP: 'min 100', EUR: 'max 0' }, there: { EUR: '10' }, perRun: '100', perDay: '23.39' },
+    'sell 10 EUR, buy 9.9 GBP | GBP: per_day',
   ],
   [
     'what a limit leaves may be too small',

@@ -142,7 +142,7 @@ async function unwantedOf(plan: Plan): Promise<readonly (readonly [id: string, c
   return asked;
 }
 
-const LIMITS = { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] };
+const LIMITS = { perTrade: null, perRun: null, perDay: null, perPayment: [], paidPerRun: [] };
 const PROCEEDS = { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 } as const;
 
 test('proceeds are held against the limits of payments once they are known, and not sent above them', async () => {
@@ -1464,4 +1464,68 @@ test('a long history is left only when no leg is in the middle of a call that wr
   assert.equal(open, 0);
   assert.ok(asked.includes('traded second'));
   assert.equal(run.handOn().legs.find(({ id }) => id === 'second')?.kind, 'traded');
+});
+
+/** Three legs of which the first sells for what the last one needs. */
+const FEEDING = {
+  ...THREE,
+  payments: [],
+  legs: THREE.legs.map((leg, index) => ({
+    ...leg,
+    ...[{ buy: 'USD', sell: 'EUR' }, {}, { needsSales: true }][index],
+  })),
+};
+
+test('a purchase that needs what a sale brings waits for it, and one that does not goes on', async () => {
+  let isShort = true;
+  const { run, asked } = threeLegs((seen) => ({
+    readPlan: async () => ({ kind: 'plan', plan: FEEDING }),
+    requestQuote: async (call) => {
+      const { leg } = call;
+      seen.push(`convert ${leg.id}${'moreFollow' in call && call.moreFollow ? ' and more' : ''}`);
+      const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: leg.id } } as const;
+      const isWaiting = leg.id === 'first' && isShort;
+      if (isWaiting) isShort = false;
+      const step = isWaiting
+        ? ({ kind: 'wait', state: knownOf(call), wait } as const)
+        : ({ kind: 'traded', traded: TRADED, worse: null, isHeld: false } as const);
+      return { step, evidence: [], runId: 'run-1' };
+    },
+    waitUntil: patientFor(() => seen.includes('convert second')),
+  }));
+  await run.complete();
+  assert.deepEqual(
+    asked.filter((what) => what.startsWith('convert')),
+    ['convert first and more', 'convert second', 'convert first and more', 'convert third'],
+  );
+});
+
+test('after a trade that came out worse than planned no further leg is traded before a person accepts it', async () => {
+  let isAccepted = false;
+  const { run, state, asked } = threeLegs((seen) => ({
+    readPlan: async () => ({ kind: 'plan', plan: { ...THREE, payments: [] } }),
+    requestQuote: async (call) => {
+      seen.push(`convert ${call.leg.id}`);
+      const problem: Problem = { code: 'EXECUTED_OUTSIDE_GUARD', item: 'first', message: 'x', fix: 'y' };
+      const worse = call.leg.id === 'first' && !isAccepted ? problem : null;
+      if ('traded' in call) {
+        assert.deepEqual(
+          makeReport(state)
+            .problems.map(({ code }) => code)
+            .toSorted(),
+          ['AFTER_WORSE_TRADE', 'AFTER_WORSE_TRADE', 'EXECUTED_OUTSIDE_GUARD'],
+        );
+        isAccepted = true;
+      }
+      const step = { kind: 'traded', traded: TRADED, worse, isHeld: worse !== null } as const;
+      return { step, evidence: [], runId: 'run-1' };
+    },
+    waitUntil: patientFor(() => state.legs.every(({ waiting }) => waiting !== null)),
+  }));
+  await run.complete();
+  assert.deepEqual(
+    asked.filter((what) => what.startsWith('convert')),
+    ['convert first', 'convert first', 'convert first', 'convert second', 'convert third'],
+  );
+  assert.equal(makeReport(state).status, 'COMPLETED');
 });

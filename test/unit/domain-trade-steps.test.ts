@@ -65,7 +65,12 @@ function problemOf(step: LegStep): string | null {
 test('a fresh leg is quoted and traded without a look, in one send each', () => {
   const quoted = quote();
   assert.equal(quoted.result.kind, 'quoted');
-  assert.deepEqual(kindsOf(quoted.effects), ['read instructions', 'read balances', 'send quote']);
+  assert.deepEqual(kindsOf(quoted.effects), [
+    'read instructions',
+    'take turn',
+    'read balances',
+    'send quote',
+  ]);
   const traded = trade({}, quoted.result.state);
   assert.deepEqual(kindsOf(traded.effects), ['read instructions', 'send trade']);
   assert.deepEqual(traded.effects.at(-1), {
@@ -356,6 +361,7 @@ for (const [what, answer, code] of BAD_QUOTES)
       limits: {
         perTrade: { value: '20000.00', currency: 'MXN' },
         perRun: null,
+        perDay: null,
         perPayment: [],
         paidPerRun: [],
       },
@@ -575,4 +581,53 @@ test('a leg of a rebalancing is traded by the balances of its own run only: afte
   assert.ok(result.kind === 'not traded' && result.problem.code === 'BALANCES_CHANGED');
   assert.ok(kindsOf(effects).includes('scan trades') && !kindsOf(effects).includes('send quote'));
   assert.equal(steps({ ...reset, originalRunId: 'run-2' }).result.kind, 'not traded');
+});
+
+test('a quote is asked for in the run’s turn only; who has it is told', () => {
+  const asked = (turn: Answer) => play(requestQuoteSteps(context(), LEG, NEW_LEG), { 'take turn': [turn] });
+  const others = asked({ turn: 'others', run: 'p.2026-11-21-b', before: 2 });
+  assert.equal(named(others.result), 'wait: turn');
+  assert.ok(others.result.kind === 'wait');
+  assert.match(others.result.wait.problem.message, /^Run p\.2026-11-21-b trades now, and 2 more wait/);
+  const silent = asked({ turn: 'silent' });
+  assert.equal(named(silent.result), 'wait: outage');
+  for (const { effects } of [others, silent]) assert.ok(!kindsOf(effects).includes('send quote'));
+});
+
+test('a leg that was computed from balances is not traded once the turn of its plan has lapsed, unless the run has traded in it', () => {
+  const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const lapsed = { 'take turn': [{ turn: 'ours', hasLapsed: true, others: [] }] } as const;
+  const asked = (othersAccepted: boolean, of: typeof LEG | typeof leg) =>
+    play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), lapsed).result;
+  assert.equal(problemOf(asked(false, leg)), 'BALANCES_CHANGED');
+  assert.equal(asked(true, leg).kind, 'quoted');
+  assert.equal(asked(false, LEG).kind, 'quoted');
+});
+
+test('a sale of all above what is kept does not sell into that when less has become of it', () => {
+  const leg = { ...LEG, why: { kind: 'all above', available: '1500', keep: '500' } } as const;
+  const withUsd = (withdrawable: string) =>
+    play(requestQuoteSteps(context(), leg, NEW_LEG), {
+      'read balances': [
+        done({ aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: withdrawable }] }),
+      ],
+    }).result;
+  assert.equal(withUsd('1500').kind, 'quoted');
+  assert.equal(problemOf(withUsd('1499.99')), 'SHORTFALL');
+});
+
+test('a quote keeps the limits of the run and of the day with all that was traded before it', () => {
+  const usd = (value: string) => ({ value, currency: 'USD' });
+  const limits = { perTrade: null, perRun: usd('2000'), perDay: usd('3000'), perPayment: [], paidPerRun: [] };
+  const asked = (inRun: string, onDate: string) =>
+    play(
+      requestQuoteSteps(
+        context({ plan: { limits, tradedOnDate: [usd(onDate)] }, tradedSoFar: [usd(inRun)] }),
+        LEG,
+        NEW_LEG,
+      ),
+    ).result;
+  assert.equal(asked('1000', '1000').kind, 'quoted');
+  assert.equal(problemOf(asked('1000.01', '0')), 'OVER_LIMIT');
+  assert.equal(problemOf(asked('1000', '1000.01')), 'OVER_LIMIT');
 });

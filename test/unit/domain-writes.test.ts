@@ -647,6 +647,7 @@ test('a trade that came out worse than the guard or a limit is held until a pers
   const limits = {
     perTrade: { value: '17300', currency: 'MXN' },
     perRun: null,
+    perDay: null,
     perPayment: [],
     paidPerRun: [],
   };

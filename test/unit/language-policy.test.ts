@@ -134,6 +134,7 @@ limits: { per_trade: "400000.00 USD", per_run: "9000000.00 MXN" }
   assert.deepEqual(loaded(guarded).limits, {
     perTrade: { value: '400000.00', currency: 'USD' },
     perRun: { value: '9000000.00', currency: 'MXN' },
+    perDay: null,
     perPayment: [],
     paidPerRun: [],
   });
@@ -832,6 +833,7 @@ test('limits of payments are one amount per paid currency, in quotes, and nothin
   assert.deepEqual(loaded(`${SUPPLIER}limits: { per_payment: ["1.00 MXN"] }\n`).limits, {
     perTrade: null,
     perRun: null,
+    perDay: null,
     perPayment: [{ value: '1.00', currency: 'MXN' }],
     paidPerRun: [],
   });

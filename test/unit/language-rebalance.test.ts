@@ -57,6 +57,7 @@ test('a rebalancing becomes a record with its targets in the order of the policy
   assert.deepEqual(result.policy.limits, {
     perTrade: { value: '400.00', currency: 'USD' },
     perRun: { value: '1000.00', currency: 'USD' },
+    perDay: null,
     perPayment: [],
     paidPerRun: [],
   });

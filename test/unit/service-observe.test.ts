@@ -6,6 +6,7 @@ import type { Page, Withdrawal } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { scanList } from '../../service/list-scan.ts';
+import type { Money } from '../../domain/policy.ts';
 import { observeService } from '../../service/observe.ts';
 import type { PageRequest } from '../../service/pages.ts';
 import { client, page, type Request } from '../support/activities.ts';
@@ -147,6 +148,7 @@ const POLICY: Policy = {
   withdraw: [{ id: 'supplier', account: 'wac_1', amount: { kind: 'fixed', value: '1.00' } }],
 };
 const OPTIONS = {
+  date: '2026-11-21',
   run: RUN,
   policy: POLICY,
   facts: DEFAULT_SERVICE_FACTS,
@@ -243,4 +245,37 @@ test('pairs that cannot be read are told as such, and stop no plan', async () =>
   const observed = await observeService(client([], { pairs: async () => NO_ANSWER }), OPTIONS);
   assert.ok(observed.ok);
   assert.equal(observed.observation.pairs, null);
+});
+
+test('the limit of a day counts what any other run of the policy traded on its date, failed trades aside', async () => {
+  const trade = (id: string, clientReferenceId: string | null, status = 'SETTLED') => ({
+    ...TRADE,
+    id,
+    clientReferenceId,
+    status,
+  });
+  const service = client([], {
+    listTrades: async () =>
+      page(
+        trade('tde_1', 'p.2026-11-21.usd-mxn-1'),
+        trade('tde_2', 'p.2026-11-21-b.usd-mxn-1'),
+        trade('tde_3', 'p.2026-11-21-c.usd-mxn-1~2', 'PENDING'),
+        trade('tde_4', 'p.2026-11-21-d.usd-mxn-1', 'FAILED'),
+        trade('tde_5', 'p.2026-11-20.usd-mxn-1'),
+        trade('tde_6', 'other.2026-11-21.usd-mxn-1'),
+        trade('tde_7', null),
+      ),
+  });
+  const limits = { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] };
+  const asked = async (perDay: Money | null) => {
+    const policy = { ...OPTIONS.policy, limits: { ...limits, perDay } };
+    const observed = await observeService(service, { ...OPTIONS, policy });
+    assert.ok(observed.ok);
+    return observed.observation.tradedOnDate;
+  };
+  assert.deepEqual(await asked({ value: '1', currency: 'USD' }), [
+    { currency: 'USD', value: '2000' },
+    { currency: 'MXN', value: '34500' },
+  ]);
+  assert.deepEqual(await asked(null), []);
 });

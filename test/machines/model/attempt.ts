@@ -126,6 +126,7 @@ export class Attempt {
       credentials: world.credentials,
       reader: world.credentials,
       othersAccepted,
+      tradedSoFar: [],
       otherWithdrawalIds,
       take: () => true,
       nowMs: () => world.wallMs(),
@@ -191,6 +192,9 @@ export class Attempt {
       case 'read rival':
         // The other run of the model is of another policy.
         world.agenda.after(INSTRUCTIONS_MS, () => answer({ rival: null, silent: null }));
+        return;
+      case 'take turn':
+        world.agenda.after(INSTRUCTIONS_MS, () => answer({ turn: 'ours', hasLapsed: false, others: [] }));
         return;
       case 'read balances':
         read(readMs, () => world.told(world.service.balances()));
@@ -303,6 +307,7 @@ function shortOf(answer: Answer): string {
   if ('complete' in answer)
     return `${answer.complete ? '' : 'incomplete, '}${answer.records.map((record) => `${record.id} ${record.status}`).join(', ') || 'nothing'}`;
   if ('claimed' in answer) return answer.claimed.join(', ') || 'nobody’s';
+  if ('turn' in answer) return answer.turn;
   if ('rival' in answer) return answer.rival ?? 'none';
   if ('instructions' in answer)
     return answer.instructions.map(({ kind }) => kind).join(', ') || 'nothing said';

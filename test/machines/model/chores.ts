@@ -175,6 +175,8 @@ export class Chores {
       accountIdForms: [],
       pairs: null,
       onTheWay: [],
+      reserved: [],
+      tradedOnDate: [],
       trades: trades.records,
       withdrawals: withdrawals.records,
     };
@@ -356,7 +358,13 @@ function policyOf({ input, policy }: Ours): Policy {
     settle: { until: settle, lateAfterMs: 3_600_000 },
     shortfall,
     limits: limit
-      ? { perTrade: { value: '17300', currency: 'MXN' }, perRun: null, perPayment: [], paidPerRun: [] }
+      ? {
+          perTrade: { value: '17300', currency: 'MXN' },
+          perRun: null,
+          perDay: null,
+          perPayment: [],
+          paidPerRun: [],
+        }
       : null,
     convert: { sell: 'USD', buy: 'MXN', amount: amounts[amount] },
     withdraw: paymentsOf(policy),

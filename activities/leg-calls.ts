@@ -1,0 +1,43 @@
+/** What the two calls of a leg share: nothing is sent without instructions, and the turn of the run is given back. */
+import type { LegAnswer, LegCall, TradedCall } from '../domain/run/calls.ts';
+import type { Steps } from '../domain/writes/step.ts';
+import type { LegStep } from '../domain/writes/trade.ts';
+import type { Wait } from '../domain/waits.ts';
+import type { Driver } from './driver.ts';
+
+/** Runs the steps of one call; a leg that does not go on at once, when no other does, gives the turn back. */
+export async function carriedOut(
+  driver: Driver,
+  call: LegCall,
+  steps: () => Steps<LegStep>,
+): Promise<LegAnswer> {
+  const stop = await driver.stop();
+  const answer =
+    stop === null
+      ? { step: await driver.run(call.leg.id, steps()), evidence: driver.evidence, runId: driver.runId }
+      : stoppedLeg(call, stop, driver);
+  if (!call.moreFollow && !goesOn(answer.step)) await driver.giveTurnBack();
+  return answer;
+}
+
+/** A leg of a call that may send nothing. */
+export function stoppedLeg({ leg }: LegCall | TradedCall, stop: Wait, driver: Driver): LegAnswer {
+  const wait = { ...stop, problem: { ...stop.problem, item: leg.id } };
+  const { runId, mayHaveSent } = driver;
+  return { step: { kind: 'stopped', wait, mayHaveSent }, evidence: [], runId };
+}
+
+/** The leg is called again at once, or within the seconds for which its turn lasts. */
+function goesOn(step: LegAnswer['step']): boolean {
+  switch (step.kind) {
+    case 'quoted':
+    case 'requote':
+      return true;
+    case 'traded':
+    case 'not traded':
+    case 'stopped':
+      return false;
+    case 'wait':
+      return step.wait.reason === 'service';
+  }
+}

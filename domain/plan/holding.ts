@@ -1,0 +1,20 @@
+/** What there is of one currency to plan with. */
+import { add, notNegative, subtract } from '../money.ts';
+import type { Observation } from './observation.ts';
+
+export type Holding = {
+  /** Can be sold now: no other open run has reserved it. */
+  readonly withdrawable: string;
+  /** What will be there when everything that is on its way, or planned by other runs, has come and gone; null: that cannot be told yet. */
+  readonly projected: string | null;
+};
+
+export function holdingOf({ balances, onTheWay, reserved }: Observation, currency: string): Holding {
+  const there = balances.balances.find((balance) => balance.currency === currency)?.withdrawable ?? '0';
+  const moving = onTheWay.find((one) => one.currency === currency);
+  const others = reserved.find((one) => one.currency === currency);
+  const withdrawable = others === undefined ? there : notNegative(subtract(there, others.takes));
+  if (moving?.isTold === false || others?.isTold === false) return { withdrawable, projected: null };
+  const settled = moving === undefined ? there : subtract(add(there, moving.comes), moving.goes);
+  return { withdrawable, projected: others === undefined ? settled : add(settled, others.changes) };
+}

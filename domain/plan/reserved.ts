@@ -1,0 +1,85 @@
+/** What open runs of ours have planned and the service has not taken yet: no other run plans with it. Pure. */
+import { add, isPositive, multiply, notNegative, quotient, subtract } from '../money.ts';
+import type { RunName } from '../references.ts';
+import type { Leg } from './plan.ts';
+
+/** Of one currency, what a run will still do. Of several runs, their sums. */
+export type Reserved = {
+  readonly currency: string;
+  /** Cannot be spent by another run: what is sold and paid, less what the run itself buys for it. Never negative. */
+  readonly takes: string;
+  /** By how much the balance will have changed; negative when it will be less. */
+  readonly changes: string;
+  /** False: how much it is cannot be told, so that nobody plans with the currency. */
+  readonly isTold: boolean;
+};
+
+/** What one other open run will still do. */
+export type OthersReserved = { readonly run: RunName; readonly reserved: readonly Reserved[] };
+
+/** A payment that the service has not accepted; null: it pays out what its leg brings. */
+export type Unsent = {
+  readonly currency: string;
+  readonly amount: string | null;
+  readonly dependsOn: string | null;
+};
+
+/** Digits behind the point of amounts that only a price bound tells. */
+const BOUND_DECIMALS = 12;
+
+/** @param legs those that may still be traded */
+export function reservedBy(legs: readonly Leg[], payments: readonly Unsent[]): readonly Reserved[] {
+  const sums = new Map<string, { out: string; in: string; isTold: boolean }>();
+  const note = (currency: string, change: { out?: string | null; in?: string | null }): void => {
+    const known = sums.get(currency) ?? { out: '0', in: '0', isTold: true };
+    sums.set(currency, {
+      out: add(known.out, change.out ?? '0'),
+      in: add(known.in, change.in ?? '0'),
+      isTold: known.isTold && change.out !== null && change.in !== null,
+    });
+  };
+  for (const leg of legs) {
+    if (leg.amount === null) continue;
+    note(leg.sell, { out: soldBy(leg) });
+    const isPaidOut = payments.some(({ amount, dependsOn }) => amount === null && dependsOn === leg.id);
+    if (!isPaidOut) note(leg.buy, { in: boughtBy(leg) });
+  }
+  for (const { currency, amount } of payments) if (amount !== null) note(currency, { out: amount });
+  return [...sums].map(([currency, sides]) => ({
+    currency,
+    takes: notNegative(subtract(sides.out, sides.in)),
+    changes: subtract(sides.in, sides.out),
+    isTold: sides.isTold,
+  }));
+}
+
+/** Sums over runs. */
+export function reservedByAll(all: readonly (readonly Reserved[])[]): readonly Reserved[] {
+  const sums = new Map<string, Reserved>();
+  for (const one of all.flat()) {
+    const known = sums.get(one.currency);
+    sums.set(one.currency, {
+      currency: one.currency,
+      takes: add(known?.takes ?? '0', one.takes),
+      changes: add(known?.changes ?? '0', one.changes),
+      isTold: (known?.isTold ?? true) && one.isTold,
+    });
+  }
+  return [...sums.values()];
+}
+
+/** The most that a leg sells; null: nothing bounds it. */
+function soldBy({ amount, guard }: Leg): string | null {
+  if (amount === null || amount.side === 'sell') return amount?.value ?? null;
+  const bound = guard?.bound ?? null;
+  if (bound === null || !isPositive(bound.sellFactor)) return null;
+  return quotient(multiply(amount.value, bound.buyFactor), bound.sellFactor, BOUND_DECIMALS, 'up');
+}
+
+/** The least that a leg buys; null: nothing bounds it. */
+function boughtBy({ amount, guard }: Leg): string | null {
+  if (amount === null || amount.side === 'buy') return amount?.value ?? null;
+  const bound = guard?.bound ?? null;
+  if (bound === null || !isPositive(bound.buyFactor)) return null;
+  return quotient(multiply(amount.value, bound.sellFactor), bound.buyFactor, BOUND_DECIMALS, 'down');
+}

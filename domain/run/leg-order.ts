@@ -1,0 +1,68 @@
+/**
+ * Which leg goes when. They go in the order of the plan, one at a time, since one may sell what another one buys; a leg
+ * that waits lets the next one go on, and stops only the purchases that need its proceeds. Pure.
+ */
+import { sum } from '../money.ts';
+import type { Money } from '../policy.ts';
+import { makeProblem, type Problem } from '../problems.ts';
+import type { WaitReason } from '../waits.ts';
+import { openLeg, tradeOf, type LegRecord } from './items.ts';
+
+/** Why a leg that could be quoted is not, and whose trade it waits for. */
+export type HeldBack = { readonly reason: WaitReason; readonly problem: Problem };
+
+/** Null: it may go. */
+export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBack | null {
+  const { leg, stage } = record;
+  if (stage.kind !== 'converting') return null;
+  const worse = legs.find((other) => other.stage.kind === 'traded' && other.stage.worse?.isHeld === true);
+  if (worse !== undefined)
+    return {
+      reason: 'person',
+      problem: makeProblem('AFTER_WORSE_TRADE', leg.id, { message: stops(worse, record) }),
+    };
+  const sale = leg.needsSales
+    ? legs.find((other) => feeds(other, record) && openLeg(other) !== null)
+    : undefined;
+  if (sale === undefined) return null;
+  const message = `Leg "${leg.id}" needs the ${leg.sell} that leg "${sale.leg.id}" brings, which is not traded yet.`;
+  return { reason: 'turn', problem: makeProblem('AFTER_SALES', leg.id, { message }) };
+}
+
+function stops({ leg: worse }: LegRecord, { leg }: LegRecord): string {
+  return `Leg "${worse.id}" was traded worse than planned; leg "${leg.id}" is not traded before somebody has looked at that.`;
+}
+
+/** A leg that is not at work: the next one may go. */
+export function isResting(legs: readonly LegRecord[], record: LegRecord): boolean {
+  return openLeg(record) === null || record.waiting !== null || heldBack(legs, record) !== null;
+}
+
+/** Whether another leg is quoted at once when this one is done, be it one that waits for nothing else. */
+export function moreFollow(legs: readonly LegRecord[], record: LegRecord): boolean {
+  const rest = legs.filter((other) => other !== record);
+  return rest.some((other) => {
+    const isWaiting = other.waiting !== null && heldBack(legs, other) === null;
+    return other.stage.kind === 'converting' && !isWaiting && heldBack(rest, other) === null;
+  });
+}
+
+/** What the other legs have sold and bought, for each currency. */
+export function tradedBeside(legs: readonly LegRecord[], record: LegRecord): readonly Money[] {
+  const sums = new Map<string, string>();
+  for (const other of legs) {
+    const trade = other === record ? null : tradeOf(other);
+    if (trade === null) continue;
+    const { sell, buy } = other.leg;
+    for (const [currency, value] of [
+      [sell, trade.sellAmount],
+      [buy, trade.buyAmount],
+    ] as const)
+      sums.set(currency, sum([sums.get(currency) ?? '0', value]));
+  }
+  return [...sums].map(([currency, value]) => ({ currency, value }));
+}
+
+function feeds({ leg }: LegRecord, { leg: purchase }: LegRecord): boolean {
+  return !leg.needsSales && leg.buy === purchase.sell;
+}

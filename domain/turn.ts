@@ -1,0 +1,93 @@
+/**
+ * One spender at a time: whose turn it is among the runs of one organisation (design: "One spender at a time"). First
+ * come, first served. A turn that is not used lapses, so that a crashed run blocks nobody for ever. Pure; the workflow
+ * `turn` keeps the state.
+ */
+
+/** Runs by their names, as `daily-treasury.2026-11-21`; moments are epoch milliseconds. */
+export type TurnState = {
+  holder: { readonly run: string; readonly sinceMs: number; readonly untilMs: number } | null;
+  /** Those that wait, in the order in which they came. */
+  line: readonly { readonly run: string; readonly sinceMs: number; readonly askedMs: number }[];
+  /** Runs that have had a turn and may still take money. `hasLapsed`: its turn ended without it since it planned. */
+  open: readonly OpenRun[];
+};
+export type OpenRun = { readonly run: string; readonly hasLapsed: boolean };
+
+/** What a run hears that asks for its turn. */
+export type TurnAnswer =
+  /** `others`: runs that may still take money. */
+  | { readonly turn: 'ours'; readonly hasLapsed: boolean; readonly others: readonly string[] }
+  /** Another run has it, or comes first. */
+  | { readonly turn: 'others'; readonly run: string; readonly before: number };
+
+/** An unused turn lapses after this long; every quote that is asked for in it begins the time anew. */
+export const TURN_MS = 120_000;
+/** Whoever waits asks again more often than this; one that does not is passed over, and keeps its place. */
+export const PRESENT_MS = 15_000;
+/** More runs than this cannot be open; the oldest are forgotten, which is as if their turns had lapsed. */
+const MOST_OPEN = 1_000;
+
+export function newTurnState(): TurnState {
+  return { holder: null, line: [], open: [] };
+}
+
+/** `run` asks: true when the turn is its own now. A plan that is made in it is not older than the turn. */
+export function takeTurn(state: TurnState, run: string, isPlanning: boolean, nowMs: number): boolean {
+  lapse(state, nowMs);
+  if (state.holder?.run !== run) {
+    const sinceMs = state.line.find((one) => one.run === run)?.sinceMs ?? nowMs;
+    const asks = { run, sinceMs, askedMs: nowMs };
+    const isInLine = state.line.some((one) => one.run === run);
+    state.line = isInLine ? state.line.map((one) => (one.run === run ? asks : one)) : [...state.line, asks];
+    if (!isNext(state, run, nowMs)) return false;
+    state.line = state.line.filter((one) => one.run !== run);
+  }
+  const sinceMs = state.holder?.sinceMs ?? nowMs;
+  state.holder = { run, sinceMs, untilMs: nowMs + TURN_MS };
+  const known = state.open.find((one) => one.run === run);
+  // Of one that nobody knows the turn may have lapsed as well.
+  const hasLapsed = !isPlanning && (known?.hasLapsed ?? true);
+  state.open = [...state.open.filter((one) => one.run !== run), { run, hasLapsed }].slice(-MOST_OPEN);
+  return true;
+}
+
+/** Whether a turn that is free is this run's; those who come before it and do not ask are passed over. */
+export function isNext(state: TurnState, run: string, nowMs: number): boolean {
+  if (state.holder !== null && state.holder.untilMs > nowMs) return false;
+  return state.line.find(({ askedMs }) => nowMs - askedMs <= PRESENT_MS)?.run === run;
+}
+
+export function giveTurnBack(state: TurnState, run: string): void {
+  if (state.holder?.run === run) state.holder = null;
+  state.line = state.line.filter((one) => one.run !== run);
+}
+
+/** These take no money any more. */
+export function forgetRuns(state: TurnState, runs: readonly string[]): void {
+  state.open = state.open.filter(({ run }) => !runs.includes(run));
+}
+
+/** A run that was reset may take money once more; its plan is older than any turn of it. */
+export function reopenRun(state: TurnState, run: string): void {
+  if (state.open.some((one) => one.run === run)) return;
+  state.open = [...state.open, { run, hasLapsed: true }].slice(-MOST_OPEN);
+}
+
+export function answerTo(state: TurnState, run: string): TurnAnswer {
+  if (state.holder?.run === run) {
+    const known = state.open.find((one) => one.run === run);
+    const others = state.open.flatMap((one) => (one.run === run ? [] : one.run));
+    return { turn: 'ours', hasLapsed: known?.hasLapsed ?? true, others };
+  }
+  const place = state.line.findIndex((one) => one.run === run);
+  const before = place < 0 ? state.line.length : place;
+  return { turn: 'others', run: state.holder?.run ?? state.line[0]?.run ?? run, before };
+}
+
+function lapse(state: TurnState, nowMs: number): void {
+  const { holder } = state;
+  if (holder === null || holder.untilMs > nowMs) return;
+  state.holder = null;
+  state.open = state.open.map((one) => (one.run === holder.run ? { ...one, hasLapsed: true } : one));
+}

@@ -1,0 +1,139 @@
+/**
+ * Taking and giving back the turn of a run, and what other runs have reserved, for the activities (design: "One spender
+ * at a time"). A turn that cannot be asked for makes a run wait; it is never taken for granted.
+ */
+import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Mode } from '../domain/service/records.ts';
+import { parseRunName, runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import type { OthersReserved, Reserved } from '../domain/plan/reserved.ts';
+import { reservedOfPlan, untold } from '../domain/run/reserves.ts';
+import type { TurnAnswer } from '../domain/turn.ts';
+import {
+  TURN_TYPE,
+  forgetRunsSignal,
+  giveTurnBackSignal,
+  reopenRunSignal,
+  reservedQuery,
+  takeTurnUpdate,
+  turnIdOf,
+} from '../workflows/names.ts';
+import { isPlanMade, readPlan } from './plans.ts';
+
+type TurnOf = {
+  readonly client: Client;
+  readonly taskQueue: string;
+  readonly mode: Mode;
+  readonly organisation: string;
+};
+
+const QUESTION_LIMIT_MS = 5_000;
+/** Longer than the workflow lets one question wait. */
+const TAKE_LIMIT_MS = 20_000;
+const ASKED_AT_ONCE = 10;
+/** From so many open runs on, whoever has the turn looks which of the oldest have ended. */
+const MANY_OPEN = 50;
+
+/** The turns of one organisation, as a worker's activities take them. */
+export function turnsOf(of: TurnOf) {
+  return {
+    take: (run: RunName, isPlanning: boolean) => takeTurn(of, run, isPlanning),
+    giveBack: (run: RunName) => tell(of, (handle) => handle.signal(giveTurnBackSignal, runName(run))),
+    reopen: (run: RunName) => tell(of, (handle) => handle.signal(reopenRunSignal, runName(run))),
+    readReserved: (others: readonly string[]) => readReserved(of, others),
+  };
+}
+
+/** Asks for the turn of a run, and waits for it a few seconds at most. Needs a running worker. */
+async function takeTurn(of: TurnOf, run: RunName, isPlanning: boolean): Promise<TurnAnswer> {
+  const { client, mode, organisation, taskQueue } = of;
+  const answer = await client.withDeadline(Date.now() + TAKE_LIMIT_MS, () =>
+    client.workflow.executeUpdateWithStart(takeTurnUpdate, {
+      args: [{ run: runName(run), isPlanning }],
+      startWorkflowOperation: new WithStartWorkflowOperation(TURN_TYPE, {
+        workflowId: turnIdOf(mode, organisation),
+        taskQueue,
+        args: [{ mode, organisation }],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        staticSummary: `Whose turn it is to trade for ${organisation}`,
+      }),
+    }),
+  );
+  if (answer.turn === 'ours' && answer.others.length > MANY_OPEN)
+    await forgetEnded(of, answer.others.slice(0, ASKED_AT_ONCE));
+  return answer;
+}
+
+/** What other open runs will still take, asked of each; whoever has ended is forgotten. */
+async function readReserved(of: TurnOf, others: readonly string[]): Promise<readonly OthersReserved[]> {
+  const runs = await forgetEnded(of, others);
+  const all: OthersReserved[] = [];
+  for (let from = 0; from < runs.length; from += ASKED_AT_ONCE) {
+    const some = runs.slice(from, from + ASKED_AT_ONCE);
+    // oxlint-disable-next-line no-await-in-loop -- a few at once
+    all.push(...(await Promise.all(some.map((run) => reservedOf(of, run)))));
+  }
+  return all;
+}
+
+async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<OthersReserved> {
+  const told = await askRun(client, workflowIdOf(mode, run));
+  if (told !== 'silent' && told !== null) return { run, reserved: told };
+  // It has no plan yet, or has not read it, or does not answer: its plan says what it may take.
+  if (!(await isPlanMade(client, mode, run))) return { run, reserved: [] };
+  const state = await readPlan(client, mode, run, 0);
+  if (state.kind !== 'plan') return { run, reserved: [] };
+  const reserved = reservedOfPlan(state.plan);
+  return { run, reserved: told === 'silent' ? untold(reserved) : reserved };
+}
+
+async function askRun(client: Client, workflowId: string): Promise<readonly Reserved[] | null | 'silent'> {
+  try {
+    return await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
+      client.workflow.getHandle(workflowId).query(reservedQuery),
+    );
+  } catch {
+    return 'silent';
+  }
+}
+
+/** Those that are open; the turn forgets the others. */
+async function forgetEnded(of: TurnOf, others: readonly string[]): Promise<readonly RunName[]> {
+  const runs = others.flatMap((text) => parseRunName(text) ?? []);
+  const open: RunName[] = [];
+  const ended: string[] = [];
+  for (let from = 0; from < runs.length; from += ASKED_AT_ONCE) {
+    const some = runs.slice(from, from + ASKED_AT_ONCE);
+    // oxlint-disable-next-line no-await-in-loop -- a few at once
+    const isOpen = await Promise.all(some.map((run) => isRunOpen(of, run)));
+    for (const [index, run] of some.entries()) {
+      if (isOpen[index] === true) open.push(run);
+      else ended.push(runName(run));
+    }
+  }
+  if (ended.length > 0) await tell(of, (handle) => handle.signal(forgetRunsSignal, ended));
+  return open;
+}
+
+async function isRunOpen({ client, mode }: TurnOf, run: RunName): Promise<boolean> {
+  try {
+    const { status } = await client.workflow.getHandle(workflowIdOf(mode, run)).describe();
+    return status.name === 'RUNNING';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+type Handle = ReturnType<Client['workflow']['getHandle']>;
+
+/** Where nothing keeps turns any more, there is nobody to tell. */
+async function tell(
+  { client, mode, organisation }: TurnOf,
+  say: (handle: Handle) => Promise<void>,
+): Promise<void> {
+  try {
+    await say(client.workflow.getHandle(turnIdOf(mode, organisation)));
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}

@@ -1,0 +1,90 @@
+/** One spender at a time: runs of one organisation plan with money that no other one has planned with. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { runName } from '../../domain/references.ts';
+import { turnQuery } from '../../workflows/names.ts';
+import { openStage } from '../support/stage.ts';
+
+const RATES = { 'EUR/USD': '1.08', 'GBP/USD': '1.27', 'USD/MXN': '18.50' };
+const FILES = {
+  'rates.yaml': `as_of: ${new Date().toISOString().slice(0, 19)}Z
+rates: ["1.0800 USD per EUR", "1.2700 USD per GBP"]
+`,
+};
+
+function rebalance(targets: string): string {
+  return `policy: 1
+kind: rebalance
+name: replaced
+environment: sandbox
+rebalance:
+  base: { currency: USD, min: "100000.00" }
+  targets: { ${targets} }
+quote: { valid_for: 45s, settlement: T0 }
+guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 100bps }
+settle: { until: status }
+limits: { per_run: "1000000.00 USD" }
+`;
+}
+
+const BUY_GBP = rebalance('GBP: { min: "30000.00" }');
+const BUY_EUR = rebalance('EUR: { min: "40000.00" }');
+
+describe('runs of one organisation', () => {
+  test('several rebalancings at once plan with the same money never twice', async (context) => {
+    const stage = await openStage({ rates: RATES, balances: { USD: '150000' } });
+    context.after(() => stage.close());
+    await stage.startWorker();
+    // Each alone has money enough; all together have not.
+    const runs = await Promise.all(
+      [BUY_GBP, BUY_EUR, BUY_GBP, BUY_EUR].map((policy) => stage.start(policy, { files: FILES })),
+    );
+    const reports = await Promise.all(runs.map((run) => run.report()));
+    assert.deepEqual(
+      reports.map(({ status }) => status),
+      ['COMPLETED', 'COMPLETED', 'COMPLETED', 'COMPLETED'],
+    );
+    const left = Number(stage.sandbox.ledger().balances['USD']?.withdrawable ?? '0');
+    assert.ok(left >= 100_000, `${left} USD are left of the 100000 that are kept`);
+    const restraints = reports.flatMap(({ positions }) =>
+      positions.flatMap(({ restraint }) => restraint ?? []),
+    );
+    assert.ok(restraints.includes('base'), restraints.join(', '));
+    const traded = runs.flatMap((run) => run.movements().trades);
+    assert.ok(traded.length > 1 && traded.length <= 4, `${traded.length}`);
+  });
+
+  test('what a held run has reserved is planned by nobody else, and is free once that run has ended', async (context) => {
+    const stage = await openStage({ rates: RATES, balances: { USD: '150000' } });
+    context.after(() => stage.close());
+    await stage.startWorker();
+    const held = await stage.start(`policy: 1
+kind: convert
+name: replaced
+environment: sandbox
+convert: { sell: USD, buy: MXN, amount: { sell: "160000.00" } }
+quote: { settlement: T0 }
+shortfall: hold
+`);
+    await held.until((report) => report.status === 'HELD');
+    const poor = await (await stage.start(BUY_GBP, { files: FILES })).report();
+    assert.deepEqual([poor.status, poor.legs], ['COMPLETED', []]);
+    assert.equal(poor.positions.find(({ currency }) => currency === 'GBP')?.restraint, 'base');
+
+    const turns = stage.temporal.client.workflow.list({
+      query: `WorkflowType = 'turn' AND TaskQueue = '${stage.env['CAMBIST_TASK_QUEUE'] ?? ''}'`,
+    });
+    const ids: string[] = [];
+    for await (const { workflowId } of turns) ids.push(workflowId);
+    assert.match(ids.join(), /^sandbox\/[^/]+\/turn$/);
+    const turn = stage.temporal.client.workflow.getHandle(ids.join());
+    const state = await turn.query(turnQuery);
+    assert.equal(state.holder, null);
+    assert.ok(state.open.some(({ run }) => run === runName(held.name)));
+
+    await held.handle.cancel();
+    await held.until((report) => report.status === 'CANCELLED');
+    const rich = await (await stage.start(BUY_GBP, { files: FILES })).report();
+    assert.deepEqual([rich.status, rich.legs.length], ['COMPLETED', 1]);
+  });
+});

@@ -1,0 +1,142 @@
+/** Whose turn it is to trade, and what other open runs have reserved. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { holdingOf } from '../../domain/plan/holding.ts';
+import { reservedBy, reservedByAll } from '../../domain/plan/reserved.ts';
+import {
+  PRESENT_MS,
+  TURN_MS,
+  answerTo,
+  forgetRuns,
+  giveTurnBack,
+  newTurnState,
+  reopenRun,
+  takeTurn,
+} from '../../domain/turn.ts';
+import { LEG } from '../support/scripts.ts';
+
+const NOW = 1_000_000;
+
+test('the turn goes to whoever asked first, and to the next one when it is given back', () => {
+  const state = newTurnState();
+  assert.ok(takeTurn(state, 'a', true, NOW));
+  assert.ok(!takeTurn(state, 'b', true, NOW + 1));
+  assert.ok(!takeTurn(state, 'c', true, NOW + 2));
+  assert.deepEqual(answerTo(state, 'c'), { turn: 'others', run: 'a', before: 1 });
+  giveTurnBack(state, 'a');
+  assert.ok(!takeTurn(state, 'c', true, NOW + 3));
+  assert.ok(takeTurn(state, 'b', true, NOW + 4));
+  assert.deepEqual(answerTo(state, 'b'), { turn: 'ours', hasLapsed: false, others: ['a'] });
+});
+
+test('only the run that has the turn can give it back', () => {
+  const state = newTurnState();
+  takeTurn(state, 'a', true, NOW);
+  giveTurnBack(state, 'b');
+  assert.ok(!takeTurn(state, 'b', true, NOW + 1));
+});
+
+test('a turn that is not used lapses; each question of its run begins its time anew', () => {
+  const state = newTurnState();
+  takeTurn(state, 'a', true, NOW);
+  assert.ok(takeTurn(state, 'a', false, NOW + TURN_MS - 1));
+  assert.ok(!takeTurn(state, 'b', true, NOW + TURN_MS));
+  assert.ok(takeTurn(state, 'b', true, NOW + 2 * TURN_MS));
+  giveTurnBack(state, 'b');
+  assert.ok(takeTurn(state, 'a', false, NOW + 2 * TURN_MS + 1));
+  assert.ok(answerTo(state, 'a').turn === 'ours');
+  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: ['b'] });
+  assert.ok(takeTurn(state, 'a', true, NOW + 2 * TURN_MS + 2));
+  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: false, others: ['b'] });
+});
+
+test('a turn that lapsed has lapsed for its own run too, though nobody else took it', () => {
+  const state = newTurnState();
+  takeTurn(state, 'a', true, NOW);
+  assert.ok(takeTurn(state, 'a', false, NOW + TURN_MS));
+  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: [] });
+});
+
+test('a turn that was given back at a wait has not lapsed', () => {
+  const state = newTurnState();
+  takeTurn(state, 'a', true, NOW);
+  giveTurnBack(state, 'a');
+  takeTurn(state, 'a', false, NOW + 10 * TURN_MS);
+  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: false, others: [] });
+});
+
+test('whoever stopped asking is passed over, and keeps its place', () => {
+  const state = newTurnState();
+  takeTurn(state, 'a', true, NOW);
+  takeTurn(state, 'b', true, NOW);
+  takeTurn(state, 'c', true, NOW + PRESENT_MS);
+  giveTurnBack(state, 'a');
+  assert.ok(takeTurn(state, 'c', true, NOW + PRESENT_MS + 1));
+  takeTurn(state, 'd', true, NOW + PRESENT_MS + 2);
+  takeTurn(state, 'b', true, NOW + PRESENT_MS + 3);
+  giveTurnBack(state, 'c');
+  assert.ok(!takeTurn(state, 'd', true, NOW + PRESENT_MS + 4));
+  assert.ok(takeTurn(state, 'b', true, NOW + PRESENT_MS + 5));
+});
+
+test('a run that the turn does not know has a plan that may be older than its turn', () => {
+  const state = newTurnState();
+  takeTurn(state, 'a', false, NOW);
+  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: [] });
+  reopenRun(state, 'b');
+  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: ['b'] });
+  forgetRuns(state, ['b', 'never']);
+  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: [] });
+});
+
+const MXN_PAYMENT = { currency: 'MXN', amount: '17000', dependsOn: LEG.id };
+const GUARD = { bound: { buyFactor: '1', sellFactor: '16.9' }, text: '', staleAtMs: null };
+
+test('an open run reserves what it sells, and of what it pays what its own purchases do not bring', () => {
+  assert.deepEqual(reservedBy([{ ...LEG, guard: GUARD }], [MXN_PAYMENT]), [
+    { currency: 'USD', takes: '1000', changes: '-1000', isTold: true },
+    { currency: 'MXN', takes: '100', changes: '-100', isTold: true },
+  ]);
+  // Traded already: only the payment is left.
+  assert.deepEqual(reservedBy([], [MXN_PAYMENT]), [
+    { currency: 'MXN', takes: '17000', changes: '-17000', isTold: true },
+  ]);
+});
+
+test('a leg that is asked for by what it buys reserves the most that its guard lets it sell', () => {
+  const leg = { ...LEG, amount: { side: 'buy', value: '16900', fixed: true }, guard: GUARD } as const;
+  assert.deepEqual(reservedBy([leg], []), [
+    { currency: 'USD', takes: '1000', changes: '-1000', isTold: true },
+    { currency: 'MXN', takes: '0', changes: '16900', isTold: true },
+  ]);
+  const unbounded = reservedBy([{ ...leg, guard: null }], []);
+  assert.deepEqual(
+    unbounded.map(({ currency, isTold }) => [currency, isTold]),
+    [
+      ['USD', false],
+      ['MXN', true],
+    ],
+  );
+});
+
+test('a payment of all that a leg brings takes what the leg buys, and no more', () => {
+  const all = { ...MXN_PAYMENT, amount: null };
+  assert.deepEqual(
+    reservedBy([{ ...LEG, guard: GUARD }], [all]).map(({ currency }) => currency),
+    ['USD'],
+  );
+});
+
+test('nobody plans with what others have reserved, nor with what cannot be told', () => {
+  const observation = {
+    balances: { balances: [{ currency: 'USD', withdrawable: '1500', total: '1500' }] },
+    onTheWay: [{ currency: 'USD', comes: '50', goes: '0', isTold: true }],
+    reserved: reservedByAll([reservedBy([LEG], []), reservedBy([LEG], [])]),
+    // oxlint-disable-next-line typescript/no-explicit-any -- only these are read
+  } as any;
+  assert.deepEqual(holdingOf(observation, 'USD'), { withdrawable: '0', projected: '-450' });
+  assert.deepEqual(holdingOf(observation, 'EUR'), { withdrawable: '0', projected: '0' });
+  const [usd] = observation.reserved;
+  const silent = { ...observation, reserved: [{ ...usd, isTold: false }] };
+  assert.equal(holdingOf(silent, 'USD').projected, null);
+});

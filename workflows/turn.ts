@@ -1,0 +1,93 @@
+/**
+ * `turn`: one per mode and organisation. Runs that trade take turns here, so that no two of them plan with the same money
+ * (design: "One spender at a time"). It sends nothing and identifies no money: without it runs wait, or find less money
+ * than they planned with.
+ */
+import {
+  ApplicationFailure,
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import {
+  answerTo,
+  forgetRuns,
+  giveTurnBack,
+  isNext,
+  newTurnState,
+  reopenRun,
+  takeTurn,
+  type TurnAnswer,
+  type TurnState,
+} from '../domain/turn.ts';
+import { isFlag, lineOf, listOf, misshapen } from '../domain/shape.ts';
+import { withoutStack } from '../domain/without-stack.ts';
+import { requireHandedOn } from './handed-on.ts';
+import {
+  forgetRunsSignal,
+  giveTurnBackSignal,
+  reopenRunSignal,
+  takeTurnUpdate,
+  turnIdOf,
+  turnQuery,
+  type TurnAsk,
+  type TurnInput,
+} from './names.ts';
+import { neverFailTheTask } from './never-fail-the-task.ts';
+import { requireOwnId } from './own-id.ts';
+
+/** How long one question waits for the turn; whoever asked asks again. */
+const PATIENCE_MS = 10_000;
+/** Without a word for so long, it ends; the next run that asks starts it anew. */
+const IDLE_MS = 7 * 86_400_000;
+
+const isRunName = lineOf(200);
+
+/** @param carried what the Temporal run before this one handed on; whoever starts it gives none */
+export async function turn(input: TurnInput, carried: TurnState | null = null): Promise<void> {
+  requireOwnId(() => turnIdOf(input.mode, input.organisation));
+  requireHandedOn(carried);
+  const state = carried ?? newTurnState();
+  let asked = 0;
+  setHandler(
+    takeTurnUpdate,
+    async ({ run, isPlanning }: TurnAsk): Promise<TurnAnswer> => {
+      asked += 1;
+      const untilMs = Date.now() + PATIENCE_MS;
+      while (!takeTurn(state, run, isPlanning, Date.now()) && Date.now() < untilMs) {
+        const lapsesMs = state.holder?.untilMs ?? untilMs;
+        const waitMs = Math.max(1, Math.min(untilMs, lapsesMs) - Date.now());
+        await condition(() => isNext(state, run, Date.now()), waitMs);
+      }
+      return answerTo(state, run);
+    },
+    {
+      validator: (ask) => {
+        const why = misshapen(ask, { run: isRunName, isPlanning: isFlag });
+        if (why !== null) throw withoutStack(ApplicationFailure.nonRetryable(why, 'TURN_INVALID'));
+      },
+    },
+  );
+  setHandler(giveTurnBackSignal, (run) => giveTurnBack(state, run));
+  setHandler(forgetRunsSignal, (runs) => {
+    if (listOf(isRunName)(runs)) forgetRuns(state, runs);
+  });
+  setHandler(reopenRunSignal, (run) => {
+    if (isRunName(run)) reopenRun(state, run);
+  });
+  setHandler(turnQuery, () => state);
+  const isLong = await neverFailTheTask(async () => {
+    for (let before = -1; before !== asked;) {
+      before = asked;
+      const isFull = await condition(
+        () => workflowInfo().continueAsNewSuggested && allHandlersFinished(),
+        IDLE_MS,
+      );
+      if (isFull) return true;
+    }
+    return false;
+  });
+  if (isLong) await continueAsNew<typeof turn>(input, state);
+}
