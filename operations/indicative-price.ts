@@ -1,42 +1,38 @@
 /**
  * What the legs of a plan would cost now: a quote of 3 s for each, which is never traded. Where the key may ask for no
- * quotes, or the service gives none, there is no price.
+ * quotes, or the service gives none, it is said why.
  */
 import { randomUUID } from 'node:crypto';
-import { rateOf } from '../domain/plan/price-bounds.ts';
+import type { Sides } from '../domain/plan/cost.ts';
 import type { Observation } from '../domain/plan/observation.ts';
 import type { Leg, Plan } from '../domain/plan/plan.ts';
+import { explain } from '../domain/writes/step.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { Settings } from '../config/config.ts';
 import { atService } from './preflight.ts';
 
-export type IndicativePrice = {
-  readonly leg: string;
-  readonly sellAmount: string;
-  readonly buyAmount: string;
-  /** Bought ÷ sold. */
-  readonly rate: string;
-};
+export type IndicativePrice = { readonly leg: string } & (
+  { readonly kind: 'quoted'; readonly sides: Sides } | { readonly kind: 'not quoted'; readonly why: string }
+);
 
-/** One price for each leg that is not traded yet, as far as the service gives one. */
+/** One for each leg. */
 export async function indicativePrices(
   settings: Settings,
   plan: Plan,
   observation: Observation,
 ): Promise<readonly IndicativePrice[]> {
-  if (observation.trades.length > 0) return [];
-  return atService(settings, async (service) => {
-    const prices = await Promise.all(plan.legs.map((leg) => priceOf(service, plan, leg)));
-    return prices.flatMap((price) => price ?? []);
-  });
+  if (observation.trades.length > 0)
+    return plan.legs.map((leg) => notQuoted(leg, 'The run has traded already, and asks for no more quotes.'));
+  return atService(settings, (service) => Promise.all(plan.legs.map((leg) => priceOf(service, plan, leg))));
 }
 
 async function priceOf(
   service: Pick<ServiceClient, 'createQuote'>,
   plan: Plan,
-  { id, sell, buy, amount }: Leg,
-): Promise<IndicativePrice | null> {
-  if (amount === null) return null;
+  leg: Leg,
+): Promise<IndicativePrice> {
+  const { sell, buy, amount } = leg;
+  if (amount === null) return notQuoted(leg, 'Its amount is not known.');
   const reply = await service.createQuote({
     sellCurrency: sell,
     buyCurrency: buy,
@@ -45,10 +41,15 @@ async function priceOf(
     settlement: plan.quote.settlement,
     idempotencyKey: randomUUID(),
   });
-  if (reply.kind !== 'DONE') return null;
+  if (reply.kind !== 'DONE') return notQuoted(leg, explain(reply));
   const { quoteAmount } = reply.value;
-  const sellAmount = amount.side === 'sell' ? amount.value : quoteAmount;
-  const buyAmount = amount.side === 'buy' ? amount.value : quoteAmount;
-  const rate = rateOf(sellAmount, buyAmount);
-  return rate === null ? null : { leg: id, sellAmount, buyAmount, rate };
+  const sides =
+    amount.side === 'sell'
+      ? { sellAmount: amount.value, buyAmount: quoteAmount }
+      : { sellAmount: quoteAmount, buyAmount: amount.value };
+  return { leg: leg.id, kind: 'quoted', sides };
+}
+
+function notQuoted({ id }: Leg, why: string): IndicativePrice {
+  return { leg: id, kind: 'not quoted', why };
 }

@@ -15,31 +15,34 @@ import { explainPlan, planDocument, shortfallOf } from '../views/plan-text.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 
+type PlanOptions = JsonOption & BatchOption & { readonly quote?: true };
+
 export function addPlan(command: Command, session: Session): void {
   command
     .description(
-      'Shows what a run of today would do and why each number is what it is. Moves nothing; asks the price by a quote of 3 s, ' +
-        'where the key may, and never trades it. Needs the ' +
-        'service and a key (read scope is enough), not Temporal.',
+      'Shows what a run of today would do and why each number is what it is, and of a rebalancing what would be left. ' +
+        'Moves nothing. Needs the service and a key (read scope is enough), not Temporal.',
     )
     .argument('<policy>', 'policy file')
     .addOption(batchOption())
-    .action((file: string, options: JsonOption & BatchOption) =>
+    .option('--quote', 'ask the price of each leg by a quote of 3 s, which is never traded')
+    .action((file: string, options: PlanOptions) =>
       act(session, options, async (output) => {
         refuseBatch(options);
-        return plan(output, file);
+        return plan(output, file, options);
       }),
     );
   teach(command, {
     examples: [
       'npx cambist plan policies/mxn-supplier.yaml',
+      'npx cambist plan policies/daily-treasury.yaml --quote',
       'npx cambist plan policies/mxn-supplier.yaml --json',
     ],
     endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure', 'waiting'],
   });
 }
 
-async function plan(output: Output, file: string): Promise<Ending> {
+async function plan(output: Output, file: string, options: PlanOptions): Promise<Ending> {
   const { io } = output;
   const policyFile = await readPolicy(output, file);
   const settings = await readSettings(output);
@@ -49,7 +52,8 @@ async function plan(output: Output, file: string): Promise<Ending> {
   const { input, result, remark } = await compileNow({ policyFile, settings, run, now: io.now });
   output.remark(remark);
   const made = requireCompiled(result);
-  return show(output, file, made, input, await indicativePrices(settings, made, input.observation));
+  const prices = options.quote === true ? await indicativePrices(settings, made, input.observation) : [];
+  return show(output, file, made, input, prices);
 }
 
 function show(

@@ -4,7 +4,8 @@ import type { IndicativePrice } from '../../operations/indicative-price.ts';
 import { compare, divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
-import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
+import { expectedOf, leftOf, type Expected, type Left } from '../../domain/plan/cost.ts';
+import type { Leg, Payment, Plan, Position } from '../../domain/plan/plan.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -12,7 +13,8 @@ import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts
 import { sentence } from '../../language/text/printable.ts';
 import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
 import { money, rateText } from './amount-text.ts';
-import { positionsTable, restraintLines } from './positions-text.ts';
+import { costText, expectedTable } from './cost-text.ts';
+import { decisionLines, leftTable, positionsTable } from './positions-text.ts';
 
 /** What `plan --json` prints, but for the exit code. */
 export type PlanDocument = {
@@ -43,11 +45,13 @@ export type PlanDocument = {
     /** `BUY per SELL` below which the guard refuses; null without a guard. */
     readonly worstRate: string | null;
     readonly available: string;
-    /** What the service quotes now; null: it gave no price. */
-    readonly indicativePrice: IndicativePrice | null;
+    /** What it should come to, by a quote (`--quote`), else by the reference rates, else at the worst rate; null: unknown. */
+    readonly expected: Expected | null;
+    /** Why there is no quote, where one was asked for; null: there is, or none was. */
+    readonly noQuote: string | null;
   }[];
-  /** Where each currency of a rebalancing stands, and what decided its trades; empty for other kinds. */
-  readonly positions: Plan['positions'];
+  /** Where each currency of a rebalancing stands, what decided its trades, and what is left; empty for other kinds. */
+  readonly positions: readonly PositionAndAfter[];
   readonly payments: readonly {
     readonly id: string;
     readonly reference: string;
@@ -64,6 +68,8 @@ export type PlanDocument = {
   /** Worth a thought, and no reason against the run. */
   readonly remarks: readonly string[];
 };
+
+type PositionAndAfter = Position & { readonly after: Left };
 
 export function planDocument(
   plan: Plan,
@@ -98,9 +104,10 @@ export function planDocument(
       why: whyLeg(leg),
       worstRate: leg.guard?.bound ? worstRateOf(leg.guard.bound) : null,
       available: availableIn(observation, leg.sell),
-      indicativePrice: prices.find((price) => price.leg === leg.id) ?? null,
+      expected: expectation(leg, input, prices),
+      noQuote: noQuoteOf(leg, prices),
     })),
-    positions: plan.positions,
+    positions: positionsAndAfter(plan, input, prices),
     payments: plan.payments.map((payment) => ({
       id: payment.id,
       reference: payment.reference,
@@ -184,7 +191,9 @@ export function explainPlan(
     ],
     ...nothingToSell(plan).map((line) => [line]),
     ...currencies(plan, width, paint),
-    ...plan.legs.map((leg) => explainLeg(leg, plan, input, prices, paint)),
+    ...(plan.positions.length === 0
+      ? plan.legs.map((leg) => explainLeg(leg, plan, input, prices, paint))
+      : tradesOfRebalancing(plan, input, prices, width, paint)),
     ...plan.payments.map((payment) => explainPayment(payment, observation, paint)),
     [
       paint.strong('Settlement'),
@@ -225,36 +234,143 @@ function explainLeg(
   prices: readonly IndicativePrice[],
   paint: Paint,
 ): string[] {
-  const { observation } = input;
   const amount =
     leg.amount === null
       ? `${leg.sell} for ${leg.buy}, amount not known`
       : leg.amount.side === 'sell'
         ? `sell ${leg.amount.value} ${leg.sell} for ${leg.buy}`
         : `buy ${leg.amount.value} ${leg.buy} for ${leg.sell}`;
-  const { validForSeconds, settlement, maxQuotes } = plan.quote;
   return [
     `${paint.strong(`Leg ${leg.id}`)}: ${amount}`,
     capital(sentence(whyLeg(leg))),
     `Reference: ${leg.reference}`,
-    `Withdrawable now: ${money(availableIn(observation, leg.sell), leg.sell)}. Short of it: \`shortfall: ${plan.shortfall}\`, ${plan.shortfall === 'skip' ? 'the leg is not traded' : 'it waits for money'}.`,
-    `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`,
-    ...prices.filter((price) => price.leg === leg.id).map((price) => priceText(leg, price)),
+    `Withdrawable now: ${money(availableIn(input.observation, leg.sell), leg.sell)}. ${shortfallText(plan)}`,
+    quoteText(plan),
+    ...priceLines(leg, input, prices),
     guardText(leg),
     limitsText(plan),
   ];
 }
 
-/** The price of this moment, beside what the guard allows. */
-function priceText({ sell, buy, guard }: Leg, { sellAmount, buyAmount, rate }: IndicativePrice): string {
-  const bound = guard?.bound ?? null;
-  const verdict =
-    bound === null
-      ? ''
-      : keepsGuard(bound, sellAmount, buyAmount)
-        ? ' The guard takes it.'
-        : ' The guard refuses it.';
-  return `Price now: ${rateText(rate)} ${buy} per ${sell} (${money(buyAmount, buy)} for ${money(sellAmount, sell)}), by a quote that is not traded.${verdict}`;
+function shortfallText({ shortfall }: Plan): string {
+  return `Short of it: \`shortfall: ${shortfall}\`, ${shortfall === 'skip' ? 'the leg is not traded' : 'it waits for money'}.`;
+}
+
+function quoteText({ quote }: Plan): string {
+  const { validForSeconds, settlement, maxQuotes } = quote;
+  return `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`;
+}
+
+/** The price of this moment, beside what the guard allows; of a leg of which no quote was asked for the expected one. */
+function priceLines(leg: Leg, input: CompileInput, prices: readonly IndicativePrice[]): readonly string[] {
+  const { sell, buy, guard } = leg;
+  const why = noQuoteOf(leg, prices);
+  const none = why === null ? [] : [`No price now: ${why}`];
+  const expected = expectation(leg, input, prices);
+  if (expected === null) return none;
+  const { by, sellAmount, buyAmount, rate, cost } = expected;
+  const price = `${rateText(rate)} ${buy} per ${sell} (${money(buyAmount, buy)} for ${money(sellAmount, sell)})`;
+  switch (by) {
+    case 'reference rate':
+      return [...none, `Expected: ${price}, by the reference rates; what it costs, a quote tells (--quote).`];
+    case 'worst rate':
+      return none;
+    case 'quote': {
+      const bound = guard?.bound ?? null;
+      const verdict =
+        bound === null
+          ? ''
+          : keepsGuard(bound, sellAmount, buyAmount)
+            ? ' The guard takes it.'
+            : ' The guard refuses it.';
+      const costs = cost === null ? '' : ` It costs ${costText(cost)} against the reference rates.`;
+      return [`Price now: ${price}, by a quote that is not traded.${verdict}${costs}`];
+    }
+  }
+}
+
+function expectation(
+  leg: Leg,
+  { decimalsOf }: CompileInput,
+  prices: readonly IndicativePrice[],
+): Expected | null {
+  const price = prices.find((one) => one.leg === leg.id);
+  return expectedOf(leg, price?.kind === 'quoted' ? price.sides : null, decimalsOf);
+}
+
+function noQuoteOf({ id }: Leg, prices: readonly IndicativePrice[]): string | null {
+  const price = prices.find((one) => one.leg === id);
+  return price?.kind === 'not quoted' ? price.why : null;
+}
+
+function positionsAndAfter(
+  { positions, legs }: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+): readonly PositionAndAfter[] {
+  const trades = legs.flatMap((leg) => {
+    const expected = expectation(leg, input, prices);
+    return expected === null ? [] : [{ ...leg, ...expected }];
+  });
+  return positions.map((position) => ({ ...position, after: leftOf(position, trades) }));
+}
+
+/** All legs in one table, what holds for all of them once, and what is left. */
+function tradesOfRebalancing(
+  plan: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+  width: number,
+  paint: Paint,
+): string[][] {
+  const { legs } = plan;
+  const [first] = legs;
+  if (first === undefined) return [];
+  const expected = legs.map((leg) => ({ leg, expected: expectation(leg, input, prices) }));
+  const missing = legs.flatMap((leg) => {
+    const why = noQuoteOf(leg, prices);
+    return why === null ? [] : [`No quote for ${leg.id}: ${why}`];
+  });
+  return [
+    [
+      paint.strong('Trades'),
+      ...expectedTable(expected, width - 2).split('\n'),
+      expectedBy(
+        expected.flatMap((one) => one.expected?.by ?? []),
+        prices,
+      ),
+      ...missing,
+      ...legs.map(boundText),
+      quoteText(plan),
+      shortfallText(plan).replace('Short of it', 'Short of money'),
+      limitsText(plan),
+      `Each trade has a reference of its own, such as ${first.reference}.`,
+    ],
+    [
+      paint.strong('Afterwards'),
+      ...leftTable(positionsAndAfter(plan, input, prices), width - 2).split('\n'),
+      'BALANCE is what stays when what is sold has gone; PROJECTED counts what is bought, once it has settled.',
+    ],
+  ];
+}
+
+/** What the numbers of a table of trades are made from. */
+function expectedBy(all: readonly Expected['by'][], prices: readonly IndicativePrice[]): string {
+  const by = [...new Set(all)].map((one) => EXPECTED_BY[one]);
+  const more = prices.length === 0 ? ' With --quote the service is asked for quotes.' : '';
+  return `EXPECTED is by ${by.join(', else by ')}.${more}`;
+}
+
+const EXPECTED_BY: Readonly<Record<Expected['by'], string>> = {
+  quote: 'quotes of this moment, which are not traded',
+  'reference rate': 'the reference rates',
+  'worst rate': 'the worst rates',
+};
+
+/** The least that the guard of a leg takes, in short. */
+function boundText({ id, sell, buy, guard }: Leg): string {
+  if (guard?.bound === undefined || guard.bound === null) return `${id}: no price is bounded.`;
+  return `${id}: not traded below ${boundRateText(guard.bound)} ${buy} per ${sell} (${guard.text}).`;
 }
 
 /** What the guard lets through, as a rate and as the amount of the other side. */
@@ -262,13 +378,16 @@ function guardText(leg: Leg): string {
   if (leg.guard === null) return 'Guard: none, any price is taken.';
   const { bound, text } = leg.guard;
   if (bound === null) return `Guard: ${text}: nothing new is traded.`;
-  const rate = worstRateOf(bound);
-  const about = equal(rateText(rate), rate) ? '' : 'about ';
-  const base = `Guard: ${text}. A price below ${about}${rateText(rate)} ${leg.buy} per ${leg.sell} is not traded; exactly that passes.`;
+  const base = `Guard: ${text}. A price below ${boundRateText(bound)} ${leg.buy} per ${leg.sell} is not traded; exactly that passes.`;
   if (leg.amount === null) return base;
   return leg.amount.side === 'sell'
     ? `${base} For ${money(leg.amount.value, leg.sell)} at least ${money(divide(multiply(leg.amount.value, bound.sellFactor), bound.buyFactor, 12), leg.buy)} must come.`
     : `${base} For ${money(leg.amount.value, leg.buy)} at most ${money(divide(multiply(leg.amount.value, bound.buyFactor), bound.sellFactor, 12), leg.sell)} may go.`;
+}
+
+function boundRateText(bound: PriceBound): string {
+  const rate = worstRateOf(bound);
+  return `${equal(rateText(rate), rate) ? '' : 'about '}${rateText(rate)}`;
 }
 
 /** Bought ÷ sold at which the guard still passes, 12 significant digits. */
@@ -311,7 +430,7 @@ function currencies({ positions, legs }: Plan, width: number, paint: Paint): str
     [
       paint.strong('Currencies'),
       ...positionsTable(positions, width - 2).split('\n'),
-      ...restraintLines(positions),
+      ...decisionLines(positions),
       ...(legs.length === 0 ? ['Nothing is traded: the run would end as completed.'] : []),
     ],
   ];

@@ -1,54 +1,127 @@
-/** Where each currency of a rebalancing stands, and what decided its trades: a table, and a sentence for what is held back. */
+/**
+ * Where each currency of a rebalancing stands, what decided its trade, and what is left afterwards: tables, and a sentence
+ * for each currency that is traded or held back. For the plan and for the report.
+ */
 import { decimalsOf } from '../../domain/currencies.ts';
+import type { Left } from '../../domain/plan/cost.ts';
 import type { Position, Restraint } from '../../domain/plan/plan.ts';
-import { isPositive } from '../../domain/money.ts';
+import { add, compare, equal, isPositive, subtract } from '../../domain/money.ts';
 import { table } from '../terminal/text.ts';
 import { amountText } from './amount-text.ts';
-
-const HEADS = [
-  { title: 'CURRENCY' },
-  { title: 'BALANCE', right: true },
-  { title: 'PROJECTED', right: true },
-  { title: 'FROM', right: true },
-  { title: 'TO', right: true },
-  { title: 'TRADE', right: true },
-];
 
 /** One row for each currency, the base first. */
 export function positionsTable(positions: readonly Position[], width: number): string {
   return table(
-    HEADS,
-    positions.map((position) => {
-      const { currency, withdrawable, projected, low, high } = position;
-      const decimals = decimalsOf(currency, {});
-      const bound = (amount: string | null): string => (amount === null ? '-' : amountText(amount, decimals));
-      return [
-        currency,
-        amountText(withdrawable, decimals),
-        projected === null ? '?' : amountText(projected, decimals),
-        bound(low),
-        bound(high),
-        tradeText(position, decimals),
-      ];
-    }),
+    [
+      { title: 'CURRENCY' },
+      { title: 'BALANCE', right: true },
+      { title: 'PROJECTED', right: true },
+      { title: 'TARGET', right: true },
+      { title: 'BAND', right: true },
+      { title: 'TRADE', right: true },
+    ],
+    positions.map((position) => [
+      position.currency,
+      inCurrency(position, position.withdrawable),
+      position.projected === null ? '?' : inCurrency(position, position.projected),
+      targetText(position),
+      bandText(position),
+      tradeText(position),
+    ]),
     width,
   );
 }
 
-function tradeText({ wanted, traded }: Position, decimals: number): string {
-  return wanted === null || !isPositive(traded) ? '-' : `${wanted.side} ${amountText(traded, decimals)}`;
+/** What is left once all is traded, and whether that is where the policy wants it. */
+export function leftTable(
+  positions: readonly (Position & { readonly after: Left })[],
+  width: number,
+): string {
+  return table(
+    [
+      { title: 'CURRENCY' },
+      { title: 'BALANCE', right: true },
+      { title: 'PROJECTED', right: true },
+      { title: 'TARGET', right: true },
+      { title: 'BAND', right: true },
+      { title: 'INSIDE' },
+    ],
+    positions.map((position) => [
+      position.currency,
+      inCurrency(position, position.after.withdrawable),
+      position.after.projected === null ? '?' : inCurrency(position, position.after.projected),
+      targetText(position),
+      bandText(position),
+      insideText(position),
+    ]),
+    width,
+  );
 }
 
-/** Why less is traded than the target asks for, one sentence for each such currency. */
-export function restraintLines(positions: readonly Position[]): readonly string[] {
-  return positions.flatMap(({ currency, restraint, wanted }) => {
-    if (restraint === null) return [];
-    const asked =
-      wanted === null
-        ? ''
-        : ` (wanted: ${wanted.side} ${amountText(wanted.value, decimalsOf(currency, {}))})`;
-    return [`${currency}: ${REASONS[restraint]}${asked}.`];
-  });
+function inCurrency({ currency }: Pick<Position, 'currency'>, amount: string): string {
+  return amountText(amount, decimalsOf(currency, {}));
+}
+
+/** As the policy says it: an amount, or `min …`, `max …`, `… to …`. */
+function targetText(position: Position): string {
+  const { target, low, high } = position;
+  if (target !== null) return inCurrency(position, target);
+  if (low !== null && high !== null) return `${inCurrency(position, low)} to ${inCurrency(position, high)}`;
+  if (low !== null) return `min ${inCurrency(position, low)}`;
+  return high === null ? '-' : `max ${inCurrency(position, high)}`;
+}
+
+function bandText(position: Position): string {
+  const { target, high } = position;
+  return target === null || high === null ? '-' : inCurrency(position, subtract(high, target));
+}
+
+function tradeText(position: Position): string {
+  const { wanted, traded } = position;
+  return wanted === null || !isPositive(traded) ? '-' : `${wanted.side} ${inCurrency(position, traded)}`;
+}
+
+function insideText({ low, high, after }: Position & { readonly after: Left }): string {
+  const { projected } = after;
+  if (projected === null || (low === null && high === null)) return '-';
+  const isBelow = low !== null && compare(projected, low) < 0;
+  return isBelow ? 'below' : high !== null && compare(projected, high) > 0 ? 'above' : 'yes';
+}
+
+/** Why a currency is traded, or less of it than its target asks for; nothing for those that are where they should be. */
+export function decisionLines(positions: readonly Position[]): readonly string[] {
+  return positions.flatMap((position) => decisionOf(position) ?? []);
+}
+
+function decisionOf(position: Position): string | null {
+  const { currency, wanted, traded, restraint } = position;
+  const reason = restraint === null ? null : REASONS[restraint];
+  if (wanted === null) return reason === null ? null : `${currency}: ${reason}.`;
+  const asked = `${wanted.side === 'sell' ? 'selling' : 'buying'} ${inCurrency(position, wanted.value)}`;
+  const why = `${currency}: ${passedText(position)}; ${asked} brings it ${goalText(position)}`;
+  if (reason === null) return `${why}.`;
+  const less = isPositive(traded) ? `only ${inCurrency(position, traded)} are planned` : 'nothing is planned';
+  return `${why}. But ${less}: ${reason}.`;
+}
+
+/** Which bound it has passed. */
+function passedText(position: Position): string {
+  const { projected, low, high, wanted } = position;
+  const bound = wanted?.side === 'sell' ? high : low;
+  const where = wanted?.side === 'sell' ? 'above' : 'below';
+  return `${inCurrency(position, projected ?? '')} is ${where} ${inCurrency(position, bound ?? '')}`;
+}
+
+/** Where the trade leads; a trade is rounded to the currency's decimals. */
+function goalText(position: Position): string {
+  const { projected, target, low, high, wanted } = position;
+  const goal = target ?? (wanted?.side === 'sell' ? high : low) ?? '';
+  if (wanted === null || projected === null) return '';
+  const reached = (wanted.side === 'sell' ? subtract : add)(projected, wanted.value);
+  const to = inCurrency(position, goal);
+  return equal(reached, goal)
+    ? `back to ${to}`
+    : `to ${inCurrency(position, reached)}, as near to ${to} as its decimals allow`;
 }
 
 const REASONS: Readonly<Record<Restraint, string>> = {

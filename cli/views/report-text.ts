@@ -8,7 +8,7 @@ import { sentence } from '../../language/text/printable.ts';
 import { paragraphOf, clockTime, count, table, wrap, type Paint } from '../terminal/text.ts';
 import { amountText, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
-import { positionsTable, restraintLines } from './positions-text.ts';
+import { decisionLines, positionsTable } from './positions-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
 export function reportText(options: {
@@ -101,7 +101,7 @@ function settledText(settled: boolean | null): string {
 /** What a rebalancing was planned from, and what held it back. */
 function positionsText({ positions }: Report, width: number): string {
   if (positions.length === 0) return '';
-  const held = restraintLines(positions).map((line) => wrap(line, width));
+  const held = decisionLines(positions).map((line) => wrap(line, width));
   return [positionsTable(positions, width), ...held].join('\n');
 }
 

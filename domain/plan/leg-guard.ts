@@ -3,7 +3,14 @@ import type { Guard, Policy, ReferenceGuard } from '../policy.ts';
 import type { Problem } from '../problems.ts';
 import type { CompileInput } from './compile-input.ts';
 import type { PlanGuard } from './plan.ts';
-import { boundFromCost, boundFromRate, stricter, type Pair, type PriceBound } from './price-bounds.ts';
+import {
+  boundFromCost,
+  boundFromRate,
+  stricter,
+  worthOf,
+  type Pair,
+  type PriceBound,
+} from './price-bounds.ts';
 
 /** How much later than the worker's clock the rates may have been fixed. */
 const RATES_AHEAD_MS = 60_000;
@@ -14,7 +21,7 @@ export function guardOf(input: CompileInput, pair: Pair): PlanGuard | null {
   if (guard === null) return null;
   const literal = literalGuard(guard, pair);
   if (guard.reference === null)
-    return literal ?? { bound: null, text: 'by a worst rate, which the policy does not give', staleAtMs: 0 };
+    return literal ?? unbounded('by a worst rate, which the policy does not give');
   const byReference = referenceGuard(input, guard.reference, pair);
   if (literal === null || byReference.bound === null) return byReference;
   return {
@@ -37,18 +44,39 @@ function literalGuard(
   if (found === undefined) return null;
   const { value, currency, per } = found.rate;
   const text = `not worse than ${value} ${currency} per ${per}`;
-  return { bound: boundFromRate(found.rate, pair), text, staleAtMs: null };
+  return { bound: boundFromRate(found.rate, pair), text, staleAtMs: null, referenceRate: null };
 }
 
 function referenceGuard(input: CompileInput, guard: ReferenceGuard, pair: Pair): PlanGuard {
-  const { referenceRates } = input;
-  const bound = referenceRates && boundFromCost(referenceRates.rates, guard.worstCostBps, pair);
-  if (referenceRates === null || bound === null)
-    return { bound: null, text: `against ${guard.file}, which gives no such rate`, staleAtMs: 0 };
-  if (isFromTheFuture(input))
-    return { bound: null, text: `against ${guard.file}, which is of a time to come`, staleAtMs: 0 };
-  const text = `at most ${guard.worstCostBps} bps worse than ${guard.file} of ${referenceRates.asOf}`;
-  return { bound, text, staleAtMs: Date.parse(referenceRates.asOf) + guard.maxAgeMs };
+  const { referenceRates, decimalsOf } = input;
+  const rates = referenceRates?.rates ?? [];
+  const bound = boundFromCost(rates, guard.worstCostBps, pair);
+  const worth = worthOf(rates, pair.sell, pair.buy);
+  if (referenceRates === null || bound === null || worth === null)
+    return unbounded(`against ${guard.file}, which gives no such rate`);
+  if (isFromTheFuture(input)) return unbounded(`against ${guard.file}, which is of a time to come`);
+  const currency = costCurrency(input.policy, pair);
+  return {
+    bound,
+    text: `at most ${guard.worstCostBps} bps worse than ${guard.file} of ${referenceRates.asOf}`,
+    staleAtMs: Date.parse(referenceRates.asOf) + guard.maxAgeMs,
+    referenceRate: { ...worth, currency, decimals: decimalsOf(currency) },
+  };
+}
+
+/** Nothing new is traded by it. */
+function unbounded(text: string): PlanGuard {
+  return { bound: null, text, staleAtMs: 0, referenceRate: null };
+}
+
+/** In one currency for all legs, so that costs add up. */
+function costCurrency(policy: Policy, { buy }: Pair): string {
+  switch (policy.kind) {
+    case 'convert':
+      return buy;
+    case 'rebalance':
+      return policy.rebalance.base.currency;
+  }
 }
 
 /** Rates of a time to come are a mistake, and would count as fresh for too long. */

@@ -32,6 +32,10 @@ const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,1
 const isAmount: Field = (value) => typeof value === 'string' && /^\d{1,30}(\.\d{1,30})?$/.test(value);
 const isDecimals: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= 30;
 
+/** Of a rate: never nothing, since others are divided by it. */
+const isFactor: Field = (value) =>
+  typeof value === 'string' && /^\d{1,150}(\.\d{1,150})?$/.test(value) && /[1-9]/.test(value);
+
 const isReason: Field = (value) =>
   recordOf({ kind: oneOf('fixed', 'found', 'forgotten') })(value) ||
   recordOf({ kind: oneOf('all above'), available: lineOf(60), keep: isAmount })(value) ||
@@ -40,7 +44,16 @@ const isReason: Field = (value) =>
 const isGuard = recordOf({
   bound: orNull(recordOf({ buyFactor: lineOf(300), sellFactor: lineOf(300) })),
   text: lineOf(400),
-  staleAtMs: orNull(isMoment),
+  // 0: there is no rate that could ever be fresh.
+  staleAtMs: orNull((value) => value === 0 || isMoment(value)),
+  referenceRate: orNull(
+    recordOf({
+      times: isFactor,
+      over: isFactor,
+      currency: isCurrency,
+      decimals: isDecimals,
+    }),
+  ),
 });
 
 const LEG = {

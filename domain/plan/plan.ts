@@ -2,7 +2,7 @@
  * The plan of a run: what will be sent, fixed once (design: "The plan is made once"). Frozen plain data. `compile.ts` makes
  * it, `plan-shape.ts` reads it back, `agrees.ts` holds it against the policy.
  */
-import type { PriceBound } from './price-bounds.ts';
+import type { PriceBound, Worth } from './price-bounds.ts';
 import type { Limits, Money, QuoteSettings, SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
 import { reference, type RunName } from '../references.ts';
@@ -189,12 +189,20 @@ export function wholePlan({ run, payments, ...rest }: KeptPlan): Plan {
   return { ...rest, run, payments: whole };
 }
 
+/**
+ * What the reference rates say one unit sold is worth in the bought currency, exactly. What a trade costs against it is
+ * told in `currency`, to its `decimals`.
+ */
+export type ReferenceRate = Worth & { readonly currency: string; readonly decimals: number };
+
 /** The price guard in words and as a bound; `staleAtMs` is when its reference rates are too old, null without any. */
 export type PlanGuard = {
   /** Null: there is no rate to hold a price against, so that nothing new is traded. */
   readonly bound: PriceBound | null;
   readonly text: string;
   readonly staleAtMs: number | null;
+  /** Null: the guard has no reference rates, or they do not tell. */
+  readonly referenceRate: ReferenceRate | null;
 };
 
 /** The plan without its items, as every call and step needs it. */

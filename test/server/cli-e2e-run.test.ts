@@ -101,7 +101,7 @@ describe('runs that end', { concurrency: 2 }, () => {
 
   test('plan explains every number and moves nothing', async () => {
     const policy = await putPolicy(stage, ['sell: "1000.00"', 'sell: "1234.56"']);
-    const planned = await commandProcess(stage, ['plan', policy.file]);
+    const planned = await commandProcess(stage, ['plan', policy.file, '--quote']);
     assertExit(planned, 0);
     assert.match(flat(planned.stdout), /the amount is fixed by the policy/i);
     assert.match(flat(planned.stdout), /Price now: 18\.5 MXN per USD .* The guard takes it\./);

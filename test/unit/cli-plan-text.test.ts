@@ -93,20 +93,29 @@ test('nothing to sell is done for proceeds, and a shortage for fixed payments', 
 
 test('the price of this moment stands beside what the guard allows, and is not there when nobody gave one', () => {
   const guard = '{ worst_rate: "17.00 MXN per USD" }';
-  const price = (buyAmount: string, rate: string): IndicativePrice => ({
+  const price = (buyAmount: string): IndicativePrice => ({
     leg: 'usd-mxn-1',
-    sellAmount: '1000.00',
-    buyAmount,
-    rate,
+    kind: 'quoted',
+    sides: { sellAmount: '1000.00', buyAmount },
   });
-  const taken = planOf({ guard }, {}, [price('17000', '17')]);
+  const taken = planOf({ guard }, {}, [price('17000')]);
   assert.match(
     taken.text,
     /Price now: 17 MXN per USD \(17000\.00 MXN for 1000\.00 USD\), by a quote that is not traded\. The guard takes it\./,
   );
-  assert.deepEqual(taken.document.legs[0]?.indicativePrice, price('17000', '17'));
-  assert.match(planOf({ guard }, {}, [price('16999.99', '16.99999')]).text, /The guard refuses it\./);
-  assert.match(planOf({}, {}, [price('17000', '17')]).text, /not traded\.\n/);
+  assert.deepEqual(taken.document.legs[0]?.expected, {
+    by: 'quote',
+    sellAmount: '1000.00',
+    buyAmount: '17000',
+    rate: '17',
+    cost: null,
+  });
+  assert.match(planOf({ guard }, {}, [price('16999.99')]).text, /The guard refuses it\./);
+  assert.match(planOf({}, {}, [price('17000')]).text, /not traded\.\n/);
+  const none: IndicativePrice = { leg: 'usd-mxn-1', kind: 'not quoted', why: 'The service answered NO.' };
+  const unquoted = planOf({ guard }, {}, [none]);
+  assert.match(unquoted.text, /No price now: The service answered NO\./);
+  assert.equal(unquoted.document.legs[0]?.noQuote, 'The service answered NO.');
   assert.doesNotMatch(planOf({ guard }).text, /Price now/);
 });
 

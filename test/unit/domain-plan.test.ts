@@ -7,7 +7,8 @@ import type { CompileResult } from '../../domain/plan/compile.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import { notCovered } from '../../domain/plan/amounts.ts';
 import { planContradicts } from '../../domain/plan/agrees.ts';
-import type { Plan } from '../../domain/plan/plan.ts';
+import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
+import { planOf as readPlan } from '../../domain/plan/plan-shape.ts';
 import type { ConvertPolicy, Guard } from '../../domain/policy.ts';
 import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { POLICY_HEAD, compileAt, type More as MorePlan } from '../support/plans.ts';
@@ -360,7 +361,9 @@ test('where something was sent already, a plan is there to follow it, whatever s
     { ...RATES, asOf: '2020-01-01T00:00:00Z' },
     { ...RATES, asOf: '2030-01-01T00:00:00Z' },
   ]) {
-    const { legs, payments } = planOf({ policy, observation, referenceRates });
+    const plan = planOf({ policy, observation, referenceRates });
+    assert.ok(readPlan(structuredClone(keptPlan(plan))).ok);
+    const { legs, payments } = plan;
     const guard = legs[0]?.guard ?? null;
     // Nothing new is traded against it.
     assert.ok(guard?.staleAtMs !== null && guard !== null && guard.staleAtMs < NOW);

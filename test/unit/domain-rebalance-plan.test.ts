@@ -192,6 +192,7 @@ test('by worst rates alone only what they bound is traded, and they value it', (
     bound: { buyFactor: '1', sellFactor: '19' },
     text: 'not worse than 19 MXN per USD',
     staleAtMs: null,
+    referenceRate: null,
   });
   assert.equal(plan.positions.find(({ currency }) => currency === 'EUR')?.restraint, 'no worst rate');
   assert.equal(planContradicts(plan, { ...POLICY, guard }), null);

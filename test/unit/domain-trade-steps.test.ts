@@ -354,7 +354,12 @@ const BAD_QUOTES: readonly (readonly [string, Answer, string])[] = [
 
 for (const [what, answer, code] of BAD_QUOTES)
   test(`a quote ${what} is dropped and ends the leg, looked for once more`, () => {
-    const guard = { bound: { buyFactor: '1', sellFactor: '16.90' }, text: 'not worse', staleAtMs: null };
+    const guard = {
+      bound: { buyFactor: '1', sellFactor: '16.90' },
+      text: 'not worse',
+      staleAtMs: null,
+      referenceRate: null,
+    };
     const asked = (quoted: Answer) =>
       play(requestQuoteSteps(context({ plan }), { ...LEG, guard }, NEW_LEG), { 'send quote': [quoted] });
     const plan = {
@@ -526,7 +531,12 @@ test('an amount that was computed once and forgotten is not computed again', () 
 });
 
 test('reference rates that have become too old meanwhile end the leg before a quote', () => {
-  const guard = { bound: { buyFactor: '1', sellFactor: '1' }, text: 'rates', staleAtMs: NOW - 1 };
+  const guard = {
+    bound: { buyFactor: '1', sellFactor: '1' },
+    text: 'rates',
+    staleAtMs: NOW - 1,
+    referenceRate: null,
+  };
   const { result, effects } = play(requestQuoteSteps(context(), { ...LEG, guard }, NEW_LEG));
   assert.equal(problemOf(result), 'REFERENCE_TOO_OLD');
   assert.ok(!kindsOf(effects).includes('send quote'));

@@ -643,7 +643,7 @@ test('a trade that was found is adopted whatever people said', () => {
 
 test('a trade that came out worse than the guard or a limit is held until a person accepts it by its id', () => {
   const bound = { buyFactor: '1', sellFactor: '17.2' };
-  const guard = { bound, text: 'at least 17.2', staleAtMs: null };
+  const guard = { bound, text: 'at least 17.2', staleAtMs: null, referenceRate: null };
   const limits = {
     perTrade: { value: '17300', currency: 'MXN' },
     perRun: null,

@@ -1,0 +1,68 @@
+/** What trades come to and what they cost against the reference rates, for people: with a sign, since less is better. */
+import type { Cost, Expected } from '../../domain/plan/cost.ts';
+import { isPositive, sum } from '../../domain/money.ts';
+import type { Leg } from '../../domain/plan/plan.ts';
+import { table } from '../terminal/text.ts';
+import { amountText, money, rateText } from './amount-text.ts';
+
+const BPS_DECIMALS = 2;
+
+/** `+12.50 USD (2.31 bps)`. */
+export function costText(cost: Cost): string {
+  return `${costMoney(cost)} (${bpsText(cost)} bps)`;
+}
+
+/** `+` is a cost, `-` a gain. */
+function costMoney({ amount, currency }: Pick<Cost, 'amount' | 'currency'>): string {
+  return `${isPositive(amount) ? '+' : ''}${money(amount, currency)}`;
+}
+
+function bpsText({ bps }: Cost): string {
+  return `${isPositive(bps) ? '+' : ''}${amountText(bps, BPS_DECIMALS)}`;
+}
+
+/** What is asked for, what should come of it, and what that costs; with the sum of several. */
+export function expectedTable(
+  rows: readonly { readonly leg: Leg; readonly expected: Expected | null }[],
+  width: number,
+): string {
+  const costs = rows.map(({ expected }) => expected?.cost ?? null);
+  const total = totalCost(costs);
+  return table(
+    [
+      { title: 'LEG' },
+      { title: 'TRADE', right: true },
+      { title: 'EXPECTED', right: true },
+      { title: 'RATE', right: true },
+      { title: 'COST', right: true },
+      { title: 'BPS', right: true },
+    ],
+    [
+      ...rows.map(({ leg, expected }) => {
+        const { id, sell, buy, amount } = leg;
+        const isSale = amount?.side !== 'buy';
+        return [
+          id,
+          amount === null ? '-' : `${amount.side} ${money(amount.value, isSale ? sell : buy)}`,
+          expected === null
+            ? '-'
+            : money(isSale ? expected.buyAmount : expected.sellAmount, isSale ? buy : sell),
+          expected === null ? '-' : rateText(expected.rate),
+          expected?.cost ? costMoney(expected.cost) : '-',
+          expected?.cost ? bpsText(expected.cost) : '-',
+        ];
+      }),
+      ...(total === null ? [] : [['total', '', '', '', costMoney(total), '']]),
+    ],
+    width,
+  );
+}
+
+/** Null where there are not two, or they are of several currencies. */
+function totalCost(costs: readonly (Cost | null)[]): Pick<Cost, 'amount' | 'currency'> | null {
+  const known = costs.flatMap((cost) => cost ?? []);
+  const [first] = known;
+  if (first === undefined || known.length < 2) return null;
+  if (known.some(({ currency }) => currency !== first.currency)) return null;
+  return { amount: sum(known.map(({ amount }) => amount)), currency: first.currency };
+}

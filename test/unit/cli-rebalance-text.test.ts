@@ -1,0 +1,186 @@
+/** What `plan` says of a rebalancing, as it is printed on 80 columns: the sample, on a day on which most needs doing. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { explainPlan, planDocument } from '../../cli/views/plan-text.ts';
+import type { Paint } from '../../cli/terminal/text.ts';
+import { sendWindowsOf } from '../../calendar/business-date.ts';
+import { decimalsOf } from '../../domain/currencies.ts';
+import type { CompileInput } from '../../domain/plan/compile-input.ts';
+import { compilePlan } from '../../domain/plan/compile.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
+import { loadReferenceRates } from '../../language/load-reference-rates.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import type { IndicativePrice } from '../../operations/indicative-price.ts';
+
+const same = (text: string): string => text;
+const PLAIN: Paint = { good: same, bad: same, warn: same, strong: same, faint: same };
+const DATE = '2026-11-23';
+
+function sample(name: string): string {
+  return readFileSync(new URL(`../../policies/${name}`, import.meta.url), 'utf8');
+}
+
+/** Balances by currency; the policy as it is edited. */
+function planned(
+  there: Readonly<Record<string, string>>,
+  prices: readonly IndicativePrice[] = [],
+  edit: (text: string) => string = same,
+) {
+  const loaded = loadPolicy(edit(sample('daily-treasury.yaml')), 'daily-treasury.yaml');
+  const rates = loadReferenceRates(sample('rates/daily.yaml'), 'rates/daily.yaml');
+  assert.ok(loaded.ok && rates.ok);
+  const input: CompileInput = {
+    run: { policy: loaded.policy.name, id: DATE },
+    policy: loaded.policy,
+    policyHash: loaded.hash,
+    date: DATE,
+    sendWindows: sendWindowsOf(DATE, loaded.policy.zone),
+    referenceRates: rates.rates,
+    observation: {
+      credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
+      observedAtMs: Date.parse(`${DATE}T09:00:00Z`),
+      balances: {
+        balances: Object.entries(there).map(([currency, withdrawable]) => ({
+          currency,
+          withdrawable,
+          total: withdrawable,
+        })),
+      },
+      accounts: [],
+      accountsComplete: true,
+      accountIdForms: [],
+      pairs: null,
+      onTheWay: [],
+      trades: [],
+      withdrawals: [],
+    },
+    decimalsOf: (currency) => decimalsOf(currency, {}),
+    lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
+    madeFor: '',
+  };
+  const result = compilePlan(input);
+  assert.ok(result.ok, JSON.stringify(result));
+  const text = explainPlan(result.plan, input, prices, { width: 80, paint: PLAIN });
+  return { document: planDocument(result.plan, input, prices), text };
+}
+
+/** The part of the text under a heading. */
+function section(text: string, heading: string): string {
+  const part = text.split('\n\n').find((one) => one.startsWith(heading));
+  return part ?? `no ${heading} in:\n${text}`;
+}
+
+const DAY = { USD: '300000', EUR: '300000', GBP: '10000', MXN: '18500', BRL: '400000' };
+const quoted = (leg: string, sellAmount: string, buyAmount: string): IndicativePrice => ({
+  leg,
+  kind: 'quoted',
+  sides: { sellAmount, buyAmount },
+});
+
+test('the plan of a rebalancing shows each currency with its target, and why it is traded', () => {
+  assert.equal(
+    section(planned(DAY).text, 'Currencies'),
+    `Currencies
+  CURRENCY    BALANCE  PROJECTED         TARGET      BAND          TRADE
+  USD       300000.00  300000.00  min 100000.00         -              -
+  EUR       300000.00  300000.00      250000.00  25000.00  sell 50000.00
+  MXN        18500.00   18500.00       max 0.00         -  sell 18500.00
+  GBP        10000.00   10000.00   min 40000.00         -   buy 30000.00
+  BRL       400000.00  400000.00      384357.99  38435.79              -
+  EUR: 300000.00 is above 275000.00; selling 50000.00 brings it back to
+  250000.00.
+  MXN: 18500.00 is above 0.00; selling 18500.00 brings it back to 0.00.
+  GBP: 10000.00 is below 40000.00; buying 30000.00 brings it back to 40000.00.`,
+  );
+});
+
+test('its trades come with what they should bring, and what is left afterwards', () => {
+  const { text } = planned(DAY);
+  assert.equal(
+    section(text, 'Trades'),
+    `Trades
+  LEG                    TRADE      EXPECTED       RATE  COST  BPS
+  eur-usd-1  sell 50000.00 EUR  54000.00 USD       1.08     -    -
+  mxn-usd-1  sell 18500.00 MXN   1000.00 USD  0.0540541     -    -
+  usd-gbp-1   buy 30000.00 GBP  38100.00 USD   0.787402     -    -
+  EXPECTED is by the reference rates. With --quote the service is asked for
+  quotes.
+  eur-usd-1: not traded below 1.0773 USD per EUR (at most 25 bps worse than
+  rates/daily.yaml of 2026-11-20T16:00:00+01:00).
+  mxn-usd-1: not traded below about 0.0539189 USD per MXN (at most 25 bps worse
+  than rates/daily.yaml of 2026-11-20T16:00:00+01:00).
+  usd-gbp-1: not traded below about 0.785433 GBP per USD (at most 25 bps worse
+  than rates/daily.yaml of 2026-11-20T16:00:00+01:00).
+  Quote: valid for 30 s, settles T0; at most 3 quotes, each under the same
+  reference.
+  Short of money: \`shortfall: skip\`, the leg is not traded.
+  Limits: 400000.00 USD per trade, 1000000.00 USD per run; the amount keeps
+  them, a quote that does not is not traded.
+  Each trade has a reference of its own, such as
+  daily-treasury.2026-11-23.eur-usd-1.`,
+  );
+  assert.equal(
+    section(text, 'Afterwards'),
+    `Afterwards
+  CURRENCY    BALANCE  PROJECTED         TARGET      BAND  INSIDE
+  USD       261900.00  316900.00  min 100000.00         -  yes
+  EUR       250000.00  250000.00      250000.00  25000.00  yes
+  MXN            0.00       0.00       max 0.00         -  yes
+  GBP        10000.00   40000.00   min 40000.00         -  yes
+  BRL       400000.00  400000.00      384357.99  38435.79  yes
+  BALANCE is what stays when what is sold has gone; PROJECTED counts what is
+  bought, once it has settled.`,
+  );
+});
+
+test('with quotes each trade shows its cost, in money and basis points, and what has no quote says why', () => {
+  const { text, document } = planned(DAY, [
+    quoted('eur-usd-1', '50000', '53946.00'),
+    quoted('mxn-usd-1', '18500', '1000.50'),
+    { leg: 'usd-gbp-1', kind: 'not quoted', why: 'The service answered TRADE_DISABLED.' },
+  ]);
+  assert.equal(
+    section(text, 'Trades').split('\n').slice(0, 8).join('\n'),
+    `Trades
+  LEG                    TRADE      EXPECTED       RATE        COST     BPS
+  eur-usd-1  sell 50000.00 EUR  53946.00 USD    1.07892  +54.00 USD  +10.00
+  mxn-usd-1  sell 18500.00 MXN   1000.50 USD  0.0540811   -0.50 USD   -5.00
+  usd-gbp-1   buy 30000.00 GBP  38100.00 USD   0.787402           -       -
+  total                                                  +53.50 USD
+  EXPECTED is by quotes of this moment, which are not traded, else by the
+  reference rates.`,
+  );
+  assert.deepEqual(
+    document.legs.map(({ id, expected, noQuote }) => [id, expected?.by, expected?.cost, noQuote]),
+    [
+      ['eur-usd-1', 'quote', { amount: '54', currency: 'USD', bps: '10' }, null],
+      ['mxn-usd-1', 'quote', { amount: '-0.5', currency: 'USD', bps: '-5' }, null],
+      ['usd-gbp-1', 'reference rate', null, 'The service answered TRADE_DISABLED.'],
+    ],
+  );
+});
+
+test('what is held back says by what, and a rounded trade how near it comes', () => {
+  const { text } = planned({ ...DAY, EUR: '300000.129', GBP: '39999.50' }, [], (policy) =>
+    policy.replace('per_trade: "400000.00 USD"', 'per_trade: "27000.00 USD"'),
+  );
+  assert.equal(
+    section(text, 'Currencies').split('\n').slice(7).join('\n'),
+    `  EUR: 300000.129 is above 275000.00; selling 50000.12 brings it to 250000.009,
+  as near to 250000.00 as its decimals allow. But only 25000.00 are planned: the
+  limit per_trade cuts it; the rest waits for another day.
+  MXN: 18500.00 is above 0.00; selling 18500.00 brings it back to 0.00.
+  GBP: 39999.50 is below 40000.00; buying 0.50 brings it back to 40000.00. But
+  nothing is planned: the difference is worth less than min_trade, and stays.`,
+  );
+});
+
+test('no line is wider than the terminal, also with large amounts', () => {
+  const large = Object.fromEntries(
+    Object.entries(DAY).map(([currency, amount]) => [currency, `${amount}000000.55`]),
+  );
+  for (const there of [DAY, large])
+    for (const line of planned(there).text.split('\n'))
+      assert.ok(line.length <= 80 || !line.trim().includes(' '), line);
+});
