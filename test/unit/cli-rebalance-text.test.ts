@@ -52,6 +52,8 @@ function planned(
       accountIdForms: [],
       pairs: null,
       onTheWay: [],
+      reserved: [],
+      tradedOnDate: [],
       trades: [],
       withdrawals: [],
     },
@@ -115,8 +117,8 @@ test('its trades come with what they should bring, and what is left afterwards',
   Quote: valid for 30 s, settles T0; at most 3 quotes, each under the same
   reference.
   Short of money: \`shortfall: skip\`, the leg is not traded.
-  Limits: 400000.00 USD per trade, 1000000.00 USD per run; the amount keeps
-  them, a quote that does not is not traded.
+  Limits: 400000.00 USD per trade, 1000000.00 USD per run, 2000000.00 USD per
+  day; the amount keeps them, a quote that does not is not traded.
   Each trade has a reference of its own, such as
   daily-treasury.2026-11-23.eur-usd-1.`,
   );

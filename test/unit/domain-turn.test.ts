@@ -90,7 +90,12 @@ test('a run that the turn does not know has a plan that may be older than its tu
 });
 
 const MXN_PAYMENT = { currency: 'MXN', amount: '17000', dependsOn: LEG.id };
-const GUARD = { bound: { buyFactor: '1', sellFactor: '16.9' }, text: '', staleAtMs: null };
+const GUARD = {
+  bound: { buyFactor: '1', sellFactor: '16.9' },
+  text: '',
+  staleAtMs: null,
+  referenceRate: null,
+};
 
 test('an open run reserves what it sells, and of what it pays what its own purchases do not bring', () => {
   assert.deepEqual(reservedBy([{ ...LEG, guard: GUARD }], [MXN_PAYMENT]), [
