@@ -50,22 +50,22 @@ function changesOf(zone: string, nowMs: number): readonly Change[] {
   const rules = IANAZone.create(zone);
   const offsetMs = (ms: number): number => rules.offset(ms) * MINUTE_MS;
   const changes: Change[] = [];
+  let before = offsetMs(nowMs);
   for (let dayMs = nowMs; dayMs < nowMs + LOOK_AHEAD_MS; dayMs += DAY_MS) {
-    let beforeMs = dayMs;
-    let afterMs = dayMs + DAY_MS;
-    const [before, after] = [offsetMs(beforeMs), offsetMs(afterMs)];
+    const after = offsetMs(dayMs + DAY_MS);
     if (before === after) continue;
+    let [beforeMs, afterMs] = [dayMs, dayMs + DAY_MS];
     while (afterMs - beforeMs > 1) {
       const middleMs = Math.floor((beforeMs + afterMs) / 2);
       if (offsetMs(middleMs) === before) beforeMs = middleMs;
       else afterMs = middleMs;
     }
-    const [from, to] = [before, after].toSorted((left, right) => left - right);
     changes.push({
       what: after > before ? 'skipped' : 'twice',
-      fromMs: afterMs + (from ?? before),
-      beforeMs: afterMs + (to ?? after),
+      fromMs: afterMs + Math.min(before, after),
+      beforeMs: afterMs + Math.max(before, after),
     });
+    before = after;
   }
   return changes;
 }
