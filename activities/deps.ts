@@ -12,7 +12,9 @@ import type { ServiceClient } from '../service/client.ts';
 import type { PlanInput, PlanState } from '../domain/run/calls.ts';
 import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
+import type { Problem } from '../domain/problems.ts';
 import type { Rival } from '../domain/writes/step.ts';
+import type { ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
 
 export type Deps = {
   /** Signs writes, with the worker's key. */
@@ -61,6 +63,8 @@ export type Deps = {
     /** Which other run of the same policy and date has done the item of this name, holds it, or may have done it. */
     doneElsewhere(mode: Mode, run: RunName, item: string): Promise<Rival>;
   };
+  /** Starts the run of a schedule's date as the command would, or finds it there. */
+  readonly startScheduled: (call: ScheduledCall) => Promise<ScheduledAnswer | NotNow>;
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
   readonly isCurrentAttempt: (info: Info) => Promise<boolean>;
@@ -69,6 +73,9 @@ export type Deps = {
   /** Named moments before and after every effect, poll and result; a no-op but in tests that kill the process there. */
   readonly reached: (point: string) => void;
 };
+
+/** Nothing was started now, by what may pass. */
+export type NotNow = { readonly kind: 'not now'; readonly problems: readonly Problem[] };
 
 /** What people said about a run is not there, although it was kept once: what was forbidden may look allowed. */
 export class InstructionsMissing extends Error {

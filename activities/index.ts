@@ -12,6 +12,7 @@ import { observe } from './observe.ts';
 import { readPlan } from './read-plan.ts';
 import { recordInstruction } from './record-instruction.ts';
 import { requestQuote } from './request-quote.ts';
+import { startScheduled } from './start-scheduled.ts';
 import { takeOverInstructions } from './take-over-instructions.ts';
 import { tellRun } from './tell-run.ts';
 
@@ -29,5 +30,6 @@ export function createActivities(deps: Deps): Activities {
     recordInstruction: guarded(recordInstruction(deps)),
     takeOverInstructions: guarded(takeOverInstructions(deps)),
     acceptInstruction: guarded(acceptInstruction(deps)),
+    startScheduled: guarded(startScheduled(deps)),
   };
 }

@@ -18,7 +18,7 @@ import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { PlanInput, RunInput } from '../domain/run/calls.ts';
 
 /** A policy is far smaller, and its own reader says so; what is larger is not even read. */
-const POLICY_BYTES = 1_048_576;
+export const POLICY_BYTES = 1_048_576;
 /** Reference rates: a policy names one file or two. */
 const FILE_BYTES = 262_144;
 const MOST_FILES = 8;

@@ -173,6 +173,7 @@ async function startHandWritten(
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => false,
       turn: turnsOf({ ...others, mode: service.mode, organisation: service.organisation }),
+      startScheduled: () => Promise.reject(new Error('Nothing is scheduled here.')),
       otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },
       reached: () => {},
       instructions: {

@@ -24,6 +24,36 @@ const SCHEDULE_COMMANDS: readonly CommandEntry[] = [
     summary: 'shows the coming runs, holidays and skips explained; offline',
     load: async () => (await import('./commands/schedule/next.ts')).addScheduleNext,
   },
+  {
+    term: 'apply <path...>',
+    summary: 'makes the schedules in Temporal match the policies; starts nothing',
+    load: async () => (await import('./commands/schedule/apply.ts')).addScheduleApply,
+  },
+  {
+    term: 'list',
+    summary: 'shows the last and the next start of each, and what was missed',
+    load: async () => (await import('./commands/schedule/list.ts')).addScheduleList,
+  },
+  {
+    term: 'pause <name>',
+    summary: 'lets a schedule start nothing until it is resumed',
+    load: async () => (await import('./commands/schedule/pause.ts')).addSchedulePause,
+  },
+  {
+    term: 'resume <name>',
+    summary: 'lets a paused schedule start runs again',
+    load: async () => (await import('./commands/schedule/resume.ts')).addScheduleResume,
+  },
+  {
+    term: 'trigger <name>',
+    summary: 'starts the run of today by a schedule, and follows it',
+    load: async () => (await import('./commands/schedule/trigger.ts')).addScheduleTrigger,
+  },
+  {
+    term: 'backfill <name>',
+    summary: 'starts the runs of past dates by a schedule',
+    load: async () => (await import('./commands/schedule/backfill.ts')).addScheduleBackfill,
+  },
 ];
 
 export const COMMANDS: readonly CommandEntry[] = [

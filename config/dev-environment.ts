@@ -4,6 +4,7 @@
  * service, key or mode is configured by hand. Its mode is always SANDBOX and its key always the one beside it, so that it
  * can never steer a live key.
  */
+import { existsSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isLoopback, parseAddress } from '../service/address.ts';
@@ -39,12 +40,19 @@ export async function withDevEnvironment(env: NodeJS.ProcessEnv, cwd: string): P
   const read = await readTextFile(path);
   const found = fieldsOf(read.ok ? read.text : '');
   return {
+    CAMBIST_FILES: devFilesFolder(cwd),
     ...withoutTemporal(found, env, dirname(path)),
     ...Object.fromEntries(Object.entries(env).filter(([, value]) => isSet(value))),
     CAMBIST_BASE_URL: found['CAMBIST_BASE_URL'],
     CAMBIST_KEY_FILE: join(cwd, DEV_KEY_FILE),
     CAMBIST_APP_MODE: 'SANDBOX',
   };
+}
+
+/** Where the workers of a working folder find reference rates: beside the policies of a checkout, elsewhere in the folder itself. */
+export function devFilesFolder(cwd: string): string {
+  const policies = join(cwd, 'policies');
+  return existsSync(policies) ? policies : cwd;
 }
 
 /** An address of Temporal that was set by hand comes with all that belongs to it, and nothing of the file. */

@@ -266,6 +266,62 @@ export const REFUSALS = {
     sentence: 'This version runs no batches.',
     advice: 'Leave --batch out; a convert policy lists its payments under `withdraw`.',
   },
+  SCHEDULE_MISSING: {
+    ending: 'bad input',
+    sentence: 'The policy has no `schedule`.',
+    advice: 'Write one into the policy: `schedule: { at: "09:30", days: weekdays }`.',
+  },
+  SCHEDULE_NAME_TWICE: {
+    ending: 'bad input',
+    sentence: 'Two of the files are policies of the same name, and each would replace the other’s schedule.',
+    advice: 'Give one of them another name, or leave it out.',
+  },
+  NO_POLICIES: {
+    ending: 'bad input',
+    sentence: 'The folder holds no policy of this mode.',
+    advice: 'Name the folder in which the policies are; folders inside it are not read.',
+  },
+  SCHEDULE_NOT_FOUND: {
+    ending: 'bad input',
+    sentence: 'Temporal has no schedule of ours for the policy.',
+    advice: 'See `npx cambist schedule list`; make it with `npx cambist schedule apply`.',
+  },
+  SCHEDULE_DATES: {
+    ending: 'bad input',
+    sentence: 'The dates name no time at which the schedule would have started a run.',
+    advice: 'Write dates like 2026-11-23, the first one first, today the latest.',
+  },
+  SCHEDULE_CONTESTED: {
+    ending: 'infrastructure',
+    sentence: 'Somebody else changes the schedule at the same time.',
+    advice: 'See `npx cambist schedule list`, then type it again.',
+  },
+  SCHEDULE_SILENT: {
+    ending: 'infrastructure',
+    sentence: 'Temporal took the order, and started nothing.',
+    advice: 'An earlier start may still be under way: see `npx cambist schedule list`, then try again.',
+  },
+  SCHEDULE_MISSED: {
+    ending: 'refused by us',
+    sentence: 'A run of a schedule was not started in time: Temporal, the workers or the service were away.',
+    advice:
+      'If it is still wanted today, start it with `npx cambist schedule trigger`, or by `npx cambist run`.',
+  },
+  SCHEDULE_LATE: {
+    ending: 'waiting',
+    sentence: 'A run of a schedule is not started yet, and is tried again.',
+    advice: 'See that Temporal, a worker and the service are there; what it waits for stands beside it.',
+  },
+  FILES_FOLDER_MISSING: {
+    ending: 'configuration',
+    sentence: 'A scheduled policy names a file, and the worker has no folder to read it from.',
+    advice: 'Set CAMBIST_FILES of the worker to the folder of the file, then trigger the schedule.',
+  },
+  FILE_OUTSIDE_FOLDER: {
+    ending: 'configuration',
+    sentence: 'A scheduled policy names a file outside the folder of the worker.',
+    advice: 'Put the file into the folder (CAMBIST_FILES), and name it by its path in there.',
+  },
   SANDBOX_INPUT: {
     ending: 'bad input',
     sentence: 'What the sandbox was started with cannot be used.',

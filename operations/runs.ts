@@ -376,7 +376,8 @@ async function readEnd(client: Client, facts: RunFacts): Promise<readonly Proble
   }
 }
 
-function problemsOfFailure(cause: Error | undefined): readonly Problem[] {
+/** The problems that a failure of ours carries; none for what failed otherwise. */
+export function problemsOfFailure(cause: Error | undefined): readonly Problem[] {
   if (!(cause instanceof ApplicationFailure)) return [];
   const [details] = (cause.details ?? []) as readonly { readonly problems?: readonly Problem[] }[];
   if (details?.problems !== undefined && details.problems.length > 0) return details.problems;

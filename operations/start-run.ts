@@ -63,11 +63,11 @@ export async function startRun(options: StartOptions): Promise<boolean> {
 
 /** The report of a run that nobody has answered for yet. */
 export function startedReport(
-  of: Pick<StartOptions, 'mode' | 'run' | 'policyFile'>,
+  of: Pick<StartOptions, 'mode' | 'run'> & { readonly policyHash: string },
   problems: Report['problems'],
 ): Report {
-  const { mode, run, policyFile } = of;
-  const policy = { name: run.policy, hash: policyFile.hash };
+  const { mode, run, policyHash } = of;
+  const policy = { name: run.policy, hash: policyHash };
   return { ...makeReport(newRunState(run, workflowIdOf(mode, run), policy)), problems };
 }
 

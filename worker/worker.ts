@@ -7,6 +7,7 @@ import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { InstructionsMissing, machineClock, type Clock } from '../activities/deps.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
+import { startScheduled } from '../operations/scheduled-start.ts';
 import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
 import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
 import {
@@ -69,6 +70,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const reader = settings.readKey === null ? service : createClient(settings, 'read');
   const { client } = temporal;
   const { taskQueue } = settings;
+  const clock = options.clock ?? machineClock;
   const worker: Worker = await Worker.create({
     connection,
     namespace,
@@ -78,7 +80,16 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       service,
       reader,
       facts: settings.facts,
-      clock: options.clock ?? machineClock,
+      clock,
+      startScheduled: (call) =>
+        startScheduled(
+          {
+            place: { ...temporal, mode: settings.mode, taskQueue, uiUrl: null, say: () => {} },
+            settings,
+            now: clock.wallMs,
+          },
+          call,
+        ),
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),

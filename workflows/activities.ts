@@ -31,6 +31,17 @@ export const keeping = proxyActivities<Pick<Activities, 'takeOverInstructions' |
 });
 
 /**
+ * The start of a run by its schedule, which moves nothing itself: tried again while the service or the configuration is at
+ * fault, until it says itself that it is too late.
+ */
+export const starts = proxyActivities<Pick<Activities, 'startScheduled'>>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+  retry: patient,
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+});
+
+/**
  * What is asked in the very task that may end the run: its answer is no event of its own before that task, so that a reset
  * to any event asks anew. It does nothing but answer.
  */

@@ -11,7 +11,7 @@ import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Instruction, Kept, Recorded } from '../domain/people/instructions.ts';
-import type { InstructionsInput, ObserveInput } from './names.ts';
+import type { InstructionsInput, ObserveInput, ScheduledInput } from './names.ts';
 
 /** What the service and the policy say before there is a plan; `compilePlan` makes the plan from it. */
 export type Observed =
@@ -35,6 +35,26 @@ export type Observed =
   /** The policy or its files cannot be read: no plan, nothing sent. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
+/** A start by a schedule: the nominal time, and when Temporal started it; epoch milliseconds. */
+export type ScheduledCall = {
+  readonly input: ScheduledInput;
+  readonly nominalMs: number;
+  readonly startedAtMs: number;
+};
+
+/** What came of a start by a schedule; `line` says it to a person. */
+export type ScheduledResult = {
+  /** `open` and `ended`: the run was there already, and nothing was started. `day off`: there is no run on this date. */
+  readonly kind: 'started' | 'open' | 'ended' | 'day off';
+  readonly date: string;
+  readonly line: string;
+};
+
+export type ScheduledAnswer =
+  | ScheduledResult
+  /** Nothing was started, and nothing will be. */
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
 /** Those of a run are its ports; the rest is for `plan` and `instructions`. */
 export type Activities = Pick<
   Ports,
@@ -54,4 +74,6 @@ export type Activities = Pick<
   takeOverInstructions(input: InstructionsInput): Promise<{ readonly runId: string; readonly kept: Kept }>;
   /** For `instructions`: adds the moment and the date, by a clock that agrees with the service's. */
   acceptInstruction(call: { readonly instruction: Instruction }): Promise<Recorded>;
+  /** For `scheduled`: starts the run of the date, or finds it there. */
+  startScheduled(call: ScheduledCall): Promise<ScheduledAnswer>;
 };

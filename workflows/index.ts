@@ -2,4 +2,5 @@
 export { instructions } from './instructions.ts';
 export { plan } from './plan.ts';
 export { run } from './run.ts';
+export { scheduled } from './scheduled.ts';
 export { turn } from './turn.ts';

@@ -1,5 +1,5 @@
 /**
- * How long calls may take, milliseconds. In a file of its own because activities and the worker read them too, and must
+ * How long calls and starts may take, milliseconds. In a file of its own because activities and the worker read them too, and must
  * not load workflow code.
  */
 
@@ -8,6 +8,12 @@
  * looks before and after it. A crash is noticed by the missing heartbeat, not by this limit.
  */
 export const WRITE_LIMITS = Object.freeze({ startToCloseMs: 120_000, sendWithinMs: 20_000 });
+
+/**
+ * How late a scheduled run may start, by Temporal and then by a worker. Long enough for a deploy or a restart of either;
+ * what is later is missed and told, because a price of 09:30 is not that of noon.
+ */
+export const SCHEDULED_START = Object.freeze({ catchUpMs: 600_000, startWithinMs: 600_000 });
 
 /** A killed worker is noticed after this long; activities beat several times within it. */
 export const HEARTBEAT_TIMEOUT_MS = 5_000;

@@ -19,6 +19,7 @@ export const RUN_TYPE = 'run';
 export const PLAN_TYPE = 'plan';
 export const INSTRUCTIONS_TYPE = 'instructions';
 export const TURN_TYPE = 'turn';
+export const SCHEDULED_TYPE = 'scheduled';
 
 /** Id of the small workflow that makes the plan of a run. */
 export function planIdOf(mode: Mode, run: RunName): string {
@@ -34,6 +35,31 @@ export function instructionsIdOf(mode: Mode, run: RunName): string {
 export function turnIdOf(mode: Mode, organisation: string): string {
   return `${mode.toLowerCase()}/${organisation}/turn`;
 }
+
+/** Id of the Temporal schedule of a policy. What it starts has this id too, with the nominal time behind it. */
+export function scheduleIdOf(mode: Mode, policy: string): string {
+  return `${mode.toLowerCase()}/schedule/${policy}`;
+}
+
+/** Id under which Temporal starts `scheduled` for a nominal time (epoch milliseconds, whole seconds). */
+export function scheduledIdOf(mode: Mode, policy: string, nominalMs: number): string {
+  return `${scheduleIdOf(mode, policy)}-${new Date(nominalMs).toISOString().replace('.000Z', 'Z')}`;
+}
+
+/** What a Temporal schedule gives to `scheduled`: the policy as it was when the schedule was applied. */
+export type ScheduledInput = {
+  readonly mode: Mode;
+  readonly policy: string;
+  readonly policyText: string;
+  /** Name that messages call the policy by. */
+  readonly policyFile: string;
+};
+
+/** Temporal sets it on what a schedule starts: the nominal time, which for a trigger is the moment of the trigger. */
+export const nominalTimeAttribute = defineSearchAttributeKey(
+  'TemporalScheduledStartTime',
+  SearchAttributeType.DATETIME,
+);
 
 export const policyAttribute = defineSearchAttributeKey('CambistPolicy', SearchAttributeType.KEYWORD);
 export const modeAttribute = defineSearchAttributeKey('CambistMode', SearchAttributeType.KEYWORD);

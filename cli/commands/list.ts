@@ -17,9 +17,11 @@ import {
   needsAttention,
   type Listed,
 } from '../../operations/attention.ts';
+import { listMissed } from '../../operations/scheduled-starts.ts';
 import { parseRun } from '../../operations/run-names.ts';
 import { statement } from '../terminal/options.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { missedDocument, missedLine } from '../views/schedules-text.ts';
 import { clockTime, count, span, table } from '../terminal/text.ts';
 
 type ListOptions = JsonOption & {
@@ -39,7 +41,7 @@ export function addList(command: Command, session: Session): void {
     )
     .option(
       '--attention',
-      'only runs that somebody should look at: waiting for a person, a configuration or money, late, getting nowhere, ended with something undone',
+      'only runs that somebody should look at: waiting for a person, a configuration or money, late, getting nowhere, ended with something undone; and those that a schedule missed',
     )
     .option(
       '--acknowledge <run>',
@@ -83,14 +85,17 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
       ? await listAttention(place, nowMs)
       : { listed: await listAll(place, SHOWN), acknowledged: 0 };
     const runs = attention ? matching : matching.slice(0, SHOWN);
-    const ending: Ending = attention && runs.length > 0 ? 'needs a human' : 'done';
+    const missed = attention ? await listMissed(place, nowMs) : [];
+    const ending: Ending = attention && runs.length + missed.length > 0 ? 'needs a human' : 'done';
     output.document({
       runs: runs.map(rowOf),
-      ...(attention && { acknowledged }),
+      ...(attention && { acknowledged, missed: missed.map(missedDocument) }),
       exitCode: EXIT_CODES[ending],
     });
     const leftOut = acknowledged === 0 ? '' : ` ${count(acknowledged, 'acknowledged run')} left out.`;
+    if (missed.length > 0) output.say(...missed.map(missedLine));
     if (runs.length === 0) {
+      if (missed.length > 0) return ending;
       output.say(
         attention ? `No run needs attention.${leftOut}` : `There are no runs in mode ${place.mode}.`,
       );

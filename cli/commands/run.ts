@@ -4,29 +4,24 @@
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import { runName, workflowIdOf } from '../../domain/references.ts';
-import type { Report } from '../../domain/run/report.ts';
+import { runName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
-import { endingOf } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
-import { followRun, problemOfSilence, type Followed } from '../../operations/follow-run.ts';
 import { goOnOpen, type GoOn } from '../../operations/go-on.ts';
 import { judgeOpening, openGenerations, type PayAgainRequest } from '../../operations/pay-again.ts';
-import { atPlace, uiAddress } from '../../operations/place.ts';
+import { atPlace } from '../../operations/place.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { idOfRun } from '../../operations/run-names.ts';
-import { describeRun, reasonsOf, readRun } from '../../operations/runs.ts';
 import { begin, judgeStart, movesToShow, requireStart, type AskedStart } from '../../operations/start.ts';
 import { startedReport } from '../../operations/start-run.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { follow } from '../follow.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
-import { ProgressView } from '../views/progress-view.ts';
-import { reportText, statusSentence } from '../views/report-text.ts';
 import { showReport } from './report.ts';
 
 type PayAgainOptions = {
@@ -260,96 +255,10 @@ async function confirm(
 /** Follows a run that is under way; with `--detach` only says that it is. */
 async function showStarted(use: Use, startedAtMs: number): Promise<Ending> {
   const { output, options, asked } = use;
-  if (options.detach !== true) return follow(use, startedAtMs);
-  const { run: name } = asked;
-  output.document(reportAtStart(asked));
+  const { run: name, place, policyFile } = asked;
+  const of = { output, place, run: name, policyHash: policyFile.hash, stay: options.wait === true };
+  if (options.detach !== true) return follow(of, startedAtMs);
+  output.document(startedReport({ mode: place.mode, run: name, policyHash: policyFile.hash }, []));
   output.say(`${runName(name)} goes on; see \`npx cambist status ${runName(name)}\`.`);
   return 'waiting';
-}
-
-/** The run as far as this command knows it. */
-function reportAtStart(
-  { place, run: name, policyFile }: AskedStart,
-  problems: Report['problems'] = [],
-): Report {
-  return startedReport({ mode: place.mode, run: name, policyFile }, problems);
-}
-
-/** How long the one who leaves is kept waiting for a document. */
-const LEAVING_MS = 2_000;
-
-/** The report when a person leaves; what is known without a worker, if none answers at once. */
-async function reportSoFar({ output, asked }: Use): Promise<Report> {
-  const { place, run: name } = asked;
-  if (!output.isJson) return reportAtStart(asked);
-  try {
-    const facts = await describeRun(place.client, place.mode, name);
-    if (facts === null) return reportAtStart(asked);
-    return (await readRun(place, facts, LEAVING_MS)).report;
-  } catch {
-    return reportAtStart(asked);
-  }
-}
-
-/** Shows the run until it ends, is held, or the person leaves. */
-async function follow(use: Use, startedAtMs: number): Promise<Ending> {
-  const { output, options, asked } = use;
-  const { place, run: name } = asked;
-  const left = new AbortController();
-  const stopListening = output.io.onInterrupt(() => left.abort());
-  const view = new ProgressView(output, runName(name), startedAtMs);
-  let followed: Followed;
-  try {
-    followed = await followRun({
-      client: place.client,
-      workflowId: workflowIdOf(place.mode, name),
-      stay: options.wait === true,
-      left: left.signal,
-      isUntaken: async () => (await describeRun(place.client, place.mode, name))?.isUntaken === true,
-      onProgress: (progress) => view.take(progress),
-      onSilence: (reason) => view.fallSilent(reason),
-    });
-  } finally {
-    view.close();
-    stopListening();
-  }
-  return showFollowed(use, followed, view);
-}
-
-async function showFollowed(use: Use, followed: Followed, shown: ProgressView): Promise<Ending> {
-  const { output, asked } = use;
-  const { place, run: name } = asked;
-  switch (followed.kind) {
-    case 'detached':
-      output.document(await reportSoFar(use));
-      output.note(`Left; ${runName(name)} goes on. See \`npx cambist status ${runName(name)}\`.`);
-      return 'detached';
-    case 'untaken':
-    case 'silent': {
-      const problem = problemOfSilence(name, followed.kind);
-      output.document(reportAtStart(asked, [problem]));
-      output.note(`${problem.code}: ${problem.message} ${problem.fix}`);
-      return 'infrastructure';
-    }
-    case 'ended':
-    case 'held': {
-      const facts = await describeRun(place.client, place.mode, name);
-      if (facts === null) throw new Error(`Temporal no longer knows ${runName(name)}.`);
-      const view = await readRun(place, facts);
-      shown.finish(view.progress);
-      if (!facts.isOpen) return showReport(output, place, view);
-      output.document(view.report);
-      output.show(
-        reportText({
-          report: view.report,
-          uiUrl: uiAddress(place, facts),
-          width: output.width,
-          paint: output.paint,
-        }),
-      );
-      output.note('', statusSentence(view.report, view.progress, output.io.now()));
-      output.note('It goes on without this command; --wait would stay.');
-      return endingOf(view.report, reasonsOf(view.progress));
-    }
-  }
 }

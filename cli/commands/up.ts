@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE, isHere } from '../../config/dev-environment.ts';
+import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE, devFilesFolder, isHere } from '../../config/dev-environment.ts';
 import { USUAL_PORT as TEMPORAL_PORT, startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { taskQueueOf } from '../../config/task-queue.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
@@ -80,7 +80,7 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
     // Anew, so that neither the mode nor the owner of a file that is there counts.
     await rm(devFile, { force: true });
     await writeFile(devFile, `${JSON.stringify(variables, null, 2)}\n`, { mode: 0o600 });
-    const worker = startWorkerProcess(workerEnvironment(io.env, variables, keyFile), io.cwd);
+    const worker = startWorkerProcess(workerEnvironment(io.env, variables, { keyFile, cwd: io.cwd }), io.cwd);
     closing.unshift(() => endProcess(worker));
     if (worker.pid !== undefined) children.add(worker.pid);
     await untilReady(worker);
@@ -153,7 +153,7 @@ function ownTemporal(env: NodeJS.ProcessEnv): Record<string, string> {
 function workerEnvironment(
   env: NodeJS.ProcessEnv,
   variables: Readonly<Record<string, string>>,
-  keyFile: string,
+  { keyFile, cwd }: { readonly keyFile: string; readonly cwd: string },
 ): NodeJS.ProcessEnv {
   const isOwnTemporal = variables['TEMPORAL_TLS'] !== undefined;
   const kept = Object.entries(env).filter(
@@ -162,6 +162,7 @@ function workerEnvironment(
   return {
     ...Object.fromEntries(kept),
     ...variables,
+    CAMBIST_FILES: env['CAMBIST_FILES'] || devFilesFolder(cwd),
     CAMBIST_KEY_FILE: keyFile,
     CAMBIST_APP_MODE: 'SANDBOX',
   };

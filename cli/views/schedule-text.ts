@@ -47,7 +47,8 @@ function scheduleText({ at, weekdays, holidays, start, end }: Schedule, zone: st
     .join(', ');
 }
 
-function weekdaysText(weekdays: readonly number[]): string {
+/** `every day`, `on weekdays`, `on Mon, Wed`. */
+export function weekdaysText(weekdays: readonly number[]): string {
   if (weekdays.length === 7) return 'every day';
   if (weekdays.join('') === '12345') return 'on weekdays';
   return `on ${weekdays.map((weekday) => Info.weekdays('short')[weekday - 1]).join(', ')}`;

@@ -89,6 +89,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
       reopen: async () => {},
       readReserved: async () => [],
     },
+    startScheduled: never,
     isStopping: () => false,
     reached: () => {},
     ...more,

@@ -1,0 +1,81 @@
+/**
+ * `startScheduled`: starts the run of a schedule's date, or finds it there. What only may pass (the service or Temporal is
+ * away, a key is wrong) is tried again until the start is too late; then it is missed, and says why. Moves nothing.
+ */
+import { ApplicationFailure } from '@temporalio/common';
+import { makeProblem, type Problem } from '../domain/problems.ts';
+import { isPart } from '../domain/references.ts';
+import {
+  isMoment,
+  lineOf,
+  misshapen,
+  oneOf,
+  recordOf,
+  textOf,
+  type Field,
+  type Fields,
+} from '../domain/shape.ts';
+import { withoutStack } from '../domain/without-stack.ts';
+import type { Activities, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
+import { SCHEDULED_START } from '../workflows/limits.ts';
+import type { ScheduledInput } from '../workflows/names.ts';
+import type { Deps, NotNow } from './deps.ts';
+import { beating } from './heartbeats.ts';
+import { foreignMode } from './own-mode.ts';
+import { POLICY_BYTES } from './run-input.ts';
+
+const RETRY_MS = 15_000;
+
+const INPUT: Fields = {
+  mode: oneOf('SANDBOX', 'LIVE'),
+  policy: (value) => typeof value === 'string' && isPart(value),
+  policyText: textOf(POLICY_BYTES),
+  policyFile: lineOf(300),
+} satisfies Readonly<Record<keyof ScheduledInput, Field>>;
+
+const CALL: Fields = { input: recordOf(INPUT), nominalMs: isMoment, startedAtMs: isMoment };
+
+export const startScheduled =
+  (deps: Deps): Activities['startScheduled'] =>
+  (call) =>
+    beating(async () => {
+      const why = misshapen(call, CALL);
+      if (why !== null) return { kind: 'refused', problems: [invalid(why)] };
+      const endsAtMs = call.startedAtMs + SCHEDULED_START.startWithinMs;
+      if (deps.clock.wallMs() >= endsAtMs) return { kind: 'refused', problems: [missed(call)] };
+      const answer = await startOf(deps, call);
+      if (answer.kind !== 'not now') return answer;
+      const { problems } = answer;
+      if (deps.clock.wallMs() + RETRY_MS >= endsAtMs)
+        return { kind: 'refused', problems: [missed(call), ...problems] };
+      throw withoutStack(
+        ApplicationFailure.create({
+          type: problems[0]?.code ?? 'NOT_NOW',
+          message: problems.map(({ code, message, fix }) => `${code}: ${message} ${fix}`).join('\n'),
+          nextRetryDelay: RETRY_MS,
+        }),
+      );
+    });
+
+async function startOf(deps: Deps, call: ScheduledCall): Promise<ScheduledAnswer | NotNow> {
+  const foreign = foreignMode(deps, call.input.mode);
+  if (foreign !== null) return { kind: 'not now', problems: [foreign.problem] };
+  return deps.startScheduled(call);
+}
+
+function invalid(why: string): Problem {
+  return makeProblem('INPUT_INVALID', null, {
+    message: `The input of this start is not one that Cambist makes. ${why}`,
+  });
+}
+
+function missed({ nominalMs, startedAtMs }: ScheduledCall): Problem {
+  const nominal = new Date(nominalMs).toISOString();
+  const minutes = SCHEDULED_START.startWithinMs / 60_000;
+  return {
+    code: 'SCHEDULE_MISSED',
+    item: null,
+    message: `The run of ${nominal} could not be started within ${minutes} min of ${new Date(startedAtMs).toISOString()}; nothing was started.`,
+    fix: 'If it is still wanted today, start it with `npx cambist schedule trigger`, or by `npx cambist run`.',
+  };
+}

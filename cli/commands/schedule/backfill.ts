@@ -1,0 +1,68 @@
+/** `cambist schedule backfill NAME`: the schedule's runs of past dates, now. */
+import type { Command } from 'commander';
+import type { Ending } from '../../../domain/endings.ts';
+import { runName } from '../../../domain/references.ts';
+import { EXIT_CODES, endingOf, endingOfCode, firstOf } from '../../../operations/exit-codes.ts';
+import { atPlace, type Place } from '../../../operations/place.ts';
+import { describeRun, readRun, reasonsOf } from '../../../operations/runs.ts';
+import { backfillSchedule, type Start } from '../../../operations/scheduled-starts.ts';
+import { act, teach, type JsonOption, type Session } from '../../command.ts';
+import { START_ENDINGS, showStart } from '../../show-start.ts';
+import type { Output } from '../../terminal/output.ts';
+import { startDocument, toldOf } from '../../views/schedules-text.ts';
+
+type BackfillOptions = JsonOption & { readonly from: string; readonly to: string; readonly wait?: true };
+
+export function addScheduleBackfill(command: Command, session: Session): void {
+  command
+    .description(
+      'Starts the runs of past dates by the schedule of a policy, as `run --id DATE` would: a date that has run shows its ' +
+        'report and sends nothing, and one that is over and has no run is refused. So it makes up for today’s, if that ' +
+        'was missed.',
+    )
+    .argument('<name>', 'name of the policy')
+    .requiredOption('--from <date>', 'the first date, like 2026-11-23')
+    .requiredOption('--to <date>', 'the last date; today at the latest')
+    .option('--wait', 'stay while the run is held, until it ends')
+    .action((name: string, options: BackfillOptions) =>
+      act(session, options, (output) => backfill(output, name, options)),
+    );
+  teach(command, {
+    examples: ['npx cambist schedule backfill daily-treasury --from 2026-11-23 --to 2026-11-23'],
+    endings: START_ENDINGS,
+  });
+}
+
+async function backfill(output: Output, name: string, options: BackfillOptions): Promise<Ending> {
+  const { from, to } = options;
+  return atPlace(output.caller, null, async (place) => {
+    const range = { from, to, nowMs: output.io.now() };
+    const { starts, without } = await backfillSchedule(place, name, range, (why) => output.note(why));
+    if (without.length > 0)
+      output.note(`Without a run, by the schedule: ${without.map(({ date }) => date).join(', ')}.`);
+    const [only, ...others] = starts;
+    if (only !== undefined && others.length === 0)
+      return showStart(output, place, { start: only, stay: options.wait === true });
+    const endings: Ending[] = [];
+    for (const start of starts) {
+      output.say(`${runName(start.run)}: ${toldOf(start)}`);
+      endings.push(await endingOfStart(place, start));
+    }
+    const ending = firstOf(endings);
+    output.document({
+      backfilled: starts.map(startDocument),
+      without: without.map(({ date }) => date),
+      exitCode: EXIT_CODES[ending],
+    });
+    return ending;
+  });
+}
+
+async function endingOfStart(place: Place, { came, run }: Start): Promise<Ending> {
+  if (came.kind === 'refused') return firstOf(came.problems.map(({ code }) => endingOfCode(code)));
+  if (came.kind !== 'done') return 'infrastructure';
+  const facts = came.result.kind === 'day off' ? null : await describeRun(place.client, place.mode, run);
+  if (facts === null) return 'done';
+  const { report, progress } = await readRun(place, facts);
+  return endingOf(report, facts.isOpen ? reasonsOf(progress) : []);
+}

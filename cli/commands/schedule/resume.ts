@@ -1,0 +1,46 @@
+/** `cambist schedule resume NAME`: a paused schedule starts runs again. */
+import type { Command } from 'commander';
+import type { Ending } from '../../../domain/endings.ts';
+import { EXIT_CODES } from '../../../operations/exit-codes.ts';
+import { atPlace } from '../../../operations/place.ts';
+import { resumeSchedule } from '../../../operations/schedules.ts';
+import { act, teach, type JsonOption, type Session } from '../../command.ts';
+import { statement } from '../../terminal/options.ts';
+import type { Output } from '../../terminal/output.ts';
+import { userName } from '../../terminal/user-name.ts';
+
+type ResumeOptions = JsonOption & { readonly note?: string };
+
+export function addScheduleResume(command: Command, session: Session): void {
+  command
+    .description(
+      'Lets a paused schedule start runs again, from its next time on. What it missed is not caught up.',
+    )
+    .argument('<name>', 'name of the policy')
+    .option('--note <text>', 'why; default: who resumed it', statement)
+    .action((name: string, options: ResumeOptions) =>
+      act(session, options, (output) => resume(output, name, options)),
+    );
+  teach(command, {
+    examples: ['npx cambist schedule resume daily-treasury'],
+    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+  });
+}
+
+async function resume(output: Output, name: string, { note }: ResumeOptions): Promise<Ending> {
+  return atPlace(output.caller, null, async (place): Promise<Ending> => {
+    const kept = await resumeSchedule(place, name, note ?? `resumed by ${userName()}`);
+    const [next] = kept.nextMs;
+    const when = next === undefined ? 'is not in sight' : `at ${new Date(next).toISOString()}`;
+    const message = `${name} starts runs again; the next one ${when}.`;
+    output.document({
+      policy: name,
+      paused: kept.isPaused,
+      note: kept.note,
+      message,
+      exitCode: EXIT_CODES.done,
+    });
+    output.say(message);
+    return 'done';
+  });
+}

@@ -1,0 +1,38 @@
+/** `cambist schedule trigger NAME`: the schedule's run of today, now. */
+import type { Command } from 'commander';
+import type { Ending } from '../../../domain/endings.ts';
+import { atPlace } from '../../../operations/place.ts';
+import { triggerSchedule } from '../../../operations/scheduled-starts.ts';
+import { act, teach, type JsonOption, type Session } from '../../command.ts';
+import { START_ENDINGS, showStart } from '../../show-start.ts';
+import type { Output } from '../../terminal/output.ts';
+
+type TriggerOptions = JsonOption & { readonly wait?: true };
+
+export function addScheduleTrigger(command: Command, session: Session): void {
+  command
+    .description(
+      'Starts the run of today (in the policy’s zone) by the schedule of a policy, with the policy as it was applied, also ' +
+        'where the schedule is paused or has a day off; then shows what `run` would show. A date that has run already ' +
+        'shows its report, and nothing is sent.',
+    )
+    .argument('<name>', 'name of the policy')
+    .option('--wait', 'stay while the run is held, until it ends')
+    .action((name: string, options: TriggerOptions) =>
+      act(session, options, (output) => trigger(output, name, options)),
+    );
+  teach(command, {
+    examples: [
+      'npx cambist schedule trigger daily-treasury',
+      'npx cambist schedule trigger daily-treasury --json',
+    ],
+    endings: START_ENDINGS,
+  });
+}
+
+async function trigger(output: Output, name: string, options: TriggerOptions): Promise<Ending> {
+  return atPlace(output.caller, null, async (place) => {
+    const start = await triggerSchedule(place, name, (why) => output.note(why));
+    return showStart(output, place, { start, stay: options.wait === true });
+  });
+}

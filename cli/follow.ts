@@ -1,0 +1,109 @@
+/**
+ * Follows a run on a terminal, for the commands that start one: shows how it goes, and says how it ended or what it waits
+ * for. Leaving it changes nothing.
+ */
+import type { Ending } from '../domain/endings.ts';
+import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import type { Report } from '../domain/run/report.ts';
+import { endingOf } from '../operations/exit-codes.ts';
+import { followRun, problemOfSilence, type Followed } from '../operations/follow-run.ts';
+import { uiAddress, type Place } from '../operations/place.ts';
+import { describeRun, readRun, reasonsOf } from '../operations/runs.ts';
+import { startedReport } from '../operations/start-run.ts';
+import { showReport } from './commands/report.ts';
+import type { Output } from './terminal/output.ts';
+import { ProgressView } from './views/progress-view.ts';
+import { reportText, statusSentence } from './views/report-text.ts';
+
+/** A run, and who watches it. */
+export type Following = {
+  readonly output: Output;
+  readonly place: Place;
+  readonly run: RunName;
+  /** Of the policy that it was started with. */
+  readonly policyHash: string;
+  /** Stay while it is held. */
+  readonly stay: boolean;
+};
+
+/** Shows the run until it ends, is held, or the person leaves. */
+export async function follow(of: Following, startedAtMs: number): Promise<Ending> {
+  const { output, place, run: name, stay } = of;
+  const left = new AbortController();
+  const stopListening = output.io.onInterrupt(() => left.abort());
+  const view = new ProgressView(output, runName(name), startedAtMs);
+  let followed: Followed;
+  try {
+    followed = await followRun({
+      client: place.client,
+      workflowId: workflowIdOf(place.mode, name),
+      stay,
+      left: left.signal,
+      isUntaken: async () => (await describeRun(place.client, place.mode, name))?.isUntaken === true,
+      onProgress: (progress) => view.take(progress),
+      onSilence: (reason) => view.fallSilent(reason),
+    });
+  } finally {
+    view.close();
+    stopListening();
+  }
+  return showFollowed(of, followed, view);
+}
+
+async function showFollowed(of: Following, followed: Followed, shown: ProgressView): Promise<Ending> {
+  const { output, place, run: name } = of;
+  switch (followed.kind) {
+    case 'detached':
+      output.document(await reportSoFar(of));
+      output.note(`Left; ${runName(name)} goes on. See \`npx cambist status ${runName(name)}\`.`);
+      return 'detached';
+    case 'untaken':
+    case 'silent': {
+      const problem = problemOfSilence(name, followed.kind);
+      output.document(reportAtStart(of, [problem]));
+      output.note(`${problem.code}: ${problem.message} ${problem.fix}`);
+      return 'infrastructure';
+    }
+    case 'ended':
+    case 'held': {
+      const facts = await describeRun(place.client, place.mode, name);
+      if (facts === null) throw new Error(`Temporal no longer knows ${runName(name)}.`);
+      const view = await readRun(place, facts);
+      shown.finish(view.progress);
+      if (!facts.isOpen) return showReport(output, place, view);
+      output.document(view.report);
+      output.show(
+        reportText({
+          report: view.report,
+          uiUrl: uiAddress(place, facts),
+          width: output.width,
+          paint: output.paint,
+        }),
+      );
+      output.note('', statusSentence(view.report, view.progress, output.io.now()));
+      output.note('It goes on without this command; --wait would stay.');
+      return endingOf(view.report, reasonsOf(view.progress));
+    }
+  }
+}
+
+/** How long the one who leaves is kept waiting for a document. */
+const LEAVING_MS = 2_000;
+
+/** The report when a person leaves; what is known without a worker, if none answers at once. */
+async function reportSoFar(of: Following): Promise<Report> {
+  const { output, place, run: name } = of;
+  if (!output.isJson) return reportAtStart(of);
+  try {
+    const facts = await describeRun(place.client, place.mode, name);
+    if (facts === null) return reportAtStart(of);
+    return (await readRun(place, facts, LEAVING_MS)).report;
+  } catch {
+    return reportAtStart(of);
+  }
+}
+
+/** The run as far as this command knows it. */
+function reportAtStart({ place, run, policyHash }: Following, problems: Report['problems'] = []): Report {
+  return startedReport({ mode: place.mode, run, policyHash }, problems);
+}

@@ -1,0 +1,182 @@
+/** Schedules as Temporal has them: what would change, what came of their starts; as text and as data. Pure. */
+import { DateTime } from 'luxon';
+import { runName } from '../../domain/references.ts';
+import type { ScheduleFacts } from '../../operations/schedule-spec.ts';
+import type { Missed, ScheduleView, Start } from '../../operations/scheduled-starts.ts';
+import type { KeptSchedule, ScheduleChange } from '../../operations/schedules.ts';
+import { plain } from '../terminal/safe.ts';
+import { count, table, wrap } from '../terminal/text.ts';
+import { weekdaysText } from './schedule-text.ts';
+
+/** What would become of one schedule, a line each; none where nothing does. */
+export function changeLines(change: ScheduleChange): readonly string[] {
+  switch (change.kind) {
+    case 'same':
+      return [];
+    case 'create':
+      return [`+ ${change.name}: new, ${whenText(change.after)}`];
+    case 'delete':
+      return [`- ${change.name}: no file has it any more; it is deleted (${whenText(change.before)})`];
+    case 'update': {
+      const paused = change.isPaused ? ' (it is paused, and stays so)' : '';
+      return [
+        `~ ${change.name}: changed${paused}`,
+        ...differenceLines(change.before, change.after).map((line) => `    ${line}`),
+      ];
+    }
+  }
+}
+
+/** `09:30 Europe/Paris on weekdays, until 2027-03-31, 12 dates left out`. */
+function whenText(facts: ScheduleFacts): string {
+  const { at, zone, weekdays, leftOut, start, end } = facts;
+  return [
+    `${at ?? 'other times'} ${zone ?? 'UTC'} ${daysText(weekdays)}`,
+    start === null ? [] : `from ${start}`,
+    end === null ? [] : `until ${end}`,
+    leftOut.length === 0 ? [] : `${count(leftOut.length, 'date')} left out`,
+  ]
+    .flat()
+    .join(', ');
+}
+
+function daysText(weekdays: ScheduleFacts['weekdays']): string {
+  return weekdays === null ? 'on other days' : weekdaysText(weekdays);
+}
+
+function differenceLines(before: ScheduleFacts, after: ScheduleFacts): readonly string[] {
+  const pairs: readonly (readonly [what: string, before: string, after: string])[] = [
+    ['time', before.at ?? 'others', after.at ?? 'others'],
+    ['zone', before.zone ?? 'UTC', after.zone ?? 'UTC'],
+    ['days', daysText(before.weekdays), daysText(after.weekdays)],
+    ['first date', before.start ?? 'none', after.start ?? 'none'],
+    ['last date', before.end ?? 'none', after.end ?? 'none'],
+    ['file', before.policyFile ?? 'none', after.policyFile ?? 'none'],
+    ['task queue', before.taskQueue, after.taskQueue],
+    ['rules', before.rules, after.rules],
+  ];
+  return [
+    ...pairs.filter(([, was, is]) => was !== is).map(([what, was, is]) => `${what}: ${was}, now ${is}`),
+    ...datesLine('left out from now on', without(after.leftOut, before.leftOut)),
+    ...datesLine('no longer left out', without(before.leftOut, after.leftOut)),
+    ...(before.policyText === after.policyText ? [] : ['the policy’s text, as shown below']),
+  ];
+}
+
+function without(dates: readonly string[], others: readonly string[]): readonly string[] {
+  return dates.filter((date) => !others.includes(date));
+}
+
+function datesLine(what: string, dates: readonly string[]): readonly string[] {
+  return dates.length === 0 ? [] : [`${what}: ${dates.join(', ')}`];
+}
+
+/** The schedules as a table; below it what is paused, and what is missed. */
+export function schedulesText(views: readonly ScheduleView[], width: number): string {
+  const rows = views.map(({ kept, starts }) => {
+    const [last] = starts;
+    return [
+      kept.name,
+      `${kept.facts.at ?? '?'} ${kept.facts.zone ?? 'UTC'}`,
+      kept.isPaused ? 'paused' : nextText(kept),
+      last === undefined ? '' : last.run.id,
+      last === undefined ? 'not yet' : cameText(last),
+    ];
+  });
+  const titles = ['SCHEDULE', 'WHEN', 'NEXT', 'LAST', 'CAME TO'].map((title) => ({ title }));
+  const notes = views.flatMap(({ kept: { name, isPaused, note }, missed }) => [
+    ...(isPaused ? [`${name} is paused${note === null ? '' : `: ${note}`}`] : []),
+    ...missed.map(missedLine),
+  ]);
+  const below = plain(notes).map((line) => wrap(line, width, '  '));
+  return [table(titles, rows, width), ...(below.length > 0 ? ['', ...below] : [])].join('\n');
+}
+
+function nextText({ nextMs, facts }: KeptSchedule): string {
+  const [next] = nextMs;
+  if (next === undefined) return 'none';
+  return DateTime.fromMillis(next, { zone: facts.zone ?? 'UTC' }).toFormat('yyyy-MM-dd HH:mm');
+}
+
+/** One start in a word or two: how its run stands, or why there is none. */
+function cameText({ came, runState }: Start): string {
+  switch (came.kind) {
+    case 'done':
+      return came.result.kind === 'day off' ? 'day off' : (runState ?? 'forgotten');
+    case 'refused':
+      return runState ?? came.problems[0]?.code ?? 'refused';
+    case 'under way':
+      return came.isTaken ? 'starting' : 'no worker';
+    case 'not started':
+      return runState ?? 'missed';
+    case 'forgotten':
+      return runState ?? 'forgotten';
+  }
+}
+
+/** The same in a sentence. */
+export function toldOf({ came }: Start): string {
+  switch (came.kind) {
+    case 'done':
+      return came.result.line;
+    case 'refused':
+      return came.problems.map(({ code, message }) => `${code}: ${message}`).join(' ');
+    case 'under way':
+    case 'not started':
+    case 'forgotten':
+      return 'the start was ended in Temporal before it was done; nothing is known of a run.';
+  }
+}
+
+/** `daily-treasury.2026-11-23 was to start at 2026-11-23T08:30:00.000Z. SCHEDULE_MISSED: …` */
+export function missedLine({ run, nominalMs, why }: Missed): string {
+  return `${runName(run)} was to start at ${new Date(nominalMs).toISOString()}. ${why.code}: ${why.message}`;
+}
+
+/** A schedule for a machine. */
+export function scheduleDocument({ kept, starts, missed }: ScheduleView): Record<string, unknown> {
+  const { name, scheduleId, facts, isPaused, note, nextMs } = kept;
+  const { at, zone, weekdays, leftOut, start, end } = facts;
+  return {
+    policy: name,
+    scheduleId,
+    at,
+    zone,
+    weekdays,
+    leftOut,
+    start,
+    end,
+    paused: isPaused,
+    note,
+    next: isPaused ? [] : nextMs.map(instant),
+    last: starts.map(startDocument),
+    missed: missed.map(missedDocument),
+  };
+}
+
+/** A start for a machine. */
+export function startDocument({
+  run,
+  nominalMs,
+  workflowId,
+  came,
+  runState,
+}: Start): Record<string, unknown> {
+  return {
+    run: runName(run),
+    at: instant(nominalMs),
+    workflowId,
+    outcome: came.kind === 'done' ? came.result.kind : came.kind,
+    line: came.kind === 'done' ? came.result.line : null,
+    problems: came.kind === 'refused' ? came.problems : [],
+    state: runState,
+  };
+}
+
+export function missedDocument({ run, nominalMs, why }: Missed): Record<string, unknown> {
+  return { run: runName(run), at: instant(nominalMs), code: why.code, message: why.message };
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,38 @@
+/**
+ * `scheduled`: what a Temporal schedule starts. It starts the run of the date under the run's own id, or finds it there, and
+ * ends at once: every way of starting meets in the same run. The date comes from the nominal time that Temporal gives, never
+ * from a clock.
+ */
+import { ApplicationFailure, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { Problem } from '../domain/problems.ts';
+import { withoutStack } from '../domain/without-stack.ts';
+import { starts } from './activities.ts';
+import type { ScheduledResult } from './calls.ts';
+import { nominalTimeAttribute, scheduledIdOf, type ScheduledInput } from './names.ts';
+import { neverFailTheTask } from './never-fail-the-task.ts';
+import { requireOwnId } from './own-id.ts';
+
+export async function scheduled(input: ScheduledInput): Promise<ScheduledResult> {
+  const { typedSearchAttributes, startTime } = workflowInfo();
+  // Without it there is no time in any id of ours.
+  const nominalMs = typedSearchAttributes.get(nominalTimeAttribute)?.getTime() ?? Number.NaN;
+  requireOwnId(() => scheduledIdOf(input.mode, input.policy, nominalMs));
+  return neverFailTheTask(async () => {
+    const answer = await starts.startScheduled({ input, nominalMs, startedAtMs: startTime.getTime() });
+    if (answer.kind === 'refused') throw refusedBy(answer.problems);
+    setCurrentDetails(answer.line);
+    return answer;
+  });
+}
+
+function refusedBy(problems: readonly Problem[]): ApplicationFailure {
+  const lines = problems.map(({ code, message, fix }) => `${code}: ${message} ${fix}`);
+  return withoutStack(
+    ApplicationFailure.create({
+      type: problems[0]?.code ?? 'SCHEDULE_MISSED',
+      message: lines.join('\n'),
+      nonRetryable: true,
+      details: [{ problems }],
+    }),
+  );
+}
