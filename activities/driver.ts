@@ -10,7 +10,7 @@ import type { Wait } from '../domain/waits.ts';
 import type { Fact, Kept } from '../domain/people/instructions.ts';
 import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Money } from '../domain/policy.ts';
-import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
+import type { Balances, Quote, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type RunName, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { Evidence } from '../domain/run/state.ts';
@@ -303,7 +303,15 @@ export class Driver {
         'complete' in answer
           ? `${answer.records.length} record(s)${answer.complete ? '' : `, incomplete: ${answer.reason ?? ''}`}`
           : '';
-      this.evidence.push({ at, item, call: effect.kind, result: found, traceId: null, replayed: null });
+      this.evidence.push({
+        at,
+        item,
+        call: effect.kind,
+        result: found,
+        traceId: null,
+        replayed: null,
+        quote: null,
+      });
       return;
     }
     const facts = answer.kind === 'NOT_SENT' ? null : answer.facts;
@@ -314,6 +322,7 @@ export class Driver {
       result: nameOf(answer),
       traceId: facts?.traceId ?? null,
       replayed: facts?.replayed ?? null,
+      quote: answer.kind === 'DONE' ? quoteIn(answer.value) : null,
     });
   }
 }
@@ -324,6 +333,13 @@ export class Driver {
  */
 function numberOf({ attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs }: Info): number {
   return currentAttemptScheduledTimestampMs > scheduledTimestampMs ? Math.max(attempt, 2) : attempt;
+}
+
+/** Both sides of a quote; null: it is another record. */
+function quoteIn(record: object | null): Evidence['quote'] {
+  if (record === null || !('quoteAmount' in record)) return null;
+  const { id, sellAmount, buyAmount, quoteAmount } = record as Quote;
+  return { id, sellAmount: sellAmount ?? quoteAmount, buyAmount: buyAmount ?? quoteAmount };
 }
 
 function isSend({ kind }: Effect): boolean {

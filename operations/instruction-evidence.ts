@@ -15,6 +15,7 @@ export function evidenceOf(said: Recorded, run: RunName): Evidence {
     result: `${said.by}: ${tell(said)}`,
     traceId: null,
     replayed: null,
+    quote: null,
   };
 }
 

@@ -126,6 +126,7 @@ export function refreshReport(
     result: record === null ? 'not shown' : `${record.id}: ${record.status}`,
     traceId: null,
     replayed: null,
+    quote: null,
   }));
   const isNew = (problem: Problem): boolean =>
     !report.problems.some(({ code, item }) => code === problem.code && item === problem.item);

@@ -1,7 +1,8 @@
 /** What trades come to and what they cost against the reference rates, for people: with a sign, since less is better. */
-import type { Cost, Expected } from '../../domain/plan/cost.ts';
+import type { Cost, Expected, Sides } from '../../domain/plan/cost.ts';
 import { isPositive, sum } from '../../domain/money.ts';
 import type { Leg } from '../../domain/plan/plan.ts';
+import type { ReportLeg } from '../../domain/run/report.ts';
 import { table } from '../terminal/text.ts';
 import { amountText, money, rateText } from './amount-text.ts';
 
@@ -53,6 +54,47 @@ export function expectedTable(
         ];
       }),
       ...(total === null ? [] : [['total', '', '', '', costMoney(total), '']]),
+    ],
+    width,
+  );
+}
+
+/**
+ * What was planned, what the traded quote was to bring, and what the trade cost; with the sum of several. `traded` and
+ * `requotes` are null where nobody knows any more: after a reset, say.
+ */
+export function costsTable(
+  rows: readonly {
+    readonly leg: ReportLeg;
+    readonly traded: Sides | null;
+    readonly requotes: number | null;
+  }[],
+  width: number,
+): string {
+  const total = totalCost(rows.map(({ leg }) => leg.cost));
+  return table(
+    [
+      { title: 'LEG' },
+      { title: 'PLANNED', right: true },
+      { title: 'QUOTED', right: true },
+      { title: 'COST', right: true },
+      { title: 'BPS', right: true },
+      { title: 'REQUOTES', right: true },
+    ],
+    [
+      ...rows.map(({ leg, traded, requotes }) => {
+        const { id, sell, buy, planned, cost } = leg;
+        const isSale = planned?.side !== 'buy';
+        return [
+          id,
+          planned === null ? '-' : `${planned.side} ${money(planned.value, isSale ? sell : buy)}`,
+          traded === null ? '-' : money(isSale ? traded.buyAmount : traded.sellAmount, isSale ? buy : sell),
+          cost === null ? '-' : costMoney(cost),
+          cost === null ? '-' : bpsText(cost),
+          requotes === null ? '-' : `${requotes}`,
+        ];
+      }),
+      ...(total === null ? [] : [['total', '', '', costMoney(total), '', '']]),
     ],
     width,
   );

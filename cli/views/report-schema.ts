@@ -41,16 +41,38 @@ const position = z.strictObject({
     .enum(RESTRAINTS)
     .nullable()
     .meta({ description: 'Why less than that was planned, or nothing; null: nothing held it back.' }),
+  after: z.strictObject({ withdrawable: decimal, projected: decimal.nullable() }).meta({
+    description:
+      'What is expected of it by the trades of this run: withdrawable when what was sold has gone, projected once all has settled.',
+  }),
 });
+
+const cost = z
+  .strictObject({
+    amount: decimal.meta({ description: 'Rounded half to even to the decimals of the currency.' }),
+    currency: z.string(),
+    bps: decimal.meta({ description: 'Of what was sold; rounded half to even to two decimals.' }),
+  })
+  .meta({ description: 'Above nothing: worse than the reference rates of the plan; below: better.' });
 
 const leg = z.strictObject({
   id: z.string(),
   reference: z.string().meta({ description: 'clientReferenceId of the trade.' }),
   sell: z.string(),
   buy: z.string(),
+  why: z.enum(['fixed', 'all above', 'target', 'found', 'forgotten']).meta({
+    description:
+      'fixed: the policy names the amount. all above: all that was withdrawable above what is kept. target: it brings a currency back to its target, see positions. found: it was traded before the plan was made. forgotten: its amount is not known any more.',
+  }),
+  planned: z
+    .strictObject({ side: z.enum(['buy', 'sell']), value: decimal })
+    .nullable()
+    .meta({ description: 'What was to be sold or bought; null: not known any more.' }),
+  guard: z.string().nullable().meta({ description: 'The price guard in words; null: any price was taken.' }),
   sellAmount: decimal.nullable(),
   buyAmount: decimal.nullable(),
   rate: decimal.nullable().meta({ description: 'Bought ÷ sold, 12 significant digits.' }),
+  cost: cost.nullable().meta({ description: 'Null: no trade, or no reference rates.' }),
   quoteId: z.string().nullable(),
   tradeId: z.string().nullable(),
   outcome: z.enum(['TRADED', 'NOT_TRADED', 'NEEDS_HUMAN', 'PENDING']),
@@ -84,6 +106,10 @@ const evidence = z.strictObject({
   result: z.string(),
   traceId: z.string().nullable(),
   replayed: z.boolean().nullable(),
+  quote: z
+    .strictObject({ id: z.string(), sellAmount: decimal, buyAmount: decimal })
+    .nullable()
+    .meta({ description: 'Both sides of a quote; the one with the quoteId of a leg was traded.' }),
 });
 
 export const ReportSchema = z.strictObject({

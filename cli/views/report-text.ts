@@ -1,6 +1,11 @@
 /** A report for people: sentences, tables, and the one sentence of truth about where a run stands. Pure. */
 import { decimalsOf } from '../../domain/currencies.ts';
-import { isWorseThanPlanned, type Report, type ReportPayment } from '../../domain/run/report.ts';
+import {
+  isWorseThanPlanned,
+  type Report,
+  type ReportLeg,
+  type ReportPayment,
+} from '../../domain/run/report.ts';
 import { shownFirst, type Waiting } from '../../domain/waits.ts';
 import type { Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
@@ -8,7 +13,8 @@ import { sentence } from '../../language/text/printable.ts';
 import { paragraphOf, clockTime, count, table, wrap, type Paint } from '../terminal/text.ts';
 import { amountText, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
-import { decisionLines, positionsTable } from './positions-text.ts';
+import { costsTable } from './cost-text.ts';
+import { decisionLines, leftTable, positionsTable } from './positions-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
 export function reportText(options: {
@@ -27,6 +33,8 @@ export function reportText(options: {
     wrap(summarise(report).join('\n'), width),
     positionsText(report, width),
     legsTable(report, width),
+    costsText(report, width),
+    leftText(report, width),
     paymentsTable(report, width),
     totalsTable(report, width),
     problemsText(report, width),
@@ -48,7 +56,7 @@ function summarise(report: Report): string[] {
     const lost = lostReply(report, leg.id, leg.tradeId);
     switch (leg.outcome) {
       case 'TRADED':
-        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${settledText(leg.settled)}.${lost}`;
+        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${settledText(leg.settled)}.${requotesText(report, leg)}${lost}`;
       case 'NOT_TRADED':
         return `Not traded: ${leg.sell} for ${leg.buy} (${leg.id}).`;
       case 'NEEDS_HUMAN':
@@ -98,11 +106,39 @@ function settledText(settled: boolean | null): string {
   return settled === true ? ', settled' : settled === false ? ', will not settle' : '';
 }
 
-/** What a rebalancing was planned from, and what held it back. */
+/** The quotes of a leg that came, newest last: of those that this Temporal run knows of. */
+function quotesOf({ evidence }: Report, { id }: ReportLeg) {
+  return evidence.flatMap(({ item, quote }) => (item === id && quote !== null ? [quote] : []));
+}
+
+/** How often a quote could not be traded, and another one was asked for; empty where the first one was. */
+function requotesText(report: Report, leg: ReportLeg): string {
+  const requotes = quotesOf(report, leg).length - 1;
+  return requotes < 1 ? '' : ` It was quoted again ${requotes === 1 ? 'once' : `${requotes} times`}.`;
+}
+
+/** What a rebalancing was planned from, and why it traded what it did. */
 function positionsText({ positions }: Report, width: number): string {
   if (positions.length === 0) return '';
-  const held = decisionLines(positions).map((line) => wrap(line, width));
-  return [positionsTable(positions, width), ...held].join('\n');
+  const why = decisionLines(positions).map((line) => wrap(line, width));
+  return [wrap('When it was planned:', width), positionsTable(positions, width), ...why].join('\n');
+}
+
+/** What the trades of a rebalancing lead to. */
+function leftText({ positions }: Report, width: number): string {
+  if (positions.length === 0) return '';
+  return [wrap('Expected once what it traded has settled:', width), leftTable(positions, width)].join('\n');
+}
+
+/** What was planned, quoted and traded, and what that cost; empty where there are no reference rates. */
+function costsText(report: Report, width: number): string {
+  if (report.legs.every(({ cost }) => cost === null)) return '';
+  const rows = report.legs.map((leg) => {
+    const quoted = quotesOf(report, leg);
+    const traded = quoted.find(({ id }) => id === leg.quoteId) ?? null;
+    return { leg, traded, requotes: quoted.length === 0 ? null : quoted.length - 1 };
+  });
+  return [wrap('Costs against the reference rates:', width), costsTable(rows, width)].join('\n');
 }
 
 function legsTable(report: Report, width: number): string {
@@ -114,7 +150,6 @@ function legsTable(report: Report, width: number): string {
       { title: 'BUY', right: true },
       { title: 'RATE', right: true },
       { title: 'OUTCOME' },
-      { title: 'TRADE' },
     ],
     report.legs.map((leg) => [
       leg.id,
@@ -122,7 +157,6 @@ function legsTable(report: Report, width: number): string {
       money(leg.buyAmount, leg.buy),
       leg.rate === null ? '-' : rateText(leg.rate),
       leg.outcome,
-      leg.tradeId ?? '-',
     ]),
     width,
   );

@@ -2,7 +2,8 @@
  * The report of a run, made from its state (design: "Commands").
  * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
  */
-import type { Position } from '../plan/plan.ts';
+import { costOf, leftOf, type Cost, type Left } from '../plan/cost.ts';
+import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
 import { sum } from '../money.ts';
 import { runName } from '../references.ts';
@@ -38,7 +39,7 @@ export type Report = {
   readonly startedBy: string | null;
   readonly status: ReportStatus;
   /** Where each currency of a rebalancing stood when it was planned, and what decided its trades; empty for other kinds. */
-  readonly positions: readonly Position[];
+  readonly positions: readonly ReportPosition[];
   readonly legs: readonly ReportLeg[];
   readonly payments: readonly ReportPayment[];
   readonly totals: readonly ReportTotal[];
@@ -46,15 +47,26 @@ export type Report = {
   readonly evidence: readonly Evidence[];
 };
 
+/** `after`: what is expected of it by the trades of this run, once they have settled. */
+export type ReportPosition = Position & { readonly after: Left };
+
 export type ReportLeg = {
   readonly id: string;
   readonly reference: string;
   readonly sell: string;
   readonly buy: string;
+  /** Where the planned amount comes from. */
+  readonly why: LegReason['kind'];
+  /** What was to be sold or bought; null: not known any more. */
+  readonly planned: Pick<LegAmount, 'side' | 'value'> | null;
+  /** The price guard in words; null: any price was taken. */
+  readonly guard: string | null;
   readonly sellAmount: string | null;
   readonly buyAmount: string | null;
   /** Bought ÷ sold, 12 significant digits. */
   readonly rate: string | null;
+  /** Of the trade, against the reference rates of the plan; null: there is no trade, or there are no such rates. */
+  readonly cost: Cost | null;
   readonly quoteId: string | null;
   readonly tradeId: string | null;
   readonly outcome: LegOutcome;
@@ -131,7 +143,7 @@ function reportOf(state: RunState, { isFirst, payments }: Part): Report {
     policy: state.policy,
     startedBy: state.startedBy,
     status: statusOf(state),
-    positions: isFirst ? (state.plan?.positions ?? []) : [],
+    positions: isFirst ? reportPositions(state) : [],
     legs: legs.map(reportLeg),
     payments: payments.map(reportPayment),
     totals: totalsOf(state.payments),
@@ -185,18 +197,33 @@ export function shownWaits(state: RunState): readonly Waiting[] {
   return all.filter(isShown);
 }
 
+/** What was traded counts, but for what will never settle. */
+function reportPositions({ plan, legs }: RunState): readonly ReportPosition[] {
+  const trades = legs.flatMap((record) => {
+    const traded = tradeOf(record);
+    const isMoved = record.stage.kind === 'traded' && record.stage.settled !== false;
+    return traded !== null && isMoved ? [{ ...record.leg, ...traded }] : [];
+  });
+  return (plan?.positions ?? []).map((position) => ({ ...position, after: leftOf(position, trades) }));
+}
+
 function reportLeg(record: LegRecord): ReportLeg {
   const { leg, stage } = record;
   const planned = leg.amount;
   const traded = tradeOf(record);
+  const reference = leg.guard?.referenceRate ?? null;
   return {
     id: leg.id,
     reference: leg.reference,
     sell: leg.sell,
     buy: leg.buy,
+    why: leg.why.kind,
+    planned: planned === null ? null : { side: planned.side, value: planned.value },
+    guard: leg.guard?.text ?? null,
     sellAmount: traded?.sellAmount ?? (planned?.side === 'sell' ? planned.value : null),
     buyAmount: traded?.buyAmount ?? (planned?.side === 'buy' ? planned.value : null),
     rate: traded === null ? null : rateOf(traded.sellAmount, traded.buyAmount),
+    cost: traded === null || reference === null ? null : costOf(reference, leg, traded),
     quoteId: quoteIdOf(record),
     tradeId: traded?.tradeId ?? null,
     outcome: legOutcome(record),

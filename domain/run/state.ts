@@ -3,6 +3,7 @@
  * Whatever a run shows, hands on or asks for is made from it. Pure.
  */
 import { fixedAmountOf } from '../plan/amounts.ts';
+import type { Sides } from '../plan/cost.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { RunName } from '../references.ts';
 import type { Waiting } from '../waits.ts';
@@ -17,6 +18,8 @@ export type Evidence = {
   readonly result: string;
   readonly traceId: string | null;
   readonly replayed: boolean | null;
+  /** What a quote would bring, whether it was traded or not; null: it was no quote. */
+  readonly quote: (Sides & { readonly id: string }) | null;
 };
 
 /** Everything that the run's workflow knows. */

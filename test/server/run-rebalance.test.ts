@@ -64,11 +64,26 @@ describe('a day of rebalancing', () => {
       ['USD 300000 0', 'EUR 300000 50000', 'GBP 10000 30000', 'MXN 18500 0'],
     );
 
+    for (const { id, cost, planned, quoteId } of report.legs) {
+      assert.equal(cost?.currency, 'USD', id);
+      assert.ok(planned !== null, id);
+      const quotes = report.evidence.flatMap(({ item, quote }) => (item === id ? (quote ?? []) : []));
+      assert.equal(quotes.at(-1)?.id, quoteId, id);
+    }
+    assert.deepEqual(
+      report.positions
+        .filter(({ currency }) => currency !== 'USD')
+        .map(({ currency, after: left }) => `${currency} ${left.projected ?? '?'}`),
+      ['EUR 250000', 'GBP 40000', 'MXN 18500'],
+    );
+
     const [first] = await resetPoints(run.handle);
     assert.ok(first !== undefined);
     const { workflowId, runId } = await run.handle.describe();
     await resetTo(stage.temporal, { workflowId, runId }, first, { signals: true });
-    assert.equal((await run.report()).status, 'COMPLETED');
+    const { evidence: _after, ...again } = await run.report();
+    const { evidence: _before, ...told } = report;
+    assert.deepEqual(again, told);
     assert.equal(run.movements().trades.length, 2);
 
     const next = await stage.start(POLICY, { files: FILES });

@@ -59,7 +59,14 @@ function poison(value: unknown, name: string): unknown {
 
 const STATUSES = ['COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED', 'HELD', 'RUNNING'] as const;
 const problem: Problem = { code: 'RECORD_DIFFERS', item: 'supplier', message: 'm', fix: 'f' };
-const evidence = { at: '2026-11-21T12:00:00Z', item: 'supplier', result: 'r', traceId: null, replayed: null };
+const evidence = {
+  at: '2026-11-21T12:00:00Z',
+  item: 'supplier',
+  result: 'r',
+  traceId: null,
+  replayed: null,
+  quote: null,
+};
 const reports: readonly Report[] = STATUSES.flatMap((status) =>
   (['PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING'] as const).map((payment) => ({
     ...poisoned({

@@ -1,4 +1,4 @@
-/** What `plan` says of a rebalancing, as it is printed on 80 columns: the sample, on a day on which most needs doing. */
+/** What `plan` and `report` say of a rebalancing, as printed on 80 columns: the sample, on a day on which most needs doing. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -11,6 +11,12 @@ import { compilePlan } from '../../domain/plan/compile.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { ReportSchema } from '../../cli/views/report-schema.ts';
+import { reportText } from '../../cli/views/report-text.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { runName } from '../../domain/references.ts';
+import { makeReport } from '../../domain/run/report.ts';
+import { addEvidence, adoptPlan, newRunState, type Evidence } from '../../domain/run/state.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';
 
 const same = (text: string): string => text;
@@ -64,7 +70,7 @@ function planned(
   const result = compilePlan(input);
   assert.ok(result.ok, JSON.stringify(result));
   const text = explainPlan(result.plan, input, prices, { width: 80, paint: PLAIN });
-  return { document: planDocument(result.plan, input, prices), text };
+  return { plan: result.plan, document: planDocument(result.plan, input, prices), text };
 }
 
 /** The part of the text under a heading. */
@@ -160,6 +166,124 @@ test('with quotes each trade shows its cost, in money and basis points, and what
       ['mxn-usd-1', 'quote', { amount: '-0.5', currency: 'USD', bps: '-5' }, null],
       ['usd-gbp-1', 'reference rate', null, 'The service answered TRADE_DISABLED.'],
     ],
+  );
+});
+
+/** The report of a run that traded like this, by leg; a leg that is not named is not traded. */
+function reported(
+  traded: Readonly<Record<string, readonly [sold: string, bought: string, settled?: false]>>,
+) {
+  const { plan } = planned(DAY);
+  const state = newRunState(plan.run, `sandbox/${runName(plan.run)}`, plan.policy);
+  adoptPlan(state, plan);
+  for (const record of state.legs) {
+    const [sellAmount, buyAmount, settled = true] = traded[record.leg.id] ?? [];
+    if (sellAmount === undefined || buyAmount === undefined) {
+      record.stage = { kind: 'not traded', quoteId: null, problem: OUTSIDE, endedIn: 'run-1' };
+      continue;
+    }
+    const quoteId = `qte_${record.leg.id}`;
+    const trade = { tradeId: `tde_${record.leg.id}`, quoteId, sellAmount, buyAmount, status: 'SETTLED' };
+    record.stage = { kind: 'traded', atMs: 0, traded: trade, worse: null, settled };
+  }
+  state.ended = true;
+  return { state, report: makeReport(state) };
+}
+
+const OUTSIDE: Problem = {
+  code: 'OUTSIDE_GUARD',
+  item: 'usd-gbp-1',
+  message: 'The price is worse than the guard allows.',
+  fix: 'Wait for a better price.',
+};
+
+test('the report of a rebalancing gives each leg its cost, and each currency what is expected of it', () => {
+  const { report } = reported({
+    'eur-usd-1': ['50000', '53946.00'],
+    'mxn-usd-1': ['18500', '1000.50', false],
+  });
+  assert.deepEqual(
+    report.legs.map(({ id, why, planned: asked, cost }) => [id, why, asked?.value, cost]),
+    [
+      ['eur-usd-1', 'target', '50000', { amount: '54', currency: 'USD', bps: '10' }],
+      ['mxn-usd-1', 'target', '18500', { amount: '-0.5', currency: 'USD', bps: '-5' }],
+      ['usd-gbp-1', 'target', '30000', null],
+    ],
+  );
+  // What will never settle moves nothing.
+  assert.deepEqual(
+    report.positions.map(({ currency, after }) => [currency, after.withdrawable, after.projected]),
+    [
+      ['USD', '300000', '353946'],
+      ['EUR', '250000', '250000'],
+      ['MXN', '18500', '18500'],
+      ['GBP', '10000', '10000'],
+      ['BRL', '400000', '400000'],
+    ],
+  );
+  assert.ok(ReportSchema.safeParse(report).success);
+});
+
+test('the report of a rebalancing is printed on 80 columns', () => {
+  const { state } = reported({
+    'eur-usd-1': ['50000', '53946.00'],
+    'mxn-usd-1': ['18500', '1000.50'],
+    'usd-gbp-1': ['38100', '30000'],
+  });
+  const evidence = (item: string, id: string, sellAmount: string, buyAmount: string): Evidence => ({
+    at: '2026-11-23T09:00:00.000Z',
+    item,
+    call: 'send quote',
+    result: 'success',
+    traceId: null,
+    replayed: null,
+    quote: { id, sellAmount, buyAmount },
+  });
+  addEvidence(state, [
+    evidence('eur-usd-1', 'qte_1', '50000', '53900'),
+    evidence('eur-usd-1', 'qte_eur-usd-1', '50000', '53946'),
+    evidence('mxn-usd-1', 'qte_mxn-usd-1', '18500', '1000.50'),
+  ]);
+  const text = reportText({ report: makeReport(state), uiUrl: null, width: 80, paint: PLAIN });
+  assert.equal(
+    text,
+    `daily-treasury.2026-11-23: COMPLETED
+
+Traded 50000.00 EUR for 53946.00 USD at 1.07892 (trade tde_eur-usd-1), settled.
+It was quoted again once.
+Traded 18500.00 MXN for 1000.50 USD at 0.0540811 (trade tde_mxn-usd-1), settled.
+Traded 38100.00 USD for 30000.00 GBP at 0.787402 (trade tde_usd-gbp-1), settled.
+
+When it was planned:
+CURRENCY    BALANCE  PROJECTED         TARGET      BAND          TRADE
+USD       300000.00  300000.00  min 100000.00         -              -
+EUR       300000.00  300000.00      250000.00  25000.00  sell 50000.00
+MXN        18500.00   18500.00       max 0.00         -  sell 18500.00
+GBP        10000.00   10000.00   min 40000.00         -   buy 30000.00
+BRL       400000.00  400000.00      384357.99  38435.79              -
+EUR: 300000.00 is above 275000.00; selling 50000.00 brings it back to 250000.00.
+MXN: 18500.00 is above 0.00; selling 18500.00 brings it back to 0.00.
+GBP: 10000.00 is below 40000.00; buying 30000.00 brings it back to 40000.00.
+
+LEG                SELL           BUY       RATE  OUTCOME
+eur-usd-1  50000.00 EUR  53946.00 USD    1.07892  TRADED
+mxn-usd-1  18500.00 MXN   1000.50 USD  0.0540811  TRADED
+usd-gbp-1  38100.00 USD  30000.00 GBP   0.787402  TRADED
+
+Costs against the reference rates:
+LEG                  PLANNED        QUOTED        COST     BPS  REQUOTES
+eur-usd-1  sell 50000.00 EUR  53946.00 USD  +54.00 USD  +10.00         1
+mxn-usd-1  sell 18500.00 MXN   1000.50 USD   -0.50 USD   -5.00         0
+usd-gbp-1   buy 30000.00 GBP             -    0.00 USD    0.00         -
+total                                       +53.50 USD
+
+Expected once what it traded has settled:
+CURRENCY    BALANCE  PROJECTED         TARGET      BAND  INSIDE
+USD       261900.00  316846.50  min 100000.00         -  yes
+EUR       250000.00  250000.00      250000.00  25000.00  yes
+MXN            0.00       0.00       max 0.00         -  yes
+GBP        10000.00   40000.00   min 40000.00         -  yes
+BRL       400000.00  400000.00      384357.99  38435.79  yes`,
   );
 });
 

@@ -190,6 +190,7 @@ test('a lost reply that was found, and a later generation, are told', () => {
     result,
     traceId: null,
     replayed: null,
+    quote: null,
   });
   const told = (evidence: readonly Evidence[], reference = payment.reference): string =>
     shown({ ...report, evidence, payments: [{ ...payment, reference }] });
