@@ -42,6 +42,8 @@ export type Deps = {
     read(mode: Mode, run: RunName, patienceMs: number): Promise<PlanState>;
     /** Whether a plan was made, whatever became of what was said since. */
     isMade(mode: Mode, run: RunName): Promise<boolean>;
+    /** What the newest workflow `plan` was started with, by whoever started it; null where there is none. */
+    readInput(mode: Mode, run: RunName): Promise<PlanInput | null>;
     /** The plan of an earlier completed `plan` of the same id; `runId` is a Temporal run that may be it. */
     readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
   };

@@ -32,6 +32,7 @@ import { scanList } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { clockSkew } from './clock-skew.ts';
+import { readDemand } from './demand.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
 
 /** A read that all items of a call share is at most this old when one of them uses it. */
@@ -65,6 +66,8 @@ export class Driver {
   readonly #instructions: () => Promise<Kept>;
   readonly #balances: () => Promise<Reply<Balances>>;
   readonly evidence: Evidence[] = [];
+  /** Runs that may still take money, as they were when this run got its turn. */
+  #others: readonly string[] = [];
 
   /** Temporal run in which this call is carried out. */
   get runId(): string {
@@ -172,6 +175,11 @@ export class Driver {
       }
       case 'take turn':
         return this.#takeTurn();
+      case 'read demand': {
+        const { run, credentials } = this.#call.plan;
+        const { leg } = effect;
+        return readDemand(this.#deps, { mode: credentials.mode, run, leg, others: this.#others });
+      }
       case 'fetch trade':
         return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));
       case 'fetch withdrawal':
@@ -264,6 +272,7 @@ export class Driver {
       for (;;) {
         // oxlint-disable-next-line no-await-in-loop -- one question after the other
         const answer = await turn.take(this.#call.plan.run, false);
+        if (answer.turn === 'ours') this.#others = answer.others;
         const isOver = clock.monotonicMs() > untilMs || isStopping() || cancellationSignal.aborted;
         if (answer.turn === 'ours' || isOver) return answer;
       }
@@ -296,7 +305,7 @@ export class Driver {
   #note(item: string, effect: Effect, answer: Answer): void {
     if (typeof answer === 'boolean' || 'instructions' in answer || 'claimed' in answer || 'rival' in answer)
       return;
-    if ('turn' in answer) return;
+    if ('turn' in answer || 'demand' in answer) return;
     const at = new Date(this.#deps.clock.wallMs()).toISOString();
     if (!('kind' in answer)) {
       const found =

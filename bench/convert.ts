@@ -192,6 +192,7 @@ async function startHandWritten(
         start: (input) => startPlan(client, settings.taskQueue, input),
         read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),
         isMade: (mode, run) => isPlanMade(client, mode, run),
+        readInput: async () => null,
         readEarlier: async (mode, run, runId) =>
           (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
       },

@@ -198,8 +198,9 @@ export const PROBLEMS = {
   },
   BALANCES_CHANGED: {
     ending: 'refused by us',
-    sentence: 'The leg was computed from balances of before the run was reset or started again.',
-    advice: 'Start a new run under another id: it computes from what is there now.',
+    sentence:
+      'By the balances of this moment the policy asks for less than the leg, which was computed from those of before.',
+    advice: 'Nothing to do if that is right; a new run under another id computes from what is there now.',
   },
   TURN_OF_ANOTHER: {
     ending: 'waiting',

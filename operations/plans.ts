@@ -132,10 +132,15 @@ export async function readResult(client: Client, workflowId: string, runId: stri
 
 /** The text of the policy that a plan was made from: it stays in the input of the workflow that made it. */
 export async function readPlannedText(client: Client, mode: Mode, run: RunName): Promise<string | null> {
+  const text = (await readPlanInput(client, mode, run))?.policyText;
+  return typeof text === 'string' ? text : null;
+}
+
+/** What the newest `plan` was started with. Whoever uses it checks it: anybody may have started one. */
+export async function readPlanInput(client: Client, mode: Mode, run: RunName): Promise<PlanInput | null> {
   const newest = await newestOf(client, planIdOf(mode, run));
   const input = newest === null ? null : await inputOf(client, newest);
-  const text = isRecord(input) ? input['policyText'] : null;
-  return typeof text === 'string' ? text : null;
+  return isRecord(input) ? (input as PlanInput) : null;
 }
 
 type Newest = { readonly workflowId: string; readonly runId: string; readonly status: string };

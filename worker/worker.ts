@@ -9,7 +9,14 @@ import { InstructionsMissing, machineClock, type Clock } from '../activities/dep
 import { isCurrentAttempt } from '../operations/attempts.ts';
 import { startScheduled } from '../operations/scheduled-start.ts';
 import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
-import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
+import {
+  isPlanMade,
+  readFirstPlan,
+  readPlan,
+  readPlanInput,
+  readResult,
+  startPlan,
+} from '../operations/plans.ts';
 import {
   endInstructions,
   noteFacts,
@@ -114,6 +121,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
         start: (input) => startPlan(client, taskQueue, input),
         read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),
         isMade: (mode, run) => isPlanMade(client, mode, run),
+        readInput: (mode, run) => readPlanInput(client, mode, run),
         readEarlier: async (mode, run, runId) =>
           (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
       },

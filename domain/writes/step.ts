@@ -9,7 +9,7 @@ import type { Wait } from '../waits.ts';
 import { backoffMs, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
 import type { ListScan } from './lookups.ts';
-import type { LegAmount, Plan, PlanHead } from '../plan/plan.ts';
+import type { Leg, LegAmount, Plan, PlanHead } from '../plan/plan.ts';
 import type { Money } from '../policy.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
@@ -28,6 +28,8 @@ export type Effect =
   | { readonly kind: 'read rival'; readonly item: string }
   /** Waits a little for the turn of the run; what is read of balances after it is no other run's to spend. */
   | { readonly kind: 'take turn' }
+  /** How much of the leg the policy still asks for, by balances of this moment; in the run's turn. */
+  | { readonly kind: 'read demand'; readonly leg: Leg }
   | { readonly kind: 'fetch trade'; readonly id: string }
   | { readonly kind: 'fetch withdrawal'; readonly id: string }
   /** Scan the list, newest first, back to `sinceMs`; keep what is `wanted`. */
@@ -66,6 +68,7 @@ type Answers = {
   'read claims': { readonly claimed: readonly string[] };
   'read rival': Rival;
   'take turn': TurnAnswer | { readonly turn: 'silent' };
+  'read demand': Demand;
   'fetch trade': Reply<Trade>;
   'fetch withdrawal': Reply<Withdrawal>;
   'scan trades': ListScan<Trade>;
@@ -74,6 +77,9 @@ type Answers = {
   'send trade': Reply<Trade>;
   'send withdrawal': Reply<Withdrawal>;
 };
+
+/** Of the side that the leg's amount is counted in; null: the service could not be read. */
+export type Demand = { readonly demand: string | null };
 
 /** Names of runs; null: none. */
 export type Rival = {

@@ -43,6 +43,7 @@ import {
   serviceWait,
   resourceIdOf,
   settleTimeMs,
+  unreadable,
   type Answer,
   type Context,
   type Steps,
@@ -198,9 +199,6 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if (before.quotes >= context.plan.quote.maxQuotes)
     return yield* end(item, before, tooManyQuotes(context, leg));
 
-  // What a rebalancing asks for depends on balances, which may have been rebalanced meanwhile.
-  if (leg.why.kind === 'target' && isNewStart(context)) return yield* end(item, before, balancesChanged(leg));
-
   const elsewhere = yield* heldElsewhere(subject, before);
   if ('wait' in elsewhere) return elsewhere.wait;
   if ('problem' in elsewhere) return yield* end(item, before, elsewhere.problem);
@@ -209,9 +207,13 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   const turn = yield* ask<'take turn'>({ kind: 'take turn' });
   const notNow = notOurTurn(leg, turn);
   if (notNow !== null) return wait(state, notNow);
-  // The balances that the plan was made from may have been spent since.
-  if (leg.why.kind === 'target' && hasLapsed(turn) && !context.othersAccepted)
-    return yield* end(item, state, balancesChanged(leg));
+  // What a rebalancing asks for depends on balances, which may have been rebalanced or spent since its plan was made.
+  const isOld = isNewStart(context) || (hasLapsed(turn) && !context.othersAccepted);
+  if (leg.why.kind === 'target' && isOld) {
+    const { demand } = yield* ask<'read demand'>({ kind: 'read demand', leg });
+    if (demand === null) return wait(state, { afterMs: 10_000, reason: 'outage', problem: unread(leg) });
+    if (compare(demand, leg.amount.value) < 0) return yield* end(item, state, balancesChanged(leg, demand));
+  }
 
   const short = yield* lookForMoney(context, leg, state);
   switch (short.kind) {
@@ -752,14 +754,15 @@ function hasLapsed(turn: Turn): boolean {
   return turn.turn === 'ours' && turn.hasLapsed;
 }
 
-function balancesChanged(leg: Leg): Problem {
-  const planned = plannedMoneyOf(leg);
-  const what =
-    leg.amount === null || planned === null
-      ? ''
-      : ` (${leg.amount.side} ${planned.value} ${planned.currency})`;
-  return makeProblem('BALANCES_CHANGED', leg.id, {
-    message: `Leg "${leg.id}"${what} was computed from balances that may have changed since (the run was reset, started again, or came too late for its turn); it is not traded by them.`,
+function unread({ id }: Leg): Problem {
+  return unreadable(id, 'balances and trades are needed to see whether the leg is still asked for');
+}
+
+function balancesChanged(leg: Leg, demand: string): Problem {
+  const { id, amount } = leg;
+  const currency = plannedMoneyOf(leg)?.currency ?? '';
+  return makeProblem('BALANCES_CHANGED', id, {
+    message: `Leg "${id}" was to ${amount?.side ?? 'trade'} ${amount?.value ?? ''} ${currency} by balances of before; by those of now the policy asks for ${isPositive(demand) ? `only ${demand}` : 'nothing of it'}.`,
   });
 }
 

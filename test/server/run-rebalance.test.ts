@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { openStage, type Run } from '../support/stage.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
+import { uniqueName } from '../support/dev-server.ts';
 
 const stage = await openStage({
   rates: { 'EUR/USD': '1.08', 'GBP/USD': '1.27', 'USD/MXN': '18.50' },
@@ -90,4 +91,37 @@ describe('a day of rebalancing', () => {
     const quiet = await next.report();
     assert.deepEqual([quiet.status, quiet.legs, next.writes()], ['COMPLETED', [], []]);
   });
+
+  for (const [what, eur, outcome] of [
+    ['still asks for it', '300000', 'TRADED'],
+    ['asks for it no longer', '260000', 'NOT_TRADED'],
+  ] as const)
+    test(`a leg that was refused is ${outcome} after a reset when by the balances of then the policy ${what}`, async () => {
+      stage.sandbox.setBalances({ USD: '300000', EUR: '300000', GBP: '40000' });
+      const name = uniqueName('p');
+      stage.sandbox.addFault({
+        operation: 'createQuote',
+        times: 1,
+        when: { currency: 'EUR' },
+        effect: { kind: 'error', code: 'TRADE_PAIR_NOT_SUPPORTED', stored: false },
+      });
+      const run = await stage.start(POLICY, { files: FILES, name });
+      const failed = await run.report();
+      assert.deepEqual(
+        failed.legs.map(({ id, outcome: was }) => [id, was]),
+        [['eur-usd-1', 'NOT_TRADED']],
+      );
+      stage.sandbox.setBalances({ EUR: eur });
+      const last = (await resetPoints(run.handle)).at(-1);
+      assert.ok(last !== undefined);
+      const { workflowId, runId } = await run.handle.describe();
+      await resetTo(stage.temporal, { workflowId, runId }, last, { signals: true });
+      const report = await run.report();
+      assert.deepEqual(
+        report.legs.map(({ outcome: is }) => is),
+        [outcome],
+      );
+      assert.deepEqual(traded(run), outcome === 'TRADED' ? ['sell 50000 EUR'] : []);
+      if (outcome === 'NOT_TRADED') assert.equal(report.problems[0]?.code, 'BALANCES_CHANGED');
+    });
 });

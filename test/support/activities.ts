@@ -79,7 +79,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     reader: service,
     facts: DEFAULT_SERVICE_FACTS,
     instructions: instructionsOf(),
-    plans: { start: never, read: never, isMade: never, readEarlier: never },
+    plans: { start: never, read: never, isMade: never, readEarlier: never, readInput: never },
     clock: { wallMs: () => NOW, monotonicMs: () => 0 },
     isCurrentAttempt: async () => true,
     otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },

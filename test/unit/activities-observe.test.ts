@@ -26,6 +26,7 @@ async function observed(
       read: () => assert.fail('No plan is read here.'),
       isMade: () => assert.fail('Nobody asks for it here.'),
       readEarlier: async () => null,
+      readInput: () => assert.fail('Nobody asks for it here.'),
     },
   });
   const input = {
@@ -159,6 +160,7 @@ async function planFor(policyText: string, change: (plan: Plan) => Plan = (plan)
       plans: {
         start: async () => {},
         isMade: async () => true,
+        readInput: () => assert.fail('Nobody asks for it here.'),
         read: async () => ({ kind: 'plan', plan }),
         readEarlier: () => assert.fail('No earlier plan is asked for here.'),
       },

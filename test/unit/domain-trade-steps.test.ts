@@ -581,16 +581,26 @@ for (const [what, answer, adopted] of NAMED_TRADES)
     }
   });
 
-test('a leg of a rebalancing is traded by the balances of its own run only: after a reset or a new start it ends', () => {
+test('after a reset or a new start a leg of a rebalancing is traded only while the balances of then ask for at least as much', () => {
   const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
-  const steps = (more: Parameters<typeof context>[0]) =>
-    play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }));
-  assert.equal(play(requestQuoteSteps(context(), leg, NEW_LEG)).result.kind, 'quoted');
+  const steps = (more: Parameters<typeof context>[0], demand: string | null) =>
+    play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
+      'read demand': [{ demand }],
+    });
+  const fresh = play(requestQuoteSteps(context(), leg, NEW_LEG));
+  assert.equal(fresh.result.kind, 'quoted');
+  assert.ok(!kindsOf(fresh.effects).includes('read demand'));
   const reset = { attempt: { ...context().attempt, runId: 'run-2' } };
-  const { result, effects } = steps(reset);
-  assert.ok(result.kind === 'not traded' && result.problem.code === 'BALANCES_CHANGED');
-  assert.ok(kindsOf(effects).includes('scan trades') && !kindsOf(effects).includes('send quote'));
-  assert.equal(steps({ ...reset, originalRunId: 'run-2' }).result.kind, 'not traded');
+  for (const start of [reset, { ...reset, originalRunId: 'run-2' }]) {
+    const { result, effects } = steps(start, '999.99');
+    assert.equal(problemOf(result), 'BALANCES_CHANGED');
+    assert.ok(kindsOf(effects).includes('scan trades') && !kindsOf(effects).includes('send quote'));
+    const asked = steps(start, '1000');
+    assert.equal(asked.result.kind, 'quoted');
+    const kinds = kindsOf(asked.effects);
+    assert.ok(kinds.indexOf('take turn') < kinds.indexOf('read demand'));
+    assert.equal(named(steps(start, null).result), 'wait: outage');
+  }
 });
 
 test('a quote is asked for in the run’s turn only; who has it is told', () => {
@@ -604,9 +614,12 @@ test('a quote is asked for in the run’s turn only; who has it is told', () => 
   for (const { effects } of [others, silent]) assert.ok(!kindsOf(effects).includes('send quote'));
 });
 
-test('a leg that was computed from balances is not traded once the turn of its plan has lapsed, unless the run has traded in it', () => {
+test('once the turn of its plan has lapsed a leg of a rebalancing is asked for anew, unless the run has traded in it', () => {
   const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
-  const lapsed = { 'take turn': [{ turn: 'ours', hasLapsed: true, others: [] }] } as const;
+  const lapsed = {
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [] }],
+    'read demand': [{ demand: '0' }],
+  } as const;
   const asked = (othersAccepted: boolean, of: typeof LEG | typeof leg) =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), lapsed).result;
   assert.equal(problemOf(asked(false, leg)), 'BALANCES_CHANGED');

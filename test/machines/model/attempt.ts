@@ -193,6 +193,9 @@ export class Attempt {
         // The other run of the model is of another policy.
         world.agenda.after(INSTRUCTIONS_MS, () => answer({ rival: null, silent: null }));
         return;
+      case 'read demand':
+        // No run of the model rebalances.
+        throw new RangeError('Nothing asks for it here.');
       case 'take turn':
         world.agenda.after(INSTRUCTIONS_MS, () => answer({ turn: 'ours', hasLapsed: false, others: [] }));
         return;
@@ -308,6 +311,7 @@ function shortOf(answer: Answer): string {
     return `${answer.complete ? '' : 'incomplete, '}${answer.records.map((record) => `${record.id} ${record.status}`).join(', ') || 'nothing'}`;
   if ('claimed' in answer) return answer.claimed.join(', ') || 'nobody’s';
   if ('turn' in answer) return answer.turn;
+  if ('demand' in answer) return answer.demand ?? 'unread';
   if ('rival' in answer) return answer.rival ?? 'none';
   if ('instructions' in answer)
     return answer.instructions.map(({ kind }) => kind).join(', ') || 'nothing said';

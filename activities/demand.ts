@@ -1,0 +1,44 @@
+/**
+ * How much of a leg the policy still asks for, by balances of this moment: a run that was reset trades what it computed
+ * from older ones only while a new plan would trade at least as much (design: "Reset means: try again what is not done").
+ */
+import { decimalsOf } from '../domain/currencies.ts';
+import { sum } from '../domain/money.ts';
+import { compilePlan } from '../domain/plan/compile.ts';
+import { plannedMoneyOf } from '../domain/plan/amounts.ts';
+import type { Leg } from '../domain/plan/plan.ts';
+import type { RunName } from '../domain/references.ts';
+import type { Mode } from '../domain/service/records.ts';
+import type { Demand } from '../domain/writes/step.ts';
+import type { Deps } from './deps.ts';
+import { observeInTurn, readInput } from './observing.ts';
+import { wrongInput } from './run-input.ts';
+
+/** @param others runs that may still take money, as the turn told them */
+export async function readDemand(
+  deps: Deps,
+  of: { readonly mode: Mode; readonly run: RunName; readonly leg: Leg; readonly others: readonly string[] },
+): Promise<Demand> {
+  const { mode, run, leg, others } = of;
+  const input = await deps.plans.readInput(mode, run);
+  if (input === null || wrongInput(input) !== null) return { demand: '0' };
+  const said = readInput(deps, { ...input, run });
+  if (said.kind === 'refused') return { demand: '0' };
+  const turn = { isTaken: true, others: await deps.turn.readReserved(others) };
+  const observed = await observeInTurn(deps, run, said, turn);
+  if (observed.kind === 'wait') return { demand: null };
+  if (observed.kind !== 'observed') return { demand: '0' };
+  const result = compilePlan({
+    ...observed,
+    run,
+    // As if nothing of the run had been sent: what was is in the balances, or on its way.
+    observation: { ...observed.observation, trades: [], withdrawals: [] },
+    decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
+    madeFor: '',
+  });
+  if (!result.ok) return { demand: '0' };
+  const same = result.plan.legs.filter(
+    ({ sell, buy, amount }) => sell === leg.sell && buy === leg.buy && amount?.side === leg.amount?.side,
+  );
+  return { demand: sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? [])) };
+}

@@ -1,0 +1,152 @@
+/** What a plan is made from: the policy and files of a run as this worker reads them, and one reading of the service. */
+import { Context as ActivityContext } from '@temporalio/activity';
+import { makeProblem, type Problem } from '../domain/problems.ts';
+import type { Wait } from '../domain/waits.ts';
+import { followUp, waitMs } from '../domain/service/reply-rules.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import { reservedByAll, type OthersReserved } from '../domain/plan/reserved.ts';
+import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
+import type { RunName } from '../domain/references.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
+import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf } from '../calendar/business-date.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
+import { loadReferenceRates } from '../language/load-reference-rates.ts';
+import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
+import { observeService } from '../service/observe.ts';
+import type { Observed } from '../workflows/calls.ts';
+import type { PlanInput } from '../domain/run/calls.ts';
+import { clockSkew } from './clock-skew.ts';
+import type { Deps } from './deps.ts';
+
+/** What a run was told to do. */
+type Said = {
+  readonly kind: 'said';
+  readonly policy: Policy;
+  readonly policyHash: string;
+  readonly date: string;
+  readonly referenceRates: ReferenceRates | null;
+};
+type Refused = Extract<Observed, { kind: 'refused' }>;
+
+/** `others`: what other open runs have reserved, read before the service is. */
+export type InTurn = { readonly isTaken: boolean; readonly others: readonly OthersReserved[] };
+
+/** Reads policy and files with the worker's own eyes. */
+export function readInput(
+  deps: Deps,
+  input: Pick<PlanInput, 'run' | 'policyText' | 'policyFile' | 'files'>,
+): Said | Refused {
+  const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
+  if (!loaded.ok) return refused(loaded.problems);
+  const { policy, hash } = loaded;
+  const date = dateOfRunId(input.run.id);
+  if (date === null) return { kind: 'refused', problems: [noDate(input.run.id)] };
+  if (policy.name !== input.run.policy)
+    return { kind: 'refused', problems: [otherName(policy.name, input.run.policy)] };
+  const rates = readRates(policy, input.files);
+  if (!rates.ok) return refused(rates.problems);
+  return { kind: 'said', policy, policyHash: hash, date, referenceRates: rates.rates };
+}
+
+/** Reads the service once, and never what other runs have reserved after it. */
+export async function observeInTurn(
+  deps: Deps,
+  run: RunName,
+  { policy, policyHash, date, referenceRates }: Said,
+  { isTaken, others }: InTurn,
+): Promise<Observed> {
+  const sendWindows = sendWindowsOf(date, policy.zone);
+  const nowMs = deps.clock.wallMs();
+  const result = await observeService(deps.reader, {
+    run,
+    policy,
+    date,
+    facts: deps.facts,
+    sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
+    nowMs,
+    settledBy: settledAtTheLatestMs,
+    onReply: (reply) => clockSkew.note(deps.clock, reply),
+    signal: ActivityContext.current().cancellationSignal,
+  });
+  if (!result.ok) return { kind: 'wait', wait: unreadableService(result.reply) };
+  const skewed = skewOf(clockSkew.latestMs());
+  if (skewed !== null) return { kind: 'wait', wait: configurationWait(skewed, 0) };
+  const observation = {
+    ...result.observation,
+    reserved: reservedByAll(others.map(({ reserved }) => reserved)),
+    // The plan is told by one that there are some; hundreds would be more than Temporal likes to carry.
+    withdrawals: result.observation.withdrawals.slice(0, 1),
+    // The plan belongs to the key that will write, whichever key read.
+    credentials: {
+      mode: deps.service.mode,
+      organisation: deps.service.organisation,
+      keyName: deps.service.keyName,
+    },
+  };
+  return {
+    kind: 'observed',
+    policy,
+    policyHash,
+    date,
+    sendWindows,
+    hasTurn: isTaken,
+    referenceRates,
+    decimals: deps.facts.decimals,
+    lateAfterMs: deps.facts.lateAfterMs,
+    observation,
+  };
+}
+
+type Rates =
+  | { readonly ok: true; readonly rates: ReferenceRates | null }
+  | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
+
+/** The reference rates that the guard names; a file that was not given is "no rate", which the plan refuses. */
+function readRates(policy: Policy, files: PlanInput['files']): Rates {
+  const file = referenceFileOf(policy.guard);
+  if (file === null) return { ok: true, rates: null };
+  const text = Object.hasOwn(files, file) ? files[file] : undefined;
+  return text === undefined ? { ok: true, rates: null } : loadReferenceRates(text, file);
+}
+
+/** A read that did not come back: faults of configuration wait slowly, all else at the service's pace. */
+function unreadableService(reply: Reply<unknown>): Wait {
+  const follow = followUp(reply);
+  const problem = problemOf(reply, 'plan', ADVICE[follow.class]);
+  if (follow.read === 'ask again')
+    return { afterMs: waitMs(reply, 2), reason: 'outage', problem: unreachable(problem) };
+  return configurationWait(problem, 0);
+}
+
+function unreachable(problem: Problem): Problem {
+  return {
+    ...problem,
+    item: null,
+    fix: 'Check the address (CAMBIST_BASE_URL) and that the service is up; it asks again by itself.',
+  };
+}
+
+function refused(problems: readonly PolicyProblem[]): Refused {
+  return {
+    kind: 'refused',
+    problems: problems.map((problem) => ({
+      code: problem.code,
+      item: null,
+      message: `${placeOf(problem)}: ${problem.message}`,
+      fix: problem.fix,
+    })),
+  };
+}
+
+function noDate(id: string): Problem {
+  return makeProblem('RUN_ID_WITHOUT_DATE', null, {
+    message: `The run id "${id}" does not begin with a business date.`,
+  });
+}
+
+function otherName(found: string, expected: string): Problem {
+  return makeProblem('POLICY_NAME_DIFFERS', null, {
+    message: `The policy calls itself "${found}", the run is of "${expected}".`,
+  });
+}
