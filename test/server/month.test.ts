@@ -5,13 +5,17 @@
  * plan explains.
  */
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Decimal } from 'decimal.js';
-import { comingDays } from '../../calendar/schedule.ts';
+import { comingDays, type ComingDay } from '../../calendar/schedule.ts';
 import { daysOffOf } from '../../calendar/holidays.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { Report } from '../../domain/run/report.ts';
+import { loadSettings } from '../../config/config.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { startScheduled } from '../../operations/scheduled-start.ts';
 import { disagreements, movedTwice } from '../support/agreement.ts';
 import { startBuiltWorker } from '../support/built-worker.ts';
 import { uniqueName } from '../support/dev-server.ts';
@@ -34,6 +38,7 @@ const stage = await openStage({
 });
 after(() => stage.close());
 await stage.startWorker();
+const QUEUE = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
 
 /** A weekday in the first week is a holiday. */
 const HOLIDAY = ((): string => {
@@ -43,6 +48,7 @@ const HOLIDAY = ((): string => {
   return new Date(weekdays[4] ?? 0).toISOString().slice(0, 10);
 })();
 
+type Day = Pick<ComingDay, 'date' | 'atMs'>;
 type Book = { readonly text: string; readonly bands: Readonly<Record<string, readonly [number, number]>> };
 
 function bookOf(name: string, targets: string, rest: string, bands: Book['bands']): Book {
@@ -155,12 +161,39 @@ function settledLater(currency: string): string {
   return new Decimal(withdrawable).plus(accounts.incoming).toFixed();
 }
 
-/** A run of the day on a worker that is killed at the point; another worker goes on. */
-async function startAndKill(
+const settings = await loadSettings({ ...stage.env, CAMBIST_FILES: stage.folder }, stage.folder);
+
+/** What a worker does when Temporal's schedule starts the policy; `taskQueue`: of the worker. */
+function startBySchedule(
   book: Book,
-  options: { id: string; files: Record<string, string> },
-  point: string,
-) {
+  nominalMs: number,
+  taskQueue: string,
+): ReturnType<typeof startScheduled> {
+  return startScheduled(
+    {
+      place: { ...stage.temporal, mode: 'SANDBOX', taskQueue, uiUrl: null, say: () => {} },
+      settings,
+      now: stage.time.now,
+    },
+    {
+      input: { mode: 'SANDBOX', policy: nameOf(book), policyText: book.text, policyFile: 'policy.yaml' },
+      nominalMs,
+      startedAtMs: stage.time.now(),
+    },
+  );
+}
+
+/** The run of the date, started by its schedule; a second start of the date finds it there. */
+async function start(book: Book, day: Day, taskQueue = QUEUE): Promise<Run> {
+  const first = await startBySchedule(book, day.atMs, taskQueue);
+  assert.equal(first.kind, 'started', JSON.stringify(first));
+  const second = await startBySchedule(book, day.atMs, taskQueue);
+  assert.ok(second.kind === 'open' || second.kind === 'ended', JSON.stringify(second));
+  return stage.find(book.text, { name: nameOf(book), id: day.date, taskQueue });
+}
+
+/** The same on a worker that is killed at the point; another worker goes on. */
+async function startAndKill(book: Book, day: Day, point: string): Promise<Run> {
   const queue = uniqueName('queue');
   const env = { CAMBIST_TASK_QUEUE: queue };
   const doomed = startBuiltWorker({
@@ -168,7 +201,7 @@ async function startAndKill(
     movedMs: stage.time.now() - Date.now(),
     freezeAt: point,
   });
-  const run = await stage.start(book.text, { ...options, name: nameOf(book), taskQueue: queue });
+  const run = await start(book, day, queue);
   await doomed.reached(point);
   await doomed.kill();
   await stage.startWorker({ env });
@@ -233,18 +266,22 @@ test(`over ${DAYS} business days each currency is inside its band every evening,
   const { schedule } = loaded.policy;
   const daysOff = await daysOffOf(schedule.holidays);
   const days = comingDays({ schedule, zone: ZONE, daysOff }, { fromMs: Date.now(), runs: DAYS });
-  const runDays = days.filter(({ day }) => day.kind === 'run');
-  assert.equal(runDays.length, DAYS);
   assert.deepEqual(
     days.flatMap(({ date, day }) => (day.kind === 'holiday' ? date : [])),
     [HOLIDAY],
   );
 
   const runs: Run[] = [];
-  for (const [number, { date, atMs }] of runDays.entries()) {
-    stage.time.pass(atMs - stage.time.now());
-    assert.equal(todayIn(ZONE, stage.time.now()), date);
-    await passDay(number, date, runs);
+  let number = 0;
+  for (const day of days) {
+    stage.time.pass(day.atMs - stage.time.now());
+    assert.equal(todayIn(ZONE, stage.time.now()), day.date);
+    if (day.day.kind !== 'run') {
+      assert.equal((await startBySchedule(MAJORS, day.atMs, QUEUE)).kind, 'day off');
+      continue;
+    }
+    await passDay(number, day, runs);
+    number += 1;
   }
 
   // Over the weekend everything settles.
@@ -267,19 +304,15 @@ test(`over ${DAYS} business days each currency is inside its band every evening,
   assert.deepEqual(new Set(traded.flat()), new Set(['USD', 'EUR', 'GBP', 'MXN', 'BRL']));
 });
 
-async function passDay(number: number, date: string, runs: Run[]): Promise<void> {
-  const files = { 'rates.yaml': moveRates() };
+async function passDay(number: number, day: Day, runs: Run[]): Promise<void> {
+  await writeFile(join(stage.folder, 'rates.yaml'), moveRates());
   const kill = KILLS.get(number);
   moveMoney(kill !== undefined);
   for (const open of runs) await wakeIfOpen(open);
   const before = new Map(CURRENCIES.map((currency) => [currency, settledLater(currency)]));
-  const options = { id: date, files };
   // Both at the same minute: they take turns.
-  const majors =
-    kill === undefined
-      ? await stage.start(MAJORS.text, { ...options, name: nameOf(MAJORS) })
-      : await startAndKill(MAJORS, options, kill);
-  const latam = await stage.start(LATAM.text, { ...options, name: nameOf(LATAM) });
+  const majors = kill === undefined ? await start(MAJORS, day) : await startAndKill(MAJORS, day, kill);
+  const latam = await start(LATAM, day);
   runs.push(majors, latam);
   const reports = await Promise.all([majors, latam].map((run) => run.until(isTraded)));
   for (const [index, run] of [majors, latam].entries()) {
@@ -295,5 +328,5 @@ async function passDay(number: number, date: string, runs: Run[]): Promise<void>
     assertExplained(majors, await majors.until(isTraded), before);
     assert.deepEqual(idsOf(), traded);
   }
-  assertInBands(date);
+  assertInBands(day.date);
 }

@@ -66,6 +66,8 @@ export type Stage = {
   startWorker(options?: Partial<WorkerOptions>): Promise<StageWorker>;
   /** Starts a run of a policy's text; its name is made unique unless one is given. */
   start(policyText: string, options?: StartOptions): Promise<Run>;
+  /** A run that somebody else has started. */
+  find(policyText: string, options: StartOptions): Run;
   /** Starts a run and waits until its first write of this kind is held at the service. */
   startHeld(policyText: string, operation: Write, how: HoldOptions): Promise<Held>;
   /** Switches the API key of the stage off and on at the service. */
@@ -203,10 +205,13 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       return running;
     },
     start: async (policyText, started = {}) => {
-      if (started.taskQueue !== undefined) queues.add(started.taskQueue);
-      const run = runOn(stage, policyText, { ...started, timePasses });
+      const run = stage.find(policyText, started);
       await run.startAgain();
       return run;
+    },
+    find: (policyText, started) => {
+      if (started.taskQueue !== undefined) queues.add(started.taskQueue);
+      return runOn(stage, policyText, { ...started, timePasses });
     },
     startHeld: async (policyText, operation, { when, reply, ...started }) => {
       const name = uniqueName('p');
