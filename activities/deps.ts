@@ -12,9 +12,8 @@ import type { ServiceClient } from '../service/client.ts';
 import type { PlanInput, PlanState } from '../domain/run/calls.ts';
 import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
-import type { Problem } from '../domain/problems.ts';
 import type { Rival } from '../domain/writes/step.ts';
-import type { ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
+import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
 
 export type Deps = {
   /** Signs writes, with the worker's key. */
@@ -75,9 +74,6 @@ export type Deps = {
   /** Named moments before and after every effect, poll and result; a no-op but in tests that kill the process there. */
   readonly reached: (point: string) => void;
 };
-
-/** Nothing was started now, by what may pass. */
-export type NotNow = { readonly kind: 'not now'; readonly problems: readonly Problem[] };
 
 /** What people said about a run is not there, although it was kept once: what was forbidden may look allowed. */
 export class InstructionsMissing extends Error {

@@ -15,24 +15,21 @@ import {
   type Fields,
 } from '../domain/shape.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
+import { INPUT_BYTES } from '../workflows/limits.ts';
 import type { PlanInput, RunInput } from '../domain/run/calls.ts';
 
-/** A policy is far smaller, and its own reader says so; what is larger is not even read. */
-export const POLICY_BYTES = 1_048_576;
-/** Reference rates: a policy names one file or two. */
-const FILE_BYTES = 262_144;
 const MOST_FILES = 8;
 
 const isName: Field = (value) => typeof value === 'string' && isPart(value);
 const isFiles: Field = (value) =>
   isRecord(value) &&
   Object.keys(value).length <= MOST_FILES &&
-  Object.entries(value).every(([name, text]) => lineOf(300)(name) && textOf(FILE_BYTES)(text));
+  Object.entries(value).every(([name, text]) => lineOf(300)(name) && textOf(INPUT_BYTES.file)(text));
 
 const RUN_INPUT = {
   run: recordOf({ policy: isName, id: isName }),
   mode: oneOf('SANDBOX', 'LIVE'),
-  policyText: textOf(POLICY_BYTES),
+  policyText: textOf(INPUT_BYTES.policy),
   policyHash: textOf(100),
   policyFile: lineOf(300),
   files: isFiles,

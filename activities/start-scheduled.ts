@@ -16,20 +16,19 @@ import {
   type Fields,
 } from '../domain/shape.ts';
 import { withoutStack } from '../domain/without-stack.ts';
-import type { Activities, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
-import { SCHEDULED_START } from '../workflows/limits.ts';
+import type { Activities, NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
+import { INPUT_BYTES, SCHEDULED_START } from '../workflows/limits.ts';
 import type { ScheduledInput } from '../workflows/names.ts';
-import type { Deps, NotNow } from './deps.ts';
+import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 import { foreignMode } from './own-mode.ts';
-import { POLICY_BYTES } from './run-input.ts';
 
 const RETRY_MS = 15_000;
 
 const INPUT: Fields = {
   mode: oneOf('SANDBOX', 'LIVE'),
   policy: (value) => typeof value === 'string' && isPart(value),
-  policyText: textOf(POLICY_BYTES),
+  policyText: textOf(INPUT_BYTES.policy),
   policyFile: lineOf(300),
 } satisfies Readonly<Record<keyof ScheduledInput, Field>>;
 

@@ -13,8 +13,8 @@ import { scheduledDay, type ScheduledDay } from '../calendar/schedule.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { troubleOfPolicy, type Trouble } from '../language/text/problem.ts';
-import type { ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
-import { SCHEDULED_START } from '../workflows/limits.ts';
+import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
+import { INPUT_BYTES, SCHEDULED_START } from '../workflows/limits.ts';
 import type { Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
 import { CommandFailure } from './failure.ts';
@@ -31,13 +31,8 @@ type StartingWorker = {
   readonly now: () => number;
 };
 
-/** Nothing was started now, by what may pass. */
-type NotNow = { readonly kind: 'not now'; readonly problems: readonly Problem[] };
-
 /** A run waits by itself for its date to begin; a clock that is a little behind must not refuse it. */
 const CLOCKS_APART_MS = 300_000;
-/** As much as a run takes with it (`activities/run-input.ts`). */
-const FILE_BYTES = 262_144;
 /** Somebody else may be starting the same run. */
 const MOST_TRIES = 5;
 
@@ -148,7 +143,7 @@ async function withFiles({ policyFile, settings }: AskedStart): Promise<Read> {
       message: `The policy names the file "${name}", and this worker has no folder to read it from; nothing was started.`,
       fix: 'Set CAMBIST_FILES of the worker to the folder in which the file is, then start the worker again and trigger the schedule.',
     });
-  const read = await readFolderFile(folder, name, FILE_BYTES);
+  const read = await readFolderFile(folder, name, INPUT_BYTES.file);
   if (!read.ok)
     return refused({
       code: FILE_CODES[read.kind],

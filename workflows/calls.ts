@@ -55,6 +55,9 @@ export type ScheduledAnswer =
   /** Nothing was started, and nothing will be. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
+/** Nothing was started now, by what may pass: the activity tries again until it is too late. */
+export type NotNow = { readonly kind: 'not now'; readonly problems: readonly Problem[] };
+
 /** Those of a run are its ports; the rest is for `plan` and `instructions`. */
 export type Activities = Pick<
   Ports,

@@ -1,5 +1,5 @@
 /**
- * How long calls and starts may take, milliseconds. In a file of its own because activities and the worker read them too, and must
+ * How long calls and starts may take, milliseconds, and how large their inputs may be. In a file of its own because activities and the worker read them too, and must
  * not load workflow code.
  */
 
@@ -17,3 +17,9 @@ export const SCHEDULED_START = Object.freeze({ catchUpMs: 600_000, startWithinMs
 
 /** A killed worker is noticed after this long; activities beat several times within it. */
 export const HEARTBEAT_TIMEOUT_MS = 5_000;
+
+/**
+ * At most, of what a run is started with: a policy, and each file that it names. Both are far smaller, and their own readers
+ * say so; what is larger is not even read.
+ */
+export const INPUT_BYTES = Object.freeze({ policy: 1_048_576, file: 262_144 });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApplicationFailure } from '@temporalio/common';
 import { startScheduled } from '../../activities/start-scheduled.ts';
-import type { Deps, NotNow } from '../../activities/deps.ts';
-import type { ScheduledAnswer, ScheduledCall } from '../../workflows/calls.ts';
+import type { Deps } from '../../activities/deps.ts';
+import type { NotNow, ScheduledAnswer, ScheduledCall } from '../../workflows/calls.ts';
 import { inActivity, worker } from '../support/activities.ts';
 import { NOW } from '../support/scripts.ts';
 

@@ -1,0 +1,134 @@
+/** A start by a schedule, before it reaches the service: on which dates there is one, and what is in its way. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { Settings } from '../../config/config.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
+import type { Place } from '../../operations/place.ts';
+import { startScheduled } from '../../operations/scheduled-start.ts';
+import { convertPolicy } from '../support/policies.ts';
+
+/** A Monday; 09:30 in Paris is half past eight. */
+const NOMINAL = '2026-11-23T08:30:00Z';
+const HOUR_MS = 3_600_000;
+
+function policyOf(schedule = '{ at: "09:30", days: weekdays, skip: [2026-11-24] }'): string {
+  return convertPolicy().replace(
+    'name: replaced\n',
+    `name: p\nzone: Europe/Paris\n${schedule === '' ? '' : `schedule: ${schedule}\n`}`,
+  );
+}
+
+/** A Temporal that knows these open runs of the policy, none of which anybody has planned yet. */
+function placeWith(openRuns: readonly string[]): Place {
+  const infos = openRuns.map((id) => ({
+    workflowId: `sandbox/p.${id}`,
+    runId: id,
+    taskQueue: 'cambist-sandbox',
+    status: { name: 'RUNNING' },
+    startTime: new Date(NOMINAL),
+    typedSearchAttributes: { get: () => 'RUNNING' },
+  }));
+  const workflow = {
+    async *list({ query }: { readonly query: string }) {
+      if (query.includes("WorkflowType = 'run'")) yield* infos;
+    },
+    getHandle: (workflowId: string) => ({
+      describe: async (): Promise<never> => {
+        throw new WorkflowNotFoundError('None.', workflowId, undefined);
+      },
+    }),
+  };
+  return { client: { workflow }, mode: 'SANDBOX' } as unknown as Place;
+}
+
+/** There is no service here: whatever asks for it would start the run. */
+class ReachesTheService extends Error {}
+
+/** What a start for `nominal` comes to that Temporal made `lateMs` after it. */
+async function start(
+  nominal: string,
+  options: {
+    readonly lateMs?: number;
+    readonly openRuns?: readonly string[];
+    readonly text?: string;
+    readonly nowMs?: number;
+  } = {},
+): Promise<string> {
+  const nominalMs = Date.parse(nominal);
+  const startedAtMs = nominalMs + (options.lateMs ?? 0);
+  const settings = {
+    facts: DEFAULT_SERVICE_FACTS,
+    filesFolder: null,
+    mode: 'SANDBOX',
+    get address(): never {
+      throw new ReachesTheService();
+    },
+  } as unknown as Settings;
+  const answer = await startScheduled(
+    { place: placeWith(options.openRuns ?? []), settings, now: () => options.nowMs ?? startedAtMs },
+    {
+      input: {
+        mode: 'SANDBOX',
+        policy: 'p',
+        policyText: options.text ?? policyOf(),
+        policyFile: 'p.yaml',
+      },
+      nominalMs,
+      startedAtMs,
+    },
+  ).catch((error: unknown) => {
+    if (error instanceof ReachesTheService) return null;
+    throw error;
+  });
+  if (answer === null) return 'goes on';
+  if (answer.kind !== 'refused' && answer.kind !== 'not now') return `${answer.kind} ${answer.date}`;
+  return `${answer.kind}: ${answer.problems.map(({ code }) => code).join(' ')}`;
+}
+
+test('the clock starts nothing on a day off, whatever Temporal has of the days; nor does a backfill', async () => {
+  assert.equal(await start('2026-11-24T08:30:00Z'), 'day off 2026-11-24');
+  assert.equal(await start('2026-11-22T08:30:00Z'), 'day off 2026-11-22');
+  assert.equal(await start('2026-11-24T08:30:00Z', { lateMs: 2 * HOUR_MS }), 'day off 2026-11-24');
+});
+
+test('the clock and a trigger send nothing past an earlier date’s run that may still send; a backfill names its date', async () => {
+  const openRuns = ['2026-11-20'];
+  assert.equal(await start(NOMINAL, { openRuns }), 'refused: EARLIER_RUN_OPEN');
+  assert.equal(await start('2026-11-23T10:00:00Z', { openRuns }), 'refused: EARLIER_RUN_OPEN');
+  // A trigger on a day off is a person's word, and goes by the same rule.
+  assert.equal(await start('2026-11-24T10:00:00Z', { openRuns }), 'refused: EARLIER_RUN_OPEN');
+  assert.equal(await start(NOMINAL, { openRuns, lateMs: 2 * HOUR_MS }), 'goes on');
+});
+
+test('a start at its time, a trigger on any day and a backfill of today go on', async () => {
+  assert.equal(await start(NOMINAL), 'goes on');
+  assert.equal(await start('2026-11-24T10:00:00Z'), 'goes on');
+  assert.equal(await start(NOMINAL, { lateMs: 2 * HOUR_MS }), 'goes on');
+});
+
+test('a backfill of a date that is over, and any start of a date to come, are refused', async () => {
+  assert.equal(await start(NOMINAL, { lateMs: 24 * HOUR_MS }), 'refused: RUN_ID_PAST');
+  assert.equal(await start(NOMINAL, { nowMs: Date.parse(NOMINAL) - 24 * HOUR_MS }), 'refused: RUN_ID_FUTURE');
+});
+
+test('a start at its time is of its date, though midnight has passed since', async () => {
+  const text = policyOf('{ at: "23:58", days: daily }');
+  const openRuns = ['2026-11-20'];
+  const nominal = '2026-11-23T22:58:00Z';
+  // Four minutes later it is the 24th; what stands in the way is told as for the 23rd, and not as a date that is over.
+  const nowMs = Date.parse(nominal) + 240_000;
+  assert.equal(await start(nominal, { text, openRuns, nowMs }), 'refused: EARLIER_RUN_OPEN');
+});
+
+test('a policy that is not what the schedule is of starts nothing', async () => {
+  assert.equal(await start(NOMINAL, { text: policyOf('') }), 'refused: SCHEDULE_MISSING');
+  const other = policyOf().replace('name: p\n', 'name: q\n');
+  assert.equal(await start(NOMINAL, { text: other }), 'refused: POLICY_NAME_DIFFERS');
+  assert.match(await start(NOMINAL, { text: 'policy: 2\n' }), /^refused: POLICY_/);
+});
+
+test('a calendar of holidays that this worker does not know starts nothing by the clock', async () => {
+  const text = policyOf('{ at: "09:30", days: daily, holidays: QQ }');
+  assert.equal(await start(NOMINAL, { text }), 'refused: POLICY_CALENDAR');
+});
