@@ -42,7 +42,7 @@ const QUEUE = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
 
 /** A weekday in the first week is a holiday. */
 const HOLIDAY = ((): string => {
-  const weekdays = Array.from({ length: 10 }, (_, days) => Date.now() + days * 24 * HOUR_MS).filter(
+  const weekdays = Array.from({ length: 10 }, (_, days) => stage.time.now() + days * 24 * HOUR_MS).filter(
     (ms) => ![0, 6].includes(new Date(ms).getUTCDay()),
   );
   return new Date(weekdays[4] ?? 0).toISOString().slice(0, 10);
@@ -265,7 +265,7 @@ test(`over ${DAYS} business days each currency is inside its band every evening,
   assert.ok(loaded.ok && loaded.policy.schedule !== null, JSON.stringify(loaded));
   const { schedule } = loaded.policy;
   const daysOff = await daysOffOf(schedule.holidays);
-  const days = comingDays({ schedule, zone: ZONE, daysOff }, { fromMs: Date.now(), runs: DAYS });
+  const days = comingDays({ schedule, zone: ZONE, daysOff }, { fromMs: stage.time.now(), runs: DAYS });
   assert.deepEqual(
     days.flatMap(({ date, day }) => (day.kind === 'holiday' ? date : [])),
     [HOLIDAY],
