@@ -3,6 +3,7 @@ import { startDevServer } from '../worker/dev-server.ts';
 import { measureConvert } from './convert.ts';
 import { isRight, tableOf } from './figures.ts';
 import { measureHeld } from './held.ts';
+import { measurePolicies } from './policies.ts';
 import { measureSigning } from './signing.ts';
 import { measureStartUp } from './start-up.ts';
 import { measureWorker } from './worker.ts';
@@ -19,6 +20,8 @@ const UNTHROTTLED = ['history.transferProcessorMaxPollRPS=1000'];
 export async function bench(): Promise<number> {
   say('How long commands take to start …');
   const startUp = await measureStartUp();
+  say('Policies: a large plan, and a thousand files …');
+  const policies = measurePolicies();
   say('Signed requests …');
   const signing = await measureSigning();
   say('A worker process: start, quote to trade, requests …');
@@ -27,7 +30,7 @@ export async function bench(): Promise<number> {
   const convert = await withServer(UNTHROTTLED, () => measureConvert(TURNS));
   say('A run that only waits for money …');
   const held = await withServer([], measureHeld);
-  const sections = [startUp, signing, ...worker, convert, held];
+  const sections = [startUp, policies, signing, ...worker, convert, held];
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }

@@ -78,8 +78,14 @@ export function dateOfRunId(id: string): string | null {
 
 /** True for a zone of the IANA database, by its exact name. */
 export function isZone(zone: string): boolean {
-  return zoneName(zone) === zone;
+  if (knownZones.has(zone)) return true;
+  if (zoneName(zone) !== zone) return false;
+  knownZones.add(zone);
+  return true;
 }
+
+/** Asking the engine about a zone takes longer than reading the rest of a policy. */
+const knownZones = new Set<string>();
 
 /** The exact name of a zone that was written in other capitals; null when there is no such zone. */
 export function zoneName(zone: string): string | null {

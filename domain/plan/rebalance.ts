@@ -67,7 +67,8 @@ type Draft = Omit<Position, 'traded'> & {
 
 export function planRebalancing(input: RebalanceInput): Rebalancing {
   const { rebalance } = input;
-  const asked = rebalance.targets.map((target) => draftOf(target, input));
+  const total = rebalance.targets.some(({ goal }) => goal.kind === 'share') ? totalOf(input) : null;
+  const asked = rebalance.targets.map((target) => draftOf(target, input, total));
   for (const draft of asked) restrain(draft, input);
   const drafts = keepLimits(asked, input);
   return {
@@ -89,10 +90,11 @@ function basePosition({ rebalance, holdingOf }: RebalanceInput): Position {
 
 // What is asked for.
 
-function draftOf(target: Target, input: RebalanceInput): Draft {
+/** @param total what shares are of; null: it cannot be told, or there is none. */
+function draftOf(target: Target, input: RebalanceInput, total: string | null): Draft {
   const { currency } = target;
   const holding = input.holdingOf(currency);
-  const bounds = boundsOf(target, input);
+  const bounds = boundsOf(target, input, total);
   const draft = { currency, ...holding, wanted: null, amount: '0', restraint: null, needsSales: false };
   if (bounds === null) return { ...draft, target: null, low: null, high: null, restraint: missing(input) };
   const { target: kept, low, high } = bounds;
@@ -112,7 +114,7 @@ function missing({ rebalance, holdingOf, worthOf }: RebalanceInput): Restraint {
       : 'no rate';
 }
 
-function boundsOf({ currency, goal }: Target, input: RebalanceInput): Bounds | null {
+function boundsOf({ currency, goal }: Target, input: RebalanceInput, total: string | null): Bounds | null {
   switch (goal.kind) {
     case 'keep':
       return around(goal.keep, goal.band);
@@ -126,7 +128,6 @@ function boundsOf({ currency, goal }: Target, input: RebalanceInput): Bounds | n
         rounding: 'up',
       };
     case 'share': {
-      const total = totalOf(input);
       const worth = input.worthOf(currency);
       if (total === null || worth === null) return null;
       const decimals = input.decimalsOf(currency);

@@ -100,6 +100,7 @@ export function currency(words: Words & { readonly example: string }): z.ZodStri
 }
 
 const RATE = `(${POSITIVE_DECIMAL}) (${CURRENCY}) per (${CURRENCY})`;
+const WHOLE_RATE = new RegExp(`^${RATE}$`);
 
 /** `16.90 MXN per USD`. That it stands in quotes is checked with `unquotedComplaint`, since no schema sees quotes. */
 export function rate(words: Words & { readonly example: string }): z.ZodString {
@@ -122,11 +123,12 @@ export function readRate(found: string): {
   readonly currency: string;
   readonly per: string;
 } {
-  const [, value = '', code = '', per = ''] = new RegExp(`^${RATE}$`).exec(found) ?? [];
+  const [, value = '', code = '', per = ''] = WHOLE_RATE.exec(found) ?? [];
   return { value, currency: code, per };
 }
 
 const MONEY = `(${POSITIVE_DECIMAL}) (${CURRENCY})`;
+const WHOLE_MONEY = new RegExp(`^${MONEY}$`);
 
 /** `400000.00 USD`. */
 export function money(words: Words & { readonly example: string }): z.ZodString {
@@ -143,7 +145,7 @@ export function money(words: Words & { readonly example: string }): z.ZodString 
 
 /** The parts of a text that `money` has taken. */
 export function readMoney(found: string): { readonly value: string; readonly currency: string } {
-  const [, value = '', code = ''] = new RegExp(`^${MONEY}$`).exec(found) ?? [];
+  const [, value = '', code = ''] = WHOLE_MONEY.exec(found) ?? [];
   return { value, currency: code };
 }
 

@@ -49,7 +49,7 @@ export class YamlSource {
   readonly #subject: FileAtFault;
   #root: Node | null = null;
   readonly #lines = new LineCounter();
-  readonly #nodes = new Map<string, { readonly key: Place | null; readonly node: Node | null }>();
+  #entries: Entry | null = null;
   #hasSyntaxError = false;
   readonly #spoiled = new Set<string>();
   readonly #problems: Located[] = [];
@@ -69,7 +69,8 @@ export class YamlSource {
     this.#checkCharacters();
     const root = this.#parse();
     this.#root = root;
-    this.value = root === null ? Object.create(null) : this.#convert(root, []);
+    this.#entries = entryOf(null, root);
+    this.value = root === null ? Object.create(null) : this.#convert(root, [], this.#entries);
     if (root !== null && !isMap(root) && this.#problems.length === 0) {
       this.report(this.#placeOf(root), {
         mistake: 'WRONG_TYPE',
@@ -103,7 +104,7 @@ export class YamlSource {
 
   /** True when the file has something at `path`, even an empty value. */
   has(path: Path): boolean {
-    return path.length === 0 || this.#nodes.has(idOf(path));
+    return path.length === 0 || this.#entryAt(path) !== null;
   }
 
   /** Marks the value at `path` as reported: later checks that build on it are skipped. */
@@ -113,13 +114,15 @@ export class YamlSource {
 
   /** True when the value at `path`, or one that holds it, has been reported. */
   isSpoiled(path: Path): boolean {
-    return path.some((_, index) => this.#spoiled.has(idOf(path.slice(0, index + 1))));
+    return (
+      this.#spoiled.size > 0 && path.some((_, index) => this.#spoiled.has(idOf(path.slice(0, index + 1))))
+    );
   }
 
   /** What kind of value stands at `path`; null when there is none. */
   shapeAt(path: Path): 'map' | 'list' | 'scalar' | 'empty' | null {
-    const entry = this.#nodes.get(idOf(path));
-    if (entry === undefined) return null;
+    const entry = this.#entryAt(path);
+    if (entry === null) return null;
     if (entry.node === null || isAlias(entry.node)) return 'empty';
     if (isMap(entry.node)) return 'map';
     if (isSeq(entry.node)) return 'list';
@@ -128,7 +131,7 @@ export class YamlSource {
 
   /** The scalar at `path` as it was written; null when there is none. */
   written(path: Path): Written | null {
-    const node = this.#nodes.get(idOf(path))?.node;
+    const node = this.#entryAt(path)?.node;
     return isScalar(node) ? { text: String(node.value), quoted: isQuoted(node) } : null;
   }
 
@@ -149,14 +152,14 @@ export class YamlSource {
 
   /** How many items the list at `path` has; 0 when there is no list. */
   lengthAt(path: Path): number {
-    const node = this.#nodes.get(idOf(path))?.node;
+    const node = this.#entryAt(path)?.node;
     return isSeq(node) ? node.items.length : 0;
   }
 
   /** Where the value at `path` stands; its key where the value is empty or spans lines. */
   placeAt(path: Path): Place {
-    const entry = this.#nodes.get(idOf(path));
-    if (entry === undefined) return this.keyPlaceAt(path.slice(0, -1));
+    const entry = this.#entryAt(path);
+    if (entry === null) return this.keyPlaceAt(path.slice(0, -1));
     const place = entry.node === null ? null : this.#placeOf(entry.node);
     return place !== null && place.end > place.start ? place : (entry.key ?? place ?? { start: 0, end: 0 });
   }
@@ -164,7 +167,7 @@ export class YamlSource {
   /** Where the key of `path` stands; for an item of a list its beginning, for the whole file its beginning. */
   keyPlaceAt(path: Path): Place {
     if (path.length === 0) return { start: 0, end: 0 };
-    return this.#nodes.get(idOf(path))?.key ?? this.placeAt(path);
+    return this.#entryAt(path)?.key ?? this.placeAt(path);
   }
 
   /** Where `part` stands inside the scalar at `path`, looked for from its end or its beginning. */
@@ -232,7 +235,13 @@ export class YamlSource {
     return contents === null || (isScalar(contents) && isEmpty(contents)) ? null : contents;
   }
 
-  #convert(node: Node | null, path: Path): unknown {
+  #entryAt(path: Path): Entry | null {
+    let entry = this.#entries;
+    for (const step of path) entry = entry?.inside.get(step) ?? null;
+    return entry;
+  }
+
+  #convert(node: Node | null, path: Path, entry: Entry): unknown {
     if (node === null) return null;
     this.#refuseProperties(node);
     if (isAlias(node)) {
@@ -245,20 +254,24 @@ export class YamlSource {
     }
     if (isSeq(node)) {
       return node.items.map((item, index) => {
-        const child = item as Node | null;
-        this.#nodes.set(idOf([...path, index]), { key: null, node: child });
-        return this.#convert(child, [...path, index]);
+        const child = entryOf(null, item as Node | null);
+        entry.inside.set(index, child);
+        return this.#convert(child.node, [...path, index], child);
       });
     }
     const fields: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
     if (isMap(node)) {
       for (const pair of node.items as Pair<Node | null, Node | null>[])
-        this.#convertField(pair, path, fields);
+        this.#convertField(pair, path, { entry, fields });
     }
     return fields;
   }
 
-  #convertField(pair: Pair<Node | null, Node | null>, path: Path, fields: Record<string, unknown>): void {
+  #convertField(
+    pair: Pair<Node | null, Node | null>,
+    path: Path,
+    { entry, fields }: { readonly entry: Entry; readonly fields: Record<string, unknown> },
+  ): void {
     const { key, value } = pair;
     if (key !== null) this.#refuseProperties(key);
     if (isScalar(key)) this.#isAsWritten(key);
@@ -270,11 +283,10 @@ export class YamlSource {
     }
     if (name === '<<' && isScalar(key) && !isQuoted(key)) {
       this.report(place, MERGE_KEY);
-      this.#convert(value, [...path, name]);
+      this.#convert(value, [...path, name], entryOf(place, value));
       return;
     }
-    const child = [...path, name];
-    const known = this.#nodes.get(idOf(child))?.key;
+    const known = entry.inside.get(name)?.key;
     if (known !== undefined && known !== null) {
       this.report(place, {
         mistake: 'DUPLICATE_KEY',
@@ -283,8 +295,9 @@ export class YamlSource {
       });
       return;
     }
-    this.#nodes.set(idOf(child), { key: place, node: value });
-    fields[name] = this.#convert(value, child);
+    const child = entryOf(place, value);
+    entry.inside.set(name, child);
+    fields[name] = this.#convert(value, [...path, name], child);
   }
 
   /** What a reviewer sees is what is read: an escape, a fold or a block text could hide another amount or account. */
@@ -303,14 +316,13 @@ export class YamlSource {
 
   /** Reports what a node carries besides its value: an alias, an anchor, a tag. */
   #refuseProperties(node: Node): void {
-    const place = this.#placeOf(node);
     if (isAlias(node)) {
-      this.report(place, ALIAS);
+      this.report(this.#placeOf(node), ALIAS);
       return;
     }
-    if (typeof node.tag === 'string') this.report(this.#before(place, '!'), TAG);
+    if (typeof node.tag === 'string') this.report(this.#before(this.#placeOf(node), '!'), TAG);
     if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {
-      this.report(this.#before(place, '&'), ANCHOR);
+      this.report(this.#before(this.#placeOf(node), '&'), ANCHOR);
     }
   }
 
@@ -471,30 +483,47 @@ const TOO_DEEP: Complaint = {
  * can abort the whole process, which no `catch` sees.
  */
 function tooDeepToken(tokens: readonly CST.Token[]): CST.Token | null {
-  let level: readonly CST.Token[] = tokens.flatMap((token) =>
-    token.type === 'document' ? (token.value ?? []) : [],
-  );
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) return level[0] ?? null;
-    level = level.flatMap((token) =>
-      CST.isCollection(token) ? token.items.flatMap((item) => [item.key ?? [], item.value ?? []].flat()) : [],
-    );
+  for (const token of tokens) {
+    const found = token.type === 'document' ? deeperThan(MAX_DEPTH, token.value) : null;
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** The first token that is nested more than `levels` deeper; calls itself no oftener than that. */
+function deeperThan(levels: number, token: CST.Token | null | undefined): CST.Token | null {
+  if (token === null || token === undefined) return null;
+  if (levels < 0) return token;
+  if (!CST.isCollection(token)) return null;
+  for (const { key, value } of token.items) {
+    const found = deeperThan(levels - 1, key) ?? deeperThan(levels - 1, value);
+    if (found !== null) return found;
   }
   return null;
 }
 
 /** `without` is a field of this node, not of those inside it. */
 function canonicalOf(node: Node | null, without: string | null = null): string {
+  if (isScalar(node)) return isEmpty(node) ? '' : JSON.stringify(String(node.value));
   if (isSeq(node)) return `[${node.items.map((item) => canonicalOf(item as Node | null)).join(',')}]`;
-  if (isMap(node)) {
-    const pairs = node.items as Pair<Node | null, Node | null>[];
-    return `{${pairs
-      .filter(({ key }) => without === null || !isScalar(key) || key.value !== without)
-      .map(({ key, value }) => `${canonicalOf(key)}:${canonicalOf(value)}`)
-      .toSorted()
-      .join(',')}}`;
+  if (!isMap(node)) return '';
+  const pairs: string[] = [];
+  for (const { key, value } of node.items as Pair<Node | null, Node | null>[]) {
+    const isLeftOut = without !== null && isScalar(key) && key.value === without;
+    if (!isLeftOut) pairs.push(`${canonicalOf(key)}:${canonicalOf(value)}`);
   }
-  return isScalar(node) && !isEmpty(node) ? JSON.stringify(String(node.value)) : '';
+  return `{${pairs.toSorted().join(',')}}`;
+}
+
+/** What stands at one path, and the way on from there: by name in a map, by index in a list. */
+type Entry = {
+  readonly key: Place | null;
+  readonly node: Node | null;
+  readonly inside: Map<string | number, Entry>;
+};
+
+function entryOf(key: Place | null, node: Node | null): Entry {
+  return { key, node, inside: new Map() };
 }
 
 function idOf(path: Path): string {
