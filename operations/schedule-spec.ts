@@ -6,7 +6,7 @@ import type { ScheduleDescription, ScheduleOptions, ScheduleUpdateOptions } from
 import type { Policy, Schedule } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { isRecord } from '../domain/shape.ts';
-import { sendWindowsOf, todayIn } from '../calendar/business-date.ts';
+import { sendWindowsOf, todayIn, zoneName } from '../calendar/business-date.ts';
 import type { DaysOff } from '../calendar/holidays.ts';
 import { scheduledDays } from '../calendar/schedule.ts';
 import { SCHEDULED_START } from '../workflows/limits.ts';
@@ -133,7 +133,8 @@ export function factsIn({ spec, action, policies }: ScheduleDescription): Schedu
   const isOurs = others.length === 0 && (spec.intervals ?? []).length === 0;
   const hour = only(calendar?.hour);
   const minute = only(calendar?.minute);
-  const zone = spec.timezone ?? null;
+  // What others write there may be no zone, or one that only the server knows.
+  const zone = zoneName(spec.timezone ?? '');
   const [input] = (action.args ?? []) as readonly unknown[];
   const text = (name: keyof ScheduledInput): string | null => {
     const value = isRecord(input) ? input[name] : null;

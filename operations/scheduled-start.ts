@@ -105,7 +105,6 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
 async function startRunOf(date: string, startedBy: string, asked: AskedStart): Promise<ScheduledAnswer> {
   const name = runName(asked.run);
   for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- somebody else was quicker: one look after the other
     const verdict = await judgeStart(asked);
     if (verdict.kind === 'open')
       return { kind: 'open', date, line: `${name} is open already; nothing was started.` };
@@ -114,13 +113,10 @@ async function startRunOf(date: string, startedBy: string, asked: AskedStart): P
       return { kind: 'ended', date, line: `${name} has ended already (${status}); nothing was sent.` };
     }
     const { facts } = verdict;
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const read = await withFiles(asked);
     if (read.kind === 'refused') return read;
     const whole = { ...asked, policyFile: read.policyFile };
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const remarks = await requireStart(whole, facts);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const isStarted = await begin(whole, { facts, shown: null, startedBy });
     if (isStarted) return { kind: 'started', date, line: [`${name} is started.`, ...remarks].join(' ') };
   }

@@ -63,7 +63,6 @@ const STARTS_SHOWN = 5;
 /** Every schedule of ours, by name. */
 export async function viewSchedules(place: Place, nowMs: number): Promise<readonly ScheduleView[]> {
   const views: ScheduleView[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- few at once
   for (const kept of await listSchedules(place)) views.push(await viewSchedule(place, kept, nowMs));
   return views;
 }
@@ -248,13 +247,11 @@ export async function backfillSchedule(
   );
   const starts: Start[] = [];
   for (const { atMs, workflowId, before } of wanted) {
-    // oxlint-disable-next-line no-await-in-loop -- Temporal starts one after the other
     const action = await untilThere(name, async () => {
       const temporalRunId = await runIdOf(place.client, workflowId);
       if (temporalRunId === null || temporalRunId === before) return null;
       return { nominalMs: atMs, workflowId, temporalRunId };
     });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     starts.push(await untilItCame(place, kept, action, tell));
   }
   return { starts, without: days.filter(({ day }) => day.kind !== 'run') };
@@ -302,10 +299,8 @@ async function runIdOf(client: Client, workflowId: string): Promise<string | nul
 async function untilThere(name: string, look: () => Promise<Action | null>): Promise<Action> {
   const endsAtMs = performance.now() + STARTED_WITHIN_MS;
   while (performance.now() < endsAtMs) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const action = await look();
     if (action !== null) return action;
-    // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody by itself
     await sleep(LOOK_EVERY_MS);
   }
   throw new CommandFailure('infrastructure', [
@@ -323,7 +318,6 @@ async function untilItCame(place: Place, kept: KeptSchedule, action: Action, tel
   const sinceMs = performance.now();
   let told: string | null = null;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     const start = await readStart(place, kept, action);
     const { came } = start;
     if (came.kind !== 'under way') return start;
@@ -331,7 +325,6 @@ async function untilItCame(place: Place, kept: KeptSchedule, action: Action, tel
       throw new CommandFailure('infrastructure', [untaken(kept.name)]);
     if (came.why !== null && came.why !== told) tell(came.why);
     told = came.why;
-    // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody by itself
     await sleep(LOOK_EVERY_MS);
   }
 }

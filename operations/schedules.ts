@@ -143,9 +143,7 @@ async function update(
 ): Promise<void> {
   await new CarefulScheduleClient(place.client).getHandle(scheduleIdOf(place.mode, name)).update(edit);
   for (let looks = 1; looks <= LOOKS; looks += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
     if (isDone(await requireSchedule(place, name))) return;
-    // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody by itself
     await sleep(LOOK_EVERY_MS);
   }
   throw contested(name);

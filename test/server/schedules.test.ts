@@ -216,7 +216,6 @@ describe('apply', () => {
       for await (const { scheduleId } of client.schedule.list()) names.add(scheduleId);
       return [gone, others].every(({ name }) => names.has(scheduleIdOf('SANDBOX', name)));
     };
-    // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody by itself
     while (!(await listed())) await delay(100);
     const without = await schedule('apply', kept.file);
     assertExit(without, 0);
@@ -226,9 +225,7 @@ describe('apply', () => {
     assert.match(flat(pruned.stdout), new RegExp(`- ${gone.name}: no file has it any more; it is deleted`));
     await assert.rejects(handleOf(gone).describe());
     for (const handle of [handleOf(kept), handleOf(others), client.schedule.getHandle(foreignId)]) {
-      // oxlint-disable-next-line no-await-in-loop -- three
       assert.ok((await handle.describe()).scheduleId);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await handle.delete();
     }
   });
@@ -304,13 +301,11 @@ describe('trigger and backfill', () => {
       [daysAgo(40), today],
       [daysAgo(1), daysAgo(1)],
     ] as const) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const refused = await schedule('backfill', policy.name, '--from', from, '--to', to);
       assertExit(refused, 2);
       assert.match(refused.stderr, /SCHEDULE_DATES/);
     }
     for (const verb of ['trigger', 'pause', 'resume']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const unknown = await schedule(verb, 'nobody');
       assertExit(unknown, 2);
       assert.match(unknown.stderr, /SCHEDULE_NOT_FOUND/);
@@ -361,7 +356,6 @@ describe('what Temporal starts', () => {
       [{ workflowId: `sandbox/schedule/${policy.name}-now` }, 'WORKFLOW_ID_DIFFERS'],
     ] as const;
     for (const [how, code] of starts) {
-      // oxlint-disable-next-line no-await-in-loop -- of one id: one after the other
       const told = lineOf(await startedBy(policy, nominalMs, how));
       if (typeof code === 'string') assert.equal(told, code);
       else assert.match(told, code);
@@ -382,12 +376,32 @@ describe('what Temporal starts', () => {
       (documentOf(await command(stage, ['list', '--attention', '--json'])) as Attention).missed
         .filter(({ run }) => run === `${policy.name}.${today}`)
         .map(({ code }) => code);
-    // oxlint-disable-next-line no-await-in-loop -- the list of schedules is a moment behind
     while ((await missed()).length === 0) await delay(100);
     assert.deepEqual(await missed(), ['EARLIER_RUN_OPEN']);
     assertExit(await command(stage, ['run', policy.file, '--id', today]), 0);
     assert.deepEqual(await missed(), []);
     await earlier.handle.terminate('the test is over');
+  });
+
+  test('a trigger that no worker takes is said within seconds; once it has ended, the run is told as missed', async () => {
+    const policy = await put(uniqueName('f'));
+    const env = { CAMBIST_TASK_QUEUE: uniqueName('nobody') };
+    assertExit(await command(stage, ['schedule', 'apply', policy.file], { env }), 0);
+    const untaken = await command(stage, ['schedule', 'trigger', policy.name], { env });
+    assertExit(untaken, 7);
+    assert.match(untaken.stderr, /NO_WORKER/);
+    const { info } = await handleOf(policy).describe();
+    const started = info.recentActions[0]?.action.workflow;
+    assert.ok(started !== undefined);
+    // As Temporal ends it after fifteen minutes.
+    await client.workflow.getHandle(started.workflowId).terminate('nobody takes it');
+    const attention = await command(stage, ['list', '--attention']);
+    assertExit(attention, 6);
+    assert.match(
+      flat(attention.stdout),
+      new RegExp(`${policy.name}\\.${today} was to start at .* SCHEDULE_MISSED: No worker took the start`),
+    );
+    await handleOf(policy).delete();
   });
 
   test('what a worker comes to ten minutes late is missed', async () => {
