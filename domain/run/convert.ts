@@ -17,7 +17,9 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
     const stage = openLeg(record);
     if (stage === null) return;
     const { asked } = pauses;
+    record.isAtWork = true;
     const answer = await run.write(() => ask(run, record, stage));
+    record.isAtWork = false;
     if (answer instanceof StepFailed) {
       failures += 1;
       // A quote moves no money.
@@ -56,7 +58,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
 async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, asked: number): Promise<void> {
   const { step, runId } = answer;
   const { pauses } = run;
-  if (step.kind !== 'wait') pauses.goesOn(record);
+  if (step.kind !== 'wait' && step.kind !== 'stopped') pauses.goesOn(record);
   switch (step.kind) {
     case 'quoted':
     case 'requote':

@@ -58,7 +58,13 @@ export type Accepted = {
 };
 
 /** A leg, and what is known of it. */
-export type LegRecord = { readonly leg: Leg; stage: LegStage; waiting: Waiting | null };
+export type LegRecord = {
+  readonly leg: Leg;
+  stage: LegStage;
+  waiting: Waiting | null;
+  /** A call of it is under way, though what it waited for may still be shown. */
+  isAtWork: boolean;
+};
 
 /** A payment, and what is known of it. */
 export type PaymentRecord = {

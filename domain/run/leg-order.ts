@@ -42,7 +42,7 @@ export function isResting(legs: readonly LegRecord[], record: LegRecord): boolea
 export function moreFollow(legs: readonly LegRecord[], record: LegRecord): boolean {
   const rest = legs.filter((other) => other !== record);
   return rest.some((other) => {
-    const isWaiting = other.waiting !== null && heldBack(legs, other) === null;
+    const isWaiting = other.waiting !== null && !other.isAtWork && heldBack(legs, other) === null;
     return other.stage.kind === 'converting' && !isWaiting && heldBack(rest, other) === null;
   });
 }

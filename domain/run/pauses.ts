@@ -72,9 +72,10 @@ export class Pauses {
     }
   }
 
-  /** The waiter does not wait any more. */
+  /** The waiter does not wait any more. Whoever says so shows it with what comes next. */
   goesOn(waiter: Waiter): void {
     this.#paces.delete(waiter);
+    waiter.waiting = null;
   }
 
   /** Money has come: more may follow soon. */
@@ -83,14 +84,13 @@ export class Pauses {
   }
 
   /**
-   * A durable wait, shown with its reason; a wake-up ends it early.
+   * A durable wait, shown with its reason; a wake-up ends it early. It stays shown while whoever waits looks again: most
+   * often the answer is the same, and a held run should not be told as running in between.
    * @param asked people's wake-ups as they stood before the call that led to this wait
    */
   async pause(waiter: Waiter, wait: Wait, asked: number, isNews: () => boolean = NEVER): Promise<void> {
     this.show(waiter, wait);
     await this.sleep(wait.afterMs, asked, isNews);
-    waiter.waiting = null;
-    this.#ports.show();
   }
 
   show(waiter: Waiter, { reason, problem, afterMs }: Wait): void {

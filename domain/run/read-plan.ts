@@ -31,7 +31,7 @@ const PLANNING = {
 /** The plan that counts: the first completed result of this run's `plan`. */
 export async function readPlan(run: Reading): Promise<Plan> {
   const { input, state, ports, pauses } = run;
-  for (let failures = 0, polls = 0; ;) {
+  for (let failures = 0, polls = 0, asks = 1; ; asks += 1) {
     if (ports.historyIsLong()) await run.leaveLongHistory();
     const { asked } = pauses;
     const answer = await ports.readPlan({ ...input, forRun: ports.originalRunId }).catch(failed);
@@ -43,6 +43,8 @@ export async function readPlan(run: Reading): Promise<Plan> {
     failures = 0;
     switch (answer.kind) {
       case 'plan':
+        // A cancel that cannot be kept may wait at the same time.
+        if (asks > 1) pauses.goesOn(state);
         return asShown(input, wholePlan(answer.plan));
       case 'other policy':
         throw otherPolicy(input, answer);

@@ -137,6 +137,10 @@ function reportOf(state: RunState, { isFirst, payments }: Part): Report {
   const ended = problemsOf({ legs, payments });
   const items = [...legs, ...payments];
   const waits = [isFirst ? state.waiting : null, ...items.map(({ waiting }) => waiting)].filter(isShown);
+  // A trade that came out worse is what its leg waits for as well: it is told once.
+  const awaited = waits.flatMap(({ problem }) =>
+    ended.some(({ code, item }) => code === problem.code && item === problem.item) ? [] : problem,
+  );
   return {
     run: runName(state.run),
     workflowId: state.workflowId,
@@ -147,7 +151,7 @@ function reportOf(state: RunState, { isFirst, payments }: Part): Report {
     legs: legs.map(reportLeg),
     payments: payments.map(reportPayment),
     totals: totalsOf(state.payments),
-    problems: [...(isFirst ? state.refusals : []), ...ended, ...waits.map(({ problem }) => problem)],
+    problems: [...(isFirst ? state.refusals : []), ...ended, ...awaited],
     evidence: isFirst ? state.evidence : [],
   };
 }

@@ -158,6 +158,7 @@ export class Run implements Carrying {
 
   #end(): void {
     this.state.ended = true;
+    this.pauses.goesOn(this.state);
     this.ports.show();
   }
 
@@ -217,7 +218,10 @@ export class Run implements Carrying {
     while (tradeIds.length + withdrawalIds.length > 0) {
       const { asked } = pauses;
       const answer = await ports.confirmOutcomes({ plan: headOf(plan), tradeIds, withdrawalIds });
-      if (answer.kind === 'shown') return forgetAllBut(state, answer);
+      if (answer.kind === 'shown') {
+        pauses.goesOn(state);
+        return forgetAllBut(state, answer);
+      }
       if (ports.historyIsLong()) await this.leaveLongHistory();
       await pauses.pause(state, answer.wait, asked);
     }
@@ -260,7 +264,7 @@ export class Run implements Carrying {
     for (let failures = 1; ; failures += 1) {
       const { asked } = this.pauses;
       const kept = await this.ports.recordInstruction({ mode, run, instruction }).catch(failed);
-      if (!(kept instanceof StepFailed)) return;
+      if (!(kept instanceof StepFailed)) return this.pauses.goesOn(this.state);
       await this.pauses.pause(this.state, activityFailed(kept.message, failures), asked);
     }
   }

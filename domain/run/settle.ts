@@ -21,6 +21,7 @@ export async function settle(run: Carrying, record: LegRecord): Promise<void> {
     stops: 0,
   };
   while (stage.settled === null && !run.state.cancelled) await pollOnce(run, record, stage, watch);
+  run.pauses.goesOn(record);
 }
 
 async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watch: Watch): Promise<void> {

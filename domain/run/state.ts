@@ -64,7 +64,7 @@ export function newRunState(run: RunName, workflowId: string, policy: RunState['
 /** Takes the plan into the state: of every planned item nothing is known. */
 export function adoptPlan(state: RunState, plan: Plan): void {
   state.plan = plan;
-  state.legs = plan.legs.map((leg) => ({ leg, stage: newLeg(), waiting: null }));
+  state.legs = plan.legs.map((leg) => ({ leg, stage: newLeg(), waiting: null, isAtWork: false }));
   state.payments = plan.payments.map((payment) => ({
     payment,
     amount: fixedAmountOf(payment),

@@ -85,6 +85,8 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     }
     stops = wait === null ? 0 : stops + 1;
     if (wait !== null) await pauses.pause(state, backedOff(wait, stops), asked, isOutdated);
+    // The next poll may last long, and tells nothing while all is well.
+    pauses.goesOn(state);
     ports.show();
   }
 }

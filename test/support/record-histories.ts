@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
-import { planIdOf, instructionsIdOf } from '../../workflows/names.ts';
+import { TURN_TYPE, planIdOf, instructionsIdOf } from '../../workflows/names.ts';
 import { startServerOfShortHistories } from './dev-server.ts';
 import { killIn, type Cell } from './kill-cells.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
@@ -33,6 +33,18 @@ const KILLS: Readonly<Record<string, Cell>> = {
   'killed-unreported': { movement: 'withdrawal', moment: 'the result is reported', side: 'before' },
 };
 
+const REBALANCE = `policy: 1
+kind: rebalance
+name: replaced
+environment: sandbox
+rebalance:
+  base: { currency: USD, min: "100000.00" }
+  targets: { EUR: { keep: "250000.00", band: "25000.00" }, GBP: { min: "40000.00" } }
+quote: { valid_for: 45s, settlement: T0 }
+guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 100bps }
+limits: { per_run: "1000000.00 USD" }
+`;
+
 /** What is recorded side by side; some of it leaves several histories. */
 const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   ends: recordEnds,
@@ -43,6 +55,7 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   'paid-again': recordPaidAgain,
   resolved: recordResolved,
   continued: recordContinued,
+  rebalanced: recordRebalanced,
   ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
 };
 
@@ -212,6 +225,31 @@ async function recordContinued(): Promise<void> {
   } finally {
     await patient.close();
     await server.kill();
+  }
+}
+
+/** A day on which two currencies are traded, one on which nothing is, and the turns of both. */
+async function recordRebalanced(): Promise<void> {
+  const treasury = await openStage({
+    rates: { 'EUR/USD': '1.08', 'GBP/USD': '1.27' },
+    balances: { USD: '300000', EUR: '300000' },
+  });
+  try {
+    await treasury.startWorker({ identity: RECORDER });
+    const files = {
+      'rates.yaml': `as_of: ${new Date().toISOString().slice(0, 19)}Z\nrates: ["1.0800 USD per EUR", "1.2700 USD per GBP"]\n`,
+    };
+    const run = await treasury.start(REBALANCE, { name: 'rebalanced', files });
+    await run.report();
+    const quiet = await treasury.start(REBALANCE, { name: 'quiet', files });
+    await quiet.report();
+    await save('rebalanced', run.handle.workflowId, { on: treasury });
+    await save('quiet-plan', planIdOf('SANDBOX', quiet.name), { on: treasury });
+    const query = `WorkflowType = '${TURN_TYPE}' AND TaskQueue = '${treasury.env['CAMBIST_TASK_QUEUE'] ?? ''}'`;
+    for await (const { workflowId } of treasury.temporal.client.workflow.list({ query }))
+      await save('turn', workflowId, { on: treasury });
+  } finally {
+    await treasury.close();
   }
 }
 
