@@ -10,22 +10,26 @@ import type { Leg } from '../domain/plan/plan.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { Demand } from '../domain/writes/step.ts';
+import type { TurnAnswer } from '../domain/turn.ts';
 import type { Deps } from './deps.ts';
-import { observeInTurn, readInput } from './observing.ts';
+import { listsLagMs, observeInTurn, readInput } from './observing.ts';
 import { wrongInput } from './run-input.ts';
 
-/** @param others runs that may still take money, as the turn told them */
+type Turn = Extract<TurnAnswer, { turn: 'ours' }>;
+
+/** Null where it cannot be told now: without the turn, or while lists may lack what another run has just traded. */
 export async function readDemand(
   deps: Deps,
-  of: { readonly mode: Mode; readonly run: RunName; readonly leg: Leg; readonly others: readonly string[] },
+  of: { readonly mode: Mode; readonly run: RunName; readonly leg: Leg; readonly turn: Turn | null },
 ): Promise<Demand> {
-  const { mode, run, leg, others } = of;
+  const { mode, run, leg, turn } = of;
+  if (turn === null || listsLagMs(deps, turn) > 0) return { demand: null };
   const input = await deps.plans.readInput(mode, run);
   if (input === null || wrongInput(input) !== null) return { demand: '0' };
   const said = readInput(deps, { ...input, run });
   if (said.kind === 'refused') return { demand: '0' };
-  const turn = { isTaken: true, others: await deps.turn.readReserved(others) };
-  const observed = await observeInTurn(deps, run, said, turn);
+  const others = await deps.turn.readReserved(turn.others);
+  const observed = await observeInTurn(deps, run, said, { isTaken: true, others });
   if (observed.kind === 'wait') return { demand: null };
   if (observed.kind !== 'observed') return { demand: '0' };
   const result = compilePlan({

@@ -51,7 +51,7 @@ export type Deps = {
     /** Waits for the turn a few seconds at most. */
     take(run: RunName, isPlanning: boolean): Promise<TurnAnswer>;
     /** What cannot be given back lapses by itself. */
-    giveBack(run: RunName): Promise<void>;
+    giveBack(run: RunName, mayHaveTraded: boolean): Promise<void>;
     /** A run that goes on after a reset may take money again. */
     reopen(run: RunName): Promise<void>;
     /** What these open runs have planned and the service has not taken yet. */

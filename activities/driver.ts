@@ -31,6 +31,7 @@ import { hashKey } from '../service/idempotency-key.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
+import type { TurnAnswer } from '../domain/turn.ts';
 import { clockSkew } from './clock-skew.ts';
 import { readDemand } from './demand.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
@@ -66,8 +67,8 @@ export class Driver {
   readonly #instructions: () => Promise<Kept>;
   readonly #balances: () => Promise<Reply<Balances>>;
   readonly evidence: Evidence[] = [];
-  /** Runs that may still take money, as they were when this run got its turn. */
-  #others: readonly string[] = [];
+  /** The turn of the run, once it has it. */
+  #turn: Extract<TurnAnswer, { turn: 'ours' }> | null = null;
 
   /** Temporal run in which this call is carried out. */
   get runId(): string {
@@ -178,7 +179,7 @@ export class Driver {
       case 'read demand': {
         const { run, credentials } = this.#call.plan;
         const { leg } = effect;
-        return readDemand(this.#deps, { mode: credentials.mode, run, leg, others: this.#others });
+        return readDemand(this.#deps, { mode: credentials.mode, run, leg, turn: this.#turn });
       }
       case 'fetch trade':
         return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));
@@ -272,7 +273,7 @@ export class Driver {
       for (;;) {
         // oxlint-disable-next-line no-await-in-loop -- one question after the other
         const answer = await turn.take(this.#call.plan.run, false);
-        if (answer.turn === 'ours') this.#others = answer.others;
+        if (answer.turn === 'ours') this.#turn = answer;
         const isOver = clock.monotonicMs() > untilMs || isStopping() || cancellationSignal.aborted;
         if (answer.turn === 'ours' || isOver) return answer;
       }
@@ -283,7 +284,7 @@ export class Driver {
 
   /** The turn is for others, unless this run goes on at once. What cannot be given back lapses by itself. */
   async giveTurnBack(): Promise<void> {
-    await this.#deps.turn.giveBack(this.#call.plan.run).catch(() => {});
+    await this.#deps.turn.giveBack(this.#call.plan.run, true).catch(() => {});
   }
 
   /** False when Temporal did not take the facts: what follows from them must wait. */

@@ -17,6 +17,7 @@ import { observeService } from '../service/observe.ts';
 import type { Observed } from '../workflows/calls.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
 import { clockSkew } from './clock-skew.ts';
+import type { TurnAnswer } from '../domain/turn.ts';
 import type { Deps } from './deps.ts';
 
 /** What a run was told to do. */
@@ -47,6 +48,11 @@ export function readInput(
   const rates = readRates(policy, input.files);
   if (!rates.ok) return refused(rates.problems);
   return { kind: 'said', policy, policyHash: hash, date, referenceRates: rates.rates };
+}
+
+/** For so long the lists may still lack what another run traded before this one got its turn. */
+export function listsLagMs({ facts }: Deps, { tradedAgoMs }: Extract<TurnAnswer, { turn: 'ours' }>): number {
+  return tradedAgoMs === null ? 0 : facts.listLagMs - tradedAgoMs;
 }
 
 /** Reads the service once, and never what other runs have reserved after it. */

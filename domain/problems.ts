@@ -207,6 +207,11 @@ export const PROBLEMS = {
     sentence: 'Another run of the organisation trades now; runs take turns.',
     advice: 'Nothing to do: it goes on by itself, at the latest two minutes after that run has stopped.',
   },
+  LISTS_MAY_LAG: {
+    ending: 'waiting',
+    sentence: 'Another run has just traded, which the lists of the service may not show yet.',
+    advice: 'Nothing to do: it plans once `list_lag` of the service file has passed.',
+  },
   TURN_SILENT: {
     ending: 'infrastructure',
     sentence: 'What tells whose turn it is to trade does not answer.',

@@ -11,13 +11,20 @@ export type TurnState = {
   line: readonly { readonly run: string; readonly sinceMs: number; readonly askedMs: number }[];
   /** Runs that have had a turn and may still take money. `hasLapsed`: its turn ended without it since it planned. */
   open: readonly OpenRun[];
+  /** The last runs that may have traded, each with the moment: the service's lists may lack their trades for a time. */
+  traded: readonly { readonly run: string; readonly atMs: number }[];
 };
 export type OpenRun = { readonly run: string; readonly hasLapsed: boolean };
 
 /** What a run hears that asks for its turn. */
 export type TurnAnswer =
-  /** `others`: runs that may still take money. */
-  | { readonly turn: 'ours'; readonly hasLapsed: boolean; readonly others: readonly string[] }
+  /** `others`: runs that may still take money. `tradedAgoMs`: since when none of them has traded; null: for long. */
+  | {
+      readonly turn: 'ours';
+      readonly hasLapsed: boolean;
+      readonly others: readonly string[];
+      readonly tradedAgoMs: number | null;
+    }
   /** Another run has it, or comes first. */
   | { readonly turn: 'others'; readonly run: string; readonly before: number };
 
@@ -29,7 +36,7 @@ export const PRESENT_MS = 15_000;
 const MOST_OPEN = 1_000;
 
 export function newTurnState(): TurnState {
-  return { holder: null, line: [], open: [] };
+  return { holder: null, line: [], open: [], traded: [] };
 }
 
 /** `run` asks: true when the turn is its own now. A plan that is made in it is not older than the turn. */
@@ -58,8 +65,12 @@ export function isNext(state: TurnState, run: string, nowMs: number): boolean {
   return state.line.find(({ askedMs }) => nowMs - askedMs <= PRESENT_MS)?.run === run;
 }
 
-export function giveTurnBack(state: TurnState, run: string): void {
-  if (state.holder?.run === run) state.holder = null;
+/** @param mayHaveTraded false: it has only planned */
+export function giveTurnBack(state: TurnState, run: string, mayHaveTraded: boolean, nowMs: number): void {
+  if (state.holder?.run === run) {
+    state.holder = null;
+    if (mayHaveTraded) noteTrade(state, run, nowMs);
+  }
   state.line = state.line.filter((one) => one.run !== run);
 }
 
@@ -74,11 +85,13 @@ export function reopenRun(state: TurnState, run: string): void {
   state.open = [...state.open, { run, hasLapsed: true }].slice(-MOST_OPEN);
 }
 
-export function answerTo(state: TurnState, run: string): TurnAnswer {
+export function answerTo(state: TurnState, run: string, nowMs: number): TurnAnswer {
   if (state.holder?.run === run) {
     const known = state.open.find((one) => one.run === run);
     const others = state.open.flatMap((one) => (one.run === run ? [] : one.run));
-    return { turn: 'ours', hasLapsed: known?.hasLapsed ?? true, others };
+    const last = state.traded.findLast((one) => one.run !== run);
+    const tradedAgoMs = last === undefined ? null : nowMs - last.atMs;
+    return { turn: 'ours', hasLapsed: known?.hasLapsed ?? true, others, tradedAgoMs };
   }
   const place = state.line.findIndex((one) => one.run === run);
   const before = place < 0 ? state.line.length : place;
@@ -90,4 +103,10 @@ function lapse(state: TurnState, nowMs: number): void {
   if (holder === null || holder.untilMs > nowMs) return;
   state.holder = null;
   state.open = state.open.map((one) => (one.run === holder.run ? { ...one, hasLapsed: true } : one));
+  noteTrade(state, holder.run, nowMs);
+}
+
+/** Two are enough: whoever asks wants the last one that is not its own. */
+function noteTrade(state: TurnState, run: string, atMs: number): void {
+  state.traded = [...state.traded.filter((one) => one.run !== run), { run, atMs }].slice(-2);
 }

@@ -37,7 +37,8 @@ const MANY_OPEN = 50;
 export function turnsOf(of: TurnOf) {
   return {
     take: (run: RunName, isPlanning: boolean) => takeTurn(of, run, isPlanning),
-    giveBack: (run: RunName) => tell(of, (handle) => handle.signal(giveTurnBackSignal, runName(run))),
+    giveBack: (run: RunName, mayHaveTraded: boolean) =>
+      tell(of, (handle) => handle.signal(giveTurnBackSignal, runName(run), mayHaveTraded)),
     reopen: (run: RunName) => tell(of, (handle) => handle.signal(reopenRunSignal, runName(run))),
     readReserved: (others: readonly string[]) => readReserved(of, others),
   };

@@ -99,7 +99,8 @@ export type TurnInput = { readonly mode: Mode; readonly organisation: string };
 export type TurnAsk = { readonly run: string; readonly isPlanning: boolean };
 /** Waits for the turn, a few seconds at most. */
 export const takeTurnUpdate = defineUpdate<TurnAnswer, [TurnAsk]>('take');
-export const giveTurnBackSignal = defineSignal<[run: string]>('giveBack');
+/** `mayHaveTraded` is false for a run that has only planned. */
+export const giveTurnBackSignal = defineSignal<[run: string, mayHaveTraded: boolean]>('giveBack');
 /** These runs have ended: what they had reserved is free. */
 export const forgetRunsSignal = defineSignal<[runs: readonly string[]]>('forget');
 /** A run that goes on after a reset may take money again. */

@@ -94,7 +94,11 @@ async function compiled(
 /** A run that trades nothing needs its turn no longer; what cannot be given back lapses by itself. */
 async function giveTurnBack({ run }: PlanInput, { mode, organisation }: Credentials): Promise<void> {
   try {
-    await getExternalWorkflowHandle(turnIdOf(mode, organisation)).signal(giveTurnBackSignal, runName(run));
+    await getExternalWorkflowHandle(turnIdOf(mode, organisation)).signal(
+      giveTurnBackSignal,
+      runName(run),
+      false,
+    );
   } catch {
     // Nothing keeps turns any more: there is nothing to give back.
   }

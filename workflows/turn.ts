@@ -61,7 +61,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
         const waitMs = Math.max(1, Math.min(untilMs, lapsesMs) - Date.now());
         await condition(() => isNext(state, run, Date.now()), waitMs);
       }
-      return answerTo(state, run);
+      return answerTo(state, run, Date.now());
     },
     {
       validator: (ask) => {
@@ -70,7 +70,9 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
       },
     },
   );
-  setHandler(giveTurnBackSignal, (run) => giveTurnBack(state, run));
+  setHandler(giveTurnBackSignal, (run, mayHaveTraded) =>
+    giveTurnBack(state, run, !isFlag(mayHaveTraded) || mayHaveTraded, Date.now()),
+  );
   setHandler(forgetRunsSignal, (runs) => {
     if (listOf(isRunName)(runs)) forgetRuns(state, runs);
   });

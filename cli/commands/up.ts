@@ -79,8 +79,13 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
     closing.unshift(() => rm(devFile, { force: true }));
     // Anew, so that neither the mode nor the owner of a file that is there counts.
     await rm(devFile, { force: true });
+    const serviceFile = join(io.cwd, SERVICE_FILE);
+    await writeFile(serviceFile, SERVICE_FACTS, { mode: 0o600 });
     await writeFile(devFile, `${JSON.stringify(variables, null, 2)}\n`, { mode: 0o600 });
-    const worker = startWorkerProcess(workerEnvironment(io.env, variables, { keyFile, cwd: io.cwd }), io.cwd);
+    const worker = startWorkerProcess(
+      workerEnvironment(io.env, variables, { keyFile, serviceFile, cwd: io.cwd }),
+      io.cwd,
+    );
     closing.unshift(() => endProcess(worker));
     if (worker.pid !== undefined) children.add(worker.pid);
     await untilReady(worker);
@@ -149,11 +154,19 @@ function ownTemporal(env: NodeJS.ProcessEnv): Record<string, string> {
   return { TEMPORAL_ADDRESS: address, ...(namespace && { TEMPORAL_NAMESPACE: namespace }) };
 }
 
+/** What the worker of `up` knows of the sandbox, unless a service file is named by hand. */
+const SERVICE_FILE = '.cambist/service.yaml';
+const SERVICE_FACTS = 'list_lag: 1s # the sandbox lists new records at once\n';
+
 /** What was configured by hand for another service, or for another Temporal than the one of this command, is left out. */
 function workerEnvironment(
   env: NodeJS.ProcessEnv,
   variables: Readonly<Record<string, string>>,
-  { keyFile, cwd }: { readonly keyFile: string; readonly cwd: string },
+  {
+    keyFile,
+    serviceFile,
+    cwd,
+  }: { readonly keyFile: string; readonly serviceFile: string; readonly cwd: string },
 ): NodeJS.ProcessEnv {
   const isOwnTemporal = variables['TEMPORAL_TLS'] !== undefined;
   const kept = Object.entries(env).filter(
@@ -163,6 +176,7 @@ function workerEnvironment(
     ...Object.fromEntries(kept),
     ...variables,
     CAMBIST_FILES: env['CAMBIST_FILES'] || devFilesFolder(cwd),
+    CAMBIST_SERVICE_FILE: env['CAMBIST_SERVICE_FILE'] || serviceFile,
     CAMBIST_KEY_FILE: keyFile,
     CAMBIST_APP_MODE: 'SANDBOX',
   };

@@ -84,7 +84,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     isCurrentAttempt: async () => true,
     otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },
     turn: {
-      take: async () => ({ turn: 'ours', hasLapsed: false, others: [] }),
+      take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }),
       giveBack: async () => {},
       reopen: async () => {},
       readReserved: async () => [],

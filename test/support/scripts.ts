@@ -186,7 +186,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'read instructions': [NOTHING_KEPT],
   'note facts': [true],
   'read claims': [{ claimed: [] }],
-  'take turn': [{ turn: 'ours', hasLapsed: false, others: [] }],
+  'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }],
   'read demand': [{ demand: '1000000' }],
   'read rival': [{ rival: null, silent: null }],
   'read balances': [

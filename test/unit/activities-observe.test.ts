@@ -94,11 +94,12 @@ const SELL_ALL = POLICY.replace(/amount: \{ sell: [^}]*\}/, 'amount: { sell: all
 test('amounts that come from balances are read in the run’s turn, what others have reserved before them; fixed ones take no turn', async () => {
   assert.notEqual(SELL_ALL, POLICY);
   const steps: string[] = [];
+  let tradedAgoMs: number | null = null;
   const reserved = [{ currency: 'USD', takes: '5', changes: '-5', isTold: true }];
   const turn = {
     take: async () => {
       steps.push('turn');
-      return { turn: 'ours', hasLapsed: false, others: ['q.2026-11-21'] } as const;
+      return { turn: 'ours', hasLapsed: false, others: ['q.2026-11-21'], tradedAgoMs } as const;
     },
     readReserved: async () => {
       steps.push('reserved');
@@ -120,6 +121,15 @@ test('amounts that come from balances are read in the run’s turn, what others 
   const away = await observed(SELL_ALL, { balances: async () => NO_ANSWER }, {}, { turn });
   assert.equal(away.answer.kind, 'wait');
   assert.deepEqual(steps.splice(0), ['turn', 'reserved', 'given back']);
+
+  // Lists may lack what another run has just traded: it waits in its turn.
+  tradedAgoMs = 59_000;
+  const early = await observed(SELL_ALL, { balances }, {}, { turn });
+  assert.ok(early.answer.kind === 'wait');
+  assert.deepEqual([early.answer.wait.problem.code, early.answer.wait.afterMs], ['LISTS_MAY_LAG', 1_000]);
+  assert.deepEqual(steps.splice(0), ['turn']);
+  tradedAgoMs = 60_000;
+  assert.equal((await observed(SELL_ALL, { balances }, {}, { turn })).answer.kind, 'observed');
 });
 
 test('while another run has the turn nothing is read, and whose turn it is is told', async () => {

@@ -617,7 +617,7 @@ test('a quote is asked for in the run’s turn only; who has it is told', () => 
 test('once the turn of its plan has lapsed a leg of a rebalancing is asked for anew, unless the run has traded in it', () => {
   const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
   const lapsed = {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [] }],
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
     'read demand': [{ demand: '0' }],
   } as const;
   const asked = (othersAccepted: boolean, of: typeof LEG | typeof leg) =>

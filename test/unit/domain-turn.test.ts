@@ -12,6 +12,7 @@ import {
   newTurnState,
   reopenRun,
   takeTurn,
+  type TurnState,
 } from '../../domain/turn.ts';
 import { LEG } from '../support/scripts.ts';
 
@@ -22,17 +23,22 @@ test('the turn goes to whoever asked first, and to the next one when it is given
   assert.ok(takeTurn(state, 'a', true, NOW));
   assert.ok(!takeTurn(state, 'b', true, NOW + 1));
   assert.ok(!takeTurn(state, 'c', true, NOW + 2));
-  assert.deepEqual(answerTo(state, 'c'), { turn: 'others', run: 'a', before: 1 });
-  giveTurnBack(state, 'a');
+  assert.deepEqual(answerTo(state, 'c', NOW), { turn: 'others', run: 'a', before: 1 });
+  giveTurnBack(state, 'a', false, NOW);
   assert.ok(!takeTurn(state, 'c', true, NOW + 3));
   assert.ok(takeTurn(state, 'b', true, NOW + 4));
-  assert.deepEqual(answerTo(state, 'b'), { turn: 'ours', hasLapsed: false, others: ['a'] });
+  assert.deepEqual(answerTo(state, 'b', NOW), {
+    turn: 'ours',
+    hasLapsed: false,
+    others: ['a'],
+    tradedAgoMs: null,
+  });
 });
 
 test('only the run that has the turn can give it back', () => {
   const state = newTurnState();
   takeTurn(state, 'a', true, NOW);
-  giveTurnBack(state, 'b');
+  giveTurnBack(state, 'b', false, NOW);
   assert.ok(!takeTurn(state, 'b', true, NOW + 1));
 });
 
@@ -42,27 +48,47 @@ test('a turn that is not used lapses; each question of its run begins its time a
   assert.ok(takeTurn(state, 'a', false, NOW + TURN_MS - 1));
   assert.ok(!takeTurn(state, 'b', true, NOW + TURN_MS));
   assert.ok(takeTurn(state, 'b', true, NOW + 2 * TURN_MS));
-  giveTurnBack(state, 'b');
+  giveTurnBack(state, 'b', false, NOW);
   assert.ok(takeTurn(state, 'a', false, NOW + 2 * TURN_MS + 1));
-  assert.ok(answerTo(state, 'a').turn === 'ours');
-  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: ['b'] });
+  assert.ok(answerTo(state, 'a', NOW).turn === 'ours');
+  assert.deepEqual(answerTo(state, 'a', NOW), {
+    turn: 'ours',
+    hasLapsed: true,
+    others: ['b'],
+    tradedAgoMs: null,
+  });
   assert.ok(takeTurn(state, 'a', true, NOW + 2 * TURN_MS + 2));
-  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: false, others: ['b'] });
+  assert.deepEqual(answerTo(state, 'a', NOW), {
+    turn: 'ours',
+    hasLapsed: false,
+    others: ['b'],
+    tradedAgoMs: null,
+  });
 });
 
 test('a turn that lapsed has lapsed for its own run too, though nobody else took it', () => {
   const state = newTurnState();
   takeTurn(state, 'a', true, NOW);
   assert.ok(takeTurn(state, 'a', false, NOW + TURN_MS));
-  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: [] });
+  assert.deepEqual(answerTo(state, 'a', NOW), {
+    turn: 'ours',
+    hasLapsed: true,
+    others: [],
+    tradedAgoMs: null,
+  });
 });
 
 test('a turn that was given back at a wait has not lapsed', () => {
   const state = newTurnState();
   takeTurn(state, 'a', true, NOW);
-  giveTurnBack(state, 'a');
+  giveTurnBack(state, 'a', false, NOW);
   takeTurn(state, 'a', false, NOW + 10 * TURN_MS);
-  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: false, others: [] });
+  assert.deepEqual(answerTo(state, 'a', NOW), {
+    turn: 'ours',
+    hasLapsed: false,
+    others: [],
+    tradedAgoMs: null,
+  });
 });
 
 test('whoever stopped asking is passed over, and keeps its place', () => {
@@ -70,11 +96,11 @@ test('whoever stopped asking is passed over, and keeps its place', () => {
   takeTurn(state, 'a', true, NOW);
   takeTurn(state, 'b', true, NOW);
   takeTurn(state, 'c', true, NOW + PRESENT_MS);
-  giveTurnBack(state, 'a');
+  giveTurnBack(state, 'a', false, NOW);
   assert.ok(takeTurn(state, 'c', true, NOW + PRESENT_MS + 1));
   takeTurn(state, 'd', true, NOW + PRESENT_MS + 2);
   takeTurn(state, 'b', true, NOW + PRESENT_MS + 3);
-  giveTurnBack(state, 'c');
+  giveTurnBack(state, 'c', false, NOW);
   assert.ok(!takeTurn(state, 'd', true, NOW + PRESENT_MS + 4));
   assert.ok(takeTurn(state, 'b', true, NOW + PRESENT_MS + 5));
 });
@@ -82,12 +108,46 @@ test('whoever stopped asking is passed over, and keeps its place', () => {
 test('a run that the turn does not know has a plan that may be older than its turn', () => {
   const state = newTurnState();
   takeTurn(state, 'a', false, NOW);
-  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: [] });
+  assert.deepEqual(answerTo(state, 'a', NOW), {
+    turn: 'ours',
+    hasLapsed: true,
+    others: [],
+    tradedAgoMs: null,
+  });
   reopenRun(state, 'b');
-  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: ['b'] });
+  assert.deepEqual(answerTo(state, 'a', NOW), {
+    turn: 'ours',
+    hasLapsed: true,
+    others: ['b'],
+    tradedAgoMs: null,
+  });
   forgetRuns(state, ['b', 'never']);
-  assert.deepEqual(answerTo(state, 'a'), { turn: 'ours', hasLapsed: true, others: [] });
+  assert.deepEqual(answerTo(state, 'a', NOW), {
+    turn: 'ours',
+    hasLapsed: true,
+    others: [],
+    tradedAgoMs: null,
+  });
 });
+
+test('the last trade of another run is told with its age, a run’s own is not, and a lapsed turn may have traded', () => {
+  const state = newTurnState();
+  takeTurn(state, 'a', true, NOW);
+  giveTurnBack(state, 'a', true, NOW + 10);
+  takeTurn(state, 'b', true, NOW + 20);
+  assert.equal(ago(state, 'b', NOW + 20), 10);
+  giveTurnBack(state, 'b', true, NOW + 30);
+  takeTurn(state, 'b', true, NOW + 40);
+  assert.equal(ago(state, 'b', NOW + 40), 30);
+  takeTurn(state, 'c', true, NOW + 40 + TURN_MS);
+  assert.equal(ago(state, 'c', NOW + 40 + TURN_MS), 0);
+});
+
+function ago(state: TurnState, run: string, nowMs: number): number | null {
+  const answer = answerTo(state, run, nowMs);
+  assert.ok(answer.turn === 'ours');
+  return answer.tradedAgoMs;
+}
 
 const MXN_PAYMENT = { currency: 'MXN', amount: '17000', dependsOn: LEG.id };
 const GUARD = {

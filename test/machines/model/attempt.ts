@@ -197,7 +197,9 @@ export class Attempt {
         // No run of the model rebalances.
         throw new RangeError('Nothing asks for it here.');
       case 'take turn':
-        world.agenda.after(INSTRUCTIONS_MS, () => answer({ turn: 'ours', hasLapsed: false, others: [] }));
+        world.agenda.after(INSTRUCTIONS_MS, () =>
+          answer({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }),
+        );
         return;
       case 'read balances':
         read(readMs, () => world.told(world.service.balances()));
