@@ -7,35 +7,30 @@ import { cutTo, fractionDigits, isZero, smallest } from '../text/amount-text.ts'
 import { readMoney, unquotedComplaint } from '../text/leaves.ts';
 import { nearest } from '../text/nearest.ts';
 import { quoted } from '../text/printable.ts';
-import type { Path, YamlSource } from '../text/yaml-source.ts';
+import type { Complaint, Path, YamlSource } from '../text/yaml-source.ts';
 import { toSchedule } from './load-schedule.ts';
 import type { ConvertSchema, RebalanceSchema } from './policy-schema.ts';
 
 /** Takes a currency that nobody knows to have the decimals of most. */
 export function warnUnknownCurrency(source: YamlSource, path: Path): void {
-  warnUnknown(source, source.clean(path), source.placeAt(path));
-}
-
-/** The same for a currency that is the name of a field. */
-export function warnUnknownKey(source: YamlSource, path: Path): void {
-  warnUnknown(source, String(path.at(-1)), source.keyPlaceAt(path));
-}
-
-function warnUnknown(
-  source: YamlSource,
-  code: string | null,
-  place: ReturnType<YamlSource['placeAt']>,
-): void {
+  const code = source.clean(path);
   if (code === null || KNOWN_CURRENCIES.includes(code)) return;
+  const complaint = unknownCurrency(code);
+  const message = `${complaint.message}; it is taken to have 2 decimals`;
+  source.warn(source.placeAt(path), { ...complaint, message });
+}
+
+/** What to say of a currency that is neither in our table nor in the service file. */
+export function unknownCurrency(code: string): Complaint {
   const near = nearest(code, KNOWN_CURRENCIES);
-  source.warn(place, {
+  return {
     mistake: 'CURRENCY_UNKNOWN',
-    message: `${quoted(code)} is not a currency that Cambist knows; it is taken to have 2 decimals`,
+    message: `${quoted(code)} is not a currency that Cambist knows`,
     fix:
       near === null
         ? 'if the service has it, write its decimals into the service file'
         : `did you mean \`${near}\`?`,
-  });
+  };
 }
 
 /** The limit at `path`, its quotes and decimals checked; null where there is none, or it has been reported. */

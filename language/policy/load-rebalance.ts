@@ -1,20 +1,20 @@
 /** Policies of kind rebalance: the rules that join several fields, and the record. */
 import type { z } from 'zod';
+import { KNOWN_CURRENCIES } from '../../domain/currencies.ts';
 import { compare, subtract, sum } from '../../domain/money.ts';
 import type { Limits, RebalancePolicy, Target } from '../../domain/policy.ts';
 import { checkStructure } from '../text/check-structure.ts';
 import type { Reserved } from '../text/check-structure.ts';
 import { readMoney, readPercent, unquotedComplaint } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';
-import type { Path, YamlSource } from '../text/yaml-source.ts';
+import type { Path, Place, YamlSource } from '../text/yaml-source.ts';
 import {
   checkDecimalsAt,
   limitAt,
   requireInLive,
   stated,
   toHead,
-  warnUnknownCurrency,
-  warnUnknownKey,
+  unknownCurrency,
   toTradeLimits,
 } from './load-head.ts';
 import { checkSchedule } from './load-schedule.ts';
@@ -73,7 +73,7 @@ function targetsIn(source: YamlSource): Readonly<Record<string, unknown>> {
 function checkBase(source: YamlSource, currencies: readonly string[], decimals: Decimals): void {
   const base = source.clean(BASE);
   if (base === null) return;
-  warnUnknownCurrency(source, BASE);
+  refuseUnknown(source, { code: base, place: source.placeAt(BASE) }, decimals);
   const min: Path = ['rebalance', 'base', 'min'];
   const value = source.clean(min);
   if (value !== null) checkDecimalsAt(source, { path: min, value, currency: base }, decimals);
@@ -92,11 +92,23 @@ function checkBase(source: YamlSource, currencies: readonly string[], decimals: 
   });
 }
 
+/** A mistyped currency would be left alone each day: the service offers no trade in it. */
+function refuseUnknown(
+  source: YamlSource,
+  { code, place }: { readonly code: string; readonly place: Place },
+  decimals: Decimals,
+): void {
+  // What is no code at all is told by the structure.
+  if (!/^[A-Z0-9]{2,15}$/.test(code)) return;
+  if (!KNOWN_CURRENCIES.includes(code) && !Object.hasOwn(decimals, code))
+    source.report(place, unknownCurrency(code));
+}
+
 /** One of three: `keep` with `band`, `share` with `band`, `min` and `max`. */
 function checkTarget(source: YamlSource, currency: string, decimals: Decimals): void {
   const at: Path = [...TARGETS, currency];
   if (source.shapeAt(at) !== 'map' || source.isSpoiled(at)) return;
-  warnUnknownKey(source, at);
+  refuseUnknown(source, { code: currency, place: source.keyPlaceAt(at) }, decimals);
   const of = (field: string): Path => [...at, field];
   const has = (field: string): boolean => source.has(of(field));
   for (const field of ['keep', 'band', 'min', 'max']) {

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
-import { formatTrouble, troubleOfPolicy } from '../../language/text/problem.ts';
+import { loadReferenceRates } from '../../language/load-reference-rates.ts';
+import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
 
 const POLICY = `policy: 1
 kind: rebalance
@@ -172,6 +173,16 @@ const MISTAKES: readonly (readonly [what: string, text: string, expected: readon
   ],
   ['a currency that is none', edited('    EUR:', '    eur:'), ['POLICY_CURRENCY 8:5 did you mean `EUR`?']],
   [
+    'a currency that nobody knows',
+    edited('    SGD:', '    SGE:'),
+    ['POLICY_CURRENCY_UNKNOWN 11:5 did you mean `SGD`?'],
+  ],
+  [
+    'a base that nobody knows',
+    edited('currency: USD', 'currency: QQQ').replaceAll(' USD"', ' QQQ"'),
+    ['POLICY_CURRENCY_UNKNOWN 6:21 if the service has it, write its decimals into the service file'],
+  ],
+  [
     'too many decimals',
     edited('"40.00"', '"40.005"'),
     [
@@ -330,11 +341,6 @@ const WARNINGS: readonly (readonly [what: string, text: string, expected: readon
       'POLICY_MISSING_FIELD 10:5 write "… GBP per USD" in `worst_rate`, or `reference` with `worst_cost`',
     ],
   ],
-  [
-    'a currency that nobody knows',
-    edited('    SGD:', '    SGE:'),
-    ['POLICY_CURRENCY_UNKNOWN 11:5 did you mean `SGD`?'],
-  ],
 ];
 
 for (const [what, text, expected] of WARNINGS)
@@ -342,15 +348,101 @@ for (const [what, text, expected] of WARNINGS)
     assert.deepEqual(listed(text), ['loads', ...expected]);
   });
 
-test('a mistake is shown with its line and a caret', () => {
-  const result = loadPolicy(edited(EUR, '{ keep: "20.00", band: "25.00" }'), 'p.yaml');
-  assert.ok(!result.ok);
-  assert.equal(
-    result.problems.map((problem) => formatTrouble(troubleOfPolicy(problem), (line) => line)).join('\n'),
+test('a currency of the service file is known', () => {
+  assert.ok(loadPolicy(edited('    SGD:', '    SGE:'), 'p.yaml', { SGE: 2 }).ok);
+});
+
+/** As `check` prints it. */
+function printed(problems: readonly PolicyProblem[]): string {
+  return problems.map((problem) => formatTrouble(troubleOfPolicy(problem), (line) => line)).join('\n');
+}
+
+const PRINTED: readonly (readonly [what: string, text: string, expected: string])[] = [
+  [
+    'targets that contradict each other',
+    edited('{ min: "40.00" }', '{ min: "40.00", max: "39.00" }').replace('  never_sell: [GBP]\n', ''),
+    `POLICY_CONTRADICTION p.yaml:10:31: \`max\` 39.00 is below \`min\` 40.00: GBP would be bought and sold for ever.
+        GBP: { min: "40.00", max: "39.00" }
+                                  ^^^^^^^
+  fix: write a \`max\` that is not below \`min\``,
+  ],
+  [
+    'two targets of one currency',
+    edited(EUR, '{ keep: "250.00", band: "25.00", max: "300.00" }'),
+    `POLICY_TARGET p.yaml:8:5: "EUR" has several targets, which exclude each other.
+        EUR: { keep: "250.00", band: "25.00", max: "300.00" }
+        ^^^
+  fix: write one of \`{ keep: "…", band: "…" }\`, \`{ share: 10%, band: 1% }\`, \`{ min: "…" }\`, \`{ max: "…" }\``,
+  ],
+  [
+    'shares over 100 %',
+    edited('{ max: "0.00" }', '{ share: 95%, band: 1% }'),
+    `POLICY_SHARES_TOO_LARGE p.yaml:11:19: with this one the shares add up to 105%, which is 5% more than there is.
+        SGD: { share: 10%, band: 1% }
+                      ^^^
+  fix: lower them to 100% together; what they leave stays in the base`,
+  ],
+  [
+    'a base with a maximum',
+    edited('min: "100.00" }', 'max: "100.00" }'),
+    `POLICY_NOT_AVAILABLE p.yaml:6:26: the base has no \`max\`: every surplus is sold into it.
+      base: { currency: USD, max: "100.00" }
+                             ^^^
+  fix: delete it, or give another currency a \`max\``,
+  ],
+  [
+    'an unknown currency',
+    edited('    SGD:', '    SGE:'),
+    `POLICY_CURRENCY_UNKNOWN p.yaml:11:5: "SGE" is not a currency that Cambist knows.
+        SGE: { share: 10%, band: 1% }
+        ^^^
+  fix: did you mean \`SGD\`?`,
+  ],
+  [
+    'a band larger than the target',
+    edited(EUR, '{ keep: "20.00", band: "25.00" }'),
     `POLICY_BAND_TOO_LARGE p.yaml:8:33: a band of 25.00 around 20.00 reaches below nothing: EUR would never be bought.
         EUR: { keep: "20.00", band: "25.00" }
                                     ^^^^^^^
   fix: write a band of 20.00 at most, or only a \`max\``,
+  ],
+  [
+    'an unknown zone',
+    `${POLICY}zone: Europe/Pariss\n`,
+    `POLICY_ZONE p.yaml:17:7: "Europe/Pariss" is not a time zone.
+    zone: Europe/Pariss
+          ^^^^^^^^^^^^^
+  fix: did you mean \`Europe/Paris\`?`,
+  ],
+  [
+    'a worst rate that bounds the wrong way',
+    withWorstRates('"1.25 USD per GBP"'),
+    `POLICY_CONTRADICTION p.yaml:15:95: "1.25 USD per GBP" bounds sales of GBP, which is never sold by its target.
+    …t: 25bps, worst_rate: ["1.25 USD per GBP"] }
+                            ^^^^^^^^^^^^^^^^^^
+  fix: delete it; for purchases write "0.8 GBP per USD"`,
+  ],
+];
+
+for (const [what, text, expected] of PRINTED)
+  test(`printed with its line, a caret and what to do: ${what}`, () => {
+    const result = loadPolicy(text, 'p.yaml');
+    assert.equal(printed(result.ok ? [] : result.problems), expected);
+  });
+
+test('printed with its line, a caret and what to do: a pair twice in a reference file', () => {
+  const text = `as_of: 2026-11-20T16:00:00+01:00
+rates:
+  - "1.0800 USD per EUR"
+  - "0.9259 EUR per USD"
+`;
+  const result = loadReferenceRates(text, 'rates/daily.yaml');
+  assert.equal(
+    printed(result.ok ? [] : result.problems),
+    `RATES_RATE_TWICE rates/daily.yaml:4:5: the pair of EUR and USD is already on line 3.
+      - "0.9259 EUR per USD"
+        ^^^^^^^^^^^^^^^^^^^^
+  fix: keep one rate per pair`,
   );
 });
 
