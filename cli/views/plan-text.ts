@@ -204,7 +204,7 @@ export function explainPlan(
       paint.strong('When it may send'),
       `Nothing before ${zonedTime(plan.sendWindows.opensAtMs, plan.zone)}, when the date begins.`,
       `Trades until ${zonedTime(plan.sendWindows.tradesUntilMs, plan.zone)}: the date’s end and 2 h, so that yesterday’s reasons do not trade today.`,
-      `Withdrawals until ${zonedTime(plan.sendWindows.withdrawalsUntilMs, plan.zone)}: 5 days 12 h after 00:00 UTC of the date, inside the 7 days for which the service remembers their keys.`,
+      ...(plan.payments.length === 0 ? [] : [withdrawalsUntil(plan)]),
     ],
     [
       paint.strong('References'),
@@ -220,6 +220,10 @@ export function explainPlan(
       [wrap(head, width), ...rest.map((line) => wrap(`  ${line}`, width, '  '))].join('\n'),
     )
     .join('\n\n');
+}
+
+function withdrawalsUntil({ sendWindows, zone }: Plan): string {
+  return `Withdrawals until ${zonedTime(sendWindows.withdrawalsUntilMs, zone)}: 5 days 12 h after 00:00 UTC of the date, inside the 7 days for which the service remembers their keys.`;
 }
 
 const SETTLED_BY: Readonly<Record<Plan['settle']['until'], string>> = {

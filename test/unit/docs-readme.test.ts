@@ -32,7 +32,7 @@ const pages = [
   configuration,
   proof,
   replies,
-  ...['docs/operations.md', 'docs/policies.md', 'docs/design.md'].map(readPage),
+  ...['docs/operations.md', 'docs/policies.md', 'docs/rebalancing.md', 'docs/design.md'].map(readPage),
 ];
 
 test('the README is short enough to be read', () => {
