@@ -287,6 +287,12 @@ export const PROBLEMS = {
     advice:
       'Ask the operator of the service why it differs from its quote; a person may accept it by its id.',
   },
+  EXECUTED_BELOW_QUOTE: {
+    ending: 'needs a human',
+    sentence: 'The trade gave less than its quote, though its guard allows it; its payments wait.',
+    advice:
+      'Ask the operator of the service why it differs from its quote; a person may accept it by its id.',
+  },
   EXECUTED_OVER_LIMIT: {
     ending: 'needs a human',
     sentence: 'The trade moved more than a limit allows; its payments wait.',

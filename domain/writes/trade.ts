@@ -114,6 +114,8 @@ export type Traded = {
   readonly quoteId: string;
   readonly sellAmount: string;
   readonly buyAmount: string;
+  /** Both sides as its quote had them; null where this run has forgotten the quote. */
+  readonly quoted: Pick<QuoteInHand, 'sellAmount' | 'buyAmount'> | null;
   /** The service's status when the record was read. */
   readonly status: string;
 };
@@ -304,7 +306,7 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
     windowPassed: () => windowPassed(context, leg),
     looksAlways: true,
     lookUp: (said, state) => lookForLeg({ context, leg }, said, state),
-    adopt: (said, _state, record) => traded(context, leg, said, record),
+    adopt: (said, { quote }, record) => traded(context, leg, said, { quote, record }),
     end: (state, problem) => ({ kind: 'not traded', state, problem }),
     readNamed: (_said, id) => readNamed(context, leg, id),
     settleDoubtMs: context.facts.settleDoubtMs.trade,
@@ -356,7 +358,7 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
         tradeDifference(leg, reply.value) === null &&
         isQuotedAmount(leg, quote, reply.value)
       ) {
-        return traded(context, leg, ready.said, reply.value);
+        return traded(context, leg, ready.said, { quote, record: reply.value });
       }
       // A success that is not our trade proves nothing: look, and until then it is in doubt.
       const unknown = unknownTrade(context, state, quote, 'the answer was not about our trade');
@@ -540,12 +542,23 @@ function isOwnEcho(leg: Leg, trade: Trade): boolean {
   return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
 }
 
-function traded(context: Context, leg: Leg, said: InstructionsAbout, trade: Trade): LegStep {
-  const bySell = trade.sellAmount !== null;
-  const sellAmount = bySell ? trade.sellAmount : trade.executedAmount;
-  const buyAmount = bySell ? trade.executedAmount : (trade.buyAmount ?? trade.executedAmount);
-  const record = { tradeId: trade.id, quoteId: trade.quoteId, sellAmount, buyAmount, status: trade.status };
-  return asTraded(context, leg, said, record);
+/** @param of the record, and the quote that the run has in hand: of an earlier one it knows the amounts no more */
+function traded(
+  context: Context,
+  leg: Leg,
+  said: InstructionsAbout,
+  { quote, record }: { readonly quote: QuoteInHand | null; readonly record: Trade },
+): LegStep {
+  const bySell = record.sellAmount !== null;
+  return asTraded(context, leg, said, {
+    tradeId: record.id,
+    quoteId: record.quoteId,
+    sellAmount: record.sellAmount ?? record.executedAmount,
+    buyAmount: bySell ? record.executedAmount : (record.buyAmount ?? record.executedAmount),
+    quoted:
+      quote?.id === record.quoteId ? { sellAmount: quote.sellAmount, buyAmount: quote.buyAmount } : null,
+    status: record.status,
+  });
 }
 
 /** A trade that came out worse than planned is accepted by name, or holds what depends on it (M4). */
@@ -554,7 +567,7 @@ function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: T
   return { kind: 'traded', traded: record, worse, isHeld: worse !== null && !said.cancelled };
 }
 
-/** Nobody can undo a trade; that it came out worse than the guard or a limit allows must not go unsaid. */
+/** Nobody can undo a trade; that it came out worse than its quote, the guard or a limit must not go unsaid. */
 function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | null {
   const { limits } = context.plan;
   const { guard } = leg;
@@ -570,8 +583,15 @@ function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | nul
   const sold = { value: sellAmount, currency: leg.sell };
   const bought = { value: buyAmount, currency: leg.buy };
   const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context));
-  if (broken === null) return null;
-  return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
+  if (broken !== null)
+    return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
+  const { quoted } = trade;
+  if (quoted === null) return null;
+  const isAsQuoted =
+    compare(buyAmount, quoted.buyAmount) >= 0 && compare(sellAmount, quoted.sellAmount) <= 0;
+  if (isAsQuoted) return null;
+  const message = `${gave}; its quote said ${quoted.buyAmount} ${leg.buy} for ${quoted.sellAmount} ${leg.sell}.`;
+  return { code: 'EXECUTED_BELOW_QUOTE', item: leg.id, message, fix };
 }
 
 function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<LegStep> {

@@ -17,6 +17,7 @@ export const TRADED_LEG: TradedLeg = {
   atMs: NOW,
   traded: {
     tradeId: 'tde_1',
+    quoted: null,
     quoteId: 'qte_1',
     sellAmount: '1000.00',
     buyAmount: '17250.00',

@@ -183,7 +183,14 @@ function reported(
       continue;
     }
     const quoteId = `qte_${record.leg.id}`;
-    const trade = { tradeId: `tde_${record.leg.id}`, quoteId, sellAmount, buyAmount, status: 'SETTLED' };
+    const trade = {
+      tradeId: `tde_${record.leg.id}`,
+      quoteId,
+      sellAmount,
+      buyAmount,
+      quoted: null,
+      status: 'SETTLED',
+    };
     record.stage = { kind: 'traded', atMs: 0, traded: trade, worse: null, settled };
   }
   state.ended = true;

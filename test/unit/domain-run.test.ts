@@ -46,6 +46,7 @@ const INPUT: RunInput = {
 };
 const TRADED = {
   tradeId: 'tde_1',
+  quoted: null,
   quoteId: 'qte_1',
   sellAmount: '1000',
   buyAmount: '17250',

@@ -84,6 +84,7 @@ test('a fresh leg is quoted and traded without a look, in one send each', () => 
     quoteId: QUOTE.id,
     sellAmount: '1000.00',
     buyAmount: '17250.00',
+    quoted: { sellAmount: '1000.00', buyAmount: '17250.00' },
     status: 'EXECUTED',
   });
 });

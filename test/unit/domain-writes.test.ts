@@ -679,6 +679,24 @@ test('a trade that came out worse than the guard or a limit is held until a pers
   }
 });
 
+test('a trade that gave less than its quote is held, though the guard allows it; one that gave more is not', () => {
+  const quoted = play(requestQuoteSteps(context(), LEG, NEW_LEG)).result;
+  for (const [executedAmount, code] of [
+    ['17249.99', 'EXECUTED_BELOW_QUOTE'],
+    ['17250.00', null],
+    ['17250.01', null],
+  ] as const) {
+    const { result } = play(executeTradeSteps(context(), LEG, stateOf(quoted)), {
+      'send trade': [done({ ...TRADE, executedAmount })],
+    });
+    assert.ok(result.kind === 'traded');
+    assert.equal(result.worse?.code ?? null, code);
+    // From then on it is judged by what was kept of it.
+    const again = play(tradedSteps(context(), LEG, result.traded)).result;
+    assert.ok(again.kind === 'traded' && (again.worse?.code ?? null) === code);
+  }
+});
+
 test('a leg that was refused for money although a read shows it asks for no quote before there is more of it', () => {
   const hold = context({ plan: HOLD });
   const quoted = play(requestQuoteSteps(hold, LEG, NEW_LEG)).result;
