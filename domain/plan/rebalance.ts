@@ -256,17 +256,38 @@ function boundOfDraft(draft: Draft, { rebalance, boundOf }: RebalanceInput): Pri
   return isSale(draft) ? boundOf(draft.currency, base) : boundOf(base, draft.currency);
 }
 
-/** The most of the currency for which the base's side stays within `baseAmount`, whatever price the guard lets pass. */
+/** The most of the currency for which the base's side stays within `baseAmount`, whatever price is counted with. */
 function amountFor(draft: Draft, baseAmount: string, input: RebalanceInput): string {
-  const { currency } = draft;
-  const decimals = input.decimalsOf(currency);
-  const worth = input.worthOf(currency);
-  if (worth === null) return '0';
-  const worst = isSale(draft) ? null : boundOfDraft(draft, input);
-  // A sale may bring more than the reference says: nothing bounds a good price, and the quote is held against the limit.
-  return worst === null
-    ? quotient(multiply(baseAmount, worth.over), worth.times, decimals, 'down')
-    : quotient(multiply(baseAmount, worst.sellFactor), worst.buyFactor, decimals, 'down');
+  const price = highestPrice(draft, input);
+  if (price === null) return '0';
+  return quotient(multiply(baseAmount, price.over), price.times, input.decimalsOf(draft.currency), 'down');
+}
+
+/**
+ * The most base that one unit may cost, or bring. What a purchase costs the guard bounds. What a sale brings nothing does:
+ * it is counted with a price as much better than the reference as the guard lets it be worse, so that a quote a little
+ * better than the reference does not break a limit to which the sale was cut. Null: there is no price.
+ */
+function highestPrice(draft: Draft, input: RebalanceInput): Worth | null {
+  const worth = input.worthOf(draft.currency);
+  const bound = boundOfDraft(draft, input);
+  if (worth === null || bound === null) return null;
+  const { times, over } = worth;
+  const { buyFactor, sellFactor } = bound;
+  if (!isSale(draft)) return { times: buyFactor, over: sellFactor };
+  // The reference by the least, times the reference.
+  return {
+    times: multiply(multiply(times, times), buyFactor),
+    over: multiply(multiply(over, over), sellFactor),
+  };
+}
+
+/** What a trade counts against a limit of the base's side. */
+function highestBaseSide(draft: Draft, input: RebalanceInput): string {
+  const price = highestPrice(draft, input);
+  if (price === null) return '0';
+  const decimals = input.decimalsOf(input.rebalance.base.currency);
+  return quotient(multiply(draft.amount, price.times), price.over, decimals, 'up');
 }
 
 /** What the base's side of a trade comes to: of a purchase at most, of a sale at least. */
@@ -333,7 +354,7 @@ function keepSumLimit(
   for (const draft of salesFirst(drafts)) {
     cut(draft, amountFor(draft, notNegative(left), input), name);
     checkSize(draft, input);
-    left = subtract(left, baseSide(draft, input));
+    left = subtract(left, highestBaseSide(draft, input));
   }
 }
 

@@ -301,7 +301,7 @@ test('what is held back says by what, and a rounded trade how near it comes', ()
   assert.equal(
     section(text, 'Currencies').split('\n').slice(7).join('\n'),
     `  EUR: 300000.129 is above 275000.00; selling 50000.12 brings it to 250000.009,
-  as near to 250000.00 as its decimals allow. But only 25000.00 are planned: the
+  as near to 250000.00 as its decimals allow. But only 24937.50 are planned: the
   limit per_trade cuts it; the rest waits for another day.
   MXN: 18500.00 is above 0.00; selling 18500.00 brings it back to 0.00.
   GBP: 39999.50 is below 40000.00; buying 0.50 brings it back to 40000.00. But

@@ -302,7 +302,7 @@ const ROWS: readonly (readonly [what: string, parts: Parts, expected: string])[]
   [
     'a trade is cut to per_trade',
     { targets: { EUR: 'max 0' }, there: { EUR: '100' }, perTrade: '55' },
-    'sell 50 EUR | EUR: per_trade',
+    'sell 49.5 EUR | EUR: per_trade',
   ],
   [
     'a purchase keeps per_trade at the worst price',
@@ -312,12 +312,12 @@ const ROWS: readonly (readonly [what: string, parts: Parts, expected: string])[]
   [
     'all trades keep per_run, sales first',
     { targets: { GBP: 'min 100', EUR: 'max 0' }, there: { EUR: '10' }, perRun: '23.39' },
-    'sell 10 EUR, buy 9.9 GBP | GBP: per_run',
+    'sell 10 EUR, buy 9.71 GBP | GBP: per_run',
   ],
   [
     'all trades keep what other runs have left of per_day',
     { targets: { GBP: 'min 100', EUR: 'max 0' }, there: { EUR: '10' }, perRun: '100', perDay: '23.39' },
-    'sell 10 EUR, buy 9.9 GBP | GBP: per_day',
+    'sell 10 EUR, buy 9.71 GBP | GBP: per_day',
   ],
   [
     'what a limit leaves may be too small',
