@@ -587,8 +587,7 @@ function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | nul
     return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
   const { quoted } = trade;
   if (quoted === null) return null;
-  const isAsQuoted =
-    compare(buyAmount, quoted.buyAmount) >= 0 && compare(sellAmount, quoted.sellAmount) <= 0;
+  const isAsQuoted = compare(buyAmount, quoted.buyAmount) >= 0 && compare(sellAmount, quoted.sellAmount) <= 0;
   if (isAsQuoted) return null;
   const message = `${gave}; its quote said ${quoted.buyAmount} ${leg.buy} for ${quoted.sellAmount} ${leg.sell}.`;
   return { code: 'EXECUTED_BELOW_QUOTE', item: leg.id, message, fix };

@@ -692,8 +692,8 @@ test('a trade that gave less than its quote is held, though the guard allows it;
     assert.ok(result.kind === 'traded');
     assert.equal(result.worse?.code ?? null, code);
     // From then on it is judged by what was kept of it.
-    const again = play(tradedSteps(context(), LEG, result.traded)).result;
-    assert.ok(again.kind === 'traded' && (again.worse?.code ?? null) === code);
+    const later = play(tradedSteps(context(), LEG, result.traded)).result;
+    assert.ok(later.kind === 'traded' && (later.worse?.code ?? null) === code);
   }
 });
 
