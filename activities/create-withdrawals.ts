@@ -15,6 +15,7 @@ export const createWithdrawals =
       const context = driver.context({
         othersAccepted: call.othersAccepted,
         tradedSoFar: [],
+        unwanted: null,
         otherWithdrawalIds: call.twinIds,
       });
       const takenBy = new Map<string, string>();

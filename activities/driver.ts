@@ -114,6 +114,7 @@ export class Driver {
   context(item: {
     readonly othersAccepted: boolean;
     readonly tradedSoFar: readonly Money[];
+    readonly unwanted: Problem | null;
     readonly otherWithdrawalIds: readonly string[];
   }): Context {
     const { service, reader, facts, clock } = this.#deps;

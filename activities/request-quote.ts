@@ -27,7 +27,12 @@ async function quoted(driver: Driver, call: LegCall): Promise<LegAnswer> {
 async function judged(driver: Driver, call: TradedCall): Promise<LegAnswer> {
   const stop = await driver.stop();
   if (stop !== null) return stoppedLeg(call, stop, driver);
-  const context = driver.context({ othersAccepted: true, tradedSoFar: [], otherWithdrawalIds: [] });
+  const context = driver.context({
+    othersAccepted: true,
+    tradedSoFar: [],
+    unwanted: null,
+    otherWithdrawalIds: [],
+  });
   const step = await driver.run(call.leg.id, tradedSteps(context, call.leg, call.traded));
   return { step, evidence: driver.evidence, runId: driver.runId };
 }

@@ -193,7 +193,7 @@ export const PROBLEMS = {
   },
   LEG_NOT_TRADED: {
     ending: 'refused by us',
-    sentence: 'The leg that a payment depends on was not traded, or there was nothing to sell.',
+    sentence: 'The leg that a payment or a purchase depends on was not traded, or there was nothing to sell.',
     advice: 'See the leg.',
   },
   BALANCES_CHANGED: {

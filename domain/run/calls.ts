@@ -61,6 +61,8 @@ export type LegCall = Call & {
   readonly othersAccepted: boolean;
   /** What the other legs of the run have sold and bought: the limits of a run bind it all. */
   readonly tradedSoFar: readonly Money[];
+  /** Why the run does not want it any more; null: it does. */
+  readonly unwanted: Problem | null;
   /** Another leg follows at once: the run keeps its turn for it. */
   readonly moreFollow: boolean;
 };

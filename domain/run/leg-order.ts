@@ -14,7 +14,8 @@ export type HeldBack = { readonly reason: WaitReason; readonly problem: Problem 
 /** Null: it may go. */
 export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBack | null {
   const { leg, stage } = record;
-  if (stage.kind !== 'converting') return null;
+  // What is in doubt is looked up whatever has come of the others.
+  if (stage.kind !== 'converting' || stage.state.doubt !== null) return null;
   const worse = legs.find((other) => other.stage.kind === 'traded' && other.stage.worse?.isHeld === true);
   if (worse !== undefined)
     return {
@@ -27,6 +28,17 @@ export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBac
   if (sale === undefined) return null;
   const message = `Leg "${leg.id}" needs the ${leg.sell} that leg "${sale.leg.id}" brings, which is not traded yet.`;
   return { reason: 'turn', problem: makeProblem('AFTER_SALES', leg.id, { message }) };
+}
+
+/** Why a purchase is not traded whose sale was not: it would spend what the policy keeps. Null: no sale of it has ended so. */
+export function withoutItsSale(legs: readonly LegRecord[], record: LegRecord): Problem | null {
+  const { leg } = record;
+  const sale = leg.needsSales
+    ? legs.find((other) => feeds(other, record) && other.stage.kind === 'not traded')
+    : undefined;
+  if (sale === undefined) return null;
+  const message = `Leg "${leg.id}" needs the ${leg.sell} of leg "${sale.leg.id}", which was not traded.`;
+  return { code: 'LEG_NOT_TRADED', item: leg.id, message, fix: `See leg "${sale.leg.id}".` };
 }
 
 function stops({ leg: worse }: LegRecord, { leg }: LegRecord): string {

@@ -1,6 +1,7 @@
 /** What the parts of a run take of it: paying and tracking (`Paying`) take less than carrying out a leg (`Carrying`). */
 import type { Plan } from '../plan/plan.ts';
 import type { Call, RunInput } from './calls.ts';
+import type { LegRecord } from './items.ts';
 import type { Ports, StepFailed } from './ports.ts';
 import type { RunState } from './state.ts';
 import type { Pauses } from './pauses.ts';
@@ -51,6 +52,8 @@ export type Carrying = Omit<Paying, 'state' | 'ports'> &
     readonly plan: Plan;
     /** Whether the service has accepted any item: tells a wrong item from a fault of ours. */
     othersAccepted(): boolean;
+    /** A leg that must come after another one waits for it. */
+    untilItMayGo(record: LegRecord): Promise<void>;
     /** The run was cancelled by an instruction that its history may know nothing of. */
     knowCancelled(): void;
   };

@@ -85,9 +85,9 @@ export class Run implements Carrying {
   }
 
   /** A leg that must come after another one waits for it as long as it may be traded at all. */
-  async #untilItMayGo(record: LegRecord): Promise<void> {
+  async untilItMayGo(record: LegRecord): Promise<void> {
     const { state, ports, pauses } = this;
-    const held = heldBack(state.legs, record);
+    const held = state.cancelled ? null : heldBack(state.legs, record);
     if (held === null) return;
     const leftMs = Math.max(1, this.plan.sendWindows.tradesUntilMs - ports.nowMs());
     pauses.show(record, { ...held, afterMs: leftMs });
@@ -101,7 +101,6 @@ export class Run implements Carrying {
     const { state, ports } = this;
     const isAtWork = (): boolean => !isDecided(record, state.cancelled);
     while (!this.isOver()) {
-      await this.#untilItMayGo(record);
       await convert(this, record);
       fixAmounts(state);
       await settle(this, record);

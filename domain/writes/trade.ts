@@ -301,7 +301,7 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
     call,
     item: leg.id,
     name: `leg "${leg.id}"`,
-    unwanted: null,
+    unwanted: context.unwanted,
     windowUntilMs: () => context.plan.sendWindows.tradesUntilMs,
     windowPassed: () => windowPassed(context, leg),
     looksAlways: true,

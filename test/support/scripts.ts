@@ -143,6 +143,7 @@ export function context(
     reader: credentials,
     othersAccepted: true,
     tradedSoFar: [],
+    unwanted: null,
     otherWithdrawalIds: [],
     take: () => true,
     nowMs: () => NOW,

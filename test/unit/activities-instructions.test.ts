@@ -29,6 +29,7 @@ const LEG_CALL = {
   state: QUOTED,
   othersAccepted: false,
   tradedSoFar: [],
+  unwanted: null,
   moreFollow: false,
 };
 const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
@@ -37,6 +38,7 @@ const PAYMENTS = {
   items: [{ payment: PAYMENT, wanted: WANTED, state: NEW_PAYMENT }],
   othersAccepted: false,
   tradedSoFar: [],
+  unwanted: null,
   moreFollow: false,
   twinIds: [],
 };

@@ -49,6 +49,7 @@ const LEG_CALL: LegCall = {
   state: QUOTED,
   othersAccepted: false,
   tradedSoFar: [],
+  unwanted: null,
   moreFollow: false,
 };
 const SECOND = { ...PAYMENT, id: 'second', reference: 'p.2026-11-21.second', account: 'wac_Second' };

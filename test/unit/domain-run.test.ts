@@ -1530,3 +1530,57 @@ test('after a trade that came out worse than planned no further leg is traded be
   );
   assert.equal(makeReport(state).status, 'COMPLETED');
 });
+
+test('a leg that waited when another one came out worse than planned is not traded before a person accepts that', async () => {
+  let isAccepted = false;
+  let questions = 0;
+  const { run, state, asked } = threeLegs((seen) => ({
+    readPlan: async () => ({ kind: 'plan', plan: { ...THREE, payments: [] } }),
+    requestQuote: async (call) => {
+      const { id } = call.leg;
+      await nextTurn();
+      if ('traded' in call) isAccepted = (questions += 1) === 5;
+      seen.push(`convert ${id}${isAccepted ? ' after all' : ''}`);
+      const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: id } } as const;
+      if (id === 'first' && !isAccepted)
+        return { step: { kind: 'wait', state: knownOf(call), wait }, evidence: [], runId: 'run-1' };
+      const problem: Problem = { code: 'EXECUTED_OUTSIDE_GUARD', item: id, message: 'x', fix: 'y' };
+      const worse = id === 'second' && !isAccepted ? problem : null;
+      const step = { kind: 'traded', traded: TRADED, worse, isHeld: worse !== null } as const;
+      return { step, evidence: [], runId: 'run-1' };
+    },
+    waitUntil: patientFor(() => seen.includes('convert second')),
+  }));
+  await run.complete();
+  assert.deepEqual(asked.filter((what) => /convert (?:first|third)/.test(what)).toSorted(), [
+    'convert first',
+    'convert first after all',
+    'convert third after all',
+  ]);
+  assert.equal(makeReport(state).status, 'COMPLETED');
+});
+
+test('a purchase whose sale was not traded is not traded either: nothing else may pay for it', async () => {
+  const unwanted: Record<string, string | null> = {};
+  const { run, state } = threeLegs(() => ({
+    readPlan: async () => ({ kind: 'plan', plan: FEEDING }),
+    requestQuote: async (call) => {
+      const { id } = call.leg;
+      assert.ok('unwanted' in call);
+      unwanted[id] = call.unwanted?.code ?? null;
+      const outside: Problem = { code: 'OUTSIDE_GUARD', item: id, message: 'x', fix: 'y' };
+      const problem = id === 'first' ? outside : call.unwanted;
+      const step =
+        problem === null
+          ? ({ kind: 'traded', traded: TRADED, worse: null, isHeld: false } as const)
+          : ({ kind: 'not traded', state: NEW_LEG, problem } as const);
+      return { step, evidence: [], runId: 'run-1' };
+    },
+  }));
+  await run.complete();
+  assert.deepEqual(unwanted, { first: null, second: null, third: 'LEG_NOT_TRADED' });
+  assert.deepEqual(
+    makeReport(state).legs.map(({ outcome }) => outcome),
+    ['NOT_TRADED', 'TRADED', 'NOT_TRADED'],
+  );
+});

@@ -655,3 +655,20 @@ test('a quote keeps the limits of the run and of the day with all that was trade
   assert.equal(problemOf(asked('1000.01', '0')), 'OVER_LIMIT');
   assert.equal(problemOf(asked('1000', '1000.01')), 'OVER_LIMIT');
 });
+
+test('a leg that the run does not want any more is looked up and ends, and nothing is asked for', () => {
+  const unwanted = {
+    code: 'LEG_NOT_TRADED',
+    item: LEG.id,
+    message: 'Its sale was not traded.',
+    fix: 'See it.',
+  } as const;
+  const fresh = play(requestQuoteSteps(context({ unwanted }), LEG, NEW_LEG));
+  assert.equal(problemOf(fresh.result), 'LEG_NOT_TRADED');
+  const reset = { attempt: { ...context().attempt, runId: 'run-2' } };
+  const found = play(requestQuoteSteps(context({ unwanted, ...reset }), LEG, NEW_LEG), {
+    'scan trades': [{ records: [TRADE], complete: true, reason: null }],
+  });
+  assert.equal(found.result.kind, 'traded');
+  for (const { effects } of [fresh, found]) assert.ok(!kindsOf(effects).includes('send quote'));
+});

@@ -127,6 +127,7 @@ export class Attempt {
       reader: world.credentials,
       othersAccepted,
       tradedSoFar: [],
+      unwanted: null,
       otherWithdrawalIds,
       take: () => true,
       nowMs: () => world.wallMs(),
