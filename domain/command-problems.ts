@@ -395,8 +395,8 @@ export const REFUSALS = {
   },
   NOT_CONFIRMED: {
     ending: 'refused by us',
-    sentence: 'Nobody said yes to what would move.',
-    advice: 'Answer `yes`, or start it with --yes.',
+    sentence: 'Nobody said yes to what would move, or be armed to move.',
+    advice: 'Answer `yes`, or type it with --yes.',
   },
   NO_PLAN: {
     ending: 'refused by us',

@@ -18,6 +18,7 @@ import { startedReport } from '../../operations/start-run.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { confirmLive } from '../confirm-live.ts';
 import { follow } from '../follow.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
@@ -223,33 +224,18 @@ export function payAgainRequest({ payAgain, goOn, reason, by }: PayAgainOptions)
   return { item: payAgain, reason, by };
 }
 
-/**
- * Live money moves only when a person or `--yes` says so. `tell`: what the person says yes to, asked for only when there
- * is somebody to read it.
- * @returns it, null when nobody was asked. @throws CommandFailure
- */
-async function confirm(
+function confirm(
   { output, options, asked: { run: name } }: Use,
   tell: () => Promise<readonly string[]>,
 ): Promise<readonly string[] | null> {
-  if (options.yes === true) return null;
-  const refuse = (message: string): never => {
-    throw new CommandFailure('refused by us', [
-      {
-        code: 'NOT_CONFIRMED',
-        place: runName(name),
-        message: `${message}; nothing was sent`,
-        fix: 'Answer `yes`, or start it with --yes.',
-      },
-    ]);
-  };
-  const { ask } = output.io;
-  if (ask === null) return refuse('this moves live money, and there is no terminal to ask at');
-  const lines = await tell();
-  output.note(`${runName(name)}, LIVE:`, ...lines.map((line) => `  ${line}`));
-  const answer = await ask('Go ahead with live money? Type yes: ');
-  if (answer.trim().toLowerCase() !== 'yes') refuse('the answer was not `yes`');
-  return lines;
+  return confirmLive(output, {
+    isAnswered: options.yes === true,
+    place: runName(name),
+    consequence: 'this moves live money',
+    otherwise: 'nothing was sent',
+    question: 'Go ahead with live money? Type yes: ',
+    tell,
+  });
 }
 
 /** Follows a run that is under way; with `--detach` only says that it is. */

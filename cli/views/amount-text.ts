@@ -1,5 +1,6 @@
 /** How amounts and rates are written for people. No amount is rounded: what has more digits than its currency keeps them. */
 import { decimalsOf } from '../../domain/currencies.ts';
+import type { Limits } from '../../domain/policy.ts';
 import { decimalPlaces, divide, isDecimal, normalise } from '../../domain/money.ts';
 
 /** Digits of a rate that a person compares; `--json` has twelve. */
@@ -23,4 +24,16 @@ export function amountText(value: string, decimals: number): string {
 /** An amount with its currency, `18500.00 MXN`; `- MXN` while it is not known. */
 export function money(amount: string | null, currency: string): string {
   return `${amount === null ? '-' : amountText(amount, decimalsOf(currency, {}))} ${currency}`;
+}
+
+/** Each limit as the policy writes it: `400000.00 USD per trade`. */
+export function limitTexts({ perTrade, perRun, perDay, perPayment, paidPerRun }: Limits): readonly string[] {
+  const texts = [
+    ...[perTrade ?? []].flat().map((limit) => ({ ...limit, per: 'per trade' })),
+    ...[perRun ?? []].flat().map((limit) => ({ ...limit, per: 'per run' })),
+    ...[perDay ?? []].flat().map((limit) => ({ ...limit, per: 'per day' })),
+    ...perPayment.map((limit) => ({ ...limit, per: 'per payment' })),
+    ...paidPerRun.map((limit) => ({ ...limit, per: 'paid per run' })),
+  ];
+  return texts.map(({ value, currency, per }) => `${value} ${currency} ${per}`);
 }

@@ -12,7 +12,7 @@ import type { Problem } from '../../domain/problems.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
-import { money, rateText } from './amount-text.ts';
+import { limitTexts, money, rateText } from './amount-text.ts';
 import { costText, expectedTable } from './cost-text.ts';
 import { decisionLines, leftTable, positionsTable } from './positions-text.ts';
 
@@ -399,17 +399,9 @@ function worstRateOf(bound: PriceBound): string {
   return divide(bound.sellFactor, bound.buyFactor, 12);
 }
 
-function limitsText(plan: Plan): string {
-  const { limits } = plan;
+function limitsText({ limits }: Plan): string {
   if (limits === null) return 'Limits: none.';
-  const texts = [
-    ...(limits.perTrade === null ? [] : [`${limits.perTrade.value} ${limits.perTrade.currency} per trade`]),
-    ...(limits.perRun === null ? [] : [`${limits.perRun.value} ${limits.perRun.currency} per run`]),
-    ...(limits.perDay === null ? [] : [`${limits.perDay.value} ${limits.perDay.currency} per day`]),
-    ...limits.perPayment.map(({ value, currency }) => `${value} ${currency} per payment`),
-    ...limits.paidPerRun.map(({ value, currency }) => `${value} ${currency} paid per run`),
-  ];
-  return `Limits: ${texts.join(', ')}; the amount keeps them, a quote that does not is not traded.`;
+  return `Limits: ${limitTexts(limits).join(', ')}; the amount keeps them, a quote that does not is not traded.`;
 }
 
 function whyLeg({ amount, sell, why }: Leg): string {

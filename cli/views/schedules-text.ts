@@ -6,6 +6,7 @@ import type { Missed, ScheduleView, Start } from '../../operations/scheduled-sta
 import type { KeptSchedule, ScheduleChange } from '../../operations/schedules.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table, wrap } from '../terminal/text.ts';
+import { limitTexts } from './amount-text.ts';
 import { weekdaysText } from './schedule-text.ts';
 
 /** What would become of one schedule, a line each; none where nothing does. */
@@ -25,6 +26,15 @@ export function changeLines(change: ScheduleChange): readonly string[] {
       ];
     }
   }
+}
+
+/** What a change lets trade or pay by itself; null for one that does not. */
+export function armedLine(change: ScheduleChange): string | null {
+  if (change.kind !== 'create' && change.kind !== 'update') return null;
+  const { limits } = change.wanted.policy;
+  const bounds = limits === null ? 'without limits' : `at most ${limitTexts(limits).join(', ')}`;
+  const paused = change.kind === 'update' && change.isPaused ? '; paused until it is resumed' : '';
+  return `${change.name}: unattended at ${whenText(change.after)}; ${bounds}${paused}`;
 }
 
 /** `09:30 Europe/Paris on weekdays, until 2027-03-31, 12 dates left out`. */

@@ -67,6 +67,7 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   continued: /"continuedExecutionRunId":"[^"]/,
   rebalanced: /eur-usd-1[^]*usd-gbp-1/,
   'quiet-plan': /"eventType":"EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED"/,
+  scheduled: /"name":"startScheduled"[^]*"kind":"started"/,
   turn: /"name":"take"[^]*"signalName":"giveBack"/,
   'unseen-plan': /"kind":"wait"/,
   'killed-unscheduled': /"eventType":"EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT"/,

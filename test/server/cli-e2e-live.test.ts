@@ -5,7 +5,9 @@
 import assert from 'node:assert/strict';
 import { userInfo } from 'node:os';
 import { after, before, describe, test } from 'node:test';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client';
+import { DateTime } from 'luxon';
+import { scheduleIdOf } from '../../workflows/names.ts';
 import {
   assertExit,
   command,
@@ -33,12 +35,22 @@ const NOTHING = { trades: [], withdrawals: [] };
 
 let stage: Stage;
 
+type Answered = Ended & { readonly asked: readonly string[] };
+type Answer = (() => string) | null;
+
+/** A schedule beside it, at a time that does not come while the tests run. */
+const FAR_OFF = DateTime.now().setZone('America/Mexico_City').plus({ hours: 6 }).toFormat('HH:00');
+const SCHEDULED: readonly Edit[] = [
+  ...LIVE,
+  [/^convert:/m, `schedule: { at: "${FAR_OFF}", days: weekdays }\n\nconvert:`],
+];
+
 /** Types `run`; the person answers each question by `answer`. */
-async function typed(
-  policy: PolicyOnStage,
-  argv: readonly string[],
-  answer: (() => string) | null,
-): Promise<Ended & { readonly asked: readonly string[] }> {
+function typed(policy: PolicyOnStage, argv: readonly string[], answer: Answer): Promise<Answered> {
+  return typedWords(['run', policy.file, ...argv], answer);
+}
+
+async function typedWords(words: readonly string[], answer: Answer): Promise<Answered> {
   const asked: string[] = [];
   const person = answer && {
     ask: async (question: string) => {
@@ -46,7 +58,7 @@ async function typed(
       return answer();
     },
   };
-  const ended = await command(stage, ['run', policy.file, ...argv], person ?? {});
+  const ended = await command(stage, words, person ?? {});
   return { ...ended, asked };
 }
 
@@ -168,6 +180,51 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
       ['PLAN_NOT_AS_SHOWN'],
     );
     assert.deepEqual(movedFor(stage, policy), NOTHING);
+  });
+
+  const isScheduled = async ({ name }: PolicyOnStage): Promise<boolean> => {
+    try {
+      await stage.temporal.client.schedule.getHandle(scheduleIdOf('LIVE', name)).describe();
+      return true;
+    } catch (error) {
+      if (error instanceof ScheduleNotFoundError) return false;
+      throw error;
+    }
+  };
+
+  test('what a schedule would do unattended is shown, and one yes applies it', async () => {
+    const policy = await putPolicy(stage, ...SCHEDULED);
+    const words = ['schedule', 'apply', policy.file];
+    const ended = await typedWords(words, () => 'yes');
+    assertExit(ended, 0);
+    assert.deepEqual(ended.asked, ['Let them move live money by themselves? Type yes: ']);
+    assert.match(
+      flat(ended.stderr),
+      new RegExp(
+        `schedule apply, LIVE: ${policy.name}: unattended at ${FAR_OFF} America/Mexico_City on weekdays; ` +
+          'at most 1500\\.00 USD per run, 30000\\.00 MXN per payment, 30000\\.00 MXN paid per run',
+      ),
+    );
+    assert.equal(await isScheduled(policy), true);
+    // Typed again it changes nothing, and so asks nothing.
+    assertExit(await typedWords(words, () => assert.fail('There is nothing to ask.')), 0);
+    assert.deepEqual(movedFor(stage, policy), NOTHING);
+  });
+
+  test('without a yes no schedule is made or changed; where nobody can be asked it takes --yes', async () => {
+    const policy = await putPolicy(stage, ...SCHEDULED);
+    const words = ['schedule', 'apply', policy.file];
+    for (const answer of [() => 'no', () => '', null]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, as a person types
+      const refused = await typedWords([...words, '--json'], answer);
+      assertExit(refused, 4);
+      assert.deepEqual(codesOf(refused), ['NOT_CONFIRMED']);
+    }
+    const dry = await typedWords([...words, '--dry-run'], () => assert.fail('A dry run arms nothing.'));
+    assertExit(dry, 0);
+    assert.equal(await isScheduled(policy), false);
+    assertExit(await typedWords([...words, '--yes'], null), 0);
+    assert.equal(await isScheduled(policy), true);
   });
 
   test('a trade that came out worse than its guard holds its payment until a person accepts that very trade', async () => {

@@ -11,7 +11,15 @@ import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
-import { TURN_TYPE, planIdOf, instructionsIdOf } from '../../workflows/names.ts';
+import {
+  SCHEDULED_TYPE,
+  TURN_TYPE,
+  instructionsIdOf,
+  nominalTimeAttribute,
+  planIdOf,
+  scheduledIdOf,
+  type ScheduledInput,
+} from '../../workflows/names.ts';
 import { startServerOfShortHistories } from './dev-server.ts';
 import { killIn, type Cell } from './kill-cells.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
@@ -56,6 +64,7 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   resolved: recordResolved,
   continued: recordContinued,
   rebalanced: recordRebalanced,
+  scheduled: recordScheduled,
   ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
 };
 
@@ -251,6 +260,29 @@ async function recordRebalanced(): Promise<void> {
   } finally {
     await treasury.close();
   }
+}
+
+/** Started as a schedule starts it, for today: it starts the run, and ends. */
+async function recordScheduled(policy: string): Promise<void> {
+  const nominalMs = Date.now();
+  const input: ScheduledInput = {
+    mode: 'SANDBOX',
+    policy,
+    policyText: convertPolicy().replace(
+      'name: replaced\n',
+      `name: ${policy}\nzone: UTC\nschedule: { at: "09:30", days: daily }\n`,
+    ),
+    policyFile: `${policy}.yaml`,
+  };
+  const workflowId = scheduledIdOf('SANDBOX', policy, nominalMs);
+  const handle = await stage.temporal.client.workflow.start(SCHEDULED_TYPE, {
+    workflowId,
+    taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
+    args: [input],
+    typedSearchAttributes: [{ key: nominalTimeAttribute, value: new Date(nominalMs) }],
+  });
+  await handle.result();
+  await save('scheduled', workflowId);
 }
 
 /** A worker was killed in the cell, and another one went on. */

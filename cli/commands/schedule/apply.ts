@@ -6,22 +6,24 @@ import { atPlace } from '../../../operations/place.ts';
 import { readScheduleFiles } from '../../../operations/schedule-files.ts';
 import { applyChange, judgeApply, type ScheduleChange } from '../../../operations/schedules.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
+import { confirmLive } from '../../confirm-live.ts';
 import type { Output } from '../../terminal/output.ts';
-import { changeLines } from '../../views/schedules-text.ts';
+import { armedLine, changeLines } from '../../views/schedules-text.ts';
 import { difference } from '../../views/difference.ts';
 
-type ApplyOptions = JsonOption & { readonly prune?: true; readonly dryRun?: true };
+type ApplyOptions = JsonOption & { readonly prune?: true; readonly dryRun?: true; readonly yes?: true };
 
 export function addScheduleApply(command: Command, session: Session): void {
   command
     .description(
       'Makes the schedules in Temporal match the policies: makes those that are missing, changes those that differ, and ' +
         'shows in words what differs before it changes anything. It starts nothing. What is paused stays paused, with its ' +
-        'note. Typed twice, the second time there is nothing to do.',
+        'note. Typed twice, the second time there is nothing to do. In live it asks first: what it applies trades by itself.',
     )
     .argument('<path...>', 'policy files, or folders of them')
     .option('--prune', 'also delete the schedules of this mode and task queue that none of the files has')
     .option('--dry-run', 'show what would change, and change nothing')
+    .option('--yes', 'do not ask before schedules may move live money')
     .action((paths: string[], options: ApplyOptions) =>
       act(session, options, (output) => apply(output, paths, options)),
     );
@@ -31,7 +33,7 @@ export function addScheduleApply(command: Command, session: Session): void {
       'npx cambist schedule apply policies --prune',
       'npx cambist schedule apply policies/daily-treasury.yaml',
     ],
-    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+    endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure'],
   });
 }
 
@@ -48,7 +50,10 @@ async function apply(output: Output, paths: readonly string[], options: ApplyOpt
     for (const change of judged) showChange(output, change);
     const changes = judged.filter(({ kind }) => kind !== 'same');
     const isDry = options.dryRun === true;
-    if (!isDry) for (const change of changes) await applyChange(place, change);
+    if (!isDry) {
+      if (place.mode === 'LIVE') await confirm(output, judged, options);
+      for (const change of changes) await applyChange(place, change);
+    }
     output.document({
       dryRun: isDry,
       changes: judged.map((change) => ({
@@ -61,6 +66,24 @@ async function apply(output: Output, paths: readonly string[], options: ApplyOpt
     });
     output.say(closing(judged, isDry));
     return 'done';
+  });
+}
+
+/** Deleting a schedule arms nothing, and is not asked for. @throws CommandFailure without a yes */
+async function confirm(
+  output: Output,
+  judged: readonly ScheduleChange[],
+  options: ApplyOptions,
+): Promise<void> {
+  const armed = judged.flatMap((change) => armedLine(change) ?? []);
+  if (armed.length === 0) return;
+  await confirmLive(output, {
+    isAnswered: options.yes === true,
+    place: 'schedule apply',
+    consequence: 'this lets schedules move live money by themselves',
+    otherwise: 'nothing was changed',
+    question: 'Let them move live money by themselves? Type yes: ',
+    tell: () => Promise.resolve(armed),
   });
 }
 
