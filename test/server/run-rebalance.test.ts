@@ -1,6 +1,7 @@
 /** A rebalancing against the sandbox: what is outside its band is traded once, each leg by itself, and the rest is left. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { openStage, type Run } from '../support/stage.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { uniqueName } from '../support/dev-server.ts';
@@ -42,6 +43,14 @@ function traded(run: Run): readonly string[] {
       : `buy ${String(buyAmount)} ${String(buyCurrency)}`;
   });
   return lines.toSorted();
+}
+
+/** The activities that a workflow has asked for, once for each time. */
+async function activitiesOf(workflowId: string): Promise<readonly string[]> {
+  const { events } = await stage.temporal.client.workflow.getHandle(workflowId).fetchHistory();
+  return (events ?? []).flatMap(
+    ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name ?? [],
+  );
 }
 
 describe('a day of rebalancing', () => {
@@ -90,6 +99,14 @@ describe('a day of rebalancing', () => {
     const next = await stage.start(POLICY, { files: FILES });
     const quiet = await next.report();
     assert.deepEqual([quiet.status, quiet.legs, next.writes()], ['COMPLETED', [], []]);
+
+    const workflows = [
+      next.handle.workflowId,
+      planIdOf('SANDBOX', next.name),
+      instructionsIdOf('SANDBOX', next.name),
+    ];
+    const activities = await Promise.all(workflows.map(activitiesOf));
+    assert.deepEqual(activities.flat().toSorted(), ['observe', 'readPlan', 'takeOverInstructions']);
   });
 
   for (const [what, eur, outcome] of [
