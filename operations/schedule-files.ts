@@ -20,10 +20,16 @@ export type ScheduledPolicy = {
   readonly file: string;
 };
 
-/** What the files hold. `left`: what was left out, and why; `warnings` are those of the policies. */
+/** A file that was left out. */
+export type LeftOut = {
+  readonly file: string;
+  readonly why: 'no policy' | 'no schedule' | 'for the other mode';
+};
+
+/** What the files hold. `warnings` are those of the policies. */
 export type ScheduleFiles = {
   readonly policies: readonly ScheduledPolicy[];
-  readonly left: readonly string[];
+  readonly left: readonly LeftOut[];
   readonly warnings: readonly Trouble[];
 };
 
@@ -36,13 +42,13 @@ export async function readScheduleFiles(
   const decimals = await readDecimals(caller);
   const problems: Trouble[] = [];
   const warnings: Trouble[] = [];
-  const left: string[] = [];
+  const left: LeftOut[] = [];
   const found: (ScheduledPolicy & { readonly path: string })[] = [];
   for (const { path, isNamed } of await filesOf(paths, caller.cwd, problems)) {
-    const leave = (why: string): void => void left.push(`${path} ${why}`);
+    const leave = (why: LeftOut['why']): void => void left.push({ file: path, why });
     // What is not named itself may be anything.
     if (!isNamed && !(await looksLikePolicy(path, caller.cwd))) {
-      leave('is no policy');
+      leave('no policy');
       continue;
     }
     const read = await readPolicyFile(path, { cwd: caller.cwd, decimals, nowMs: caller.now() });
@@ -52,10 +58,10 @@ export async function readScheduleFiles(
     const { policy, text } = read.policyFile;
     if (policy.environment !== mode.toLowerCase()) {
       if (isNamed) problems.push(otherEnvironment(path, read.policyFile, mode));
-      else leave(`is for ${policy.environment}`);
+      else leave('for the other mode');
     } else if (policy.schedule === null) {
       if (isNamed) problems.push(noSchedule(path));
-      else leave('has no schedule');
+      else leave('no schedule');
     } else {
       const daysOff = await daysOffOf(policy.schedule.holidays);
       found.push({ policy, schedule: policy.schedule, daysOff, text, file: basename(path), path });

@@ -69,6 +69,8 @@ function show(
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   output.document({ ...planDocument(made, input, prices), exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(plain(made), plain(input), plain(prices), output));
-  output.say('', `Nothing was moved. To run it: npx cambist run ${file}`);
+  const isTraded = input.observation.trades.length > 0;
+  const next = isTraded ? 'It has traded already; how it stands:' : 'To run it:';
+  output.say('', `Nothing was moved. ${next} npx cambist run ${file}`);
   return ending;
 }

@@ -60,15 +60,11 @@ export function expectedTable(
 }
 
 /**
- * What was planned, what the traded quote was to bring, and what the trade cost; with the sum of several. `traded` and
- * `requotes` are null where nobody knows any more: after a reset, say.
+ * What was planned, what the traded quote was to bring, and what the trade cost; with the sum of several. `traded` is
+ * null where nobody knows any more: after a reset, say.
  */
 export function costsTable(
-  rows: readonly {
-    readonly leg: ReportLeg;
-    readonly traded: Sides | null;
-    readonly requotes: number | null;
-  }[],
+  rows: readonly { readonly leg: ReportLeg; readonly traded: Sides | null }[],
   width: number,
 ): string {
   const total = totalCost(rows.map(({ leg }) => leg.cost));
@@ -79,10 +75,9 @@ export function costsTable(
       { title: 'QUOTED', right: true },
       { title: 'COST', right: true },
       { title: 'BPS', right: true },
-      { title: 'REQUOTES', right: true },
     ],
     [
-      ...rows.map(({ leg, traded, requotes }) => {
+      ...rows.map(({ leg, traded }) => {
         const { id, sell, buy, planned, cost } = leg;
         const isSale = planned?.side !== 'buy';
         return [
@@ -91,10 +86,9 @@ export function costsTable(
           traded === null ? '-' : money(isSale ? traded.buyAmount : traded.sellAmount, isSale ? buy : sell),
           cost === null ? '-' : costMoney(cost),
           cost === null ? '-' : bpsText(cost),
-          requotes === null ? '-' : `${requotes}`,
         ];
       }),
-      ...(total === null ? [] : [['total', '', '', costMoney(total), '', '']]),
+      ...(total === null ? [] : [['total', '', '', costMoney(total), '']]),
     ],
     width,
   );

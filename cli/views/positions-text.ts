@@ -32,11 +32,10 @@ export function positionsTable(positions: readonly Position[], width: number): s
   );
 }
 
-/** What is left once all is traded, and whether that is where the policy wants it. */
-export function leftTable(
-  positions: readonly (Position & { readonly after: Left })[],
-  width: number,
-): string {
+type PositionAndAfter = Position & { readonly after: Left };
+
+/** What is left at once when all is traded, what once it has settled, and whether that is where the policy wants it. */
+export function leftTable(positions: readonly PositionAndAfter[], width: number): string {
   return table(
     [
       { title: 'CURRENCY' },
@@ -46,16 +45,38 @@ export function leftTable(
       { title: 'BAND', right: true },
       { title: 'INSIDE' },
     ],
-    positions.map((position) => [
-      position.currency,
-      inCurrency(position, position.after.withdrawable),
-      position.after.projected === null ? '?' : inCurrency(position, position.after.projected),
-      targetText(position),
-      bandText(position),
-      insideText(position),
-    ]),
+    positions.map((position) => {
+      const [currency = '', ...settled] = settledCells(position);
+      return [currency, inCurrency(position, position.after.withdrawable), ...settled];
+    }),
     width,
   );
+}
+
+/** What is left once all has settled: in a report, whose trades may have settled or not. */
+export function settledTable(positions: readonly PositionAndAfter[], width: number): string {
+  return table(
+    [
+      { title: 'CURRENCY' },
+      { title: 'EXPECTED', right: true },
+      { title: 'TARGET', right: true },
+      { title: 'BAND', right: true },
+      { title: 'INSIDE' },
+    ],
+    positions.map(settledCells),
+    width,
+  );
+}
+
+function settledCells(position: PositionAndAfter): readonly string[] {
+  const { projected } = position.after;
+  return [
+    position.currency,
+    projected === null ? '?' : inCurrency(position, projected),
+    targetText(position),
+    bandText(position),
+    insideText(position),
+  ];
 }
 
 function inCurrency({ currency }: Pick<Position, 'currency'>, amount: string): string {
@@ -81,7 +102,7 @@ function tradeText(position: Position): string {
   return wanted === null || !isPositive(traded) ? '-' : `${wanted.side} ${inCurrency(position, traded)}`;
 }
 
-function insideText({ low, high, after }: Position & { readonly after: Left }): string {
+function insideText({ low, high, after }: PositionAndAfter): string {
   const { projected } = after;
   if (projected === null || (low === null && high === null)) return '-';
   const isBelow = low !== null && compare(projected, low) < 0;

@@ -14,7 +14,7 @@ import { paragraphOf, clockTime, count, table, wrap, type Paint } from '../termi
 import { amountText, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 import { costsTable } from './cost-text.ts';
-import { decisionLines, leftTable, positionsTable } from './positions-text.ts';
+import { decisionLines, positionsTable, settledTable } from './positions-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
 export function reportText(options: {
@@ -127,7 +127,7 @@ function positionsText({ positions }: Report, width: number): string {
 /** What the trades of a rebalancing lead to. */
 function leftText({ positions }: Report, width: number): string {
   if (positions.length === 0) return '';
-  return [wrap('Expected once what it traded has settled:', width), leftTable(positions, width)].join('\n');
+  return [wrap('Once what it traded has settled:', width), settledTable(positions, width)].join('\n');
 }
 
 /** What was planned, quoted and traded, and what that cost; empty where there are no reference rates. */
@@ -136,7 +136,7 @@ function costsText(report: Report, width: number): string {
   const rows = report.legs.map((leg) => {
     const quoted = quotesOf(report, leg);
     const traded = quoted.find(({ id }) => id === leg.quoteId) ?? null;
-    return { leg, traded, requotes: quoted.length === 0 ? null : quoted.length - 1 };
+    return { leg, traded };
   });
   return [wrap('Costs against the reference rates:', width), costsTable(rows, width)].join('\n');
 }

@@ -1,6 +1,7 @@
 /** Schedules as Temporal has them: what would change, what came of their starts; as text and as data. Pure. */
 import { DateTime } from 'luxon';
 import { runName } from '../../domain/references.ts';
+import type { LeftOut } from '../../operations/schedule-files.ts';
 import type { ScheduleFacts } from '../../operations/schedule-spec.ts';
 import type { Missed, ScheduleView, Start } from '../../operations/scheduled-starts.ts';
 import type { KeptSchedule, ScheduleChange } from '../../operations/schedules.ts';
@@ -35,6 +36,14 @@ export function armedLine(change: ScheduleChange): string | null {
   const bounds = limits === null ? 'without limits' : `at most ${limitTexts(limits).join(', ')}`;
   const paused = change.kind === 'update' && change.isPaused ? '; paused until it is resumed' : '';
   return `${change.name}: unattended at ${whenText(change.after)}; ${bounds}${paused}`;
+}
+
+/** A line for each reason. */
+export function leftOutLines(left: readonly LeftOut[]): readonly string[] {
+  return [...new Set(left.map(({ why }) => why))].map((reason) => {
+    const files = left.filter(({ why }) => why === reason).map(({ file }) => file);
+    return `Left out, ${reason}: ${files.join(', ')}`;
+  });
 }
 
 /** `09:30 Europe/Paris on weekdays, until 2027-03-31, 12 dates left out`. */

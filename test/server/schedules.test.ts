@@ -116,7 +116,7 @@ describe('apply', () => {
     const first = await schedule('apply', folder);
     assertExit(first, 0);
     assert.match(flat(first.stdout), new RegExp(`\\+ ${policy.name}: new, ${PAST} ${zone} every day`));
-    assert.match(flat(first.stderr), /rates\.yaml is no policy; left out\..* has no schedule; left out\./);
+    assert.match(flat(first.stderr), /Left out, no policy: \S+rates\.yaml Left out, no schedule: /);
     const { info, policies } = await handleOf(policy).describe();
     assert.deepEqual([info.recentActions, info.runningActions, info.numActionsTaken], [[], [], 0]);
     assert.deepEqual([policies.overlap, policies.catchupWindow], ['SKIP', 600_000]);

@@ -278,19 +278,19 @@ mxn-usd-1  18500.00 MXN   1000.50 USD  0.0540811  TRADED
 usd-gbp-1  38100.00 USD  30000.00 GBP   0.787402  TRADED
 
 Costs against the reference rates:
-LEG                  PLANNED        QUOTED        COST     BPS  REQUOTES
-eur-usd-1  sell 50000.00 EUR  53946.00 USD  +54.00 USD  +10.00         1
-mxn-usd-1  sell 18500.00 MXN   1000.50 USD   -0.50 USD   -5.00         0
-usd-gbp-1   buy 30000.00 GBP             -    0.00 USD    0.00         -
+LEG                  PLANNED        QUOTED        COST     BPS
+eur-usd-1  sell 50000.00 EUR  53946.00 USD  +54.00 USD  +10.00
+mxn-usd-1  sell 18500.00 MXN   1000.50 USD   -0.50 USD   -5.00
+usd-gbp-1   buy 30000.00 GBP             -    0.00 USD    0.00
 total                                       +53.50 USD
 
-Expected once what it traded has settled:
-CURRENCY    BALANCE  PROJECTED         TARGET      BAND  INSIDE
-USD       261900.00  316846.50  min 100000.00         -  yes
-EUR       250000.00  250000.00      250000.00  25000.00  yes
-MXN            0.00       0.00       max 0.00         -  yes
-GBP        10000.00   40000.00   min 40000.00         -  yes
-BRL       400000.00  400000.00      384357.99  38435.79  yes`,
+Once what it traded has settled:
+CURRENCY   EXPECTED         TARGET      BAND  INSIDE
+USD       316846.50  min 100000.00         -  yes
+EUR       250000.00      250000.00  25000.00  yes
+MXN            0.00       max 0.00         -  yes
+GBP        40000.00   min 40000.00         -  yes
+BRL       400000.00      384357.99  38435.79  yes`,
   );
 });
 

@@ -8,7 +8,7 @@ import { applyChange, judgeApply, type ScheduleChange } from '../../../operation
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { confirmLive } from '../../confirm-live.ts';
 import type { Output } from '../../terminal/output.ts';
-import { armedLine, changeLines } from '../../views/schedules-text.ts';
+import { armedLine, changeLines, leftOutLines } from '../../views/schedules-text.ts';
 import { difference } from '../../views/difference.ts';
 
 type ApplyOptions = JsonOption & { readonly prune?: true; readonly dryRun?: true; readonly yes?: true };
@@ -42,7 +42,7 @@ async function apply(output: Output, paths: readonly string[], options: ApplyOpt
   return atPlace(caller, null, async (place): Promise<Ending> => {
     const { policies, left, warnings } = await readScheduleFiles(caller, paths, place.mode);
     for (const warning of warnings) output.warn(warning);
-    for (const line of left) output.note(`${line}; left out.`);
+    output.note(...leftOutLines(left));
     const judged = await judgeApply(place, policies, {
       prune: options.prune === true,
       nowMs: caller.now(),
@@ -113,5 +113,5 @@ function closing(judged: readonly ScheduleChange[], isDry: boolean): string {
   if (many('same') === judged.length) return `Nothing to do: ${told.join(', ')}.`;
   return isDry
     ? `Dry run, nothing was changed. It would be: ${told.join(', ')}.`
-    : `Schedules: ${told.join(', ')}.`;
+    : `Schedules: ${told.join(', ')}. When they run: npx cambist schedule list`;
 }

@@ -56,6 +56,10 @@ async function showNext(output: Output, files: readonly string[], count: number)
     ].join('\n\n'),
   );
   for (const warning of warnings) output.warn(warning);
+  if (policies.some(({ schedule }) => schedule !== null))
+    output.note(
+      `So say the files. To let Temporal start them: npx cambist schedule apply ${files.join(' ')}`,
+    );
   const ending: Ending = problems.length === 0 ? 'done' : 'bad input';
   output.document({
     policies: policies.map(comingDocument),
