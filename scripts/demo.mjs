@@ -1,10 +1,11 @@
-// `npm run demo`: the main job before your eyes, with two accidents on purpose, in about half a minute after the set-up.
+// `npm run demo`: the main job before your eyes, with two accidents on purpose, then a rebalancing day; in about half a
+// minute after the set-up.
 // Everything runs on this machine, on free ports and in a temporary folder; nothing stays behind.
 // `npm run demo -- convert` runs only the part of that name; `-- --keep` leaves everything up until Ctrl-C.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -17,7 +18,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const CAMBIST = join('bin', 'cambist.mjs');
 
 /** What can be shown, in order; each is a function of the stage. */
-const PARTS = { convert: showConvert };
+const PARTS = { convert: showConvert, rebalance: showRebalancing };
 
 /** Nothing in the demo takes longer, on a slow machine neither. */
 const STEP_LIMIT_MS = 90_000;
@@ -79,6 +80,7 @@ async function play(folder, parts) {
   const startedAt = performance.now();
   const stage = await raise(folder);
   for (const [name, show] of Object.entries(PARTS)) if (parts.includes(name)) await show(stage);
+  tell(`The runs, event by event: ${stage.uiUrl}/namespaces/default/workflows`);
   tell(`Done in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s.`);
   return stage;
 }
@@ -95,6 +97,8 @@ async function raise(folder) {
     'A Temporal dev server, a sandbox that stands for the service, and a worker: three processes, free ports.',
   );
   const keyFile = join(folder, 'key.json');
+  const serviceFile = join(folder, 'service.yaml');
+  writeFileSync(serviceFile, 'list_lag: 1s # the sandbox lists new records at once\n');
   const bare = withoutConfiguration();
   const [temporal, sandbox] = await Promise.all([
     startService(['temporal', '--port', '0', '--ui-port', '0'], bare),
@@ -105,6 +109,8 @@ async function raise(folder) {
     TEMPORAL_ADDRESS: text(temporal.ready['address']),
     CAMBIST_BASE_URL: text(sandbox.ready['baseUrl']),
     CAMBIST_KEY_FILE: keyFile,
+    CAMBIST_SERVICE_FILE: serviceFile,
+    CAMBIST_FILES: join(ROOT, 'policies'),
     CAMBIST_APP_MODE: 'SANDBOX',
     CAMBIST_UI_URL: text(temporal.ready['uiUrl']),
   };
@@ -167,7 +173,61 @@ async function showConvert(stage) {
   title("The sandbox's own ledger");
   await checkLedger(stage, ['mxn-supplier', 'eur-invoice']);
   tell('One trade and one withdrawal for each run, the same as in the reports. Nothing twice: checked.');
-  tell(`The runs, event by event: ${stage.uiUrl}/namespaces/default/workflows`);
+}
+
+/** @param {Stage} stage */
+async function showRebalancing(stage) {
+  title('A rebalancing day: the schedule starts it, and a second start sends nothing');
+  tell('A treasury has a target for each currency. This morning there are too many pesos, which the policy');
+  tell('sells for dollars, and too few euros, pounds and reais, which it buys.');
+  await admin(stage, 'PUT', '/balances', {
+    balances: { USD: '607700', EUR: '180000', GBP: '10000', MXN: '3426200', BRL: '0' },
+  });
+  await cambist(stage, ['schedule', 'apply', 'policies/daily-treasury.yaml']);
+  tell('Temporal starts it from now on, every weekday at 09:30 in Paris. Nobody waits for that here:');
+  const trigger = ['schedule', 'trigger', 'daily-treasury'];
+  await cambist(stage, trigger);
+  const trades = await tradesOf(stage);
+  tell('The same once more, as if the schedule came late, or somebody had not looked:');
+  await cambist(stage, trigger, { shows: 'remarks' });
+  const afterwards = await tradesOf(stage);
+  const { run } = JSON.parse(await ask(stage, ['list', '--json'])).runs.find(
+    (/** @type {{ run: string }} */ known) => known.run.startsWith('daily-treasury.'),
+  );
+  const report = JSON.parse(await ask(stage, ['report', run, '--json']));
+  const reported = report.legs.map((/** @type {{ tradeId: string }} */ leg) => leg.tradeId);
+  const booked = afterwards.map(({ id }) => id);
+  if (
+    report.status !== 'COMPLETED' ||
+    trades.length !== afterwards.length ||
+    booked.toSorted().join() !== reported.toSorted().join()
+  )
+    throw new ScriptFailed(
+      `${run}: ${trades.length} trades, then ${booked.join(', ')}; reported ${reported.join(', ')}, ${report.status}`,
+    );
+  tell(
+    "In the sandbox's own ledger there is one trade for each currency, the same as in the report: checked.",
+  );
+  for (const trade of afterwards) listTrade(trade);
+}
+
+/**
+ * @param {Stage} stage
+ * @returns {Promise<Trade[]>} those of the treasury, oldest first
+ */
+async function tradesOf(stage) {
+  const { trades } = /** @type {Ledger} */ (await admin(stage, 'GET', '/ledger'));
+  return trades.filter((trade) => trade.clientReferenceId.startsWith('daily-treasury.')).toReversed();
+}
+
+/** @param {Trade} trade */
+function listTrade(trade) {
+  const [sold, bought] =
+    trade.sellAmount === undefined
+      ? [trade.executedAmount, trade.buyAmount]
+      : [trade.sellAmount, trade.executedAmount];
+  const amounts = `${sold} ${trade.sellCurrency} for ${bought} ${trade.buyCurrency}`;
+  list([`trade       ${amounts.padEnd(34)}  ${trade.clientReferenceId}`]);
 }
 
 /**
@@ -211,14 +271,7 @@ async function checkLedger(stage, policies) {
     const withdrawals = ledger.withdrawals.filter(({ metadata }) =>
       metadata?.cambist?.startsWith(`${policy}.`),
     );
-    for (const trade of trades) {
-      const [sold, bought] =
-        trade.sellAmount === undefined
-          ? [trade.executedAmount, trade.buyAmount]
-          : [trade.sellAmount, trade.executedAmount];
-      const amounts = `${sold} ${trade.sellCurrency} for ${bought} ${trade.buyCurrency}`;
-      list([`trade       ${amounts.padEnd(34)}  ${trade.clientReferenceId}`]);
-    }
+    for (const trade of trades) listTrade(trade);
     for (const withdrawal of withdrawals) {
       const amount = `${withdrawal.withdrawalAmount} ${withdrawal.currency} to ${withdrawal.withdrawalAccountId}`;
       list([`withdrawal  ${amount.padEnd(34)}  ${withdrawal.metadata?.cambist}`]);
@@ -281,14 +334,16 @@ async function startService(args, env) {
  *
  * @param {Stage} stage
  * @param {string[]} args
+ * @param {{ shows: 'answer' | 'remarks' }} [what] its standard output, or what it says beside it
  */
-async function cambist(stage, args) {
+async function cambist(stage, args, { shows } = { shows: 'answer' }) {
   process.stdout.write(`\n  $ npx cambist ${args.join(' ')}\n`);
   const child = start(args, stage.env);
   const output = readAll(child.stderr);
-  createInterface({ input: orThrow(child.stdout) }).on('line', (line) =>
+  createInterface({ input: orThrow(shows === 'answer' ? child.stdout : child.stderr) }).on('line', (line) =>
     process.stdout.write(`${`  │ ${line}`.trimEnd()}\n`),
   );
+  if (shows === 'remarks') child.stdout?.resume();
   const [code] = await within(`'cambist ${args.join(' ')}'`, () => once(child, 'close'));
   if (code !== 0) throw new ScriptFailed(`'cambist ${args.join(' ')}' ended with ${code}.\n${await output}`);
   process.stdout.write('\n');
