@@ -50,9 +50,6 @@ const LATER = {
   reason: 'somebody has said something meanwhile; it is left to the next attempt',
 } as const;
 
-/** So long one attempt waits for its turn; then people are told for whom. */
-const TURN_PATIENCE_MS = 30_000;
-
 /** An attempt that reached us later than this after it was scheduled is asked for before it may send. */
 const PROMPT_MS = 5_000;
 
@@ -265,19 +262,12 @@ export class Driver {
     return { kind: 'NOT_SENT', reason: 'this attempt took too long; it is left to the next one' };
   }
 
-  /** Asks as long as one attempt can wait; a worker that is about to end leaves the waiting to another one. */
+  /** One question, which waits a few seconds at most: an attempt that waited longer would hold a place that others need. */
   async #takeTurn(): Promise<Answer> {
-    const { turn, clock, isStopping } = this.#deps;
-    const { cancellationSignal } = ActivityContext.current();
-    const untilMs = clock.monotonicMs() + TURN_PATIENCE_MS;
     try {
-      for (;;) {
-        // oxlint-disable-next-line no-await-in-loop -- one question after the other
-        const answer = await turn.take(this.#call.plan.run, false);
-        if (answer.turn === 'ours') this.#turn = answer;
-        const isOver = clock.monotonicMs() > untilMs || isStopping() || cancellationSignal.aborted;
-        if (answer.turn === 'ours' || isOver) return answer;
-      }
+      const answer = await this.#deps.turn.take(this.#call.plan.run, false);
+      if (answer.turn === 'ours') this.#turn = answer;
+      return answer;
     } catch {
       return { turn: 'silent' };
     }

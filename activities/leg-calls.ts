@@ -27,7 +27,7 @@ export function stoppedLeg({ leg }: LegCall | TradedCall, stop: Wait, driver: Dr
   return { step: { kind: 'stopped', wait, mayHaveSent }, evidence: [], runId };
 }
 
-/** The leg is called again at once, or within the seconds for which its turn lasts. */
+/** The leg is called again at once, or within the seconds for which its turn lasts; who waits for a turn has none. */
 function goesOn(step: LegAnswer['step']): boolean {
   switch (step.kind) {
     case 'quoted':
@@ -38,6 +38,6 @@ function goesOn(step: LegAnswer['step']): boolean {
     case 'stopped':
       return false;
     case 'wait':
-      return step.wait.reason === 'service';
+      return step.wait.reason === 'service' || step.wait.reason === 'turn';
   }
 }

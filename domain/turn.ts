@@ -32,6 +32,8 @@ export type TurnAnswer =
 export const TURN_MS = 120_000;
 /** Whoever waits asks again more often than this; one that does not is passed over, and keeps its place. */
 export const PRESENT_MS = 15_000;
+/** So many wait with a question open each; those behind them are answered at once, and ask again. */
+const MOST_PATIENT = 5;
 /** More runs than this cannot be open; the oldest are forgotten, which is as if their turns had lapsed. */
 const MOST_OPEN = 1_000;
 
@@ -63,6 +65,11 @@ export function takeTurn(state: TurnState, run: string, isPlanning: boolean, now
 export function isNext(state: TurnState, run: string, nowMs: number): boolean {
   if (state.holder !== null && state.holder.untilMs > nowMs) return false;
   return state.line.find(({ askedMs }) => nowMs - askedMs <= PRESENT_MS)?.run === run;
+}
+
+/** Whether a question of this run is worth keeping open: its turn may come soon. */
+export function isNear(state: TurnState, run: string): boolean {
+  return state.line.findIndex((one) => one.run === run) < MOST_PATIENT;
 }
 
 /** @param mayHaveTraded false: it has only planned */

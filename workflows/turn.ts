@@ -15,6 +15,7 @@ import {
   answerTo,
   forgetRuns,
   giveTurnBack,
+  isNear,
   isNext,
   newTurnState,
   reopenRun,
@@ -56,7 +57,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
     async ({ run, isPlanning }: TurnAsk): Promise<TurnAnswer> => {
       asked += 1;
       const untilMs = Date.now() + PATIENCE_MS;
-      while (!takeTurn(state, run, isPlanning, Date.now()) && Date.now() < untilMs) {
+      while (!takeTurn(state, run, isPlanning, Date.now()) && isNear(state, run) && Date.now() < untilMs) {
         const lapsesMs = state.holder?.untilMs ?? untilMs;
         const waitMs = Math.max(1, Math.min(untilMs, lapsesMs) - Date.now());
         await condition(() => isNext(state, run, Date.now()), waitMs);

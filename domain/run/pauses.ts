@@ -12,9 +12,14 @@ import type { Ports, StepFailed } from './ports.ts';
 type Waiter = { waiting: Waiting | null };
 
 /** What the waits of one waiter in a row have come to. */
-type Pace = { readonly moneyTimes: number; readonly serviceMs: number };
+type Pace = {
+  readonly moneyTimes: number;
+  readonly serviceMs: number;
+  /** When it first waited for its turn, epoch milliseconds; null: it does not. */
+  readonly turnSinceMs: number | null;
+};
 
-const AT_FIRST: Pace = { moneyTimes: 0, serviceMs: 0 };
+const AT_FIRST: Pace = { moneyTimes: 0, serviceMs: 0, turnSinceMs: null };
 const LONGEST_MONEY_WAIT_MS = 300_000;
 /** Pauses at the service's own pace are shown once they have come to more than this in a row. */
 const PATIENT_MS = 60_000;
@@ -47,24 +52,30 @@ export class Pauses {
 
   /**
    * A wait as it is made and shown. Whoever waits for money asks for ever later, up to 5 min: each time costs a read of
-   * the balances, and history. What waits at the service's own pace for longer than a minute altogether is shown (M8).
+   * the balances, and history. What waits at the service's own pace, or for its turn, for longer than a minute altogether
+   * is shown (M8).
    */
   paced(waiter: Waiter, wait: Wait): Wait {
-    const { moneyTimes, serviceMs } = this.#paces.get(waiter) ?? AT_FIRST;
+    const { moneyTimes, serviceMs, turnSinceMs } = this.#paces.get(waiter) ?? AT_FIRST;
     switch (wait.reason) {
       case 'money':
-        this.#paces.set(waiter, { moneyTimes: moneyTimes + 1, serviceMs: 0 });
+        this.#paces.set(waiter, { ...AT_FIRST, moneyTimes: moneyTimes + 1 });
         return { ...wait, afterMs: growing(wait.afterMs, moneyTimes, LONGEST_MONEY_WAIT_MS) };
       case 'service': {
         const totalMs = serviceMs + wait.afterMs;
-        this.#paces.set(waiter, { moneyTimes: 0, serviceMs: totalMs });
+        this.#paces.set(waiter, { ...AT_FIRST, serviceMs: totalMs });
         return totalMs > PATIENT_MS ? { ...wait, reason: 'outage' } : wait;
+      }
+      case 'turn': {
+        // Most of the time passes while the question is open.
+        const sinceMs = turnSinceMs ?? this.#ports.nowMs();
+        this.#paces.set(waiter, { ...AT_FIRST, turnSinceMs: sinceMs });
+        return this.#ports.nowMs() - sinceMs > PATIENT_MS ? wait : { ...wait, reason: 'service' };
       }
       case 'outage':
       case 'doubt':
       case 'configuration':
       case 'opening':
-      case 'turn':
       case 'settlement':
       case 'person':
         this.#paces.delete(waiter);

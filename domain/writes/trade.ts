@@ -762,7 +762,9 @@ function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
       const { run, before } = turn;
       const line = before === 0 ? '' : `, and ${before} more wait before this one`;
       const message = `Run ${run} trades now${line}: runs of one organisation take turns.`;
-      return { afterMs: 1_000, reason: 'turn', problem: makeProblem('TURN_OF_ANOTHER', id, { message }) };
+      // Whoever is far back in the line asks seldom, and often enough to keep its place.
+      const afterMs = Math.min(1_000 + before * 100, 10_000);
+      return { afterMs, reason: 'turn', problem: makeProblem('TURN_OF_ANOTHER', id, { message }) };
     }
     case 'silent':
       return { afterMs: 5_000, reason: 'outage', problem: makeProblem('TURN_SILENT', id) };

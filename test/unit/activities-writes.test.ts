@@ -10,6 +10,7 @@ import { requestQuote } from '../../activities/request-quote.ts';
 import { ask } from '../../domain/writes/step.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import type { TurnAnswer } from '../../domain/turn.ts';
 import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
 import {
   client,
@@ -376,11 +377,17 @@ test('a record of which the answer by its id shows only a part is not adopted', 
   assert.equal(items[0]?.step.kind, 'wait');
 });
 
+const OURS: TurnAnswer = { turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null };
+
 test('a leg gives the turn of its run back unless it, or another leg, goes on at once', async () => {
-  const given = async (call: Partial<LegCall>, scripted: Parameters<typeof worker>[0]) => {
+  const given = async (
+    call: Partial<LegCall>,
+    scripted: Parameters<typeof worker>[0],
+    answer: TurnAnswer = OURS,
+  ) => {
     let times = 0;
     const { deps } = worker({ balances: async () => RICH, ...scripted });
-    const turn = { ...deps.turn, giveBack: async () => void (times += 1) };
+    const turn = { ...deps.turn, take: async () => answer, giveBack: async () => void (times += 1) };
     await inActivity({}, () => requestQuote({ ...deps, turn })({ ...LEG_CALL, state: NEW_LEG, ...call }));
     return times;
   };
@@ -388,6 +395,8 @@ test('a leg gives the turn of its run back unless it, or another leg, goes on at
   assert.equal(await given({}, { createQuote: async () => done(QUOTE) }), 0);
   assert.equal(await given({}, refused), 1);
   assert.equal(await given({ moreFollow: true }, refused), 0);
+  // Who gives back what it has not would lose its place in the line.
+  assert.equal(await given({}, {}, { turn: 'others', run: 'p.2026-11-21-b', before: 0 }), 0);
 });
 
 test('a trade that is done gives the turn of its run back unless another leg follows', async () => {

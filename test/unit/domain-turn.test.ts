@@ -9,6 +9,7 @@ import {
   answerTo,
   forgetRuns,
   giveTurnBack,
+  isNear,
   newTurnState,
   reopenRun,
   takeTurn,
@@ -33,6 +34,16 @@ test('the turn goes to whoever asked first, and to the next one when it is given
     others: ['a'],
     tradedAgoMs: null,
   });
+});
+
+test('those far back in the line are answered at once', () => {
+  const state = newTurnState();
+  for (const run of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) takeTurn(state, run, false, NOW);
+  assert.deepEqual(
+    ['b', 'f', 'g'].map((run) => isNear(state, run)),
+    [true, true, false],
+  );
+  assert.deepEqual(answerTo(state, 'g', NOW), { turn: 'others', run: 'a', before: 5 });
 });
 
 test('only the run that has the turn can give it back', () => {
