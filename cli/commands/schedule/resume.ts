@@ -7,6 +7,7 @@ import { resumeSchedule } from '../../../operations/schedules.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { statement } from '../../terminal/options.ts';
 import type { Output } from '../../terminal/output.ts';
+import { zonedTime } from '../../terminal/text.ts';
 import { userName } from '../../terminal/user-name.ts';
 
 type ResumeOptions = JsonOption & { readonly note?: string };
@@ -31,7 +32,7 @@ async function resume(output: Output, name: string, { note }: ResumeOptions): Pr
   return atPlace(output.caller, null, async (place): Promise<Ending> => {
     const kept = await resumeSchedule(place, name, note ?? `resumed by ${userName()}`);
     const [next] = kept.nextMs;
-    const when = next === undefined ? 'is not in sight' : `at ${new Date(next).toISOString()}`;
+    const when = next === undefined ? 'is not in sight' : `at ${zonedTime(next, kept.facts.zone ?? 'UTC')}`;
     const message = `${name} starts runs again; the next one ${when}.`;
     output.document({
       policy: name,
