@@ -5,7 +5,7 @@ import type { Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { reservedByAll, type OthersReserved } from '../domain/plan/reserved.ts';
-import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
+import { referenceFileOf, type Money, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
@@ -81,6 +81,7 @@ export async function observeInTurn(
   const observation = {
     ...result.observation,
     reserved: reservedByAll(others.map(({ reserved }) => reserved)),
+    tradedOnDate: [...result.observation.tradedOnDate, ...stillOnDate(policy, date, others)],
     // The plan is told by one that there are some; hundreds would be more than Temporal likes to carry.
     withdrawals: result.observation.withdrawals.slice(0, 1),
     // The plan belongs to the key that will write, whichever key read.
@@ -102,6 +103,22 @@ export async function observeInTurn(
     lateAfterMs: deps.facts.lateAfterMs,
     observation,
   };
+}
+
+/** What other open runs of the policy may still trade on its date counts against the limit of a day, as if it were traded. */
+function stillOnDate(
+  { name, limits }: Policy,
+  date: string,
+  others: readonly OthersReserved[],
+): readonly Money[] {
+  const perDay = limits?.perDay ?? null;
+  if (perDay === null) return [];
+  const { currency, value } = perDay;
+  const sameDay = others.filter(({ run }) => run.policy === name && dateOfRunId(run.id) === date);
+  const all = reservedByAll(sameDay.map(({ reserved }) => reserved));
+  return all
+    .filter((one) => one.currency === currency)
+    .map(({ gross, isTold }) => ({ currency, value: isTold ? gross : value }));
 }
 
 type Rates =

@@ -10,6 +10,8 @@ export type Reserved = {
   readonly takes: string;
   /** By how much the balance will have changed; negative when it will be less. */
   readonly changes: string;
+  /** What its legs sell and buy together: what counts against a limit. */
+  readonly gross: string;
   /** False: how much it is cannot be told, so that nobody plans with the currency. */
   readonly isTold: boolean;
 };
@@ -27,28 +29,35 @@ export type Unsent = {
 /** Digits behind the point of amounts that only a price bound tells. */
 const BOUND_DECIMALS = 12;
 
+type Sides = { readonly out: string; readonly in: string; readonly gross: string; readonly isTold: boolean };
+
 /** @param legs those that may still be traded */
 export function reservedBy(legs: readonly Leg[], payments: readonly Unsent[]): readonly Reserved[] {
-  const sums = new Map<string, { out: string; in: string; isTold: boolean }>();
-  const note = (currency: string, change: { out?: string | null; in?: string | null }): void => {
-    const known = sums.get(currency) ?? { out: '0', in: '0', isTold: true };
+  const sums = new Map<string, Sides>();
+  const note = (currency: string, change: Partial<Sides>): void => {
+    const known = sums.get(currency) ?? { out: '0', in: '0', gross: '0', isTold: true };
     sums.set(currency, {
       out: add(known.out, change.out ?? '0'),
       in: add(known.in, change.in ?? '0'),
-      isTold: known.isTold && change.out !== null && change.in !== null,
+      gross: add(known.gross, change.gross ?? '0'),
+      isTold: known.isTold && change.isTold !== false,
     });
   };
   for (const leg of legs) {
     if (leg.amount === null) continue;
-    note(leg.sell, { out: soldBy(leg) });
+    const [sold, bought] = [soldBy(leg), boughtBy(leg)];
+    note(leg.sell, { out: sold ?? '0', gross: sold ?? '0', isTold: sold !== null });
     const isPaidOut = payments.some(({ amount, dependsOn }) => amount === null && dependsOn === leg.id);
-    if (!isPaidOut) note(leg.buy, { in: boughtBy(leg) });
+    // What is all paid out changes nothing, however much it is.
+    if (isPaidOut) note(leg.buy, { gross: bought ?? '0' });
+    else note(leg.buy, { in: bought ?? '0', gross: bought ?? '0', isTold: bought !== null });
   }
   for (const { currency, amount } of payments) if (amount !== null) note(currency, { out: amount });
   return [...sums].map(([currency, sides]) => ({
     currency,
     takes: notNegative(subtract(sides.out, sides.in)),
     changes: subtract(sides.in, sides.out),
+    gross: sides.gross,
     isTold: sides.isTold,
   }));
 }
@@ -62,6 +71,7 @@ export function reservedByAll(all: readonly (readonly Reserved[])[]): readonly R
       currency: one.currency,
       takes: add(known?.takes ?? '0', one.takes),
       changes: add(known?.changes ?? '0', one.changes),
+      gross: add(known?.gross ?? '0', one.gross),
       isTold: (known?.isTold ?? true) && one.isTold,
     });
   }

@@ -95,7 +95,7 @@ test('amounts that come from balances are read in the run’s turn, what others 
   assert.notEqual(SELL_ALL, POLICY);
   const steps: string[] = [];
   let tradedAgoMs: number | null = null;
-  const reserved = [{ currency: 'USD', takes: '5', changes: '-5', isTold: true }];
+  const reserved = [{ currency: 'USD', takes: '5', changes: '-5', gross: '5', isTold: true }];
   const turn = {
     take: async () => {
       steps.push('turn');
@@ -130,6 +130,49 @@ test('amounts that come from balances are read in the run’s turn, what others 
   assert.deepEqual(steps.splice(0), ['turn']);
   tradedAgoMs = 60_000;
   assert.equal((await observed(SELL_ALL, { balances }, {}, { turn })).answer.kind, 'observed');
+});
+
+const TREASURY = `policy: 1
+kind: rebalance
+name: ${RUN.policy}
+environment: sandbox
+rebalance:
+  base: { currency: USD }
+  targets: { EUR: { min: "1.00" } }
+guard: { worst_rate: ["0.90 EUR per USD"] }
+limits: { per_day: "100.00 USD" }
+`;
+
+test('what another open run of the policy may still trade on its date counts against the limit of a day', async () => {
+  const usd = (gross: string, isTold = true) => [
+    { currency: 'USD', takes: '0', changes: '0', gross, isTold },
+  ];
+  const other = (policy: string, id: string, reserved: ReturnType<typeof usd>) => ({
+    run: { policy, id },
+    reserved,
+  });
+  const date = RUN.id.slice(0, 10);
+  const counted = async (others: readonly ReturnType<typeof other>[]) => {
+    const turn = {
+      take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }) as const,
+      readReserved: async () => others,
+      giveBack: async () => {},
+      reopen: async () => {},
+    };
+    const { answer } = await observed(TREASURY, {}, {}, { turn });
+    assert.ok(answer.kind === 'observed', JSON.stringify(answer));
+    return answer.observation.tradedOnDate;
+  };
+  const mixed = [
+    other(RUN.policy, `${date}-b`, usd('30')),
+    other(RUN.policy, '2026-01-01', usd('7')),
+    other('q', date, usd('8')),
+  ];
+  assert.deepEqual(await counted(mixed), [{ currency: 'USD', value: '30' }]);
+  // What cannot be told leaves nothing of the limit.
+  assert.deepEqual(await counted([other(RUN.policy, `${date}-b`, usd('0', false))]), [
+    { currency: 'USD', value: '100.00' },
+  ]);
 });
 
 test('while another run has the turn nothing is read, and whose turn it is is told', async () => {
