@@ -6,7 +6,7 @@ import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '
 import type { Mode } from '../domain/service/records.ts';
 import { parseRunName, runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { OthersReserved, Reserved } from '../domain/plan/reserved.ts';
-import { reservedOfPlan, untold } from '../domain/run/reserves.ts';
+import { reservedOfPlan } from '../domain/run/reserves.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
 import {
   TURN_TYPE,
@@ -83,8 +83,8 @@ async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<Other
   if (!(await isPlanMade(client, mode, run))) return { run, reserved: [] };
   const state = await readPlan(client, mode, run, 0);
   if (state.kind !== 'plan') return { run, reserved: [] };
-  const reserved = reservedOfPlan(state.plan);
-  return { run, reserved: told === 'silent' ? untold(reserved) : reserved };
+  const runId = told === null ? await openRunOf(client, workflowIdOf(mode, run)) : null;
+  return { run, reserved: reservedOfPlan(state.plan, runId) };
 }
 
 async function askRun(client: Client, workflowId: string): Promise<readonly Reserved[] | null | 'silent'> {
@@ -99,28 +99,30 @@ async function askRun(client: Client, workflowId: string): Promise<readonly Rese
 
 /** Those that are open; the turn forgets the others. */
 async function forgetEnded(of: TurnOf, others: readonly string[]): Promise<readonly RunName[]> {
+  const { client, mode } = of;
   const runs = others.flatMap((text) => parseRunName(text) ?? []);
   const open: RunName[] = [];
   const ended: string[] = [];
   for (let from = 0; from < runs.length; from += ASKED_AT_ONCE) {
     const some = runs.slice(from, from + ASKED_AT_ONCE);
     // oxlint-disable-next-line no-await-in-loop -- a few at once
-    const isOpen = await Promise.all(some.map((run) => isRunOpen(of, run)));
+    const runIds = await Promise.all(some.map((run) => openRunOf(client, workflowIdOf(mode, run))));
     for (const [index, run] of some.entries()) {
-      if (isOpen[index] === true) open.push(run);
-      else ended.push(runName(run));
+      if (runIds[index] === null) ended.push(runName(run));
+      else open.push(run);
     }
   }
   if (ended.length > 0) await tell(of, (handle) => handle.signal(forgetRunsSignal, ended));
   return open;
 }
 
-async function isRunOpen({ client, mode }: TurnOf, run: RunName): Promise<boolean> {
+/** Id of the Temporal run that is open; null: none is. */
+async function openRunOf(client: Client, workflowId: string): Promise<string | null> {
   try {
-    const { status } = await client.workflow.getHandle(workflowIdOf(mode, run)).describe();
-    return status.name === 'RUNNING';
+    const { status, runId } = await client.workflow.getHandle(workflowId).describe();
+    return status.name === 'RUNNING' ? runId : null;
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
+    if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
 }

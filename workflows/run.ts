@@ -62,7 +62,8 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   const course = new Run(input, state, temporalPorts(input, state, carried), carried);
   setHandler(reportQuery, (offset = 0) => reportPage(state, offset));
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
-  setHandler(reservedQuery, () => reservedIn(state));
+  // A query leaves nothing in the history, so that it may depend on which Temporal run this is.
+  setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
   setHandler(wakeSignal, () => course.wake());
   // Never settles unless somebody cancels: a listener, not something to wait for.
   void CancellationScope.current().cancelRequested.catch(() => course.cancel());

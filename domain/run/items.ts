@@ -73,6 +73,8 @@ export type PaymentRecord = {
   amount: string | null;
   stage: PaymentStage;
   waiting: Waiting | null;
+  /** A call that may send it is under way. */
+  isAtWork: boolean;
 };
 
 /** One that waits for no leg any more. */

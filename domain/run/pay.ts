@@ -48,6 +48,7 @@ export async function pay(paying: Paying): Promise<void> {
       paying.isSending = true;
       continue;
     }
+    for (const record of due) record.isAtWork = true;
     const answer = await paying.write(() =>
       ports.createWithdrawals({
         ...paying.call(),
@@ -61,6 +62,7 @@ export async function pay(paying: Paying): Promise<void> {
         twinIds: twins.of(due),
       }),
     );
+    for (const record of due) record.isAtWork = false;
     if (answer instanceof StepFailed) {
       for (const record of due) {
         const times = (failures.get(record) ?? 0) + 1;

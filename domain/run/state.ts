@@ -70,6 +70,7 @@ export function adoptPlan(state: RunState, plan: Plan): void {
     amount: fixedAmountOf(payment),
     stage: newPayment(),
     waiting: null,
+    isAtWork: false,
   }));
 }
 

@@ -15,9 +15,15 @@ import {
   takeTurn,
   type TurnState,
 } from '../../domain/turn.ts';
-import { LEG } from '../support/scripts.ts';
+import { newLeg, newPayment } from '../../domain/run/items.ts';
+import { reservedIn } from '../../domain/run/reserves.ts';
+import { adoptPlan, newRunState, type RunState } from '../../domain/run/state.ts';
+import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
+import { NEW_PAYMENT, type PaymentState } from '../../domain/writes/withdrawal.ts';
+import { IN_HAND, LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
 
 const NOW = 1_000_000;
+const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
 
 test('the turn goes to whoever asked first, and to the next one when it is given back', () => {
   const state = newTurnState();
@@ -213,4 +219,55 @@ test('nobody plans with what others have reserved, nor with what cannot be told'
   const [usd] = observation.reserved;
   const silent = { ...observation, reserved: [{ ...usd, isTold: false }] };
   assert.equal(holdingOf(silent, 'USD').projected, null);
+});
+
+test('what may have been taken already cannot be told: others would count it twice, and buy or sell it back', () => {
+  const plan = {
+    ...context().plan,
+    legs: [{ ...LEG, guard: GUARD }],
+    payments: [PAYMENT],
+    positions: [],
+    policy: POLICY,
+  };
+  const untoldIn = (change: (state: RunState) => void, runId = 'run-1') => {
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
+    adoptPlan(state, plan);
+    change(state);
+    return (reservedIn(state, runId) ?? [])
+      .flatMap(({ currency, isTold }) => (isTold ? [] : currency))
+      .toSorted();
+  };
+  const doubt = { lastSendMs: NOW, absentAtMs: null, under: null, why: 'no answer' };
+  const leg =
+    (more: Partial<LegState>, isAtWork = false) =>
+    (state: RunState) => {
+      for (const record of state.legs)
+        Object.assign(record, { isAtWork, stage: { ...newLeg(), state: { ...NEW_LEG, ...more } } });
+    };
+  const payment =
+    (more: Partial<PaymentState>, isAtWork = false) =>
+    (state: RunState) => {
+      for (const record of state.payments)
+        Object.assign(record, { isAtWork, stage: { ...newPayment(), state: { ...NEW_PAYMENT, ...more } } });
+    };
+  const both = [LEG.buy, LEG.sell].toSorted();
+  assert.deepEqual(
+    untoldIn(() => {}),
+    [],
+  );
+  assert.deepEqual(untoldIn(leg({ knownIn: 'run-1', doubt })), both);
+  assert.deepEqual(untoldIn(leg({ knownIn: 'run-1', quote: IN_HAND }, true)), both);
+  assert.deepEqual(untoldIn(leg({ knownIn: 'run-1' }, true)), []);
+  assert.deepEqual(untoldIn(payment({ knownIn: 'run-1', doubt })), [PAYMENT.currency]);
+  assert.deepEqual(untoldIn(payment({}, true)), [PAYMENT.currency]);
+  // What a reset run has not looked up yet, and what a call has forgotten.
+  assert.deepEqual(
+    untoldIn(() => {}, 'run-2'),
+    both,
+  );
+  assert.deepEqual(untoldIn(leg({ knownIn: null, sent: true })), both);
+  assert.deepEqual(
+    untoldIn((state) => [leg, payment].forEach((one) => one({ knownIn: 'run-2' })(state)), 'run-2'),
+    [],
+  );
 });
