@@ -23,15 +23,17 @@ export async function readDemand(
   of: { readonly mode: Mode; readonly run: RunName; readonly leg: Leg; readonly turn: Turn | null },
 ): Promise<Demand> {
   const { mode, run, leg, turn } = of;
-  if (turn === null || listsLagMs(deps, turn) > 0) return { demand: null };
+  if (turn === null) return told(null);
+  const lagMs = listsLagMs(deps, turn);
+  if (lagMs > 0) return { demand: null, listsLagMs: lagMs };
   const input = await deps.plans.readInput(mode, run);
-  if (input === null || wrongInput(input) !== null) return { demand: '0' };
+  if (input === null || wrongInput(input) !== null) return told('0');
   const said = readInput(deps, { ...input, run });
-  if (said.kind === 'refused') return { demand: '0' };
+  if (said.kind === 'refused') return told('0');
   const others = await deps.turn.readReserved(turn.others);
   const observed = await observeInTurn(deps, run, said, { isTaken: true, others });
-  if (observed.kind === 'wait') return { demand: null };
-  if (observed.kind !== 'observed') return { demand: '0' };
+  if (observed.kind === 'wait') return told(null);
+  if (observed.kind !== 'observed') return told('0');
   const result = compilePlan({
     ...observed,
     run,
@@ -40,9 +42,13 @@ export async function readDemand(
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor: '',
   });
-  if (!result.ok) return { demand: '0' };
+  if (!result.ok) return told('0');
   const same = result.plan.legs.filter(
     ({ sell, buy, amount }) => sell === leg.sell && buy === leg.buy && amount?.side === leg.amount?.side,
   );
-  return { demand: sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? [])) };
+  return told(sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? [])));
+}
+
+function told(demand: string | null): Demand {
+  return { demand, listsLagMs: 0 };
 }

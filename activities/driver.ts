@@ -274,8 +274,8 @@ export class Driver {
   }
 
   /** The turn is for others, unless this run goes on at once. What cannot be given back lapses by itself. */
-  async giveTurnBack(): Promise<void> {
-    await this.#deps.turn.giveBack(this.#call.plan.run, true).catch(() => {});
+  async giveTurnBack(mayHaveTraded: boolean): Promise<void> {
+    await this.#deps.turn.giveBack(this.#call.plan.run, mayHaveTraded).catch(() => {});
   }
 
   /** False when Temporal did not take the facts: what follows from them must wait. */

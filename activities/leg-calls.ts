@@ -16,7 +16,10 @@ export async function carriedOut(
     stop === null
       ? { step: await driver.run(call.leg.id, steps()), evidence: driver.evidence, runId: driver.runId }
       : stoppedLeg(call, stop, driver);
-  if (!call.moreFollow && !goesOn(answer.step)) await driver.giveTurnBack();
+  const { step } = answer;
+  const isFollowed = call.follows === 'at once' || (call.follows === 'when done' && isDone(step));
+  if (!isFollowed && !goesOn(step))
+    await driver.giveTurnBack(call.tradedSoFar.length > 0 || mayHaveTraded(step));
   return answer;
 }
 
@@ -39,5 +42,25 @@ function goesOn(step: LegAnswer['step']): boolean {
       return false;
     case 'wait':
       return step.wait.reason === 'service' || step.wait.reason === 'turn';
+  }
+}
+
+/** Nothing more is asked for it: what needs it may go. */
+function isDone(step: LegAnswer['step']): boolean {
+  return step.kind === 'not traded' || (step.kind === 'traded' && !step.isHeld);
+}
+
+/** Whether others must wait until the lists show it. */
+function mayHaveTraded(step: LegAnswer['step']): boolean {
+  switch (step.kind) {
+    case 'traded':
+      return true;
+    case 'stopped':
+      return step.mayHaveSent;
+    case 'quoted':
+    case 'requote':
+    case 'not traded':
+    case 'wait':
+      return step.state.sent;
   }
 }

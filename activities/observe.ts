@@ -8,8 +8,7 @@ import type { Wait } from '../domain/waits.ts';
 import { plansWithBalances, type Policy } from '../domain/policy.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Activities, Observed } from '../workflows/calls.ts';
-import { TURN_MS } from '../domain/turn.ts';
-import { formatDuration } from '../calendar/business-date.ts';
+import { listsLag } from '../domain/turn.ts';
 import type { ObserveInput } from '../workflows/names.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
@@ -46,25 +45,13 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   return answer;
 }
 
-/** What another run has just traded may be missing from the lists: it would be bought once more. The turn is kept. */
-function listsLag({ facts }: Deps, leftMs: number): Wait {
-  const seconds = Math.ceil(leftMs / 1000);
-  const message = `Another run has just traded, which the lists of the service may not show for ${seconds} s more (\`list_lag\` of ${formatDuration(facts.listLagMs)}).`;
-  return {
-    // Asked for again within its time, the turn does not lapse.
-    afterMs: Math.min(leftMs, TURN_MS / 4),
-    reason: 'turn',
-    problem: makeProblem('LISTS_MAY_LAG', null, { message }),
-  };
-}
-
 /** Whoever plans with balances does so in its turn: first what others have reserved is read, then the balances. */
 async function turnFor(deps: Deps, policy: Policy, run: RunName): Promise<InTurn | { readonly wait: Wait }> {
   if (!plansWithBalances(policy)) return { isTaken: false, others: [] };
   const answer = await deps.turn.take(run, true);
   if (answer.turn === 'ours') {
     const lagMs = listsLagMs(deps, answer);
-    if (lagMs > 0) return { wait: listsLag(deps, lagMs) };
+    if (lagMs > 0) return { wait: listsLag(lagMs, null) };
     return { isTaken: true, others: await deps.turn.readReserved(answer.others) };
   }
   const message = `Run ${answer.run} trades now: runs of one organisation take turns.`;

@@ -28,7 +28,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
     originalRunId: originalExecutionRunId,
   };
 
-  const alone = { othersAccepted: false, tradedSoFar: [], unwanted: null, moreFollow: false };
+  const alone = { othersAccepted: false, tradedSoFar: [], unwanted: null, follows: 'none' as const };
   const quoted = await writes.requestQuote({ ...call, leg, state: newItems.leg, ...alone });
   if (quoted.step.kind !== 'quoted') throw unexpected('quote', quoted.step.kind);
   const traded = await writes.executeTrade({

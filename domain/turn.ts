@@ -4,6 +4,9 @@
  * `turn` keeps the state.
  */
 
+import { makeProblem } from './problems.ts';
+import type { Wait } from './waits.ts';
+
 /** Runs by their names, as `daily-treasury.2026-11-21`; moments are epoch milliseconds. */
 export type TurnState = {
   holder: { readonly run: string; readonly sinceMs: number; readonly untilMs: number } | null;
@@ -116,4 +119,16 @@ function lapse(state: TurnState, nowMs: number): void {
 /** Two are enough: whoever asks wants the last one that is not its own. */
 function noteTrade(state: TurnState, run: string, atMs: number): void {
   state.traded = [...state.traded.filter((one) => one.run !== run), { run, atMs }].slice(-2);
+}
+
+/** What another run has just traded may be missing from the lists: it would be traded once more. The turn is kept. */
+export function listsLag(leftMs: number, item: string | null): Wait {
+  const seconds = Math.ceil(leftMs / 1000);
+  const message = `Another run has just traded, which the lists of the service may not show for ${seconds} s more (\`list_lag\` of the service file).`;
+  return {
+    // Asked for again within its time, the turn does not lapse.
+    afterMs: Math.min(leftMs, TURN_MS / 4),
+    reason: 'turn',
+    problem: makeProblem('LISTS_MAY_LAG', item, { message }),
+  };
 }

@@ -63,9 +63,11 @@ export type LegCall = Call & {
   readonly tradedSoFar: readonly Money[];
   /** Why the run does not want it any more; null: it does. */
   readonly unwanted: Problem | null;
-  /** Another leg follows at once: the run keeps its turn for it. */
-  readonly moreFollow: boolean;
+  /** Whether another leg goes on at once, for which the run keeps its turn. */
+  readonly follows: Follows;
 };
+/** `when done`: it needs what this one brings, and goes on once this one has ended. */
+export type Follows = 'at once' | 'when done' | 'none';
 /** A leg whose trade came out worse than planned: whether people have accepted that. */
 export type TradedCall = Call & { readonly leg: Leg; readonly traded: Traded };
 /** Nothing may be asked or sent. What is known stays so, unless an earlier attempt of the call may have sent something. */

@@ -4,7 +4,7 @@ import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
 import type { LegAnswer } from './calls.ts';
 import { openLeg, type ConvertingLeg, type LegRecord, type TradedLeg } from './items.ts';
-import { moreFollow, tradedBeside, withoutItsSale } from './leg-order.ts';
+import { follows, tradedBeside, withoutItsSale } from './leg-order.ts';
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
 import { addEvidence } from './state.ts';
@@ -48,7 +48,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
         othersAccepted: run.othersAccepted(),
         tradedSoFar: tradedBeside(run.state.legs, record),
         unwanted: withoutItsSale(run.state.legs, record),
-        moreFollow: moreFollow(run.state.legs, record),
+        follows: follows(run.state.legs, record),
       };
       return stage.state.quote === null ? ports.requestQuote(call) : ports.executeTrade(call);
     }

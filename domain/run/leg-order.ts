@@ -6,6 +6,7 @@ import { sum } from '../money.ts';
 import type { Money } from '../policy.ts';
 import { makeProblem, type Problem } from '../problems.ts';
 import type { WaitReason } from '../waits.ts';
+import type { Follows } from './calls.ts';
 import { openLeg, tradeOf, type LegRecord } from './items.ts';
 
 /** Why a leg that could be quoted is not, and whose trade it waits for. */
@@ -50,13 +51,14 @@ export function isResting(legs: readonly LegRecord[], record: LegRecord): boolea
   return openLeg(record) === null || record.waiting !== null || heldBack(legs, record) !== null;
 }
 
-/** Whether another leg is quoted at once when this one is done, be it one that waits for nothing else. */
-export function moreFollow(legs: readonly LegRecord[], record: LegRecord): boolean {
+/** Whether another leg is quoted at once, whatever comes of this one, or only when this one is done. */
+export function follows(legs: readonly LegRecord[], record: LegRecord): Follows {
   const rest = legs.filter((other) => other !== record);
-  return rest.some((other) => {
-    const isWaiting = other.waiting !== null && !other.isAtWork && heldBack(legs, other) === null;
-    return other.stage.kind === 'converting' && !isWaiting && heldBack(rest, other) === null;
-  });
+  const converting = rest.filter(({ stage }) => stage.kind === 'converting');
+  const isHeld = (other: LegRecord): boolean => heldBack(legs, other) !== null;
+  if (converting.some((other) => !isHeld(other) && (other.waiting === null || other.isAtWork)))
+    return 'at once';
+  return converting.some((other) => isHeld(other) && heldBack(rest, other) === null) ? 'when done' : 'none';
 }
 
 /** What the other legs have sold and bought, for each currency. */

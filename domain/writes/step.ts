@@ -78,8 +78,11 @@ type Answers = {
   'send withdrawal': Reply<Withdrawal>;
 };
 
-/** Of the side that the leg's amount is counted in; null: the service could not be read. */
-export type Demand = { readonly demand: string | null };
+/**
+ * Of the side that the leg's amount is counted in; null: the service could not be read, or its lists may lack for
+ * `listsLagMs` what another run has just traded.
+ */
+export type Demand = { readonly demand: string | null; readonly listsLagMs: number };
 
 /** Names of runs; null: none. */
 export type Rival = {

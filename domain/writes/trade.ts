@@ -60,6 +60,7 @@ import {
   unknownSend,
   type SendState,
 } from './doubt.ts';
+import { listsLag } from '../turn.ts';
 import { OPEN, forPerson, type Phase } from './phase.ts';
 import {
   beforeWrite,
@@ -210,9 +211,9 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   const notNow = notOurTurn(leg, turn);
   if (notNow !== null) return wait(state, notNow);
   // What a rebalancing asks for depends on balances, which may have been rebalanced or spent since its plan was made.
-  const isOld = isNewStart(context) || (hasLapsed(turn) && !context.othersAccepted);
-  if (leg.why.kind === 'target' && isOld) {
-    const { demand } = yield* ask<'read demand'>({ kind: 'read demand', leg });
+  if (isOfOldBalances(item, turn)) {
+    const { demand, listsLagMs } = yield* ask<'read demand'>({ kind: 'read demand', leg });
+    if (listsLagMs > 0) return wait(state, listsLag(listsLagMs, leg.id));
     if (demand === null) return wait(state, { afterMs: 10_000, reason: 'outage', problem: unread(leg) });
     if (compare(demand, leg.amount.value) < 0) return yield* end(item, state, balancesChanged(leg, demand));
   }
@@ -771,8 +772,19 @@ function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
   }
 }
 
-function hasLapsed(turn: Turn): boolean {
-  return turn.turn === 'ours' && turn.hasLapsed;
+/** Whether its amount comes from balances of which others may have taken since, or which its own run has moved. */
+function isOfOldBalances({ context, leg }: Item, turn: Turn): boolean {
+  const hasLapsed = turn.turn === 'ours' && turn.hasLapsed;
+  switch (leg.why.kind) {
+    case 'target':
+      return hasLapsed || isNewStart(context);
+    case 'all above':
+      return hasLapsed;
+    case 'fixed':
+    case 'found':
+    case 'forgotten':
+      return false;
+  }
 }
 
 function unread({ id }: Leg): Problem {

@@ -30,7 +30,7 @@ const LEG_CALL = {
   othersAccepted: false,
   tradedSoFar: [],
   unwanted: null,
-  moreFollow: false,
+  follows: 'none' as const,
 };
 const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
 const PAYMENTS = {
@@ -39,7 +39,7 @@ const PAYMENTS = {
   othersAccepted: false,
   tradedSoFar: [],
   unwanted: null,
-  moreFollow: false,
+  follows: 'none' as const,
   twinIds: [],
 };
 

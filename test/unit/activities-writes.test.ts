@@ -51,7 +51,7 @@ const LEG_CALL: LegCall = {
   othersAccepted: false,
   tradedSoFar: [],
   unwanted: null,
-  moreFollow: false,
+  follows: 'none',
 };
 const SECOND = { ...PAYMENT, id: 'second', reference: 'p.2026-11-21.second', account: 'wac_Second' };
 const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
@@ -379,34 +379,56 @@ test('a record of which the answer by its id shows only a part is not adopted', 
 
 const OURS: TurnAnswer = { turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null };
 
+/** What the calls of a leg say to the turn: each time it is given back, whether something may have been traded in it. */
+function turnTold(deps: ReturnType<typeof worker>['deps']) {
+  const told: boolean[] = [];
+  const giveBack = async (_run: unknown, mayHaveTraded: boolean) => void told.push(mayHaveTraded);
+  return { told, deps: { ...deps, turn: { ...deps.turn, giveBack } } };
+}
+
 test('a leg gives the turn of its run back unless it, or another leg, goes on at once', async () => {
   const given = async (
     call: Partial<LegCall>,
     scripted: Parameters<typeof worker>[0],
     answer: TurnAnswer = OURS,
   ) => {
-    let times = 0;
-    const { deps } = worker({ balances: async () => RICH, ...scripted });
-    const turn = { ...deps.turn, take: async () => answer, giveBack: async () => void (times += 1) };
+    const { told, deps } = turnTold(worker({ balances: async () => RICH, ...scripted }).deps);
+    const turn = { ...deps.turn, take: async () => answer };
     await inActivity({}, () => requestQuote({ ...deps, turn })({ ...LEG_CALL, state: NEW_LEG, ...call }));
-    return times;
+    return told;
   };
   const refused = { createQuote: async () => failed('TRADE_PAIR_NOT_SUPPORTED') };
-  assert.equal(await given({}, { createQuote: async () => done(QUOTE) }), 0);
-  assert.equal(await given({}, refused), 1);
-  assert.equal(await given({ moreFollow: true }, refused), 0);
+  const held = { createQuote: async () => failed('TRADE_DISABLED') };
+  assert.deepEqual(await given({}, { createQuote: async () => done(QUOTE) }), []);
+  assert.deepEqual(await given({}, refused), [false]);
+  assert.deepEqual(await given({ tradedSoFar: [{ value: '1', currency: 'USD' }] }, refused), [true]);
+  assert.deepEqual(await given({ follows: 'at once' }, refused), []);
+  assert.deepEqual(await given({ follows: 'when done' }, refused), []);
+  // Whoever needs it waits with it.
+  assert.deepEqual(await given({ follows: 'when done' }, held), [false]);
+  assert.deepEqual(await given({ follows: 'at once' }, held), []);
   // Who gives back what it has not would lose its place in the line.
-  assert.equal(await given({}, {}, { turn: 'others', run: 'p.2026-11-21-b', before: 0 }), 0);
+  const others = { turn: 'others', run: 'p.2026-11-21-b', before: 0 } as const;
+  assert.deepEqual(await given({}, {}, others), []);
+});
+
+test('while lists may lack what another run has traded, a leg of old balances waits in its turn, which it keeps', async () => {
+  const { told, deps } = turnTold(worker({ balances: async () => RICH }).deps);
+  const take = async () => ({ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: 1_000 }) as const;
+  const leg = { ...LEG_CALL.leg, why: { kind: 'target', currency: 'MXN' } } as const;
+  const call = { ...LEG_CALL, leg, state: NEW_LEG };
+  const { step } = await inActivity({}, () => requestQuote({ ...deps, turn: { ...deps.turn, take } })(call));
+  assert.ok(step.kind === 'wait');
+  assert.deepEqual([step.wait.reason, step.wait.problem.code], ['turn', 'LISTS_MAY_LAG']);
+  assert.deepEqual(told, []);
 });
 
 test('a trade that is done gives the turn of its run back unless another leg follows', async () => {
-  for (const moreFollow of [false, true]) {
-    let times = 0;
-    const { deps } = worker({ createTrade: async () => done(TRADE) });
-    const turn = { ...deps.turn, giveBack: async () => void (times += 1) };
+  for (const follows of ['none', 'when done', 'at once'] as const) {
+    const { told, deps } = turnTold(worker({ createTrade: async () => done(TRADE) }).deps);
     // oxlint-disable-next-line no-await-in-loop -- one after the other
-    const { step } = await inActivity({}, () => executeTrade({ ...deps, turn })({ ...LEG_CALL, moreFollow }));
+    const { step } = await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, follows }));
     assert.equal(step.kind, 'traded');
-    assert.equal(times, moreFollow ? 0 : 1);
+    assert.deepEqual(told, follows === 'none' ? [true] : []);
   }
 });

@@ -1483,7 +1483,7 @@ test('a purchase that needs what a sale brings waits for it, and one that does n
     readPlan: async () => ({ kind: 'plan', plan: FEEDING }),
     requestQuote: async (call) => {
       const { leg } = call;
-      seen.push(`convert ${leg.id}${'moreFollow' in call && call.moreFollow ? ' and more' : ''}`);
+      seen.push(`convert ${leg.id}${'follows' in call ? `, then ${call.follows}` : ''}`);
       const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: leg.id } } as const;
       const isWaiting = leg.id === 'first' && isShort;
       if (isWaiting) isShort = false;
@@ -1492,12 +1492,17 @@ test('a purchase that needs what a sale brings waits for it, and one that does n
         : ({ kind: 'traded', traded: TRADED, worse: null, isHeld: false } as const);
       return { step, evidence: [], runId: 'run-1' };
     },
-    waitUntil: patientFor(() => seen.includes('convert second')),
+    waitUntil: patientFor(() => seen.some((what) => what.startsWith('convert second'))),
   }));
   await run.complete();
   assert.deepEqual(
     asked.filter((what) => what.startsWith('convert')),
-    ['convert first and more', 'convert second', 'convert first and more', 'convert third'],
+    [
+      'convert first, then at once',
+      'convert second, then none',
+      'convert first, then when done',
+      'convert third, then none',
+    ],
   );
 });
 

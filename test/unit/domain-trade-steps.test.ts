@@ -586,7 +586,7 @@ test('after a reset or a new start a leg of a rebalancing is traded only while t
   const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
   const steps = (more: Parameters<typeof context>[0], demand: string | null) =>
     play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-      'read demand': [{ demand }],
+      'read demand': [{ demand, listsLagMs: 0 }],
     });
   const fresh = play(requestQuoteSteps(context(), leg, NEW_LEG));
   assert.equal(fresh.result.kind, 'quoted');
@@ -615,17 +615,20 @@ test('a quote is asked for in the run’s turn only; who has it is told', () => 
   for (const { effects } of [others, silent]) assert.ok(!kindsOf(effects).includes('send quote'));
 });
 
-test('once the turn of its plan has lapsed a leg of a rebalancing is asked for anew, unless the run has traded in it', () => {
-  const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
-  const lapsed = {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
-    'read demand': [{ demand: '0' }],
-  } as const;
-  const asked = (othersAccepted: boolean, of: typeof LEG | typeof leg) =>
-    play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), lapsed).result;
-  assert.equal(problemOf(asked(false, leg)), 'BALANCES_CHANGED');
-  assert.equal(asked(true, leg).kind, 'quoted');
-  assert.equal(asked(false, LEG).kind, 'quoted');
+test('once the turn of its plan has lapsed every leg of balances is asked for anew, also when the run has traded since', () => {
+  const target = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const all = { ...LEG, why: { kind: 'all above', available: '1000', keep: '0' } } as const;
+  const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
+    play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
+      'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+      'read demand': [{ demand, listsLagMs: 0 }],
+    }).result;
+  for (const leg of [target, all])
+    for (const othersAccepted of [false, true]) {
+      assert.equal(problemOf(asked(leg, othersAccepted)), 'BALANCES_CHANGED');
+      assert.equal(asked(leg, othersAccepted, '1000').kind, 'quoted');
+    }
+  assert.equal(asked(LEG).kind, 'quoted');
 });
 
 test('a sale of all above what is kept does not sell into that when less has become of it', () => {
