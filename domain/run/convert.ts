@@ -16,11 +16,14 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
   for (;;) {
     await run.untilItMayGo(record);
     const stage = openLeg(record);
-    if (stage === null) return;
+    if (stage === null) {
+      record.isAtWork = false;
+      return;
+    }
     const { asked } = pauses;
-    record.isAtWork = true;
     const answer = await run.write(() => ask(run, record, stage));
-    record.isAtWork = false;
+    // A quote is traded, or asked for again, before another leg goes on.
+    record.isAtWork = !(answer instanceof StepFailed) && isQuoting(answer);
     if (answer instanceof StepFailed) {
       failures += 1;
       // A quote moves no money.
@@ -33,6 +36,10 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
     run.takeUp(answer.runId);
     await takeAnswer(run, record, answer, asked);
   }
+}
+
+function isQuoting({ step }: LegAnswer): boolean {
+  return step.kind === 'quoted' || step.kind === 'requote';
 }
 
 /** The call that an open leg needs next. */

@@ -62,7 +62,7 @@ export type LegRecord = {
   readonly leg: Leg;
   stage: LegStage;
   waiting: Waiting | null;
-  /** A call of it is under way, though what it waited for may still be shown. */
+  /** Calls of it are under way, of no other leg meanwhile; what it waited for may still be shown. */
   isAtWork: boolean;
 };
 

@@ -7,6 +7,7 @@ import type { Money } from '../policy.ts';
 import { makeProblem, type Problem } from '../problems.ts';
 import type { WaitReason } from '../waits.ts';
 import type { Follows } from './calls.ts';
+import type { QuoteInHand } from '../writes/trade.ts';
 import { openLeg, tradeOf, type LegRecord } from './items.ts';
 
 /** Why a leg that could be quoted is not, and whose trade it waits for. */
@@ -56,16 +57,15 @@ export function follows(legs: readonly LegRecord[], record: LegRecord): Follows 
   const rest = legs.filter((other) => other !== record);
   const converting = rest.filter(({ stage }) => stage.kind === 'converting');
   const isHeld = (other: LegRecord): boolean => heldBack(legs, other) !== null;
-  if (converting.some((other) => !isHeld(other) && (other.waiting === null || other.isAtWork)))
-    return 'at once';
+  if (converting.some((other) => !isHeld(other) && other.waiting === null)) return 'at once';
   return converting.some((other) => isHeld(other) && heldBack(rest, other) === null) ? 'when done' : 'none';
 }
 
-/** What the other legs have sold and bought, for each currency. */
+/** What the other legs have sold and bought, or may have, or are about to, for each currency. */
 export function tradedBeside(legs: readonly LegRecord[], record: LegRecord): readonly Money[] {
   const sums = new Map<string, string>();
   for (const other of legs) {
-    const trade = other === record ? null : tradeOf(other);
+    const trade = other === record ? null : (tradeOf(other) ?? quoteInHandOf(other));
     if (trade === null) continue;
     const { sell, buy } = other.leg;
     for (const [currency, value] of [
@@ -79,4 +79,9 @@ export function tradedBeside(legs: readonly LegRecord[], record: LegRecord): rea
 
 function feeds({ leg }: LegRecord, { leg: purchase }: LegRecord): boolean {
   return !leg.needsSales && leg.buy === purchase.sell;
+}
+
+/** It may be traded, or has been where that is in doubt. */
+function quoteInHandOf({ stage }: LegRecord): QuoteInHand | null {
+  return stage.kind === 'converting' ? stage.state.quote : null;
 }

@@ -52,7 +52,7 @@ export type Carrying = Omit<Paying, 'state' | 'ports'> &
     readonly plan: Plan;
     /** Whether the service has accepted any item: tells a wrong item from a fault of ours. */
     othersAccepted(): boolean;
-    /** A leg that must come after another one waits for it. */
+    /** A leg that must come after another one waits for it; then it is at work. */
     untilItMayGo(record: LegRecord): Promise<void>;
     /** The run was cancelled by an instruction that its history may know nothing of. */
     knowCancelled(): void;

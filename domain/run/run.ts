@@ -10,7 +10,7 @@ import type { Call, RunInput } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import { convert } from './convert.ts';
 import { acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
-import { heldBack, isResting } from './leg-order.ts';
+import { heldBack, isResting, type HeldBack } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
 import { HistoryIsLong, RunRefused, StepFailed, failed, type Ports } from './ports.ts';
@@ -84,16 +84,33 @@ export class Run implements Carrying {
     );
   }
 
-  /** A leg that must come after another one waits for it as long as it may be traded at all. */
+  /**
+   * A leg that must come after another one waits for it as long as it may be traded at all. Then it is at work, as one leg at
+   * a time: what one is about to trade counts against the limits of the next.
+   */
   async untilItMayGo(record: LegRecord): Promise<void> {
+    const { state, ports } = this;
+    const isOther = (): boolean => state.legs.some(({ isAtWork }) => isAtWork);
+    for (let isInTime = true; !record.isAtWork;) {
+      const held = state.cancelled || !isInTime ? null : heldBack(state.legs, record);
+      if (held !== null) isInTime = await this.#untilFree(record, held);
+      else if (isOther()) await ports.waitUntil(() => !isOther());
+      else record.isAtWork = true;
+    }
+  }
+
+  /** False: it is held back still, and it is too late to trade it. */
+  async #untilFree(record: LegRecord, held: HeldBack): Promise<boolean> {
     const { state, ports, pauses } = this;
-    const held = state.cancelled ? null : heldBack(state.legs, record);
-    if (held === null) return;
     const leftMs = Math.max(1, this.plan.sendWindows.tradesUntilMs - ports.nowMs());
     pauses.show(record, { ...held, afterMs: leftMs });
-    await ports.waitUntil(() => state.cancelled || heldBack(state.legs, record) === null, leftMs);
+    const isFree = await ports.waitUntil(
+      () => state.cancelled || heldBack(state.legs, record) === null,
+      leftMs,
+    );
     record.waiting = null;
     ports.show();
+    return isFree;
   }
 
   /** A leg that a reset takes up once more goes the same way again. */

@@ -1589,3 +1589,44 @@ test('a purchase whose sale was not traded is not traded either: nothing else ma
     ['NOT_TRADED', 'TRADED', 'NOT_TRADED'],
   );
 });
+
+test('legs are quoted and traded one at a time, also one that waited; what may be traded counts against the limits', async () => {
+  let isWaiting = true;
+  let atOnce = 0;
+  const most: number[] = [];
+  const counted: Record<string, readonly unknown[]> = {};
+  const { run } = threeLegs((seen) => ({
+    readPlan: async () => ({ kind: 'plan', plan: { ...THREE, payments: [] } }),
+    requestQuote: async (call) => {
+      const { id } = call.leg;
+      assert.ok('tradedSoFar' in call);
+      counted[id] ??= call.tradedSoFar;
+      seen.push(id);
+      atOnce += 1;
+      most.push(atOnce);
+      for (let turns = 0; turns < 10; turns += 1) await nextTurn();
+      atOnce -= 1;
+      const doubt = { lastSendMs: NOW, absentAtMs: null, under: null, why: 'no answer' };
+      const wait = { afterMs: 15_000, reason: 'doubt', problem: { ...SHORT, item: id } } as const;
+      const step =
+        id === 'first' && isWaiting
+          ? ({ kind: 'wait', state: { ...knownOf(call), quote: IN_HAND, doubt }, wait } as const)
+          : ({ kind: 'traded', traded: TRADED, worse: null, isHeld: false } as const);
+      isWaiting = false;
+      return { step, evidence: [], runId: 'run-1' };
+    },
+    executeTrade: async (call) => ({
+      step: { kind: 'requote', state: { ...call.state, quote: null, doubt: null } },
+      evidence: [],
+      runId: 'run-1',
+    }),
+    waitUntil: patientFor(() => seen.includes('second')),
+  }));
+  await run.complete();
+  assert.equal(Math.max(...most), 1);
+  const [leg] = LEGS;
+  assert.deepEqual(counted['second'], [
+    { currency: leg?.sell, value: '1000' },
+    { currency: leg?.buy, value: '17250' },
+  ]);
+});
