@@ -5,6 +5,7 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { planContradicts } from '../domain/plan/agrees.ts';
+import { isAsShown } from '../domain/plan/moves.ts';
 import { keptPlan, type Plan } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
@@ -50,6 +51,8 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     if (foreign !== null) return { kind: 'refused', problems: [foreign] };
     // After a reset or a new start what is left may be taken once more.
     if (state.plan.madeFor !== input.forRun) await deps.turn.reopen(run);
+    // Nothing of it was sent, and nothing will be: the turn in which it was planned is for others at once.
+    else if (!isAsShown(state.plan, input.shown)) await deps.turn.giveBack(run, false).catch(() => {});
     return { kind: 'plan', plan: keptPlan(state.plan) };
   }
   const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, mode, run));

@@ -25,6 +25,11 @@ export function movesOf(plan: Moves): readonly string[] {
   return [...legs, ...payments, `In total: ${totals(plan).join('; ')}.`];
 }
 
+/** @param shown what a person said yes to; undefined when nobody was asked */
+export function isAsShown(plan: Moves, shown: readonly string[] | undefined): boolean {
+  return shown === undefined || shown.join('\n') === movesOf(plan).join('\n');
+}
+
 function whatIsPaid({ amount, currency }: Payment): string {
   switch (amount.kind) {
     case 'fixed':

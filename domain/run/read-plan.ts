@@ -1,5 +1,5 @@
 /** Reading the plan of a run: the one that counts, for the policy that the run was given, as a person was shown it. */
-import { movesOf } from '../plan/moves.ts';
+import { isAsShown, movesOf } from '../plan/moves.ts';
 import { wholePlan, type Plan } from '../plan/plan.ts';
 import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
@@ -65,13 +65,13 @@ export async function readPlan(run: Reading): Promise<Plan> {
 
 /** What a person has said yes to is what is carried out (M4). */
 function asShown(input: RunInput, plan: Plan): Plan {
-  const moves = movesOf(plan);
-  if (input.shown === undefined || input.shown.join('\n') === moves.join('\n')) return plan;
+  const { shown } = input;
+  if (isAsShown(plan, shown)) return plan;
   throw new RunRefused('PLAN_NOT_AS_SHOWN', 'The plan is not what was shown; nothing was sent.', [
     {
       code: 'PLAN_NOT_AS_SHOWN',
       item: null,
-      message: `What was shown before the start was: ${input.shown.join(' ')} The plan is: ${moves.join(' ')}`,
+      message: `What was shown before the start was: ${shown?.join(' ') ?? ''} The plan is: ${movesOf(plan).join(' ')}`,
       fix: 'Start it again with --go-on: it shows this plan, and asks.',
     },
   ]);

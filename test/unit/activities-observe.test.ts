@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { observe } from '../../activities/observe.ts';
+import type { Deps } from '../../activities/deps.ts';
 import { readPlan } from '../../activities/read-plan.ts';
+import { movesOf } from '../../domain/plan/moves.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
@@ -203,12 +205,18 @@ async function planned(): Promise<Plan> {
 }
 
 /** Reads the plan of a run that was planned with `POLICY`, for a start with this text. */
-async function planFor(policyText: string, change: (plan: Plan) => Plan = (plan) => plan, more: object = {}) {
+async function planFor(
+  policyText: string,
+  change: (plan: Plan) => Plan = (plan) => plan,
+  more: object = {},
+  others: Partial<Deps> = {},
+) {
   const plan = change(await planned());
   const { hash } = plan.policy;
   const { deps } = worker(
     {},
     {
+      ...others,
       instructions: { ...instructionsOf(), open: async () => {} },
       plans: {
         start: async () => {},
@@ -242,6 +250,27 @@ test('no plan is read for an input that Cambist did not make, or of the other mo
   );
   const live = await planFor(POLICY, asIs, { mode: 'LIVE' });
   assert.equal(live.kind === 'waiting' ? live.waiting?.problem.code : live.kind, 'MODE_DIFFERS');
+});
+
+test('a plan that is not what a person was shown leaves its turn to others, if nothing of it can have been sent', async () => {
+  const asIs = (plan: Plan): Plan => plan;
+  const told = async (more: object): Promise<readonly string[]> => {
+    const heard: string[] = [];
+    const turn = {
+      take: () => assert.fail('Nobody asks for a turn here.'),
+      giveBack: async (_run: unknown, mayHaveTraded: boolean) => void heard.push(`back, ${mayHaveTraded}`),
+      reopen: async () => void heard.push('reopened'),
+      readReserved: () => assert.fail('Nobody plans here.'),
+    };
+    assert.equal((await planFor(POLICY, asIs, more, { turn })).kind, 'plan');
+    return heard;
+  };
+  const shown = movesOf(await planned());
+  assert.deepEqual(await told({}), []);
+  assert.deepEqual(await told({ shown }), []);
+  assert.deepEqual(await told({ shown: ['something else'] }), ['back, false']);
+  // Made for an earlier start, which may have sent some of it.
+  assert.deepEqual(await told({ shown: ['something else'], forRun: 'run-2' }), ['reopened']);
 });
 
 test('a plan counts for a policy that differs in comments and white space, and for no other one', async () => {
