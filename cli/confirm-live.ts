@@ -1,4 +1,5 @@
 /** The question before live money: nothing moves, and nothing is armed to move it, unless a person or `--yes` says so. */
+import type { Mode } from '../domain/service/records.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import type { Output } from './terminal/output.ts';
 
@@ -39,4 +40,20 @@ export async function confirmLive(
   const answer = await ask(question);
   if (answer.trim().toLowerCase() !== 'yes') refuse('the answer was not `yes`');
   return lines;
+}
+
+/** Starting a schedule's runs by hand, or letting a paused one start them again. @throws CommandFailure without a yes */
+export async function confirmSchedule(
+  output: Output,
+  of: { readonly mode: Mode; readonly isAnswered: boolean; readonly words: string; readonly what: string },
+): Promise<void> {
+  if (of.mode !== 'LIVE') return;
+  await confirmLive(output, {
+    isAnswered: of.isAnswered,
+    place: of.words,
+    consequence: 'this moves live money',
+    otherwise: 'nothing was started',
+    question: 'Move live money? Type yes: ',
+    tell: () => Promise.resolve([of.what]),
+  });
 }

@@ -25,7 +25,8 @@ import {
   type Look,
   type ListScan,
 } from './lookups.ts';
-import { add, compare, equal, isPositive } from '../money.ts';
+import { add, compare, equal, isPositive, round } from '../money.ts';
+import { decimalsOf } from '../currencies.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import type { Leg } from '../plan/plan.ts';
 import type { Quote, Trade } from '../service/records.ts';
@@ -588,7 +589,11 @@ function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | nul
     return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
   const { quoted } = trade;
   if (quoted === null) return null;
-  const isAsQuoted = compare(buyAmount, quoted.buyAmount) >= 0 && compare(sellAmount, quoted.sellAmount) <= 0;
+  // A quote may have more decimals than its currency; what is booked has not.
+  const decimals = (currency: string): number => decimalsOf(currency, context.facts.decimals);
+  const isAsQuoted =
+    compare(buyAmount, round(quoted.buyAmount, decimals(leg.buy), 'down')) >= 0 &&
+    compare(sellAmount, round(quoted.sellAmount, decimals(leg.sell), 'up')) <= 0;
   if (isAsQuoted) return null;
   const message = `${gave}; its quote said ${quoted.buyAmount} ${leg.buy} for ${quoted.sellAmount} ${leg.sell}.`;
   return { code: 'EXECUTED_BELOW_QUOTE', item: leg.id, message, fix };

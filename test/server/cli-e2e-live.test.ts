@@ -7,6 +7,7 @@ import { userInfo } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 import { ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client';
 import { DateTime } from 'luxon';
+import { todayIn } from '../../calendar/business-date.ts';
 import { scheduleIdOf } from '../../workflows/names.ts';
 import {
   assertExit,
@@ -225,6 +226,26 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
     assert.equal(await isScheduled(policy), false);
     assertExit(await typedWords([...words, '--yes'], null), 0);
     assert.equal(await isScheduled(policy), true);
+  });
+
+  test('no run of a schedule is started, and no paused one let go again, without a yes', async () => {
+    const policy = await putPolicy(stage, ...SCHEDULED);
+    assertExit(await typedWords(['schedule', 'apply', policy.file, '--yes'], null), 0);
+    assertExit(await typedWords(['schedule', 'pause', policy.name], null), 0);
+    const date = todayIn('America/Mexico_City', Date.now());
+    for (const words of [
+      ['schedule', 'trigger', policy.name],
+      ['schedule', 'backfill', policy.name, '--from', date, '--to', date],
+      ['schedule', 'resume', policy.name],
+    ])
+      for (const answer of [() => 'no', null]) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other, as a person types
+        const refused = await typedWords([...words, '--json'], answer);
+        assertExit(refused, 4);
+        assert.deepEqual(codesOf(refused), ['NOT_CONFIRMED']);
+      }
+    assert.deepEqual(movedFor(stage, policy), NOTHING);
+    assertExit(await typedWords(['schedule', 'resume', policy.name], () => 'yes'), 0);
   });
 
   test('a trade that came out worse than its guard holds its payment until a person accepts that very trade', async () => {

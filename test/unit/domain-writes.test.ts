@@ -29,6 +29,7 @@ import {
   NO_ANSWER,
   NOW,
   PAYMENT,
+  QUOTE,
   TRADE,
   WITHDRAWAL,
   context,
@@ -694,6 +695,22 @@ test('a trade that gave less than its quote is held, though the guard allows it;
     // From then on it is judged by what was kept of it.
     const later = play(tradedSteps(context(), LEG, result.traded)).result;
     assert.ok(later.kind === 'traded' && (later.worse?.code ?? null) === code);
+  }
+});
+
+test('a quote with more decimals than its currency is kept by what is booked in that currency', () => {
+  const quoteAmount = '17250.009';
+  const quoted = play(requestQuoteSteps(context(), LEG, NEW_LEG), {
+    'send quote': [done({ ...QUOTE, quoteAmount })],
+  }).result;
+  for (const [executedAmount, code] of [
+    ['17250.00', null],
+    ['17249.99', 'EXECUTED_BELOW_QUOTE'],
+  ] as const) {
+    const { result } = play(executeTradeSteps(context(), LEG, stateOf(quoted)), {
+      'send trade': [done({ ...TRADE, executedAmount })],
+    });
+    assert.ok(result.kind === 'traded' && (result.worse?.code ?? null) === code);
   }
 });
 

@@ -7,11 +7,17 @@ import { atPlace, type Place } from '../../../operations/place.ts';
 import { describeRun, readRun, reasonsOf } from '../../../operations/runs.ts';
 import { backfillSchedule, type Start } from '../../../operations/scheduled-starts.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
+import { confirmSchedule } from '../../confirm-live.ts';
 import { START_ENDINGS, showStart } from '../../show-start.ts';
 import type { Output } from '../../terminal/output.ts';
 import { startDocument, toldOf } from '../../views/schedules-text.ts';
 
-type BackfillOptions = JsonOption & { readonly from: string; readonly to: string; readonly wait?: true };
+type BackfillOptions = JsonOption & {
+  readonly from: string;
+  readonly to: string;
+  readonly wait?: true;
+  readonly yes?: true;
+};
 
 export function addScheduleBackfill(command: Command, session: Session): void {
   command
@@ -24,6 +30,7 @@ export function addScheduleBackfill(command: Command, session: Session): void {
     .requiredOption('--from <date>', 'the first date, like 2026-11-23')
     .requiredOption('--to <date>', 'the last date; today at the latest')
     .option('--wait', 'stay while the run is held, until it ends')
+    .option('--yes', 'do not ask before live money moves')
     .action((name: string, options: BackfillOptions) =>
       act(session, options, (output) => backfill(output, name, options)),
     );
@@ -36,6 +43,12 @@ export function addScheduleBackfill(command: Command, session: Session): void {
 async function backfill(output: Output, name: string, options: BackfillOptions): Promise<Ending> {
   const { from, to } = options;
   return atPlace(output.caller, null, async (place) => {
+    await confirmSchedule(output, {
+      mode: place.mode,
+      isAnswered: options.yes === true,
+      words: `schedule backfill ${name}`,
+      what: `the runs of "${name}" from ${from} to ${to}, with the policy as it was applied`,
+    });
     const range = { from, to, nowMs: output.io.now() };
     const { starts, without } = await backfillSchedule(place, name, range, (why) => output.note(why));
     if (without.length > 0)

@@ -6,11 +6,12 @@ import { atPlace } from '../../../operations/place.ts';
 import { resumeSchedule } from '../../../operations/schedules.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { statement } from '../../terminal/options.ts';
+import { confirmSchedule } from '../../confirm-live.ts';
 import type { Output } from '../../terminal/output.ts';
 import { zonedTime } from '../../terminal/text.ts';
 import { userName } from '../../terminal/user-name.ts';
 
-type ResumeOptions = JsonOption & { readonly note?: string };
+type ResumeOptions = JsonOption & { readonly note?: string; readonly yes?: true };
 
 export function addScheduleResume(command: Command, session: Session): void {
   command
@@ -19,17 +20,24 @@ export function addScheduleResume(command: Command, session: Session): void {
     )
     .argument('<name>', 'name of the policy')
     .option('--note <text>', 'why; default: who resumed it', statement)
+    .option('--yes', 'do not ask before schedules may move live money')
     .action((name: string, options: ResumeOptions) =>
       act(session, options, (output) => resume(output, name, options)),
     );
   teach(command, {
     examples: ['npx cambist schedule resume daily-treasury'],
-    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+    endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure'],
   });
 }
 
-async function resume(output: Output, name: string, { note }: ResumeOptions): Promise<Ending> {
+async function resume(output: Output, name: string, { note, yes }: ResumeOptions): Promise<Ending> {
   return atPlace(output.caller, null, async (place): Promise<Ending> => {
+    await confirmSchedule(output, {
+      mode: place.mode,
+      isAnswered: yes === true,
+      words: `schedule resume ${name}`,
+      what: `"${name}" starts runs by itself again, with the policy as it was applied`,
+    });
     const kept = await resumeSchedule(place, name, note ?? `resumed by ${userName()}`);
     const [next] = kept.nextMs;
     const when = next === undefined ? 'is not in sight' : `at ${zonedTime(next, kept.facts.zone ?? 'UTC')}`;

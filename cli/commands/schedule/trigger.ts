@@ -4,10 +4,11 @@ import type { Ending } from '../../../domain/endings.ts';
 import { atPlace } from '../../../operations/place.ts';
 import { triggerSchedule } from '../../../operations/scheduled-starts.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
+import { confirmSchedule } from '../../confirm-live.ts';
 import { START_ENDINGS, showStart } from '../../show-start.ts';
 import type { Output } from '../../terminal/output.ts';
 
-type TriggerOptions = JsonOption & { readonly wait?: true };
+type TriggerOptions = JsonOption & { readonly wait?: true; readonly yes?: true };
 
 export function addScheduleTrigger(command: Command, session: Session): void {
   command
@@ -18,6 +19,7 @@ export function addScheduleTrigger(command: Command, session: Session): void {
     )
     .argument('<name>', 'name of the policy')
     .option('--wait', 'stay while the run is held, until it ends')
+    .option('--yes', 'do not ask before live money moves')
     .action((name: string, options: TriggerOptions) =>
       act(session, options, (output) => trigger(output, name, options)),
     );
@@ -32,6 +34,12 @@ export function addScheduleTrigger(command: Command, session: Session): void {
 
 async function trigger(output: Output, name: string, options: TriggerOptions): Promise<Ending> {
   return atPlace(output.caller, null, async (place) => {
+    await confirmSchedule(output, {
+      mode: place.mode,
+      isAnswered: options.yes === true,
+      words: `schedule trigger ${name}`,
+      what: `the run of today of "${name}", with the policy as it was applied`,
+    });
     const start = await triggerSchedule(place, name, (why) => output.note(why));
     return showStart(output, place, { start, stay: options.wait === true });
   });
