@@ -37,6 +37,8 @@ export const TURN_MS = 120_000;
 export const PRESENT_MS = 15_000;
 /** So many wait with a question open each; those behind them are answered at once, and ask again. */
 const MOST_PATIENT = 5;
+/** So long its place is kept: a run that was cancelled or ended meanwhile never asks again. */
+const PLACE_KEPT_MS = 3_600_000;
 /** More runs than this cannot be open; the oldest are forgotten, which is as if their turns had lapsed. */
 const MOST_OPEN = 1_000;
 
@@ -50,8 +52,9 @@ export function takeTurn(state: TurnState, run: string, isPlanning: boolean, now
   if (state.holder?.run !== run) {
     const sinceMs = state.line.find((one) => one.run === run)?.sinceMs ?? nowMs;
     const asks = { run, sinceMs, askedMs: nowMs };
-    const isInLine = state.line.some((one) => one.run === run);
-    state.line = isInLine ? state.line.map((one) => (one.run === run ? asks : one)) : [...state.line, asks];
+    const line = state.line.filter(({ askedMs }) => nowMs - askedMs <= PLACE_KEPT_MS);
+    const isInLine = line.some((one) => one.run === run);
+    state.line = isInLine ? line.map((one) => (one.run === run ? asks : one)) : [...line, asks];
     if (!isNext(state, run, nowMs)) return false;
     state.line = state.line.filter((one) => one.run !== run);
   }
@@ -82,6 +85,11 @@ export function giveTurnBack(state: TurnState, run: string, mayHaveTraded: boole
     if (mayHaveTraded) noteTrade(state, run, nowMs);
   }
   state.line = state.line.filter((one) => one.run !== run);
+}
+
+/** No run that has had a turn may still take money: nothing is lost when all this is forgotten. */
+export function isUnused({ open }: TurnState): boolean {
+  return open.length === 0;
 }
 
 /** These take no money any more. */

@@ -17,6 +17,7 @@ import {
   giveTurnBack,
   isNear,
   isNext,
+  isUnused,
   newTurnState,
   reopenRun,
   takeTurn,
@@ -41,7 +42,7 @@ import { requireOwnId } from './own-id.ts';
 
 /** How long one question waits for the turn; whoever asked asks again. */
 const PATIENCE_MS = 10_000;
-/** Without a word for so long, it ends; the next run that asks starts it anew. */
+/** Without a word for so long, and with no run that may still take money, it ends; the next one that asks starts it anew. */
 const IDLE_MS = 7 * 86_400_000;
 
 const isRunName = lineOf(200);
@@ -82,7 +83,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
   });
   setHandler(turnQuery, () => state);
   const isLong = await neverFailTheTask(async () => {
-    for (let before = -1; before !== asked;) {
+    for (let before = -1; before !== asked || !isUnused(state);) {
       before = asked;
       const isFull = await condition(
         () => workflowInfo().continueAsNewSuggested && allHandlersFinished(),

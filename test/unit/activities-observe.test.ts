@@ -5,6 +5,7 @@ import { observe } from '../../activities/observe.ts';
 import type { Deps } from '../../activities/deps.ts';
 import { readPlan } from '../../activities/read-plan.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
+import { runName, type RunName } from '../../domain/references.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
@@ -210,6 +211,7 @@ async function planFor(
   change: (plan: Plan) => Plan = (plan) => plan,
   more: object = {},
   others: Partial<Deps> = {},
+  runId = 'run-1',
 ) {
   const plan = change(await planned());
   const { hash } = plan.policy;
@@ -237,7 +239,7 @@ async function planFor(
     files: {},
     startedBy: 'ana',
   } as const;
-  return inActivity({}, () => readPlan(deps)({ ...input, forRun: 'run-1', ...more }));
+  return inActivity({ runId }, () => readPlan(deps)({ ...input, forRun: 'run-1', ...more }));
 }
 
 test('no plan is read for an input that Cambist did not make, or of the other mode', async () => {
@@ -254,7 +256,7 @@ test('no plan is read for an input that Cambist did not make, or of the other mo
 
 test('a plan that is not what a person was shown leaves its turn to others, if nothing of it can have been sent', async () => {
   const asIs = (plan: Plan): Plan => plan;
-  const told = async (more: object): Promise<readonly string[]> => {
+  const told = async (more: object, runId = 'run-1'): Promise<readonly string[]> => {
     const heard: string[] = [];
     const turn = {
       take: () => assert.fail('Nobody asks for a turn here.'),
@@ -262,7 +264,7 @@ test('a plan that is not what a person was shown leaves its turn to others, if n
       reopen: async () => void heard.push('reopened'),
       readReserved: () => assert.fail('Nobody plans here.'),
     };
-    assert.equal((await planFor(POLICY, asIs, more, { turn })).kind, 'plan');
+    assert.equal((await planFor(POLICY, asIs, more, { turn }, runId)).kind, 'plan');
     return heard;
   };
   const shown = movesOf(await planned());
@@ -270,7 +272,7 @@ test('a plan that is not what a person was shown leaves its turn to others, if n
   assert.deepEqual(await told({ shown }), []);
   assert.deepEqual(await told({ shown: ['something else'] }), ['back, false']);
   // Made for an earlier start, which may have sent some of it.
-  assert.deepEqual(await told({ shown: ['something else'], forRun: 'run-2' }), ['reopened']);
+  assert.deepEqual(await told({ shown: ['something else'], forRun: 'run-2' }, 'run-2'), ['reopened']);
 });
 
 test('a plan counts for a policy that differs in comments and white space, and for no other one', async () => {
@@ -300,4 +302,21 @@ test('a plan that says otherwise than its policy, or is another run’s, is not 
     assert.ok(answer.kind === 'refused', String(index));
     assert.equal(answer.problems[0]?.code, 'PLAN_CONTRADICTS_POLICY');
   }
+});
+
+test('a run that was reset, or started again, may take money once more: the turn hears of it', async () => {
+  const heard = async (runId: string, forRun: string) => {
+    const reopened: string[] = [];
+    const turn = {
+      ...worker({}).deps.turn,
+      reopen: async (run: RunName) => void reopened.push(runName(run)),
+    };
+    const answer = await planFor(POLICY, (plan) => plan, { forRun }, { turn }, runId);
+    assert.equal(answer.kind, 'plan');
+    return reopened;
+  };
+  assert.deepEqual(await heard('run-1', 'run-1'), []);
+  // A reset keeps the id of its first run.
+  assert.deepEqual(await heard('run-2', 'run-1'), [runName(RUN)]);
+  assert.deepEqual(await heard('run-2', 'run-2'), [runName(RUN)]);
 });

@@ -9,6 +9,7 @@ import {
   answerTo,
   forgetRuns,
   giveTurnBack,
+  isUnused,
   isNear,
   newTurnState,
   reopenRun,
@@ -270,4 +271,27 @@ test('what may have been taken already cannot be told: others would count it twi
     untoldIn((state) => [leg, payment].forEach((one) => one({ knownIn: 'run-2' })(state)), 'run-2'),
     [],
   );
+});
+
+test('the turn is unused once no run that has had it may still take money', () => {
+  const state = newTurnState();
+  assert.ok(isUnused(state));
+  takeTurn(state, 'a', true, NOW);
+  giveTurnBack(state, 'a', false, NOW);
+  assert.ok(!isUnused(state));
+  forgetRuns(state, ['a']);
+  assert.ok(isUnused(state));
+});
+
+test('the place of a run that never asks again is given up after an hour', () => {
+  const state = newTurnState();
+  takeTurn(state, 'a', true, NOW);
+  takeTurn(state, 'gone', true, NOW);
+  const told = (atMs: number) => {
+    takeTurn(state, 'a', false, atMs);
+    takeTurn(state, 'b', true, atMs);
+    return answerTo(state, 'b', atMs);
+  };
+  assert.deepEqual(told(NOW + 3_600_000), { turn: 'others', run: 'a', before: 1 });
+  assert.deepEqual(told(NOW + 3_600_001), { turn: 'others', run: 'a', before: 0 });
 });
