@@ -150,11 +150,14 @@ export function currenciesOf({ base, targets }: RebalancePolicy['rebalance']): r
 /** Every kind that can be loaded. */
 export type Policy = ConvertPolicy | RebalancePolicy;
 
-/** Whether its amounts come from balances, so that no other run may spend them meanwhile. */
+/**
+ * Whether it plans with balances that other runs must not spend meanwhile. A convert policy does not: a fixed amount is
+ * asked for whatever is there, and `sell: all` sells what is there when it is planned, as far as it is still there.
+ */
 export function plansWithBalances(policy: Policy): boolean {
   switch (policy.kind) {
     case 'convert':
-      return policy.convert.amount.kind === 'sell-all';
+      return false;
     case 'rebalance':
       return true;
   }

@@ -25,7 +25,7 @@ import {
   type Look,
   type ListScan,
 } from './lookups.ts';
-import { add, compare, equal, isPositive, round } from '../money.ts';
+import { compare, equal, isPositive, round } from '../money.ts';
 import { decimalsOf } from '../currencies.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import type { Leg } from '../plan/plan.ts';
@@ -640,8 +640,7 @@ function* lookForMoney(
   | { kind: 'end'; problem: Problem }
   | { kind: 'go on'; available: string | null }
 > {
-  const kept = leg.why.kind === 'all above' ? leg.why.keep : '0';
-  const needed = leg.amount?.side === 'sell' ? add(leg.amount.value, kept) : null;
+  const needed = leg.amount?.side === 'sell' ? leg.amount.value : null;
   if (needed === null) return { kind: 'go on', available: null };
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE') {
@@ -665,7 +664,7 @@ function* lookForMoney(
   const problem: Problem = {
     code: 'SHORTFALL',
     item: leg.id,
-    message: `The leg sells ${leg.amount?.value ?? ''} ${leg.sell}${isPositive(kept) ? ` and keeps ${kept}` : ''}, but ${available} ${leg.sell} are there.`,
+    message: `The leg sells ${needed} ${leg.sell}, but ${available} ${leg.sell} are there.`,
     fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else start it with --go-on.`,
   };
   if (context.plan.shortfall === 'skip') return { kind: 'end', problem };
@@ -784,7 +783,6 @@ function isOfOldBalances({ context, leg }: Item, turn: Turn): boolean {
     case 'target':
       return hasLapsed || isNewStart(context);
     case 'all above':
-      return hasLapsed;
     case 'fixed':
     case 'found':
     case 'forgotten':

@@ -92,10 +92,18 @@ test('the hash is of what the policy says, whatever hash came with the input', a
   assert.equal(answer.policyHash, policyHash(POLICY));
 });
 
-const SELL_ALL = POLICY.replace(/amount: \{ sell: [^}]*\}/, 'amount: { sell: all, keep: "0.00" }');
+const TREASURY = `policy: 1
+kind: rebalance
+name: ${RUN.policy}
+environment: sandbox
+rebalance:
+  base: { currency: USD }
+  targets: { EUR: { min: "1.00" } }
+guard: { worst_rate: ["0.90 EUR per USD"] }
+limits: { per_day: "100.00 USD" }
+`;
 
-test('amounts that come from balances are read in the run’s turn, what others have reserved before them; fixed ones take no turn', async () => {
-  assert.notEqual(SELL_ALL, POLICY);
+test('a rebalancing reads balances in the run’s turn, and what others have reserved before them; a convert policy takes no turn to plan', async () => {
   const steps: string[] = [];
   let tradedAgoMs: number | null = null;
   const reserved = [{ currency: 'USD', takes: '5', changes: '-5', gross: '5', isTold: true }];
@@ -115,36 +123,25 @@ test('amounts that come from balances are read in the run’s turn, what others 
     steps.push('balances');
     return done({ aggregateUsd: '0', balances: [] });
   };
-  const inTurn = await observed(SELL_ALL, { balances }, {}, { turn });
+  const inTurn = await observed(TREASURY, { balances }, {}, { turn });
   assert.ok(inTurn.answer.kind === 'observed');
   assert.deepEqual(inTurn.answer.observation.reserved, reserved);
   assert.deepEqual(steps.splice(0), ['turn', 'reserved', 'balances']);
   assert.ok((await observed(POLICY, { balances }, {}, { turn })).answer.kind === 'observed');
   assert.deepEqual(steps.splice(0), ['balances']);
-  const away = await observed(SELL_ALL, { balances: async () => NO_ANSWER }, {}, { turn });
+  const away = await observed(TREASURY, { balances: async () => NO_ANSWER }, {}, { turn });
   assert.equal(away.answer.kind, 'wait');
   assert.deepEqual(steps.splice(0), ['turn', 'reserved', 'given back']);
 
   // Lists may lack what another run has just traded: it waits in its turn.
   tradedAgoMs = 59_000;
-  const early = await observed(SELL_ALL, { balances }, {}, { turn });
+  const early = await observed(TREASURY, { balances }, {}, { turn });
   assert.ok(early.answer.kind === 'wait');
   assert.deepEqual([early.answer.wait.problem.code, early.answer.wait.afterMs], ['LISTS_MAY_LAG', 1_000]);
   assert.deepEqual(steps.splice(0), ['turn']);
   tradedAgoMs = 60_000;
-  assert.equal((await observed(SELL_ALL, { balances }, {}, { turn })).answer.kind, 'observed');
+  assert.equal((await observed(TREASURY, { balances }, {}, { turn })).answer.kind, 'observed');
 });
-
-const TREASURY = `policy: 1
-kind: rebalance
-name: ${RUN.policy}
-environment: sandbox
-rebalance:
-  base: { currency: USD }
-  targets: { EUR: { min: "1.00" } }
-guard: { worst_rate: ["0.90 EUR per USD"] }
-limits: { per_day: "100.00 USD" }
-`;
 
 test('what another open run of the policy may still trade on its date counts against the limit of a day', async () => {
   const usd = (gross: string, isTold = true) => [
@@ -185,7 +182,7 @@ test('while another run has the turn nothing is read, and whose turn it is is to
     giveBack: () => assert.fail('It has no turn.'),
     reopen: () => assert.fail('Nothing was reset.'),
   };
-  const { answer, requests } = await observed(SELL_ALL, {}, {}, { turn });
+  const { answer, requests } = await observed(TREASURY, {}, {}, { turn });
   assert.ok(answer.kind === 'wait');
   assert.equal(answer.wait.reason, 'turn');
   assert.match(answer.wait.problem.message, /q\.2026-11-21/);

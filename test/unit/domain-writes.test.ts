@@ -694,7 +694,8 @@ test('a trade that gave less than its quote is held, though the guard allows it;
     assert.equal(result.worse?.code ?? null, code);
     // From then on it is judged by what was kept of it.
     const later = play(tradedSteps(context(), LEG, result.traded)).result;
-    assert.ok(later.kind === 'traded' && (later.worse?.code ?? null) === code);
+    assert.ok(later.kind === 'traded', later.kind);
+    assert.equal(later.worse?.code ?? null, code);
   }
 });
 
@@ -710,7 +711,8 @@ test('a quote with more decimals than its currency is kept by what is booked in 
     const { result } = play(executeTradeSteps(context(), LEG, stateOf(quoted)), {
       'send trade': [done({ ...TRADE, executedAmount })],
     });
-    assert.ok(result.kind === 'traded' && (result.worse?.code ?? null) === code);
+    assert.ok(result.kind === 'traded', result.kind);
+    assert.equal(result.worse?.code ?? null, code);
   }
 });
 
