@@ -17,6 +17,11 @@ export async function carriedOut(
       ? { step: await driver.run(call.leg.id, steps()), evidence: driver.evidence, runId: driver.runId }
       : stoppedLeg(call, stop, driver);
   const { step } = answer;
+  if (call.leg.why.kind !== 'target') {
+    // It takes no turn; whoever plans with balances must know that the lists may lack its trade.
+    if (mayHaveTraded(step)) await driver.giveTurnBack(true);
+    return answer;
+  }
   const isFollowed = call.follows === 'at once' || (call.follows === 'when done' && isDone(step));
   if (!isFollowed && !goesOn(step))
     await driver.giveTurnBack(call.tradedSoFar.length > 0 || mayHaveTraded(step));

@@ -49,8 +49,9 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     if (given !== planned) return { kind: 'other policy', planned, given };
     const foreign = foreignPlan(deps, input, state.plan);
     if (foreign !== null) return { kind: 'refused', problems: [foreign] };
-    // After a reset or a new start what is left may be taken once more.
-    if (state.plan.madeFor !== input.askedBy) await deps.turn.reopen(run);
+    // A rebalancing is known by its turn. What others will take, or what is left after a reset, is told before it is sent.
+    const isKnown = state.plan.legs.every(({ why }) => why.kind === 'target');
+    if (!isKnown || state.plan.madeFor !== input.askedBy) await deps.turn.reopen(run);
     // Nothing of it was sent, and nothing will be: the turn in which it was planned is for others at once.
     else if (!isAsShown(state.plan, input.shown)) await deps.turn.giveBack(run, false).catch(() => {});
     return { kind: 'plan', plan: keptPlan(state.plan) };

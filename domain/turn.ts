@@ -78,12 +78,10 @@ export function isNear(state: TurnState, run: string): boolean {
   return state.line.findIndex((one) => one.run === run) < MOST_PATIENT;
 }
 
-/** @param mayHaveTraded false: it has only planned */
+/** Also told by runs that trade without a turn. @param mayHaveTraded false: it has only planned */
 export function giveTurnBack(state: TurnState, run: string, mayHaveTraded: boolean, nowMs: number): void {
-  if (state.holder?.run === run) {
-    state.holder = null;
-    if (mayHaveTraded) noteTrade(state, run, nowMs);
-  }
+  if (state.holder?.run === run) state.holder = null;
+  if (mayHaveTraded) noteTrade(state, run, nowMs);
   state.line = state.line.filter((one) => one.run !== run);
 }
 

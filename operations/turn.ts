@@ -39,23 +39,31 @@ export function turnsOf(of: TurnOf) {
     take: (run: RunName, isPlanning: boolean) => takeTurn(of, run, isPlanning),
     giveBack: (run: RunName, mayHaveTraded: boolean) =>
       tell(of, (handle) => handle.signal(giveTurnBackSignal, runName(run), mayHaveTraded)),
-    reopen: (run: RunName) => tell(of, (handle) => handle.signal(reopenRunSignal, runName(run))),
+    reopen: (run: RunName) => reopen(of, run),
     readReserved: (others: readonly string[]) => readReserved(of, others),
   };
 }
 
+/** Tells of a run that may take money, whether or not anybody has had a turn yet. */
+async function reopen({ client, taskQueue, mode, organisation }: TurnOf, run: RunName): Promise<void> {
+  await client.workflow.signalWithStart(TURN_TYPE, {
+    ...startOptions({ taskQueue, mode, organisation }),
+    args: [{ mode, organisation }],
+    signal: reopenRunSignal,
+    signalArgs: [runName(run)],
+  });
+}
+
 /** Asks for the turn of a run, and waits for it a few seconds at most. Needs a running worker. */
 async function takeTurn(of: TurnOf, run: RunName, isPlanning: boolean): Promise<TurnAnswer> {
-  const { client, mode, organisation, taskQueue } = of;
+  const { client, mode, organisation } = of;
   const answer = await client.withDeadline(Date.now() + TAKE_LIMIT_MS, () =>
     client.workflow.executeUpdateWithStart(takeTurnUpdate, {
       args: [{ run: runName(run), isPlanning }],
       startWorkflowOperation: new WithStartWorkflowOperation(TURN_TYPE, {
-        workflowId: turnIdOf(mode, organisation),
-        taskQueue,
+        ...startOptions(of),
         args: [{ mode, organisation }],
         workflowIdConflictPolicy: 'USE_EXISTING',
-        staticSummary: `Whose turn it is to trade for ${organisation}`,
       }),
     }),
   );
@@ -125,6 +133,14 @@ async function openRunOf(client: Client, workflowId: string): Promise<string | n
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
+}
+
+function startOptions({ taskQueue, mode, organisation }: Omit<TurnOf, 'client'>) {
+  return {
+    workflowId: turnIdOf(mode, organisation),
+    taskQueue,
+    staticSummary: `Whose turn it is to trade for ${organisation}`,
+  };
 }
 
 type Handle = ReturnType<Client['workflow']['getHandle']>;

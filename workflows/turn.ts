@@ -1,5 +1,5 @@
 /**
- * `turn`: one per mode and organisation. Runs that trade take turns here, so that no two of them plan with the same money
+ * `turn`: one per mode and organisation. Rebalancings take turns here, so that no two of them plan with the same money
  * (design: "One spender at a time"). It sends nothing and identifies no money: without it runs wait, or find less money
  * than they planned with.
  */
@@ -58,7 +58,10 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
     async ({ run, isPlanning }: TurnAsk): Promise<TurnAnswer> => {
       asked += 1;
       const untilMs = Date.now() + PATIENCE_MS;
-      while (!takeTurn(state, run, isPlanning, Date.now()) && isNear(state, run) && Date.now() < untilMs) {
+      const waits = (): boolean =>
+        isNear(state, run) && Date.now() < untilMs && !workflowInfo().continueAsNewSuggested;
+      // No question stays open once the history is long: the next one is asked of a new history.
+      while (!takeTurn(state, run, isPlanning, Date.now()) && waits()) {
         const lapsesMs = state.holder?.untilMs ?? untilMs;
         const waitMs = Math.max(1, Math.min(untilMs, lapsesMs) - Date.now());
         await condition(() => isNext(state, run, Date.now()), waitMs);

@@ -208,15 +208,9 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if ('problem' in elsewhere) return yield* end(item, before, elsewhere.problem);
   const { state } = elsewhere;
 
-  const turn = yield* ask<'take turn'>({ kind: 'take turn' });
-  const notNow = notOurTurn(leg, turn);
-  if (notNow !== null) return wait(state, notNow);
-  // What a rebalancing asks for depends on balances, which may have been rebalanced or spent since its plan was made.
-  if (isOfOldBalances(item, turn)) {
-    const { demand, listsLagMs } = yield* ask<'read demand'>({ kind: 'read demand', leg });
-    if (listsLagMs > 0) return wait(state, listsLag(listsLagMs, leg.id));
-    if (demand === null) return wait(state, { afterMs: 10_000, reason: 'outage', problem: unread(leg) });
-    if (compare(demand, leg.amount.value) < 0) return yield* end(item, state, balancesChanged(leg, demand));
+  if (leg.why.kind === 'target') {
+    const stop = yield* itsTurn(item, state, leg.amount.value);
+    if (stop !== null) return stop;
   }
 
   const short = yield* lookForMoney(context, leg, state);
@@ -756,6 +750,23 @@ function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
   };
 }
 
+/**
+ * A leg of a rebalancing is quoted in the turn of its run alone. What it asks for depends on balances, which may have been
+ * rebalanced or spent since its plan was made; null: it may be quoted.
+ */
+function* itsTurn(item: Item, state: LegState, amount: string): Steps<LegStep | null> {
+  const { context, leg } = item;
+  const turn = yield* ask<'take turn'>({ kind: 'take turn' });
+  const notNow = notOurTurn(leg, turn);
+  if (notNow !== null) return wait(state, notNow);
+  const hasLapsed = turn.turn === 'ours' && turn.hasLapsed;
+  if (!hasLapsed && !isNewStart(context)) return null;
+  const { demand, listsLagMs } = yield* ask<'read demand'>({ kind: 'read demand', leg });
+  if (listsLagMs > 0) return wait(state, listsLag(listsLagMs, leg.id));
+  if (demand === null) return wait(state, { afterMs: 10_000, reason: 'outage', problem: unread(leg) });
+  return compare(demand, amount) < 0 ? yield* end(item, state, balancesChanged(leg, demand)) : null;
+}
+
 type Turn = Extract<Answer, { readonly turn: unknown }>;
 
 /** Another run of ours trades now, or nobody tells: what it reads of balances is not this run's to spend. */
@@ -773,20 +784,6 @@ function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
     }
     case 'silent':
       return { afterMs: 5_000, reason: 'outage', problem: makeProblem('TURN_SILENT', id) };
-  }
-}
-
-/** Whether its amount comes from balances of which others may have taken since, or which its own run has moved. */
-function isOfOldBalances({ context, leg }: Item, turn: Turn): boolean {
-  const hasLapsed = turn.turn === 'ours' && turn.hasLapsed;
-  switch (leg.why.kind) {
-    case 'target':
-      return hasLapsed || isNewStart(context);
-    case 'all above':
-    case 'fixed':
-    case 'found':
-    case 'forgotten':
-      return false;
   }
 }
 

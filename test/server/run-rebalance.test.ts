@@ -106,7 +106,12 @@ describe('a day of rebalancing', () => {
       instructionsIdOf('SANDBOX', next.name),
     ];
     const activities = await Promise.all(workflows.map(activitiesOf));
-    assert.deepEqual(activities.flat().toSorted(), ['observe', 'readPlan', 'takeOverInstructions']);
+    // `observe` is asked once more while lists may lack what the first run has just traded.
+    assert.deepEqual([...new Set(activities.flat())].toSorted(), [
+      'observe',
+      'readPlan',
+      'takeOverInstructions',
+    ]);
   });
 
   for (const [what, eur, outcome] of [

@@ -27,9 +27,6 @@ limits: { per_run: "1000000.00 USD" }
 `;
 }
 
-/** More than the calls that a worker carries out side by side. */
-const CROWD = 110;
-
 const BUY_GBP = rebalance('GBP: { min: "30000.00" }');
 const BUY_EUR = rebalance('EUR: { min: "40000.00" }');
 
@@ -89,28 +86,5 @@ shortfall: hold
     await held.until((report) => report.status === 'CANCELLED');
     const rich = await (await stage.start(BUY_GBP, { files: FILES })).report();
     assert.deepEqual([rich.status, rich.legs.length], ['COMPLETED', 1]);
-  });
-
-  test('a crowd of runs, more than a worker has places for calls, trades one after the other, and none is held for long', async (context) => {
-    const stage = await openStage({ rates: RATES, balances: { USD: '1000000' } });
-    context.after(() => stage.close());
-    await stage.startWorker();
-    const runs = await Promise.all(
-      Array.from({ length: CROWD }, () =>
-        stage.start(`policy: 1
-kind: convert
-name: replaced
-environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: "100.00" } }
-quote: { settlement: IMMEDIATE }
-`),
-      ),
-    );
-    const reports = await Promise.all(runs.map((run) => run.report()));
-    assert.deepEqual(
-      reports.filter(({ status }) => status !== 'COMPLETED').map(({ problems }) => problems),
-      [],
-    );
-    assert.equal(stage.sandbox.ledger().trades.length, CROWD);
   });
 });

@@ -190,8 +190,8 @@ test('while another run has the turn nothing is read, and whose turn it is is to
 });
 
 /** The plan that is made of `POLICY`. */
-async function planned(): Promise<Plan> {
-  const { answer } = await observed(POLICY, {
+async function planned(policyText = POLICY): Promise<Plan> {
+  const { answer } = await observed(policyText, {
     // What cannot be read proves nothing.
     pairs: async () => NO_ANSWER,
     listWithdrawalAccounts: async () => page({ id: 'wac_7Hk2mQ9vT4xR', status: 'LIVE', currency: 'MXN' }),
@@ -252,7 +252,7 @@ test('no plan is read for an input that Cambist did not make, or of the other mo
 });
 
 test('a plan that is not what a person was shown leaves its turn to others, if nothing of it can have been sent', async () => {
-  const asIs = (plan: Plan): Plan => plan;
+  const plan = await planned(TREASURY);
   const told = async (more: object, runId = 'run-1'): Promise<readonly string[]> => {
     const heard: string[] = [];
     const turn = {
@@ -261,10 +261,10 @@ test('a plan that is not what a person was shown leaves its turn to others, if n
       reopen: async () => void heard.push('reopened'),
       readReserved: () => assert.fail('Nobody plans here.'),
     };
-    assert.equal((await planFor(POLICY, asIs, more, { turn }, runId)).kind, 'plan');
+    assert.equal((await planFor(TREASURY, () => plan, more, { turn }, runId)).kind, 'plan');
     return heard;
   };
-  const shown = movesOf(await planned());
+  const shown = movesOf(plan);
   assert.deepEqual(await told({}), []);
   assert.deepEqual(await told({ shown }), []);
   assert.deepEqual(await told({ shown: ['something else'] }), ['back, false']);
@@ -301,19 +301,22 @@ test('a plan that says otherwise than its policy, or is another run’s, is not 
   }
 });
 
-test('a run that was reset, or started again, may take money once more: the turn hears of it', async () => {
-  const heard = async (runId: string, forRun: string) => {
+test('the turn hears of every run that takes money without one, and of a rebalancing that was reset or started again', async () => {
+  const treasury = await planned(TREASURY);
+  const heard = async (policyText: string, runId: string, forRun: string) => {
     const reopened: string[] = [];
     const turn = {
       ...worker({}).deps.turn,
       reopen: async (run: RunName) => void reopened.push(runName(run)),
     };
-    const answer = await planFor(POLICY, (plan) => plan, { forRun }, { turn }, runId);
+    const asIs = (plan: Plan): Plan => (policyText === TREASURY ? treasury : plan);
+    const answer = await planFor(policyText, asIs, { forRun }, { turn }, runId);
     assert.equal(answer.kind, 'plan');
     return reopened;
   };
-  assert.deepEqual(await heard('run-1', 'run-1'), []);
+  assert.deepEqual(await heard(POLICY, 'run-1', 'run-1'), [runName(RUN)]);
+  assert.deepEqual(await heard(TREASURY, 'run-1', 'run-1'), []);
   // A reset keeps the id of its first run.
-  assert.deepEqual(await heard('run-2', 'run-1'), [runName(RUN)]);
-  assert.deepEqual(await heard('run-2', 'run-2'), [runName(RUN)]);
+  assert.deepEqual(await heard(TREASURY, 'run-2', 'run-1'), [runName(RUN)]);
+  assert.deepEqual(await heard(TREASURY, 'run-2', 'run-2'), [runName(RUN)]);
 });

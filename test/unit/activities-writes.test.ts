@@ -377,6 +377,8 @@ test('a record of which the answer by its id shows only a part is not adopted', 
   assert.equal(items[0]?.step.kind, 'wait');
 });
 
+/** Only a rebalancing trades in a turn. */
+const TARGET_CALL: LegCall = { ...LEG_CALL, leg: { ...LEG, why: { kind: 'target', currency: 'MXN' } } };
 const OURS: TurnAnswer = { turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null };
 
 /** What the calls of a leg say to the turn: each time it is given back, whether something may have been traded in it. */
@@ -394,7 +396,7 @@ test('a leg gives the turn of its run back unless it, or another leg, goes on at
   ) => {
     const { told, deps } = turnTold(worker({ balances: async () => RICH, ...scripted }).deps);
     const turn = { ...deps.turn, take: async () => answer };
-    await inActivity({}, () => requestQuote({ ...deps, turn })({ ...LEG_CALL, state: NEW_LEG, ...call }));
+    await inActivity({}, () => requestQuote({ ...deps, turn })({ ...TARGET_CALL, state: NEW_LEG, ...call }));
     return told;
   };
   const refused = { createQuote: async () => failed('TRADE_PAIR_NOT_SUPPORTED') };
@@ -415,8 +417,7 @@ test('a leg gives the turn of its run back unless it, or another leg, goes on at
 test('while lists may lack what another run has traded, a leg of old balances waits in its turn, which it keeps', async () => {
   const { told, deps } = turnTold(worker({ balances: async () => RICH }).deps);
   const take = async () => ({ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: 1_000 }) as const;
-  const leg = { ...LEG_CALL.leg, why: { kind: 'target', currency: 'MXN' } } as const;
-  const call = { ...LEG_CALL, leg, state: NEW_LEG };
+  const call = { ...TARGET_CALL, state: NEW_LEG };
   const { step } = await inActivity({}, () => requestQuote({ ...deps, turn: { ...deps.turn, take } })(call));
   assert.ok(step.kind === 'wait');
   assert.deepEqual([step.wait.reason, step.wait.problem.code], ['turn', 'LISTS_MAY_LAG']);
@@ -427,8 +428,19 @@ test('a trade that is done gives the turn of its run back unless another leg fol
   for (const follows of ['none', 'when done', 'at once'] as const) {
     const { told, deps } = turnTold(worker({ createTrade: async () => done(TRADE) }).deps);
     // oxlint-disable-next-line no-await-in-loop -- one after the other
-    const { step } = await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, follows }));
+    const { step } = await inActivity({}, () => executeTrade(deps)({ ...TARGET_CALL, follows }));
     assert.equal(step.kind, 'traded');
     assert.deepEqual(told, follows === 'none' ? [true] : []);
   }
+});
+
+test('a leg that needs no turn takes none, and tells when it has traded', async () => {
+  const quoted = turnTold(worker({ balances: async () => RICH }).deps);
+  const take = () => assert.fail('It needs no turn.');
+  const turn = { ...quoted.deps.turn, take };
+  await inActivity({}, () => requestQuote({ ...quoted.deps, turn })({ ...LEG_CALL, state: NEW_LEG }));
+  assert.deepEqual(quoted.told, []);
+  const traded = turnTold(worker({ createTrade: async () => done(TRADE) }).deps);
+  await inActivity({}, () => executeTrade(traded.deps)({ ...LEG_CALL, follows: 'at once' }));
+  assert.deepEqual(traded.told, [true]);
 });

@@ -65,12 +65,7 @@ function problemOf(step: LegStep): string | null {
 test('a fresh leg is quoted and traded without a look, in one send each', () => {
   const quoted = quote();
   assert.equal(quoted.result.kind, 'quoted');
-  assert.deepEqual(kindsOf(quoted.effects), [
-    'read instructions',
-    'take turn',
-    'read balances',
-    'send quote',
-  ]);
+  assert.deepEqual(kindsOf(quoted.effects), ['read instructions', 'read balances', 'send quote']);
   const traded = trade({}, quoted.result.state);
   assert.deepEqual(kindsOf(traded.effects), ['read instructions', 'send trade']);
   assert.deepEqual(traded.effects.at(-1), {
@@ -604,8 +599,9 @@ test('after a reset or a new start a leg of a rebalancing is traded only while t
   }
 });
 
-test('a quote is asked for in the run’s turn only; who has it is told', () => {
-  const asked = (turn: Answer) => play(requestQuoteSteps(context(), LEG, NEW_LEG), { 'take turn': [turn] });
+test('a leg of a rebalancing is quoted in the run’s turn only; who has it is told', () => {
+  const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const asked = (turn: Answer) => play(requestQuoteSteps(context(), leg, NEW_LEG), { 'take turn': [turn] });
   const others = asked({ turn: 'others', run: 'p.2026-11-21-b', before: 2 });
   assert.equal(named(others.result), 'wait: turn');
   assert.ok(others.result.kind === 'wait');
