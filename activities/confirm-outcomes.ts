@@ -70,7 +70,7 @@ async function shownOf<T extends Trade | Withdrawal>(
   let unread: Reply<unknown> | null = null;
   const seen = new Set(scanned.records.map(({ id }) => id));
   for (const id of ids.filter((each) => !seen.has(each))) {
-    // oxlint-disable-next-line no-await-in-loop -- few, if any
+    // Few, if any.
     const reply = told(deps, await byId(id));
     if (reply.kind === 'DONE' && reply.value.kind === 'WHOLE' && isOurs(reply.value.record)) shown.push(id);
     // Not found by its id proves nothing, but a whole list that does not show it is enough to ask about it again.

@@ -10,17 +10,15 @@ import type { Leg } from '../domain/plan/plan.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { Demand } from '../domain/writes/step.ts';
-import type { TurnAnswer } from '../domain/turn.ts';
+import type { OwnTurn } from '../domain/turn.ts';
 import type { Deps } from './deps.ts';
 import { listsLagMs, observeInTurn, readInput } from './observing.ts';
 import { wrongInput } from './run-input.ts';
 
-type Turn = Extract<TurnAnswer, { turn: 'ours' }>;
-
 /** Null where it cannot be told now: without the turn, or while lists may lack what another run has just traded. */
 export async function readDemand(
   deps: Deps,
-  of: { readonly mode: Mode; readonly run: RunName; readonly leg: Leg; readonly turn: Turn | null },
+  of: { readonly mode: Mode; readonly run: RunName; readonly leg: Leg; readonly turn: OwnTurn | null },
 ): Promise<Demand> {
   const { mode, run, leg, turn } = of;
   if (turn === null) return told(null);

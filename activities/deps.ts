@@ -52,7 +52,7 @@ export type Deps = {
     take(run: RunName, isPlanning: boolean): Promise<TurnAnswer>;
     /** What cannot be given back lapses by itself. */
     giveBack(run: RunName, mayHaveTraded: boolean): Promise<void>;
-    /** A run that goes on after a reset may take money again. */
+    /** A run that takes no turn, or goes on after a reset, may take money. */
     reopen(run: RunName): Promise<void>;
     /** What these open runs have planned and the service has not taken yet. */
     readReserved(others: readonly string[]): Promise<readonly OthersReserved[]>;

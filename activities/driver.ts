@@ -31,7 +31,7 @@ import { hashKey } from '../service/idempotency-key.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
-import type { TurnAnswer } from '../domain/turn.ts';
+import type { OwnTurn } from '../domain/turn.ts';
 import { clockSkew } from './clock-skew.ts';
 import { readDemand } from './demand.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
@@ -65,7 +65,7 @@ export class Driver {
   readonly #balances: () => Promise<Reply<Balances>>;
   readonly evidence: Evidence[] = [];
   /** The turn of the run, once it has it. */
-  #turn: Extract<TurnAnswer, { turn: 'ours' }> | null = null;
+  #turn: OwnTurn | null = null;
 
   /** Temporal run in which this call is carried out. */
   get runId(): string {

@@ -17,7 +17,7 @@ import { observeService } from '../service/observe.ts';
 import type { Observed } from '../workflows/calls.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
 import { clockSkew } from './clock-skew.ts';
-import type { TurnAnswer } from '../domain/turn.ts';
+import type { OwnTurn } from '../domain/turn.ts';
 import type { Deps } from './deps.ts';
 
 /** What a run was told to do. */
@@ -51,7 +51,7 @@ export function readInput(
 }
 
 /** For so long the lists may still lack what another run traded before this one got its turn. */
-export function listsLagMs({ facts }: Deps, { tradedAgoMs }: Extract<TurnAnswer, { turn: 'ours' }>): number {
+export function listsLagMs({ facts }: Deps, { tradedAgoMs }: OwnTurn): number {
   return tradedAgoMs === null ? 0 : facts.listLagMs - tradedAgoMs;
 }
 

@@ -32,7 +32,7 @@ export async function measureStartUp(): Promise<Section> {
     // The first turn fills the caches of the machine.
     for (let turn = 0; turn <= TURNS; turn += 1)
       for (const name of names) {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other, or they would slow each other down
+        // One after the other, or they would slow each other down.
         const ms = await timeOf(uses[name]);
         if (turn > 0) taken[name].push(ms);
       }

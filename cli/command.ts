@@ -16,6 +16,18 @@ export type Session = { readonly io: Io; readonly argv: readonly string[]; endin
 /** Options as commander hands them over: every command has `--json`. */
 export type JsonOption = { readonly json?: true };
 
+/** How a command may end that tells of a run; one that follows it may be left besides (`detached`). */
+export const RUN_ENDINGS: readonly Ending[] = [
+  'done',
+  'bad input',
+  'configuration',
+  'refused by us',
+  'refused by the service',
+  'needs a human',
+  'infrastructure',
+  'waiting',
+];
+
 /** Adds `--json` and the exit codes and examples to the help of a command. */
 export function teach(
   command: Command,

@@ -11,19 +11,6 @@ import { follow } from './follow.ts';
 import type { Output } from './terminal/output.ts';
 import { startDocument, toldOf } from './views/schedules-text.ts';
 
-/** How a command that shows one may end. */
-export const START_ENDINGS: readonly Ending[] = [
-  'done',
-  'bad input',
-  'configuration',
-  'refused by us',
-  'refused by the service',
-  'needs a human',
-  'infrastructure',
-  'waiting',
-  'detached',
-];
-
 /** Shows the run that a start has brought about or found, as `run` does. */
 export async function showStart(
   output: Output,

@@ -31,6 +31,9 @@ export type TurnAnswer =
   /** Another run has it, or comes first. */
   | { readonly turn: 'others'; readonly run: string; readonly before: number };
 
+/** The run that asked has its turn. */
+export type OwnTurn = Extract<TurnAnswer, { turn: 'ours' }>;
+
 /** An unused turn lapses after this long; every quote that is asked for in it begins the time anew. */
 export const TURN_MS = 120_000;
 /** Whoever waits asks again more often than this; one that does not is passed over, and keeps its place. */

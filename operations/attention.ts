@@ -56,7 +56,7 @@ async function withoutAcknowledged(place: Place, needing: readonly Listed[]): Pr
   const left: Listed[] = [];
   for (let from = 0; from < needing.length; from += READ_AT_ONCE) {
     const some = needing.slice(from, from + READ_AT_ONCE);
-    // oxlint-disable-next-line no-await-in-loop -- few at once
+    // Few at once.
     const areAcknowledged = await Promise.all(some.map((each) => isAcknowledged(place, each)));
     left.push(...some.filter((_, index) => areAcknowledged[index] !== true));
   }

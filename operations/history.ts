@@ -32,7 +32,7 @@ export async function valuesOf(
   const { payloadCodecs, payloadConverter } = client.options.loadedDataConverter;
   let decoded = payloads ?? [];
   // Each codec undoes what the next one did.
-  // oxlint-disable-next-line no-await-in-loop -- one after the other
+  // One after the other.
   for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
   return decoded.map((payload) => {
     try {

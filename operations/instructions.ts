@@ -100,7 +100,7 @@ async function allBefore(client: Client, workflowId: string, runId: string): Pro
     const held = await heldBy(client, workflowId, each);
     if (held === null) return;
     if (!held.tookOver || each === runId) {
-      // oxlint-disable-next-line no-await-in-loop -- the older one first
+      // The older one first.
       for (const earlier of held.before) await visit(earlier);
     }
     all.push(held.kept);
@@ -109,7 +109,7 @@ async function allBefore(client: Client, workflowId: string, runId: string): Pro
   for await (const info of client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
     listed.push({ runId: info.runId, startedAtMs: info.startTime.getTime() });
   const earlier = listed.filter((each) => each.runId !== runId);
-  // oxlint-disable-next-line no-await-in-loop -- the older one first
+  // The older one first.
   for (const each of earlier.toSorted((a, b) => a.startedAtMs - b.startedAtMs)) await visit(each.runId);
   await visit(runId);
   return all;

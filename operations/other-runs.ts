@@ -60,7 +60,7 @@ export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
   }
   for (const workflowId of silent) {
     const run = runOfWorkflowId(workflowId);
-    // oxlint-disable-next-line no-await-in-loop -- mostly none, seldom one
+    // Mostly none, seldom one.
     if (run !== null && (await isPlanMade(of.client, of.mode, run)))
       return { rival: null, silent: runName(run) };
   }
@@ -110,7 +110,7 @@ async function* readReports(
     const asked = infos
       .slice(from, from + ASKED_AT_ONCE)
       .map(async (info) => ({ info, report: await readReport(client, info) }));
-    // oxlint-disable-next-line no-await-in-loop -- few at once, and mostly the first ones tell
+    // Few at once, and mostly the first ones tell.
     for (const { info, report } of await Promise.all(asked)) if (report !== null) yield { info, report };
   }
 }

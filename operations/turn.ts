@@ -78,7 +78,7 @@ async function readReserved(of: TurnOf, others: readonly string[]): Promise<read
   const all: OthersReserved[] = [];
   for (let from = 0; from < runs.length; from += ASKED_AT_ONCE) {
     const some = runs.slice(from, from + ASKED_AT_ONCE);
-    // oxlint-disable-next-line no-await-in-loop -- a few at once
+    // A few at once.
     all.push(...(await Promise.all(some.map((run) => reservedOf(of, run)))));
   }
   return all;
@@ -113,7 +113,7 @@ async function forgetEnded(of: TurnOf, others: readonly string[]): Promise<reado
   const ended: string[] = [];
   for (let from = 0; from < runs.length; from += ASKED_AT_ONCE) {
     const some = runs.slice(from, from + ASKED_AT_ONCE);
-    // oxlint-disable-next-line no-await-in-loop -- a few at once
+    // A few at once.
     const runIds = await Promise.all(some.map((run) => openRunOf(client, workflowIdOf(mode, run))));
     for (const [index, run] of some.entries()) {
       if (runIds[index] === null) ended.push(runName(run));

@@ -133,7 +133,7 @@ export class Faults {
   /** Carries out the waits of one side of the commit. */
   async wait(plan: FaultPlan, when: 'before' | 'after'): Promise<void> {
     for (const { id, effect } of plan.waits) {
-      // oxlint-disable-next-line no-await-in-loop -- waits of one request follow each other
+      // Waits of one request follow each other.
       if ((effect.when ?? 'before') === when) await this.#waitFor(id, effect.ms ?? null);
     }
   }

@@ -108,7 +108,7 @@ async function missedBy(defect, copy) {
   const by = [];
   try {
     for (const catcher of defect.caught_by) {
-      // oxlint-disable-next-line no-await-in-loop -- as many at a time as there are copies
+      // As many at a time as there are copies.
       const { kind, why } = await judge(catcher, copy, defect);
       if (kind === 'passed') return { missed: `${defect.name} SURVIVES ${catcher}: ${defect.what}`, by };
       if (kind === 'broken')
@@ -228,7 +228,7 @@ async function share(copies, items, work) {
   await Promise.all(
     copies.map(async (copy) => {
       for (let item = waiting.shift(); item !== undefined; item = waiting.shift())
-        // oxlint-disable-next-line no-await-in-loop -- one at a time in each copy
+        // One at a time in each copy.
         await work(item, copy);
     }),
   );

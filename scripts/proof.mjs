@@ -146,7 +146,7 @@ await runIfMain(import.meta.url, async () => {
   const failures = [];
   try {
     for (const machine of machines) {
-      // oxlint-disable-next-line no-await-in-loop -- they would make each other late
+      // They would make each other late.
       const { values, failures: found } = await runMachine(machine);
       rows.push(
         ...machine.figures.map(

@@ -55,7 +55,7 @@ export async function replays(options = {}) {
   const waiting = [...edits];
   const takeTurns = async () => {
     for (let edit = waiting.shift(); edit !== undefined; edit = waiting.shift()) {
-      // oxlint-disable-next-line no-await-in-loop -- as many at a time as there are turns
+      // As many at a time as there are turns.
       const failure = await missed(edit);
       if (failure !== null) failures.push(failure);
     }

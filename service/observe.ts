@@ -5,7 +5,7 @@
 import { onTheWay } from '../domain/plan/on-the-way.ts';
 import type { Observation, RegisteredAccount } from '../domain/plan/observation.ts';
 import { accountIdForm, isOfRun, isOfRunsOn } from '../domain/plan/observation.ts';
-import { add } from '../domain/money.ts';
+import { sumsOf } from '../domain/plan/amounts.ts';
 import { currenciesOf, type Money, type Policy } from '../domain/policy.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
@@ -109,12 +109,12 @@ export async function observeService(
 
 /** What trades have sold and bought, for each currency. */
 function tradedIn(trades: readonly Trade[]): readonly Money[] {
-  const sums = new Map<string, string>();
-  for (const { sellCurrency, buyCurrency, sellAmount, buyAmount, executedAmount } of trades) {
-    sums.set(sellCurrency, add(sums.get(sellCurrency) ?? '0', sellAmount ?? executedAmount));
-    sums.set(buyCurrency, add(sums.get(buyCurrency) ?? '0', buyAmount ?? executedAmount));
-  }
-  return [...sums].map(([currency, value]) => ({ currency, value }));
+  return sumsOf(
+    trades.flatMap(({ sellCurrency, buyCurrency, sellAmount, buyAmount, executedAmount }) => [
+      { currency: sellCurrency, value: sellAmount ?? executedAmount },
+      { currency: buyCurrency, value: buyAmount ?? executedAmount },
+    ]),
+  );
 }
 
 /** What a policy needs to be seen; `onBalances`: amounts come from balances, so that what is on its way counts too. */

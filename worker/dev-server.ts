@@ -90,7 +90,7 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
   const executable = await ensureTemporal();
   for (let start = 1; ; start += 1) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
+      // One after the other is the point.
       return await startOnce(executable, options);
     } catch (error) {
       const isPortLost = error instanceof DevServerFailed && PORT_LOST.test(error.output);
@@ -209,7 +209,7 @@ async function choosePort(asked: number | undefined, usual: number): Promise<num
   if (asked === undefined && (await isFree(usual))) return usual;
   for (let tried = 0; tried < PORTS_TRIED; tried += 1) {
     const port = randomInt(LOWEST_PORT, HIGHEST_PORT + 1);
-    // oxlint-disable-next-line no-await-in-loop -- one is enough
+    // One is enough.
     if (await isFree(port)) return port;
   }
   throw new DevServerFailed(`no free port on ${HOST}`, '');

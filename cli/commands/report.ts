@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import type { Settings } from '../../config/config.ts';
 import { readSettings } from '../arguments.ts';
-import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { endingOf } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { planOf, requireOwnPlan } from '../../operations/plan-made.ts';
@@ -33,16 +33,7 @@ export function addReport(command: Command, session: Session): void {
       'npx cambist report sandbox/mxn-supplier.2026-11-21 --json',
       'npx cambist report mxn-supplier.2026-11-21 --refresh',
     ],
-    endings: [
-      'done',
-      'bad input',
-      'configuration',
-      'refused by us',
-      'refused by the service',
-      'needs a human',
-      'infrastructure',
-      'waiting',
-    ],
+    endings: RUN_ENDINGS,
   });
 }
 

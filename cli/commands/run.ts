@@ -17,7 +17,7 @@ import { begin, judgeStart, movesToShow, requireStart, type AskedStart } from '.
 import { startedReport } from '../../operations/start-run.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
-import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { confirmLive } from '../confirm-live.ts';
 import { follow } from '../follow.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
@@ -86,17 +86,7 @@ export function addRun(command: Command, session: Session): void {
       'npx cambist run policies/mxn-supplier.yaml --json | jq .totals',
       'npx cambist run policies/mxn-supplier.yaml --pay-again supplier --by ana \\\n      --reason "account was closed, is open again"',
     ],
-    endings: [
-      'done',
-      'bad input',
-      'configuration',
-      'refused by us',
-      'refused by the service',
-      'needs a human',
-      'infrastructure',
-      'waiting',
-      'detached',
-    ],
+    endings: [...RUN_ENDINGS, 'detached'],
   });
 }
 

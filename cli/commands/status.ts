@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
-import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace } from '../../operations/place.ts';
@@ -22,16 +22,7 @@ export function addStatus(command: Command, session: Session): void {
     );
   teach(command, {
     examples: ['npx cambist status', 'npx cambist status mxn-supplier.2026-11-21 --json'],
-    endings: [
-      'done',
-      'bad input',
-      'configuration',
-      'refused by us',
-      'refused by the service',
-      'needs a human',
-      'infrastructure',
-      'waiting',
-    ],
+    endings: RUN_ENDINGS,
   });
 }
 

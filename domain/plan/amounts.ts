@@ -9,6 +9,13 @@ export function legIdOf({ sell, buy }: Pair, number = 1): string {
   return `${sell}-${buy}-${number}`.toLowerCase();
 }
 
+/** What amounts come to, for each currency. */
+export function sumsOf(all: readonly Money[]): readonly Money[] {
+  const sums = new Map<string, string>();
+  for (const { currency, value } of all) sums.set(currency, sum([sums.get(currency) ?? '0', value]));
+  return [...sums].map(([currency, value]) => ({ currency, value }));
+}
+
 /** What a leg sells or buys, by the side that its plan names; null: no amount is known. */
 export function plannedMoneyOf({ sell, buy, amount }: Leg): Money | null {
   return amount === null ? null : { value: amount.value, currency: amount.side === 'sell' ? sell : buy };

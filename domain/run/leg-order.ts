@@ -2,7 +2,7 @@
  * Which leg goes when. They go in the order of the plan, one at a time, since one may sell what another one buys; a leg
  * that waits lets the next one go on, and stops only the purchases that need its proceeds. Pure.
  */
-import { sum } from '../money.ts';
+import { sumsOf } from '../plan/amounts.ts';
 import type { Money } from '../policy.ts';
 import { makeProblem, type Problem } from '../problems.ts';
 import type { WaitReason } from '../waits.ts';
@@ -63,18 +63,17 @@ export function follows(legs: readonly LegRecord[], record: LegRecord): Follows 
 
 /** What the other legs have sold and bought, or may have, or are about to, for each currency. */
 export function tradedBeside(legs: readonly LegRecord[], record: LegRecord): readonly Money[] {
-  const sums = new Map<string, string>();
-  for (const other of legs) {
-    const trade = other === record ? null : (tradeOf(other) ?? quoteInHandOf(other));
-    if (trade === null) continue;
-    const { sell, buy } = other.leg;
-    for (const [currency, value] of [
-      [sell, trade.sellAmount],
-      [buy, trade.buyAmount],
-    ] as const)
-      sums.set(currency, sum([sums.get(currency) ?? '0', value]));
-  }
-  return [...sums].map(([currency, value]) => ({ currency, value }));
+  return sumsOf(
+    legs.flatMap((other): readonly Money[] => {
+      const trade = other === record ? null : (tradeOf(other) ?? quoteInHandOf(other));
+      if (trade === null) return [];
+      const { sell, buy } = other.leg;
+      return [
+        { currency: sell, value: trade.sellAmount },
+        { currency: buy, value: trade.buyAmount },
+      ];
+    }),
+  );
 }
 
 function feeds({ leg }: LegRecord, { leg: purchase }: LegRecord): boolean {

@@ -79,11 +79,11 @@ const reportWhen = (policy: PolicyOnStage, is: (report: Report) => boolean): Pro
 async function untilReport(policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> {
   const giveUpAtMs = Date.now() + 120_000;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    // One look after the other.
     const report = await readReport((offset) => runNow(policy).query(reportQuery, offset)).catch(() => null);
     if (report !== null && is(report)) return report;
     assert.ok(Date.now() < giveUpAtMs, `${policy.runText} got stuck: ${JSON.stringify(report, null, 2)}`);
-    // oxlint-disable-next-line no-await-in-loop -- a workflow tells nobody by itself
+    // A workflow tells nobody by itself.
     await delay(250);
   }
 }

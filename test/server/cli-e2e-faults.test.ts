@@ -339,7 +339,7 @@ describe('clocks that differ', () => {
         ['resolve', held.runText, 'usd-mxn-1', '--not-executed', '--evidence', 'e', ...by],
         ['run', refused.file, '--pay-again', 'supplier', '--reason', 'r', ...by],
       ]) {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        // One after the other.
         const said = await command(stage, argv);
         assertExit(said, 3);
         assert.match(said.stderr, /^CLOCK_SKEW/);
@@ -348,13 +348,13 @@ describe('clocks that differ', () => {
       stage.sandbox.clock.setOffset(0);
     }
     for (const { runText } of [held, refused]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      // One after the other.
       const { stdout } = await command(stage, ['report', runText]);
       assert.doesNotMatch(stdout, /Said by people/);
     }
     // A cancel is possible without a key, and while the service is away.
     for (const env of [{ CAMBIST_KEY_FILE: undefined }, { CAMBIST_BASE_URL: 'http://127.0.0.1:1/v3' }]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      // One after the other.
       const cancelled = await command(stage, ['cancel', held.runText, ...by], { env });
       assertExit(cancelled, 0);
       assert.match(cancelled.stderr, /^The clock was not held against|^$/);

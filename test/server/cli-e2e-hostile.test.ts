@@ -37,7 +37,7 @@ test('codes and statuses with escapes and forged lines steer no terminal, whatev
   await running.says(/payment supplier: .*waits/);
   const about = async (...argv: readonly string[]): Promise<void> => {
     for (const more of [[], ['--json']]) {
-      // oxlint-disable-next-line no-await-in-loop -- one command after the other
+      // One command after the other.
       assertHarmless(await command(stage, [...argv, ...more]));
     }
   };

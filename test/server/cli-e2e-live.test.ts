@@ -216,7 +216,7 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
     const policy = await putPolicy(stage, ...SCHEDULED);
     const words = ['schedule', 'apply', policy.file];
     for (const answer of [() => 'no', () => '', null]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, as a person types
+      // One after the other, as a person types.
       const refused = await typedWords([...words, '--json'], answer);
       assertExit(refused, 4);
       assert.deepEqual(codesOf(refused), ['NOT_CONFIRMED']);
@@ -239,7 +239,7 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
       ['schedule', 'resume', policy.name],
     ])
       for (const answer of [() => 'no', null]) {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other, as a person types
+        // One after the other, as a person types.
         const refused = await typedWords([...words, '--json'], answer);
         assertExit(refused, 4);
         assert.deepEqual(codesOf(refused), ['NOT_CONFIRMED']);

@@ -154,7 +154,7 @@ describe('which run a start is of', { concurrency: 6 }, () => {
       namespace,
       workflowExecution: { workflowId, runId },
     });
-    // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody by itself
+    // Temporal tells nobody by itself.
     while ((await readInstructions(of)) !== null) await delay(100);
     const again = startCommand(stage, ['run', policy.file, '--wait']);
     await again.says(/INSTRUCTIONS_MISSING/);

@@ -102,9 +102,9 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
         const base = await baseOf(run);
         const sent = run.writes().length;
         for (const eventId of await resetPoints(run.handle)) {
-          // oxlint-disable-next-line no-await-in-loop -- a reset ends the one before
+          // A reset ends the one before.
           await resetTo(stage.temporal, base, eventId, { signals });
-          // oxlint-disable-next-line no-await-in-loop -- see above
+          // See above.
           assert.deepEqual(
             withoutEvidence(await run.report()),
             withoutEvidence(first),

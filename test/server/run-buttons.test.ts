@@ -51,10 +51,10 @@ const LATE_MS = 60_000;
 /** Waits until Temporal has missed the worker, and holds a second attempt ready. */
 async function untilMissed(run: Run): Promise<void> {
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    // One look after the other.
     const pending = await pendingOf(run);
     if (pending !== null && pending.attempt > 1) return;
-    // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody
+    // Temporal tells nobody.
     await delay(200);
   }
 }
@@ -66,7 +66,7 @@ describe('the buttons beside a pending activity', AT_ONCE, () => {
         test(`${buttons.join(' and ')} while the reply to ${operation} is on its way, ${nameOf(place.service)}: once`, async () => {
           const { run, release } = await startHeld(place, operation, { when: 'after' });
           for (const button of buttons) {
-            // oxlint-disable-next-line no-await-in-loop -- as fast as somebody clicks
+            // As fast as somebody clicks.
             await press(place, run, button);
           }
           release();
@@ -100,7 +100,7 @@ describe('the buttons beside a pending activity', AT_ONCE, () => {
               .requests()
               .slice(before)
               .map((entry) => String(entry.operation));
-          // oxlint-disable-next-line no-await-in-loop -- the service tells nobody
+          // The service tells nobody.
           while (!since().includes(look)) await delay(100);
           assert.ok(!since().slice(0, since().indexOf(look)).includes(operation), since().join(', '));
           const report = await run.report();

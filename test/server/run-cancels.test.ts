@@ -44,10 +44,10 @@ const KEPT_WITHIN_MS = 12_000;
 async function untilCancelIsKept({ stage }: Place, run: Run): Promise<void> {
   const { client } = stage.temporal;
   for (const giveUpAtMs = Date.now() + KEPT_WITHIN_MS; Date.now() < giveUpAtMs;) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    // One look after the other.
     const kept = await readInstructions({ client, mode: 'SANDBOX', run: run.name });
     if (isCancelled(kept?.instructions ?? [])) return;
-    // oxlint-disable-next-line no-await-in-loop -- Temporal tells nobody
+    // Temporal tells nobody.
     await delay(150);
   }
   assert.fail('The cancel is kept nowhere but in the history of the run.');

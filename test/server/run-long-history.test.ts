@@ -63,9 +63,9 @@ test('what people said is all known after its workflow has gone on in a new hist
     ];
     const histories = new Set<string>();
     for (const instruction of instructions) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, as people speak
+      // One after the other, as people speak.
       await recordInstruction(place, instruction);
-      // oxlint-disable-next-line no-await-in-loop -- see above
+      // See above.
       histories.add((await keeping.describe()).runId);
     }
     assert.ok(histories.size > 1, 'it went on in a new history');

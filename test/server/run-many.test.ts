@@ -77,7 +77,7 @@ async function largestOf(
 async function pagesOf(run: Run): Promise<readonly ReportPage[]> {
   const pages: ReportPage[] = [];
   for (let offset: number | null = 0; offset !== null;) {
-    // oxlint-disable-next-line no-await-in-loop -- one part after the other
+    // One part after the other.
     const page: ReportPage = await run.handle.query(reportQuery, offset);
     pages.push(page);
     offset = page.next;

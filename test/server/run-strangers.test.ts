@@ -83,7 +83,7 @@ describe('an input that Cambist did not make', AT_ONCE, () => {
       (await readReport((offset) => handle.query(reportQuery, offset))).problems.some(
         ({ code }) => code === 'MODE_DIFFERS',
       );
-    // oxlint-disable-next-line no-await-in-loop -- one question after the other
+    // One question after the other.
     while (!(await held()));
     assert.equal((await handle.describe()).status.name, 'RUNNING');
     assertNothingMoved(run);

@@ -123,7 +123,7 @@ describe('two workers of different versions', AT_ONCE, () => {
         Array.from({ length: 2 }, () => place.stage.start(twoPayments(), { taskQueue: queue })),
       );
       for (const run of runs) {
-        // oxlint-disable-next-line no-await-in-loop -- they go on side by side all the same
+        // They go on side by side all the same.
         assertAllDone(place, run, await run.report());
       }
       const histories = await Promise.all(runs.map(({ handle }) => handle.fetchHistory()));

@@ -185,7 +185,7 @@ const LOOK_EVERY_MS = 50;
 
 /** Temporal tells nobody by itself what stands in a history. */
 async function inHistory(run: Run, movement: Movement, what: 'scheduled' | 'reported'): Promise<void> {
-  // oxlint-disable-next-line no-await-in-loop -- one look after the other
+  // One look after the other.
   while (!(await standingOf(run, movement))[what]) await delay(LOOK_EVERY_MS);
 }
 

@@ -80,12 +80,12 @@ export class PassingTime {
   async #pace(): Promise<void> {
     this.#isPacing = true;
     while (this.#waiting.length > 0) {
-      // oxlint-disable-next-line no-await-in-loop -- time passes step by step
+      // Time passes step by step.
       await delay(PACE_MS);
       if (!this.#isQuiet()) continue;
       this.pass(LOOK_EVERY_MS);
       this.#lastPassAtMs = performance.now();
-      // oxlint-disable-next-line no-await-in-loop -- see above
+      // See above.
       await Promise.allSettled([...new Set(this.#waiting)].map(wakeIfOpen));
     }
     this.#isPacing = false;

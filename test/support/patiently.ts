@@ -15,11 +15,11 @@ export async function patiently<T>(
 ): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one question after the other
+      // One question after the other.
       return await ask();
     } catch (error) {
       if (tries === TRIES || !isLost(error)) throw error;
-      // oxlint-disable-next-line no-await-in-loop -- see above
+      // See above.
       await delay(250 * tries);
     }
   }

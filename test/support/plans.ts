@@ -19,7 +19,7 @@ export const POLICY_HEAD: PolicyHead = {
   limits: null,
 };
 
-const NOTHING_THERE: Observation = {
+export const NOTHING_THERE: Observation = {
   credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
   observedAtMs: NOW,
   balances: { balances: [] },

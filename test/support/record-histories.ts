@@ -164,7 +164,7 @@ async function recordCancelledInTrade(name: string): Promise<void> {
   await stage.sandbox.faultHit(id);
   await run.handle.cancel();
   const { client } = stage.temporal;
-  // oxlint-disable-next-line no-await-in-loop -- one look after the other
+  // One look after the other.
   while (
     ((await readInstructions({ client, mode: 'SANDBOX', run: run.name }))?.instructions ?? []).length === 0
   )
@@ -224,7 +224,7 @@ async function recordContinued(): Promise<void> {
     const run = await patient.start(convertPolicy({ shortfall: 'hold' }), { name: 'continued' });
     const { workflowId, runId: first } = await run.handle.describe();
     const latest = async () => (await run.handle.describe()).runId;
-    // oxlint-disable-next-line no-await-in-loop -- each wake-up makes the history longer
+    // Each wake-up makes the history longer.
     while ((await latest()) === first) await run.wake();
     patient.sandbox.deposit({ currency: 'USD', amount: '1000' });
     await run.wake();

@@ -296,11 +296,11 @@ function runOn(
   const seen: Run['until'] = async (what) => {
     const giveUpAtMs = Date.now() + PATIENCE_MS;
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one look after the other
+      // One look after the other.
       const report = await now();
       if (what(report)) return report;
       if (Date.now() > giveUpAtMs) failStuck(workflowId, report);
-      // oxlint-disable-next-line no-await-in-loop -- a workflow tells nobody by itself
+      // A workflow tells nobody by itself.
       await delay(LOOK_EVERY_MS);
     }
   };

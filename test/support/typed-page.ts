@@ -132,7 +132,7 @@ export async function typePage(t: TestContext, page: string): Promise<number> {
       continue;
     }
     for (const each of typedIn(block)) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, as a reader types
+      // One after the other, as a reader types.
       await type(each);
       typed += 1;
     }

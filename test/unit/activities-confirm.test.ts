@@ -84,7 +84,7 @@ test('a list that cannot be read to its end, or a key of another organisation, p
     [unread.deps, 'NO_ANSWER'],
     [foreign, 'CREDENTIALS_DIFFER'],
   ] as const) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // One after the other.
     const answer = await inActivity({}, () => confirmOutcomes(of)(CALL));
     assert.equal(answer.kind === 'wait' ? answer.wait.problem.code : answer.kind, code);
   }

@@ -66,7 +66,7 @@ test('an input that Cambist did not make, or of the other mode, asks the service
     [{ files: { 'rates.yaml': 'x'.repeat(500_000) } }, 'INPUT_INVALID'],
     [{ mode: 'LIVE' }, 'MODE_DIFFERS'],
   ] as const) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // One after the other.
     const { answer, requests } = await observed(POLICY, {}, more);
     const [problem] =
       answer.kind === 'wait' ? [answer.wait.problem] : answer.kind === 'refused' ? answer.problems : [];

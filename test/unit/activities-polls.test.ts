@@ -284,7 +284,7 @@ async function toldAtMs<T>(
   for (let attempt = 1; attempt < 3_000; attempt += 1) {
     const given = { attempt, heartbeats, slept, heartbeatDetails: heartbeats.at(-1) };
     try {
-      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+      // One attempt after the other.
       return { told: await inActivity(given, () => ask(deps)), atMs };
     } catch (error) {
       if (!(error instanceof ApplicationFailure) || error.type !== 'NOT_YET') throw error;
@@ -297,7 +297,7 @@ async function toldAtMs<T>(
 test('a status in no list is told within a minute, however long the poll has waited before', async () => {
   for (const oddFromMs of [0, 10_000, 59_000, 61_000, 600_000, 12 * 3_600_000]) {
     const odd = (before: string, nowMs: () => number) => (nowMs() >= oddFromMs ? 'ODD' : before);
-    // oxlint-disable-next-line no-await-in-loop -- each has a clock of its own
+    // Each has a clock of its own.
     const trade = await toldAtMs(
       (nowMs) => ({
         ...there('0'),
@@ -306,7 +306,7 @@ test('a status in no list is told within a minute, however long the poll has wai
       (deps) => awaitSettlement(deps)(SETTLEMENT),
     );
     assert.deepEqual(trade.told, { kind: 'news', status: 'ODD', isUnknown: true });
-    // oxlint-disable-next-line no-await-in-loop -- see above
+    // See above.
     const payment = await toldAtMs(
       (nowMs) => ({
         listWithdrawals: async () => page({ ...WITHDRAWAL, status: odd('PENDING', nowMs) }),

@@ -307,9 +307,9 @@ test('the steps know the worker’s own keys, its clock and which API key it has
   ] as const) {
     const { deps } = worker({}, { service: ours, reader: ours, instructions, ...more });
     clockSkew.tell(skewMs);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // One after the other.
     const payment = await inActivity({}, () => createWithdrawals(deps)(callOf(PAYMENT)));
-    // oxlint-disable-next-line no-await-in-loop -- see above
+    // See above.
     const leg = await inActivity({}, () => executeTrade(deps)(LEG_CALL));
     clockSkew.tell(0);
     for (const step of [payment.items[0]?.step, leg.step])
@@ -336,7 +336,7 @@ test('a record that another run of ours accounts for holds up no end of a paymen
         },
       },
     );
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // One after the other.
     const { items } = await inActivity({}, () => createWithdrawals(deps)(callOf(PAYMENT)));
     assert.equal(items[0]?.step.kind, kind);
   }
@@ -427,7 +427,7 @@ test('while lists may lack what another run has traded, a leg of old balances wa
 test('a trade that is done gives the turn of its run back unless another leg follows', async () => {
   for (const follows of ['none', 'when done', 'at once'] as const) {
     const { told, deps } = turnTold(worker({ createTrade: async () => done(TRADE) }).deps);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // One after the other.
     const { step } = await inActivity({}, () => executeTrade(deps)({ ...TARGET_CALL, follows }));
     assert.equal(step.kind, 'traded');
     assert.deepEqual(told, follows === 'none' ? [true] : []);

@@ -222,7 +222,7 @@ for (const argv of [
         ask: null,
         onInterrupt: () => () => {},
       };
-      // oxlint-disable-next-line no-await-in-loop -- one command after the other
+      // One command after the other.
       assert.equal(await main([...argv, ...more], io), 2, text);
       assertHarmless(text);
     }

@@ -10,6 +10,7 @@ import { compilePlan } from '../../domain/plan/compile.ts';
 import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { NOTHING_THERE } from '../support/plans.ts';
 import { convertPolicy, MXN_ACCOUNT, type PolicyParts } from '../support/policies.ts';
 
 const same = (text: string): string => text;
@@ -31,18 +32,11 @@ function planOf(
     sendWindows: sendWindowsOf(date, 'UTC'),
     referenceRates: null,
     observation: {
-      credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
+      ...NOTHING_THERE,
       observedAtMs: Date.parse(`${date}T12:00:00Z`),
       balances: { balances: [{ currency: 'USD', withdrawable, total: withdrawable }] },
       accounts: [{ id: MXN_ACCOUNT, status: 'LIVE', currency: 'MXN', isUnusable: false }],
-      accountsComplete: true,
       accountIdForms: ['wac'],
-      pairs: null,
-      onTheWay: [],
-      reserved: [],
-      tradedOnDate: [],
-      trades: [],
-      withdrawals: [],
     },
     decimalsOf: (currency) => decimalsOf(currency, {}),
     lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,

@@ -17,6 +17,7 @@ import type { Problem } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
 import { makeReport } from '../../domain/run/report.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence } from '../../domain/run/state.ts';
+import { NOTHING_THERE } from '../support/plans.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';
 
 const same = (text: string): string => text;
@@ -44,7 +45,7 @@ function planned(
     sendWindows: sendWindowsOf(DATE, loaded.policy.zone),
     referenceRates: rates.rates,
     observation: {
-      credentials: { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key' },
+      ...NOTHING_THERE,
       observedAtMs: Date.parse(`${DATE}T09:00:00Z`),
       balances: {
         balances: Object.entries(there).map(([currency, withdrawable]) => ({
@@ -53,15 +54,6 @@ function planned(
           total: withdrawable,
         })),
       },
-      accounts: [],
-      accountsComplete: true,
-      accountIdForms: [],
-      pairs: null,
-      onTheWay: [],
-      reserved: [],
-      tradedOnDate: [],
-      trades: [],
-      withdrawals: [],
     },
     decimalsOf: (currency) => decimalsOf(currency, {}),
     lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,

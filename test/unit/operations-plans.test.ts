@@ -174,7 +174,7 @@ function withNewest(status: string | null, askedBy: string) {
 test('a plan is started once: one under way is used, and only one that failed may be started again', async () => {
   for (const status of [null, 'RUNNING', 'COMPLETED']) {
     const { asked, client } = withNewest(status, 'run-1');
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // One after the other.
     await startPlan(client, 'cambist', INPUT);
     assert.deepEqual(asked, [
       {

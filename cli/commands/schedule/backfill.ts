@@ -6,9 +6,9 @@ import { EXIT_CODES, endingOf, endingOfCode, firstOf } from '../../../operations
 import { atPlace, type Place } from '../../../operations/place.ts';
 import { describeRun, readRun, reasonsOf } from '../../../operations/runs.ts';
 import { backfillSchedule, type Start } from '../../../operations/scheduled-starts.ts';
-import { act, teach, type JsonOption, type Session } from '../../command.ts';
+import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../../command.ts';
 import { confirmSchedule } from '../../confirm-live.ts';
-import { START_ENDINGS, showStart } from '../../show-start.ts';
+import { showStart } from '../../show-start.ts';
 import type { Output } from '../../terminal/output.ts';
 import { startDocument, toldOf } from '../../views/schedules-text.ts';
 
@@ -36,7 +36,7 @@ export function addScheduleBackfill(command: Command, session: Session): void {
     );
   teach(command, {
     examples: ['npx cambist schedule backfill daily-treasury --from 2026-11-23 --to 2026-11-23'],
-    endings: START_ENDINGS,
+    endings: [...RUN_ENDINGS, 'detached'],
   });
 }
 

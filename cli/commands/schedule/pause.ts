@@ -1,13 +1,13 @@
 /** `cambist schedule pause NAME`: the schedule starts nothing by itself until it is resumed. */
 import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
-import { EXIT_CODES } from '../../../operations/exit-codes.ts';
 import { atPlace } from '../../../operations/place.ts';
 import { pauseSchedule } from '../../../operations/schedules.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { statement } from '../../terminal/options.ts';
 import type { Output } from '../../terminal/output.ts';
 import { userName } from '../../terminal/user-name.ts';
+import { showKept } from './show-kept.ts';
 
 type PauseOptions = JsonOption & { readonly note?: string };
 
@@ -32,14 +32,6 @@ async function pause(output: Output, name: string, { note }: PauseOptions): Prom
   return atPlace(output.caller, null, async (place): Promise<Ending> => {
     const kept = await pauseSchedule(place, name, note ?? `paused by ${userName()}`);
     const message = `${name} is paused (${kept.note ?? ''}): it starts nothing until \`npx cambist schedule resume ${name}\`.`;
-    output.document({
-      policy: name,
-      paused: kept.isPaused,
-      note: kept.note,
-      message,
-      exitCode: EXIT_CODES.done,
-    });
-    output.say(message);
-    return 'done';
+    return showKept(output, kept, message);
   });
 }

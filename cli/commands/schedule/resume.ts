@@ -1,7 +1,6 @@
 /** `cambist schedule resume NAME`: a paused schedule starts runs again. */
 import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
-import { EXIT_CODES } from '../../../operations/exit-codes.ts';
 import { atPlace } from '../../../operations/place.ts';
 import { resumeSchedule } from '../../../operations/schedules.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
@@ -10,6 +9,7 @@ import { confirmSchedule } from '../../confirm-live.ts';
 import type { Output } from '../../terminal/output.ts';
 import { zonedTime } from '../../terminal/text.ts';
 import { userName } from '../../terminal/user-name.ts';
+import { showKept } from './show-kept.ts';
 
 type ResumeOptions = JsonOption & { readonly note?: string; readonly yes?: true };
 
@@ -42,14 +42,6 @@ async function resume(output: Output, name: string, { note, yes }: ResumeOptions
     const [next] = kept.nextMs;
     const when = next === undefined ? 'is not in sight' : `at ${zonedTime(next, kept.facts.zone ?? 'UTC')}`;
     const message = `${name} starts runs again; the next one ${when}.`;
-    output.document({
-      policy: name,
-      paused: kept.isPaused,
-      note: kept.note,
-      message,
-      exitCode: EXIT_CODES.done,
-    });
-    output.say(message);
-    return 'done';
+    return showKept(output, kept, message);
   });
 }

@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
 import { atPlace } from '../../../operations/place.ts';
 import { triggerSchedule } from '../../../operations/scheduled-starts.ts';
-import { act, teach, type JsonOption, type Session } from '../../command.ts';
+import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../../command.ts';
 import { confirmSchedule } from '../../confirm-live.ts';
-import { START_ENDINGS, showStart } from '../../show-start.ts';
+import { showStart } from '../../show-start.ts';
 import type { Output } from '../../terminal/output.ts';
 
 type TriggerOptions = JsonOption & { readonly wait?: true; readonly yes?: true };
@@ -28,7 +28,7 @@ export function addScheduleTrigger(command: Command, session: Session): void {
       'npx cambist schedule trigger daily-treasury',
       'npx cambist schedule trigger daily-treasury --json',
     ],
-    endings: START_ENDINGS,
+    endings: [...RUN_ENDINGS, 'detached'],
   });
 }
 

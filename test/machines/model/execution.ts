@@ -149,7 +149,7 @@ export class Execution {
     for (const point of points) {
       // A reset carries out the last task anew: what it asks for may differ.
       const isAnew = wasReset && point === points.at(-1);
-      // oxlint-disable-next-line no-await-in-loop -- history is in order
+      // History is in order.
       const asked = await this.tell(point, isAnew ? null : point.answers);
       if (isAnew) return null;
       const difference = differenceOf(point.asked, asked);

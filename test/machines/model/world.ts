@@ -102,7 +102,7 @@ export class World {
     if (second !== undefined) this.later(this.schedule.secondAfterMs ?? 0, () => second.start('first'));
     const most = this.schedule.policy.pays === 'batch' ? MOST_EVENTS_OF_A_BATCH : MOST_EVENTS;
     for (let events = 0; this.oracle.violations.length === 0; events += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- time goes on event by event
+      // Time goes on event by event.
       if (!(await this.#goOn())) break;
       if (events > most) this.oracle.broken('M8', `the run spins: ${this.#whereItStands()}`);
     }
@@ -123,7 +123,7 @@ export class World {
       const pauseMs = (this.agenda.nextMs() ?? Infinity) - this.agenda.nowMs;
       if (pauseMs >= REST_MS && this.#isAtRest()) return false;
       for (const temporal of this.runs)
-        // oxlint-disable-next-line no-await-in-loop -- Temporal takes one after the other
+        // Temporal takes one after the other.
         if (['none', 'terminated'].includes(temporal.standing())) await temporal.start('again');
     }
     const nextMs = this.agenda.nextMs();
@@ -296,7 +296,7 @@ export class World {
         return;
       case 'start':
         for (let start = 0; start < what.times; start += 1)
-          // oxlint-disable-next-line no-await-in-loop -- Temporal takes one after the other
+          // Temporal takes one after the other.
           await temporal.start('again');
         return;
       case 'restore':
