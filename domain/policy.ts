@@ -147,8 +147,57 @@ export function currenciesOf({ base, targets }: RebalancePolicy['rebalance']): r
   return [base.currency, ...targets.map(({ currency }) => currency)];
 }
 
-/** Every kind that can be loaded. */
+/** Payments out of a batch file, funded by trades out of one currency, or paid from what is there. */
+export type PayoutPolicy = Omit<PolicyHead, 'schedule'> & {
+  readonly kind: 'payout';
+  /** Whoever has a file starts it. */
+  readonly schedule: null;
+  readonly payout: {
+    readonly fund: PayoutFund;
+    readonly columns: BatchColumns;
+    /** How many payments are sent side by side at most. */
+    readonly parallel: number;
+    /** Null where the policy states none of it. */
+    readonly stopAfter: StopRule | null;
+    /** So many payments must be accepted before the others are sent; null: none. */
+    readonly canary: number | null;
+    /** An item that another batch of the policy has paid or holds within this time is refused. */
+    readonly dedupeMs: number;
+    /** The file, beside the policy, that lists the accounts that may be paid; null: any account may. */
+    readonly destinations: string | null;
+  };
+};
+
+/** Where the money comes from. */
+export type PayoutFund =
+  /** What is missing of a currency is bought with `from`, in one trade. */
+  | { readonly kind: 'net'; readonly from: string }
+  /** Nothing is traded. */
+  | { readonly kind: 'none' };
+
+/** What the columns of a batch file are called that Cambist reads. */
+export type BatchColumns = {
+  readonly id: string;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string;
+};
+
+/** When a batch stops by itself; at least one is there, and the first one that is reached counts. */
+export type StopRule = {
+  /** So many refused payments. */
+  readonly failed: number | null;
+  /** So many of the payments sent so far, in percent. */
+  readonly ratioPercent: string | null;
+  /** So many refusals with the same code, one after the other. */
+  readonly sameCode: number | null;
+};
+
+/** Every kind that can be run. */
 export type Policy = ConvertPolicy | RebalancePolicy;
+
+/** Every kind that can be checked. */
+export type CheckedPolicy = Policy | PayoutPolicy;
 
 /**
  * Whether it plans with balances that other runs must not spend meanwhile. A convert policy does not: a fixed amount is

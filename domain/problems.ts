@@ -443,6 +443,7 @@ export const PROBLEMS = {
 export const FILES_AT_FAULT = {
   POLICY: 'bad input',
   RATES: 'bad input',
+  DESTINATIONS: 'bad input',
   SERVICE_FILE: 'configuration',
 } as const satisfies Readonly<Record<string, Ending>>;
 
@@ -493,6 +494,7 @@ export type FileMistake =
   | 'COST'
   | 'PERCENT'
   | 'FILE'
+  | 'COLUMN'
   | 'DATE'
   | 'TIME'
   | 'INSTANT'
@@ -504,6 +506,7 @@ export type FileMistake =
   | 'LIVE_UNSTATED'
   | 'LIMIT_CURRENCY'
   | 'LIMIT_TWICE'
+  | 'COLUMN_TWICE'
   | 'ROUNDING_MISSING'
   | 'PROCEEDS_TWICE'
   | 'PROCEEDS_WITH_FIXED'

@@ -3,9 +3,10 @@
  * which reads them again with its own eyes.
  */
 import { dirname, isAbsolute, join } from 'node:path';
-import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
-import { loadPolicy } from '../language/policy/load-policy.ts';
+import { referenceFileOf, type CheckedPolicy, type Policy, type ReferenceRates } from '../domain/policy.ts';
+import { checkPolicy, loadPolicy, type LoadedPolicy } from '../language/policy/load-policy.ts';
 import { scheduleProblems } from '../language/policy/schedule-problems.ts';
+import { loadDestinations, type Destinations } from '../language/load-destinations.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
 import type { Settings } from '../config/config.ts';
@@ -15,57 +16,92 @@ import { CommandFailure } from './failure.ts';
 import { troubleOfPolicy, type PolicyProblem, type Trouble } from '../language/text/problem.ts';
 import type { Caller } from './place.ts';
 
-/** A policy that can be run. */
-export type PolicyFile = {
+/** A policy with what it names. */
+export type PolicyFile<P extends CheckedPolicy = Policy> = {
   /** As it was named on the command line. */
   readonly file: string;
   readonly text: string;
   /** Of what the policy says, comments and white space aside (`language/policy/policy-hash.ts`). */
   readonly hash: string;
-  readonly policy: Policy;
+  readonly policy: P;
   /** Null where the policy names no reference rates. */
   readonly referenceRates: ReferenceRates | null;
+  /** Null where any account may be paid. */
+  readonly destinations: Destinations | null;
   /** Texts of the files that the policy names, by the name in the policy. */
   readonly files: Readonly<Record<string, string>>;
 };
 
 /** What reading came to: the policy if there are no problems, and everything worth saying. */
-export type ReadPolicy = {
-  readonly policyFile: PolicyFile | null;
+export type ReadPolicy<P extends CheckedPolicy = Policy> = {
+  readonly policyFile: PolicyFile<P> | null;
   readonly problems: readonly Trouble[];
   readonly warnings: readonly Trouble[];
 };
 
-/** Reads a policy and the reference file that it names (relative to the policy), all mistakes at once. */
-export async function readPolicyFile(
+type ReadOptions = {
+  readonly cwd: string;
+  readonly decimals: Readonly<Record<string, number>>;
+  /** From when on its schedule must have days, each with its time once. */
+  readonly nowMs: number;
+};
+
+/** Reads a policy that is to run and the files that it names (relative to the policy), all mistakes at once. */
+export async function readPolicyFile(file: string, options: ReadOptions): Promise<ReadPolicy> {
+  return readWith(loadPolicy, file, options);
+}
+
+/** The same of a policy that is only checked: it may be of a kind that this version does not run. */
+export async function checkPolicyFile(
   file: string,
-  options: {
-    readonly cwd: string;
-    readonly decimals: Readonly<Record<string, number>>;
-    /** From when on its schedule must have days, each with its time once. */
-    readonly nowMs: number;
-  },
-): Promise<ReadPolicy> {
+  options: ReadOptions,
+): Promise<ReadPolicy<CheckedPolicy>> {
+  return readWith(checkPolicy, file, options);
+}
+
+async function readWith<P extends CheckedPolicy>(
+  load: (text: string, file: string, decimals: ReadOptions['decimals']) => LoadedPolicy<P>,
+  file: string,
+  options: ReadOptions,
+): Promise<ReadPolicy<P>> {
   const path = isAbsolute(file) ? file : join(options.cwd, file);
   const read = await readText(path, file);
   if (!read.ok) return { policyFile: null, problems: [read.problem], warnings: [] };
-  const loaded = loadPolicy(read.text, file, options.decimals);
+  const loaded = load(read.text, file, options.decimals);
   const warnings = loaded.warnings.map(troubleOfPolicy);
   const untimely = await scheduleProblems({ text: read.text, file, nowMs: options.nowMs });
   if (!loaded.ok || untimely.length > 0) {
-    const problems = [...(loaded.ok ? [] : loaded.problems), ...untimely];
-    return { policyFile: null, problems: problems.toSorted(byPlace).map(troubleOfPolicy), warnings };
+    const found = [...(loaded.ok ? [] : loaded.problems), ...untimely];
+    return { policyFile: null, problems: found.toSorted(byPlace).map(troubleOfPolicy), warnings };
   }
   const { policy, hash } = loaded;
-  const policyFile = { file, text: read.text, hash, policy, referenceRates: null, files: {} };
-  const name = referenceFileOf(policy.guard);
-  if (name === null) return { policyFile, problems: [], warnings };
-  const reference = await readText(join(dirname(path), name), `${file}, guard.reference.file "${name}"`);
-  if (!reference.ok) return { policyFile: null, problems: [reference.problem], warnings };
-  const rates = loadReferenceRates(reference.text, name);
-  if (!rates.ok) return { policyFile: null, problems: rates.problems.map(troubleOfPolicy), warnings };
+  const files: Record<string, string> = {};
+  const problems: Trouble[] = [];
+  const textOf = async (name: string, field: string): Promise<string | null> => {
+    const named = await readText(join(dirname(path), name), `${file}, ${field} "${name}"`);
+    if (!named.ok) problems.push(named.problem);
+    else files[name] = named.text;
+    return named.ok ? named.text : null;
+  };
+  let referenceRates: ReferenceRates | null = null;
+  let destinations: Destinations | null = null;
+  const ratesFile = referenceFileOf(policy.guard);
+  const ratesText = ratesFile === null ? null : await textOf(ratesFile, 'guard.reference.file');
+  if (ratesFile !== null && ratesText !== null) {
+    const rates = loadReferenceRates(ratesText, ratesFile);
+    if (rates.ok) referenceRates = rates.rates;
+    else problems.push(...rates.problems.map(troubleOfPolicy));
+  }
+  const listFile = policy.kind === 'payout' ? policy.payout.destinations : null;
+  const listText = listFile === null ? null : await textOf(listFile, 'payout.destinations');
+  if (listFile !== null && listText !== null) {
+    const list = loadDestinations(listText, listFile);
+    if (list.ok) destinations = list.destinations;
+    else problems.push(...list.problems.map(troubleOfPolicy));
+  }
+  if (problems.length > 0) return { policyFile: null, problems, warnings };
   return {
-    policyFile: { ...policyFile, referenceRates: rates.rates, files: { [name]: reference.text } },
+    policyFile: { file, text: read.text, hash, policy, referenceRates, destinations, files },
     problems: [],
     warnings,
   };

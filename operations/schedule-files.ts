@@ -1,14 +1,14 @@
 /** The policies that `schedule apply` is given, by files and folders: each read as `check` reads it, all mistakes at once. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
-import type { Policy, Schedule } from '../domain/policy.ts';
+import type { CheckedPolicy, Policy, Schedule } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { daysOffOf, type DaysOff } from '../calendar/holidays.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { readTextFile } from '../config/read-text-file.ts';
 import { CommandFailure } from './failure.ts';
 import type { Caller } from './place.ts';
-import { readDecimals, readPolicyFile, type PolicyFile } from './policy-file.ts';
+import { checkPolicyFile, readDecimals } from './policy-file.ts';
 
 /** A policy that has a schedule. */
 export type ScheduledPolicy = {
@@ -51,16 +51,16 @@ export async function readScheduleFiles(
       leave('no policy');
       continue;
     }
-    const read = await readPolicyFile(path, { cwd: caller.cwd, decimals, nowMs: caller.now() });
+    const read = await checkPolicyFile(path, { cwd: caller.cwd, decimals, nowMs: caller.now() });
     problems.push(...read.problems);
     warnings.push(...read.warnings);
     if (read.policyFile === null) continue;
     const { policy, text } = read.policyFile;
     if (policy.environment !== mode.toLowerCase()) {
-      if (isNamed) problems.push(otherEnvironment(path, read.policyFile, mode));
+      if (isNamed) problems.push(otherEnvironment(path, policy, mode));
       else leave('for the other mode');
     } else if (policy.schedule === null) {
-      if (isNamed) problems.push(noSchedule(path));
+      if (isNamed) problems.push(noSchedule(path, policy));
       else leave('no schedule');
     } else {
       const daysOff = await daysOffOf(policy.schedule.holidays);
@@ -128,16 +128,19 @@ function noPolicies(folder: string): Trouble {
   };
 }
 
-function noSchedule(path: string): Trouble {
+function noSchedule(path: string, { kind }: CheckedPolicy): Trouble {
   return {
     code: 'SCHEDULE_MISSING',
     place: path,
     message: 'the policy has no `schedule`',
-    fix: 'Write one into it: `schedule: { at: "09:30", days: weekdays }`, and `zone` beside it.',
+    fix:
+      kind === 'payout'
+        ? 'Leave it out: a payout is started by whoever has the batch file.'
+        : 'Write one into it: `schedule: { at: "09:30", days: weekdays }`, and `zone` beside it.',
   };
 }
 
-function otherEnvironment(path: string, { policy }: PolicyFile, mode: Mode): Trouble {
+function otherEnvironment(path: string, policy: CheckedPolicy, mode: Mode): Trouble {
   return {
     code: 'PLAN_ENVIRONMENT',
     place: `${path}, environment`,

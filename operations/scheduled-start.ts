@@ -85,6 +85,7 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
     hash,
     policy,
     referenceRates: null,
+    destinations: null,
     files: {},
   };
   const isNamed = occasion === 'backfill';

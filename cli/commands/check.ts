@@ -6,7 +6,7 @@ import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { Output } from '../terminal/output.ts';
-import { readDecimals, readPolicyFile } from '../../operations/policy-file.ts';
+import { checkPolicyFile, readDecimals } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, paragraphOf } from '../terminal/text.ts';
 
@@ -40,7 +40,7 @@ async function checkFiles(output: Output, files: readonly string[]): Promise<End
     policy: { name: string; kind: string; environment: string; hash: string } | null;
   }[] = [];
   for (const file of files) {
-    const read = await readPolicyFile(file, { cwd: io.cwd, decimals, nowMs: io.now() });
+    const read = await checkPolicyFile(file, { cwd: io.cwd, decimals, nowMs: io.now() });
     const policy = read.policyFile?.policy;
     problems.push(...read.problems);
     warnings.push(...read.warnings);

@@ -3,20 +3,21 @@ import type { z } from 'zod';
 import { WITHDRAWAL_CURRENCIES } from '../../domain/currencies.ts';
 import { boundFromRate, type Pair, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { compare, multiply, sum } from '../../domain/money.ts';
-import type { ConvertAmount, ConvertPolicy, Limits, Money, Rate, WithdrawSpec } from '../../domain/policy.ts';
+import type { ConvertAmount, ConvertPolicy, Money, Rate, WithdrawSpec } from '../../domain/policy.ts';
 import { checkStructure } from '../text/check-structure.ts';
 import type { Reserved } from '../text/check-structure.ts';
-import { readMoney, readRate, unquotedComplaint } from '../text/leaves.ts';
+import { readRate, unquotedComplaint } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';
 import type { Path, YamlSource } from '../text/yaml-source.ts';
 import {
   checkDecimalsAt,
   limitAt,
+  paidLimits,
   requireInLive,
   stated,
   toHead,
+  toPaidLimits,
   warnUnknownCurrency,
-  toTradeLimits,
 } from './load-head.ts';
 import { checkSchedule } from './load-schedule.ts';
 import { ConvertSchema } from './policy-schema.ts';
@@ -41,7 +42,10 @@ const RESERVED: Reserved = {
     message: '`rebalance` belongs to policies of kind rebalance',
     fix: 'write `kind: rebalance`, or delete it',
   },
-  payout: { message: '`payout` belongs to a kind that this version does not run', fix: 'delete it' },
+  payout: {
+    message: '`payout` belongs to policies of kind payout',
+    fix: 'write `kind: payout`, or delete it',
+  },
 };
 
 /** The rules that join several fields; each looks only at values that have not been reported already. */
@@ -184,7 +188,7 @@ function checkLimits(source: YamlSource, decimals: Readonly<Record<string, numbe
       fix: `state the limit in ${pair.join(' or in ')}`,
     });
   }
-  for (const name of PAID_LIMITS) checkPaidLimits(source, name, decimals);
+  checkPaidLimits(source, decimals);
   if ([...TRADE_LIMITS, ...PAID_LIMITS, 'per_day'].some((name) => source.has(['limits', name]))) return;
   source.report(source.keyPlaceAt(limits), {
     mistake: 'MISSING_FIELD',
@@ -193,33 +197,19 @@ function checkLimits(source: YamlSource, decimals: Readonly<Record<string, numbe
   });
 }
 
-/** Each currency once, and only one that is paid: a limit that bounds nothing would look like one that does. */
-function checkPaidLimits(
-  source: YamlSource,
-  name: (typeof PAID_LIMITS)[number],
-  decimals: Readonly<Record<string, number>>,
-): void {
+/** Only a currency that is paid: a limit that bounds nothing would look like one that does. */
+function checkPaidLimits(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
   const paid = source.clean(BUY);
-  const seen = new Map<string, Path>();
-  for (let index = 0; index < source.lengthAt(['limits', name]); index += 1) {
-    const path: Path = ['limits', name, index];
-    const limit = limitAt(source, path, decimals);
-    if (limit === null) continue;
-    const earlier = seen.get(limit.currency);
-    seen.set(limit.currency, earlier ?? path);
-    if (earlier !== undefined) {
-      source.report(source.placeAt(path), {
-        mistake: 'LIMIT_TWICE',
-        message: `\`${name}\` has a limit in ${limit.currency} already`,
-        fix: 'keep one limit per currency',
-      });
-    } else if (paid !== null && limit.currency !== paid) {
-      source.report(source.placeWithin(path, limit.currency, 'end'), {
-        mistake: 'LIMIT_CURRENCY',
-        message: `the policy pays nothing in ${quoted(limit.currency)}, only in ${paid}`,
-        fix: `state the limit in ${paid}`,
-      });
-    } else warnPaidAboveLimit(source, name, limit);
+  for (const limit of paidLimits(source, decimals)) {
+    if (paid === null || limit.currency === paid) {
+      warnPaidAboveLimit(source, limit.name, limit);
+      continue;
+    }
+    source.report(source.placeWithin(limit.path, limit.currency, 'end'), {
+      mistake: 'LIMIT_CURRENCY',
+      message: `the policy pays nothing in ${quoted(limit.currency)}, only in ${paid}`,
+      fix: `state the limit in ${paid}`,
+    });
   }
 }
 
@@ -458,19 +448,9 @@ function toConvertPolicy(parsed: ParsedConvert): ConvertPolicy {
   const worstRates = worst === undefined ? [] : [{ sell, buy, rate: readRate(worst) }];
   return {
     kind: 'convert',
-    ...toHead(parsed, toLimits(parsed.limits), worstRates),
+    ...toHead(parsed, toPaidLimits(parsed.limits), worstRates),
     convert: { sell, buy, amount: toAmount(amount) },
     withdraw: (parsed.withdraw ?? []).map(toWithdrawSpec),
-  };
-}
-
-function toLimits(limits: ParsedConvert['limits']): Limits | null {
-  if (limits === undefined) return null;
-  return {
-    ...toTradeLimits(limits),
-    perDay: null,
-    perPayment: (limits.per_payment ?? []).map(readMoney),
-    paidPerRun: (limits.paid_per_run ?? []).map(readMoney),
   };
 }
 

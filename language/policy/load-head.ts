@@ -9,7 +9,7 @@ import { nearest } from '../text/nearest.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint, Path, YamlSource } from '../text/yaml-source.ts';
 import { toSchedule } from './load-schedule.ts';
-import type { ConvertSchema, RebalanceSchema } from './policy-schema.ts';
+import type { ConvertSchema, PayoutSchema, RebalanceSchema } from './policy-schema.ts';
 
 /** Takes a currency that nobody knows to have the decimals of most. */
 export function warnUnknownCurrency(source: YamlSource, path: Path): void {
@@ -70,20 +70,24 @@ export function checkDecimalsAt(
   });
 }
 
-/** In live everything that could lose money is written out, never a default. */
-export function requireInLive(
-  source: YamlSource,
-  limits: readonly { readonly path: Path; readonly write: string }[],
-  guard: string,
-): void {
+/** A field that must be written out, and how it may look. */
+export type Required = { readonly path: Path; readonly write: string };
+
+/**
+ * In live everything that could lose money is written out, never a default.
+ * @param guard how the price guard may look; null: nothing is traded
+ */
+export function requireInLive(source: YamlSource, more: readonly Required[], guard: string | null): void {
   if (source.clean(['environment']) !== 'live') return;
-  const required: readonly { readonly path: Path; readonly write: string }[] = [
-    { path: ['guard'], write: guard },
-    { path: ['quote', 'settlement'], write: 'quote: { settlement: T0 }' },
-    { path: ['settle', 'until'], write: 'settle: { until: funds }' },
-    { path: ['shortfall'], write: 'shortfall: skip' },
-    ...limits,
-  ];
+  const ofTrades: readonly Required[] =
+    guard === null
+      ? []
+      : [
+          { path: ['guard'], write: guard },
+          { path: ['quote', 'settlement'], write: 'quote: { settlement: T0 }' },
+          { path: ['settle', 'until'], write: 'settle: { until: funds }' },
+        ];
+  const required = [...ofTrades, { path: ['shortfall'], write: 'shortfall: skip' }, ...more];
   for (const { path, write } of required) {
     if (source.has(path)) continue;
     const parent = path.slice(0, -1);
@@ -94,6 +98,36 @@ export function requireInLive(
       fix: `write \`${write}\`, or what you mean instead`,
     });
   }
+}
+
+const PAID_LIMITS = ['per_payment', 'paid_per_run'] as const;
+type PaidLimit = Money & { readonly name: (typeof PAID_LIMITS)[number]; readonly path: Path };
+
+/** The limits on what is paid, each currency once in each list; what is wrong by itself is reported and left out. */
+export function paidLimits(
+  source: YamlSource,
+  decimals: Readonly<Record<string, number>>,
+): readonly PaidLimit[] {
+  return PAID_LIMITS.flatMap((name) => {
+    const seen = new Set<string>();
+    const found: PaidLimit[] = [];
+    for (let index = 0; index < source.lengthAt(['limits', name]); index += 1) {
+      const path: Path = ['limits', name, index];
+      const limit = limitAt(source, path, decimals);
+      if (limit === null) continue;
+      if (seen.has(limit.currency)) {
+        source.report(source.placeAt(path), {
+          mistake: 'LIMIT_TWICE',
+          message: `\`${name}\` has a limit in ${limit.currency} already`,
+          fix: 'keep one limit per currency',
+        });
+        continue;
+      }
+      seen.add(limit.currency);
+      found.push({ ...limit, name, path });
+    }
+    return found;
+  });
 }
 
 /** Limits on what is traded, which every kind has. */
@@ -107,10 +141,20 @@ export function toTradeLimits(limits: {
   };
 }
 
-type ParsedHead = Omit<
-  z.output<typeof ConvertSchema> | z.output<typeof RebalanceSchema>,
-  'kind' | 'convert' | 'withdraw' | 'rebalance' | 'limits'
->;
+type Parsed =
+  z.output<typeof ConvertSchema> | z.output<typeof RebalanceSchema> | z.output<typeof PayoutSchema>;
+type ParsedHead = Omit<Parsed, 'kind' | 'limits'> & Pick<z.output<typeof ConvertSchema>, 'schedule'>;
+
+/** Limits on what is traded and on what is paid. */
+export function toPaidLimits(limits: z.output<typeof ConvertSchema>['limits']): Limits | null {
+  if (limits === undefined) return null;
+  return {
+    ...toTradeLimits(limits),
+    perDay: null,
+    perPayment: (limits.per_payment ?? []).map(readMoney),
+    paidPerRun: (limits.paid_per_run ?? []).map(readMoney),
+  };
+}
 
 /** The part of a policy's record that every kind has. */
 export function toHead(

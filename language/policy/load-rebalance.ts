@@ -61,7 +61,10 @@ const RESERVED: Reserved = {
     fix: 'write `kind: convert`, or delete it',
   },
   withdraw: { message: 'a rebalancing pays nothing', fix: 'delete it, or pay by a policy of kind convert' },
-  payout: { message: '`payout` belongs to a kind that this version does not run', fix: 'delete it' },
+  payout: {
+    message: '`payout` belongs to policies of kind payout',
+    fix: 'write `kind: payout`, or delete it',
+  },
 };
 
 function targetsIn(source: YamlSource): Readonly<Record<string, unknown>> {

@@ -13,25 +13,25 @@ import {
   basisPoints,
   calendarDate,
   calendarName,
+  columnName,
   currency,
   DAYS_OF_WEEK,
   daysOfWeek,
   duration,
+  fileBeside,
   hinted,
   itemId,
   money,
   percent,
   policyName,
   rate,
-  referenceFile,
   timeOfDay,
   wholeNumber,
   zone,
 } from '../text/leaves.ts';
 
-/** The kinds that this version runs, and those that it knows but does not run yet. */
-export const KINDS = ['convert', 'rebalance'] as const;
-export const LATER_KINDS: readonly string[] = ['payout'];
+/** The kinds of policy. */
+export const KINDS = ['convert', 'rebalance', 'payout'] as const;
 
 const quote = hinted(
   z.strictObject({
@@ -54,7 +54,11 @@ const quote = hinted(
 const byReference = {
   reference: hinted(
     z.strictObject({
-      file: referenceFile({ description: 'The file of reference rates, beside this policy.' }),
+      file: fileBeside({
+        what: 'a reference file',
+        description: 'The file of reference rates, beside this policy.',
+        example: 'rates/daily.yaml',
+      }),
       max_age: duration({ description: 'No trade when the rates are older than this.', example: '30h' }),
     }),
     { description: 'Reference rates from a file.', example: '{ file: rates/daily.yaml, max_age: 30h }' },
@@ -224,7 +228,7 @@ const head = {
   }),
 };
 
-/** The head of a kind that this version does not run: its mistakes are worth telling all the same. */
+/** The head of a policy of no known kind: its mistakes are worth telling all the same. */
 export const HeadSchema = z.looseObject({
   policy: version,
   ...head,
@@ -274,7 +278,7 @@ const withdrawal = hinted(
 
 function kindOf<Kind extends (typeof KINDS)[number]>(kind: Kind) {
   return hinted(z.enum([kind]), {
-    description: `What the policy does. This version runs: ${KINDS.join(', ')}.`,
+    description: `What the policy does: ${KINDS.join(', ')}.`,
     example: kind,
   });
 }
@@ -409,9 +413,106 @@ export const RebalanceSchema = z
   })
   .describe('A Cambist policy, version 1, that rebalances.');
 
+function column(what: string, usual: string) {
+  return columnName({ description: `The column of ${what}. Default ${usual}.`, example: usual }).default(
+    usual,
+  );
+}
+
+const payout = hinted(
+  z.strictObject({
+    fund: hinted(
+      z.strictObject({
+        mode: hinted(z.enum(['net', 'none']), {
+          description:
+            'net: what is missing of a currency is bought in one trade; none: nothing is traded, only what is there is paid.',
+          example: 'net',
+        }),
+        from: currency({
+          description: 'With `mode: net`: the currency with which the others are bought.',
+          example: 'USD',
+        }).optional(),
+      }),
+      { description: 'Where the money comes from.', example: '{ from: USD, mode: net }' },
+    ),
+    columns: hinted(
+      z.strictObject({
+        id: column('the ids of the payments', 'id'),
+        account: column('the withdrawal accounts', 'account'),
+        currency: column('the currencies', 'currency'),
+        amount: column('the amounts', 'amount'),
+      }),
+      {
+        description:
+          'What the columns of the batch file are called. Other columns are kept for the results, and never sent.',
+        example: '{ id: ref, currency: ccy }',
+      },
+    ).prefault({}),
+    parallel: wholeNumber(1, 50, {
+      description: 'How many payments are sent side by side at most. Default 8.',
+      example: '8',
+    }).default(8),
+    stop_after: hinted(
+      z.strictObject({
+        failed: wholeNumber(1, 100_000, {
+          description: 'So many payments that the service refused.',
+          example: '5',
+        }).optional(),
+        ratio: percent({
+          description: 'So many of the payments sent so far, in percent.',
+          example: '10%',
+        }).optional(),
+        same_code: wholeNumber(1, 100_000, {
+          description: 'So many refusals with the same code, one after the other.',
+          example: '3',
+        }).optional(),
+      }),
+      {
+        description:
+          'When a batch stops by itself: nothing more is sent. The first rule that is reached counts; must be written in live.',
+        example: '{ failed: 5 }',
+      },
+    ).optional(),
+    canary: wholeNumber(1, 100, {
+      description: 'So many payments, the first of the file, must be accepted before the others are sent.',
+      example: '1',
+    }).optional(),
+    dedupe: duration({
+      description:
+        'An id that another batch of this policy has paid, or may still pay, within this time is refused. Default 30d.',
+      example: '30d',
+    }).default('30d'),
+    destinations: fileBeside({
+      what: 'a file of destinations',
+      description:
+        'The file, beside this policy, of the only accounts that may be paid, each with its currency.',
+      example: 'destinations/contractors.yaml',
+    }).optional(),
+  }),
+  {
+    description: 'How the payments of a batch file are made.',
+    example: '{ fund: { from: USD, mode: net } }',
+  },
+);
+
+/** Whoever has a file starts it: no time of day does. */
+const { schedule: _, ...headOfPayout } = head;
+
+/** `kind: payout`: the payments of a batch file. */
+export const PayoutSchema = z
+  .strictObject({
+    policy: version,
+    kind: kindOf('payout'),
+    ...headOfPayout,
+    guard: guardOfPairs.optional(),
+    payout,
+    limits: hinted(z.strictObject(limits), limitsHint).optional(),
+  })
+  .describe('A Cambist policy, version 1, that pays a batch file.');
+
 /** The JSON Schema for editors, committed as `policies/policy.schema.json`. */
 export function policyJsonSchema(): Readonly<Record<string, unknown>> {
-  const anyKind = z.union([ConvertSchema, RebalanceSchema]);
+  const anyKind = z.union([ConvertSchema, RebalanceSchema, PayoutSchema]);
   return { ...z.toJSONSchema(anyKind, { target: 'draft-7', io: 'input' }), title: 'Cambist policy' };
 }
 

@@ -267,14 +267,34 @@ export function amountOrPercent(words: Words & { readonly example: string }): z.
   );
 }
 
-/** The path of a reference file, relative and inside the folder of its policy. */
-export function referenceFile(words: Words): z.ZodString {
+/** The path of a YAML file, relative and inside the folder of its policy. */
+export function fileBeside(words: Words & { readonly what: string; readonly example: string }): z.ZodString {
   const step = '[A-Za-z0-9_-][A-Za-z0-9._-]*';
   const pattern = `(?=.{1,200}$)(?:${step}/)*${step}\\.ya?ml`;
-  return text(pattern, { example: 'rates/daily.yaml', ...words }, ({ text: found }) => ({
+  return text(pattern, words, ({ text: found }) => ({
     mistake: 'FILE',
-    message: `${quoted(found)} is not the path of a reference file`,
-    fix: 'write a relative path below this folder that ends in .yaml: rates/daily.yaml',
+    message: `${quoted(found)} is not the path of ${words.what}`,
+    fix: `write a relative path below this folder that ends in .yaml: ${words.example}`,
+  }));
+}
+
+const ONE_LINE = '(?=\\S)[^\\u0000-\\u001F\\u007F-\\u009F]{1,100}(?<=\\S)';
+
+/** Who or what something is, for people. */
+export function label(words: Words & { readonly example: string }): z.ZodString {
+  return text(ONE_LINE, words, ({ text: found }) => ({
+    mistake: 'TEXT',
+    message: `${quoted(found)} is not a label: 1 to 100 characters on one line, no blanks around them`,
+    fix: `write a short name: ${words.example}`,
+  }));
+}
+
+/** What a column of a batch file is called, as it stands in its first line. */
+export function columnName(words: Words & { readonly example: string }): z.ZodString {
+  return text(ONE_LINE, words, ({ text: found }) => ({
+    mistake: 'COLUMN',
+    message: `${quoted(found)} is not the name of a column`,
+    fix: `write it as it stands in the first line of the file, without blanks around it: ${words.example}`,
   }));
 }
 

@@ -29,12 +29,16 @@ const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 20;
 const MAX_PROBLEMS = 100;
 
-/** Reads `text`; every mistake of the text itself is in `source.problems()`, nothing is thrown. */
-export function readYaml(input: {
+type YamlFile = {
   readonly text: string;
   readonly file: string;
   readonly subject: FileAtFault;
-}): YamlSource {
+  /** For files that go to nobody; a policy keeps to what a payload takes. */
+  readonly maxBytes?: number;
+};
+
+/** Reads `text`; every mistake of the text itself is in `source.problems()`, nothing is thrown. */
+export function readYaml(input: YamlFile): YamlSource {
   return new YamlSource(input);
 }
 
@@ -55,13 +59,13 @@ export class YamlSource {
   readonly #problems: Located[] = [];
   readonly #warnings: Located[] = [];
 
-  constructor(input: { readonly text: string; readonly file: string; readonly subject: FileAtFault }) {
-    this.#file = input.file;
-    this.#subject = input.subject;
-    const bytes = Buffer.byteLength(input.text);
-    this.#text = bytes > MAX_BYTES ? '' : input.text;
-    if (bytes > MAX_BYTES) {
-      this.report({ start: 0, end: 0 }, tooLarge(bytes));
+  constructor({ text, file, subject, maxBytes = MAX_BYTES }: YamlFile) {
+    this.#file = file;
+    this.#subject = subject;
+    const bytes = Buffer.byteLength(text);
+    this.#text = bytes > maxBytes ? '' : text;
+    if (bytes > maxBytes) {
+      this.report({ start: 0, end: 0 }, tooLarge(bytes, maxBytes));
       this.value = null;
       this.broken = true;
       return;
@@ -418,10 +422,10 @@ function syntaxComplaint(error: YAMLError): Complaint {
   return { mistake: 'SYNTAX', message: `not YAML: ${printable(error.message)}`, fix: SYNTAX_FIX[error.code] };
 }
 
-function tooLarge(bytes: number): Complaint {
+function tooLarge(bytes: number, maxBytes: number): Complaint {
   return {
     mistake: 'TOO_LARGE',
-    message: `the file has ${bytes} bytes; at most ${MAX_BYTES} are read`,
+    message: `the file has ${bytes} bytes; at most ${maxBytes} are read`,
     fix: 'make it smaller; a policy can be split into several, each with a name of its own',
   };
 }

@@ -35,7 +35,7 @@ const MISTAKES: readonly {
     files: { 'p.yaml': POLICY.replace('convert\n', 'covert\n') },
     argv: ['plan', 'p.yaml'],
     env: {},
-    printed: `POLICY_KIND p.yaml:2:7: "covert" is not a kind of policy; this version runs: convert, rebalance.
+    printed: `POLICY_KIND p.yaml:2:7: "covert" is not a kind of policy; the kinds are: convert, rebalance, payout.
     kind: covert
           ^^^^^^
   fix: did you mean \`convert\`?

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { checkPolicy, loadPolicy } from '../../language/policy/load-policy.ts';
 import type { ConvertPolicy, Policy } from '../../domain/policy.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
@@ -71,7 +71,7 @@ function loaded(text: string): ConvertPolicy {
 test('every sample loads without a warning and names its schema on the first line', () => {
   assert.ok(samples().length >= 5);
   for (const name of samples()) {
-    const result = loadPolicy(read(name), name);
+    const result = checkPolicy(read(name), name);
     assert.deepEqual(result.ok ? result.warnings : result.problems, [], name);
     assert.equal(read(name).split('\n')[0], '# yaml-language-server: $schema=./policy.schema.json');
   }
@@ -79,8 +79,9 @@ test('every sample loads without a warning and names its schema on the first lin
 
 test('each reference file that a sample names exists and loads', () => {
   for (const name of samples()) {
-    const { guard } = loadedAny(read(name));
-    const file = guard?.reference?.file;
+    const result = checkPolicy(read(name), name);
+    assert.ok(result.ok);
+    const file = result.policy.guard?.reference?.file;
     if (file === undefined) continue;
     assert.equal(loadReferenceRates(read(file), file).ok, true, file);
   }
@@ -339,9 +340,9 @@ POLICY_SYNTAX p.yaml:4:9: not YAML: Missing closing "quote.
   );
 });
 
-test('the kind that comes later is refused at the kind, and mistakes of the common head are still told', () => {
+test('an unknown kind is refused at the kind, and mistakes of the common head are still told', () => {
   const text = `policy: 1
-kind: payout
+kind: payot
 name: contractors
 environment: sandbox
 payout: { fund: { from: USD, mode: net } }
@@ -350,10 +351,10 @@ limits: { per_day: "2000000.00 USD" }
 `;
   assert.equal(
     printed(text),
-    `POLICY_NOT_AVAILABLE p.yaml:2:7: kind "payout" is not available yet; this version runs: convert, rebalance.
-    kind: payout
-          ^^^^^^
-  fix: write \`kind: convert\`
+    `POLICY_KIND p.yaml:2:7: "payot" is not a kind of policy; the kinds are: convert, rebalance, payout.
+    kind: payot
+          ^^^^^
+  fix: did you mean \`payout\`?
 POLICY_UNKNOWN_FIELD p.yaml:6:10: "setlement" is no field of \`quote\`.
     quote: { setlement: T0 }
              ^^^^^^^^^
