@@ -9,44 +9,49 @@ import { plannedMoneyOf } from '../domain/plan/amounts.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Mode } from '../domain/service/records.ts';
-import type { Demand } from '../domain/writes/step.ts';
-import type { OwnTurn } from '../domain/turn.ts';
+import { unreadable, type Demand } from '../domain/writes/step.ts';
+import type { Wait } from '../domain/waits.ts';
+import { listsLag, type OwnTurn } from '../domain/turn.ts';
 import type { Deps } from './deps.ts';
 import { listsLagMs, observeInTurn, readInput } from './observing.ts';
 import { wrongInput } from './run-input.ts';
 
-/** Null where it cannot be told now: without the turn, or while lists may lack what another run has just traded. */
+const NOTHING: Demand = { demand: '0' };
+
 export async function readDemand(
   deps: Deps,
   of: { readonly mode: Mode; readonly run: RunName; readonly leg: Leg; readonly turn: OwnTurn | null },
 ): Promise<Demand> {
   const { mode, run, leg, turn } = of;
-  if (turn === null) return told(null);
+  if (turn === null) return { wait: withoutTurn(leg) };
   const lagMs = listsLagMs(deps, turn);
-  if (lagMs > 0) return { demand: null, listsLagMs: lagMs };
+  if (lagMs > 0) return { wait: listsLag(lagMs, leg.id) };
   const input = await deps.plans.readInput(mode, run);
-  if (input === null || wrongInput(input) !== null) return told('0');
+  if (input === null || wrongInput(input) !== null) return NOTHING;
   const said = readInput(deps, { ...input, run });
-  if (said.kind === 'refused') return told('0');
+  if (said.kind === 'refused') return NOTHING;
   const others = await deps.turn.readReserved(turn.others);
   const observed = await observeInTurn(deps, run, said, { isTaken: true, others });
-  if (observed.kind === 'wait') return told(null);
-  if (observed.kind !== 'observed') return told('0');
+  if (observed.kind === 'wait') return { wait: observed.wait };
+  if (observed.kind !== 'observed') return NOTHING;
   const result = compilePlan({
     ...observed,
     run,
+    // A leg keeps to the limits when it is quoted: they say nothing of what is asked for.
+    policy: { ...observed.policy, limits: null },
     // As if nothing of the run had been sent: what was is in the balances, or on its way.
     observation: { ...observed.observation, trades: [], withdrawals: [] },
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor: '',
   });
-  if (!result.ok) return told('0');
+  if (!result.ok) return NOTHING;
   const same = result.plan.legs.filter(
     ({ sell, buy, amount }) => sell === leg.sell && buy === leg.buy && amount?.side === leg.amount?.side,
   );
-  return told(sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? [])));
+  return { demand: sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? [])) };
 }
 
-function told(demand: string | null): Demand {
-  return { demand, listsLagMs: 0 };
+function withoutTurn({ id }: Leg): Wait {
+  const problem = unreadable(id, 'balances and trades are read in the turn of the run alone');
+  return { afterMs: 10_000, reason: 'outage', problem };
 }

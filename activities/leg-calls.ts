@@ -1,11 +1,12 @@
 /** What the two calls of a leg share: nothing is sent without instructions, and the turn of the run is given back. */
+import { isFromBalances } from '../domain/plan/plan.ts';
 import type { LegAnswer, LegCall, TradedCall } from '../domain/run/calls.ts';
 import type { Steps } from '../domain/writes/step.ts';
 import type { LegStep } from '../domain/writes/trade.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Driver } from './driver.ts';
 
-/** Runs the steps of one call; a leg of a rebalancing that does not go on at once, when no other does, gives the turn back. */
+/** Runs the steps of one call; a leg that was computed from balances and does not go on at once, when no other does, gives the turn back. */
 export async function carriedOut(
   driver: Driver,
   call: LegCall,
@@ -17,7 +18,7 @@ export async function carriedOut(
       ? { step: await driver.run(call.leg.id, steps()), evidence: driver.evidence, runId: driver.runId }
       : stoppedLeg(call, stop, driver);
   const { step } = answer;
-  if (call.leg.why.kind !== 'target') {
+  if (!isFromBalances(call.leg)) {
     // It takes no turn; whoever plans with balances must know that the lists may lack its trade.
     if (mayHaveTraded(step)) await driver.giveTurnBack(true);
     return answer;

@@ -4,9 +4,15 @@ import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
-import { reservedByAll, type OthersReserved } from '../domain/plan/reserved.ts';
-import { referenceFileOf, type Money, type Policy, type ReferenceRates } from '../domain/policy.ts';
-import type { RunName } from '../domain/references.ts';
+import { reservedByAll, type OthersReserved, type Reserved } from '../domain/plan/reserved.ts';
+import {
+  plansWithBalances,
+  referenceFileOf,
+  type Money,
+  type Policy,
+  type ReferenceRates,
+} from '../domain/policy.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
 import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf } from '../calendar/business-date.ts';
@@ -62,6 +68,8 @@ export async function observeInTurn(
   { policy, policyHash, date, referenceRates }: Said,
   { isTaken, others }: InTurn,
 ): Promise<Observed> {
+  const untold = untoldBy(policy, others);
+  if (untold !== null) return { kind: 'wait', wait: reservationUnknown(untold) };
   const sendWindows = sendWindowsOf(date, policy.zone);
   const nowMs = deps.clock.wallMs();
   const result = await observeService(deps.reader, {
@@ -103,6 +111,23 @@ export async function observeInTurn(
     lateAfterMs: deps.facts.lateAfterMs,
     observation,
   };
+}
+
+/** The first run that may take of what is to be sold, and nobody can tell how much. A rebalancing leaves such a currency alone. */
+function untoldBy(policy: Policy, others: readonly OthersReserved[]): Untold | null {
+  if (policy.kind !== 'convert' || !plansWithBalances(policy)) return null;
+  const currency = policy.convert.sell;
+  const isUntold = (one: Reserved): boolean => one.currency === currency && !one.isTold;
+  const run = others.find(({ reserved }) => reserved.some(isUntold))?.run;
+  return run === undefined ? null : { currency, run };
+}
+
+type Untold = { readonly currency: string; readonly run: RunName };
+
+function reservationUnknown({ currency, run }: Untold): Wait {
+  const message = `Run ${runName(run)} may still take ${currency}; how much cannot be told yet.`;
+  const problem = makeProblem('RESERVATION_UNKNOWN', null, { message });
+  return { afterMs: 10_000, reason: 'doubt', problem };
 }
 
 /** What other open runs of the policy may still trade on its date counts against the limit of a day, as if it were traded. */

@@ -6,7 +6,7 @@
 import { Context as ActivityContext } from '@temporalio/activity';
 import { planContradicts } from '../domain/plan/agrees.ts';
 import { isAsShown } from '../domain/plan/moves.ts';
-import { keptPlan, type Plan } from '../domain/plan/plan.ts';
+import { isFromBalances, keptPlan, type Plan } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { policyHash } from '../language/policy/policy-hash.ts';
@@ -49,8 +49,8 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     if (given !== planned) return { kind: 'other policy', planned, given };
     const foreign = foreignPlan(deps, input, state.plan);
     if (foreign !== null) return { kind: 'refused', problems: [foreign] };
-    // A rebalancing is known by its turn. What others will take, or what is left after a reset, is told before it is sent.
-    const isKnown = state.plan.legs.every(({ why }) => why.kind === 'target');
+    // What was planned in a turn is known by it. What others will take, or what is left after a reset, is told before it is sent.
+    const isKnown = state.plan.legs.every(isFromBalances);
     if (!isKnown || state.plan.madeFor !== input.askedBy) await deps.turn.reopen(run);
     // Nothing of it was sent, and nothing will be: the turn in which it was planned is for others at once.
     else if (!isAsShown(state.plan, input.shown)) await deps.turn.giveBack(run, false).catch(() => {});

@@ -200,13 +200,13 @@ export type Policy = ConvertPolicy | RebalancePolicy;
 export type CheckedPolicy = Policy | PayoutPolicy;
 
 /**
- * Whether it plans with balances that other runs must not spend meanwhile. A convert policy does not: a fixed amount is
- * asked for whatever is there, and `sell: all` sells what is there when it is planned, as far as it is still there.
+ * Whether it plans with balances that other runs must not spend meanwhile. A conversion of a fixed amount does not: it is
+ * asked for whatever is there.
  */
 export function plansWithBalances(policy: Policy): boolean {
   switch (policy.kind) {
     case 'convert':
-      return false;
+      return policy.convert.amount.kind === 'sell-all';
     case 'rebalance':
       return true;
   }

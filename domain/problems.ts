@@ -212,6 +212,11 @@ export const PROBLEMS = {
     sentence: 'Another run has just traded, which the lists of the service may not show yet.',
     advice: 'Nothing to do: it plans once `list_lag` of the service file has passed.',
   },
+  RESERVATION_UNKNOWN: {
+    ending: 'waiting',
+    sentence: 'What another run will still take of the currency cannot be told yet.',
+    advice: 'Nothing to do here: it goes on once that run is settled; its report says what it waits for.',
+  },
   TURN_SILENT: {
     ending: 'infrastructure',
     sentence: 'What tells whose turn it is to trade does not answer.',

@@ -6,7 +6,7 @@ import { onTheWay } from '../domain/plan/on-the-way.ts';
 import type { Observation, RegisteredAccount } from '../domain/plan/observation.ts';
 import { accountIdForm, isOfRun, isOfRunsOn } from '../domain/plan/observation.ts';
 import { sumsOf } from '../domain/plan/amounts.ts';
-import { currenciesOf, type Money, type Policy } from '../domain/policy.ts';
+import { currenciesOf, plansWithBalances, type Money, type Policy } from '../domain/policy.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
@@ -127,7 +127,7 @@ function needsOf(policy: Policy): {
     case 'convert': {
       const { sell, buy } = policy.convert;
       const accounts = policy.withdraw.map((spec) => spec.account);
-      return { currencies: [sell, buy], accounts, onBalances: false };
+      return { currencies: [sell, buy], accounts, onBalances: plansWithBalances(policy) };
     }
     case 'rebalance': {
       return { currencies: currenciesOf(policy.rebalance), accounts: [], onBalances: true };

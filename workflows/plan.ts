@@ -13,7 +13,7 @@ import {
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import { decimalsOf } from '../domain/currencies.ts';
 import { compilePlan } from '../domain/plan/compile.ts';
-import { keptPlan, type Credentials, type KeptPlan } from '../domain/plan/plan.ts';
+import { isFromBalances, keptPlan, type Credentials, type KeptPlan } from '../domain/plan/plan.ts';
 import type { Problem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
 import type { Waiting } from '../domain/waits.ts';
@@ -85,13 +85,13 @@ async function compiled(
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor: input.forRun,
   });
-  const trades = result.ok && result.plan.legs.length > 0;
-  if (observed.hasTurn && !trades) await giveTurnBack(input, observed.observation.credentials);
+  const goesOn = result.ok && result.plan.legs.some(isFromBalances);
+  if (observed.hasTurn && !goesOn) await giveTurnBack(input, observed.observation.credentials);
   if (result.ok) return keptPlan(result.plan);
   throw planRefused(result.problems);
 }
 
-/** A run that trades nothing needs its turn no longer; what cannot be given back lapses by itself. */
+/** A run that trades nothing that was computed needs its turn no longer; what cannot be given back lapses by itself. */
 async function giveTurnBack({ run }: PlanInput, { mode, organisation }: Credentials): Promise<void> {
   try {
     await getExternalWorkflowHandle(turnIdOf(mode, organisation)).signal(

@@ -3,7 +3,7 @@ import { add, notNegative, subtract } from '../money.ts';
 import type { Observation } from './observation.ts';
 
 export type Holding = {
-  /** Can be sold now: no other open run has reserved it. */
+  /** Can be sold now: no other open run has reserved it, and no earlier sale has yet to take it. */
   readonly withdrawable: string;
   /** What will be there when everything that is on its way, or planned by other runs, has come and gone; null: that cannot be told yet. */
   readonly projected: string | null;
@@ -13,7 +13,7 @@ export function holdingOf({ balances, onTheWay, reserved }: Observation, currenc
   const there = balances.balances.find((balance) => balance.currency === currency)?.withdrawable ?? '0';
   const moving = onTheWay.find((one) => one.currency === currency);
   const others = reserved.find((one) => one.currency === currency);
-  const withdrawable = others === undefined ? there : notNegative(subtract(there, others.takes));
+  const withdrawable = notNegative(subtract(there, add(others?.takes ?? '0', moving?.goes ?? '0')));
   if (moving?.isTold === false || others?.isTold === false) return { withdrawable, projected: null };
   const settled = moving === undefined ? there : subtract(add(there, moving.comes), moving.goes);
   return { withdrawable, projected: others === undefined ? settled : add(settled, others.changes) };

@@ -50,6 +50,19 @@ export type LegReason =
   /** From balances that have changed since. */
   | { readonly kind: 'forgotten' };
 
+/** Its amount was computed from balances: it is quoted in the turn of its run alone, while balances still ask for it. */
+export function isFromBalances({ why }: Leg): boolean {
+  switch (why.kind) {
+    case 'all above':
+    case 'target':
+      return true;
+    case 'fixed':
+    case 'found':
+    case 'forgotten':
+      return false;
+  }
+}
+
 /** A conversion that the policy asks for and that needs no leg: nothing is there to sell. */
 export type LegNotNeeded = {
   readonly id: string;

@@ -78,11 +78,8 @@ type Answers = {
   'send withdrawal': Reply<Withdrawal>;
 };
 
-/**
- * Of the side that the leg's amount is counted in; null: the service could not be read, or its lists may lack for
- * `listsLagMs` what another run has just traded.
- */
-export type Demand = { readonly demand: string | null; readonly listsLagMs: number };
+/** Of the side that the leg's amount is counted in, or why that cannot be told now. */
+export type Demand = { readonly demand: string } | { readonly wait: Wait };
 
 /** Names of runs; null: none. */
 export type Rival = {

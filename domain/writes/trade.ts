@@ -28,7 +28,7 @@ import {
 import { compare, equal, isPositive, round } from '../money.ts';
 import { decimalsOf } from '../currencies.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
-import type { Leg } from '../plan/plan.ts';
+import { isFromBalances, type Leg } from '../plan/plan.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import {
@@ -44,7 +44,6 @@ import {
   serviceWait,
   resourceIdOf,
   settleTimeMs,
-  unreadable,
   type Answer,
   type Context,
   type Steps,
@@ -61,7 +60,6 @@ import {
   unknownSend,
   type SendState,
 } from './doubt.ts';
-import { listsLag } from '../turn.ts';
 import { OPEN, forPerson, type Phase } from './phase.ts';
 import {
   beforeWrite,
@@ -208,7 +206,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if ('problem' in elsewhere) return yield* end(item, before, elsewhere.problem);
   const { state } = elsewhere;
 
-  if (leg.why.kind === 'target') {
+  if (isFromBalances(leg)) {
     const stop = yield* itsTurn(item, state, leg.amount.value);
     if (stop !== null) return stop;
   }
@@ -751,8 +749,8 @@ function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
 }
 
 /**
- * A leg of a rebalancing is quoted in the turn of its run alone. What it asks for depends on balances, which may have been
- * rebalanced or spent since its plan was made; null: it may be quoted.
+ * A leg that was computed from balances is quoted in the turn of its run alone. What it asks for may have been traded or
+ * spent since its plan was made; null: it may be quoted.
  */
 function* itsTurn(item: Item, state: LegState, amount: string): Steps<LegStep | null> {
   const { context, leg } = item;
@@ -761,9 +759,9 @@ function* itsTurn(item: Item, state: LegState, amount: string): Steps<LegStep | 
   if (notNow !== null) return wait(state, notNow);
   const hasLapsed = turn.turn === 'ours' && turn.hasLapsed;
   if (!hasLapsed && !isNewStart(context)) return null;
-  const { demand, listsLagMs } = yield* ask<'read demand'>({ kind: 'read demand', leg });
-  if (listsLagMs > 0) return wait(state, listsLag(listsLagMs, leg.id));
-  if (demand === null) return wait(state, { afterMs: 10_000, reason: 'outage', problem: unread(leg) });
+  const told = yield* ask<'read demand'>({ kind: 'read demand', leg });
+  if ('wait' in told) return wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } });
+  const { demand } = told;
   return compare(demand, amount) < 0 ? yield* end(item, state, balancesChanged(leg, demand)) : null;
 }
 
@@ -785,10 +783,6 @@ function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
     case 'silent':
       return { afterMs: 5_000, reason: 'outage', problem: makeProblem('TURN_SILENT', id) };
   }
-}
-
-function unread({ id }: Leg): Problem {
-  return unreadable(id, 'balances and trades are needed to see whether the leg is still asked for');
 }
 
 function balancesChanged(leg: Leg, demand: string): Problem {

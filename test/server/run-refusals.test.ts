@@ -391,7 +391,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
     test('a fixed payment of a run that finds nothing to sell ends as not paid', async () => {
       // A currency that no other run of this file buys or sells.
       const run = await startWith([], {
-        sell: 'SEK',
+        sell: 'DKK',
         amount: '{ sell: all, keep: "0.00" }',
         withdraw: [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '100.00' }],
       });

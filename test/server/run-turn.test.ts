@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { runName } from '../../domain/references.ts';
 import { turnQuery } from '../../workflows/names.ts';
+import type { Report } from '../../domain/run/report.ts';
+import { convertPolicy } from '../support/policies.ts';
 import { openStage } from '../support/stage.ts';
+import { resetPoints, resetTo } from '../support/resets.ts';
 
 const RATES = { 'EUR/USD': '1.08', 'GBP/USD': '1.27', 'USD/MXN': '18.50' };
 const FILES = {
@@ -26,6 +29,16 @@ settle: { until: status }
 limits: { per_run: "1000000.00 USD" }
 `;
 }
+
+/** Sells all dollars above 500. */
+const SELL_ALL = `policy: 1
+kind: convert
+name: replaced
+environment: sandbox
+convert: { sell: USD, buy: USDC, amount: { sell: all, keep: "500.00" } }
+quote: { settlement: IMMEDIATE }
+guard: { worst_rate: "0.99 USDC per USD" }
+`;
 
 const BUY_GBP = rebalance('GBP: { min: "30000.00" }');
 const BUY_EUR = rebalance('EUR: { min: "40000.00" }');
@@ -86,5 +99,49 @@ shortfall: hold
     await held.until((report) => report.status === 'CANCELLED');
     const rich = await (await stage.start(BUY_GBP, { files: FILES })).report();
     assert.deepEqual([rich.status, rich.legs.length], ['COMPLETED', 1]);
+  });
+
+  test('a run that sells all there is leaves what a run of tomorrow will sell', async (context) => {
+    const stage = await openStage({ rates: { ...RATES, 'USDC/USD': '1' }, balances: { USD: '5000' } });
+    context.after(() => stage.close());
+    await stage.startWorker();
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const held = await stage.start(convertPolicy({ amount: '{ sell: "3000.00" }' }), { id: tomorrow });
+    await held.until((report) => report.status === 'HELD');
+    const run = await stage.start(SELL_ALL);
+    const report = await run.report();
+    assert.deepEqual([report.status, report.legs[0]?.sellAmount], ['COMPLETED', '1500']);
+    await held.handle.cancel();
+    await held.until((now) => now.status === 'CANCELLED');
+  });
+
+  test('what was to be sold and is no longer there is not sold after a reset; once it is there again, it is, once', async (context) => {
+    const stage = await openStage({
+      rates: { 'USDC/USD': '1.10' },
+      balances: { USD: '5000' },
+      timePasses: true,
+    });
+    context.after(() => stage.close());
+    await stage.startWorker();
+    const run = await stage.start(SELL_ALL);
+    const resetTheRun = async () => {
+      const { workflowId, runId } = await run.handle.describe();
+      const [first] = await resetPoints(run.handle);
+      assert.ok(first !== undefined, 'a run has an event to go back to');
+      await resetTo(stage.temporal, { workflowId, runId }, first);
+      return run.report();
+    };
+    const codesOf = ({ problems }: Report) => problems.map(({ code }) => code);
+    assert.deepEqual(codesOf(await run.report()), ['OUTSIDE_GUARD']);
+    stage.sandbox.setRates({ 'USDC/USD': '1' });
+    // 4500.00 was to be sold, and 500.00 to stay.
+    stage.sandbox.setBalances({ USD: '4999.99' });
+    assert.deepEqual(codesOf(await resetTheRun()), ['BALANCES_CHANGED']);
+    assert.deepEqual(run.movements().trades, []);
+    stage.sandbox.setBalances({ USD: '7000' });
+    const report = await resetTheRun();
+    assert.deepEqual([report.status, report.legs[0]?.sellAmount], ['COMPLETED', '4500']);
+    assert.equal((await resetTheRun()).status, 'COMPLETED');
+    assert.equal(run.movements().trades.length, 1);
   });
 });

@@ -188,7 +188,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'note facts': [true],
   'read claims': [{ claimed: [] }],
   'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }],
-  'read demand': [{ demand: '1000000', listsLagMs: 0 }],
+  'read demand': [{ demand: '1000000' }],
   'read rival': [{ rival: null, silent: null }],
   'read balances': [
     done({

@@ -92,6 +92,9 @@ test('the hash is of what the policy says, whatever hash came with the input', a
   assert.equal(answer.policyHash, policyHash(POLICY));
 });
 
+/** Sells all dollars above 500. */
+const SELL_ALL = convertPolicy({ amount: '{ sell: all, keep: "500.00" }' }).replace('replaced', RUN.policy);
+
 const TREASURY = `policy: 1
 kind: rebalance
 name: ${RUN.policy}
@@ -103,7 +106,7 @@ guard: { worst_rate: ["0.90 EUR per USD"] }
 limits: { per_day: "100.00 USD" }
 `;
 
-test('a rebalancing reads balances in the run’s turn, and what others have reserved before them; a convert policy takes no turn to plan', async () => {
+test('whoever plans with balances reads them in its turn, and what others have reserved before them; a fixed amount takes no turn to plan', async () => {
   const steps: string[] = [];
   let tradedAgoMs: number | null = null;
   const reserved = [{ currency: 'USD', takes: '5', changes: '-5', gross: '5', isTold: true }];
@@ -123,10 +126,13 @@ test('a rebalancing reads balances in the run’s turn, and what others have res
     steps.push('balances');
     return done({ aggregateUsd: '0', balances: [] });
   };
-  const inTurn = await observed(TREASURY, { balances }, {}, { turn });
-  assert.ok(inTurn.answer.kind === 'observed');
-  assert.deepEqual(inTurn.answer.observation.reserved, reserved);
-  assert.deepEqual(steps.splice(0), ['turn', 'reserved', 'balances']);
+  for (const policyText of [TREASURY, SELL_ALL]) {
+    // One after the other.
+    const inTurn = await observed(policyText, { balances }, {}, { turn });
+    assert.ok(inTurn.answer.kind === 'observed', JSON.stringify(inTurn.answer));
+    assert.deepEqual(inTurn.answer.observation.reserved, reserved);
+    assert.deepEqual(steps.splice(0), ['turn', 'reserved', 'balances']);
+  }
   assert.ok((await observed(POLICY, { balances }, {}, { turn })).answer.kind === 'observed');
   assert.deepEqual(steps.splice(0), ['balances']);
   const away = await observed(TREASURY, { balances: async () => NO_ANSWER }, {}, { turn });
@@ -173,6 +179,26 @@ test('what another open run of the policy may still trade on its date counts aga
   assert.deepEqual(await counted([other(RUN.policy, `${date}-b`, usd('0', false))]), [
     { currency: 'USD', value: '100.00' },
   ]);
+});
+
+test('what another run may take of the currency that is to be sold, and nobody can tell how much, is waited for', async () => {
+  const asked = async (currency: string) => {
+    const reserved = [{ currency, takes: '0', changes: '0', gross: '0', isTold: false }];
+    const given: string[] = [];
+    const turn = {
+      take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }) as const,
+      readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+      giveBack: async () => void given.push('back'),
+      reopen: async () => {},
+    };
+    return { ...(await observed(SELL_ALL, {}, {}, { turn })), given };
+  };
+  const { answer, requests, given } = await asked('USD');
+  assert.ok(answer.kind === 'wait', JSON.stringify(answer));
+  assert.deepEqual([answer.wait.reason, answer.wait.problem.code], ['doubt', 'RESERVATION_UNKNOWN']);
+  assert.match(answer.wait.problem.message, /^Run q\.2026-11-21 may still take USD;/);
+  assert.deepEqual([requests, given], [[], ['back']]);
+  assert.equal((await asked('MXN')).answer.kind, 'observed');
 });
 
 test('while another run has the turn nothing is read, and whose turn it is is told', async () => {

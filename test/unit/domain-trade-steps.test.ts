@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WaitReason } from '../../domain/waits.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
-import type { Answer, Context, Effect } from '../../domain/writes/step.ts';
+import { unreadable, type Answer, type Context, type Effect } from '../../domain/writes/step.ts';
 import {
   NEW_LEG,
   executeTradeSteps,
@@ -110,9 +110,9 @@ for (const [why, more, state] of NOT_FRESH) {
     assert.equal(adopted.result.kind, 'traded');
     const absent = trade({}, { ...QUOTED, ...state }, ctx);
     assert.deepEqual(kindsOf(absent.effects), ['read instructions', 'scan trades', 'send trade']);
-    const unreadable = trade({ 'scan trades': [UNREADABLE] }, { ...QUOTED, ...state }, ctx);
-    assert.deepEqual(kindsOf(unreadable.effects), ['read instructions', 'scan trades']);
-    assert.equal(problemOf(unreadable.result), 'LOOKUP_INCOMPLETE');
+    const halfRead = trade({ 'scan trades': [UNREADABLE] }, { ...QUOTED, ...state }, ctx);
+    assert.deepEqual(kindsOf(halfRead.effects), ['read instructions', 'scan trades']);
+    assert.equal(problemOf(halfRead.result), 'LOOKUP_INCOMPLETE');
   });
 }
 
@@ -577,11 +577,12 @@ for (const [what, answer, adopted] of NAMED_TRADES)
     }
   });
 
-test('after a reset or a new start a leg of a rebalancing is traded only while the balances of then ask for at least as much', () => {
+test('after a reset or a new start a leg that was computed from balances is traded only while the balances of then ask for at least as much', () => {
   const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const unread = { afterMs: 10_000, reason: 'outage', problem: unreadable('plan', 'balances') } as const;
   const steps = (more: Parameters<typeof context>[0], demand: string | null) =>
     play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-      'read demand': [{ demand, listsLagMs: 0 }],
+      'read demand': [demand === null ? { wait: unread } : { demand }],
     });
   const fresh = play(requestQuoteSteps(context(), leg, NEW_LEG));
   assert.equal(fresh.result.kind, 'quoted');
@@ -595,11 +596,13 @@ test('after a reset or a new start a leg of a rebalancing is traded only while t
     assert.equal(asked.result.kind, 'quoted');
     const kinds = kindsOf(asked.effects);
     assert.ok(kinds.indexOf('take turn') < kinds.indexOf('read demand'));
-    assert.equal(named(steps(start, null).result), 'wait: outage');
+    const silent = steps(start, null).result;
+    assert.equal(named(silent), 'wait: outage');
+    assert.ok(silent.kind === 'wait' && silent.wait.problem.item === LEG.id, 'it names the leg');
   }
 });
 
-test('a leg of a rebalancing is quoted in the run’s turn only; who has it is told', () => {
+test('a leg that was computed from balances is quoted in the run’s turn only; who has it is told', () => {
   const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
   const asked = (turn: Answer) => play(requestQuoteSteps(context(), leg, NEW_LEG), { 'take turn': [turn] });
   const others = asked({ turn: 'others', run: 'p.2026-11-21-b', before: 2 });
@@ -611,20 +614,20 @@ test('a leg of a rebalancing is quoted in the run’s turn only; who has it is t
   for (const { effects } of [others, silent]) assert.ok(!kindsOf(effects).includes('send quote'));
 });
 
-test('once the turn of its plan has lapsed every leg of a rebalancing is asked for anew, also when the run has traded since', () => {
+test('once the turn of its plan has lapsed every leg that was computed from balances is asked for anew, also when the run has traded since', () => {
   const target = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
   const all = { ...LEG, why: { kind: 'all above', available: '1000', keep: '0' } } as const;
   const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
       'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
-      'read demand': [{ demand, listsLagMs: 0 }],
+      'read demand': [{ demand }],
     }).result;
-  for (const othersAccepted of [false, true]) {
-    assert.equal(problemOf(asked(target, othersAccepted)), 'BALANCES_CHANGED');
-    assert.equal(asked(target, othersAccepted, '1000').kind, 'quoted');
-  }
+  for (const othersAccepted of [false, true])
+    for (const leg of [target, all]) {
+      assert.equal(problemOf(asked(leg, othersAccepted)), 'BALANCES_CHANGED');
+      assert.equal(asked(leg, othersAccepted, '1000').kind, 'quoted');
+    }
   assert.equal(asked(LEG).kind, 'quoted');
-  assert.equal(asked(all).kind, 'quoted');
 });
 
 test('a quote keeps the limits of the run and of the day with all that was traded before it', () => {

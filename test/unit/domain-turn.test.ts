@@ -217,6 +217,13 @@ test('nobody plans with what others have reserved, nor with what cannot be told'
   } as any;
   assert.deepEqual(holdingOf(observation, 'USD'), { withdrawable: '0', projected: '-450' });
   assert.deepEqual(holdingOf(observation, 'EUR'), { withdrawable: '0', projected: '0' });
+  // Where a sale leaves the balance at settlement only, what it will take is not there to be sold again.
+  const sold = {
+    ...observation,
+    reserved: [],
+    onTheWay: [{ currency: 'USD', comes: '0', goes: '600', isTold: true }],
+  };
+  assert.deepEqual(holdingOf(sold, 'USD'), { withdrawable: '900', projected: '900' });
   const [usd] = observation.reserved;
   const silent = { ...observation, reserved: [{ ...usd, isTold: false }] };
   assert.equal(holdingOf(silent, 'USD').projected, null);

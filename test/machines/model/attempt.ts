@@ -3,11 +3,20 @@
  * `activities/driver.ts` does, with the same deadline. It can die, stand still, or go on unheard between any two effects.
  */
 import type { ListScan } from '../../../domain/writes/lookups.ts';
-import type { Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
+import type { Balances, Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
 import { keyMaterial, type WriteEndpoint } from '../../../domain/references.ts';
+import { notNegative, subtract } from '../../../domain/money.ts';
+import type { Leg } from '../../../domain/plan/plan.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
-import type { Answer, Context, Effect, Steps } from '../../../domain/writes/step.ts';
-import { TOKEN_LIFE_MS } from '../../../domain/writes/step.ts';
+import {
+  TOKEN_LIFE_MS,
+  unreadable,
+  type Answer,
+  type Context,
+  type Demand,
+  type Effect,
+  type Steps,
+} from '../../../domain/writes/step.ts';
 import {
   executeTradeSteps,
   requestQuoteSteps,
@@ -195,12 +204,10 @@ export class Attempt {
         world.agenda.after(INSTRUCTIONS_MS, () => answer({ rival: null, silent: null }));
         return;
       case 'read demand':
-        // No run of the model rebalances.
-        throw new RangeError('Nothing asks for it here.');
+        read(readMs, () => demandOf(effect.leg, world.told(world.service.balances())));
+        return;
       case 'take turn':
-        world.agenda.after(INSTRUCTIONS_MS, () =>
-          answer({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }),
-        );
+        world.agenda.after(INSTRUCTIONS_MS, () => answer(world.turnOf(temporal)));
         return;
       case 'read balances':
         read(readMs, () => world.told(world.service.balances()));
@@ -308,13 +315,23 @@ export class Attempt {
   }
 }
 
+/** What a leg that sells everything above what is kept asks for by these balances. */
+function demandOf({ why, sell, id }: Leg, reply: Reply<Balances>): Demand {
+  if (why.kind !== 'all above') throw new RangeError('No other leg of the model is computed from balances.');
+  if (reply.kind !== 'DONE')
+    return { wait: { afterMs: 10_000, reason: 'outage', problem: unreadable(id, 'balances') } };
+  const there = reply.value.balances.find(({ currency }) => currency === sell)?.withdrawable ?? '0';
+  return { demand: notNegative(subtract(there, why.keep)) };
+}
+
 function shortOf(answer: Answer): string {
   if (typeof answer === 'boolean') return answer ? 'kept' : 'not kept';
   if ('complete' in answer)
     return `${answer.complete ? '' : 'incomplete, '}${answer.records.map((record) => `${record.id} ${record.status}`).join(', ') || 'nothing'}`;
   if ('claimed' in answer) return answer.claimed.join(', ') || 'nobody’s';
   if ('turn' in answer) return answer.turn;
-  if ('demand' in answer) return answer.demand ?? 'unread';
+  if ('demand' in answer) return answer.demand;
+  if ('wait' in answer) return answer.wait.reason;
   if ('rival' in answer) return answer.rival ?? 'none';
   if ('instructions' in answer)
     return answer.instructions.map(({ kind }) => kind).join(', ') || 'nothing said';

@@ -7,6 +7,8 @@ import type { Waiting } from '../../../domain/waits.ts';
 import type { Credentials } from '../../../domain/plan/plan.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
 import type { RunState } from '../../../domain/run/state.ts';
+import { runName } from '../../../domain/references.ts';
+import { answerTo, newTurnState, takeTurn, type TurnAnswer } from '../../../domain/turn.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../../domain/service/facts.ts';
 import { Agenda } from './agenda.ts';
 import type { Attempt } from './attempt.ts';
@@ -52,6 +54,8 @@ export class World {
   readonly runs: readonly Temporal[];
   readonly oracle: Oracle;
   readonly coverage: Coverage;
+  /** Whose turn it is to trade: what the workflow `turn` keeps. */
+  readonly #turn = newTurnState();
   /** Our clock less the true time. */
   ourSkewMs = 0;
   /** Temporal's clock less the true time. */
@@ -91,6 +95,14 @@ export class World {
       booked: (movement) => this.#booked(movement),
       changed: () => this.#lookAgain(),
     });
+  }
+
+  /** Asked before a leg that was computed from balances is quoted. */
+  turnOf({ ours }: Temporal): TurnAnswer {
+    const run = runName(ours.input.run);
+    const nowMs = this.temporalMs();
+    takeTurn(this.#turn, run, false, nowMs);
+    return answerTo(this.#turn, run, nowMs);
   }
 
   /** Runs the whole schedule; what was broken, in the order in which it was. */

@@ -36,7 +36,7 @@ import {
   type Copy,
 } from './copies.ts';
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
-import { RATES, SAMPLES, textsOf, type Sample } from './samples.ts';
+import { RATES, SAMPLES, cents, ownCurrency, textsOf, type Sample } from './samples.ts';
 import { STATES, easeAll, failedBy, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
 import { said } from '../../support/instructions.ts';
 
@@ -284,7 +284,7 @@ class ServiceResets {
     );
   }
 
-  /** Copies come into their states in the order in which they do not disturb each other's balances. */
+  /** Copies whose reports name a balance come into their states last, when no other moves money. */
   async #bringAll(stage: Stage): Promise<readonly Subject[]> {
     const ordered = this.#order();
     const subjects: Subject[] = [];
@@ -292,12 +292,9 @@ class ServiceResets {
       this.#judge(one, 'coming into the state', async () => {
         subjects.push(await this.#bring(stage, one));
       });
-    for (const one of ordered.filter(({ sample }) => sample.sellsAbove !== null)) await bring(one);
+    await Promise.all(ordered.filter(({ state }) => !state.namesBalances).map(bring));
     stage.sandbox.setBalances(PLENTY);
-    const others = ordered.filter(({ sample }) => sample.sellsAbove === null);
-    await Promise.all(others.filter(({ state }) => !state.namesBalances).map(bring));
-    stage.sandbox.setBalances(PLENTY);
-    await Promise.all(others.filter(({ state }) => state.namesBalances).map(bring));
+    await Promise.all(ordered.filter(({ state }) => state.namesBalances).map(bring));
     return subjects;
   }
 
@@ -371,8 +368,9 @@ class ServiceResets {
     this.#names.push(draft.name);
     await state.before(stage, draft);
     if (sample.sellsAbove !== null) {
-      const amount = `${sample.sellsAbove + 1_000}.${String(number).padStart(2, '0')}`;
-      stage.sandbox.setBalances({ USD: amount });
+      const currency = ownCurrency(number);
+      stage.sandbox.setRates({ [`${currency}/USD`]: '1' });
+      stage.sandbox.setBalances({ [currency]: cents(sample.sellsAbove + 1_000, number) });
     }
     if (state.fault !== null)
       stage.sandbox.addFault({ ...state.fault, id: faultOf(draft), when: { reference: `${draft.name}.*` } });

@@ -11,11 +11,11 @@ export type Edit = readonly [from: string | RegExp, to: string];
 /** One policy of `policies/`, and the edits that bring about each kind of ending. */
 export type Sample = {
   readonly name: string;
-  /** Id of its one leg. */
-  readonly leg: string;
+  /** Id of its one leg, in copy number `copy`. */
+  readonly leg: (copy: number) => string;
   /** Currency of its payments. */
   readonly currency: string;
-  /** Its amount is whatever the balance of USD is above this; null: the policy names the amount. */
+  /** It sells whatever the balance is above this, in each copy of a currency of its own; null: the policy names the amount. */
   readonly sellsAbove: number | null;
   /** Amounts that only copy number `copy` has, and `shortfall: skip`. */
   readonly amounts: (copy: number) => readonly Edit[];
@@ -45,7 +45,7 @@ const NO_LIMIT = '9000000000.00 USD';
 export const SAMPLES: readonly Sample[] = [
   {
     name: 'mxn-supplier',
-    leg: 'usd-mxn-1',
+    leg: () => 'usd-mxn-1',
     currency: 'MXN',
     sellsAbove: null,
     amounts: (copy) => [['sell: "1000.00"', `sell: "${cents(1_000, copy)}"`]],
@@ -55,7 +55,7 @@ export const SAMPLES: readonly Sample[] = [
   },
   {
     name: 'eur-invoice',
-    leg: 'usd-eur-1',
+    leg: () => 'usd-eur-1',
     currency: 'EUR',
     sellsAbove: null,
     amounts: (copy) => [
@@ -75,7 +75,7 @@ export const SAMPLES: readonly Sample[] = [
   },
   {
     name: 'gbp-reference-guard',
-    leg: 'eur-gbp-1',
+    leg: () => 'eur-gbp-1',
     currency: 'GBP',
     sellsAbove: null,
     amounts: (copy) => [
@@ -94,17 +94,21 @@ export const SAMPLES: readonly Sample[] = [
   },
   {
     name: 'usd-to-usdc-treasury',
-    leg: 'usd-usdc-1',
+    leg: (copy) => `${ownCurrency(copy).toLowerCase()}-usdc-1`,
     currency: 'USDC',
     sellsAbove: 900_000,
-    amounts: () => [],
-    guard: [['"0.9985 USDC per USD"', '"1.0150 USDC per USD"']],
+    amounts: (copy) => [
+      ['sell: USD', `sell: ${ownCurrency(copy)}`],
+      ['USDC per USD"', `USDC per ${ownCurrency(copy)}"`],
+      ['"250000.00 USD"', `"250000.00 ${ownCurrency(copy)}"`],
+    ],
+    guard: [['"0.9985 USDC', '"1.0150 USDC']],
     shortfall: null,
     account: 'wac_UsdcWa99et4',
   },
   {
     name: 'live-shaped',
-    leg: 'usd-brl-1',
+    leg: () => 'usd-brl-1',
     currency: 'BRL',
     sellsAbove: null,
     amounts: (copy) => [
@@ -123,8 +127,13 @@ export const SAMPLES: readonly Sample[] = [
   },
 ];
 
+/** A currency that only copy number `copy` has: what is left of it is for no other run to sell. */
+export function ownCurrency(copy: number): string {
+  return `OWN${String(copy).padStart(3, '0')}`;
+}
+
 /** A whole amount, plus one cent for each copy before this one. */
-function cents(amount: number, copy: number): string {
+export function cents(amount: number, copy: number): string {
   return new Decimal(copy).div(100).plus(amount).toFixed(2);
 }
 

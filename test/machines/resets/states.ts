@@ -106,8 +106,6 @@ export const STATES: readonly State[] = [
   {
     ...usual,
     name: 'failed: plan',
-    leftOut: ({ sellsAbove }) =>
-      sellsAbove === null ? null : 'planned late, it would sell what the other copies live on',
     edits: (sample) => [[sample.account, `wac_Missing${sample.currency}`]],
     isReached: failedBy('PLAN_ACCOUNT_MISSING'),
     moved: { trades: 'none', payments: 'none' },
@@ -339,7 +337,7 @@ async function holding(
 }
 
 /** Somebody else's trade under the name of the run's leg, which does not agree with its plan. */
-async function tradeUnderItsName(stage: Stage, { sample, name }: Draft): Promise<void> {
+async function tradeUnderItsName(stage: Stage, { sample, number, name }: Draft): Promise<void> {
   const client = createClient(await loadSettings(stage.env, stage.folder), 'write');
   try {
     const quote = await client.createQuote({
@@ -351,7 +349,7 @@ async function tradeUnderItsName(stage: Stage, { sample, name }: Draft): Promise
       idempotencyKey: hashKey(`quote for ${name}`),
     });
     if (quote.kind !== 'DONE') throw new Error(`no quote: ${JSON.stringify(quote)}`);
-    const reference = `${name}.${sample.leg}`;
+    const reference = `${name}.${sample.leg(number)}`;
     const trade = await client.createTrade({
       quoteId: quote.value.id,
       reference,

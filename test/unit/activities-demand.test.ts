@@ -1,0 +1,117 @@
+/** How much of a leg the policy still asks for: the balances, reservations and trades of now, in the turn of the run. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readDemand } from '../../activities/demand.ts';
+import type { Reserved } from '../../domain/plan/reserved.ts';
+import type { PlanInput } from '../../domain/run/calls.ts';
+import type { OwnTurn } from '../../domain/turn.ts';
+import type { Demand } from '../../domain/writes/step.ts';
+import { policyHash } from '../../language/policy/policy-hash.ts';
+import { inActivity, page, worker } from '../support/activities.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { LEG, NO_ANSWER, RUN, TRADE, done } from '../support/scripts.ts';
+
+const SELL_ALL = convertPolicy({
+  amount: '{ sell: all, keep: "500.00" }',
+  limits: '{ per_trade: "2000.00 USD" }',
+}).replace('replaced', RUN.policy);
+const TREASURY = `policy: 1
+kind: rebalance
+name: ${RUN.policy}
+environment: sandbox
+rebalance:
+  base: { currency: MXN }
+  targets: { USD: { max: "500.00" } }
+guard: { worst_rate: ["16.90 MXN per USD"] }
+`;
+const OURS: OwnTurn = { turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null };
+const SOLD = { ...LEG, amount: { side: 'sell', value: '1000', fixed: false } } as const;
+
+type Asked = {
+  readonly policyText?: string;
+  readonly input?: PlanInput | null;
+  readonly turn?: OwnTurn | null;
+  readonly usd?: string;
+  readonly reserved?: readonly Reserved[];
+  readonly scripted?: Parameters<typeof worker>[0];
+};
+
+/** What the run is told; `requests` is what the service was asked. */
+async function asked({ policyText = SELL_ALL, turn = OURS, usd = '1500', reserved = [], ...more }: Asked) {
+  const input: PlanInput = {
+    run: RUN,
+    mode: 'SANDBOX',
+    policyText,
+    policyHash: policyHash(policyText) ?? '',
+    policyFile: 'p.yaml',
+    files: {},
+    startedBy: 'ana',
+    forRun: 'run-1',
+    askedBy: 'run-1',
+  };
+  const never = () => assert.fail('Nobody asks for it here.');
+  const balances = async () =>
+    done({ aggregateUsd: usd, balances: [{ currency: 'USD', withdrawable: usd, total: usd }] });
+  const accounts = async () => page({ id: 'wac_7Hk2mQ9vT4xR', status: 'LIVE', currency: 'MXN' });
+  const { deps, requests } = worker(
+    { balances, pairs: async () => NO_ANSWER, listWithdrawalAccounts: accounts, ...more.scripted },
+    {
+      plans: {
+        start: never,
+        read: never,
+        isMade: never,
+        readEarlier: never,
+        readInput: async () => (more.input === undefined ? input : more.input),
+      },
+      turn: {
+        ...worker().deps.turn,
+        readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+      },
+    },
+  );
+  const told = await inActivity({}, () => readDemand(deps, { mode: 'SANDBOX', run: RUN, leg: SOLD, turn }));
+  return { told, requests };
+}
+
+const amountOf = (told: Demand): string => ('demand' in told ? told.demand : told.wait.problem.code);
+
+test('a leg is asked for by the balances of now, whatever the run has sent, and whatever its limits are', async () => {
+  for (const policyText of [SELL_ALL, TREASURY])
+    for (const [usd, demand] of [
+      ['1500', '1000'],
+      ['1499.99', '999.99'],
+      ['500', '0'],
+      ['9000', '8500'],
+    ] as const)
+      assert.equal(amountOf((await asked({ policyText, usd })).told), demand, `${policyText} ${usd}`);
+  const sent = { listTrades: async () => page(TRADE) };
+  assert.equal(amountOf((await asked({ scripted: sent })).told), '1000');
+});
+
+test('what other runs have reserved is not asked for; where that cannot be told, the leg waits', async () => {
+  const reserved = { currency: 'USD', takes: '300', changes: '-300', gross: '300', isTold: true };
+  assert.equal(amountOf((await asked({ reserved: [reserved] })).told), '700');
+  assert.equal(
+    amountOf((await asked({ reserved: [{ ...reserved, isTold: false }] })).told),
+    'RESERVATION_UNKNOWN',
+  );
+});
+
+test('without the turn, while lists may lag, and while the service cannot be read, nothing is told', async () => {
+  for (const [more, code] of [
+    [{ turn: null }, 'LOOKUP_INCOMPLETE'],
+    [{ turn: { ...OURS, tradedAgoMs: 1_000 } }, 'LISTS_MAY_LAG'],
+  ] as const) {
+    const { told, requests } = await asked(more);
+    assert.equal(amountOf(told), code);
+    assert.deepEqual(requests, []);
+  }
+  const { told } = await asked({ scripted: { balances: async () => NO_ANSWER } });
+  assert.ok('wait' in told && told.wait.reason === 'outage', JSON.stringify(told));
+});
+
+test('where nobody knows what the run was told to do, nothing of the leg is asked for', async () => {
+  assert.equal(amountOf((await asked({ input: null })).told), '0');
+  assert.equal(amountOf((await asked({ policyText: 'not a policy' })).told), '0');
+  assert.equal(amountOf((await asked({ policyText: SELL_ALL.replace('USD', 'EUR') })).told), '0');
+});
