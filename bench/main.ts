@@ -1,5 +1,6 @@
 /** The bench: `npm run bench` sets up, then calls this. Loopback only; it ends by itself, within four minutes. */
 import { startDevServer } from '../worker/dev-server.ts';
+import { measureBatches } from './batches.ts';
 import { measureConvert } from './convert.ts';
 import { isRight, tableOf } from './figures.ts';
 import { measureHeld } from './held.ts';
@@ -22,6 +23,8 @@ export async function bench(): Promise<number> {
   const startUp = await measureStartUp();
   say('Policies: a large plan, and a thousand files …');
   const policies = measurePolicies();
+  say('Batch files of 100,000 payments …');
+  const batches = await measureBatches();
   say('Signed requests …');
   const signing = await measureSigning();
   say('A worker process: start, quote to trade, requests …');
@@ -30,7 +33,7 @@ export async function bench(): Promise<number> {
   const convert = await withServer(UNTHROTTLED, () => measureConvert(TURNS));
   say('A run that only waits for money …');
   const held = await withServer([], measureHeld);
-  const sections = [startUp, policies, signing, ...worker, convert, held];
+  const sections = [startUp, policies, batches, signing, ...worker, convert, held];
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }

@@ -261,9 +261,9 @@ export const REFUSALS = {
     sentence: 'The file cannot be read.',
     advice: 'See who may read it.',
   },
-  BATCH_NOT_AVAILABLE: {
+  BATCH_OF_OTHER_KIND: {
     ending: 'bad input',
-    sentence: 'This version runs no batches.',
+    sentence: 'Only policies of kind payout take a batch.',
     advice: 'Leave --batch out; a convert policy lists its payments under `withdraw`.',
   },
   SCHEDULE_MISSING: {

@@ -448,6 +448,7 @@ export const PROBLEMS = {
 export const FILES_AT_FAULT = {
   POLICY: 'bad input',
   RATES: 'bad input',
+  BATCH: 'bad input',
   DESTINATIONS: 'bad input',
   SERVICE_FILE: 'configuration',
 } as const satisfies Readonly<Record<string, Ending>>;
@@ -528,7 +529,20 @@ export type FileMistake =
   | 'CLOCK_CHANGE'
   | 'CALENDAR'
   | 'LISTED_TWICE'
-  | 'NO_DAY_LEFT';
+  | 'NO_DAY_LEFT'
+  // A batch file.
+  | 'ENCODING'
+  | 'EMPTY'
+  | 'COLUMN_MISSING'
+  | 'CELLS'
+  | 'FORMULA'
+  | 'LOOK_ALIKE'
+  | 'LIMIT_MISSING'
+  | 'DESTINATION_UNKNOWN'
+  | 'DESTINATION_CURRENCY'
+  | 'TRAILER'
+  | 'CONTROL_COUNT'
+  | 'CONTROL_TOTAL';
 
 export type FileAtFault = keyof typeof FILES_AT_FAULT;
 

@@ -24,13 +24,10 @@ export function addPlan(command: Command, session: Session): void {
         'Moves nothing. Needs the service and a key (read scope is enough), not Temporal.',
     )
     .argument('<policy>', 'policy file')
-    .addOption(batchOption())
+    .addOption(batchOption().hideHelp())
     .option('--quote', 'ask the price of each leg by a quote of 3 s, which is never traded')
     .action((file: string, options: PlanOptions) =>
-      act(session, options, async (output) => {
-        refuseBatch(options);
-        return plan(output, file, options);
-      }),
+      act(session, options, (output) => plan(output, file, options)),
     );
   teach(command, {
     examples: [
@@ -45,6 +42,7 @@ export function addPlan(command: Command, session: Session): void {
 async function plan(output: Output, file: string, options: PlanOptions): Promise<Ending> {
   const { io } = output;
   const policyFile = await readPolicy(output, file);
+  refuseBatch(options, policyFile.policy);
   const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
   const { policy } = policyFile;

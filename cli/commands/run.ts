@@ -72,12 +72,9 @@ export function addRun(command: Command, session: Session): void {
     )
     .option('--again', 'yes, one more run of a date on which the policy has moved money already')
     .option('--yes', 'do not ask before live money moves')
-    .addOption(batchOption())
+    .addOption(batchOption().hideHelp())
     .action((file: string, options: RunOptions) =>
-      act(session, options, async (output) => {
-        refuseBatch(options);
-        return run(output, file, options);
-      }),
+      act(session, options, (output) => run(output, file, options)),
     );
   teach(command, {
     examples: [
@@ -97,6 +94,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
   const { caller } = output;
   const request = payAgainRequest(options);
   const policyFile = await readPolicy(output, file);
+  refuseBatch(options, policyFile.policy);
   const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
   const { policy } = policyFile;

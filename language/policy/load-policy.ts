@@ -72,8 +72,8 @@ function readRunnable(source: YamlSource, decimals: Decimals): Policy | null {
   if (policy === null || policy.kind !== 'payout') return policy;
   source.report(source.placeAt(['kind']), {
     mistake: 'NOT_AVAILABLE',
-    message: 'this version checks payout policies; it does not run them yet',
-    fix: 'check it with `npx cambist check POLICY`',
+    message: 'this version checks payout policies and batches; it does not run them yet',
+    fix: 'check the batch with `npx cambist check POLICY --batch FILE`',
   });
   return null;
 }

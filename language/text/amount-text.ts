@@ -25,10 +25,11 @@ export function amountComplaint(written: Written, zeroAllowed: boolean): Complai
     const message = `the amount ${text} is not in quotes: YAML would read it as a binary number`;
     return { mistake: 'AMOUNT_UNQUOTED', message, fix };
   }
-  return { mistake: 'AMOUNT', message: `${quoted(text)} is not an amount: ${reason(text)}`, fix };
+  return { mistake: 'AMOUNT', message: `${quoted(text)} is not an amount: ${amountReason(text)}`, fix };
 }
 
-function reason(text: string): string {
+/** Why a text is no amount, in the middle of a sentence. */
+export function amountReason(text: string): string {
   if (text.startsWith('-')) return 'it has a sign, and an amount is greater than zero';
   if (text.startsWith('+')) return 'it has a sign';
   if (/^0[0-9]/.test(text)) return 'it begins with a zero too many';

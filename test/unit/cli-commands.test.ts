@@ -175,10 +175,19 @@ for (const argv of [
 }
 
 for (const command of ['check', 'plan', 'run']) {
-  test(`${command} --batch says that there are no batches yet`, async () => {
-    const { exitCode, stderr } = await cambist([command, 'a.yaml', '--batch', 'b.csv']);
+  test(`${command} takes no batch with a policy of another kind`, async () => {
+    const policy = join(SAMPLES, 'mxn-supplier.yaml');
+    const { exitCode, stderr } = await cambist([command, policy, '--batch', 'b.csv']);
     assert.equal(exitCode, 2);
-    assert.match(stderr, /^BATCH_NOT_AVAILABLE --batch: this version runs no batches/);
+    assert.match(stderr, /^BATCH_OF_OTHER_KIND --batch: a batch belongs to a policy of kind payout/);
+  });
+}
+
+for (const argv of [['plan'], ['run'], ['schedule', 'next']]) {
+  test(`${argv.join(' ')} refuses a payout, which this version only checks`, async () => {
+    const { exitCode, stdout, stderr } = await cambist([...argv, join(SAMPLES, 'contractors.yaml')]);
+    assert.equal(exitCode, 2);
+    assert.match(stdout + stderr, /^POLICY_NOT_AVAILABLE \S+:\s+this\s+version\s+checks\s+payout\s+policies/);
   });
 }
 

@@ -94,10 +94,10 @@ SERVICE_FILE_DURATION s.yaml:1:11: "soon" is not a duration between 1s and 366d.
   },
   {
     where: 'a flag for batches',
-    files: { 'p.yaml': POLICY },
+    files: { 'p.yaml': POLICY.replace(/guard:[^]*$/, '') },
     argv: ['plan', 'p.yaml', '--batch', 'my payments.csv'],
     env: {},
-    printed: `BATCH_NOT_AVAILABLE --batch: this version runs no batches: kind payout is not available yet.
+    printed: `BATCH_OF_OTHER_KIND --batch: a batch belongs to a policy of kind payout, and this one is of kind convert.
     cambist plan p.yaml --batch "my payments.csv"
                         ^^^^^^^^^^^^^^^^^^^^^^^^^
   fix: Leave --batch out; a convert policy lists its payments under \`withdraw\`.

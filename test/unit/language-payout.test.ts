@@ -89,10 +89,10 @@ test('what runs policies refuses a payout at its kind, and tells its mistakes be
   assert.deepEqual(
     whole.problems.map((problem) => formatTrouble(troubleOfPolicy(problem), (line) => line)),
     [
-      `POLICY_NOT_AVAILABLE p.yaml:2:7: this version checks payout policies; it does not run them yet.
+      `POLICY_NOT_AVAILABLE p.yaml:2:7: this version checks payout policies and batches; it does not run them yet.
     kind: payout
           ^^^^^^
-  fix: check it with \`npx cambist check POLICY\``,
+  fix: check the batch with \`npx cambist check POLICY --batch FILE\``,
     ],
   );
   const broken = loadPolicy(SHORT.replace('none', 'non'), 'p.yaml');

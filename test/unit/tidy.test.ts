@@ -22,8 +22,8 @@ const EDGES: Readonly<Record<string, Edges>> = {
   calendar: { folders: ['domain'], packages: ['luxon', 'date-holidays'], node: [] },
   language: {
     folders: ['domain', 'calendar'],
-    packages: ['yaml', 'zod', 'damerau-levenshtein', 'string-width'],
-    node: ['node:crypto'],
+    packages: ['yaml', 'zod', 'damerau-levenshtein', 'string-width', 'csv-parse'],
+    node: ['node:buffer', 'node:crypto', 'node:stream'],
   },
   service: { folders: ['domain'], packages: ['jose', 'undici', 'zod'], node: 'any' },
   workflows: { folders: ['domain'], packages: ['@temporalio/workflow', '@temporalio/common'], node: [] },

@@ -1,0 +1,366 @@
+/**
+ * One reader of batch files, for whoever checks a batch and whoever submits it: gives the payments that are right one after
+ * the other, in the order of the file, and notes everything that is wrong with the others. What it remembers of a row is its
+ * hash: memory does not grow with what else stands in the file.
+ */
+import { createHash } from 'node:crypto';
+import { WITHDRAWAL_CURRENCIES } from '../../domain/currencies.ts';
+import { compare, normalise } from '../../domain/money.ts';
+import type { BatchColumns, Limits, Money, PayoutPolicy } from '../../domain/policy.ts';
+import type { Destinations } from '../load-destinations.ts';
+import { quoted } from '../text/printable.ts';
+import type { Complaint } from '../text/yaml-source.ts';
+import {
+  accountComplaint,
+  amountComplaint,
+  currencyComplaint,
+  idComplaint,
+  otherCellComplaint,
+  ownCellComplaint,
+  type Verdict,
+} from './cells.ts';
+import { csvRows, separatorOf } from './csv-rows.ts';
+import { Findings } from './findings.ts';
+import { jsonRows } from './json-rows.ts';
+import type { Piece, RowPiece } from './pieces.ts';
+import { PlainBytes } from './plain-bytes.ts';
+import { againstExpected, Totals } from './totals.ts';
+
+/** One payment of a batch. */
+export type BatchRow = {
+  /** In the file, from 1. */
+  readonly line: number;
+  readonly id: string;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string;
+  /** The other columns, in their order: kept for the results, never sent. */
+  readonly others: Readonly<Record<string, string>>;
+};
+
+/** What a batch is held against. */
+export type BatchRules = {
+  /** Only shown. */
+  readonly file: string;
+  readonly policy: Pick<PayoutPolicy, 'environment' | 'limits'> & {
+    readonly payout: Pick<PayoutPolicy['payout'], 'columns'>;
+  };
+  /** Null: any account may be paid. */
+  readonly destinations: Destinations | null;
+  /** `ServiceFacts.decimals`. */
+  readonly decimals: Readonly<Record<string, number>>;
+  /** So many mistakes and so many warnings are kept; the others are only counted. */
+  readonly mostFindings: number;
+};
+
+/** A file with more payments is split into several batches. */
+const MOST_ROWS = 100_000;
+
+export class BatchReader {
+  readonly totals = new Totals();
+  readonly findings: Findings;
+  readonly #rules: BatchRules;
+  readonly #columns: BatchColumns;
+  readonly #own: ReadonlySet<string>;
+  readonly #source: PlainBytes;
+  /** The line on which each id was first, and each payment of an amount to an account. */
+  readonly #ids = new Map<string, number>();
+  readonly #payments = new Map<string, number>();
+  /** Currencies of which something was said already. */
+  readonly #told = new Set<string>();
+
+  /** @param chunks the bytes of the file */
+  constructor(chunks: AsyncIterable<Uint8Array>, rules: BatchRules) {
+    this.#rules = rules;
+    this.#columns = rules.policy.payout.columns;
+    this.#own = new Set(Object.values(this.#columns));
+    this.#source = new PlainBytes(chunks);
+    this.findings = new Findings(rules.file, rules.mostFindings);
+  }
+
+  /** The payments that nothing is wrong with; to be read once, to its end. Whatever the bytes throw, it throws. */
+  async *rows(): AsyncGenerator<BatchRow> {
+    let last: Piece | null = null;
+    for await (const piece of this.#pieces()) {
+      last = piece;
+      if (this.totals.rows >= MOST_ROWS && isRow(piece)) {
+        this.findings.mistake(
+          piece,
+          () => ({ start: 0, end: 1 }),
+          () => TOO_MANY_ROWS,
+        );
+        return;
+      }
+      switch (piece.kind) {
+        case 'mistake':
+          this.findings.mistake(
+            piece,
+            () => piece.place,
+            () => piece.complaint,
+          );
+          if (piece.isRow) this.#countUnread();
+          break;
+        case 'trailer':
+          for (const complaint of againstExpected(this.totals, piece.expected))
+            this.findings.mistake(
+              piece,
+              () => ({ start: 0, end: piece.text.length }),
+              () => complaint,
+            );
+          break;
+        case 'row': {
+          const row = this.#checked(piece);
+          if (row !== null) yield row;
+        }
+      }
+    }
+    const { stopped } = this.#source;
+    if (stopped?.kind === 'mistake')
+      this.findings.mistake(
+        stopped,
+        () => stopped.place,
+        () => stopped.complaint,
+      );
+    if (this.totals.rows > 0 || this.findings.mistakes.count > 0) return;
+    const { line, text } = last ?? { line: 1, text: '' };
+    this.findings.mistake(
+      { line, text },
+      () => ({ start: 0, end: 0 }),
+      () => EMPTY,
+    );
+  }
+
+  async *#pieces(): AsyncGenerator<Piece> {
+    const bytes = this.#source.lines();
+    const first = await bytes.next();
+    if (first.done === true) return;
+    const all = startingWith(first.value, bytes);
+    if (this.#source.isJson) {
+      yield* jsonRows(all, this.#columns);
+      return;
+    }
+    const [firstLine = ''] = first.value
+      .toString('utf8')
+      .trimStart()
+      .split(/[\r\n]/, 1);
+    yield* csvRows(this.#source, all, { separator: separatorOf(firstLine), columns: this.#columns });
+  }
+
+  /** A row of which neither amount nor currency can be counted. */
+  #countUnread(): void {
+    this.totals.rows += 1;
+    this.totals.isWhole = false;
+  }
+
+  /** Null: something is wrong with it, and has been noted. */
+  #checked(piece: RowPiece): BatchRow | null {
+    const {
+      id: idColumn,
+      account: accountColumn,
+      currency: currencyColumn,
+      amount: amountColumn,
+    } = this.#columns;
+    const { decimals } = this.#rules;
+    const before = this.findings.mistakes.count;
+    const id = this.#cell(piece, idColumn, idComplaint);
+    const account = this.#cell(piece, accountColumn, accountComplaint);
+    const currency = this.#cell(piece, currencyColumn, (text) => currencyComplaint(text, decimals));
+    const value = this.#cell(piece, amountColumn, (text) => amountComplaint(text, currency, decimals));
+    const others: Record<string, string> = Object.create(null) as Record<string, string>;
+    for (const [column, text] of Object.entries(piece.cells)) {
+      if (this.#own.has(column)) continue;
+      others[column] = text;
+      this.#note(piece, column, otherCellComplaint(text));
+    }
+    if (id !== null) this.#checkId(piece, id);
+    if (account !== null) this.#checkDestination(piece, account, currency);
+    if (currency === null || value === null) this.#countUnread();
+    else {
+      this.totals.rows += 1;
+      this.#checkMoney(piece, { currency, value });
+      if (account !== null) this.#checkLookAlike(piece, account, { currency, value });
+    }
+    if (this.findings.mistakes.count > before) return null;
+    if (id === null || account === null || currency === null || value === null) return null;
+    return { line: piece.line, id, account, currency, amount: value, others };
+  }
+
+  /** The text of a cell that is read; null when it is wrong, which has been noted. */
+  #cell(piece: RowPiece, column: string, check: (text: string) => Verdict): string | null {
+    const text = piece.cells[column] ?? '';
+    const verdict = piece.untyped.has(column)
+      ? () => untypedComplaint(column, text, column === this.#columns.amount)
+      : text === ''
+        ? () => emptyComplaint(column)
+        : (ownCellComplaint(text) ?? check(text));
+    return this.#note(piece, column, verdict) ? null : text;
+  }
+
+  #note(piece: RowPiece, column: string, verdict: Verdict): boolean {
+    if (verdict === null) return false;
+    this.findings.mistake(
+      piece,
+      () => piece.placeOf(column),
+      () => verdict(quoted(column)),
+    );
+    return true;
+  }
+
+  /** Ids that differ only in capitals make references that a person takes for one another. */
+  #checkId(piece: RowPiece, id: string): void {
+    const first = noteFirst(this.#ids, id.toLowerCase(), piece.line);
+    if (first === null) return;
+    this.findings.mistake(
+      piece,
+      () => piece.placeOf(this.#columns.id),
+      () => ({
+        mistake: 'DUPLICATE_ID',
+        message: `${quoted(id)} is already on line ${first}; capitals make no difference`,
+        fix: 'give each payment an id of its own, or delete the row',
+      }),
+    );
+  }
+
+  #checkDestination(piece: RowPiece, account: string, currency: string | null): void {
+    const { destinations } = this.#rules;
+    if (destinations === null) return;
+    const destination = destinations.get(account);
+    if (destination === undefined) {
+      this.findings.mistake(
+        piece,
+        () => piece.placeOf(this.#columns.account),
+        () => ({
+          mistake: 'DESTINATION_UNKNOWN',
+          message: `${quoted(account)} is not among the destinations of the policy`,
+          fix: 'correct the account, or have it added to the file of destinations',
+        }),
+      );
+    } else if (currency !== null && currency !== destination.currency) {
+      this.findings.mistake(
+        piece,
+        () => piece.placeOf(this.#columns.currency),
+        () => ({
+          mistake: 'DESTINATION_CURRENCY',
+          message: `${quoted(account)} (${quoted(destination.label)}) takes ${destination.currency}, not ${currency}`,
+          fix: `pay it in ${destination.currency}, or correct the account`,
+        }),
+      );
+    }
+  }
+
+  /** The limits of the policy, and what the interface says of the currency. Equal passes. */
+  #checkMoney(piece: RowPiece, money: Money): void {
+    const { currency, value } = money;
+    const { limits, environment } = this.#rules.policy;
+    const total = this.totals.count(money);
+    const amount = (complaint: () => Complaint): void =>
+      this.findings.mistake(piece, () => piece.placeOf(this.#columns.amount), complaint);
+    const single = limitIn(limits?.perPayment, currency);
+    if (single !== null && compare(value, single) > 0)
+      amount(() => aboveLimit(`${value} ${currency} is`, 'per_payment', { currency, value: single }));
+    const all = limitIn(limits?.paidPerRun, currency);
+    if (all !== null && compare(total.sum, all) > 0 && this.#isFirst(`paid_per_run ${currency}`))
+      amount(() => aboveLimit('with this one the payments are', 'paid_per_run', { currency, value: all }));
+    if (total.payments > 1) return;
+    const missing = [...(single === null ? ['per_payment'] : []), ...(all === null ? ['paid_per_run'] : [])];
+    if (environment === 'live' && missing.length > 0)
+      this.findings.mistake(
+        piece,
+        () => piece.placeOf(this.#columns.currency),
+        () => ({
+          mistake: 'LIMIT_MISSING',
+          message: `in live every currency needs its limits; ${currency} is not in ${missing.map((name) => `\`${name}\``).join(' nor in ')}`,
+          fix: `add a limit in ${currency} to the policy`,
+        }),
+      );
+    if (!WITHDRAWAL_CURRENCIES.includes(currency))
+      this.findings.warning(
+        piece,
+        () => piece.placeOf(this.#columns.currency),
+        () => ({
+          mistake: 'CURRENCY_NOT_WITHDRAWABLE',
+          message: `the interface does not list ${quoted(currency)} among the currencies that can be withdrawn`,
+          fix: 'ask the operator of the service, or take its payments out',
+        }),
+      );
+  }
+
+  #checkLookAlike(piece: RowPiece, account: string, { currency, value }: Money): void {
+    const first = noteFirst(this.#payments, `${account} ${currency} ${normalise(value)}`, piece.line);
+    if (first === null) return;
+    this.findings.warning(
+      piece,
+      () => piece.placeOf(this.#columns.amount),
+      () => ({
+        mistake: 'LOOK_ALIKE',
+        message: `${value} ${currency} to ${account} is on line ${first} already`,
+        fix: 'see that both are meant; if not, delete one of the two',
+      }),
+    );
+  }
+
+  #isFirst(what: string): boolean {
+    const isFirst = !this.#told.has(what);
+    this.#told.add(what);
+    return isFirst;
+  }
+}
+
+function isRow(piece: Piece): boolean {
+  return piece.kind === 'row' || (piece.kind === 'mistake' && piece.isRow);
+}
+
+async function* startingWith(first: Buffer, others: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield first;
+  yield* others;
+}
+
+/** The line on which the same was first; null for the first. Short hashes: a batch may have 100,000 rows. */
+function noteFirst(lines: Map<string, number>, text: string, line: number): number | null {
+  const hash = createHash('sha256').update(text).digest().toString('latin1', 0, 12);
+  const first = lines.get(hash);
+  if (first === undefined) lines.set(hash, line);
+  return first ?? null;
+}
+
+function limitIn(limits: Limits['perPayment'] | undefined, currency: string): string | null {
+  return limits?.find((limit) => limit.currency === currency)?.value ?? null;
+}
+
+function aboveLimit(what: string, name: string, limit: Money): Complaint {
+  return {
+    mistake: 'AMOUNT_ABOVE_LIMIT',
+    message: `${what} above \`${name}\` of ${limit.value} ${limit.currency}`,
+    fix: 'lower the amount, split the batch, or raise the limit on purpose',
+  };
+}
+
+function emptyComplaint(column: string): Complaint {
+  return {
+    mistake: 'EMPTY_FIELD',
+    message: `${quoted(column)} is empty`,
+    fix: 'write it, or delete the row',
+  };
+}
+
+function untypedComplaint(column: string, text: string, isAmount: boolean): Complaint {
+  return {
+    mistake: isAmount ? 'AMOUNT_UNQUOTED' : 'WRONG_TYPE',
+    message: isAmount
+      ? `the amount ${text.slice(0, 60)} is not in quotes: readers of JSON take it for a binary number`
+      : `${quoted(column)} is no text`,
+    fix: 'write it in quotes',
+  };
+}
+
+const EMPTY: Complaint = {
+  mistake: 'EMPTY',
+  message: 'the file holds no payment',
+  fix: 'write a first line with the names of the columns, then one row for each payment',
+};
+
+const TOO_MANY_ROWS: Complaint = {
+  mistake: 'TOO_LARGE',
+  message: `the file has more than ${MOST_ROWS} payments; from here on nothing was read`,
+  fix: 'split it into several batches, each with an id of its own',
+};

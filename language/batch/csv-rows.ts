@@ -1,0 +1,259 @@
+/**
+ * Rows of CSV (RFC 4180): a first line with the names of the columns, one separator for all rows, cells in quotes where
+ * they hold one. `csv-parse` reads; what it would let pass is refused here, so that a cell is what a person sees.
+ */
+import { pipeline, Readable } from 'node:stream';
+import { parse, type Parser } from 'csv-parse';
+import type { BatchColumns } from '../../domain/policy.ts';
+import { nearest } from '../text/nearest.ts';
+import { quoted } from '../text/printable.ts';
+import type { Complaint, Place } from '../text/yaml-source.ts';
+import { otherCellComplaint } from './cells.ts';
+import { mistakeOf, tooLongRow, type Piece, type Standing } from './pieces.ts';
+import type { PlainBytes } from './plain-bytes.ts';
+
+/** What may stand between cells. */
+const SEPARATORS = [',', ';', '\t', '|'] as const;
+type Separator = (typeof SEPARATORS)[number];
+
+/** The one that stands most often in the first line, outside quotes. */
+export function separatorOf(firstLine: string): Separator {
+  const bare = firstLine.replaceAll(/"(?:[^"]|"")*"/g, '');
+  const counts = SEPARATORS.map((separator) => bare.split(separator).length);
+  return SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ',';
+}
+
+/** The rows of a file; after a mistake in the first line there are none. */
+export async function* csvRows(
+  source: PlainBytes,
+  bytes: AsyncIterable<Buffer>,
+  { separator, columns }: { readonly separator: Separator; readonly columns: BatchColumns },
+): AsyncGenerator<Piece> {
+  const broken: Broken = { afterRecords: null, text: '' };
+  const until = async function* (): AsyncGenerator<Buffer> {
+    for await (const piece of bytes) {
+      yield piece;
+      if (broken.afterRecords !== null) return;
+    }
+  };
+  const parser: Parser = parse({
+    delimiter: separator,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    raw: true,
+    // Told below, with the place: the parser would stop at the first.
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_records_with_error: true,
+    max_record_size: MOST_RECORD_BYTES,
+    on_skip: (_error, raw) => {
+      if (broken.afterRecords !== null) return undefined;
+      broken.afterRecords = parser.info.records;
+      broken.text = raw ?? '';
+      return undefined;
+    },
+  });
+  // Where the reading fails, the loop below throws it.
+  pipeline(Readable.from(until()), parser, () => {});
+  let line = 1;
+  let records = 0;
+  let names: readonly string[] | null = null;
+  for await (const { record, raw } of parser as AsyncIterable<Parsed>) {
+    if (broken.afterRecords !== null && records >= broken.afterRecords) break;
+    records += 1;
+    const standing: Standing = { line, text: raw.replace(/\r?\n$|\r$/, '') };
+    line += 1 + lineEndsIn(standing.text);
+    if (record.length === 1 && standing.text.trim() === '') continue;
+    if (names !== null) {
+      yield rowOf(standing, record, names, separator);
+      continue;
+    }
+    const mistakes = headerMistakes(standing, record, separator, columns);
+    yield* mistakes;
+    if (mistakes.length > 0) return;
+    names = record;
+  }
+  if (broken.afterRecords === null || source.stopped !== null) return;
+  const standing = { line, text: broken.text.slice(0, 4_096) };
+  const { start } = strayQuote(standing.text, separator) ?? { start: 0 };
+  yield mistakeOf(standing, UNCLOSED, { place: { start, end: start + 1 } });
+}
+
+/** What the parser could not end: behind how many records, and its beginning. */
+type Broken = { afterRecords: number | null; text: string };
+
+type Parsed = { readonly record: readonly string[]; readonly raw: string };
+
+/** Of one record in the parser's memory. */
+const MOST_RECORD_BYTES = 1024 * 1024;
+
+const UNCLOSED: Complaint = {
+  mistake: 'SYNTAX',
+  message: 'the quote that opens here is not closed',
+  fix: 'close it; a quote inside a cell is written twice, and the cell stands in quotes: "5"" pipe"',
+};
+
+function lineEndsIn(text: string): number {
+  return text.match(/\r\n|\n|\r/g)?.length ?? 0;
+}
+
+function headerMistakes(
+  standing: Standing,
+  names: readonly string[],
+  separator: Separator,
+  columns: BatchColumns,
+): readonly Piece[] {
+  const long = tooLongRow(standing);
+  if (long !== null) return [long];
+  const places = placesOf(standing.text, separator);
+  const at = (index: number, complaint: Complaint): Piece => {
+    const place = places[index];
+    return mistakeOf(standing, complaint, { isRow: false, ...(place !== undefined && { place }) });
+  };
+  const own = names.flatMap((name, index): readonly Piece[] => {
+    if (name === '')
+      return [
+        at(index, {
+          mistake: 'COLUMN',
+          message: `column ${index + 1} has no name`,
+          fix: 'name it, or delete it in every row',
+        }),
+      ];
+    const first = names.indexOf(name);
+    if (first < index)
+      return [
+        at(index, {
+          mistake: 'COLUMN_TWICE',
+          message: `${quoted(name)} is the name of column ${first + 1} already`,
+          fix: 'give each column a name of its own',
+        }),
+      ];
+    const complain = otherCellComplaint(name);
+    return complain === null ? [] : [at(index, complain(quoted(name)))];
+  });
+  const missing = Object.entries(columns).filter(([, column]) => !names.includes(column));
+  return [
+    ...own,
+    ...missing.map(([what, column]) =>
+      mistakeOf(standing, missingColumn({ what, column, names }), {
+        isRow: false,
+        place: { start: 0, end: standing.text.length },
+      }),
+    ),
+  ];
+}
+
+function missingColumn(of: {
+  readonly what: string;
+  readonly column: string;
+  readonly names: readonly string[];
+}): Complaint {
+  const { what, column, names } = of;
+  const near = nearest(column, names.slice(0, 200));
+  return {
+    mistake: 'COLUMN_MISSING',
+    message: `no column is called ${quoted(column)}`,
+    fix:
+      near === null
+        ? `the first line must name the columns; or write what it is called into the policy: \`columns: { ${what}: … }\``
+        : `rename ${quoted(near)}, or write \`columns: { ${what}: ${near} }\` into the policy`,
+  };
+}
+
+function rowOf(
+  standing: Standing,
+  record: readonly string[],
+  names: readonly string[],
+  separator: Separator,
+): Piece {
+  const long = tooLongRow(standing);
+  if (long !== null) return long;
+  const { text } = standing;
+  if (text.includes('"')) {
+    const stray = strayQuote(text, separator);
+    if (stray !== null) return mistakeOf(standing, STRAY_QUOTE, { place: stray });
+    const swallowing = swallowingCell(text, separator, names.length);
+    if (swallowing !== null) return mistakeOf(standing, SWALLOWED, { place: swallowing });
+  }
+  if (record.length !== names.length)
+    return mistakeOf(standing, raggedComplaint(record.length, names.length, separator));
+  if (record.every((cell) => cell === '')) return mistakeOf(standing, EMPTY_ROW);
+  const cells: Record<string, string> = Object.create(null) as Record<string, string>;
+  for (const [index, name] of names.entries()) cells[name] = record[index] ?? '';
+  const placeOf = (column: string): Place =>
+    placesOf(text, separator)[names.indexOf(column)] ?? { start: 0, end: text.length };
+  return { kind: 'row', ...standing, cells, untyped: NONE, placeOf };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+function raggedComplaint(cells: number, columns: number, separator: Separator): Complaint {
+  const shown = separator === '\t' ? 'a tab' : `a "${separator}"`;
+  return {
+    mistake: 'CELLS',
+    message: `the row has ${cells} ${cells === 1 ? 'cell' : 'cells'}, the first line has ${columns}`,
+    fix:
+      cells > columns ? `put a cell that holds ${shown} in quotes` : 'write every cell, also the empty ones',
+  };
+}
+
+const EMPTY_ROW: Complaint = {
+  mistake: 'CELLS',
+  message: 'every cell of the row is empty',
+  fix: 'delete the row',
+};
+
+const STRAY_QUOTE: Complaint = {
+  mistake: 'SYNTAX',
+  message: 'a quote stands where none may',
+  fix: 'put the whole cell in quotes, and write a quote inside it twice: "5"" pipe"',
+};
+
+const SWALLOWED: Complaint = {
+  mistake: 'SYNTAX',
+  message: 'the quote that opens here is closed lines later, and what is between looks like rows',
+  fix: 'close it where its cell ends, or take the line ends out of the cell',
+};
+
+/** Where each cell of a row stands, quotes included. */
+function placesOf(text: string, separator: Separator): readonly Place[] {
+  const places: Place[] = [];
+  for (let start = 0; start <= text.length;) {
+    const end = endOfCell(text, start, separator);
+    places.push({ start, end });
+    start = end + 1;
+  }
+  return places;
+}
+
+function endOfCell(text: string, start: number, separator: Separator): number {
+  let from = start;
+  while (text[from] === '"') {
+    const closing = text.indexOf('"', from + 1);
+    if (closing < 0) return text.length;
+    from = closing + 1;
+  }
+  const end = text.indexOf(separator, from);
+  return end < 0 ? text.length : end;
+}
+
+/** The first cell that has a quote but is not in quotes, or goes on behind them; null: there is none. */
+function strayQuote(text: string, separator: Separator): Place | null {
+  const wrong = placesOf(text, separator).find(({ start, end }) => {
+    const cell = text.slice(start, end);
+    return cell.includes('"') && !/^"(?:[^"]|"")*"$/.test(cell);
+  });
+  return wrong ?? null;
+}
+
+/**
+ * The first cell in quotes of which a line has as many cells as a row: most likely its quote was forgotten, and payments
+ * would be taken for a note. Null: there is none.
+ */
+function swallowingCell(text: string, separator: Separator, columns: number): Place | null {
+  if (!/[\r\n]/.test(text)) return null;
+  const found = placesOf(text, separator).find(({ start, end }) => {
+    const [, ...more] = text.slice(start, end).split(/\r\n|\n|\r/);
+    return more.some((line) => line.split(separator).length >= columns);
+  });
+  return found === undefined ? null : { start: found.start, end: found.start + 1 };
+}

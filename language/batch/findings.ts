@@ -1,0 +1,69 @@
+/**
+ * The mistakes and warnings of a batch: all counted, the first ones kept. What is beyond that is never put into words, so
+ * that a file in which everything is wrong costs no more memory or time than one in which nothing is.
+ */
+import { excerptOf, type PolicyProblem } from '../text/problem.ts';
+import type { Complaint, Place } from '../text/yaml-source.ts';
+import type { Standing } from './pieces.ts';
+
+export class Findings {
+  readonly #file: string;
+  readonly #most: number;
+  readonly #mistakes: Kept = { count: 0, first: [] };
+  readonly #warnings: Kept = { count: 0, first: [] };
+
+  /** @param most so many mistakes and so many warnings are kept */
+  constructor(file: string, most: number) {
+    this.#file = file;
+    this.#most = most;
+  }
+
+  /** Something that refuses the batch. */
+  mistake(at: Standing, placeOf: () => Place, complain: () => Complaint): void {
+    this.#note(this.#mistakes, at, placeOf, complain);
+  }
+
+  /** Something that is allowed but probably not meant. */
+  warning(at: Standing, placeOf: () => Place, complain: () => Complaint): void {
+    this.#note(this.#warnings, at, placeOf, complain);
+  }
+
+  get mistakes(): Readonly<Kept> {
+    return this.#mistakes;
+  }
+
+  get warnings(): Readonly<Kept> {
+    return this.#warnings;
+  }
+
+  #note(kept: Kept, at: Standing, placeOf: () => Place, complain: () => Complaint): void {
+    kept.count += 1;
+    if (kept.first.length >= this.#most) return;
+    const { mistake, message, fix } = complain();
+    const { line, text, start, end } = lineOf(at, placeOf());
+    kept.first.push({
+      code: `BATCH_${mistake}`,
+      file: this.#file,
+      line,
+      column: start + 1,
+      message,
+      fix,
+      excerpt: excerptOf(text, { start, end }),
+    });
+  }
+}
+
+type Kept = { count: number; readonly first: PolicyProblem[] };
+
+/** The line on which a place begins: a cell in quotes may hold line ends. */
+function lineOf({ line, text }: Standing, { start, end }: Place): Standing & Place {
+  const before = text.slice(0, start).split(/\r\n|\n|\r/);
+  const column = before.at(-1)?.length ?? 0;
+  const [own = ''] = text.slice(start - column).split(/[\r\n]/, 1);
+  return {
+    line: line + before.length - 1,
+    text: own,
+    start: column,
+    end: Math.min(column + end - start, own.length),
+  };
+}

@@ -1,0 +1,180 @@
+/**
+ * Rows of JSON Lines: one object on each line, amounts and all else as texts, so that no number is ever made of money (M5).
+ * The last line may be a trailer, which says what the file comes to.
+ */
+import { isDecimal } from '../../domain/money.ts';
+import type { BatchColumns } from '../../domain/policy.ts';
+import { money, readMoney } from '../text/leaves.ts';
+import { quoted } from '../text/printable.ts';
+import type { Complaint, Place } from '../text/yaml-source.ts';
+import { mistakeOf, tooLongRow, type Piece, type Standing } from './pieces.ts';
+import type { ControlTotals } from './totals.ts';
+
+/** The rows of a file. */
+export async function* jsonRows(bytes: AsyncIterable<Buffer>, columns: BatchColumns): AsyncGenerator<Piece> {
+  let line = 0;
+  let hasTrailer = false;
+  for await (const piece of bytes) {
+    const lines = piece.toString('utf8').split('\n');
+    // Whole lines: what stands behind the last line end is empty.
+    if (lines.at(-1) === '') lines.pop();
+    for (const written of lines) {
+      line += 1;
+      const standing = { line, text: written.replace(/\r$/, '') };
+      if (standing.text.trim() === '') continue;
+      const read = pieceOf(standing, columns);
+      if (hasTrailer) yield mistakeOf(standing, BEHIND_TRAILER);
+      else yield read;
+      hasTrailer ||= read.kind === 'trailer';
+      // A list, or an object over several lines: the other lines are no rows either.
+      if (read.kind === 'mistake' && line === 1 && /^\s*[[{]\s*$/.test(standing.text)) return;
+    }
+  }
+}
+
+function pieceOf(standing: Standing, columns: BatchColumns): Piece {
+  const long = tooLongRow(standing);
+  if (long !== null) return long;
+  const value = parsed(standing.text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return mistakeOf(standing, value === undefined ? NOT_JSON : NOT_AN_OBJECT);
+  const fields = fieldsOf(standing.text);
+  const names = new Set<string>();
+  const twice = fields.find(({ name }) => names.size === names.add(name).size);
+  if (twice !== undefined)
+    return mistakeOf(
+      standing,
+      {
+        mistake: 'COLUMN_TWICE',
+        message: `${quoted(twice.name)} is written twice`,
+        fix: 'delete one of the two',
+      },
+      { place: twice.key },
+    );
+  const [only] = fields;
+  if (only?.name === 'trailer' && fields.length === 1)
+    return trailerOf(standing, (value as { readonly trailer: unknown }).trailer);
+  return rowOf(standing, fields, columns);
+}
+
+function rowOf(standing: Standing, fields: readonly Field[], columns: BatchColumns): Piece {
+  const { text } = standing;
+  const own = new Set(Object.values(columns));
+  const cells: Record<string, string> = Object.create(null) as Record<string, string>;
+  const untyped = new Set<string>();
+  for (const { name, place } of fields) {
+    const raw = text.slice(place.start, place.end);
+    const value = parsed(raw);
+    if (typeof value !== 'string') {
+      cells[name] = raw;
+      untyped.add(name);
+      continue;
+    }
+    cells[name] = value;
+    // What a reviewer sees is what is read.
+    if (own.has(name) && raw !== `"${value}"`) return mistakeOf(standing, ESCAPED, { place });
+  }
+  const missing = Object.values(columns).find((column) => cells[column] === undefined);
+  if (missing !== undefined)
+    return mistakeOf(
+      standing,
+      {
+        mistake: 'MISSING_FIELD',
+        message: `${quoted(missing)} is missing`,
+        fix: 'write it, or say in the policy what it is called: `columns`',
+      },
+      { place: { start: 0, end: 1 } },
+    );
+  const placeOf = (column: string): Place =>
+    fields.find(({ name }) => name === column)?.place ?? { start: 0, end: text.length };
+  return { kind: 'row', ...standing, cells, untyped, placeOf };
+}
+
+/** `undefined` is no value of JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+type Field = { readonly name: string; readonly key: Place; readonly place: Place };
+
+/** A text, a sign, or a word: the parts of JSON that is known to be right. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/** The fields of an object with their places: parsing alone would drop all but the last of one name. */
+function fieldsOf(text: string): readonly Field[] {
+  const fields: Field[] = [];
+  let depth = 0;
+  let key: (Place & { readonly name: string }) | null = null;
+  let start: number | null = null;
+  let end = 0;
+  for (const match of text.matchAll(TOKEN)) {
+    const [token] = match;
+    const isEnd = depth === 1 && (token === ',' || token === '}');
+    if (isEnd && key !== null && start !== null) {
+      fields.push({ name: key.name, key, place: { start, end } });
+      key = null;
+      start = null;
+    } else if (depth === 1 && key === null && token.startsWith('"')) {
+      key = { start: match.index, end: match.index + token.length, name: String(parsed(token)) };
+    } else if (depth >= 1 && key !== null && !(depth === 1 && token === ':')) {
+      start ??= match.index;
+      end = match.index + token.length;
+    }
+    if (token === '{' || token === '[') depth += 1;
+    if (token === '}' || token === ']') depth -= 1;
+  }
+  return fields;
+}
+
+const MONEY = money({ description: '', example: '"12345.67 EUR"' });
+
+function trailerOf(standing: Standing, trailer: unknown): Piece {
+  const expected = expectedOf(trailer);
+  return expected === null
+    ? mistakeOf(standing, BAD_TRAILER, { isRow: false })
+    : { kind: 'trailer', ...standing, expected };
+}
+
+function expectedOf(trailer: unknown): ControlTotals | null {
+  if (typeof trailer !== 'object' || trailer === null || Array.isArray(trailer)) return null;
+  const { count = null, totals = [], ...others } = trailer as Readonly<Record<string, unknown>>;
+  if (Object.keys(others).length > 0 || (count === null && !Array.isArray(totals))) return null;
+  if (count !== null && (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 0)) return null;
+  if (!Array.isArray(totals) || (count === null && totals.length === 0)) return null;
+  const sums = totals.flatMap((one: unknown) => {
+    const result = MONEY.safeParse(one);
+    return result.success ? [readMoney(result.data)] : [];
+  });
+  const isOnce = new Set(sums.map(({ currency }) => currency)).size === totals.length;
+  return isOnce && sums.every(({ value }) => isDecimal(value)) ? { count, sums } : null;
+}
+
+const NOT_JSON: Complaint = {
+  mistake: 'SYNTAX',
+  message: 'the line is no JSON',
+  fix: 'write one whole object on each line, without commas between lines',
+};
+const NOT_AN_OBJECT: Complaint = {
+  mistake: 'SYNTAX',
+  message: 'the line is no object',
+  fix: 'write `{"id": "…", "account": "…", "currency": "…", "amount": "…"}`',
+};
+const ESCAPED: Complaint = {
+  mistake: 'TEXT',
+  message: 'a text must read as it is written: no escapes',
+  fix: 'write the characters themselves',
+};
+const BAD_TRAILER: Complaint = {
+  mistake: 'TRAILER',
+  message: 'the trailer is not one that Cambist reads',
+  fix: 'write `{"trailer": {"count": 2, "totals": ["12345.67 EUR"]}}`, each currency once',
+};
+const BEHIND_TRAILER: Complaint = {
+  mistake: 'TRAILER',
+  message: 'nothing may follow the trailer',
+  fix: 'move the trailer to the last line',
+};

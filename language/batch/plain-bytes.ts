@@ -1,0 +1,135 @@
+/**
+ * The bytes of a batch file, whole lines at a time, as far as they are text in UTF-8: never more at once than a chunk and a
+ * row. What else it is (another encoding, a row without end) stops the reading, with its place.
+ */
+import { isUtf8 } from 'node:buffer';
+import type { Complaint } from '../text/yaml-source.ts';
+import { mistakeOf, type Piece } from './pieces.ts';
+
+/** A row that goes on for longer is no row: most likely a quote is not closed. Bounds what is held in memory. */
+const MOST_ROW_BYTES = 1024 * 1024;
+
+const [NEW_LINE, RETURN, QUOTE] = [0x0a, 0x0d, 0x22];
+
+export class PlainBytes {
+  /** What stopped the reading; null: it came to the end of the file, or is not there yet. */
+  stopped: Piece | null = null;
+  /** Whether the text begins as JSON does; known with the first piece. */
+  isJson = false;
+  readonly #chunks: AsyncIterable<Uint8Array>;
+  /** Of what has been given. */
+  #lines = 0;
+  #isQuoted = false;
+  #rowBytes = 0;
+  #rowLine = 1;
+
+  constructor(chunks: AsyncIterable<Uint8Array>) {
+    this.#chunks = chunks;
+  }
+
+  /** Each piece ends with a line, but the last one may not. */
+  async *lines(): AsyncGenerator<Buffer> {
+    let rest = Buffer.alloc(0);
+    let isFirst = true;
+    for await (const chunk of this.#chunks) {
+      const bytes = Buffer.concat([rest, chunk]);
+      const end = Math.max(bytes.lastIndexOf(NEW_LINE), bytes.lastIndexOf(RETURN)) + 1;
+      rest = bytes.subarray(end);
+      if (rest.length > MOST_ROW_BYTES) {
+        this.#stop(1, rest, tooLong());
+        return;
+      }
+      if (end === 0) continue;
+      yield* this.#checked(bytes.subarray(0, end), isFirst);
+      isFirst = false;
+      if (this.stopped !== null) return;
+    }
+    if (rest.length > 0) yield* this.#checked(rest, isFirst);
+  }
+
+  *#checked(bytes: Buffer, isFirst: boolean): Generator<Buffer> {
+    const other = isFirst ? otherEncoding(bytes) : null;
+    if (other !== null) return this.#stop(1, bytes, notUtf8(other));
+    const text = isFirst && bytes.subarray(0, 3).equals(BOM) ? bytes.subarray(3) : bytes;
+    if (isFirst) this.isJson = /^\s*[{[]/.test(text.subarray(0, 1_000).toString('utf8'));
+    const good = isUtf8(text) ? text : this.#beforeBadLine(text);
+    this.#count(good);
+    if (good.length > 0) yield good;
+  }
+
+  /** What stands before the first line that is not UTF-8. */
+  #beforeBadLine(bytes: Buffer): Buffer {
+    let line = 1;
+    let start = 0;
+    for (;;) {
+      const next = bytes.indexOf(NEW_LINE, start);
+      const end = next < 0 ? bytes.length : next + 1;
+      const one = bytes.subarray(start, end);
+      if (!isUtf8(one)) {
+        this.#stop(line, one, notUtf8('another encoding, most likely Windows-1252 or Latin-1'));
+        return bytes.subarray(0, start);
+      }
+      line += 1;
+      start = end;
+    }
+  }
+
+  /** Counts lines, and the bytes since the last line end that stands outside quotes. */
+  #count(bytes: Buffer): void {
+    for (const byte of bytes) {
+      this.#rowBytes += 1;
+      if (byte === QUOTE && !this.isJson) this.#isQuoted = !this.#isQuoted;
+      if (byte !== NEW_LINE) continue;
+      this.#lines += 1;
+      if (this.#isQuoted) {
+        if (this.#rowBytes > MOST_ROW_BYTES)
+          this.stopped ??= mistakeOf({ line: this.#rowLine, text: '' }, tooLong());
+        continue;
+      }
+      this.#rowBytes = 0;
+      this.#rowLine = this.#lines + 1;
+    }
+  }
+
+  /** @param line of those in `bytes`, from 1, on which the reading stops */
+  #stop(line: number, bytes: Buffer, complaint: Complaint): void {
+    const text = bytes
+      .subarray(0, 4_096)
+      .toString('utf8')
+      .replace(/[\r\n][^]*$/, '');
+    const bad = text.indexOf('\u{FFFD}');
+    const start = bad < 0 ? 0 : bad;
+    this.stopped = mistakeOf({ line: this.#lines + line, text }, complaint, {
+      place: { start, end: start + 1 },
+      isRow: false,
+    });
+  }
+}
+
+const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** An encoding that the first bytes give away; null: none of them. */
+function otherEncoding(bytes: Buffer): string | null {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return 'UTF-16';
+  // Every other byte of plain text in UTF-16 is zero.
+  const start = bytes.subarray(0, 64);
+  const zeros = start.filter((byte) => byte === 0).length;
+  return zeros * 4 >= start.length ? 'UTF-16, or no text at all' : null;
+}
+
+function notUtf8(found: string): Complaint {
+  return {
+    mistake: 'ENCODING',
+    message: `the file is not UTF-8 from here on; it looks like ${found}`,
+    fix: 'save it as UTF-8 (in a spreadsheet: "CSV UTF-8"); nothing behind this place was read',
+  };
+}
+
+function tooLong(): Complaint {
+  return {
+    mistake: 'TOO_LARGE',
+    message: `the row that begins here has more than ${MOST_ROW_BYTES} bytes`,
+    fix: 'see that every quote is closed; nothing behind this place was read',
+  };
+}

@@ -1,0 +1,76 @@
+/** What a batch comes to in each currency, and what somebody else says it comes to. Exact decimals (M5). */
+import { add, compare, equal } from '../../domain/money.ts';
+import type { Money } from '../../domain/policy.ts';
+import type { Complaint } from '../text/yaml-source.ts';
+
+/** What is paid in one currency. */
+export type CurrencyTotal = {
+  readonly currency: string;
+  readonly payments: number;
+  readonly sum: string;
+  /** The largest single amount. */
+  readonly largest: string;
+};
+
+/** Control totals: null where nothing is said. Each currency at most once. */
+export type ControlTotals = { readonly count: number | null; readonly sums: readonly Money[] };
+
+export class Totals {
+  /** Rows of the file, those with mistakes included. */
+  rows = 0;
+  /** False once a row had no amount or currency that could be counted. */
+  isWhole = true;
+  readonly #byCurrency = new Map<string, CurrencyTotal>();
+
+  /** Counts one payment; what its currency comes to with it. */
+  count({ currency, value }: Money): CurrencyTotal {
+    const before = this.#byCurrency.get(currency);
+    const total = {
+      currency,
+      payments: (before?.payments ?? 0) + 1,
+      sum: add(before?.sum ?? '0', value),
+      largest: before !== undefined && compare(before.largest, value) >= 0 ? before.largest : value,
+    };
+    this.#byCurrency.set(currency, total);
+    return total;
+  }
+
+  /** By currency, in alphabetical order. */
+  get currencies(): readonly CurrencyTotal[] {
+    return [...this.#byCurrency.values()].toSorted((a, b) => (a.currency < b.currency ? -1 : 1));
+  }
+}
+
+/**
+ * Everything in which the batch is not what was expected. Sums are held against it only where every row could be counted,
+ * and then every currency of the batch must be among them.
+ */
+export function againstExpected(totals: Totals, { count, sums }: ControlTotals): readonly Complaint[] {
+  const complaints: Complaint[] = [];
+  if (count !== null && count !== totals.rows) {
+    complaints.push({
+      mistake: 'CONTROL_COUNT',
+      message: `${count} payments are expected, the file has ${totals.rows}`,
+      fix: 'find out which rows are missing or too many, or correct the expected count',
+    });
+  }
+  if (sums.length === 0 || !totals.isWhole) return complaints;
+  const found = new Map(totals.currencies.map(({ currency, sum }) => [currency, sum]));
+  for (const { currency, value } of sums) {
+    const sum = found.get(currency) ?? '0';
+    found.delete(currency);
+    if (equal(sum, value)) continue;
+    complaints.push({
+      mistake: 'CONTROL_TOTAL',
+      message: `${value} ${currency} are expected, the file pays ${sum} ${currency}`,
+      fix: 'find out which amounts differ, or correct the expected total',
+    });
+  }
+  for (const [currency, sum] of found)
+    complaints.push({
+      mistake: 'CONTROL_TOTAL',
+      message: `the file also pays ${sum} ${currency}, for which no total is expected`,
+      fix: 'find out whose payments these are, or state their total too',
+    });
+  return complaints;
+}

@@ -1,0 +1,137 @@
+/** `check --batch` on a terminal: what the guide shows is what is printed, and what options are refused. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { main } from '../../cli/main.ts';
+import type { Io } from '../../cli/terminal/io.ts';
+import { ROOT, readPage } from '../support/docs-tables.ts';
+
+const FOLDER = mkdtempSync(join(tmpdir(), 'cambist-batch-'));
+after(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+const page = readPage('docs/payouts.md');
+const POLICY = 'policies/contractors.yaml';
+const SAMPLE = 'policies/batches/contractors.csv';
+
+async function cambist(
+  ...argv: readonly string[]
+): Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }> {
+  const written = { stdout: '', stderr: '' };
+  const io: Io = {
+    stdout: { write: (text) => (written.stdout += text), columns: 80 },
+    stderr: { write: (text) => (written.stderr += text), columns: 80 },
+    env: {},
+    cwd: ROOT,
+    now: () => Date.parse('2026-11-21T12:00:00Z'),
+    ask: null,
+    onInterrupt: () => () => {},
+  };
+  const exitCode = await main(argv, io);
+  return { exitCode, ...written };
+}
+
+/** What the page prints for a command. */
+function shown(heading: string): string {
+  return page.block(heading, 'console').replace(/^\$.*\n/, '');
+}
+
+function fileOf(name: string, text: string): string {
+  const file = join(FOLDER, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+test('the sample batch prints what the guide shows', async () => {
+  const { exitCode, stdout, stderr } = await cambist('check', POLICY, '--batch', SAMPLE);
+  assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' });
+  assert.equal(stdout, shown('Payouts'));
+});
+
+test('a batch with mistakes prints what the guide shows', async () => {
+  const text = `ref;account;ccy;amount
+inv-1042;wac_7Hk2mQ9vT4xR;MXN;16.500,00
+inv-1043;wac_EuR5epaLive1;USD;1250.00
+`;
+  const file = fileOf('november.csv', text);
+  const { exitCode, stdout } = await cambist('check', POLICY, '--batch', file);
+  assert.equal(exitCode, 2);
+  // The guide's file lies in the working folder, so that its lines break elsewhere.
+  const words = (all: string): string => all.replaceAll(`${FOLDER}/`, '').replaceAll(/\s+/g, ' ');
+  assert.equal(words(stdout), words(shown('What is refused')));
+});
+
+test('the files of the guide are read as it says', async () => {
+  const csv = fileOf('guide.csv', page.block('The file', 'csv'));
+  const json = fileOf('guide.jsonl', page.block('The file', 'json'));
+  for (const file of [csv, json]) {
+    const { exitCode, stdout } = await cambist('check', POLICY, '--batch', file, '--json');
+    assert.equal(exitCode, 0, stdout);
+    const { batch }: { batch: unknown } = JSON.parse(stdout);
+    assert.deepEqual(batch, {
+      file,
+      ok: true,
+      payments: 2,
+      currencies: [
+        { currency: 'MXN', payments: 1, sum: '16500', largest: '16500.00' },
+        { currency: 'USD', payments: 1, sum: '2400', largest: '2400.00' },
+      ],
+      mistakes: 0,
+      warnings: 0,
+    });
+  }
+});
+
+test('fifty mistakes are shown and the others counted; --json has them all', async () => {
+  const rows = Array.from({ length: 60 }, (_, index) => `p${index},wac_7Hk2mQ9vT4xR,MXN,0,x`);
+  const file = fileOf('many.csv', `ref,account,ccy,amount,note\n${rows.join('\n')}\n`);
+  const { exitCode, stdout } = await cambist('check', POLICY, '--batch', file);
+  assert.equal(exitCode, 2);
+  assert.equal(stdout.match(/^BATCH_AMOUNT /gm)?.length, 50);
+  assert.match(stdout, /^… and 10 more mistakes\. --json lists more\.$/m);
+  assert.match(stdout, /many\.csv: 60 mistakes in 60 payments\n$/);
+  const document: { problems: unknown[]; batch: { mistakes: number } } = JSON.parse(
+    (await cambist('check', POLICY, '--batch', file, '--json')).stdout,
+  );
+  assert.deepEqual([document.problems.length, document.batch.mistakes], [60, 60]);
+});
+
+test('a batch is not checked by a policy that has mistakes, and one that is missing is told', async () => {
+  const policy = fileOf('p.yaml', 'policy: 1\nkind: payout\nname: p\nenvironment: sandbox\n');
+  const wrong = await cambist('check', policy, '--batch', SAMPLE);
+  assert.equal(wrong.exitCode, 2);
+  assert.match(wrong.stdout, /contractors\.csv is not checked: its policy has mistakes\.\n$/);
+  const missing = await cambist('check', POLICY, '--batch', 'none.csv', '--json');
+  assert.equal(missing.exitCode, 2);
+  assert.match(missing.stdout, /"code": "FILE_NOT_FOUND",\s+"place": "none\.csv"/);
+  const folder = await cambist('check', POLICY, '--batch', 'policies');
+  assert.match(folder.stdout, /^FILE_UNREADABLE policies: it is a folder, not a file\./m);
+});
+
+const REFUSED: readonly (readonly [argv: readonly string[], said: RegExp])[] = [
+  [[POLICY, POLICY, '--batch', SAMPLE], /^BAD_COMMAND_LINE --batch: a batch is checked with one policy\./],
+  [[POLICY, '--expect-count', '5'], /^BAD_COMMAND_LINE --expect-count: there is no batch/],
+  [[POLICY, '--expect-total', '5 EUR'], /^BAD_COMMAND_LINE --expect-total: there is no batch/],
+  [
+    [POLICY, '--batch', SAMPLE, '--expect-count', '-1'],
+    /^BAD_COMMAND_LINE --expect-count: .* whole number\./s,
+  ],
+  [[POLICY, '--batch', SAMPLE, '--expect-total', '5'], /^BAD_COMMAND_LINE --expect-total: .* in quotes/s],
+  [
+    [POLICY, '--batch', SAMPLE, '--expect-total', '5,00 EUR'],
+    /^BAD_COMMAND_LINE --expect-total: .* in quotes/s,
+  ],
+  [
+    [POLICY, '--batch', SAMPLE, '--expect-total', '5 EUR', '--expect-total', '6 EUR'],
+    /^BAD_COMMAND_LINE --expect-total: .* in EUR is given already\./s,
+  ],
+];
+
+for (const [argv, said] of REFUSED) {
+  test(`check ${argv.join(' ')} is refused`, async () => {
+    const { exitCode, stderr, stdout } = await cambist('check', ...argv);
+    assert.deepEqual({ exitCode, stdout }, { exitCode: 2, stdout: '' });
+    assert.match(stderr.replaceAll(/\s+/g, ' '), said);
+  });
+}

@@ -1,0 +1,369 @@
+/** The reader of batch files: what it gives, in which order, what it remembers, and that sums are exact. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { subtract, sum } from '../../domain/money.ts';
+import { reference } from '../../domain/references.ts';
+import { BatchReader, type BatchRow, type BatchRules } from '../../language/batch/batch-reader.ts';
+import { loadDestinations } from '../../language/load-destinations.ts';
+import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
+
+const ACCOUNT = 'wac_7Hk2mQ9vT4xR';
+const OTHER_ACCOUNT = '3f2504e0-4f89-11d3-9a0c-0305e82c3301';
+const HEADER = 'id,account,currency,amount,note';
+const COLUMNS = { id: 'id', account: 'account', currency: 'currency', amount: 'amount' };
+
+function rules(more: Partial<BatchRules> = {}): BatchRules {
+  return {
+    file: 'b.csv',
+    policy: { environment: 'sandbox', limits: null, payout: { columns: COLUMNS } },
+    destinations: null,
+    decimals: {},
+    mostFindings: 50,
+    ...more,
+  };
+}
+
+async function* chunksOf(text: string, size = 64 * 1024): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text);
+  for (let start = 0; start < bytes.length; start += size) {
+    await Promise.resolve();
+    yield bytes.subarray(start, start + size);
+  }
+}
+
+type Read = { readonly rows: readonly BatchRow[]; readonly reader: BatchReader };
+
+async function read(text: string, more: Partial<BatchRules> = {}, size?: number): Promise<Read> {
+  const reader = new BatchReader(chunksOf(text, size), rules(more));
+  const rows: BatchRow[] = [];
+  for await (const row of reader.rows()) rows.push(row);
+  return { rows, reader };
+}
+
+function listed(problems: readonly PolicyProblem[]): readonly string[] {
+  return problems.map(({ code, line, column }) => `${code} ${line}:${column}`);
+}
+
+/** As every command prints it. */
+function printed({ reader }: Read): string {
+  const { mistakes, warnings } = reader.findings;
+  return [...mistakes.first, ...warnings.first]
+    .map((problem) => formatTrouble(troubleOfPolicy(problem), (line) => line))
+    .join('\n');
+}
+
+test('rows come in the order of the file, with the other columns beside them', async () => {
+  const text = readFileSync(new URL('../../policies/batches/contractors.csv', import.meta.url), 'utf8');
+  const payout = { columns: { ...COLUMNS, id: 'ref', currency: 'ccy' } };
+  const { rows, reader } = await read(text, { policy: { environment: 'sandbox', limits: null, payout } });
+  assert.equal(rows.length, 5);
+  assert.deepEqual(
+    { ...rows[3], others: { ...rows[3]?.others } },
+    {
+      line: 5,
+      id: 'inv-1045',
+      account: 'wac_U5DFedw1re9',
+      currency: 'USD',
+      amount: '2400.00',
+      others: { name: 'Ann Lee', note: 'November, second half' },
+    },
+  );
+  assert.deepEqual(reader.totals.currencies, [
+    { currency: 'EUR', payments: 2, sum: '1560.5', largest: '1250.00' },
+    { currency: 'GBP', payments: 1, sum: '980', largest: '980.00' },
+    { currency: 'MXN', payments: 1, sum: '16500', largest: '16500.00' },
+    { currency: 'USD', payments: 1, sum: '2400', largest: '2400.00' },
+  ]);
+  assert.equal(printed({ rows, reader }), '');
+});
+
+test('a row with a mistake is told with its line, and the others are given all the same', async () => {
+  const found = await read(`${HEADER}
+p1,${ACCOUNT},MXN,"1.234,56",x
+p2,${ACCOUNT},MXN,2.00,x
+P2,${ACCOUNT},MXN,2.00,"Ana
+Ruiz"
+p3,${ACCOUNT},MXO,3.00,x
+`);
+  assert.deepEqual(
+    found.rows.map(({ id }) => id),
+    ['p2'],
+  );
+  assert.equal(
+    printed(found),
+    `BATCH_AMOUNT b.csv:2:25: "1.234,56" is not an amount: it has separators; only a decimal point may stand between digits.
+    p1,${ACCOUNT},MXN,"1.234,56",x
+                            ^^^^^^^^^^
+  fix: write 1234.56
+BATCH_DUPLICATE_ID b.csv:4:1: "P2" is already on line 3; capitals make no difference.
+    P2,${ACCOUNT},MXN,2.00,"Ana
+    ^^
+  fix: give each payment an id of its own, or delete the row
+BATCH_CURRENCY_UNKNOWN b.csv:6:21: "MXO" is not a currency that Cambist knows.
+    p3,${ACCOUNT},MXO,3.00,x
+                        ^^^
+  fix: did you mean MXN?
+BATCH_LOOK_ALIKE b.csv:4:25: 2.00 MXN to ${ACCOUNT} is on line 3 already.
+    P2,${ACCOUNT},MXN,2.00,"Ana
+                            ^^^^
+  fix: see that both are meant; if not, delete one of the two`,
+  );
+});
+
+test('an account that is not among the destinations, or takes another currency, is refused', async () => {
+  const list = loadDestinations(`accounts:\n  ${ACCOUNT}: { currency: MXN, label: Marta }\n`, 'd.yaml');
+  assert.ok(list.ok);
+  const text = `${HEADER}\np1,${ACCOUNT},MXN,1.00,x\np2,${ACCOUNT},EUR,1.00,x\np3,${OTHER_ACCOUNT},MXN,1.00,x\n`;
+  const { rows, reader } = await read(text, { destinations: list.destinations });
+  assert.deepEqual(
+    rows.map(({ id }) => id),
+    ['p1'],
+  );
+  assert.deepEqual(listed(reader.findings.mistakes.first), [
+    'BATCH_DESTINATION_CURRENCY 3:21',
+    'BATCH_DESTINATION_UNKNOWN 4:4',
+  ]);
+  assert.match(reader.findings.mistakes.first[0]?.message ?? '', /\("Marta"\) takes MXN, not EUR/);
+});
+
+test('the decimals of the service file count, and make a currency known', async () => {
+  const text = `${HEADER}\np1,${ACCOUNT},XYZ,1.0005,x\n`;
+  assert.deepEqual(listed((await read(text)).reader.findings.mistakes.first), [
+    'BATCH_CURRENCY_UNKNOWN 2:21',
+  ]);
+  const known = await read(text, { decimals: { XYZ: 4 } });
+  assert.equal(known.rows.length, 1);
+});
+
+test('every id that is taken fits into a reference, and every reference into the metadata of a withdrawal', async () => {
+  const longest = 'p'.repeat(64);
+  const { rows } = await read(`${HEADER}\n${longest},${ACCOUNT},MXN,1.00,x\n`);
+  const run = { policy: 'p'.repeat(40), id: `2026-11-21-${'w'.repeat(53)}` };
+  const whole = reference(run, rows[0]?.id ?? '', 999_999);
+  // Interface heading "Withdrawal": a value of metadata has 500 characters at most.
+  assert.ok(whole.length <= 500, `${whole.length}`);
+});
+
+test('mistakes beyond the first are counted and not kept', async () => {
+  const bad = Array.from({ length: 500 }, (_, index) => `p${index},${ACCOUNT},MXO,1.00,x`).join('\n');
+  const { findings, totals } = (await read(`${HEADER}\n${bad}\n`)).reader;
+  assert.equal(findings.mistakes.count, 500);
+  assert.equal(findings.mistakes.first.length, 50);
+  assert.equal(totals.rows, 500);
+});
+
+test('a file with more than 100,000 rows is refused where they begin, and read no further', async () => {
+  let chunks = 0;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (; ; chunks += 1) {
+      await Promise.resolve();
+      yield Buffer.from('{}\n'.repeat(10_000));
+    }
+  }
+  const reader = new BatchReader(endless(), rules({ mostFindings: 100_001 }));
+  for await (const row of reader.rows()) assert.fail(`a row on line ${row.line}`);
+  const { count, first } = reader.findings.mistakes;
+  assert.equal(count, 100_001);
+  assert.deepEqual(listed(first.slice(-1)), ['BATCH_TOO_LARGE 100001:1']);
+  assert.ok(chunks <= 12, `${chunks} chunks were read`);
+});
+
+test('no more of a file is read ahead than a few chunks, however slowly its rows are taken', async () => {
+  for (const rowOf of [
+    (id: number) => `p${id},${ACCOUNT},MXN,${id}.01,x\n`,
+    (id: number) =>
+      `${JSON.stringify({ id: `p${id}`, account: ACCOUNT, currency: 'MXN', amount: `${id}.01` })}\n`,
+  ]) {
+    let chunks = 0;
+    const [perChunk, all] = [50, 100];
+    const source = async function* (): AsyncGenerator<Uint8Array> {
+      if (!rowOf(1).startsWith('{')) yield Buffer.from(`${HEADER}\n`);
+      for (; chunks < all; chunks += 1) {
+        await Promise.resolve();
+        yield Buffer.from(
+          Array.from({ length: perChunk }, (_, index) => rowOf(chunks * perChunk + index + 1)).join(''),
+        );
+      }
+    };
+    const reader = new BatchReader(source(), rules());
+    let taken = 0;
+    let mostAhead = 0;
+    for await (const row of reader.rows()) {
+      taken += row.id === '' ? 0 : 1;
+      mostAhead = Math.max(mostAhead, chunks - taken / perChunk);
+      if (taken % perChunk === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(taken, perChunk * all);
+    assert.ok(mostAhead <= 20, `${mostAhead} chunks of ${all} were read ahead`);
+  }
+});
+
+test('whoever stops taking rows closes the file', async () => {
+  let isClosed = false;
+  async function* source(): AsyncGenerator<Uint8Array> {
+    try {
+      yield Buffer.from(`${HEADER}\n`);
+      for (let index = 0; ; index += 1) {
+        await Promise.resolve();
+        yield Buffer.from(`p${index},${ACCOUNT},MXN,${index + 1}.01,x\n`);
+      }
+    } finally {
+      isClosed = true;
+    }
+  }
+  for await (const row of new BatchReader(source(), rules()).rows()) if (row.line > 3) break;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(isClosed);
+});
+
+test('a file that cannot be read to its end is no batch', async () => {
+  async function* source(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(`${HEADER}\np1,${ACCOUNT},MXN,1.00,x\n`);
+    await Promise.resolve();
+    throw new Error('the disk is gone');
+  }
+  const reader = new BatchReader(source(), rules());
+  await assert.rejects(async () => {
+    for await (const row of reader.rows()) assert.equal(row.id, 'p1');
+  }, /the disk is gone/);
+});
+
+/** An amount above zero in pesos, as a file may have it. */
+const amount = fc
+  .tuple(fc.bigInt({ min: 0n, max: 10n ** 20n - 1n }), fc.integer({ min: 0, max: 99 }), fc.boolean())
+  .filter(([whole, cents]) => whole > 0n || cents > 0)
+  .map(
+    ([whole, cents, isShort]) =>
+      `${whole}${isShort && cents === 0 ? '' : `.${String(cents).padStart(2, '0')}`}`,
+  );
+
+/** What people write into notes: separators, quotes, line ends, any script; nothing that a spreadsheet would run. */
+const note = fc
+  .array(fc.constantFrom('a', 'é', '漢', '🏦', ' ', ',', ';', '\t', '|', '"', '""', '\n', '\r\n', '.', '1'), {
+    maxLength: 8,
+  })
+  .map((parts) => `n${parts.join('')}`);
+
+const payments = fc.uniqueArray(
+  fc.record({ id: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,20}$/), amount, note }),
+  { selector: ({ id }) => id.toLowerCase(), minLength: 1, maxLength: 20 },
+);
+
+const form = fc.record({
+  separator: fc.constantFrom(',', ';', '\t', '|'),
+  lineEnd: fc.constantFrom('\n', '\r\n'),
+  mark: fc.constantFrom('', '\uFEFF'),
+  chunkBytes: fc.constantFrom(1, 2, 7, 64, 65_536),
+});
+
+test('what is written as CSV is read as it was, by any separator, line end and chunk', async () => {
+  await fc.assert(
+    fc.asyncProperty(payments, form, async (all, { separator, lineEnd, mark, chunkBytes }) => {
+      const cell = (text: string): string =>
+        /^[\w.]+$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`;
+      const rows = all.map((one) => [one.note, one.id, ACCOUNT, 'MXN', one.amount].map(cell).join(separator));
+      const header = ['note', 'id', 'account', 'currency', 'amount'].join(separator);
+      const text = `${mark}${[header, ...rows].join(lineEnd)}${lineEnd}`;
+      const found = await read(text, {}, chunkBytes);
+      // A note of several lines that looks like rows is refused, which is right as well.
+      fc.pre(!printed(found).includes('BATCH_SYNTAX'));
+      assert.equal(found.reader.findings.mistakes.count, 0, printed(found));
+      assert.deepEqual(
+        found.rows.map((row) => ({ id: row.id, amount: row.amount, note: row.others['note'] })),
+        all.map((one) => ({ ...one })),
+      );
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('what is written as JSON Lines is read as it was', async () => {
+  await fc.assert(
+    fc.asyncProperty(payments, form, async (all, { lineEnd, mark, chunkBytes }) => {
+      const rows = all.map((one) => JSON.stringify({ ...one, account: ACCOUNT, currency: 'MXN' }));
+      const found = await read(`${mark}${rows.join(lineEnd)}${lineEnd}`, {}, chunkBytes);
+      assert.equal(found.reader.findings.mistakes.count, 0, printed(found));
+      assert.deepEqual(
+        found.rows.map((row) => ({ id: row.id, amount: row.amount, note: row.others['note'] })),
+        all.map((one) => ({ ...one })),
+      );
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('sums are exact, whatever the order of the rows', async () => {
+  await fc.assert(
+    fc.asyncProperty(payments, async (all) => {
+      const text = (of: typeof all): string =>
+        `${HEADER}\n${of.map((one) => `${one.id},${ACCOUNT},MXN,${one.amount},x`).join('\n')}\n`;
+      const cents = all.reduce(
+        (total, one) =>
+          total +
+          BigInt(
+            `${one.amount}.`.replace(
+              /^(\d+)\.?(\d*)\.?$/,
+              (_, a: string, b: string) => `${a}${b.padEnd(2, '0')}`,
+            ),
+          ),
+        0n,
+      );
+      for (const of of [all, all.toReversed()]) {
+        const [total] = (await read(text(of))).reader.totals.currencies;
+        assert.equal(total?.payments, all.length);
+        assert.equal(subtract(total?.sum ?? '0', sum(all.map((one) => one.amount))), '0');
+        assert.equal(
+          subtract(total?.sum ?? '0', `${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`),
+          '0',
+        );
+      }
+    }),
+    { numRuns: 80 },
+  );
+});
+
+test('no bytes at all make the reader throw, or say what a terminal would obey', async () => {
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 300 }),
+    fc
+      .array(
+        fc.constantFrom(
+          HEADER,
+          '\n',
+          ',',
+          '"',
+          ACCOUNT,
+          'MXN',
+          '1.00',
+          'p1',
+          '{',
+          '}',
+          '[',
+          '"id":',
+          '\\',
+          '\0',
+          '\u202E',
+          '\r',
+          'é',
+          '=x',
+          ' ',
+        ),
+        { maxLength: 60 },
+      )
+      .map((parts) => Buffer.from(parts.join(''))),
+  );
+  await fc.assert(
+    fc.asyncProperty(bytes, fc.constantFrom(1, 5, 1_000), async (all, size) => {
+      const reader = new BatchReader(chunksOf(Buffer.from(all).toString('latin1'), size), rules());
+      const rows: BatchRow[] = [];
+      for await (const row of reader.rows()) rows.push(row);
+      assert.ok(rows.length > 0 || reader.findings.mistakes.count > 0);
+      assert.doesNotMatch(printed({ rows, reader }), /[\0-\x09\x0B-\x1F\x7F-\x9F\u202E]/);
+      for (const problem of reader.findings.mistakes.first)
+        assert.ok(problem.line >= 1 && problem.column >= 1);
+    }),
+    { numRuns: 300 },
+  );
+});
