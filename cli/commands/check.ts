@@ -199,7 +199,9 @@ async function checkBatchFile(
 const WARNING = 'warning';
 
 function show(output: Output, { count: all, first }: Told, word: string): void {
-  const { paint, width } = output;
+  const { isJson, paint, width } = output;
+  // Nobody would see them, and wrapping thousands of them takes seconds.
+  if (isJson) return;
   for (const trouble of first)
     output.show(`${word === '' ? '' : `${paint.warn(word)} `}${paragraphOf(trouble, width)}\n`);
   if (all > first.length)

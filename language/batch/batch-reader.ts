@@ -34,7 +34,7 @@ export type BatchRow = {
   readonly account: string;
   readonly currency: string;
   readonly amount: string;
-  /** The other columns, in their order: kept for the results, never sent. */
+  /** The other columns by name: kept for the results, never sent. */
   readonly others: Readonly<Record<string, string>>;
 };
 
@@ -89,6 +89,7 @@ export class BatchReader {
           () => ({ start: 0, end: 1 }),
           () => TOO_MANY_ROWS,
         );
+        this.totals.isWhole = false;
         return;
       }
       switch (piece.kind) {
@@ -115,12 +116,14 @@ export class BatchReader {
       }
     }
     const { stopped } = this.#source;
-    if (stopped?.kind === 'mistake')
+    if (stopped?.kind === 'mistake') {
+      this.totals.isWhole = false;
       this.findings.mistake(
         stopped,
         () => stopped.place,
         () => stopped.complaint,
       );
+    }
     if (this.totals.rows > 0 || this.findings.mistakes.count > 0) return;
     const { line, text } = last ?? { line: 1, text: '' };
     this.findings.mistake(

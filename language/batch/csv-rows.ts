@@ -10,7 +10,7 @@ import { quoted } from '../text/printable.ts';
 import type { Complaint, Place } from '../text/yaml-source.ts';
 import { otherCellComplaint } from './cells.ts';
 import { mistakeOf, tooLongRow, type Piece, type Standing } from './pieces.ts';
-import type { PlainBytes } from './plain-bytes.ts';
+import { ENDLESS_ROW, MOST_ROW_BYTES, type PlainBytes } from './plain-bytes.ts';
 
 /** What may stand between cells. */
 const SEPARATORS = [',', ';', '\t', '|'] as const;
@@ -29,7 +29,7 @@ export async function* csvRows(
   bytes: AsyncIterable<Buffer>,
   { separator, columns }: { readonly separator: Separator; readonly columns: BatchColumns },
 ): AsyncGenerator<Piece> {
-  const broken: Broken = { afterRecords: null, text: '' };
+  const broken: Broken = { afterRecords: null, text: '', isEndless: false };
   const until = async function* (): AsyncGenerator<Buffer> {
     for await (const piece of bytes) {
       yield piece;
@@ -44,11 +44,12 @@ export async function* csvRows(
     relax_column_count: true,
     relax_quotes: true,
     skip_records_with_error: true,
-    max_record_size: MOST_RECORD_BYTES,
-    on_skip: (_error, raw) => {
+    max_record_size: MOST_ROW_BYTES,
+    on_skip: (error, raw) => {
       if (broken.afterRecords !== null) return undefined;
       broken.afterRecords = parser.info.records;
       broken.text = raw ?? '';
+      broken.isEndless = error?.code === 'CSV_MAX_RECORD_SIZE';
       return undefined;
     },
   });
@@ -75,16 +76,14 @@ export async function* csvRows(
   if (broken.afterRecords === null || source.stopped !== null) return;
   const standing = { line, text: broken.text.slice(0, 4_096) };
   const { start } = strayQuote(standing.text, separator) ?? { start: 0 };
-  yield mistakeOf(standing, UNCLOSED, { place: { start, end: start + 1 } });
+  const complaint = broken.isEndless ? ENDLESS_ROW : UNCLOSED;
+  yield mistakeOf(standing, complaint, { place: { start, end: start + 1 } });
 }
 
 /** What the parser could not end: behind how many records, and its beginning. */
-type Broken = { afterRecords: number | null; text: string };
+type Broken = { afterRecords: number | null; text: string; isEndless: boolean };
 
 type Parsed = { readonly record: readonly string[]; readonly raw: string };
-
-/** Of one record in the parser's memory. */
-const MOST_RECORD_BYTES = 1024 * 1024;
 
 const UNCLOSED: Complaint = {
   mistake: 'SYNTAX',

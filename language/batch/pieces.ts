@@ -8,7 +8,7 @@ export type Standing = { readonly line: number; readonly text: string };
 /** One payment, as it is written. */
 export type RowPiece = Standing & {
   readonly kind: 'row';
-  /** By column, in the order of the file. */
+  /** By column. */
   readonly cells: Readonly<Record<string, string>>;
   /** Columns whose value is no text: a number, true, null, a list. Only JSON has them. */
   readonly untyped: ReadonlySet<string>;

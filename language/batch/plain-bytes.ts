@@ -7,7 +7,7 @@ import type { Complaint } from '../text/yaml-source.ts';
 import { mistakeOf, type Piece } from './pieces.ts';
 
 /** A row that goes on for longer is no row: most likely a quote is not closed. Bounds what is held in memory. */
-const MOST_ROW_BYTES = 1024 * 1024;
+export const MOST_ROW_BYTES = 1024 * 1024;
 
 const [NEW_LINE, RETURN, QUOTE] = [0x0a, 0x0d, 0x22];
 
@@ -33,18 +33,26 @@ export class PlainBytes {
     let isFirst = true;
     for await (const chunk of this.#chunks) {
       const bytes = Buffer.concat([rest, chunk]);
-      const end = Math.max(bytes.lastIndexOf(NEW_LINE), bytes.lastIndexOf(RETURN)) + 1;
-      rest = bytes.subarray(end);
+      const whole = bytes.subarray(0, this.#endOfLines(bytes));
+      // What the file begins with must be in the first piece.
+      const isNothing = whole.length === 0 || (isFirst && whole.toString('utf8').trim() === '');
+      rest = isNothing ? bytes : bytes.subarray(whole.length);
       if (rest.length > MOST_ROW_BYTES) {
-        this.#stop(1, rest, tooLong());
+        this.#stop(1, rest, ENDLESS_ROW);
         return;
       }
-      if (end === 0) continue;
-      yield* this.#checked(bytes.subarray(0, end), isFirst);
+      if (isNothing) continue;
+      yield* this.#checked(whole, isFirst);
       isFirst = false;
       if (this.stopped !== null) return;
     }
     if (rest.length > 0) yield* this.#checked(rest, isFirst);
+  }
+
+  /** Behind the last line end; one of old Macs may be half of one of Windows, and in JSON it is a blank. */
+  #endOfLines(bytes: Buffer): number {
+    const ofMac = this.isJson || bytes.length < 2 ? -1 : bytes.lastIndexOf(RETURN, bytes.length - 2);
+    return Math.max(bytes.lastIndexOf(NEW_LINE), ofMac) + 1;
   }
 
   *#checked(bytes: Buffer, isFirst: boolean): Generator<Buffer> {
@@ -83,7 +91,7 @@ export class PlainBytes {
       this.#lines += 1;
       if (this.#isQuoted) {
         if (this.#rowBytes > MOST_ROW_BYTES)
-          this.stopped ??= mistakeOf({ line: this.#rowLine, text: '' }, tooLong());
+          this.stopped ??= mistakeOf({ line: this.#rowLine, text: '' }, ENDLESS_ROW);
         continue;
       }
       this.#rowBytes = 0;
@@ -126,10 +134,9 @@ function notUtf8(found: string): Complaint {
   };
 }
 
-function tooLong(): Complaint {
-  return {
-    mistake: 'TOO_LARGE',
-    message: `the row that begins here has more than ${MOST_ROW_BYTES} bytes`,
-    fix: 'see that every quote is closed; nothing behind this place was read',
-  };
-}
+/** What to say of a row that does not end. */
+export const ENDLESS_ROW: Complaint = {
+  mistake: 'TOO_LARGE',
+  message: `the row that begins here has more than ${MOST_ROW_BYTES} bytes`,
+  fix: 'see that every quote is closed; nothing behind this place was read',
+};

@@ -18,7 +18,7 @@ export type ControlTotals = { readonly count: number | null; readonly sums: read
 export class Totals {
   /** Rows of the file, those with mistakes included. */
   rows = 0;
-  /** False once a row had no amount or currency that could be counted. */
+  /** False once a row could not be counted: it had no amount or currency, or was not read at all. */
   isWhole = true;
   readonly #byCurrency = new Map<string, CurrencyTotal>();
 

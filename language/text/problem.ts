@@ -111,6 +111,8 @@ function charactersOf(text: string): string[] {
   return Array.from(printable(text));
 }
 
+/** Most lines are plain, and counting those is quick. */
 function widthOf(characters: readonly string[]): number {
-  return stringWidth(characters.join(''));
+  const text = characters.join('');
+  return /^[ -~]*$/.test(text) ? text.length : stringWidth(text);
 }

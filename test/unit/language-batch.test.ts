@@ -266,13 +266,21 @@ test('what is written as CSV is read as it was, by any separator, line end and c
       const rows = all.map((one) => [one.note, one.id, ACCOUNT, 'MXN', one.amount].map(cell).join(separator));
       const header = ['note', 'id', 'account', 'currency', 'amount'].join(separator);
       const text = `${mark}${[header, ...rows].join(lineEnd)}${lineEnd}`;
+      const linesIn = (row: string): number => row.split(/\r\n|\n|\r/).length;
+      const lineOf = (index: number): number =>
+        2 + rows.slice(0, index).reduce((before, row) => before + linesIn(row), 0);
       const found = await read(text, {}, chunkBytes);
       // A note of several lines that looks like rows is refused, which is right as well.
       fc.pre(!printed(found).includes('BATCH_SYNTAX'));
       assert.equal(found.reader.findings.mistakes.count, 0, printed(found));
       assert.deepEqual(
-        found.rows.map((row) => ({ id: row.id, amount: row.amount, note: row.others['note'] })),
-        all.map((one) => ({ ...one })),
+        found.rows.map(({ line, id, amount: paid, others }) => ({
+          line,
+          id,
+          amount: paid,
+          note: others['note'],
+        })),
+        all.map((one, index) => ({ line: lineOf(index), ...one })),
       );
     }),
     { numRuns: 100 },
@@ -283,11 +291,16 @@ test('what is written as JSON Lines is read as it was', async () => {
   await fc.assert(
     fc.asyncProperty(payments, form, async (all, { lineEnd, mark, chunkBytes }) => {
       const rows = all.map((one) => JSON.stringify({ ...one, account: ACCOUNT, currency: 'MXN' }));
-      const found = await read(`${mark}${rows.join(lineEnd)}${lineEnd}`, {}, chunkBytes);
+      const found = await read(`${mark}${['', '', ...rows].join(lineEnd)}${lineEnd}`, {}, chunkBytes);
       assert.equal(found.reader.findings.mistakes.count, 0, printed(found));
       assert.deepEqual(
-        found.rows.map((row) => ({ id: row.id, amount: row.amount, note: row.others['note'] })),
-        all.map((one) => ({ ...one })),
+        found.rows.map(({ line, id, amount: paid, others }) => ({
+          line,
+          id,
+          amount: paid,
+          note: others['note'],
+        })),
+        all.map((one, index) => ({ line: 3 + index, ...one })),
       );
     }),
     { numRuns: 100 },
