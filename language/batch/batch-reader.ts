@@ -78,7 +78,10 @@ export class BatchReader {
     this.findings = new Findings(rules.file, rules.mostFindings);
   }
 
-  /** The payments that nothing is wrong with; to be read once, to its end. Whatever the bytes throw, it throws. */
+  /**
+   * The payments that nothing is wrong with; to be read once, to its end. Only then it is known whether the file is a batch:
+   * it is one where there is no mistake. Whatever the bytes throw, it throws.
+   */
   async *rows(): AsyncGenerator<BatchRow> {
     let last: Piece | null = null;
     for await (const piece of this.#pieces()) {
@@ -190,13 +193,21 @@ export class BatchReader {
 
   /** The text of a cell that is read; null when it is wrong, which has been noted. */
   #cell(piece: RowPiece, column: string, check: (text: string) => Verdict): string | null {
-    const text = piece.cells[column] ?? '';
-    const verdict = piece.untyped.has(column)
-      ? () => untypedComplaint(column, text, column === this.#columns.amount)
-      : text === ''
-        ? () => emptyComplaint(column)
-        : (ownCellComplaint(text) ?? check(text));
-    return this.#note(piece, column, verdict) ? null : text;
+    const text = piece.cells[column];
+    const verdict = text === undefined ? missingComplaint : this.#verdictOf(piece, column, text, check);
+    return this.#note(piece, column, verdict) || text === undefined ? null : text;
+  }
+
+  #verdictOf(piece: RowPiece, column: string, text: string, check: (text: string) => Verdict): Verdict {
+    const odd = piece.odd.get(column);
+    switch (odd) {
+      case 'no text':
+        return () => untypedComplaint(column, text, column === this.#columns.amount);
+      case 'escaped':
+        return () => ESCAPED;
+      case undefined:
+        return text === '' ? emptyComplaint : (ownCellComplaint(text) ?? check(text));
+    }
   }
 
   #note(piece: RowPiece, column: string, verdict: Verdict): boolean {
@@ -338,13 +349,23 @@ function aboveLimit(what: string, name: string, limit: Money): Complaint {
   };
 }
 
-function emptyComplaint(column: string): Complaint {
+function missingComplaint(name: string): Complaint {
   return {
-    mistake: 'EMPTY_FIELD',
-    message: `${quoted(column)} is empty`,
-    fix: 'write it, or delete the row',
+    mistake: 'MISSING_FIELD',
+    message: `${name} is missing`,
+    fix: 'write it, or say in the policy what it is called: `columns`',
   };
 }
+
+function emptyComplaint(name: string): Complaint {
+  return { mistake: 'EMPTY_FIELD', message: `${name} is empty`, fix: 'write it, or delete the row' };
+}
+
+const ESCAPED: Complaint = {
+  mistake: 'TEXT',
+  message: 'a text must read as it is written: no escapes',
+  fix: 'write the characters themselves',
+};
 
 function untypedComplaint(column: string, text: string, isAmount: boolean): Complaint {
   return {

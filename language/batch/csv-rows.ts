@@ -9,7 +9,7 @@ import { nearest } from '../text/nearest.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint, Place } from '../text/yaml-source.ts';
 import { otherCellComplaint } from './cells.ts';
-import { mistakeOf, tooLongRow, type Piece, type Standing } from './pieces.ts';
+import { mistakeOf, tooLongRow, type Piece, type RowPiece, type Standing } from './pieces.ts';
 import { ENDLESS_ROW, MOST_ROW_BYTES, type PlainBytes } from './plain-bytes.ts';
 
 /** What may stand between cells. */
@@ -180,10 +180,10 @@ function rowOf(
   for (const [index, name] of names.entries()) cells[name] = record[index] ?? '';
   const placeOf = (column: string): Place =>
     placesOf(text, separator)[names.indexOf(column)] ?? { start: 0, end: text.length };
-  return { kind: 'row', ...standing, cells, untyped: NONE, placeOf };
+  return { kind: 'row', ...standing, cells, odd: NONE, placeOf };
 }
 
-const NONE: ReadonlySet<string> = new Set();
+const NONE: RowPiece['odd'] = new Map();
 
 function raggedComplaint(cells: number, columns: number, separator: Separator): Complaint {
   const shown = separator === '\t' ? 'a tab' : `a "${separator}"`;

@@ -7,7 +7,7 @@ import type { BatchColumns } from '../../domain/policy.ts';
 import { money, readMoney } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint, Place } from '../text/yaml-source.ts';
-import { mistakeOf, tooLongRow, type Piece, type Standing } from './pieces.ts';
+import { mistakeOf, tooLongRow, type OddCell, type Piece, type Standing } from './pieces.ts';
 import type { ControlTotals } from './totals.ts';
 
 /** The rows of a file. */
@@ -61,33 +61,17 @@ function rowOf(standing: Standing, fields: readonly Field[], columns: BatchColum
   const { text } = standing;
   const own = new Set(Object.values(columns));
   const cells: Record<string, string> = Object.create(null) as Record<string, string>;
-  const untyped = new Set<string>();
+  const odd = new Map<string, OddCell>();
   for (const { name, place } of fields) {
     const raw = text.slice(place.start, place.end);
     const value = parsed(raw);
-    if (typeof value !== 'string') {
-      cells[name] = raw;
-      untyped.add(name);
-      continue;
-    }
-    cells[name] = value;
-    // What a reviewer sees is what is read.
-    if (own.has(name) && raw !== `"${value}"`) return mistakeOf(standing, ESCAPED, { place });
+    cells[name] = typeof value === 'string' ? value : raw;
+    if (typeof value !== 'string') odd.set(name, 'no text');
+    else if (own.has(name) && raw !== `"${value}"`) odd.set(name, 'escaped');
   }
-  const missing = Object.values(columns).find((column) => cells[column] === undefined);
-  if (missing !== undefined)
-    return mistakeOf(
-      standing,
-      {
-        mistake: 'MISSING_FIELD',
-        message: `${quoted(missing)} is missing`,
-        fix: 'write it, or say in the policy what it is called: `columns`',
-      },
-      { place: { start: 0, end: 1 } },
-    );
   const placeOf = (column: string): Place =>
     fields.find(({ name }) => name === column)?.place ?? { start: 0, end: text.length };
-  return { kind: 'row', ...standing, cells, untyped, placeOf };
+  return { kind: 'row', ...standing, cells, odd, placeOf };
 }
 
 /** `undefined` is no value of JSON. */
@@ -162,11 +146,6 @@ const NOT_AN_OBJECT: Complaint = {
   mistake: 'SYNTAX',
   message: 'the line is no object',
   fix: 'write `{"id": "…", "account": "…", "currency": "…", "amount": "…"}`',
-};
-const ESCAPED: Complaint = {
-  mistake: 'TEXT',
-  message: 'a text must read as it is written: no escapes',
-  fix: 'write the characters themselves',
 };
 const BAD_TRAILER: Complaint = {
   mistake: 'TRAILER',

@@ -8,13 +8,16 @@ export type Standing = { readonly line: number; readonly text: string };
 /** One payment, as it is written. */
 export type RowPiece = Standing & {
   readonly kind: 'row';
-  /** By column. */
+  /** By column; in JSON any may be missing. */
   readonly cells: Readonly<Record<string, string>>;
-  /** Columns whose value is no text: a number, true, null, a list. Only JSON has them. */
-  readonly untyped: ReadonlySet<string>;
+  /** Columns whose value is no plain text, which only JSON has. */
+  readonly odd: ReadonlyMap<string, OddCell>;
   /** Where the cell of a column stands in `text`; the whole of it where the row has no such column. */
   readonly placeOf: (column: string) => Place;
 };
+
+/** No text: a number, true, null, a list, an object. Escaped: not read as it is written. */
+export type OddCell = 'no text' | 'escaped';
 
 export type Piece =
   | RowPiece

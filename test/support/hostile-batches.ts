@@ -362,6 +362,17 @@ const JSON_LINES: readonly HostileBatch[] = [
   jsonl('an account as an object', lines(J({ account: {} })), ['WRONG_TYPE 1:22']),
   jsonl('an empty id', lines(J({ id: '' })), ['EMPTY_FIELD 1:7']),
   jsonl('no amount', lines(J({ amount: undefined })), ['MISSING_FIELD 1:1']),
+  jsonl('an empty object', lines('{}'), [
+    'MISSING_FIELD 1:1',
+    'MISSING_FIELD 1:1',
+    'MISSING_FIELD 1:1',
+    'MISSING_FIELD 1:1',
+  ]),
+  jsonl('several mistakes in a line', lines(J({ id: undefined, currency: 5, amount: '0' })), [
+    'MISSING_FIELD 1:1',
+    'WRONG_TYPE 1:42',
+    'AMOUNT 1:53',
+  ]),
   jsonl('a field twice', lines(J().replace('}', ',"amount":"1000.00"}')), ['COLUMN_TWICE 1:74']),
   jsonl('another field twice', lines(J().replace('}', ',"n":1,"n":2}')), ['COLUMN_TWICE 1:80']),
   jsonl('a field twice behind an object', lines('{"o":{"id":"p0"},"id":"p1","o":1}'), ['COLUMN_TWICE 1:28']),

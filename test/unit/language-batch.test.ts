@@ -159,7 +159,7 @@ test('a file with more than 100,000 rows is refused where they begin, and read n
   async function* endless(): AsyncGenerator<Uint8Array> {
     for (; ; chunks += 1) {
       await Promise.resolve();
-      yield Buffer.from('{}\n'.repeat(10_000));
+      yield Buffer.from('[]\n'.repeat(10_000));
     }
   }
   const reader = new BatchReader(endless(), rules({ mostFindings: 100_001 }));
