@@ -1,5 +1,5 @@
 /**
- * `turn`: one per mode and organisation. Rebalancings take turns here, so that no two of them plan with the same money
+ * `turn`: one per mode and organisation. Runs that plan with balances take turns here, so that no two of them plan with the same money
  * (design: "One spender at a time"). It sends nothing and identifies no money: without it runs wait, or find less money
  * than they planned with.
  */
@@ -45,7 +45,15 @@ const PATIENCE_MS = 10_000;
 /** Without a word for so long, and with no run that may still take money, it ends; the next one that asks starts it anew. */
 const IDLE_MS = 7 * 86_400_000;
 
+/** Far sooner than Temporal suggests: a worker that has to read the history anew answers nobody meanwhile. */
+const LONG_HISTORY_EVENTS = 1_000;
+
 const isRunName = lineOf(200);
+
+function isHistoryLong(): boolean {
+  const { historyLength, continueAsNewSuggested } = workflowInfo();
+  return historyLength > LONG_HISTORY_EVENTS || continueAsNewSuggested;
+}
 
 /** @param carried what the Temporal run before this one handed on; whoever starts it gives none */
 export async function turn(input: TurnInput, carried: TurnState | null = null): Promise<void> {
@@ -59,7 +67,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
       asked += 1;
       const untilMs = Date.now() + PATIENCE_MS;
       const waits = (): boolean =>
-        isNear(state, run) && Date.now() < untilMs && !workflowInfo().continueAsNewSuggested;
+        isNear(state, run) && Date.now() < untilMs && !isHistoryLong();
       // No question stays open once the history is long: the next one is asked of a new history.
       while (!takeTurn(state, run, isPlanning, Date.now()) && waits()) {
         const lapsesMs = state.holder?.untilMs ?? untilMs;
@@ -88,10 +96,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
   const isLong = await neverFailTheTask(async () => {
     for (let before = -1; before !== asked || !isUnused(state);) {
       before = asked;
-      const isFull = await condition(
-        () => workflowInfo().continueAsNewSuggested && allHandlersFinished(),
-        IDLE_MS,
-      );
+      const isFull = await condition(() => isHistoryLong() && allHandlersFinished(), IDLE_MS);
       if (isFull) return true;
     }
     return false;

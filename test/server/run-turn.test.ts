@@ -1,8 +1,10 @@
 /** One spender at a time: runs of one organisation plan with money that no other one has planned with. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { runName } from '../../domain/references.ts';
-import { turnQuery } from '../../workflows/names.ts';
+import { runName, type RunName } from '../../domain/references.ts';
+import { turnsOf } from '../../operations/turn.ts';
+import { turnIdOf, turnQuery } from '../../workflows/names.ts';
+import { uniqueName } from '../support/dev-server.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { openStage } from '../support/stage.ts';
@@ -113,6 +115,37 @@ shortfall: hold
     assert.deepEqual([report.status, report.legs[0]?.sellAmount], ['COMPLETED', '1500']);
     await held.handle.cancel();
     await held.until((now) => now.status === 'CANCELLED');
+  });
+
+  test('the history of the turn stays short, and what it knows is handed on', async (context) => {
+    const stage = await openStage({});
+    context.after(() => stage.close());
+    await stage.startWorker();
+    const { client } = stage.temporal;
+    const organisation = uniqueName('org');
+    const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+    const turns = turnsOf({ client, taskQueue, mode: 'SANDBOX', organisation });
+    const runs = ['a', 'b', 'c'].map((policy) => ({ policy, id: '2026-11-21' }));
+    const askOften = async (run: RunName): Promise<void> => {
+      for (let taken = 0; taken < 100;) {
+        // Who is told that it is not its turn asks again, as a run does.
+        if ((await turns.take(run, true)).turn !== 'ours') continue;
+        taken += 1;
+        await turns.giveBack(run, true);
+      }
+    };
+    await Promise.all(runs.map(askOften));
+
+    const workflowId = turnIdOf('SANDBOX', organisation);
+    const lengths: number[] = [];
+    for await (const one of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+      if (one.status.name === 'CONTINUED_AS_NEW') lengths.push(one.historyLength);
+    }
+    assert.ok(lengths.length > 0, 'it goes on in a new history');
+    assert.ok(Math.max(...lengths) < 1_500, `${lengths.join(', ')} events`);
+    const state = await client.workflow.getHandle(workflowId).query(turnQuery);
+    assert.deepEqual(state.open.map(({ run }) => run).toSorted(), runs.map(runName));
+    assert.equal(state.traded.length, 2);
   });
 
   test('what was to be sold and is no longer there is not sold after a reset; once it is there again, it is, once', async (context) => {
