@@ -66,8 +66,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
     async ({ run, isPlanning }: TurnAsk): Promise<TurnAnswer> => {
       asked += 1;
       const untilMs = Date.now() + PATIENCE_MS;
-      const waits = (): boolean =>
-        isNear(state, run) && Date.now() < untilMs && !isHistoryLong();
+      const waits = (): boolean => isNear(state, run) && Date.now() < untilMs && !isHistoryLong();
       // No question stays open once the history is long: the next one is asked of a new history.
       while (!takeTurn(state, run, isPlanning, Date.now()) && waits()) {
         const lapsesMs = state.holder?.untilMs ?? untilMs;

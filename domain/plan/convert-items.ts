@@ -22,7 +22,7 @@ export function legsOfConvert(
     sell,
     buy,
     guard: guardOf(input, { sell, buy }),
-    needsSales: false,
+    needsFromSales: '0',
   };
   const one = (planned: LegAmount | null, why: LegReason) => ({
     legs: [{ ...leg, amount: planned, why }],

@@ -64,7 +64,7 @@ const LEG = {
   amount: orNull(recordOf({ side: oneOf('buy', 'sell'), value: isAmount, fixed: isFlag })),
   why: isReason,
   guard: orNull(isGuard),
-  needsSales: isFlag,
+  needsFromSales: isAmount,
 } as const satisfies Readonly<Record<keyof Leg, Field>>;
 
 const POSITION = {

@@ -33,8 +33,8 @@ export type Leg = {
   readonly why: LegReason;
   /** Its own price bound; null: any price is taken. */
   readonly guard: PlanGuard | null;
-  /** It spends what sales of the plan bring, and waits for them. */
-  readonly needsSales: boolean;
+  /** Of what it sells, so much must sales of the plan have brought before; `0`: there is enough without them. */
+  readonly needsFromSales: string;
 };
 
 /** Where the amount of a leg comes from. */

@@ -42,14 +42,14 @@ function plannedLegs(input: Input): RebalanceItems {
     },
   });
   const numbers = new Map<string, number>();
-  const legs = trades.map(({ side, currency, value, needsSales }): Leg => {
+  const legs = trades.map(({ side, currency, value, needsFromSales }): Leg => {
     const pair = side === 'sell' ? { sell: currency, buy: base } : { sell: base, buy: currency };
     const number = (numbers.get(currency) ?? 0) + 1;
     numbers.set(currency, number);
     return legOf(input, pair, number, {
       amount: { side, value, fixed: false },
       why: { kind: 'target', currency },
-      needsSales,
+      needsFromSales,
     });
   });
   return { legs, positions };
@@ -65,7 +65,7 @@ function legOf(
   input: Input,
   pair: Pick<Leg, 'sell' | 'buy'>,
   number: number,
-  known: Pick<Leg, 'amount' | 'why' | 'needsSales'>,
+  known: Pick<Leg, 'amount' | 'why' | 'needsFromSales'>,
 ): Leg {
   const id = legIdOf(pair, number);
   return { id, reference: reference(input.run, id), ...pair, ...known, guard: guardOf(input, pair) };
@@ -90,7 +90,7 @@ function foundLegs(input: Input): readonly Leg[] {
         legOf(input, pair, number, {
           amount: amountOfTrade(trade),
           why: { kind: 'found' },
-          needsSales: false,
+          needsFromSales: '0',
         }),
       ];
     }

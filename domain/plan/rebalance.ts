@@ -33,8 +33,8 @@ export type PlannedTrade = {
   readonly side: 'buy' | 'sell';
   readonly currency: string;
   readonly value: string;
-  /** Paid for by what the sales of this plan bring. */
-  readonly needsSales: boolean;
+  /** Of the base: what sales of this plan must have brought before; `0`: there is enough without them. */
+  readonly needsFromSales: string;
 };
 
 export type Rebalancing = {
@@ -62,7 +62,7 @@ type Bounds = {
 type Draft = Omit<Position, 'traded'> & {
   amount: string;
   restraint: Restraint | null;
-  needsSales: boolean;
+  needsFromSales: string;
 };
 
 export function planRebalancing(input: RebalanceInput): Rebalancing {
@@ -95,7 +95,7 @@ function draftOf(target: Target, input: RebalanceInput, total: string | null): D
   const { currency } = target;
   const holding = input.holdingOf(currency);
   const bounds = boundsOf(target, input, total);
-  const draft = { currency, ...holding, wanted: null, amount: '0', restraint: null, needsSales: false };
+  const draft = { currency, ...holding, wanted: null, amount: '0', restraint: null, needsFromSales: '0' };
   if (bounds === null) return { ...draft, target: null, low: null, high: null, restraint: missing(input) };
   const { target: kept, low, high } = bounds;
   const bounded = { ...draft, target: kept, low, high };
@@ -371,7 +371,7 @@ function keepBase(drafts: readonly Draft[], input: RebalanceInput): void {
     if (!isTraded(draft)) refuse(draft, 'base');
     checkSize(draft, input);
     spent = add(spent, baseSide(draft, input));
-    draft.needsSales = isTraded(draft) && compare(spent, there) > 0;
+    draft.needsFromSales = isTraded(draft) ? notNegative(subtract(spent, there)) : '0';
   }
 }
 
@@ -400,7 +400,7 @@ function partsOf(draft: Draft, input: RebalanceInput): number {
 
 /** Parts of one size, the last one what is left. */
 function tradesOf(draft: Draft, input: RebalanceInput): readonly PlannedTrade[] {
-  const { wanted, currency, amount, needsSales } = draft;
+  const { wanted, currency, amount, needsFromSales } = draft;
   if (wanted === null || !isTraded(draft)) return [];
   const { side } = wanted;
   const count = partsOf(draft, input);
@@ -410,6 +410,6 @@ function tradesOf(draft: Draft, input: RebalanceInput): readonly PlannedTrade[] 
     side,
     currency,
     value: index < count - 1 ? part : last,
-    needsSales,
+    needsFromSales,
   }));
 }

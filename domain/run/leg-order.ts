@@ -1,8 +1,9 @@
 /**
  * Which leg goes when. They go in the order of the plan, one at a time, since one may sell what another one buys; a leg
- * that waits lets the next one go on, and stops only the purchases that need its proceeds. Pure.
+ * that waits lets the next one go on, and stops only the purchases that still need its proceeds. Pure.
  */
 import { sumsOf } from '../plan/amounts.ts';
+import { compare, sum } from '../money.ts';
 import type { Money } from '../policy.ts';
 import { makeProblem, type Problem } from '../problems.ts';
 import type { WaitReason } from '../waits.ts';
@@ -24,21 +25,17 @@ export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBac
       reason: 'person',
       problem: makeProblem('AFTER_WORSE_TRADE', leg.id, { message: stops(worse, record) }),
     };
-  const sale = leg.needsSales
-    ? legs.find((other) => feeds(other, record) && openLeg(other) !== null)
-    : undefined;
-  if (sale === undefined) return null;
+  const sale = legs.find((other) => feeds(other, record) && openLeg(other) !== null);
+  if (sale === undefined || !lacksProceeds(legs, record)) return null;
   const message = `Leg "${leg.id}" needs the ${leg.sell} that leg "${sale.leg.id}" brings, which is not traded yet.`;
   return { reason: 'turn', problem: makeProblem('AFTER_SALES', leg.id, { message }) };
 }
 
-/** Why a purchase is not traded whose sale was not: it would spend what the policy keeps. Null: no sale of it has ended so. */
+/** Why a purchase is not traded whose sales brought too little: it would spend what the policy keeps. Null: it may be. */
 export function withoutItsSale(legs: readonly LegRecord[], record: LegRecord): Problem | null {
   const { leg } = record;
-  const sale = leg.needsSales
-    ? legs.find((other) => feeds(other, record) && other.stage.kind === 'not traded')
-    : undefined;
-  if (sale === undefined) return null;
+  const sale = legs.find((other) => feeds(other, record) && other.stage.kind === 'not traded');
+  if (sale === undefined || !lacksProceeds(legs, record)) return null;
   const message = `Leg "${leg.id}" needs the ${leg.sell} of leg "${sale.leg.id}", which was not traded.`;
   return { code: 'LEG_NOT_TRADED', item: leg.id, message, fix: `See leg "${sale.leg.id}".` };
 }
@@ -77,7 +74,13 @@ export function tradedBeside(legs: readonly LegRecord[], record: LegRecord): rea
 }
 
 function feeds({ leg }: LegRecord, { leg: purchase }: LegRecord): boolean {
-  return !leg.needsSales && leg.buy === purchase.sell;
+  return leg.buy === purchase.sell;
+}
+
+/** The sales that were traded have not brought what a purchase needs of them. */
+function lacksProceeds(legs: readonly LegRecord[], record: LegRecord): boolean {
+  const brought = legs.flatMap((other) => (feeds(other, record) ? (tradeOf(other)?.buyAmount ?? []) : []));
+  return compare(sum(brought), record.leg.needsFromSales) < 0;
 }
 
 /** It may be traded, or has been where that is in doubt. */

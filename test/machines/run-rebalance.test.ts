@@ -61,10 +61,7 @@ function assertAllOnce(stage: Stage, run: Run, report: Report): void {
   assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
   assert.deepEqual(traded(run), ALL);
   const ids = run.movements().trades.map(({ id }) => String(id));
-  assert.deepEqual(
-    report.legs.map(({ tradeId }) => tradeId ?? '').toSorted(),
-    ids.toSorted(),
-  );
+  assert.deepEqual(report.legs.map(({ tradeId }) => tradeId ?? '').toSorted(), ids.toSorted());
   const { USD, EUR, GBP, MXN } = stage.sandbox.ledger().balances;
   assert.deepEqual([EUR?.total, GBP?.total, MXN?.total], ['250000', '40000', '0']);
   assert.ok(Number(USD?.total) >= 100_000, `${String(USD?.total)} USD are left of the 100000 that are kept`);

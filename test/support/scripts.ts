@@ -25,7 +25,7 @@ export const LEG: Leg = {
   amount: { side: 'sell', value: '1000.00', fixed: true },
   why: { kind: 'fixed' },
   guard: null,
-  needsSales: false,
+  needsFromSales: '0',
 };
 
 export const PAYMENT: Payment = {

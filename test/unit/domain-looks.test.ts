@@ -20,7 +20,7 @@ const LEG: Leg = {
   amount: { side: 'sell', value: '1000.00', fixed: true },
   why: { kind: 'fixed' },
   guard: null,
-  needsSales: false,
+  needsFromSales: '0',
 };
 
 const TRADE: Trade = {

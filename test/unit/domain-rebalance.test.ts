@@ -91,8 +91,8 @@ function planned(parts: Parts): Rebalancing {
 /** `sell 50 EUR, buy 30 GBP`, and after a bar what held currencies back. */
 function told({ trades, positions }: Rebalancing): string {
   const moved = trades.map(
-    ({ side, value, currency, needsSales }) =>
-      `${side} ${value} ${currency}${needsSales ? ' after sales' : ''}`,
+    ({ side, value, currency, needsFromSales }) =>
+      `${side} ${value} ${currency}${needsFromSales === '0' ? '' : ` after sales of ${needsFromSales}`}`,
   );
   const held = positions.flatMap(({ currency, restraint }) =>
     restraint === null ? [] : [`${currency}: ${restraint}`],
@@ -261,17 +261,17 @@ const ROWS: readonly (readonly [what: string, parts: Parts, expected: string])[]
   [
     'a purchase that needs what a sale brings',
     { targets: { GBP: 'min 10', EUR: 'max 0' }, there: { USD: '0', EUR: '100' } },
-    'sell 100 EUR, buy 10 GBP after sales',
+    'sell 100 EUR, buy 10 GBP after sales of 12.63',
   ],
   [
     'a purchase for which the sale brings too little',
     { targets: { GBP: 'min 100', EUR: 'max 0' }, there: { USD: '0', EUR: '100' } },
-    'sell 100 EUR, buy 86.24 GBP after sales | GBP: base',
+    'sell 100 EUR, buy 86.24 GBP after sales of 108.89 | GBP: base',
   ],
   [
     'one purchase needs the sale, the one before it does not',
     { targets: { GBP: 'min 10', PLN: 'min 100', EUR: 'max 0' }, there: { USD: '15', EUR: '100' } },
-    'sell 100 EUR, buy 10 GBP, buy 100 PLN after sales',
+    'sell 100 EUR, buy 10 GBP, buy 100 PLN after sales of 25.41',
   ],
   // Limits of the policy.
   [

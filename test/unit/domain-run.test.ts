@@ -1473,7 +1473,7 @@ const FEEDING = {
   payments: [],
   legs: THREE.legs.map((leg, index) => ({
     ...leg,
-    ...[{ buy: 'USD', sell: 'EUR' }, {}, { needsSales: true }][index],
+    ...[{ buy: 'USD', sell: 'EUR' }, {}, { needsFromSales: '1000' }][index],
   })),
 };
 
@@ -1504,6 +1504,50 @@ test('a purchase that needs what a sale brings waits for it, and one that does n
       'convert third, then none',
     ],
   );
+});
+
+test('a purchase goes as soon as the sales that were traded have brought what it needs, and not with less', async () => {
+  for (const [needs, ends, outcome] of [
+    ['17250', 'waits', 'TRADED'],
+    ['17250.01', 'waits', 'PENDING'],
+    ['17250.01', 'fails', 'NOT_TRADED'],
+  ] as const) {
+    const sells = { buy: 'USD', sell: 'EUR' };
+    const legs = FEEDING.legs.map((leg, index) => ({
+      ...leg,
+      ...[sells, sells, { needsFromSales: needs }][index],
+    }));
+    let isHealed = ends === 'fails';
+    const { run, state } = threeLegs(() => ({
+      readPlan: async () => ({ kind: 'plan', plan: { ...FEEDING, legs } }),
+      requestQuote: async (call) => {
+        const { id } = call.leg;
+        const problem = 'unwanted' in call ? call.unwanted : null;
+        const outside: Problem = { code: 'OUTSIDE_GUARD', item: id, message: 'x', fix: 'y' };
+        const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: id } } as const;
+        const step =
+          id === 'first' && !isHealed
+            ? ({ kind: 'wait', state: knownOf(call), wait } as const)
+            : id === 'first' && ends === 'fails'
+              ? ({ kind: 'not traded', state: NEW_LEG, problem: outside } as const)
+              : problem === null
+                ? ({ kind: 'traded', traded: TRADED, worse: null, isHeld: false } as const)
+                : ({ kind: 'not traded', state: NEW_LEG, problem } as const);
+        return { step, evidence: [], runId: 'run-1' };
+      },
+      waitUntil: patientFor(() => isHealed),
+    }));
+    const ended = run.complete();
+    for (let turns = 0; turns < 200; turns += 1) await nextTurn();
+    const [first, second, third] = makeReport(state).legs.map((leg) => leg.outcome);
+    assert.deepEqual(
+      [first, second, third],
+      [ends === 'waits' ? 'PENDING' : 'NOT_TRADED', 'TRADED', outcome],
+      needs,
+    );
+    isHealed = true;
+    await ended;
+  }
 });
 
 test('after a trade that came out worse than planned no further leg is traded before a person accepts it', async () => {
