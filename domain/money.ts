@@ -62,7 +62,7 @@ export function notNegative(value: string): string {
 }
 
 export function sum(values: readonly string[]): string {
-  return values.reduce((total, value) => add(total, value), '0');
+  return values.reduce((total, value) => total.plus(read(value)), new Exact(0)).toFixed();
 }
 
 /** `a ÷ b` cut to `significantDigits`, half to even. Throws on division by zero. */

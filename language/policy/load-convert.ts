@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { WITHDRAWAL_CURRENCIES } from '../../domain/currencies.ts';
 import { boundFromRate, type Pair, type PriceBound } from '../../domain/plan/price-bounds.ts';
-import { compare, multiply, sum } from '../../domain/money.ts';
+import { add, compare, multiply, sum } from '../../domain/money.ts';
 import type { ConvertAmount, ConvertPolicy, Money, Rate, WithdrawSpec } from '../../domain/policy.ts';
 import { checkStructure } from '../text/check-structure.ts';
 import type { Reserved } from '../text/check-structure.ts';
@@ -18,6 +18,7 @@ import {
   toHead,
   toPaidLimits,
   warnUnknownCurrency,
+  type PaidLimit,
 } from './load-head.ts';
 import { checkSchedule } from './load-schedule.ts';
 import { ConvertSchema } from './policy-schema.ts';
@@ -50,15 +51,30 @@ const RESERVED: Reserved = {
 
 /** The rules that join several fields; each looks only at values that have not been reported already. */
 function checkConvert(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
+  const fixed = fixedAmounts(source);
   checkPair(source);
   checkAmount(source);
   checkGuard(source);
-  checkLimits(source, decimals);
-  checkWithdrawals(source);
-  checkDecimals(source, decimals);
-  checkSums(source);
+  checkLimits(source, fixed, decimals);
+  checkWithdrawals(source, fixed);
+  checkDecimals(source, fixed, decimals);
+  checkSums(source, fixed);
   checkSchedule(source);
   requireInLive(source, requiredLimits(source), 'guard: { worst_rate: "…" }');
+}
+
+/** The amount of a payment, written as `{ fixed: "…" }`. */
+type FixedAmount = { readonly path: Path; readonly value: string };
+
+/** Those that nothing is wrong with. */
+function fixedAmounts(source: YamlSource): readonly FixedAmount[] {
+  const fixed: FixedAmount[] = [];
+  for (let index = 0; index < source.lengthAt(['withdraw']); index += 1) {
+    const path: Path = ['withdraw', index, 'amount', 'fixed'];
+    const value = source.clean(path);
+    if (value !== null) fixed.push({ path, value });
+  }
+  return fixed;
 }
 
 const SELL: Path = ['convert', 'sell'];
@@ -170,7 +186,11 @@ function checkGuard(source: YamlSource): void {
 const TRADE_LIMITS = ['per_trade', 'per_run'] as const;
 const PAID_LIMITS = ['per_payment', 'paid_per_run'] as const;
 
-function checkLimits(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
+function checkLimits(
+  source: YamlSource,
+  fixed: readonly FixedAmount[],
+  decimals: Readonly<Record<string, number>>,
+): void {
   const limits: Path = ['limits'];
   if (source.shapeAt(limits) !== 'map' || source.isSpoiled(limits)) return;
   const pair = [source.clean(SELL), source.clean(BUY)];
@@ -188,7 +208,7 @@ function checkLimits(source: YamlSource, decimals: Readonly<Record<string, numbe
       fix: `state the limit in ${pair.join(' or in ')}`,
     });
   }
-  checkPaidLimits(source, decimals);
+  checkPaidLimits(source, fixed, decimals);
   if ([...TRADE_LIMITS, ...PAID_LIMITS, 'per_day'].some((name) => source.has(['limits', name]))) return;
   source.report(source.keyPlaceAt(limits), {
     mistake: 'MISSING_FIELD',
@@ -198,11 +218,15 @@ function checkLimits(source: YamlSource, decimals: Readonly<Record<string, numbe
 }
 
 /** Only a currency that is paid: a limit that bounds nothing would look like one that does. */
-function checkPaidLimits(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
+function checkPaidLimits(
+  source: YamlSource,
+  fixed: readonly FixedAmount[],
+  decimals: Readonly<Record<string, number>>,
+): void {
   const paid = source.clean(BUY);
   for (const limit of paidLimits(source, decimals)) {
     if (paid === null || limit.currency === paid) {
-      warnPaidAboveLimit(source, limit.name, limit);
+      warnPaidAboveLimit(source, fixed, limit);
       continue;
     }
     source.report(source.placeWithin(limit.path, limit.currency, 'end'), {
@@ -213,15 +237,13 @@ function checkPaidLimits(source: YamlSource, decimals: Readonly<Record<string, n
   }
 }
 
-function warnPaidAboveLimit(source: YamlSource, name: (typeof PAID_LIMITS)[number], limit: Money): void {
-  const paid = fixedPaths(source).flatMap((path) => {
-    const value = source.clean(path);
-    return value === null ? [] : [{ path, value }];
-  });
+function warnPaidAboveLimit(source: YamlSource, fixed: readonly FixedAmount[], limit: PaidLimit): void {
+  const { name } = limit;
   const isPerPayment = name === 'per_payment';
-  const over = paid.find(({ value }, index) => {
-    const counted = isPerPayment ? value : sum(paid.slice(0, index + 1).map((one) => one.value));
-    return compare(counted, limit.value) > 0;
+  let total = '0';
+  const over = fixed.find(({ value }) => {
+    total = isPerPayment ? value : add(total, value);
+    return compare(total, limit.value) > 0;
   });
   if (over === undefined) return;
   source.warn(source.placeAt(over.path), {
@@ -250,12 +272,12 @@ function warnAboveLimit(source: YamlSource, limit: Money): void {
   }
 }
 
-function checkWithdrawals(source: YamlSource): void {
+function checkWithdrawals(source: YamlSource, fixed: readonly FixedAmount[]): void {
   const ids = new Map<string, Path>();
   const count = source.lengthAt(['withdraw']);
   const amounts = Array.from({ length: count }, (_, index): Path => ['withdraw', index, 'amount']);
   const proceeds = amounts.filter((path) => source.clean(path) === 'proceeds');
-  const fixed = amounts.filter((path) => source.shapeAt(path) === 'map');
+  const fixedCount = amounts.filter((path) => source.shapeAt(path) === 'map').length;
   for (let index = 0; index < count; index += 1) {
     checkId(source, ['withdraw', index, 'id'], ids);
     checkRounding(source, ['withdraw', index]);
@@ -269,7 +291,7 @@ function checkWithdrawals(source: YamlSource): void {
     });
   }
   const [first] = proceeds;
-  if (first !== undefined && fixed.length > 0) {
+  if (first !== undefined && fixedCount > 0) {
     source.report(source.placeAt(first), {
       mistake: 'PROCEEDS_WITH_FIXED',
       message:
@@ -277,14 +299,18 @@ function checkWithdrawals(source: YamlSource): void {
       fix: 'write `amount: rest` to pay what the fixed amounts leave, or pay the proceeds only',
     });
   }
-  checkRest(source, amounts, { proceeds, fixed });
+  checkRest(source, amounts, { hasProceeds: proceeds.length > 0, fixed, fixedCount });
 }
 
 /** The rest is what fixed amounts leave of the bought amount: one payment at most can get it. */
 function checkRest(
   source: YamlSource,
   amounts: readonly Path[],
-  { proceeds, fixed }: { readonly proceeds: readonly Path[]; readonly fixed: readonly Path[] },
+  {
+    hasProceeds,
+    fixed,
+    fixedCount,
+  }: { readonly hasProceeds: boolean; readonly fixed: readonly FixedAmount[]; readonly fixedCount: number },
 ): void {
   const [first, ...more] = amounts.filter((path) => source.clean(path) === 'rest');
   if (first === undefined) return;
@@ -295,7 +321,7 @@ function checkRest(
       fix: 'keep one entry with `amount: rest`',
     });
   }
-  if (proceeds.length > 0) {
+  if (hasProceeds) {
     source.report(source.placeAt(first), {
       mistake: 'REST_WITH_PROCEEDS',
       message: 'another entry pays the whole bought amount, so that there is no rest',
@@ -303,9 +329,8 @@ function checkRest(
     });
   }
   const bought = source.clean([...AMOUNT, 'buy']);
-  const values = fixedPaths(source).flatMap((path) => source.clean(path) ?? []);
-  if (bought === null || fixed.length === 0 || values.length < fixed.length) return;
-  if (compare(sum(values), bought) !== 0) return;
+  if (bought === null || fixedCount === 0 || fixed.length < fixedCount) return;
+  if (compare(sumOf(fixed), bought) !== 0) return;
   source.report(source.placeAt(first), {
     mistake: 'REST_OF_NOTHING',
     message: `the fixed amounts are all of the ${bought} that are bought: there is no rest`,
@@ -350,33 +375,36 @@ function checkRounding(source: YamlSource, entry: Path): void {
   }
 }
 
-function checkDecimals(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
+function checkDecimals(
+  source: YamlSource,
+  fixed: readonly FixedAmount[],
+  decimals: Readonly<Record<string, number>>,
+): void {
   const sell = source.clean(SELL);
   const buy = source.clean(BUY);
-  const amounts = [
-    { path: [...AMOUNT, 'sell'], currency: sell },
-    { path: [...AMOUNT, 'keep'], currency: sell },
-    { path: [...AMOUNT, 'buy'], currency: buy },
-    ...fixedPaths(source).map((path) => ({ path, currency: buy })),
-  ];
-  for (const { path, currency } of amounts) {
+  for (const [side, currency] of [
+    ['sell', sell],
+    ['keep', sell],
+    ['buy', buy],
+  ] as const) {
+    const path: Path = [...AMOUNT, side];
     const value = source.clean(path);
     if (value !== null && value !== 'all' && currency !== null)
       checkDecimalsAt(source, { path, value, currency }, decimals);
   }
+  if (buy === null) return;
+  for (const amount of fixed) checkDecimalsAt(source, { ...amount, currency: buy }, decimals);
 }
 
-function fixedPaths(source: YamlSource): readonly Path[] {
-  const count = source.lengthAt(['withdraw']);
-  return Array.from({ length: count }, (_, index): Path => ['withdraw', index, 'amount', 'fixed']);
+function sumOf(fixed: readonly FixedAmount[]): string {
+  return sum(fixed.map(({ value }) => value));
 }
 
 /** Fixed payments against what the conversion is sure to bring: money is not converted for payments that it cannot cover. */
-function checkSums(source: YamlSource): void {
+function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
   const currency = source.clean(BUY);
-  const fixed = fixedPaths(source).flatMap((path) => source.clean(path) ?? []);
   if (currency === null || fixed.length === 0 || source.shapeAt(AMOUNT) !== 'map') return;
-  const total = sum(fixed);
+  const total = sumOf(fixed);
   const place = source.placeAt(['withdraw']);
   const bought = source.clean([...AMOUNT, 'buy']);
   if (bought !== null) {

@@ -101,7 +101,7 @@ export function requireInLive(source: YamlSource, more: readonly Required[], gua
 }
 
 const PAID_LIMITS = ['per_payment', 'paid_per_run'] as const;
-type PaidLimit = Money & { readonly name: (typeof PAID_LIMITS)[number]; readonly path: Path };
+export type PaidLimit = Money & { readonly name: (typeof PAID_LIMITS)[number]; readonly path: Path };
 
 /** The limits on what is paid, each currency once in each list; what is wrong by itself is reported and left out. */
 export function paidLimits(

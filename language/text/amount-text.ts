@@ -79,7 +79,8 @@ function expanded(text: string): string {
 
 /** How many digits an amount has after its point. */
 export function fractionDigits(amount: string): number {
-  return amount.split('.')[1]?.length ?? 0;
+  const point = amount.indexOf('.');
+  return point < 0 ? 0 : amount.length - point - 1;
 }
 
 /** The amount with at most `decimals` digits after its point, the rest cut off. */

@@ -4,7 +4,7 @@
  * capped, and no key ever reaches a prototype. A scalar's own text stays at hand, so that no amount passes a `number` (M5).
  */
 import { Composer, CST, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, Scalar } from 'yaml';
-import type { Document, ErrorCode, Node, Pair, YAMLError } from 'yaml';
+import type { Document, ErrorCode, ParsedNode, YAMLError, YAMLMap } from 'yaml';
 import { printable, quoted } from './printable.ts';
 import { excerptOf } from './problem.ts';
 import type { FileAtFault, FileMistake } from '../../domain/problems.ts';
@@ -23,6 +23,8 @@ export type Written = { readonly text: string; readonly quoted: boolean };
 export type Complaint = { readonly mistake: FileMistake; readonly message: string; readonly fix: string };
 
 type Located = Complaint & { readonly place: Place };
+
+const NOWHERE: Place = { start: 0, end: 0 };
 
 /** A policy goes into Temporal's history, where every payload has its limit; and no text may keep a worker busy for long. */
 const MAX_BYTES = 64 * 1024;
@@ -44,16 +46,15 @@ export function readYaml(input: YamlFile): YamlSource {
 
 /** One file: its values, their places, and the problems found so far (its own and those that loaders report). */
 export class YamlSource {
-  /** Maps without a prototype, lists, texts, small whole numbers, booleans and null; any other unquoted number is NaN. */
+  /** Maps as plain objects, lists, texts, small whole numbers, booleans and null; any other unquoted number is NaN. */
   readonly value: unknown;
   /** True when the text could not be read as a map at all: then there is nothing to check. */
   readonly broken: boolean;
   readonly #text: string;
   readonly #file: string;
   readonly #subject: FileAtFault;
-  #root: Node | null = null;
   readonly #lines = new LineCounter();
-  #entries: Entry | null = null;
+  #top: Entry | null = null;
   #hasSyntaxError = false;
   readonly #spoiled = new Set<string>();
   readonly #problems: Located[] = [];
@@ -65,18 +66,17 @@ export class YamlSource {
     const bytes = Buffer.byteLength(text);
     this.#text = bytes > maxBytes ? '' : text;
     if (bytes > maxBytes) {
-      this.report({ start: 0, end: 0 }, tooLarge(bytes, maxBytes));
+      this.report(NOWHERE, tooLarge(bytes, maxBytes));
       this.value = null;
       this.broken = true;
       return;
     }
     this.#checkCharacters();
     const root = this.#parse();
-    this.#root = root;
-    this.#entries = entryOf(null, root);
-    this.value = root === null ? Object.create(null) : this.#convert(root, [], this.#entries);
+    this.#top = this.#read(root, null, []);
+    this.value = root === null ? {} : this.#top.value;
     if (root !== null && !isMap(root) && this.#problems.length === 0) {
-      this.report(this.#placeOf(root), {
+      this.report(rangeOf(root), {
         mistake: 'WRONG_TYPE',
         message: 'the file must hold fields, `name: value` on lines of their own',
         fix: 'begin from a sample in `policies/`',
@@ -127,10 +127,9 @@ export class YamlSource {
   shapeAt(path: Path): 'map' | 'list' | 'scalar' | 'empty' | null {
     const entry = this.#entryAt(path);
     if (entry === null) return null;
-    if (entry.node === null || isAlias(entry.node)) return 'empty';
-    if (isMap(entry.node)) return 'map';
-    if (isSeq(entry.node)) return 'list';
-    return isScalar(entry.node) && isEmpty(entry.node) ? 'empty' : 'scalar';
+    if (entry.value === null) return 'empty';
+    if (entry.inside === null) return 'scalar';
+    return isMap(entry.node) ? 'map' : 'list';
   }
 
   /** The scalar at `path` as it was written; null when there is none. */
@@ -141,9 +140,7 @@ export class YamlSource {
 
   /** The text of a scalar that no check has reported; null otherwise. */
   clean(path: Path): string | null {
-    return this.isSpoiled(path) || this.shapeAt(path) !== 'scalar'
-      ? null
-      : (this.written(path)?.text ?? null);
+    return this.isSpoiled(path) ? null : (this.#entryAt(path)?.text ?? null);
   }
 
   /**
@@ -151,7 +148,7 @@ export class YamlSource {
    * in comments, white space, quotes or the order of their fields. Means something only where there are no problems.
    */
   canonicalWithout(field: string): string {
-    return canonicalOf(this.#root, field);
+    return this.#top === null ? '' : canonicalOf(this.#top, field);
   }
 
   /** How many items the list at `path` has; 0 when there is no list. */
@@ -164,14 +161,15 @@ export class YamlSource {
   placeAt(path: Path): Place {
     const entry = this.#entryAt(path);
     if (entry === null) return this.keyPlaceAt(path.slice(0, -1));
-    const place = entry.node === null ? null : this.#placeOf(entry.node);
-    return place !== null && place.end > place.start ? place : (entry.key ?? place ?? { start: 0, end: 0 });
+    const place = entry.node === null ? NOWHERE : rangeOf(entry.node);
+    return place.end > place.start || entry.key === null ? place : rangeOf(entry.key);
   }
 
   /** Where the key of `path` stands; for an item of a list its beginning, for the whole file its beginning. */
   keyPlaceAt(path: Path): Place {
-    if (path.length === 0) return { start: 0, end: 0 };
-    return this.#entryAt(path)?.key ?? this.placeAt(path);
+    if (path.length === 0) return NOWHERE;
+    const key = this.#entryAt(path)?.key ?? null;
+    return key === null ? this.placeAt(path) : rangeOf(key);
   }
 
   /** Where `part` stands inside the scalar at `path`, looked for from its end or its beginning. */
@@ -204,7 +202,7 @@ export class YamlSource {
     }
   }
 
-  #parse(): Node | null {
+  #parse(): ParsedNode | null {
     // The failsafe schema keeps every scalar as text; duplicate keys are found below, in linear time.
     const options = { schema: 'failsafe', uniqueKeys: false, prettyErrors: false } as const;
     let documents: readonly Document.Parsed[];
@@ -217,7 +215,7 @@ export class YamlSource {
       }
       documents = [...new Composer(options).compose(tokens)];
     } catch {
-      this.report({ start: 0, end: 0 }, SYNTAX_UNREADABLE);
+      this.report(NOWHERE, SYNTAX_UNREADABLE);
       return null;
     }
     const lines = new Set<number>();
@@ -236,98 +234,100 @@ export class YamlSource {
       this.report(this.#lineAt(Math.max(0, this.#text.search(/^%/m))), DIRECTIVE);
     }
     const contents = first.contents;
-    return contents === null || (isScalar(contents) && isEmpty(contents)) ? null : contents;
+    return isScalar(contents) && isEmpty(contents) ? null : contents;
   }
 
   #entryAt(path: Path): Entry | null {
-    let entry = this.#entries;
-    for (const step of path) entry = entry?.inside.get(step) ?? null;
+    let entry = this.#top;
+    for (const step of path) entry = entry?.inside?.get(step) ?? null;
     return entry;
   }
 
-  #convert(node: Node | null, path: Path, entry: Entry): unknown {
-    if (node === null) return null;
+  /** What stands at `path`, which is lent: it is longer only while what is inside is read. */
+  #read(node: ParsedNode | null, key: ParsedNode | null, path: (string | number)[]): Entry {
+    if (node === null) return { key, node, value: null, text: null, inside: null };
     this.#refuseProperties(node);
-    if (isAlias(node)) {
-      this.spoil(path);
-      return null;
-    }
+    if (isMap(node)) return this.#readMap(node, key, path);
     if (isScalar(node)) {
       if (!this.#isAsWritten(node)) this.spoil(path);
-      return node.type === Scalar.PLAIN ? plainValue(String(node.value)) : String(node.value);
+      const text = String(node.value);
+      const value = node.type === Scalar.PLAIN ? plainValue(text) : text;
+      return { key, node, value, text: value === null ? null : text, inside: null };
     }
-    if (isSeq(node)) {
-      return node.items.map((item, index) => {
-        const child = entryOf(null, item as Node | null);
-        entry.inside.set(index, child);
-        return this.#convert(child.node, [...path, index], child);
-      });
+    if (isAlias(node)) {
+      this.spoil(path);
+      return { key, node, value: null, text: null, inside: null };
     }
-    const fields: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
-    if (isMap(node)) {
-      for (const pair of node.items as Pair<Node | null, Node | null>[])
-        this.#convertField(pair, path, { entry, fields });
+    const inside = new Map<number, Entry>();
+    for (const [index, item] of node.items.entries()) {
+      path.push(index);
+      inside.set(index, this.#read(item, null, path));
+      path.pop();
     }
-    return fields;
+    return { key, node, value: Array.from(inside.values(), ({ value }) => value), text: null, inside };
   }
 
-  #convertField(
-    pair: Pair<Node | null, Node | null>,
-    path: Path,
-    { entry, fields }: { readonly entry: Entry; readonly fields: Record<string, unknown> },
-  ): void {
-    const { key, value } = pair;
-    if (key !== null) this.#refuseProperties(key);
+  #readMap(node: YAMLMap.Parsed, key: ParsedNode | null, path: (string | number)[]): Entry {
+    const inside = new Map<string, Entry>();
+    // `#nameOf` refuses `__proto__`, the one name that would not become a field. Without a prototype zod reads far slower.
+    const fields: Record<string, unknown> = {};
+    for (const pair of node.items) {
+      const name = this.#nameOf(pair.key, inside);
+      if (name === null) continue;
+      path.push(name);
+      const entry = this.#read(pair.value, pair.key, path);
+      path.pop();
+      if (isMergeKey(pair.key)) continue;
+      inside.set(name, entry);
+      fields[name] = entry.value;
+    }
+    return { key, node, value: fields, text: null, inside };
+  }
+
+  /** The name of a field; null where it cannot stand beside those that were read before it. */
+  #nameOf(key: ParsedNode, before: ReadonlyMap<string, Entry>): string | null {
+    this.#refuseProperties(key);
     if (isScalar(key)) this.#isAsWritten(key);
-    const place = key === null ? this.placeAt(path) : this.#placeOf(key);
     const name = isScalar(key) ? String(key.value) : '';
     if (name === '' || name === '__proto__') {
-      if (!isAlias(key)) this.report(place, name === '' ? BAD_KEY : BAD_NAME);
-      return;
+      if (!isAlias(key)) this.report(rangeOf(key), name === '' ? BAD_KEY : BAD_NAME);
+      return null;
     }
-    if (name === '<<' && isScalar(key) && !isQuoted(key)) {
-      this.report(place, MERGE_KEY);
-      this.#convert(value, [...path, name], entryOf(place, value));
-      return;
-    }
-    const known = entry.inside.get(name)?.key;
-    if (known !== undefined && known !== null) {
-      this.report(place, {
+    const known = before.get(name)?.key ?? null;
+    if (isMergeKey(key)) this.report(rangeOf(key), MERGE_KEY);
+    else if (known !== null) {
+      this.report(rangeOf(key), {
         mistake: 'DUPLICATE_KEY',
-        message: `${quoted(name)} is written twice; the first is on line ${this.lineOf(known)}`,
+        message: `${quoted(name)} is written twice; the first is on line ${this.lineOf(rangeOf(known))}`,
         fix: 'delete one of the two',
       });
-      return;
+      return null;
     }
-    const child = entryOf(place, value);
-    entry.inside.set(name, child);
-    fields[name] = this.#convert(value, [...path, name], child);
+    return name;
   }
 
   /** What a reviewer sees is what is read: an escape, a fold or a block text could hide another amount or account. */
-  #isAsWritten(scalar: Scalar): boolean {
+  #isAsWritten(scalar: Scalar.Parsed): boolean {
     // After an error of syntax the parser's idea of a text proves nothing.
     if (this.#hasSyntaxError) return true;
-    const place = this.#placeOf(scalar);
-    const source = this.#text.slice(place.start, place.end);
+    const [start, end] = scalar.range;
     const value = String(scalar.value);
-    if (source === value || (isQuoted(scalar) && source === `${source[0] ?? ''}${value}${source[0] ?? ''}`))
+    const quotes = isQuoted(scalar) ? 1 : 0;
+    if (end - start === value.length + 2 * quotes && this.#text.startsWith(value, start + quotes))
       return true;
     const fix = printable(value) === value ? `write "${value.slice(0, 60)}"` : 'write the text itself';
-    this.report(place, { mistake: 'TEXT', message: TEXT_MESSAGE, fix: `${fix}, on one line` });
+    this.report({ start, end }, { mistake: 'TEXT', message: TEXT_MESSAGE, fix: `${fix}, on one line` });
     return false;
   }
 
   /** Reports what a node carries besides its value: an alias, an anchor, a tag. */
-  #refuseProperties(node: Node): void {
+  #refuseProperties(node: ParsedNode): void {
     if (isAlias(node)) {
-      this.report(this.#placeOf(node), ALIAS);
+      this.report(rangeOf(node), ALIAS);
       return;
     }
-    if (typeof node.tag === 'string') this.report(this.#before(this.#placeOf(node), '!'), TAG);
-    if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {
-      this.report(this.#before(this.#placeOf(node), '&'), ANCHOR);
-    }
+    if (typeof node.tag === 'string') this.report(this.#before(rangeOf(node), '!'), TAG);
+    if (node.anchor !== undefined) this.report(this.#before(rangeOf(node), '&'), ANCHOR);
   }
 
   /** The place of a tag or anchor, the last word before `place` that begins with `sign`. */
@@ -337,11 +337,6 @@ export class YamlSource {
     const word = [...words].findLast((match) => match[0].startsWith(sign));
     if (word === undefined) return place;
     return { start: from + word.index, end: from + word.index + word[0].length };
-  }
-
-  #placeOf(node: Node): Place {
-    const [start, end] = node.range ?? [0, 0, 0];
-    return { start, end };
   }
 
   #lineAt(offset: number): Place {
@@ -506,32 +501,41 @@ function deeperThan(levels: number, token: CST.Token | null | undefined): CST.To
   return null;
 }
 
-/** `without` is a field of this node, not of those inside it. */
-function canonicalOf(node: Node | null, without: string | null = null): string {
-  if (isScalar(node)) return isEmpty(node) ? '' : JSON.stringify(String(node.value));
-  if (isSeq(node)) return `[${node.items.map((item) => canonicalOf(item as Node | null)).join(',')}]`;
-  if (!isMap(node)) return '';
-  const pairs: string[] = [];
-  for (const { key, value } of node.items as Pair<Node | null, Node | null>[]) {
-    const isLeftOut = without !== null && isScalar(key) && key.value === without;
-    if (!isLeftOut) pairs.push(`${canonicalOf(key)}:${canonicalOf(value)}`);
+/** `without` is a field of this entry, not of those inside it. */
+function canonicalOf({ node, text, inside }: Entry, without: string | null = null): string {
+  if (inside === null) return text === null ? '' : JSON.stringify(text);
+  if (isSeq(node)) return `[${Array.from(inside.values(), (entry) => canonicalOf(entry)).join(',')}]`;
+  const fields: string[] = [];
+  for (const [name, entry] of inside) {
+    if (name === without) continue;
+    const key = isScalar(entry.key) && isEmpty(entry.key) ? '' : JSON.stringify(name);
+    fields.push(`${key}:${canonicalOf(entry)}`);
   }
-  return `{${pairs.toSorted().join(',')}}`;
+  return `{${fields.toSorted().join(',')}}`;
 }
 
-/** What stands at one path, and the way on from there: by name in a map, by index in a list. */
+/** What stands at one path, and the way on from there. */
 type Entry = {
-  readonly key: Place | null;
-  readonly node: Node | null;
-  readonly inside: Map<string | number, Entry>;
+  readonly key: ParsedNode | null;
+  readonly node: ParsedNode | null;
+  readonly value: unknown;
+  /** Of a scalar that is not empty: its text after unquoting. */
+  readonly text: string | null;
+  /** By name in a map, by index in a list; null where nothing can be inside. */
+  readonly inside: ReadonlyMap<string | number, Entry> | null;
 };
 
-function entryOf(key: Place | null, node: Node | null): Entry {
-  return { key, node, inside: new Map() };
+function rangeOf(node: ParsedNode): Place {
+  const [start, end] = node.range;
+  return { start, end };
 }
 
 function idOf(path: Path): string {
   return JSON.stringify(path);
+}
+
+function isMergeKey(key: ParsedNode): boolean {
+  return isScalar(key) && key.value === '<<' && !isQuoted(key);
 }
 
 function isQuoted(scalar: Scalar): boolean {
