@@ -185,11 +185,10 @@ async function checkBatchFile(
   const { mistakes, warnings, payments, currencies } = batch;
   show(output, mistakes, '');
   show(output, warnings, WARNING);
-  if (mistakes.count > 0)
-    output.show(
-      `${plain(file)}: ${paint.bad(count(mistakes.count, 'mistake'))} in ${count(payments, 'payment')}`,
-    );
-  else
+  if (mistakes.count > 0) {
+    const among = payments === 0 ? '' : ` in ${count(payments, 'payment')}`;
+    output.show(`${plain(file)}: ${paint.bad(count(mistakes.count, 'mistake'))}${among}`);
+  } else
     output.show(
       `${plain(file)}: ${paint.good('ok')}, ${count(payments, 'payment')}\n\n${batchTable(currencies, decimals, width)}`,
     );
