@@ -89,6 +89,11 @@ export function decimalPlaces(value: string): number {
   return read(value).decimalPlaces();
 }
 
+/** As people read it: `9900` with two decimals is `9900.00`. What has more digits keeps them; nothing is rounded. */
+export function withDecimals(value: string, decimals: number): string {
+  return read(value).toFixed(Math.max(decimals, decimalPlaces(value)));
+}
+
 function read(text: string): Decimal {
   if (!isDecimal(text)) throw new RangeError(`"${text}" is not a decimal number.`);
   return new Exact(text);

@@ -1,7 +1,7 @@
 /** How amounts and rates are written for people. No amount is rounded: what has more digits than its currency keeps them. */
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { Limits } from '../../domain/policy.ts';
-import { decimalPlaces, divide, isDecimal, normalise } from '../../domain/money.ts';
+import { divide, isDecimal, withDecimals } from '../../domain/money.ts';
 
 /** Digits of a rate that a person compares; `--json` has twelve. */
 const RATE_DIGITS = 6;
@@ -14,11 +14,7 @@ export function rateText(rate: string): string {
 /** The amount with the decimals of its currency: `9900` with 2 is `9900.00`. */
 export function amountText(value: string, decimals: number): string {
   // A report that was tampered with shows what it says.
-  if (!isDecimal(value)) return value;
-  const text = normalise(value);
-  const missing = decimals - decimalPlaces(text);
-  if (missing <= 0) return text;
-  return `${text}${text.includes('.') ? '' : '.'}${'0'.repeat(missing)}`;
+  return isDecimal(value) ? withDecimals(value, decimals) : value;
 }
 
 /** An amount with its currency, `18500.00 MXN`; `- MXN` while it is not known. */

@@ -68,7 +68,7 @@ function summarise(report: Report): string[] {
   const payments = report.payments.map((payment) => {
     const amount =
       payment.amount === null
-        ? `the proceeds in ${payment.currency}`
+        ? `what the trade leaves for it in ${payment.currency}`
         : money(payment.amount, payment.currency);
     const what = `${amount} to ${payment.account}`;
     const more = `${generationText(payment)}${lostReply(report, payment.id, payment.withdrawalId)}`;

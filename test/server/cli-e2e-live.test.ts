@@ -108,7 +108,7 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
         `${policy.runText}, LIVE: ` +
           'usd-mxn-1: sell 1000\\.00 USD for MXN, not worse than 16\\.90 MXN per USD ' +
           'supplier: pay what usd-mxn-1 brings, in MXN, to wac_7Hk2mQ9vT4xR ' +
-          'In total: sell 1000 USD; 1 of proceeds\\.',
+          'In total: sell 1000.00 USD; 1 of proceeds\\.',
       ),
     );
     movedOnce(policy);

@@ -58,7 +58,7 @@ test('what a person says yes to names every leg and payment of the plan, and the
     `supplier: pay 17250.00 MXN to ${PAYMENT.account}`,
     `rent: pay 0.50 MXN to ${PAYMENT.account}`,
     `rest: pay what usd-mxn-1 brings, in MXN, to ${PAYMENT.account}`,
-    'In total: sell 1000 USD; pay 17250.5 MXN; 1 of proceeds.',
+    'In total: sell 1000.00 USD; pay 17250.50 MXN; 1 of proceeds.',
   ]);
   assert.deepEqual(movesOf({ legs: [], payments: [], totals: [] }), ['There is nothing to do.']);
 });
