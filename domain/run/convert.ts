@@ -34,7 +34,8 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
     failures = 0;
     addEvidence(state, answer.evidence);
     run.takeUp(answer.runId);
-    await takeAnswer(run, record, answer, asked);
+    const pause = takeAnswer(run, record, answer, asked);
+    if (pause !== null) await pause;
   }
 }
 
@@ -64,7 +65,13 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
   }
 }
 
-async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, asked: number): Promise<void> {
+/** What there is to wait for before the leg goes on; null: nothing, and no promise either, each of which costs time. */
+function takeAnswer(
+  run: Carrying,
+  record: LegRecord,
+  answer: LegAnswer,
+  asked: number,
+): Promise<void> | null {
   const { step, runId } = answer;
   const { pauses } = run;
   if (step.kind !== 'wait' && step.kind !== 'stopped') pauses.goesOn(record);
@@ -72,7 +79,7 @@ async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, a
     case 'quoted':
     case 'requote':
       record.stage = { kind: 'converting', state: step.state, needsHuman: false };
-      return;
+      return null;
     case 'traded': {
       const { traded, worse, isHeld } = step;
       record.stage = {
@@ -82,13 +89,12 @@ async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, a
         worse: worse === null ? null : { problem: worse, isHeld },
         settled: null,
       };
-      if (worse !== null && isHeld) await holdForAcceptance(run, record, worse, asked);
-      return;
+      return worse !== null && isHeld ? holdForAcceptance(run, record, worse, asked) : null;
     }
     case 'not traded': {
       const { problem, state } = step;
       record.stage = { kind: 'not traded', quoteId: state.quote?.id ?? null, problem, endedIn: runId };
-      return;
+      return null;
     }
     case 'stopped':
       if (record.stage.kind === 'converting') {
@@ -100,7 +106,7 @@ async function takeAnswer(run: Carrying, record: LegRecord, answer: LegAnswer, a
       return pauses.pause(record, step.wait, asked);
     case 'wait':
       record.stage = { kind: 'converting', state: step.state, needsHuman: step.wait.reason === 'person' };
-      await pauses.pause(record, pauses.paced(record, step.wait), asked);
+      return pauses.pause(record, pauses.paced(record, step.wait), asked);
   }
 }
 

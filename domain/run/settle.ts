@@ -50,7 +50,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     watch.isLate = !(await ports.waitUntil(isOver, Math.max(watch.lateAtMs - ports.nowMs(), 1)));
     if (watch.isLate) pauses.show(record, settlementWait(run, record, stage, watch));
   }
-  await ports.waitUntil(isOver);
+  if (!isOver()) await ports.waitUntil(isOver);
   record.waiting = null;
   if (isOpen) {
     giveUp();
