@@ -297,8 +297,15 @@ export function failedBy(code: string): State['isReached'] {
     (status === 'FAILED' || status === 'PARTIAL') && problems.some((problem) => problem.code === code);
 }
 
-function inDoubt({ status, legs, payments }: Report): boolean {
-  return status === 'HELD' && [...legs, ...payments].some(({ outcome }) => outcome === 'PENDING');
+/** Before anything is sent: such a run is held as well, and in no doubt. */
+const WAITS_FOR_OTHERS: readonly string[] = ['TURN_OF_ANOTHER', 'LISTS_MAY_LAG', 'RESERVATION_UNKNOWN'];
+
+function inDoubt({ status, legs, payments, problems }: Report): boolean {
+  return (
+    status === 'HELD' &&
+    !problems.some(({ code }) => WAITS_FOR_OTHERS.includes(code)) &&
+    [...legs, ...payments].some(({ outcome }) => outcome === 'PENDING')
+  );
 }
 
 function neverShort({ shortfall }: Sample): string | null {
