@@ -269,7 +269,7 @@ export class YamlSource {
 
   #readMap(node: YAMLMap.Parsed, key: ParsedNode | null, path: (string | number)[]): Entry {
     const inside = new Map<string, Entry>();
-    // `#nameOf` refuses `__proto__`, the one name that would not become a field. Without a prototype zod reads far slower.
+    // `#nameOf` refuses `__proto__`, the one name that would not become a field. Zod reads maps without a prototype slower.
     const fields: Record<string, unknown> = {};
     for (const pair of node.items) {
       const name = this.#nameOf(pair.key, inside);
