@@ -1,6 +1,6 @@
 /**
  * What came of a schedule's starts, what Temporal did not start at all, and the starts that a person asks for. Everything is
- * read from Temporal; a start itself is carried out by a worker (`scheduled-start.ts`).
+ * read from Temporal; a start itself is carried out by a worker (`start-by-schedule.ts`).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {

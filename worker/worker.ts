@@ -7,7 +7,7 @@ import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { InstructionsMissing, machineClock, type Clock } from '../activities/deps.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
-import { startScheduled } from '../operations/scheduled-start.ts';
+import { startScheduled } from '../operations/start-by-schedule.ts';
 import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
 import {
   isPlanMade,
