@@ -201,8 +201,9 @@ function show(output: Output, { count: all, first }: Told, word: string): void {
   const { isJson, paint, width } = output;
   // Nobody would see them, and wrapping thousands of them takes seconds.
   if (isJson) return;
-  for (const trouble of first)
-    output.show(`${word === '' ? '' : `${paint.warn(word)} `}${paragraphOf(trouble, width)}\n`);
+  const lead = word === '' ? '' : `${paint.warn(word)} `;
+  const left = word === '' ? width : width - word.length - 1;
+  for (const trouble of first) output.show(`${lead}${paragraphOf(trouble, left)}\n`);
   if (all > first.length)
     output.say(
       `… and ${count(all - first.length, word === '' ? 'more mistake' : 'more warning')}. --json lists more.`,

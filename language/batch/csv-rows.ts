@@ -154,9 +154,14 @@ function missingColumn(of: {
     fix:
       near === null
         ? `the first line must name the columns; or write what it is called into the policy: \`columns: { ${what}: … }\``
-        : `rename ${quoted(near)}, or write \`columns: { ${what}: ${near} }\` into the policy`,
+        : !PLAIN_NAME.test(near)
+          ? `rename ${quoted(near)}: write ${column}`
+          : `rename ${quoted(near)}, or write \`columns: { ${what}: ${near} }\` into the policy`,
   };
 }
+
+/** Reads in YAML as it is written, without quotes. */
+const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
 
 function rowOf(
   standing: Standing,

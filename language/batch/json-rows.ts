@@ -7,6 +7,7 @@ import type { BatchColumns } from '../../domain/policy.ts';
 import { money, readMoney } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint, Place } from '../text/yaml-source.ts';
+import { otherCellComplaint } from './cells.ts';
 import { mistakeOf, tooLongRow, type OddCell, type Piece, type Standing } from './pieces.ts';
 import type { ControlTotals } from './totals.ts';
 
@@ -51,10 +52,29 @@ function pieceOf(standing: Standing, columns: BatchColumns): Piece {
       },
       { place: twice.key },
     );
-  const [only] = fields;
-  if (only?.name === 'trailer' && fields.length === 1)
-    return trailerOf(standing, (value as { readonly trailer: unknown }).trailer);
+  const own = new Set([...Object.values(columns), 'trailer']);
+  for (const { name, key } of fields) {
+    const isEscaped = own.has(name) && textAt(standing, key) !== `"${name}"`;
+    const complain = isEscaped ? escapedName : otherCellComplaint(name);
+    if (complain !== null) return mistakeOf(standing, complain(quoted(name)), { place: key });
+  }
+  const trailer = fields.find(({ name }) => name === 'trailer');
+  if (trailer !== undefined && fields.length === 1) return trailerOf(standing, trailer.place);
+  if (trailer !== undefined && textAt(standing, trailer.place).startsWith('{'))
+    return mistakeOf(standing, BESIDE_TRAILER, { place: trailer.key });
   return rowOf(standing, fields, columns);
+}
+
+function textAt({ text }: Standing, { start, end }: Place): string {
+  return text.slice(start, end);
+}
+
+function escapedName(name: string): Complaint {
+  return {
+    mistake: 'TEXT',
+    message: `the name ${name} is written with escapes: it must read as it is written`,
+    fix: 'write the characters themselves',
+  };
 }
 
 function rowOf(standing: Standing, fields: readonly Field[], columns: BatchColumns): Piece {
@@ -63,7 +83,7 @@ function rowOf(standing: Standing, fields: readonly Field[], columns: BatchColum
   const cells: Record<string, string> = Object.create(null) as Record<string, string>;
   const odd = new Map<string, OddCell>();
   for (const { name, place } of fields) {
-    const raw = text.slice(place.start, place.end);
+    const raw = textAt(standing, place);
     const value = parsed(raw);
     cells[name] = typeof value === 'string' ? value : raw;
     if (typeof value !== 'string') odd.set(name, 'no text');
@@ -116,8 +136,10 @@ function fieldsOf(text: string): readonly Field[] {
 
 const MONEY = money({ description: '', example: '"12345.67 EUR"' });
 
-function trailerOf(standing: Standing, trailer: unknown): Piece {
-  const expected = expectedOf(trailer);
+function trailerOf(standing: Standing, place: Place): Piece {
+  const written = textAt(standing, place);
+  const names = fieldsOf(written).map(({ name }) => name);
+  const expected = new Set(names).size === names.length ? expectedOf(parsed(written)) : null;
   return expected === null
     ? mistakeOf(standing, BAD_TRAILER, { isRow: false })
     : { kind: 'trailer', ...standing, expected };
@@ -150,7 +172,12 @@ const NOT_AN_OBJECT: Complaint = {
 const BAD_TRAILER: Complaint = {
   mistake: 'TRAILER',
   message: 'the trailer is not one that Cambist reads',
-  fix: 'write `{"trailer": {"count": 2, "totals": ["12345.67 EUR"]}}`, each currency once',
+  fix: 'write `{"trailer": {"count": 2, "totals": ["12345.67 EUR"]}}`, each name and currency once, no total of zero',
+};
+const BESIDE_TRAILER: Complaint = {
+  mistake: 'TRAILER',
+  message: 'a trailer stands beside other fields, where it would not be read',
+  fix: 'write it on a line of its own, the last one',
 };
 const BEHIND_TRAILER: Complaint = {
   mistake: 'TRAILER',

@@ -421,6 +421,22 @@ const JSON_LINES: readonly HostileBatch[] = [
   jsonl('a trailer with a currency twice', lines(J(), '{"trailer":{"totals":["1 MXN","1 MXN"]}}'), [
     'TRAILER 2:1',
   ]),
+  jsonl('a trailer with a count twice', lines(J(), '{"trailer":{"count":2,"count":1}}'), ['TRAILER 2:1']),
+  jsonl('a trailer with totals twice', lines(J(), '{"trailer":{"totals":["9 MXN"],"totals":["1 MXN"]}}'), [
+    'TRAILER 2:1',
+  ]),
+  jsonl(
+    'a trailer in the line of a payment',
+    lines(J(), J({ id: 'p2' }).replace('{', '{"trailer":{"count":1},')),
+    ['TRAILER 2:2'],
+  ),
+  jsonl('a column that is called trailer', lines(J({ trailer: 'AB-123' })), []),
+  jsonl('a name of a column with escapes', J().replace('"amount"', '"\\u0061mount"'), ['TEXT 1:58']),
+  jsonl('another name with escapes', J().replace('}', ',"Stra\\u00dfe":"x"}'), []),
+  jsonl('a name that turns the direction', J().replace('}', ',"\\u202ename":"x"}'), [
+    'CONTROL_CHARACTER 1:74',
+  ]),
+  jsonl('a name that is a formula', J().replace('}', ',"=1+1":"x"}'), ['FORMULA 1:74']),
   jsonl('an empty trailer', lines(J(), '{"trailer":{}}'), ['TRAILER 2:1']),
   jsonl('a trailer with a broken count', lines(J(), '{"trailer":{"count":1.5}}'), ['TRAILER 2:1']),
   jsonl('only a trailer', '{"trailer":{"count":0}}\n', ['EMPTY 1:1']),
