@@ -398,18 +398,23 @@ function partsOf(draft: Draft, input: RebalanceInput): number {
   return Math.max(1, Number(quotient(draft.amount, most, 0, 'up')));
 }
 
-/** Parts of one size, the last one what is left. */
+/** Parts of one size, the last one what is left; a part needs the sales only for what it and those before it cost. */
 function tradesOf(draft: Draft, input: RebalanceInput): readonly PlannedTrade[] {
   const { wanted, currency, amount, needsFromSales } = draft;
   if (wanted === null || !isTraded(draft)) return [];
   const { side } = wanted;
   const count = partsOf(draft, input);
   const part = quotient(amount, `${count}`, input.decimalsOf(currency), 'up');
-  const last = subtract(amount, multiply(part, `${count - 1}`));
-  return Array.from({ length: count }, (_, index) => ({
-    side,
-    currency,
-    value: index < count - 1 ? part : last,
-    needsFromSales,
-  }));
+  return Array.from({ length: count }, (_, index) => {
+    const before = multiply(part, `${index}`);
+    const isLast = index === count - 1;
+    const upToIt = isLast ? amount : add(before, part);
+    const later = subtract(baseSide(draft, input), baseSide({ ...draft, amount: upToIt }, input));
+    return {
+      side,
+      currency,
+      value: subtract(upToIt, before),
+      needsFromSales: notNegative(subtract(needsFromSales, later)),
+    };
+  });
 }

@@ -34,10 +34,16 @@ export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBac
 /** Why a purchase is not traded whose sales brought too little: it would spend what the policy keeps. Null: it may be. */
 export function withoutItsSale(legs: readonly LegRecord[], record: LegRecord): Problem | null {
   const { leg } = record;
-  const sale = legs.find((other) => feeds(other, record) && other.stage.kind === 'not traded');
-  if (sale === undefined || !lacksProceeds(legs, record)) return null;
-  const message = `Leg "${leg.id}" needs the ${leg.sell} of leg "${sale.leg.id}", which was not traded.`;
-  return { code: 'LEG_NOT_TRADED', item: leg.id, message, fix: `See leg "${sale.leg.id}".` };
+  const sales = legs.filter((other) => feeds(other, record));
+  const isDecided = sales.length > 0 && sales.every((other) => openLeg(other) === null);
+  if (!isDecided || !lacksProceeds(legs, record)) return null;
+  const sale = sales.find(({ stage }) => stage.kind === 'not traded');
+  const message =
+    sale === undefined
+      ? `Leg "${leg.id}" needs ${leg.needsFromSales} ${leg.sell} of the sales before it, which brought ${broughtFor(legs, record)} ${leg.sell}.`
+      : `Leg "${leg.id}" needs the ${leg.sell} of leg "${sale.leg.id}", which was not traded.`;
+  const fix = sale === undefined ? 'See the legs before it.' : `See leg "${sale.leg.id}".`;
+  return { code: 'LEG_NOT_TRADED', item: leg.id, message, fix };
 }
 
 function stops({ leg: worse }: LegRecord, { leg }: LegRecord): string {
@@ -79,8 +85,17 @@ function feeds({ leg }: LegRecord, { leg: purchase }: LegRecord): boolean {
 
 /** The sales that were traded have not brought what a purchase needs of them. */
 function lacksProceeds(legs: readonly LegRecord[], record: LegRecord): boolean {
-  const brought = legs.flatMap((other) => (feeds(other, record) ? (tradeOf(other)?.buyAmount ?? []) : []));
-  return compare(sum(brought), record.leg.needsFromSales) < 0;
+  return compare(broughtFor(legs, record), record.leg.needsFromSales) < 0;
+}
+
+/** What never settles brings nothing. */
+function broughtFor(legs: readonly LegRecord[], record: LegRecord): string {
+  const sales = legs.filter((other) => feeds(other, record));
+  return sum(
+    sales.flatMap(({ stage }) =>
+      stage.kind === 'traded' && stage.settled !== false ? stage.traded.buyAmount : [],
+    ),
+  );
 }
 
 /** It may be traded, or has been where that is in doubt. */

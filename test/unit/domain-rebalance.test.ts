@@ -269,6 +269,15 @@ const ROWS: readonly (readonly [what: string, parts: Parts, expected: string])[]
     'sell 100 EUR, buy 86.24 GBP after sales of 108.89 | GBP: base',
   ],
   [
+    'of a purchase in parts only those need the sale that the base cannot pay for',
+    {
+      targets: { EUR: 'min 2500', GBP: 'max 0' },
+      there: { USD: '2000', GBP: '1000' },
+      pairs: [pair('USD', 'EUR', '10', '1000'), pair('GBP', 'USD', '10', '1000')],
+    },
+    'sell 1000 GBP, buy 833.34 EUR, buy 833.34 EUR, buy 833.32 EUR after sales of 777.78',
+  ],
+  [
     'one purchase needs the sale, the one before it does not',
     { targets: { GBP: 'min 10', PLN: 'min 100', EUR: 'max 0' }, there: { USD: '15', EUR: '100' } },
     'sell 100 EUR, buy 10 GBP, buy 100 PLN after sales of 25.41',

@@ -1634,6 +1634,69 @@ test('a purchase whose sale was not traded is not traded either: nothing else ma
   );
 });
 
+test('a purchase whose sale brought too little, and was accepted so, is not traded: the base keeps its minimum', async () => {
+  const legs = FEEDING.legs.map((leg, index) => ({
+    ...leg,
+    ...[{}, {}, { needsFromSales: '17250.01' }][index],
+  }));
+  const { run, state } = threeLegs(() => ({
+    readPlan: async () => ({ kind: 'plan', plan: { ...FEEDING, legs } }),
+    requestQuote: async (call) => {
+      assert.ok('unwanted' in call);
+      const step =
+        call.unwanted === null
+          ? ({ kind: 'traded', traded: TRADED, worse: null, isHeld: false } as const)
+          : ({ kind: 'not traded', state: NEW_LEG, problem: call.unwanted } as const);
+      return { step, evidence: [], runId: 'run-1' };
+    },
+  }));
+  await run.complete();
+  const report = makeReport(state);
+  assert.deepEqual(
+    report.legs.map(({ outcome }) => outcome),
+    ['TRADED', 'TRADED', 'NOT_TRADED'],
+  );
+  assert.deepEqual(
+    report.problems.map(({ code, message }) => `${code}: ${message}`),
+    ['LEG_NOT_TRADED: Leg "third" needs 17250.01 USD of the sales before it, which brought 17250 USD.'],
+  );
+});
+
+test('a purchase whose sale will never settle is not traded: what it was to bring does not come', async () => {
+  const { run, state } = threeLegs((seen) => ({
+    readPlan: async () => ({ kind: 'plan', plan: FEEDING }),
+    requestQuote: async (call) => {
+      assert.ok('unwanted' in call);
+      const { id } = call.leg;
+      const wait = { afterMs: 15_000, reason: 'money', problem: { ...SHORT, item: id } } as const;
+      const step =
+        call.unwanted !== null
+          ? ({ kind: 'not traded', state: NEW_LEG, problem: call.unwanted } as const)
+          : id === 'third' && !seen.includes('settled first')
+            ? ({ kind: 'wait', state: knownOf(call), wait } as const)
+            : ({ kind: 'traded', traded: TRADED, worse: null, isHeld: false } as const);
+      seen.push(`convert ${id}`);
+      return { step, evidence: [], runId: 'run-1' };
+    },
+    awaitSettlement: ({ leg }) => {
+      const answer = (async () => {
+        await until(() => seen.includes('convert third'));
+        seen.push(`settled ${leg}`);
+        return leg === 'first'
+          ? ({ kind: 'failed', status: 'FAILED' } as const)
+          : ({ kind: 'settled', status: 'SETTLED' } as const);
+      })();
+      return { answer, giveUp: () => {} };
+    },
+    waitUntil: patientFor(() => seen.includes('settled first')),
+  }));
+  await run.complete();
+  assert.deepEqual(
+    makeReport(state).legs.map(({ outcome }) => outcome),
+    ['TRADED', 'TRADED', 'NOT_TRADED'],
+  );
+});
+
 test('legs are quoted and traded one at a time, also one that waited; what may be traded counts against the limits', async () => {
   let isWaiting = true;
   let atOnce = 0;
