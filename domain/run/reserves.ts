@@ -32,7 +32,11 @@ export function reservedIn(
     if (stage.kind !== 'unsent') continue;
     const { currency, dependsOn } = payment;
     unsent.push({ currency, amount, dependsOn });
-    if (isAtWork || isUntold(stage.state)) currencies.add(currency);
+    const needed = legs.find(({ leg }) => leg.id === dependsOn)?.stage;
+    // Sent only once its leg is traded, which it is known not to be.
+    const cannotBeSent = needed?.kind === 'converting' && !isUntold(needed.state);
+    const isKnownUnsent = cannotBeSent && !stage.state.sent && stage.state.doubt === null;
+    if (isAtWork || (isUntold(stage.state) && !isKnownUnsent)) currencies.add(currency);
   }
   return untold(reservedBy(converting, unsent), currencies);
 }

@@ -280,6 +280,30 @@ test('what may have been taken already cannot be told: others would count it twi
   );
 });
 
+test('a payment of a leg that is known not to be traded cannot have been sent: two reset runs, of which each sells what the other pays, do not wait for each other', () => {
+  const payments = [{ ...PAYMENT, dependsOn: LEG.id }];
+  const plan = {
+    ...context().plan,
+    legs: [{ ...LEG, guard: GUARD }],
+    payments,
+    positions: [],
+    policy: POLICY,
+  };
+  const untoldIn = (leg: Partial<LegState>, payment: Partial<PaymentState>) => {
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
+    adoptPlan(state, plan);
+    for (const record of state.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, ...leg } };
+    for (const record of state.payments)
+      record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, ...payment } };
+    return (reservedIn(state, 'run-2') ?? []).flatMap(({ currency, isTold }) => (isTold ? [] : currency));
+  };
+  const doubt = { lastSendMs: NOW, absentAtMs: null, under: null, why: 'no answer' };
+  assert.deepEqual(untoldIn({ knownIn: 'run-2' }, {}), []);
+  assert.deepEqual(untoldIn({ knownIn: 'run-2', doubt }, {}).toSorted(), [LEG.buy, LEG.sell].toSorted());
+  assert.deepEqual(untoldIn({ knownIn: 'run-2' }, { doubt }), [PAYMENT.currency]);
+  assert.deepEqual(untoldIn({ knownIn: 'run-2' }, { sent: true }), [PAYMENT.currency]);
+});
+
 test('the turn is unused once no run that has had it may still take money', () => {
   const state = newTurnState();
   assert.ok(isUnused(state));
