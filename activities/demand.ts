@@ -6,12 +6,17 @@ import { decimalsOf } from '../domain/currencies.ts';
 import { sum } from '../domain/money.ts';
 import { compilePlan } from '../domain/plan/compile.ts';
 import { plannedMoneyOf } from '../domain/plan/amounts.ts';
+import { brokenTradeLimit } from '../domain/plan/limits.ts';
 import type { Leg } from '../domain/plan/plan.ts';
+import { reservedBy } from '../domain/plan/reserved.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { unreadable, type Demand } from '../domain/writes/step.ts';
 import type { Wait } from '../domain/waits.ts';
 import { listsLag, type OwnTurn } from '../domain/turn.ts';
+import { tradedIn } from '../service/observe.ts';
+import type { Observed } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { listsLagMs, observeInTurn, readInput } from './observing.ts';
 import { wrongInput } from './run-input.ts';
@@ -34,10 +39,12 @@ export async function readDemand(
   const observed = await observeInTurn(deps, run, said, { isTaken: true, others });
   if (observed.kind === 'wait') return { wait: observed.wait };
   if (observed.kind !== 'observed') return NOTHING;
+  const broken = brokenDay(deps, observed, leg);
+  if (broken !== null) return { problem: broken };
   const result = compilePlan({
     ...observed,
     run,
-    // A leg keeps to the limits when it is quoted: they say nothing of what is asked for.
+    // A leg keeps to the limits by itself: they say nothing of what is asked for.
     policy: { ...observed.policy, limits: null },
     // As if nothing of the run had been sent: what was is in the balances, or on its way.
     observation: { ...observed.observation, trades: [], withdrawals: [] },
@@ -50,6 +57,19 @@ export async function readDemand(
   );
   return { demand: sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? [])) };
 }
+
+/** What other runs have traded on the date since the plan was made counts against the limit of the day (M4). */
+function brokenDay({ facts }: Deps, { policy, observation }: Seen, leg: Leg): Problem | null {
+  const { limits } = policy;
+  if (limits === null) return null;
+  const own = observation.trades.filter(({ status }) => !facts.tradeStatuses.failed.includes(status));
+  const gross = reservedBy([leg], []).map(({ currency, gross: value }) => ({ currency, value }));
+  const before = { inRun: tradedIn(own), onDate: observation.tradedOnDate };
+  const message = brokenTradeLimit({ ...limits, perTrade: null, perRun: null }, gross, before);
+  return message === null ? null : makeProblem('OVER_LIMIT', leg.id, { message });
+}
+
+type Seen = Pick<Extract<Observed, { kind: 'observed' }>, 'policy' | 'observation'>;
 
 function withoutTurn({ id }: Leg): Wait {
   const problem = unreadable(id, 'balances and trades are read in the turn of the run alone');

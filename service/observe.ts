@@ -108,7 +108,7 @@ export async function observeService(
 }
 
 /** What trades have sold and bought, for each currency. */
-function tradedIn(trades: readonly Trade[]): readonly Money[] {
+export function tradedIn(trades: readonly Trade[]): readonly Money[] {
   return sumsOf(
     trades.flatMap(({ sellCurrency, buyCurrency, sellAmount, buyAmount, executedAmount }) => [
       { currency: sellCurrency, value: sellAmount ?? executedAmount },

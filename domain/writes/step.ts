@@ -78,8 +78,8 @@ type Answers = {
   'send withdrawal': Reply<Withdrawal>;
 };
 
-/** Of the side that the leg's amount is counted in, or why that cannot be told now. */
-export type Demand = { readonly demand: string } | { readonly wait: Wait };
+/** Of the side that the leg's amount is counted in; or why that cannot be told now, or why it is not traded whatever it is. */
+export type Demand = { readonly demand: string } | { readonly wait: Wait } | { readonly problem: Problem };
 
 /** Names of runs; null: none. */
 export type Rival = {

@@ -761,6 +761,7 @@ function* itsTurn(item: Item, state: LegState, amount: string): Steps<LegStep | 
   if (!hasLapsed && !isNewStart(context)) return null;
   const told = yield* ask<'read demand'>({ kind: 'read demand', leg });
   if ('wait' in told) return wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } });
+  if ('problem' in told) return yield* end(item, state, told.problem);
   const { demand } = told;
   return compare(demand, amount) < 0 ? yield* end(item, state, balancesChanged(leg, demand)) : null;
 }

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { readDemand } from '../../activities/demand.ts';
 import type { Reserved } from '../../domain/plan/reserved.ts';
 import type { PlanInput } from '../../domain/run/calls.ts';
+import type { RunName } from '../../domain/references.ts';
 import type { OwnTurn } from '../../domain/turn.ts';
 import type { Demand } from '../../domain/writes/step.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
@@ -25,7 +26,13 @@ rebalance:
 guard: { worst_rate: ["16.90 MXN per USD"] }
 `;
 const OURS: OwnTurn = { turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null };
-const SOLD = { ...LEG, amount: { side: 'sell', value: '1000', fixed: false } } as const;
+const GUARD = {
+  bound: { buyFactor: '1', sellFactor: '16.9' },
+  text: '',
+  staleAtMs: null,
+  referenceRate: null,
+};
+const SOLD = { ...LEG, amount: { side: 'sell', value: '1000', fixed: false }, guard: GUARD } as const;
 
 type Asked = {
   readonly policyText?: string;
@@ -33,6 +40,8 @@ type Asked = {
   readonly turn?: OwnTurn | null;
   readonly usd?: string;
   readonly reserved?: readonly Reserved[];
+  /** That has reserved it. */
+  readonly run?: RunName;
   readonly scripted?: Parameters<typeof worker>[0];
 };
 
@@ -65,7 +74,7 @@ async function asked({ policyText = SELL_ALL, turn = OURS, usd = '1500', reserve
       },
       turn: {
         ...worker().deps.turn,
-        readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+        readReserved: async () => [{ run: more.run ?? { policy: 'q', id: '2026-11-21' }, reserved }],
       },
     },
   );
@@ -73,7 +82,8 @@ async function asked({ policyText = SELL_ALL, turn = OURS, usd = '1500', reserve
   return { told, requests };
 }
 
-const amountOf = (told: Demand): string => ('demand' in told ? told.demand : told.wait.problem.code);
+const amountOf = (told: Demand): string =>
+  'demand' in told ? told.demand : ('wait' in told ? told.wait : told).problem.code;
 
 test('a leg is asked for by the balances of now, whatever the run has sent, and whatever its limits are', async () => {
   for (const policyText of [SELL_ALL, TREASURY])
@@ -86,6 +96,25 @@ test('a leg is asked for by the balances of now, whatever the run has sent, and 
       assert.equal(amountOf((await asked({ policyText, usd })).told), demand, `${policyText} ${usd}`);
   const sent = { listTrades: async () => page(TRADE) };
   assert.equal(amountOf((await asked({ scripted: sent })).told), '1000');
+});
+
+test('the limit of a day counts what others have traded since the plan was made, and what the run has', async () => {
+  // The leg may bring 16900 MXN by its guard.
+  const limited = `${TREASURY}limits: { per_day: "25350.00 MXN" }\n`;
+  const traded = (run: string, more: Partial<typeof TRADE> = {}) => {
+    const clientReferenceId = `${RUN.policy}.${run}.other`;
+    const sold = { ...TRADE, clientReferenceId, executedAmount: '8450.01', ...more };
+    return amountOfAsked({ policyText: limited, scripted: { listTrades: async () => page(sold) } });
+  };
+  const amountOfAsked = async (more: Asked) => amountOf((await asked(more)).told);
+  assert.equal(await traded('2026-11-21-b'), 'OVER_LIMIT');
+  assert.equal(await traded('2026-11-21-b', { executedAmount: '8450.00' }), '1000');
+  assert.equal(await traded('2026-11-21-b', { status: 'FAILED' }), '1000');
+  assert.equal(await traded('2026-11-20'), '1000');
+  assert.equal(await traded(RUN.id), 'OVER_LIMIT');
+  const gross = { currency: 'MXN', takes: '0', changes: '0', gross: '8450.01', isTold: true };
+  const run = { policy: RUN.policy, id: '2026-11-21-b' };
+  assert.equal(await amountOfAsked({ policyText: limited, reserved: [gross], run }), 'OVER_LIMIT');
 });
 
 test('what other runs have reserved is not asked for; where that cannot be told, the leg waits', async () => {

@@ -1,6 +1,7 @@
 /** The steps of a leg against scripted replies: what is asked for, what is sent, and what follows (M1, M2, M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Problem } from '../../domain/problems.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
 import { unreadable, type Answer, type Context, type Effect } from '../../domain/writes/step.ts';
@@ -628,6 +629,12 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
       assert.equal(asked(leg, othersAccepted, '1000').kind, 'quoted');
     }
   assert.equal(asked(LEG).kind, 'quoted');
+  const over: Problem = { code: 'OVER_LIMIT', item: LEG.id, message: 'x', fix: 'y' };
+  const { result } = play(requestQuoteSteps(context(), target, NEW_LEG), {
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+    'read demand': [{ problem: over }],
+  });
+  assert.equal(problemOf(result), 'OVER_LIMIT');
 });
 
 test('a quote keeps the limits of the run and of the day with all that was traded before it', () => {

@@ -332,6 +332,7 @@ function shortOf(answer: Answer): string {
   if ('turn' in answer) return answer.turn;
   if ('demand' in answer) return answer.demand;
   if ('wait' in answer) return answer.wait.reason;
+  if ('problem' in answer) return answer.problem.code;
   if ('rival' in answer) return answer.rival ?? 'none';
   if ('instructions' in answer)
     return answer.instructions.map(({ kind }) => kind).join(', ') || 'nothing said';
