@@ -30,6 +30,7 @@ export function amountComplaint(written: Written, zeroAllowed: boolean): Complai
 
 /** Why a text is no amount, in the middle of a sentence. */
 export function amountReason(text: string): string {
+  if (text !== text.trim() && PLAIN.test(text.trim())) return 'it has blanks around it';
   if (text.startsWith('-')) return 'it has a sign, and an amount is greater than zero';
   if (text.startsWith('+')) return 'it has a sign';
   if (/^0[0-9]/.test(text)) return 'it begins with a zero too many';
