@@ -6,7 +6,10 @@ import type { LegStep } from '../domain/writes/trade.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Driver } from './driver.ts';
 
-/** Runs the steps of one call; a leg that was computed from balances and does not go on at once, when no other does, gives the turn back. */
+/**
+ * Runs the steps of one call. A leg that was computed from balances and does not go on at once, when no other does, gives
+ * the turn back.
+ */
 export async function carriedOut(
   driver: Driver,
   call: LegCall,

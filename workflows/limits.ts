@@ -1,6 +1,6 @@
 /**
- * How long calls and starts may take, milliseconds, and how large their inputs may be. In a file of its own because activities and the worker read them too, and must
- * not load workflow code.
+ * How long calls and starts may take, milliseconds, and how large their inputs may be. In a file of its own because
+ * activities and the worker read them too, and must not load workflow code.
  */
 
 /**

@@ -68,7 +68,10 @@ export const stateAttribute = defineSearchAttributeKey('CambistState', SearchAtt
 /** What must be registered in the namespace before a run starts. */
 export const SEARCH_ATTRIBUTES = ['CambistPolicy', 'CambistMode', 'CambistState'] as const;
 
-/** What `observe` is called with: the plan workflow's input and its own `originalExecutionRunId`, which finds the first result after a reset. */
+/**
+ * What `observe` is called with: the plan workflow's input and its own `originalExecutionRunId`, which finds the first
+ * result after a reset.
+ */
 export type ObserveInput = PlanInput & { readonly originalPlanRunId: string };
 
 /** What `instructions` is started with. `previousRunId`: the Temporal run of its id before it, if there is one. */

@@ -1,7 +1,7 @@
 /**
- * `turn`: one per mode and organisation. Runs that plan with balances take turns here, so that no two of them plan with the same money
- * (design: "One spender at a time"). It sends nothing and identifies no money: without it runs wait, or find less money
- * than they planned with.
+ * `turn`: one per mode and organisation. Runs that plan with balances take turns here, so that no two of them plan with
+ * the same money (design: "One spender at a time"). It sends nothing and identifies no money: without it runs wait, or
+ * find less money than they planned with.
  */
 import {
   ApplicationFailure,

@@ -1,7 +1,8 @@
 /**
  * The size limits of a policy (M4): they bind single amounts and sums over the run or the business date, of what is
- * traded and of what is paid. Pure. The plan holds what is known against them; `domain/run/release.ts` holds each payment against them once its
- * amount is known, just before it is handed to the steps; the steps of a leg hold each quote against them. Equal passes.
+ * traded and of what is paid. Equal passes. The plan holds what is known against them; `domain/run/release.ts` holds each
+ * payment against them once its amount is known, just before it is handed to the steps; the steps of a leg hold each quote
+ * against them. Pure.
  */
 import { compare, sum } from '../money.ts';
 import type { Limits, Money } from '../policy.ts';
