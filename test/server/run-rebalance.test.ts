@@ -9,6 +9,7 @@ import { uniqueName } from '../support/dev-server.ts';
 const stage = await openStage({
   rates: { 'EUR/USD': '1.08', 'GBP/USD': '1.27', 'USD/MXN': '18.50' },
   balances: { USD: '300000', EUR: '300000', GBP: '10000', MXN: '18500' },
+  timePasses: true,
 });
 after(() => stage.close());
 await stage.startWorker();
