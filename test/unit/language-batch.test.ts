@@ -177,7 +177,8 @@ test('no more of a file is read ahead than a few chunks, however slowly its rows
       `${JSON.stringify({ id: `p${id}`, account: ACCOUNT, currency: 'MXN', amount: `${id}.01` })}\n`,
   ]) {
     let chunks = 0;
-    const [perChunk, all] = [50, 100];
+    // Far more than the buffers of any stream of Node hold.
+    const [perChunk, all] = [400, 100];
     const source = async function* (): AsyncGenerator<Uint8Array> {
       if (!rowOf(1).startsWith('{')) yield Buffer.from(`${HEADER}\n`);
       for (; chunks < all; chunks += 1) {
