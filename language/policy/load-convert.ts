@@ -14,6 +14,7 @@ import {
   limitAt,
   paidLimits,
   requireInLive,
+  requireOneOf,
   stated,
   toHead,
   toPaidLimits,
@@ -209,9 +210,7 @@ function checkLimits(
     });
   }
   checkPaidLimits(source, fixed, decimals);
-  if ([...TRADE_LIMITS, ...PAID_LIMITS, 'per_day'].some((name) => source.has(['limits', name]))) return;
-  source.report(source.keyPlaceAt(limits), {
-    mistake: 'MISSING_FIELD',
+  requireOneOf(source, limits, [...TRADE_LIMITS, ...PAID_LIMITS, 'per_day'], {
     message: '`limits` limits nothing',
     fix: 'write `per_trade: "1000.00 USD"` or `per_run: "1000.00 USD"` in it',
   });

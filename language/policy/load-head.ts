@@ -73,6 +73,18 @@ export function checkDecimalsAt(
 /** A field that must be written out, and how it may look. */
 export type Required = { readonly path: Path; readonly write: string };
 
+/** A map that is there says one of these at least: one that says nothing would look like one that does. */
+export function requireOneOf(
+  source: YamlSource,
+  path: Path,
+  fields: readonly string[],
+  words: { readonly message: string; readonly fix: string },
+): void {
+  if (source.shapeAt(path) !== 'map' || source.isSpoiled(path)) return;
+  if (fields.some((name) => source.has([...path, name]))) return;
+  source.report(source.keyPlaceAt(path), { mistake: 'MISSING_FIELD', ...words });
+}
+
 /**
  * In live everything that could lose money is written out, never a default.
  * @param guard how the price guard may look; null: nothing is traded

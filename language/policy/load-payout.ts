@@ -11,6 +11,7 @@ import {
   limitAt,
   paidLimits,
   requireInLive,
+  requireOneOf,
   stated,
   toHead,
   toPaidLimits,
@@ -114,10 +115,7 @@ function checkColumns(source: YamlSource): void {
 }
 
 function checkStopRule(source: YamlSource): void {
-  if (source.shapeAt(STOP_AFTER) !== 'map' || source.isSpoiled(STOP_AFTER)) return;
-  if (['failed', 'ratio', 'same_code'].some((name) => source.has([...STOP_AFTER, name]))) return;
-  source.report(source.keyPlaceAt(STOP_AFTER), {
-    mistake: 'MISSING_FIELD',
+  requireOneOf(source, STOP_AFTER, ['failed', 'ratio', 'same_code'], {
     message: '`stop_after` names no rule',
     fix: 'write one in it, such as `failed: 5`, `ratio: 10%` or `same_code: 3`',
   });
@@ -186,16 +184,7 @@ function checkLimits(source: YamlSource, decimals: Decimals): void {
     });
   }
   paidLimits(source, decimals);
-  const limits: Path = ['limits'];
-  if (source.shapeAt(limits) !== 'map' || source.isSpoiled(limits)) return;
-  if (
-    ['per_trade', 'per_run', 'per_payment', 'paid_per_run', 'per_day'].some((name) =>
-      source.has([...limits, name]),
-    )
-  )
-    return;
-  source.report(source.keyPlaceAt(limits), {
-    mistake: 'MISSING_FIELD',
+  requireOneOf(source, ['limits'], ['per_trade', 'per_run', 'per_payment', 'paid_per_run', 'per_day'], {
     message: '`limits` limits nothing',
     fix: 'write `per_payment: ["50000.00 EUR"]` or `per_run: "900000.00 USD"` in it',
   });

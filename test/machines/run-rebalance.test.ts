@@ -8,53 +8,23 @@ import { describe, test } from 'node:test';
 import type { Report } from '../../domain/run/report.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { withoutEvidence } from '../support/agreement.ts';
+import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { openStage, type Run, type Stage } from '../support/stage.ts';
 import { startDoomedWorker, type KillPoint } from '../support/worker-process.ts';
 
-const RATES = { 'EUR/USD': '1.08', 'GBP/USD': '1.27', 'USD/MXN': '18.50' };
-const FILES = {
-  'rates.yaml': `as_of: ${new Date().toISOString().slice(0, 19)}Z
-rates: ["1.0800 USD per EUR", "1.2700 USD per GBP", "18.50 MXN per USD"]
-`,
-};
 /** There are no dollars above the minimum: pounds are bought with what the sales bring. */
-const POLICY = `policy: 1
-kind: rebalance
-name: replaced
-environment: sandbox
-rebalance:
-  base: { currency: USD, min: "100000.00" }
-  targets:
-    EUR: { keep: "250000.00", band: "25000.00" }
-    GBP: { min: "40000.00" }
-    MXN: { max: "0.00" }
-quote: { valid_for: 45s, settlement: T0 }
-guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 100bps }
-settle: { until: status }
-limits: { per_run: "1000000.00 USD" }
-`;
+const POLICY = rebalancingPolicy('0.00');
 const BALANCES = { USD: '100000', EUR: '300000', GBP: '10000', MXN: '185000' };
 const ALL = ['buy 30000 GBP', 'sell 185000 MXN', 'sell 50000 EUR'];
 
 async function onStage(work: (stage: Stage) => Promise<void>): Promise<void> {
-  const stage = await openStage({ rates: RATES, balances: BALANCES, timePasses: true });
+  const stage = await openStage({ rates: REBALANCING_RATES, balances: BALANCES, timePasses: true });
   try {
     await work(stage);
   } finally {
     await stage.close();
   }
-}
-
-/** What the service has of the run: what was asked for in each trade. */
-function traded(run: Run): readonly string[] {
-  const lines = run.movements().trades.map((trade) => {
-    const { sellAmount, buyAmount, sellCurrency, buyCurrency } = trade;
-    return typeof sellAmount === 'string'
-      ? `sell ${sellAmount} ${String(sellCurrency)}`
-      : `buy ${String(buyAmount)} ${String(buyCurrency)}`;
-  });
-  return lines.toSorted();
 }
 
 function assertAllOnce(stage: Stage, run: Run, report: Report): void {
@@ -86,7 +56,7 @@ describe('a worker killed in a rebalancing', AT_ONCE, () => {
       onStage(async (stage) => {
         const taskQueue = uniqueName('queue');
         const doomed = startDoomedWorker({ ...stage.env, CAMBIST_TASK_QUEUE: taskQueue }, point);
-        const run = await stage.start(POLICY, { files: FILES, taskQueue });
+        const run = await stage.start(POLICY, { files: RATES_FILES, taskQueue });
         assert.equal(await Promise.race([doomed.gone, run.handle.result()]), 'SIGKILL');
         const worker = await stage.startWorker({ env: { CAMBIST_TASK_QUEUE: taskQueue } });
         assertAllOnce(stage, run, await run.report());
@@ -111,7 +81,7 @@ describe('a rebalancing that is reset to every event', AT_ONCE, () => {
   test('tells the same again and trades nothing, once it is done', () =>
     onStage(async (stage) => {
       await stage.startWorker();
-      const run = await stage.start(POLICY, { files: FILES });
+      const run = await stage.start(POLICY, { files: RATES_FILES });
       const report = await run.report();
       assertAllOnce(stage, run, report);
       const count = await resetToEach(stage, run, (again) => {
@@ -130,7 +100,7 @@ describe('a rebalancing that is reset to every event', AT_ONCE, () => {
         when: { currency: 'MXN' },
         effect: { kind: 'error', code: 'TRADE_PAIR_NOT_SUPPORTED', stored: false },
       });
-      const run = await stage.start(POLICY, { files: FILES });
+      const run = await stage.start(POLICY, { files: RATES_FILES });
       const refused = await run.report();
       const others = ['buy 30000 GBP', 'sell 50000 EUR'];
       assert.deepEqual([refused.status, traded(run)], ['PARTIAL', others]);

@@ -2,49 +2,20 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { instructionsIdOf, planIdOf } from '../../workflows/names.ts';
-import { openStage, type Run } from '../support/stage.ts';
+import { openStage } from '../support/stage.ts';
+import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { uniqueName } from '../support/dev-server.ts';
 
 const stage = await openStage({
-  rates: { 'EUR/USD': '1.08', 'GBP/USD': '1.27', 'USD/MXN': '18.50' },
+  rates: REBALANCING_RATES,
   balances: { USD: '300000', EUR: '300000', GBP: '10000', MXN: '18500' },
   timePasses: true,
 });
 after(() => stage.close());
 await stage.startWorker();
 
-const FILES = {
-  'rates.yaml': `as_of: ${new Date().toISOString().slice(0, 19)}Z
-rates: ["1.0800 USD per EUR", "1.2700 USD per GBP", "18.50 MXN per USD"]
-`,
-};
-const POLICY = `policy: 1
-kind: rebalance
-name: replaced
-environment: sandbox
-rebalance:
-  base: { currency: USD, min: "100000.00" }
-  targets:
-    EUR: { keep: "250000.00", band: "25000.00" }
-    GBP: { min: "40000.00" }
-    MXN: { max: "20000.00" }
-quote: { valid_for: 45s, settlement: T0 }
-guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 100bps }
-settle: { until: status }
-limits: { per_run: "1000000.00 USD" }
-`;
-
-/** What the service has of the run: what was asked for in each trade. */
-function traded(run: Run): readonly string[] {
-  const lines = run.movements().trades.map((trade) => {
-    const { sellAmount, buyAmount, sellCurrency, buyCurrency } = trade;
-    return typeof sellAmount === 'string'
-      ? `sell ${sellAmount} ${String(sellCurrency)}`
-      : `buy ${String(buyAmount)} ${String(buyCurrency)}`;
-  });
-  return lines.toSorted();
-}
+const POLICY = rebalancingPolicy('20000.00');
 
 /** The activities that a workflow has asked for, once for each time. */
 async function activitiesOf(workflowId: string): Promise<readonly string[]> {
@@ -56,7 +27,7 @@ async function activitiesOf(workflowId: string): Promise<readonly string[]> {
 
 describe('a day of rebalancing', () => {
   test('sells what is above its band, buys what is below its minimum, once each, and leaves the rest; a day after that needs nothing', async () => {
-    const run = await stage.start(POLICY, { files: FILES });
+    const run = await stage.start(POLICY, { files: RATES_FILES });
     const report = await run.report();
     assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
     assert.deepEqual(traded(run), ['buy 30000 GBP', 'sell 50000 EUR']);
@@ -97,7 +68,7 @@ describe('a day of rebalancing', () => {
     assert.deepEqual(again, told);
     assert.equal(run.movements().trades.length, 2);
 
-    const next = await stage.start(POLICY, { files: FILES });
+    const next = await stage.start(POLICY, { files: RATES_FILES });
     const quiet = await next.report();
     assert.deepEqual([quiet.status, quiet.legs, next.writes()], ['COMPLETED', [], []]);
 
@@ -128,7 +99,7 @@ describe('a day of rebalancing', () => {
         when: { currency: 'EUR' },
         effect: { kind: 'error', code: 'TRADE_PAIR_NOT_SUPPORTED', stored: false },
       });
-      const run = await stage.start(POLICY, { files: FILES, name });
+      const run = await stage.start(POLICY, { files: RATES_FILES, name });
       const failed = await run.report();
       assert.deepEqual(
         failed.legs.map(({ id, outcome: was }) => [id, was]),

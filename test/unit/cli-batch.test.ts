@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { main } from '../../cli/main.ts';
-import type { Io } from '../../cli/terminal/io.ts';
+import { typeCommand } from '../support/typed-command.ts';
 import { ROOT, readPage } from '../support/docs-tables.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'cambist-batch-'));
@@ -15,22 +14,7 @@ const page = readPage('docs/payouts.md');
 const POLICY = 'policies/contractors.yaml';
 const SAMPLE = 'policies/batches/contractors.csv';
 
-async function cambist(
-  ...argv: readonly string[]
-): Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }> {
-  const written = { stdout: '', stderr: '' };
-  const io: Io = {
-    stdout: { write: (text) => (written.stdout += text), columns: 80 },
-    stderr: { write: (text) => (written.stderr += text), columns: 80 },
-    env: {},
-    cwd: ROOT,
-    now: () => Date.parse('2026-11-21T12:00:00Z'),
-    ask: null,
-    onInterrupt: () => () => {},
-  };
-  const exitCode = await main(argv, io);
-  return { exitCode, ...written };
-}
+const cambist = (...argv: readonly string[]) => typeCommand(argv, { cwd: ROOT, columns: 80 });
 
 /** What the page prints for a command. */
 function shown(heading: string): string {

@@ -5,11 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { typeCommand } from '../support/typed-command.ts';
 import { fileURLToPath } from 'node:url';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
-import type { Io } from '../../cli/terminal/io.ts';
 import { COMMANDS, type CommandEntry } from '../../cli/commands.ts';
-import { main } from '../../cli/main.ts';
 import {
   endedReport,
   isEndedFromOutside,
@@ -23,26 +22,9 @@ import { commandsOf, silentProgram } from '../support/program.ts';
 
 const SAMPLES = fileURLToPath(new URL('../../policies', import.meta.url));
 
-type Result = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
-
 /** Runs a command as a process without a terminal would. */
-async function cambist(
-  argv: readonly string[],
-  options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
-): Promise<Result> {
-  const written = { stdout: '', stderr: '' };
-  const io: Io = {
-    stdout: { write: (text) => (written.stdout += text) },
-    stderr: { write: (text) => (written.stderr += text) },
-    env: options.env ?? {},
-    cwd: options.cwd ?? tmpdir(),
-    now: () => Date.parse('2026-11-21T12:00:00Z'),
-    ask: null,
-    onInterrupt: () => () => {},
-  };
-  const exitCode = await main(argv, io);
-  return { exitCode, ...written };
-}
+const cambist = (argv: readonly string[], options: { env?: NodeJS.ProcessEnv; cwd?: string } = {}) =>
+  typeCommand(argv, { cwd: tmpdir(), ...options });
 
 function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'cambist-cli-'));

@@ -4,8 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Io } from '../../cli/terminal/io.ts';
-import { main } from '../../cli/main.ts';
+import { typeCommand } from '../support/typed-command.ts';
 import { readPage } from '../support/docs-tables.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'cambist-schedule-'));
@@ -35,22 +34,7 @@ writeFileSync(
   `${HEAD.replace('Asia/Tokyo', 'Europe/Paris')}schedule: { at: "02:30", days: daily }\n`,
 );
 
-async function cambist(
-  ...argv: readonly string[]
-): Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }> {
-  const written = { stdout: '', stderr: '' };
-  const io: Io = {
-    stdout: { write: (text) => (written.stdout += text), columns: 80 },
-    stderr: { write: (text) => (written.stderr += text), columns: 80 },
-    env: {},
-    cwd: FOLDER,
-    now: () => Date.parse('2026-11-21T12:00:00Z'),
-    ask: null,
-    onInterrupt: () => () => {},
-  };
-  const exitCode = await main(argv, io);
-  return { exitCode, ...written };
-}
+const cambist = (...argv: readonly string[]) => typeCommand(argv, { cwd: FOLDER, columns: 80 });
 
 test('the sample of the documentation prints what the documentation shows, within 80 columns', async () => {
   const { exitCode, stdout } = await cambist('schedule', 'next', 'paris-treasury.yaml', '--count', '5');

@@ -4,11 +4,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { typeCommand } from '../support/typed-command.ts';
 import { accountsText } from '../../cli/commands/accounts.ts';
 import { amountText } from '../../cli/views/amount-text.ts';
-import type { Io } from '../../cli/terminal/io.ts';
 import { journalText } from '../../cli/commands/ledger.ts';
-import { main } from '../../cli/main.ts';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.ts';
 import { acmeKey, stage } from '../support/sandbox-stage.ts';
 
@@ -32,24 +31,8 @@ async function openPlace(t: TestContext, options: SandboxOptions = {}) {
   return { client, sandbox, quote, trade, withdraw, env, cwd };
 }
 
-async function cambist(
-  { env, cwd }: Pick<Place, 'env' | 'cwd'>,
-  argv: readonly string[],
-  columns = 80,
-): Promise<Ended> {
-  const written = { stdout: '', stderr: '' };
-  const io: Io = {
-    stdout: { write: (text) => (written.stdout += text), columns },
-    stderr: { write: (text) => (written.stderr += text), columns },
-    env,
-    cwd,
-    now: () => Date.now(),
-    ask: null,
-    onInterrupt: () => () => {},
-  };
-  const exitCode = await main(argv, io);
-  return { exitCode, ...written };
-}
+const cambist = ({ env, cwd }: Pick<Place, 'env' | 'cwd'>, argv: readonly string[], columns = 80) =>
+  typeCommand(argv, { env, cwd, columns, now: () => Date.now() });
 
 /** The rows of a table that was printed, each with its cells. */
 function rowsOf(text: string): string[][] {

@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { main } from '../../cli/main.ts';
-import type { Io } from '../../cli/terminal/io.ts';
+import { typeCommand } from '../support/typed-command.ts';
 import { paragraphOf } from '../../cli/terminal/text.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { HOSTILE_BATCHES, type HostileBatch } from '../support/hostile-batches.ts';
@@ -13,23 +12,8 @@ import { HOSTILE_BATCHES, type HostileBatch } from '../support/hostile-batches.t
 const FOLDER = mkdtempSync(join(tmpdir(), 'cambist-batches-'));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
-async function check(
-  { file, options }: HostileBatch,
-  ...more: readonly string[]
-): Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }> {
-  const written = { stdout: '', stderr: '' };
-  const io: Io = {
-    stdout: { write: (text) => (written.stdout += text), columns: 80 },
-    stderr: { write: (text) => (written.stderr += text), columns: 80 },
-    env: {},
-    cwd: FOLDER,
-    now: () => Date.parse('2026-11-21T12:00:00Z'),
-    ask: null,
-    onInterrupt: () => () => {},
-  };
-  const exitCode = await main(['check', 'p.yaml', '--batch', file, ...options, ...more], io);
-  return { exitCode, ...written };
-}
+const check = ({ file, options }: HostileBatch, ...more: readonly string[]) =>
+  typeCommand(['check', 'p.yaml', '--batch', file, ...options, ...more], { cwd: FOLDER, columns: 80 });
 
 type Document = {
   readonly batch: { readonly ok: boolean; readonly mistakes: number; readonly warnings: number };
