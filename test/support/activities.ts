@@ -9,7 +9,9 @@ import type { Reply } from '../../domain/service/reply.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 
 import type { ServiceClient } from '../../service/client.ts';
-import { NOW, QUOTE, TRADE, WITHDRAWAL, context, done } from './scripts.ts';
+import type { PlanInput } from '../../domain/run/calls.ts';
+import { policyHash } from '../../language/policy/policy-hash.ts';
+import { NOW, QUOTE, RUN, TRADE, WITHDRAWAL, context, done } from './scripts.ts';
 import { kept, type LooseRecorded } from './instructions.ts';
 
 /** One request: the operation, and what it was called with. */
@@ -95,6 +97,21 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     ...more,
   };
   return { deps, requests, sent: (operation: string) => sentIn(requests, operation) };
+}
+
+/** What a plan of the scripts' run is asked for with. */
+export function planInputOf(policyText: string): PlanInput {
+  return {
+    run: RUN,
+    mode: 'SANDBOX',
+    policyText,
+    policyHash: policyHash(policyText) ?? '',
+    policyFile: 'p.yaml',
+    files: {},
+    startedBy: 'ana',
+    forRun: 'run-1',
+    askedBy: 'run-1',
+  };
 }
 
 /** What people have said. */

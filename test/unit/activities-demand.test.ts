@@ -7,8 +7,7 @@ import type { PlanInput } from '../../domain/run/calls.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { OwnTurn } from '../../domain/turn.ts';
 import type { Demand } from '../../domain/writes/step.ts';
-import { policyHash } from '../../language/policy/policy-hash.ts';
-import { inActivity, page, worker } from '../support/activities.ts';
+import { inActivity, planInputOf, page, worker } from '../support/activities.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { LEG, NO_ANSWER, RUN, TRADE, done } from '../support/scripts.ts';
 
@@ -47,17 +46,7 @@ type Asked = {
 
 /** What the run is told; `requests` is what the service was asked. */
 async function asked({ policyText = SELL_ALL, turn = OURS, usd = '1500', reserved = [], ...more }: Asked) {
-  const input: PlanInput = {
-    run: RUN,
-    mode: 'SANDBOX',
-    policyText,
-    policyHash: policyHash(policyText) ?? '',
-    policyFile: 'p.yaml',
-    files: {},
-    startedBy: 'ana',
-    forRun: 'run-1',
-    askedBy: 'run-1',
-  };
+  const input = planInputOf(policyText);
   const never = () => assert.fail('Nobody asks for it here.');
   const balances = async () =>
     done({ aggregateUsd: usd, balances: [{ currency: 'USD', withdrawable: usd, total: usd }] });

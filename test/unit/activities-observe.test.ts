@@ -8,7 +8,7 @@ import { movesOf } from '../../domain/plan/moves.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
+import { inActivity, planInputOf, instructionsOf, page, worker } from '../support/activities.ts';
 import { NO_ANSWER, RUN, done } from '../support/scripts.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
@@ -32,18 +32,8 @@ async function observed(
       readInput: () => assert.fail('Nobody asks for it here.'),
     },
   });
-  const input = {
-    run: RUN,
-    mode: 'SANDBOX',
-    policyText,
-    policyHash: policyHash(policyText) ?? '',
-    policyFile: 'p.yaml',
-    files: {},
-    startedBy: 'ana',
-  } as const;
-  const answer = await inActivity({}, () =>
-    observe(deps)({ ...input, forRun: 'run-1', askedBy: 'run-1', originalPlanRunId: 'run-1', ...more }),
-  );
+  const input = planInputOf(policyText);
+  const answer = await inActivity({}, () => observe(deps)({ ...input, originalPlanRunId: 'run-1', ...more }));
   return { answer, requests };
 }
 
@@ -253,16 +243,8 @@ async function planFor(
     },
   );
   // The hash of the input is that of the plan, so that only what the worker computes can tell them apart.
-  const input = {
-    run: RUN,
-    mode: 'SANDBOX',
-    policyText,
-    policyHash: hash,
-    policyFile: 'p.yaml',
-    files: {},
-    startedBy: 'ana',
-  } as const;
-  return inActivity({ runId }, () => readPlan(deps)({ ...input, forRun: 'run-1', ...more }));
+  const { askedBy: _askedBy, ...input } = planInputOf(policyText);
+  return inActivity({ runId }, () => readPlan(deps)({ ...input, policyHash: hash, ...more }));
 }
 
 test('no plan is read for an input that Cambist did not make, or of the other mode', async () => {

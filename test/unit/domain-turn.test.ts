@@ -1,6 +1,7 @@
 /** Whose turn it is to trade, and what other open runs have reserved. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { NOTHING_THERE } from '../support/plans.ts';
 import { holdingOf } from '../../domain/plan/holding.ts';
 import { reservedBy, reservedByAll } from '../../domain/plan/reserved.ts';
 import {
@@ -210,11 +211,11 @@ test('a payment of all that a leg brings takes what the leg buys, and no more', 
 
 test('nobody plans with what others have reserved, nor with what cannot be told', () => {
   const observation = {
+    ...NOTHING_THERE,
     balances: { balances: [{ currency: 'USD', withdrawable: '1500', total: '1500' }] },
     onTheWay: [{ currency: 'USD', comes: '50', goes: '0', isTold: true }],
     reserved: reservedByAll([reservedBy([LEG], []), reservedBy([LEG], [])]),
-    // oxlint-disable-next-line typescript/no-explicit-any -- only these are read
-  } as any;
+  };
   assert.deepEqual(holdingOf(observation, 'USD'), { withdrawable: '0', projected: '-450' });
   assert.deepEqual(holdingOf(observation, 'EUR'), { withdrawable: '0', projected: '0' });
   // Where a sale leaves the balance at settlement only, what it will take is not there to be sold again.
@@ -225,6 +226,7 @@ test('nobody plans with what others have reserved, nor with what cannot be told'
   };
   assert.deepEqual(holdingOf(sold, 'USD'), { withdrawable: '900', projected: '900' });
   const [usd] = observation.reserved;
+  assert.ok(usd !== undefined, 'dollars are reserved');
   const silent = { ...observation, reserved: [{ ...usd, isTold: false }] };
   assert.equal(holdingOf(silent, 'USD').projected, null);
 });
