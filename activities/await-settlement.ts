@@ -6,6 +6,7 @@ import { Context as ActivityContext } from '@temporalio/activity';
 import { notPaidBy } from '../domain/run/unpaid.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { compare, sum } from '../domain/money.ts';
+import type { Withdrawal } from '../domain/service/records.ts';
 import { isKnown } from '../domain/service/facts.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Activities } from '../workflows/calls.ts';
@@ -64,7 +65,7 @@ async function awaitFunds(
     return { kind: 'unanswered', what: 'The balances could not be read', reply: balances };
   const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
   const unpaid = maybePaid ? await stillUnpaid(deps, call) : call.unpaid;
-  const needed = sum(unpaid.map((payment) => payment.amount));
+  const needed = sum([call.owedByBatch, ...unpaid.map((payment) => payment.amount)]);
   if (compare(there, needed) >= 0) return answer({ kind: 'settled', status });
   return waitOn(deps, call, `${needed} ${call.currency} to be withdrawable (${there} are)`, status);
 }
@@ -93,11 +94,12 @@ async function waitOn(
 /** What was paid before a reset is no longer to be paid: by its tag, or, where lists show none, by what could be it. */
 async function stillUnpaid(deps: Deps, call: SettlementCall): Promise<SettlementCall['unpaid']> {
   const { opensAtMs } = call.plan.sendWindows;
-  const { records } = await scanList(deps.reader.listWithdrawals, {
+  const question = {
     sinceMs: opensAtMs - LOOK_BACK_MS,
-    wanted: (record) => record.currency === call.currency && Date.parse(record.createdAt) >= opensAtMs,
-    signal: ActivityContext.current().cancellationSignal,
-  });
+    wanted: (record: Withdrawal) =>
+      record.currency === call.currency && Date.parse(record.createdAt) >= opensAtMs,
+  };
+  const { records } = await deps.scans.lookUp(question, ActivityContext.current().cancellationSignal);
   return notPaidBy(records, call);
 }
 

@@ -6,17 +6,16 @@ import { Context as ActivityContext } from '@temporalio/activity';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
 import { isKnown } from '../domain/service/facts.ts';
-import { scanList } from '../service/list-scan.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { WithdrawalsAnswer, WithdrawalsCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
-import { foreignReader, poll, told, type Polled } from './polling.ts';
+import { foreignReader, poll, type Polled } from './polling.ts';
 import { ownRunId } from './tell-run.ts';
 
 export const awaitWithdrawals =
   (deps: Deps): Activities['awaitWithdrawals'] =>
   async (call) => {
-    const runId = ownRunId();
+    const runId = await lookingAs(deps, call);
     if (call.undoneIn.some((other) => other !== runId))
       return { ended: [], wait: null, runId, hasToldEnd: false };
     const answer = await poll<News>(
@@ -32,6 +31,14 @@ export const awaitWithdrawals =
     return { ...answer, runId, hasToldEnd };
   };
 
+/** Names who looks; of a chunk whose coordinator cannot be asked, as the Temporal runs in which something has ended. */
+async function lookingAs(deps: Deps, { plan, chunk, undoneIn }: WithdrawalsCall): Promise<string> {
+  const runId = ownRunId();
+  if (chunk === undefined) return runId;
+  const go = await deps.chunks.readGo(plan.credentials.mode, plan.run, chunk);
+  return go === null || go === 'over' ? (undoneIn[0] ?? runId) : `${go.runId}/${runId}`;
+}
+
 /** What a poll tells, whoever asked. */
 type News = Pick<WithdrawalsAnswer, 'ended' | 'wait'>;
 
@@ -39,12 +46,12 @@ async function pollOnce(deps: Deps, call: WithdrawalsCall): Promise<Polled<News>
   const foreign = foreignReader(deps, call.plan);
   if (foreign !== null) return { kind: 'answer', answer: { ended: [], wait: foreign } };
   const ids = new Set(call.items.map((item) => item.withdrawalId));
-  const { records, stopped } = await scanList(deps.reader.listWithdrawals, {
+  const question = {
     sinceMs: call.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (record: Withdrawal) => ids.has(record.id),
-    onReply: (reply) => told(deps, reply),
-    signal: ActivityContext.current().cancellationSignal,
-  });
+  };
+  const { cancellationSignal } = ActivityContext.current();
+  const { records, stopped } = await deps.scans.poll(question, cancellationSignal);
   const statusById = new Map(records.map((record) => [record.id, record.status]));
   const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
     const status = statusById.get(item.withdrawalId);

@@ -7,7 +7,7 @@ import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { isOfRun } from '../domain/plan/observation.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { scanList, type Scanned } from '../service/list-scan.ts';
+import { scanList, type Question, type Scanned } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { ConfirmCall, Confirmed } from '../domain/run/calls.ts';
@@ -29,13 +29,14 @@ async function confirmOnce(deps: Deps, call: ConfirmCall): Promise<Polled<Confir
   const { run } = call.plan;
   const trades = await shownOf<Trade>(deps, call, {
     ids: call.tradeIds,
-    list: deps.reader.listTrades,
+    scan: (question, signal) =>
+      scanList(deps.reader.listTrades, { ...question, signal, onReply: (reply) => told(deps, reply) }),
     byId: deps.reader.trade,
     isOurs: ({ clientReferenceId }) => clientReferenceId === null || isOfRun(run, clientReferenceId),
   });
   const withdrawals = await shownOf<Withdrawal>(deps, call, {
     ids: call.withdrawalIds,
-    list: deps.reader.listWithdrawals,
+    scan: (question, signal) => deps.scans.lookUp(question, signal),
     byId: deps.reader.withdrawal,
     isOurs: ({ tag }) => tag === null || isOfRun(run, tag),
   });
@@ -47,7 +48,7 @@ async function confirmOnce(deps: Deps, call: ConfirmCall): Promise<Polled<Confir
 
 type Kind<T extends Trade | Withdrawal> = {
   readonly ids: readonly string[];
-  readonly list: Parameters<typeof scanList<T>>[0];
+  readonly scan: (question: Question<T>, signal: AbortSignal) => Promise<Scanned<T>>;
   readonly byId: (id: string) => Promise<Reply<Fetched<T>>>;
   readonly isOurs: (record: T) => boolean;
 };
@@ -56,16 +57,15 @@ type Kind<T extends Trade | Withdrawal> = {
 async function shownOf<T extends Trade | Withdrawal>(
   deps: Deps,
   call: ConfirmCall,
-  { ids, list, byId, isOurs }: Kind<T>,
+  { ids, scan, byId, isOurs }: Kind<T>,
 ): Promise<{ readonly ids: readonly string[]; readonly unread: Reply<unknown> | null }> {
   if (ids.length === 0) return { ids: [], unread: null };
   const wanted = new Set(ids);
-  const scanned: Scanned<T> = await scanList(list, {
-    sinceMs: call.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
-    wanted: (record) => wanted.has(record.id),
-    onReply: (reply) => told(deps, reply),
-    signal: ActivityContext.current().cancellationSignal,
-  });
+  const { sendWindows } = call.plan;
+  const scanned = await scan(
+    { sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS, wanted: (record) => wanted.has(record.id) },
+    ActivityContext.current().cancellationSignal,
+  );
   const shown = scanned.records.filter(isOurs).map(({ id }) => id);
   let unread: Reply<unknown> | null = null;
   const seen = new Set(scanned.records.map(({ id }) => id));

@@ -1,7 +1,8 @@
 /** `createWithdrawals`: sends a slice of payments side by side and returns an outcome for each. */
+import type { Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import { asForgotten } from '../domain/writes/doubt.ts';
-import { createWithdrawalSteps } from '../domain/writes/withdrawal.ts';
+import { createWithdrawalSteps, type Wanted } from '../domain/writes/withdrawal.ts';
 import type { PaymentsAnswer, PaymentsCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
 import { Driver } from './driver.ts';
@@ -23,16 +24,39 @@ export const createWithdrawals =
       const { runId } = driver;
       if (stop !== null)
         return { items: call.items.map((item) => stopped(item, stop, driver)), evidence: [], runId };
-      const items = await Promise.all(
-        call.items.map(async ({ payment, wanted, state }) => {
-          const item = { ...context, take: takeFor(payment.id, takenBy) };
-          const step = await driver.run(payment.id, createWithdrawalSteps(item, payment, wanted, state));
-          return { id: payment.id, step };
-        }),
-      );
+      const items = await sideBySide(call, async ({ payment, wanted, state }) => {
+        const item = { ...context, take: takeFor(payment.id, takenBy) };
+        const asked = driver.stopped === null ? wanted : stoppedOf(payment.id, wanted, driver.stopped);
+        const step = await driver.run(payment.id, createWithdrawalSteps(item, payment, asked, state));
+        return { id: payment.id, step };
+      });
       deps.reached('before result');
-      return { items, evidence: driver.evidence, runId };
+      return { items, evidence: evidenceOf(call, driver), runId: driver.runId };
     });
+
+/** Of a chunk only what did not go as it should: what a batch did is in its payments. */
+function evidenceOf({ chunk }: PaymentsCall, { evidence }: Driver): PaymentsAnswer['evidence'] {
+  return chunk === undefined ? evidence : evidence.filter(({ result }) => result !== 'success');
+}
+
+/** As many at a time as the policy lets leave; in the order of the call. */
+async function sideBySide<Answer>(
+  { items, sideBySide: most = items.length }: PaymentsCall,
+  one: (item: PaymentsCall['items'][number]) => Promise<Answer>,
+): Promise<readonly Answer[]> {
+  const answers: Answer[] = [];
+  const left = items.entries();
+  const lane = async (): Promise<void> => {
+    for (const [index, item] of left) answers[index] = await one(item);
+  };
+  await Promise.all(Array.from({ length: most }, lane));
+  return answers;
+}
+
+/** The batch was stopped after this call was made. */
+function stoppedOf(item: string, wanted: Wanted, problem: Problem): Wanted {
+  return { ...wanted, unwanted: wanted.unwanted ?? { ...problem, item } };
+}
 
 /** A record that one item of the slice counts as its own is no other one's. */
 function takeFor(item: string, takenBy: Map<string, string>): (recordId: string) => boolean {

@@ -3,7 +3,8 @@
  * from older ones only while a new plan would trade at least as much (design: "Reset means: try again what is not done").
  */
 import { decimalsOf } from '../domain/currencies.ts';
-import { sum } from '../domain/money.ts';
+import { isPositive, subtract, sum } from '../domain/money.ts';
+import type { Money } from '../domain/policy.ts';
 import { compilePlan } from '../domain/plan/compile.ts';
 import { plannedMoneyOf } from '../domain/plan/amounts.ts';
 import { brokenTradeLimit } from '../domain/plan/limits.ts';
@@ -19,6 +20,7 @@ import { tradedIn } from '../service/observe.ts';
 import type { Observed } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { listsLagMs, observeInTurn, readInput } from './observing.ts';
+import { readBatch, tallyBatch } from './observing-batch.ts';
 import { wrongInput } from './run-input.ts';
 
 const NOTHING: Demand = { demand: '0' };
@@ -36,7 +38,17 @@ export async function readDemand(
   const said = readInput(deps, { ...input, run });
   if (said.kind === 'refused') return NOTHING;
   const others = await deps.turn.readReserved(turn.others);
-  const observed = await observeInTurn(deps, run, said, { isTaken: true, others });
+  const { policy, manifest } = said;
+  const read = manifest === null ? null : await readBatch(deps, { mode, run, manifest });
+  // What another batch has paid since asks for less: its payments are looked at before they leave.
+  const seen =
+    read?.kind === 'read' && policy.kind === 'payout'
+      ? tallyBatch(deps, read, { policy, held: new Map() })
+      : null;
+  if (read?.kind === 'wait') return { wait: read.wait };
+  if (read !== null && seen?.kind !== 'seen') return NOTHING;
+  const batch = seen?.kind === 'seen' ? seen.batch : null;
+  const observed = await observeInTurn(deps, run, said, { isTaken: true, others }, batch);
   if (observed.kind === 'wait') return { wait: observed.wait };
   if (observed.kind !== 'observed') return NOTHING;
   const broken = brokenDay(deps, observed, leg);
@@ -48,6 +60,7 @@ export async function readDemand(
     policy: { ...observed.policy, limits: null },
     // As if nothing of the run had been sent: what was is in the balances, or on its way.
     observation: { ...observed.observation, trades: [], withdrawals: [] },
+    batch: observed.batch === null ? null : { ...observed.batch, payable: stillPayable(observed) },
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor: '',
   });
@@ -67,6 +80,15 @@ function brokenDay({ facts }: Deps, { policy, observation }: Seen, leg: Leg): Pr
   const before = { inRun: tradedIn(own), onDate: observation.tradedOnDate };
   const message = brokenTradeLimit({ ...limits, perTrade: null, perRun: null }, gross, before);
   return message === null ? null : makeProblem('OVER_LIMIT', leg.id, { message });
+}
+
+/** What is paid already needs no money. */
+function stillPayable({ batch, paid }: Extract<Observed, { kind: 'observed' }>): readonly Money[] {
+  return (batch?.payable ?? []).flatMap(({ currency, value }) => {
+    const gone = paid.find((one) => one.currency === currency)?.value ?? '0';
+    const left = subtract(value, gone);
+    return isPositive(left) ? [{ currency, value: left }] : [];
+  });
 }
 
 type Seen = Pick<Extract<Observed, { kind: 'observed' }>, 'policy' | 'observation'>;

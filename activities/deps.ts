@@ -9,7 +9,9 @@ import type { RunName } from '../domain/references.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Fact, Instruction, Kept } from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
-import type { PlanInput, PlanState } from '../domain/run/calls.ts';
+import type { Question, Scanned } from '../service/list-scan.ts';
+import type { ChunkInput, Go, PlanInput, PlanState } from '../domain/run/calls.ts';
+import type { ChunkState } from '../domain/run/chunk-state.ts';
 import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
 import type { Rival } from '../domain/writes/step.ts';
@@ -20,6 +22,13 @@ export type Deps = {
   readonly service: ServiceClient;
   /** Signs looks: the read key where there is one, else the same as `service`. */
   readonly reader: ServiceClient;
+  /** Looks into the withdrawal list, by `reader`: one scan for all calls of the worker that ask at about the same moment. */
+  readonly scans: {
+    /** By a scan that begins after this. `signal` ends the wait for the answer, not the scan. */
+    lookUp(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>>;
+    /** By one that began at most a second before, where there is one: for what a record that is known has come to. */
+    poll(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>>;
+  };
   readonly facts: ServiceFacts;
   /** What people said, and facts that no reset may lose, kept in Temporal. */
   readonly instructions: {
@@ -46,6 +55,24 @@ export type Deps = {
     /** The plan of an earlier completed `plan` of the same id; `runId` is a Temporal run that may be it. */
     readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
   };
+  /** The chunks of batches and who coordinates them, as Temporal shows them. */
+  readonly chunks: {
+    /** What a Temporal run of a chunk was started with, by whoever started it; the newest where none is named. */
+    readInput(workflowId: string, runId?: string): Promise<ChunkInput | null>;
+    /** What the run of a batch says to one of its chunks; `over`: it has ended by itself. Null: nobody can be asked. */
+    readGo(mode: Mode, run: RunName, number: number): Promise<Go | 'over' | null>;
+    readState(
+      mode: Mode,
+      run: RunName,
+      number: number,
+    ): Promise<{ readonly state: ChunkState; readonly isClosed: boolean } | null>;
+    /** False: it has ended, or there is none. */
+    tell(mode: Mode, run: RunName, number: number): Promise<boolean>;
+    /** With the payments that it had; nothing where Temporal has none. */
+    startAgain(mode: Mode, run: RunName, number: number): Promise<void>;
+    /** Starts the run of a batch again that has ended, with what it was started with. */
+    reopenRun(mode: Mode, run: RunName): Promise<void>;
+  };
   /** One spender at a time: turns of the runs of one organisation. */
   readonly turn: {
     /** Waits for the turn a few seconds at most. */
@@ -64,6 +91,18 @@ export type Deps = {
     /** Which other run of the same policy and date has done the item of this name, holds it, or may have done it. */
     doneElsewhere(mode: Mode, run: RunName, item: string): Promise<Rival>;
   };
+  /** Other batches of the same policy, as Temporal shows them: nobody is paid by two. Names are as of `nameOfPayment`. */
+  readonly otherBatches: {
+    /** Chunks that were open since then, and may have some of these payments too. */
+    suspects(of: OfBatch, names: readonly string[], sinceMs: number): Promise<readonly Suspect[]>;
+    /** Which of them they have paid or hold, and which run that is; `silent`: one that does not answer. */
+    holders(
+      mode: Mode,
+      suspects: readonly Suspect[],
+    ): Promise<{ readonly held: ReadonlyMap<string, Holder>; readonly silent: string | null }>;
+    /** Those planned before this one that it may not have seen when it was planned at `madeAtMs`. */
+    plannedBeside(of: OfBatch, madeAtMs: number): Promise<readonly RunName[]>;
+  };
   /** Starts the run of a schedule's date as the command would, or finds it there. */
   readonly startScheduled: (call: ScheduledCall) => Promise<ScheduledAnswer | NotNow>;
   readonly clock: Clock;
@@ -74,6 +113,11 @@ export type Deps = {
   /** Named moments before and after every effect, poll and result; a no-op but in tests that kill the process there. */
   readonly reached: (point: string) => void;
 };
+
+/** `withdrawalId`: of the record by which it has paid; null: it may still pay. */
+export type Holder = { readonly run: string; readonly withdrawalId: string | null };
+export type OfBatch = { readonly mode: Mode; readonly run: RunName };
+export type Suspect = { readonly run: RunName; readonly number: number; readonly names: readonly string[] };
 
 /** What people said about a run is not there, although it was kept once: what was forbidden may look allowed. */
 export class InstructionsMissing extends Error {

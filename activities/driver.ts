@@ -26,6 +26,7 @@ import {
   type Steps,
 } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
+import type { Leaving } from '../service/client.ts';
 import { ServiceInputError } from '../service/errors.ts';
 import { hashKey } from '../service/idempotency-key.ts';
 import { scanList } from '../service/list-scan.ts';
@@ -39,16 +40,17 @@ import { InstructionsMissing, type Deps } from './deps.ts';
 /** A read that all items of a call share is at most this old when one of them uses it. */
 const SHARED_READ_MS = 5_000;
 
-/** What people said is read again before a write that leaves later than this after it was read: 10 s, less a shared read's age. */
-const HEEDED_MS = 10_000 - SHARED_READ_MS;
+/** A write leaves so long after it was found to be wanted, or not at all: it is signed, and may need a connection. */
+const LEAVES_WITHIN_MS = 3_000;
+
+/** What people said is read again for a write that is asked for later than this after it was read: it leaves within 10 s of that. */
+const HEEDED_MS = 10_000 - SHARED_READ_MS - LEAVES_WITHIN_MS;
 
 /** What the steps of an item went by, and when that was read. */
 type Heeded = { readonly kept: Kept; readonly atMs: number };
 
-const LATER = {
-  kind: 'NOT_SENT',
-  reason: 'somebody has said something meanwhile; it is left to the next attempt',
-} as const;
+const NEWLY_SAID = 'somebody has said something meanwhile; it is left to the next attempt';
+const TOO_LATE = 'this attempt took too long; it is left to the next one';
 
 /** An attempt that reached us later than this after it was scheduled is asked for before it may send. */
 const PROMPT_MS = 5_000;
@@ -60,16 +62,23 @@ export class Driver {
   readonly #attempt: Attempt;
   /** Latest monotonic moment at which a write may leave: a frozen worker that wakes up sends nothing. */
   readonly #sendUntilMonotonicMs: number;
-  readonly #withdrawalScans: SharedScan;
   readonly #instructions: () => Promise<Kept>;
   readonly #balances: () => Promise<Reply<Balances>>;
+  /** Temporal run of the batch's run whose go was read last; null: the call is of no chunk. */
+  #coordinator: string | null = null;
+  #stopped: Problem | null = null;
   readonly evidence: Evidence[] = [];
   /** The turn of the run, once it has it. */
   #turn: OwnTurn | null = null;
 
-  /** Temporal run in which this call is carried out. */
+  /** Names who carries this call out: the Temporal run, and of a chunk its coordinator's as well. */
   get runId(): string {
-    return this.#attempt.runId;
+    return this.#coordinator === null ? this.#attempt.runId : `${this.#coordinator}/${this.#attempt.runId}`;
+  }
+
+  /** Why nothing more of the batch is to be sent, as its run said last; null: it is. */
+  get stopped(): Problem | null {
+    return this.#stopped;
   }
 
   /** An earlier attempt of this call may have sent something. */
@@ -101,9 +110,11 @@ export class Driver {
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
     };
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
-    this.#withdrawalScans = new SharedScan(deps, (reply) => clockSkew.note(deps.clock, reply));
     const { run, credentials } = call.plan;
-    this.#instructions = shared(deps, () => deps.instructions.read(credentials.mode, run));
+    this.#instructions = shared(deps, async () => {
+      await this.#requireGo();
+      return deps.instructions.read(credentials.mode, run);
+    });
     this.#balances = shared(deps, async () => this.#told(await deps.reader.balances()));
   }
 
@@ -135,9 +146,20 @@ export class Driver {
       await this.#instructions();
       return null;
     } catch (error) {
+      if (error instanceof WithoutGo) return error.wait;
       if (!(error instanceof InstructionsMissing)) throw error;
       return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan.run) };
     }
+  }
+
+  /** A chunk sends while its run is open, and has given it its go: read again with what people say. @throws WithoutGo */
+  async #requireGo(): Promise<void> {
+    const { plan, chunk } = this.#call;
+    if (chunk === undefined) return;
+    const go = await this.#deps.chunks.readGo(plan.credentials.mode, plan.run, chunk);
+    if (go === null || go === 'over' || !go.mayGo) throw new WithoutGo();
+    this.#coordinator = go.runId;
+    this.#stopped = go.stopped;
   }
 
   /** Runs the steps of one item to their end. */
@@ -145,8 +167,7 @@ export class Driver {
     let heeded: Heeded | null = null;
     return drive(steps, async (effect) => {
       this.#deps.reached(`before ${effect.kind}`);
-      const isLater = isSend(effect) && !(await this.#stillSaid(heeded));
-      const answer: Answer = isLater ? LATER : await this.#perform(effect);
+      const answer = await this.#perform(effect, heeded);
       if (effect.kind === 'read instructions')
         heeded = { kept: answer as Kept, atMs: this.#deps.clock.monotonicMs() };
       this.#note(item, effect, answer);
@@ -155,7 +176,7 @@ export class Driver {
     });
   }
 
-  async #perform(effect: Effect): Promise<Answer> {
+  async #perform(effect: Effect, heeded: Heeded | null): Promise<Answer> {
     const { service, reader } = this.#deps;
     switch (effect.kind) {
       case 'read instructions':
@@ -169,7 +190,10 @@ export class Driver {
         return { claimed: await this.#deps.otherRuns.recordsOf(credentials.mode, run, effect.records) };
       }
       case 'read rival': {
-        const { run, credentials } = this.#call.plan;
+        const { chunk, plan } = this.#call;
+        const { run, credentials } = plan;
+        // What another batch has paid or holds is known from the go of the chunk.
+        if (chunk !== undefined) return { rival: null, silent: null };
         return this.#deps.otherRuns.doneElsewhere(credentials.mode, run, effect.item);
       }
       case 'take turn':
@@ -191,8 +215,11 @@ export class Driver {
         });
         return scanned(records, stopped);
       }
-      case 'scan withdrawals':
-        return this.#withdrawalScans.scan(effect);
+      case 'scan withdrawals': {
+        const { cancellationSignal } = ActivityContext.current();
+        const { records, stopped } = await this.#deps.scans.lookUp(effect, cancellationSignal);
+        return scanned(records, stopped);
+      }
       case 'send quote': {
         const { sell, buy, amount, validForSeconds, settlement } = effect.request;
         const reply = this.#told(
@@ -212,26 +239,39 @@ export class Driver {
         return reply;
       }
       case 'send trade': {
-        const late = this.#tooLate();
-        if (late !== null) return late;
         const { quoteId, reference } = effect;
         const idempotencyKey = this.#key('trades', reference, quoteId);
         return this.#told(
-          await wellFormed(() => service.createTrade({ quoteId, reference, idempotencyKey })),
+          await wellFormed(() =>
+            service.createTrade({ quoteId, reference, idempotencyKey }, this.#leaving(heeded)),
+          ),
         );
       }
       case 'send withdrawal': {
-        const late = this.#tooLate();
-        if (late !== null) return late;
         const { account, currency, amount, reference } = effect.request;
         const idempotencyKey = this.#key('withdrawals', reference, null);
         return this.#told(
           await wellFormed(() =>
-            service.createWithdrawal({ account, currency, amount, tag: reference, idempotencyKey }),
+            service.createWithdrawal(
+              { account, currency, amount, tag: reference, idempotencyKey },
+              this.#leaving(heeded),
+            ),
           ),
         );
       }
     }
+  }
+
+  /** Asked when a write has waited for its turn at the service: what was true before the wait may not be any more. */
+  #leaving(heeded: Heeded | null): Leaving {
+    return {
+      signal: ActivityContext.current().cancellationSignal,
+      whyNot: async () => {
+        if (!(await this.#stillSaid(heeded))) return NEWLY_SAID;
+        return this.#tooLate() ? TOO_LATE : null;
+      },
+      withinMs: LEAVES_WITHIN_MS,
+    };
   }
 
   /** No write leaves more than 10 s after what people said was read; where that was longer ago, it must still be the same. */
@@ -249,17 +289,14 @@ export class Driver {
   }
 
   /** No write leaves after the attempt's own deadline, on either clock, nor once Temporal has given the attempt up. */
-  #tooLate(): { readonly kind: 'NOT_SENT'; readonly reason: string } | null {
+  #tooLate(): boolean {
     const { clock } = this.#deps;
     const wallOver = clock.wallMs() > this.#attempt.startedAtMs + WRITE_LIMITS.sendWithinMs;
-    if (
-      !wallOver &&
-      clock.monotonicMs() <= this.#sendUntilMonotonicMs &&
-      !ActivityContext.current().cancellationSignal.aborted
-    ) {
-      return null;
-    }
-    return { kind: 'NOT_SENT', reason: 'this attempt took too long; it is left to the next one' };
+    return (
+      wallOver ||
+      clock.monotonicMs() > this.#sendUntilMonotonicMs ||
+      ActivityContext.current().cancellationSignal.aborted
+    );
   }
 
   /** One question, which waits a few seconds at most: an attempt that waited longer would hold a place that others need. */
@@ -328,6 +365,12 @@ export class Driver {
   }
 }
 
+/** The coordinator of the chunk has not given its go, or has ended. */
+class WithoutGo extends Error {
+  override readonly name = 'WithoutGo';
+  readonly wait: Wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) };
+}
+
 /**
  * Which attempt this is. Somebody who resets a pending activity (a button of Temporal's UI) makes Temporal count from one
  * again; that it was scheduled before gives it away. An attempt that is not the first may have been sent before.
@@ -341,10 +384,6 @@ function quoteIn(record: object | null): Evidence['quote'] {
   if (record === null || !('quoteAmount' in record)) return null;
   const { id, sellAmount, buyAmount, quoteAmount } = record as Quote;
   return { id, sellAmount: sellAmount ?? quoteAmount, buyAmount: buyAmount ?? quoteAmount };
-}
-
-function isSend({ kind }: Effect): boolean {
-  return kind === 'send trade' || kind === 'send withdrawal';
 }
 
 function instructionsMissing(run: RunName): Problem {
@@ -367,53 +406,6 @@ function shared<T>({ clock }: Deps, read: () => Promise<T>): () => Promise<T> {
     });
     return value;
   };
-}
-
-/** A scan that is about to begin: whoever asks before it does is served by it. */
-type PendingScan = {
-  readonly wanted: ((record: Withdrawal) => boolean)[];
-  readonly result: Promise<ListScan<Withdrawal>>;
-};
-
-/** Items of one call that look at the same moment share one scan of the list. */
-class SharedScan {
-  readonly #deps: Deps;
-  readonly #onReply: (reply: Reply<unknown>) => void;
-  #next: PendingScan | null = null;
-
-  constructor(deps: Deps, onReply: (reply: Reply<unknown>) => void) {
-    this.#deps = deps;
-    this.#onReply = onReply;
-  }
-
-  async scan(request: {
-    readonly sinceMs: number;
-    readonly wanted: (record: Withdrawal) => boolean;
-  }): Promise<ListScan<Withdrawal>> {
-    this.#next ??= this.#start(request.sinceMs);
-    this.#next.wanted.push(request.wanted);
-    const { records, complete, reason } = await this.#next.result;
-    return { records: records.filter(request.wanted), complete, reason };
-  }
-
-  #start(sinceMs: number): PendingScan {
-    const wanted: ((record: Withdrawal) => boolean)[] = [];
-    const result = new Promise<void>((resolve) => {
-      setImmediate(resolve);
-    }).then(async () => {
-      // From here on the list is being read: whoever looks later wants a later look.
-      this.#next = null;
-      const options = {
-        sinceMs,
-        wanted: (record: Withdrawal) => wanted.some((of) => of(record)),
-        onReply: this.#onReply,
-        signal: ActivityContext.current().cancellationSignal,
-      };
-      const { records, stopped } = await scanList(this.#deps.reader.listWithdrawals, options);
-      return scanned(records, stopped);
-    });
-    return { wanted, result };
-  }
 }
 
 function scanned<T>(records: readonly T[], stopped: Reply<unknown> | null): ListScan<T> {

@@ -9,6 +9,8 @@ import type { Deps } from './deps.ts';
 import { executeTrade } from './execute-trade.ts';
 import { guarded } from './failures.ts';
 import { observe } from './observe.ts';
+import { readChunks } from './read-chunks.ts';
+import { readGo } from './read-go.ts';
 import { readPlan } from './read-plan.ts';
 import { recordInstruction } from './record-instruction.ts';
 import { requestQuote } from './request-quote.ts';
@@ -19,6 +21,8 @@ import { tellRun } from './tell-run.ts';
 export function createActivities(deps: Deps): Activities {
   return {
     readPlan: guarded(readPlan(deps)),
+    readGo: guarded(readGo(deps)),
+    readChunks: guarded(readChunks(deps)),
     observe: guarded(observe(deps)),
     requestQuote: guarded(requestQuote(deps)),
     executeTrade: guarded(executeTrade(deps)),

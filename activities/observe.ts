@@ -13,6 +13,7 @@ import type { ObserveInput } from '../workflows/names.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 import { listsLagMs, observeInTurn, readInput, type InTurn } from './observing.ts';
+import { lookBeforeTurn, seeInTurn } from './observing-batch.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongInput } from './run-input.ts';
 
@@ -38,18 +39,32 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
 
   const said = readInput(deps, input);
   if (said.kind === 'refused') return said;
-  const turn = await turnFor(deps, said.policy, input.run);
+  const { mode, run } = input;
+  const { policy, manifest } = said;
+  const isPayout = policy.kind === 'payout' && manifest !== null;
+  const looked = isPayout ? await lookBeforeTurn(deps, { mode, run, policy, manifest }) : null;
+  if (looked !== null && looked.kind !== 'looked') return looked;
+  const turn = await turnFor(deps, policy, run);
   if ('wait' in turn) return { kind: 'wait', wait: turn.wait };
-  const answer = await observeInTurn(deps, input.run, said, turn);
-  if (turn.isTaken && answer.kind === 'wait') await deps.turn.giveBack(input.run, false).catch(() => {});
+  const seen = looked === null ? null : await seeInTurn(deps, looked);
+  const answer =
+    seen === null || seen.kind === 'seen'
+      ? await observeInTurn(deps, run, said, turn, seen?.batch ?? null)
+      : seen;
+  if (turn.isTaken && answer.kind !== 'observed') await deps.turn.giveBack(input.run, false).catch(() => {});
   return answer;
 }
 
-/** Whoever plans with balances does so in its turn: first what others have reserved is read, then the balances. */
+/**
+ * Whoever plans with balances does so in its turn: first what others have reserved is read, then the balances. So does every
+ * batch, since two of one policy may have the same payments.
+ */
 async function turnFor(deps: Deps, policy: Policy, run: RunName): Promise<InTurn | { readonly wait: Wait }> {
-  if (!plansWithBalances(policy)) return { isTaken: false, others: [] };
+  const isOnBalances = plansWithBalances(policy);
+  if (!isOnBalances && policy.kind !== 'payout') return { isTaken: false, others: [] };
   const answer = await deps.turn.take(run, true);
   if (answer.turn === 'ours') {
+    if (!isOnBalances) return { isTaken: true, others: [] };
     const lagMs = listsLagMs(deps, answer);
     if (lagMs > 0) return { wait: listsLag(lagMs, null) };
     return { isTaken: true, others: await deps.turn.readReserved(answer.others) };

@@ -1,6 +1,9 @@
 /** What a plan is made from: the policy and files of a run as this worker reads them, and one reading of the service. */
 import { Context as ActivityContext } from '@temporalio/activity';
+import type { Manifest, SeenBatch } from '../domain/batch.ts';
+import { sumsOf } from '../domain/plan/amounts.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
+import type { Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
@@ -33,6 +36,8 @@ type Said = {
   readonly policyHash: string;
   readonly date: string;
   readonly referenceRates: ReferenceRates | null;
+  /** Of a payout. */
+  readonly manifest: Manifest | null;
 };
 type Refused = Extract<Observed, { kind: 'refused' }>;
 
@@ -42,7 +47,7 @@ export type InTurn = { readonly isTaken: boolean; readonly others: readonly Othe
 /** Reads policy and files with the worker's own eyes. */
 export function readInput(
   deps: Deps,
-  input: Pick<PlanInput, 'run' | 'policyText' | 'policyFile' | 'files'>,
+  input: Pick<PlanInput, 'run' | 'policyText' | 'policyFile' | 'files' | 'batch'>,
 ): Said | Refused {
   const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
   if (!loaded.ok) return refused(loaded.problems);
@@ -51,9 +56,12 @@ export function readInput(
   if (date === null) return { kind: 'refused', problems: [noDate(input.run.id)] };
   if (policy.name !== input.run.policy)
     return { kind: 'refused', problems: [otherName(policy.name, input.run.policy)] };
+  const manifest = input.batch ?? null;
+  if ((manifest === null) === (policy.kind === 'payout'))
+    return { kind: 'refused', problems: [wrongBatch(policy)] };
   const rates = readRates(policy, input.files);
   if (!rates.ok) return refused(rates.problems);
-  return { kind: 'said', policy, policyHash: hash, date, referenceRates: rates.rates };
+  return { kind: 'said', policy, policyHash: hash, date, referenceRates: rates.rates, manifest };
 }
 
 /** For so long the lists may still lack what another run traded before this one got its turn. */
@@ -67,6 +75,7 @@ export async function observeInTurn(
   run: RunName,
   { policy, policyHash, date, referenceRates }: Said,
   { isTaken, others }: InTurn,
+  batch: SeenBatch | null,
 ): Promise<Observed> {
   const untold = untoldBy(policy, others);
   if (untold !== null) return { kind: 'wait', wait: reservationUnknown(untold) };
@@ -74,6 +83,7 @@ export async function observeInTurn(
   const nowMs = deps.clock.wallMs();
   const result = await observeService(deps.reader, {
     run,
+    paid: (batch?.payable ?? []).map(({ currency }) => currency),
     policy,
     date,
     facts: deps.facts,
@@ -110,6 +120,8 @@ export async function observeInTurn(
     decimals: deps.facts.decimals,
     lateAfterMs: deps.facts.lateAfterMs,
     observation,
+    batch,
+    paid: paidBy(result.observation.withdrawals, deps.facts.withdrawalStatuses.failed),
   };
 }
 
@@ -185,6 +197,18 @@ function refused(problems: readonly PolicyProblem[]): Refused {
       fix: problem.fix,
     })),
   };
+}
+
+function wrongBatch({ kind }: Policy): Problem {
+  const message =
+    kind === 'payout' ? 'A payout needs a batch of payments.' : `A policy of kind ${kind} takes no batch.`;
+  return makeProblem('INPUT_INVALID', null, { message });
+}
+
+/** What these records pay, but for those that never will be. */
+function paidBy(records: readonly Withdrawal[], failed: readonly string[]): readonly Money[] {
+  const paid = records.filter(({ status }) => !failed.includes(status));
+  return sumsOf(paid.map(({ currency, withdrawalAmount }) => ({ currency, value: withdrawalAmount })));
 }
 
 function noDate(id: string): Problem {

@@ -84,7 +84,9 @@ export function poll<T>(deps: Deps, once: () => Promise<Polled<T>>, waiting: (wa
 async function outcomeOf<T>(once: () => Promise<Polled<T>>): Promise<Outcome<T>> {
   try {
     const polled = await once();
-    return polled.kind === 'unanswered' ? unanswered(polled) : polled;
+    if (polled.kind !== 'unanswered') return polled;
+    ActivityContext.current().cancellationSignal.throwIfAborted();
+    return unanswered(polled);
   } catch (error) {
     // Given up: nobody waits for the answer.
     if (ActivityContext.current().cancellationSignal.aborted) throw error;

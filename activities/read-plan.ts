@@ -4,6 +4,7 @@
  * that was cancelled waits for no plan.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import { otherBatch } from '../domain/batch.ts';
 import { planContradicts } from '../domain/plan/agrees.ts';
 import { isAsShown } from '../domain/plan/moves.ts';
 import { isFromBalances, keptPlan, type Plan } from '../domain/plan/plan.ts';
@@ -52,12 +53,18 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     // What was planned in a turn is known by it. What others will take, or what is left after a reset, is told before it is sent.
     const isKnown = state.plan.legs.every(isFromBalances);
     if (!isKnown || state.plan.madeFor !== input.askedBy) await deps.turn.reopen(run);
-    // Nothing of it was sent, and nothing will be: the turn in which it was planned is for others at once.
-    else if (!isAsShown(state.plan, input.shown)) await deps.turn.giveBack(run, false).catch(() => {});
+    // Nothing of it was sent, and nothing will be, or nothing of a batch needs to be bought: the turn in which it was planned
+    // is for others at once.
+    else if (!isAsShown(state.plan, input.shown) || buysNothing(state.plan))
+      await deps.turn.giveBack(run, false).catch(() => {});
     return { kind: 'plan', plan: keptPlan(state.plan) };
   }
   const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, mode, run));
   return isUnwanted ? { kind: 'cancelled' } : state;
+}
+
+function buysNothing({ batch, legs }: Plan): boolean {
+  return batch !== null && legs.length === 0;
 }
 
 /** A plan is data that somebody may have changed: no account, currency or amount of it counts against the policy. */
@@ -67,6 +74,8 @@ function foreignPlan(deps: Deps, input: PlanInput, plan: Plan): Problem | null {
     plan.run.policy === input.run.policy &&
     plan.run.id === input.run.id &&
     plan.credentials.mode === input.mode;
+  const other = otherBatch(plan.batch, input.batch ?? null);
+  if (isOfRun && other !== null) return makeProblem('BATCH_CHANGED', null, { message: other });
   const why = isOfRun
     ? loaded.ok
       ? planContradicts(plan, loaded.policy)

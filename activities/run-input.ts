@@ -2,8 +2,11 @@
  * The closed shape of what a run is started with (design: "What a worker believes"): an input is a stranger's until it
  * has passed here, with every field, of its kind and size, and none besides.
  */
+import { CHUNK, MOST_CHUNKS, type Manifest } from '../domain/batch.ts';
+import { isDecimal, isPositive, normalise } from '../domain/money.ts';
 import { isPart } from '../domain/references.ts';
 import {
+  isFlag,
   isRecord,
   lineOf,
   listOf,
@@ -16,7 +19,7 @@ import {
 } from '../domain/shape.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { INPUT_BYTES } from '../workflows/limits.ts';
-import type { PlanInput, RunInput } from '../domain/run/calls.ts';
+import type { ChunkInput, PlanInput, RunInput } from '../domain/run/calls.ts';
 
 const MOST_FILES = 8;
 
@@ -26,6 +29,46 @@ const isFiles: Field = (value) =>
   Object.keys(value).length <= MOST_FILES &&
   Object.entries(value).every(([name, text]) => lineOf(300)(name) && textOf(INPUT_BYTES.file)(text));
 
+/** Fields that are not always there. */
+type Optional = 'shown' | 'batch';
+
+const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,12}$/.test(value);
+/** Above nothing, without needless zeros: the same payment is always the same text. */
+const isAmount: Field = (value) =>
+  typeof value === 'string' &&
+  value.length <= 40 &&
+  isDecimal(value) &&
+  normalise(value) === value &&
+  isPositive(value);
+const isCount: Field = (value) => Number.isSafeInteger(value) && Number(value) > 0;
+
+const MANIFEST = {
+  payments: isCount,
+  totals: listOf(recordOf({ value: isAmount, currency: isCurrency })),
+  chunks: (value) =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.length <= MOST_CHUNKS &&
+    value.every(recordOf({ payments: isCount, hash: lineOf(64) })),
+} as const satisfies Readonly<Record<keyof Manifest, Field>>;
+
+const isPayment: Field = (value) =>
+  Array.isArray(value) &&
+  value.length === 4 &&
+  isName(value[0]) &&
+  lineOf(300)(value[1]) &&
+  isCurrency(value[2]) &&
+  isAmount(value[3]);
+
+const CHUNK_INPUT = {
+  run: recordOf({ policy: isName, id: isName }),
+  mode: oneOf('SANDBOX', 'LIVE'),
+  number: isCount,
+  payments: (value) =>
+    Array.isArray(value) && value.length > 0 && value.length <= CHUNK.payments && value.every(isPayment),
+  isFirst: isFlag,
+} as const satisfies Readonly<Record<keyof ChunkInput, Field>>;
+
 const RUN_INPUT = {
   run: recordOf({ policy: isName, id: isName }),
   mode: oneOf('SANDBOX', 'LIVE'),
@@ -34,25 +77,39 @@ const RUN_INPUT = {
   policyFile: lineOf(300),
   files: isFiles,
   startedBy: lineOf(200),
-} as const satisfies Readonly<Record<Exclude<keyof RunInput, 'shown'>, Field>>;
+} as const satisfies Readonly<Record<Exclude<keyof RunInput, Optional>, Field>>;
 
 const PLAN_INPUT: Fields = {
   ...RUN_INPUT,
   forRun: lineOf(200),
   askedBy: lineOf(200),
-} satisfies Readonly<Record<Exclude<keyof PlanInput, 'shown'>, Field>>;
+} satisfies Readonly<Record<Exclude<keyof PlanInput, Optional>, Field>>;
 
 /** What the workflow `run` gives to `readPlan`: the input, and its `originalExecutionRunId`. */
 const ASKED: Fields = { ...RUN_INPUT, forRun: lineOf(200) };
 
 /** Why an input is not one that Cambist makes; null when it is. */
 export function wrongInput(input: Omit<PlanInput, 'askedBy'> | PlanInput): Problem | null {
-  const { shown, ...rest } = input;
+  const { shown, batch, ...rest } = input;
   const isShown = shown === undefined || listOf(lineOf(1_000))(shown);
-  const why = isShown
-    ? misshapen(rest, 'askedBy' in input ? PLAN_INPUT : ASKED)
-    : 'Its field "shown" is wrong.';
+  const isBatch = batch === undefined || recordOf(MANIFEST)(batch);
+  const why =
+    isShown && isBatch
+      ? misshapen(rest, 'askedBy' in input ? PLAN_INPUT : ASKED)
+      : `Its field "${isShown ? 'batch' : 'shown'}" is wrong.`;
   return why === null ? null : invalid(why);
+}
+
+/** Why what a chunk was started with is not that chunk of this run; null when it is. */
+export function wrongChunk(
+  input: ChunkInput,
+  of: { readonly mode: ChunkInput['mode']; readonly run: ChunkInput['run']; readonly number: number },
+): string | null {
+  const why = misshapen(input, CHUNK_INPUT);
+  if (why !== null) return why;
+  const { mode, run, number } = input;
+  const isOfRun = mode === of.mode && run.policy === of.run.policy && run.id === of.run.id;
+  return isOfRun && number === of.number ? null : 'It is of another run, or another chunk of it.';
 }
 
 function invalid(why: string): Problem {

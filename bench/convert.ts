@@ -10,9 +10,12 @@ import { Worker, bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
 import { InstructionsMissing, machineClock } from '../activities/deps.ts';
 import { createActivities } from '../activities/index.ts';
+import { SharedScans } from '../activities/shared-scans.ts';
 import { NEW_LEG } from '../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../domain/writes/withdrawal.ts';
 import { todayIn } from '../calendar/business-date.ts';
+import { chunksOf } from '../operations/chunks.ts';
+import { otherBatchesOf } from '../operations/other-batches.ts';
 import { turnsOf } from '../operations/turn.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
 import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
@@ -168,10 +171,13 @@ async function startHandWritten(
     activities: createActivities({
       service,
       reader: service,
+      scans: new SharedScans(service, machineClock),
       facts: settings.facts,
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => false,
+      chunks: chunksOf(client, others.taskQueue),
+      otherBatches: otherBatchesOf(client),
       turn: turnsOf({ ...others, mode: service.mode, organisation: service.organisation }),
       startScheduled: () => Promise.reject(new Error('Nothing is scheduled here.')),
       otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },

@@ -48,6 +48,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
     currency: leg.buy,
     unknownStatus: null,
     unpaid: [{ id: payment.id, account: payment.account, amount: buyAmount }],
+    owedByBatch: '0',
     undoneIn: [],
   });
   const settled = await inTime(settling, plan.lateAfterMs.settlement);

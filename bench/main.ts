@@ -1,9 +1,11 @@
-/** The bench: `npm run bench` sets up, then calls this. Loopback only; it ends by itself, within four minutes. */
+/** The bench: `npm run bench` sets up, then calls this. Loopback only; it ends by itself, within eight minutes. */
 import { startDevServer } from '../worker/dev-server.ts';
 import { measureBatches } from './batches.ts';
 import { measureConvert } from './convert.ts';
 import { isRight, tableOf } from './figures.ts';
 import { measureHeld } from './held.ts';
+import { measurePace } from './pace.ts';
+import { measurePayouts } from './payouts.ts';
 import { measurePolicies } from './policies.ts';
 import { measureSigning } from './signing.ts';
 import { measureStartUp } from './start-up.ts';
@@ -25,15 +27,19 @@ export async function bench(): Promise<number> {
   const policies = measurePolicies();
   say('Batch files of 100,000 payments …');
   const batches = await measureBatches();
+  say('Rate limits of a service …');
+  const pace = await measurePace();
   say('Signed requests …');
   const signing = await measureSigning();
   say('A worker process: start, quote to trade, requests …');
   const worker = await withServer([], measureWorker);
   say('One convert run, by the interpreter and by hand …');
   const convert = await withServer(UNTHROTTLED, () => measureConvert(TURNS));
+  say('Batches, against one workflow for each payment and a bare script …');
+  const payouts = await withServer([], () => measurePayouts([1_000, 10_000]));
   say('A run that only waits for money …');
   const held = await withServer([], measureHeld);
-  const sections = [startUp, policies, batches, signing, ...worker, convert, held];
+  const sections = [startUp, policies, batches, pace, signing, ...worker, convert, payouts, held];
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }

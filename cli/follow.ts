@@ -3,7 +3,7 @@
  * for. Leaving it changes nothing.
  */
 import type { Ending } from '../domain/endings.ts';
-import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type { Report } from '../domain/run/report.ts';
 import { endingOf } from '../operations/exit-codes.ts';
 import { followRun, problemOfSilence, type Followed } from '../operations/follow-run.ts';
@@ -36,7 +36,8 @@ export async function follow(of: Following, startedAtMs: number): Promise<Ending
   try {
     followed = await followRun({
       client: place.client,
-      workflowId: workflowIdOf(place.mode, name),
+      mode: place.mode,
+      run: name,
       stay,
       left: left.signal,
       isUntaken: async () => (await describeRun(place.client, place.mode, name))?.isUntaken === true,

@@ -256,6 +256,11 @@ export const REFUSALS = {
     sentence: 'There is no such file.',
     advice: 'Correct the path.',
   },
+  RESULTS_UNWRITABLE: {
+    ending: 'bad input',
+    sentence: 'The results of a batch cannot be written where `--out` says.',
+    advice: 'Name a file in a folder that you may write to; the run is what it is, and goes on.',
+  },
   FILE_UNREADABLE: {
     ending: 'configuration',
     sentence: 'The file cannot be read.',
@@ -265,6 +270,36 @@ export const REFUSALS = {
     ending: 'bad input',
     sentence: 'Only policies of kind payout take a batch.',
     advice: 'Leave --batch out; a convert policy lists its payments under `withdraw`.',
+  },
+  BATCH_MISSING: {
+    ending: 'bad input',
+    sentence: 'A payout is to be started or planned, and its file of payments is not named.',
+    advice: 'Name the file by --batch.',
+  },
+  BATCH_REFUSED: {
+    ending: 'bad input',
+    sentence: 'The file of payments has mistakes, so that none of it is submitted.',
+    advice: 'Correct the file, then type the same again.',
+  },
+  BATCH_FILE_CHANGED: {
+    ending: 'refused by us',
+    sentence: 'The file of payments changed while it was being submitted.',
+    advice: 'See that nobody writes to it, then type the same again.',
+  },
+  BATCH_ROW_NEW: {
+    ending: 'refused by us',
+    sentence: 'A row of the file is not in the batch that was submitted under this id.',
+    advice: 'See BATCH_CHANGED.',
+  },
+  BATCH_ROW_GONE: {
+    ending: 'refused by us',
+    sentence: 'A payment of the batch that was submitted under this id is not in the file any more.',
+    advice: 'See BATCH_CHANGED.',
+  },
+  BATCH_ROW_CHANGED: {
+    ending: 'refused by us',
+    sentence: 'A row of the file says something else than the batch that was submitted under this id.',
+    advice: 'See BATCH_CHANGED.',
   },
   SCHEDULE_MISSING: {
     ending: 'bad input',

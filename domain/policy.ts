@@ -193,11 +193,8 @@ export type StopRule = {
   readonly sameCode: number | null;
 };
 
-/** Every kind that can be run. */
-export type Policy = ConvertPolicy | RebalancePolicy;
-
-/** Every kind that can be checked. */
-export type CheckedPolicy = Policy | PayoutPolicy;
+/** Every kind. */
+export type Policy = ConvertPolicy | RebalancePolicy | PayoutPolicy;
 
 /**
  * Whether it plans with balances that other runs must not spend meanwhile. A conversion of a fixed amount does not: it is
@@ -209,6 +206,8 @@ export function plansWithBalances(policy: Policy): boolean {
       return policy.convert.amount.kind === 'sell-all';
     case 'rebalance':
       return true;
+    case 'payout':
+      return policy.payout.fund.kind === 'net';
   }
 }
 

@@ -30,6 +30,34 @@ export const PROBLEMS = {
     sentence: 'The service lets nobody withdraw the currency of a payment.',
     advice: 'Pay in another currency, or leave `withdraw` out to only convert.',
   },
+  ACCOUNT_MISSING: {
+    ending: 'refused by the service',
+    sentence: 'The withdrawal account of a payment of a batch is not in the service’s list.',
+    advice: 'Register the account at the service, then reset the run or start it with --go-on.',
+  },
+  ACCOUNT_UNUSABLE: {
+    ending: 'refused by the service',
+    sentence:
+      'The withdrawal account of a payment of a batch is in a status to which the service pays nothing.',
+    advice: 'Have the account verified at the service, then reset the run or start it with --go-on.',
+  },
+  ACCOUNT_CURRENCY: {
+    ending: 'refused by the service',
+    sentence: 'The withdrawal account of a payment of a batch takes another currency.',
+    advice: 'Pay it by another batch, to an account that takes its currency.',
+  },
+  CURRENCY_NOT_WITHDRAWABLE: {
+    ending: 'refused by the service',
+    sentence: 'The service lets nobody withdraw the currency of a payment of a batch.',
+    advice: 'Pay it by another batch, in another currency.',
+  },
+  PAID_BY_ANOTHER_BATCH: {
+    ending: 'refused by us',
+    sentence:
+      'Another batch of the policy has paid a payment of this id within `dedupe`, or may still pay it.',
+    advice:
+      'See the other run’s report. If it is to be paid twice, give it another id; if the other run does not pay it in the end, use --go-on.',
+  },
   PLAN_PAIR_NOT_OFFERED: {
     ending: 'refused by the service',
     sentence: 'The service does not offer the conversion.',
@@ -97,6 +125,33 @@ export const PROBLEMS = {
     ending: 'refused by us',
     sentence: 'The run was planned with another policy (comments and white space aside).',
     advice: 'Start it with the policy that the plan was made from. Another --id would pay everything again.',
+  },
+  BATCH_CHANGED: {
+    ending: 'refused by us',
+    sentence: 'The run was planned with other payments.',
+    advice:
+      'Submit the file that the run was started with. What is new in it needs an id of its own, in a batch of its own.',
+  },
+  BATCH_STOPPED: {
+    ending: 'refused by us',
+    sentence: 'The batch was stopped by a rule of its policy (`stop_after`, `canary`).',
+    advice: 'See why payments were refused, mend it, then reset the run or start it with --go-on.',
+  },
+  CHUNK_MISSING: {
+    ending: 'needs a human',
+    sentence: 'A part of the batch is not in Temporal: its submission is not complete, or it was deleted.',
+    advice: 'Type the same `npx cambist run` with the same file and --id: it submits what is missing.',
+  },
+  CHUNK_DIFFERS: {
+    ending: 'refused by us',
+    sentence: 'A chunk of the batch holds other payments than the plan says; nothing of it is sent.',
+    advice:
+      'Somebody has put it there by hand: delete that workflow in Temporal, then submit the same file again.',
+  },
+  CHUNK_WAITS: {
+    ending: 'waiting',
+    sentence: 'The run that this chunk belongs to has not given it its go.',
+    advice: 'Nothing to do while the run is open. If there is no run, submit the batch again.',
   },
   POLICY_NAME_DIFFERS: {
     ending: 'bad input',
@@ -550,7 +605,7 @@ export type FileAtFault = keyof typeof FILES_AT_FAULT;
 export type FileCode = `${FileAtFault}_${FileMistake}`;
 
 /** A code of ours that items and runs have. */
-type RunCode = keyof typeof PROBLEMS;
+export type RunCode = keyof typeof PROBLEMS;
 
 /** A code of the service: of its catalogue, or one that is in no row of it. */
 type ServiceCode = Code | (string & { readonly of: 'the service' });

@@ -6,7 +6,7 @@ import { CommandFailure } from './failure.ts';
 import { endInstructions, readInstructions } from './instructions.ts';
 import { keepInstruction } from './keep-instruction.ts';
 import type { Place } from './place.ts';
-import { ANSWER_LIMIT_MS, listRuns, readRun, readStuck, requireRun, type RunFacts } from './runs.ts';
+import { ANSWER_LIMIT_MS, listRuns, readOutline, readStuck, requireRun, type RunFacts } from './runs.ts';
 
 /** States in which nobody has to look at a run that has ended. */
 const QUIET: readonly string[] = ['COMPLETED'];
@@ -86,7 +86,7 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
   const stuck = await readStuck(place.client, facts, nowMs);
   if (stuck !== null) return { facts, why: { code: 'STUCK', message: stuck }, isStuck: true };
   try {
-    const { progress } = await readRun(place, facts, ANSWER_LIMIT_MS);
+    const { progress } = await readOutline(place, facts, ANSWER_LIMIT_MS);
     const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter(needsSomebody);
     return { facts, why: wait?.problem ?? null, isStuck: false };
   } catch (error) {

@@ -1,10 +1,12 @@
-/** A batch file held against its policy, offline: every mistake of every row, and what it comes to. */
-import { isAbsolute, join } from 'node:path';
-import type { PayoutPolicy } from '../domain/policy.ts';
-import { openByteFile } from '../config/read-text-file.ts';
+/**
+ * A batch file held against its policy, offline: every mistake of every row, what it comes to, and the chunks in which it
+ * would be submitted.
+ */
+import type { ChunkDigest, Manifest } from '../domain/batch.ts';
+import { chunksOf } from '../language/batch/chunks.ts';
 import { againstExpected, type ControlTotals, type CurrencyTotal } from '../language/batch/totals.ts';
 import { troubleOfPolicy, type Trouble } from '../language/text/problem.ts';
-import type { PolicyFile } from './policy-file.ts';
+import { openBatch, type BatchFile } from './batch-file.ts';
 
 /** Told and counted: `first` are those that are kept. */
 export type Told = { readonly count: number; readonly first: readonly Trouble[] };
@@ -18,40 +20,33 @@ export type CheckedBatch = {
   readonly currencies: readonly CurrencyTotal[];
   readonly mistakes: Told;
   readonly warnings: Told;
+  /** What a run of it is started with; null where there is a mistake. */
+  readonly manifest: Manifest | null;
 };
 
 /** Reads the whole file. `onRows` hears now and then how many rows are read. */
 export async function checkBatch(
-  file: string,
+  batch: BatchFile,
   options: {
-    readonly cwd: string;
-    readonly policyFile: Pick<PolicyFile, 'destinations'> & { readonly policy: PayoutPolicy };
-    readonly decimals: Readonly<Record<string, number>>;
     readonly expected: ControlTotals;
     /** So many mistakes and so many warnings are kept. */
     readonly mostFindings: number;
     readonly onRows: (rows: number) => void;
   },
 ): Promise<CheckedBatch> {
-  const { cwd, policyFile, decimals, expected, mostFindings, onRows } = options;
-  const opened = await openByteFile(isAbsolute(file) ? file : join(cwd, file));
+  const { file } = batch;
+  const { expected, mostFindings, onRows } = options;
+  const opened = await openBatch(batch, mostFindings);
   if (!opened.ok) {
-    const problem: Trouble = {
-      code: opened.isMissing ? 'FILE_NOT_FOUND' : 'FILE_UNREADABLE',
-      place: file,
-      message: opened.message,
-      fix: 'Check the path; it is relative to the working folder.',
-    };
-    return { file, payments: 0, currencies: [], mistakes: { count: 1, first: [problem] }, warnings: NOTHING };
+    const mistakes = { count: 1, first: [opened.problem] };
+    return { file, payments: 0, currencies: [], mistakes, warnings: NOTHING, manifest: null };
   }
-  // Only who checks a batch waits for its parser to load.
-  const { BatchReader } = await import('../language/batch/batch-reader.ts');
-  const { policy, destinations } = policyFile;
-  const reader = new BatchReader(opened.chunks, { file, policy, destinations, decimals, mostFindings });
-  const rows = reader.rows();
+  const { reader } = opened;
+  const chunks: ChunkDigest[] = [];
   const timer = setInterval(() => onRows(reader.totals.rows), BETWEEN_MS);
   try {
-    while ((await rows.next()).done !== true);
+    for await (const { payments, hash } of chunksOf(reader.rows()))
+      chunks.push({ payments: payments.length, hash });
   } finally {
     clearInterval(timer);
   }
@@ -62,15 +57,18 @@ export async function checkBatch(
     message,
     fix: `${fix.charAt(0).toUpperCase()}${fix.slice(1)}.`,
   }));
+  const mistakes = {
+    count: findings.mistakes.count + unexpected.length,
+    first: [...findings.mistakes.first.map(troubleOfPolicy), ...unexpected],
+  };
+  const sums = totals.currencies.map(({ currency, sum }) => ({ currency, value: sum }));
   return {
     file,
     payments: totals.rows,
     currencies: totals.currencies,
-    mistakes: {
-      count: findings.mistakes.count + unexpected.length,
-      first: [...findings.mistakes.first.map(troubleOfPolicy), ...unexpected],
-    },
+    mistakes,
     warnings: { count: findings.warnings.count, first: findings.warnings.first.map(troubleOfPolicy) },
+    manifest: mistakes.count > 0 ? null : { payments: totals.rows, totals: sums, chunks },
   };
 }
 

@@ -36,6 +36,7 @@ export async function claimantOf(
     const moved = [
       ...plan.legs.flatMap(({ sell, buy }) => [sell, buy]),
       ...plan.payments.map((payment) => payment.currency),
+      ...(plan.batch?.totals ?? []).map(({ currency }) => currency),
     ];
     if (!record.currencies.some((currency) => moved.includes(currency))) continue;
     const { report } = await readRun(place, facts);

@@ -11,6 +11,8 @@ import type { RunName } from '../domain/references.ts';
 import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf, todayIn } from '../calendar/business-date.ts';
 import { observeService } from '../service/observe.ts';
 import { createClient, type Settings } from '../config/config.ts';
+import type { BatchFile } from './batch-file.ts';
+import { tallyBatch } from './batch-tally.ts';
 import { endingOfCode, firstOf } from './exit-codes.ts';
 import { CommandFailure, troubleOfItem } from './failure.ts';
 import type { PolicyFile } from './policy-file.ts';
@@ -31,9 +33,11 @@ export async function compileNow(of: {
   readonly policyFile: PolicyFile;
   readonly settings: Settings;
   readonly run: RunName;
+  /** The file of a payout; null for other kinds. */
+  readonly batch: BatchFile | null;
   readonly now: () => number;
 }): Promise<Compiled> {
-  const { policyFile, settings, run, now } = of;
+  const { policyFile, settings, run, batch, now } = of;
   const { policy } = policyFile;
   const date = dateOfRunId(run.id) ?? todayIn(policy.zone, now());
   const sendWindows = sendWindowsOf(date, policy.zone);
@@ -41,9 +45,11 @@ export async function compileNow(of: {
   const client = createClient(settings, 'read');
   try {
     const remark = await checkService(client, { address, now });
+    const tally = batch === null ? null : await tallyBatch(client, batch, settings.facts);
     const observed = await observeService(client, {
       run,
       policy,
+      paid: (tally?.batch.payable ?? []).map(({ currency }) => currency),
       date,
       facts: settings.facts,
       sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
@@ -61,10 +67,12 @@ export async function compileNow(of: {
       observation: observed.observation,
       lateAfterMs: settings.facts.lateAfterMs,
       decimalsOf: (currency: string) => decimalsOf(currency, settings.facts.decimals),
+      batch: tally?.batch ?? null,
       // It is made for no run.
       madeFor: '',
     };
-    return { input, result: compilePlan(input), remark };
+    const problems = tally?.problems ?? [];
+    return { input, result: problems.length > 0 ? { ok: false, problems } : compilePlan(input), remark };
   } finally {
     await client.close();
   }

@@ -94,7 +94,9 @@ export function endingOf(report: Report, reasons: readonly WaitReason[]): Ending
       .filter((item) => item.outcome === 'PENDING' || item.outcome === 'NEEDS_HUMAN')
       .map((item) => item.id),
   );
-  if (items.some((item) => item.outcome === 'NEEDS_HUMAN')) endings.push('needs a human');
+  // The sums tell of a batch whose payments were not read one by one.
+  const isUndecided = report.totals.some(({ needsHuman }) => /[1-9]/.test(needsHuman));
+  if (isUndecided || items.some((item) => item.outcome === 'NEEDS_HUMAN')) endings.push('needs a human');
   const goesOn = report.status === 'RUNNING' || report.status === 'HELD';
   if (goesOn) endings.push('waiting');
   for (const problem of report.problems) {

@@ -12,10 +12,12 @@ import {
   isGrpcServiceError,
   type Client,
 } from '@temporalio/client';
-import { runName, type RunName } from '../domain/references.ts';
+import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
+import type { Mode } from '../domain/service/records.ts';
 import type { Problem } from '../domain/problems.ts';
 import { progressQuery } from '../workflows/names.ts';
 import type { Progress } from '../domain/run/progress.ts';
+import { LiveBatch } from './open-chunks.ts';
 
 /** How following a run ends. */
 export type Followed =
@@ -31,7 +33,8 @@ export type Followed =
 
 export type FollowOptions = {
   readonly client: Client;
-  readonly workflowId: string;
+  readonly mode: Mode;
+  readonly run: RunName;
   /** Stay when the run is held. */
   readonly stay: boolean;
   /** Aborted when the person has gone. */
@@ -57,7 +60,7 @@ export async function followRun(options: FollowOptions): Promise<Followed> {
   const over = new AbortController();
   // Each poll for the end listens to it.
   setMaxListeners(0, over.signal);
-  const end = untilEnd(options.client, options.workflowId, over.signal);
+  const end = untilEnd(options.client, workflowIdOf(options.mode, options.run), over.signal);
   const watched = watch(options, over.signal);
   try {
     return await Promise.race([
@@ -74,7 +77,9 @@ export async function followRun(options: FollowOptions): Promise<Followed> {
 
 /** Polls the progress; ends only with a reason to stop before the end of the run. */
 async function watch(options: FollowOptions, over: AbortSignal): Promise<Followed> {
-  const { client, workflowId } = options;
+  const { client, mode, run } = options;
+  const workflowId = workflowIdOf(mode, run);
+  const live = new LiveBatch({ client, mode, run }, () => performance.now());
   const startedMs = performance.now();
   let answeredMs: number | null = null;
   let heldSinceMs: number | null = null;
@@ -87,11 +92,13 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
     if (answer.ok) {
       if (answeredMs === null || last === '') options.onSilence(null);
       answeredMs = nowMs;
-      options.onProgress(answer.progress);
-      const text = JSON.stringify(answer.progress);
+      const progress = await live.read(answer.progress);
+      if (over.aborted) return { kind: 'detached' };
+      options.onProgress(progress);
+      const text = JSON.stringify(progress);
       pollMs = text === last ? Math.min(pollMs * 1.3, SLOWEST_POLL_MS) : FIRST_POLL_MS;
       last = text;
-      heldSinceMs = answer.progress.status === 'HELD' ? (heldSinceMs ?? nowMs) : null;
+      heldSinceMs = progress.status === 'HELD' ? (heldSinceMs ?? nowMs) : null;
       if (!options.stay && heldSinceMs !== null && nowMs - heldSinceMs >= HELD_MS) return { kind: 'held' };
     } else {
       last = '';

@@ -64,7 +64,7 @@ export async function sayGoOn(
 }
 
 async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }: GoOn): Promise<void> {
-  const item = requireItem(await requirePlan(place, run), asked ?? '');
+  const item = await requireItem(place, await requirePlan(place, run), asked ?? '');
   const kept = await keptAbout(place, run);
   if (isCancelled(kept.instructions)) {
     throw new CommandFailure('refused by us', [

@@ -17,11 +17,39 @@ export async function readEvents(
     const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
     return events ?? [];
   } catch (error) {
-    // Reading a history tells it by the code of the call alone.
-    const isGone = error instanceof Error && 'code' in error && error.code === NOT_FOUND;
-    if (isGone || error instanceof WorkflowNotFoundError) return null;
+    if (isGone(error)) return null;
     throw error;
   }
+}
+
+/**
+ * What the newest Temporal run of an id was started as, and with; null when Temporal has none. Reads one event.
+ * @param runId of another run of the id than the newest one
+ */
+export async function readStart(
+  client: Client,
+  workflowId: string,
+  runId?: string,
+): Promise<{ readonly type: string; readonly input: unknown } | null> {
+  try {
+    const { history } = await client.workflowService.getWorkflowExecutionHistory({
+      namespace: client.options.namespace,
+      execution: { workflowId, runId: runId ?? '' },
+      maximumPageSize: 1,
+    });
+    const started = history?.events?.[0]?.workflowExecutionStartedEventAttributes;
+    const [input] = await valuesOf(client, started?.input?.payloads);
+    return { type: started?.workflowType?.name ?? '', input };
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+/** Temporal has no such workflow, or not any more. Reading a history tells it by the code of the call alone. */
+export function isGone(error: unknown): boolean {
+  const isNotFound = error instanceof Error && 'code' in error && error.code === NOT_FOUND;
+  return isNotFound || error instanceof WorkflowNotFoundError;
 }
 
 /** The values of some payloads; `undefined` for one that cannot be read. */

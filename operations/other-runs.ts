@@ -11,7 +11,7 @@ import type { Rival } from '../domain/writes/step.ts';
 import { readReport as readWholeReport, type Report } from '../domain/run/report.ts';
 import { isPlanMade } from './plans.ts';
 import { runOfWorkflowId } from './run-names.ts';
-import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery } from '../workflows/names.ts';
+import { chunkIdOf, RUN_TYPE, modeAttribute, policyAttribute, reportQuery } from '../workflows/names.ts';
 
 type Of = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
 
@@ -120,8 +120,16 @@ async function readReport(client: Client, info: WorkflowExecutionInfo): Promise<
   if (known !== undefined) return known;
   try {
     const handle = client.workflow.getHandle(info.workflowId, info.runId);
+    const mode = info.workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
+    const run = runOfWorkflowId(info.workflowId);
     const report = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
-      readWholeReport((offset) => handle.query(reportQuery, offset)),
+      readWholeReport(
+        (offset) => handle.query(reportQuery, offset),
+        (number) => (offset) => {
+          if (run === null) throw new RangeError(`${info.workflowId} is the id of no run.`);
+          return client.workflow.getHandle(chunkIdOf(mode, run, number)).query(reportQuery, offset);
+        },
+      ),
     );
     if (info.closeTime !== undefined && ended.size < MOST_KEPT) ended.set(info.runId, report);
     return report;

@@ -26,7 +26,8 @@ import type { Place } from './place.ts';
 import { requireOwnPlan, requirePlan } from './plan-made.ts';
 import type { PolicyFile } from './policy-file.ts';
 import { atService, requireService, serviceFailure } from './preflight.ts';
-import { readRun, requireRun, type RunView } from './runs.ts';
+import { readInput, readRun, requireRun, type RunView } from './runs.ts';
+import { requireSameBatch, type ReadBatch } from './same-batch.ts';
 import { requireSamePolicy } from './same-policy.ts';
 import { startRun } from './start-run.ts';
 
@@ -53,6 +54,8 @@ export type AskedAgain = {
   readonly settings: Settings;
   readonly run: RunName;
   readonly policyFile: PolicyFile;
+  /** The file of a payout; null: none is named. */
+  readonly batch: ReadBatch | null;
   readonly request: PayAgainRequest;
   readonly now: () => number;
 };
@@ -64,9 +67,10 @@ export type AskedAgain = {
 export async function judgeOpening(
   asked: AskedAgain,
 ): Promise<{ readonly opening: Opening; readonly remark: string | null }> {
-  const { place, settings, run, policyFile, request, now } = asked;
+  const { place, settings, run, policyFile, batch, request, now } = asked;
   const facts = await requireRun(place, run);
   await requireSamePolicy(place, { run, policyFile, facts });
+  if (batch !== null) await requireSameBatch(place, { run, batch, facts });
   if (facts.isOpen) {
     throw refusal('refused by us', {
       code: 'RUN_OPEN',
@@ -91,12 +95,14 @@ export async function openGenerations(asked: AskedAgain, { instruction }: Openin
   await keepInstruction(place, run, instruction);
   if (isCancelled((await keptAbout(place, run)).instructions)) await sayGoOn(place, run, instruction);
   const startedBy = instruction.by;
+  const before = await readInput(client, await requireRun(place, run));
   const isStarted = await startRun({
     client,
     taskQueue,
     mode,
     run,
     policyFile,
+    batch: before?.batch ?? null,
     startedBy,
     shown: null,
     again: true,
@@ -153,7 +159,10 @@ function requirePayment(plan: Plan, report: Report, item: string): ReportPayment
   const payment = report.payments.find(({ id }) => id === item);
   if (payment !== undefined) return payment;
   const isLeg = plan.legs.some(({ id }) => id === item);
-  const ids = plan.payments.map(({ id }) => id).join(', ') || 'none';
+  const ids =
+    plan.batch === null
+      ? plan.payments.map(({ id }) => id).join(', ') || 'none'
+      : `the ${plan.batch.payments} payments of its batch`;
   throw refusal('bad input', {
     code: 'ITEM_NOT_FOUND',
     place: `${runName(plan.run)} ${item}`,
@@ -202,10 +211,9 @@ function requireEnded({ plan, view, kept }: OpeningInput, payment: ReportPayment
 
 function historyOf({ plan, view, kept, settings }: OpeningInput, payment: ReportPayment): PaymentHistory {
   const { report } = view;
-  const planned = plan.payments.find(({ id }) => id === payment.id);
   return {
     identity: {
-      reference: planned?.reference ?? payment.reference,
+      reference: reference(plan.run, payment.id),
       account: payment.account,
       currency: payment.currency,
       amount: payment.amount ?? '0',

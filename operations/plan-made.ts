@@ -1,11 +1,13 @@
 /** The plan of a run as it was made, its items, and whether what this command reads with may judge it. */
 import { WorkflowNotFoundError } from '@temporalio/client';
-import type { Plan } from '../domain/plan/plan.ts';
+import { paymentOf } from '../domain/plan/batch-items.ts';
+import type { Payment, Plan } from '../domain/plan/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import { readPlan } from './plans.ts';
 import type { Settings } from '../config/config.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
+import { SubmittedBatch } from './submitted-chunks.ts';
 
 /** How long a plan that is being made is waited for. */
 const PATIENCE_MS = 1_000;
@@ -25,17 +27,28 @@ export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
 }
 
 /** @throws CommandFailure when the plan has no such item */
-export function requireItem(plan: Plan, item: string): string {
+export async function requireItem(place: Place, plan: Plan, item: string): Promise<string> {
+  const isLeg = plan.legs.some(({ id }) => id === item);
+  if (isLeg || (await plannedPayment(place, plan, item)) !== null) return item;
   const ids = [...plan.legs, ...plan.payments].map(({ id }) => id);
-  if (ids.includes(item)) return item;
+  const batch = plan.batch === null ? [] : [`${plan.batch.payments} payments in its batch`];
   throw new CommandFailure('bad input', [
     {
       code: 'ITEM_NOT_FOUND',
       place: 'ITEM',
       message: `the plan of ${runName(plan.run)} has no leg or payment "${item}"`,
-      fix: `It has: ${ids.join(', ') || 'none'}.`,
+      fix: `It has: ${[...ids, ...batch].join(', ') || 'none'}.`,
     },
   ]);
+}
+
+/** A payment of the plan, or of its batch; null when there is no such one. */
+export async function plannedPayment(place: Place, plan: Plan, item: string): Promise<Payment | null> {
+  const planned = plan.payments.find(({ id }) => id === item);
+  if (planned !== undefined || plan.batch === null) return planned ?? null;
+  const submitted = new SubmittedBatch(place, plan.run, plan.batch.chunks.length);
+  for await (const row of submitted.payments()) if (row[0] === item) return paymentOf(plan.run, row);
+  return null;
 }
 
 /** Null when there is none, or Temporal has it no more. */

@@ -52,6 +52,11 @@ export async function isPlanMade(client: Client, mode: Mode, run: RunName): Prom
   return newest.status === 'COMPLETED' || (await readFirstPlan(client, mode, run)) !== null;
 }
 
+/** Whether Temporal has a plan of the run, in whatever state. */
+export async function isPlanKnown(client: Client, mode: Mode, run: RunName): Promise<boolean> {
+  return (await newestOf(client, planIdOf(mode, run))) !== null;
+}
+
 /** Waits up to `patienceMs` for the plan to be made, else says what it waits for. */
 export async function readPlan(
   client: Client,

@@ -3,8 +3,8 @@
  * which reads them again with its own eyes.
  */
 import { dirname, isAbsolute, join } from 'node:path';
-import { referenceFileOf, type CheckedPolicy, type Policy, type ReferenceRates } from '../domain/policy.ts';
-import { checkPolicy, loadPolicy, type LoadedPolicy } from '../language/policy/load-policy.ts';
+import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
 import { scheduleProblems } from '../language/policy/schedule-problems.ts';
 import { loadDestinations, type Destinations } from '../language/load-destinations.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
@@ -17,24 +17,24 @@ import { troubleOfPolicy, type PolicyProblem, type Trouble } from '../language/t
 import type { Caller } from './place.ts';
 
 /** A policy with what it names. */
-export type PolicyFile<P extends CheckedPolicy = Policy> = {
+export type PolicyFile = {
   /** As it was named on the command line. */
   readonly file: string;
   readonly text: string;
   /** Of what the policy says, comments and white space aside (`language/policy/policy-hash.ts`). */
   readonly hash: string;
-  readonly policy: P;
+  readonly policy: Policy;
   /** Null where the policy names no reference rates. */
   readonly referenceRates: ReferenceRates | null;
   /** Null where any account may be paid. */
   readonly destinations: Destinations | null;
-  /** Texts of the files that the policy names, by the name in the policy. */
+  /** What its runs are started with: the text of the reference rates, by its name in the policy. Destinations stay here. */
   readonly files: Readonly<Record<string, string>>;
 };
 
 /** What reading came to: the policy if there are no problems, and everything worth saying. */
-export type ReadPolicy<P extends CheckedPolicy = Policy> = {
-  readonly policyFile: PolicyFile<P> | null;
+export type ReadPolicy = {
+  readonly policyFile: PolicyFile | null;
   readonly problems: readonly Trouble[];
   readonly warnings: readonly Trouble[];
 };
@@ -46,28 +46,12 @@ type ReadOptions = {
   readonly nowMs: number;
 };
 
-/** Reads a policy that is to run and the files that it names (relative to the policy), all mistakes at once. */
+/** Reads a policy and the files that it names (relative to the policy), all mistakes at once. */
 export async function readPolicyFile(file: string, options: ReadOptions): Promise<ReadPolicy> {
-  return readWith(loadPolicy, file, options);
-}
-
-/** The same of a policy that is only checked: it may be of a kind that this version does not run. */
-export async function checkPolicyFile(
-  file: string,
-  options: ReadOptions,
-): Promise<ReadPolicy<CheckedPolicy>> {
-  return readWith(checkPolicy, file, options);
-}
-
-async function readWith<P extends CheckedPolicy>(
-  load: (text: string, file: string, decimals: ReadOptions['decimals']) => LoadedPolicy<P>,
-  file: string,
-  options: ReadOptions,
-): Promise<ReadPolicy<P>> {
   const path = isAbsolute(file) ? file : join(options.cwd, file);
   const read = await readText(path, file);
   if (!read.ok) return { policyFile: null, problems: [read.problem], warnings: [] };
-  const loaded = load(read.text, file, options.decimals);
+  const loaded = loadPolicy(read.text, file, options.decimals);
   const warnings = loaded.warnings.map(troubleOfPolicy);
   const untimely = await scheduleProblems({ text: read.text, file, nowMs: options.nowMs });
   if (!loaded.ok || untimely.length > 0) {
@@ -75,12 +59,10 @@ async function readWith<P extends CheckedPolicy>(
     return { policyFile: null, problems: found.toSorted(byPlace).map(troubleOfPolicy), warnings };
   }
   const { policy, hash } = loaded;
-  const files: Record<string, string> = {};
   const problems: Trouble[] = [];
   const textOf = async (name: string, field: string): Promise<string | null> => {
     const named = await readText(join(dirname(path), name), `${file}, ${field} "${name}"`);
     if (!named.ok) problems.push(named.problem);
-    else files[name] = named.text;
     return named.ok ? named.text : null;
   };
   let referenceRates: ReferenceRates | null = null;
@@ -101,7 +83,15 @@ async function readWith<P extends CheckedPolicy>(
   }
   if (problems.length > 0) return { policyFile: null, problems, warnings };
   return {
-    policyFile: { file, text: read.text, hash, policy, referenceRates, destinations, files },
+    policyFile: {
+      file,
+      text: read.text,
+      hash,
+      policy,
+      referenceRates,
+      destinations,
+      files: ratesFile === null || ratesText === null ? {} : { [ratesFile]: ratesText },
+    },
     problems: [],
     warnings,
   };

@@ -26,7 +26,7 @@ import {
 import { CommandFailure } from './failure.ts';
 import { keepInstruction, keptAbout, wakeRun } from './keep-instruction.ts';
 import type { Place } from './place.ts';
-import { requireItem, requireOwnPlan, requirePlan } from './plan-made.ts';
+import { plannedPayment, requireItem, requireOwnPlan, requirePlan } from './plan-made.ts';
 import { atService, requireService, serviceFailure } from './preflight.ts';
 import { readRun, requireRun, type RunView } from './runs.ts';
 
@@ -89,7 +89,7 @@ export async function decide(asked: {
   requireOwnPlan(settings, plan);
   const remark = await requireService(settings, asked.now);
   const view = await readRun(place, facts);
-  const item = requireItem(plan, asked.item);
+  const item = await requireItem(place, plan, asked.item);
   const theCase: Case = { place, settings, view, plan, item, decision };
   requireOpenQuestion(theCase);
   const seen = await lookFirst(theCase);
@@ -266,9 +266,9 @@ async function subjectOf({ view, plan, item, settings, place, decision }: Case):
     const quoteId = report.legs.find(({ id }) => id === item)?.quoteId ?? null;
     return { kind: 'leg', leg, quoteId, otherIds, opensAtMs };
   }
-  const payment = plan.payments.find(({ id }) => id === item);
+  const payment = await plannedPayment(place, plan, item);
   const amount = report.payments.find(({ id }) => id === item)?.amount ?? null;
-  if (payment === undefined || amount === null) {
+  if (payment === null || amount === null) {
     throw new CommandFailure('refused by us', [
       {
         code: 'AMOUNT_NOT_KNOWN',

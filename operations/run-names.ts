@@ -4,7 +4,7 @@
 import type { Mode } from '../domain/service/records.ts';
 import { isRunPart, parseRunName, runName, type RunName } from '../domain/references.ts';
 import type { Report } from '../domain/run/report.ts';
-import { dateOfRunId } from '../calendar/business-date.ts';
+import { dateOfRunId, sendWindowsOf } from '../calendar/business-date.ts';
 import { quoted } from '../language/text/printable.ts';
 import type { Progress } from '../domain/run/progress.ts';
 import { CommandFailure } from './failure.ts';
@@ -28,6 +28,11 @@ export function parseRun(text: string): NamedRun {
 }
 
 const MODES: Readonly<Record<string, Mode | undefined>> = { 'sandbox/': 'SANDBOX', 'live/': 'LIVE' };
+
+/** The run that a workflow belongs to: itself, or its plan, chunk or instructions; null for workflow ids of other things. */
+export function runOfAnyWorkflowId(workflowId: string): RunName | null {
+  return runOfWorkflowId(workflowId.split('/').slice(0, 2).join('/'));
+}
 
 /** The run that a workflow id names; null for workflow ids of other things. */
 export function runOfWorkflowId(workflowId: string): RunName | null {
@@ -63,6 +68,43 @@ export function idOfRun(asked: string | undefined, today: string): string {
     ]);
   }
   return asked;
+}
+
+/**
+ * The id of a batch, which only a person can give: the same file must get the same one on another day.
+ * @throws CommandFailure for none, for one without a date, or of a date to come
+ */
+export function idOfBatch(asked: string | undefined, today: string): string {
+  if (asked !== undefined) return idOfRun(asked, today);
+  throw new CommandFailure('bad input', [
+    {
+      code: 'RUN_ID',
+      place: '--id',
+      message:
+        'a batch needs an id: whoever types the same again on another day, with the same file, means the same payments',
+      fix: `Give it one that begins with its date, as in --id ${today}-weekly, and always use that one with this file.`,
+    },
+  ]);
+}
+
+/**
+ * A batch whose payments are not sent any more.
+ * @throws CommandFailure for a date whose send window is over
+ */
+export function refuseOver(
+  run: RunName,
+  at: { readonly today: string; readonly zone: string; readonly nowMs: number },
+): void {
+  const date = dateOfRunId(run.id);
+  if (date === null || at.nowMs < sendWindowsOf(date, at.zone).withdrawalsUntilMs) return;
+  throw new CommandFailure('bad input', [
+    {
+      code: 'RUN_ID_PAST',
+      place: '--id',
+      message: `${quoted(run.id)} is of a date whose payments are not sent any more, and there is no run ${runName(run)} to go on with: today is ${at.today} in the policy's zone`,
+      fix: `If the batch was never started, give it the id of a new date, as in --id ${at.today}-weekly. \`npx cambist list\` shows the runs that there are.`,
+    },
+  ]);
 }
 
 /**

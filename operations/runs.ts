@@ -2,7 +2,7 @@
  * Runs as Temporal shows them: one by its name, many by a search. Reads only; a closed run is read as long as Temporal
  * keeps it and a worker answers.
  */
-import { readProgress } from '../domain/run/progress.ts';
+import { progressOfEnded, readProgress } from '../domain/run/progress.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   WorkflowFailedError,
@@ -13,7 +13,18 @@ import {
 import { ApplicationFailure } from '@temporalio/common';
 import type { Mode } from '../domain/service/records.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
-import { readReport, type ReportPage, type Report, type ReportStatus } from '../domain/run/report.ts';
+import {
+  joined,
+  reportPages,
+  type ReadChunkPage,
+  type ReadPage,
+  type ReportPage,
+  type ReportPayment,
+  type Report,
+  type ReportStatus,
+} from '../domain/run/report.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
+import type { Policy } from '../domain/policy.ts';
 import { isRunCode, type Problem } from '../domain/problems.ts';
 import { isShown, type WaitReason } from '../domain/waits.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
@@ -21,6 +32,7 @@ import { readInstructions } from './instructions.ts';
 import {
   RUN_TYPE,
   modeAttribute,
+  chunkIdOf,
   policyAttribute,
   progressQuery,
   reportQuery,
@@ -29,8 +41,10 @@ import {
 import type { Progress } from '../domain/run/progress.ts';
 import type { RunInput } from '../domain/run/calls.ts';
 import { CommandFailure } from './failure.ts';
+import { readStart } from './history.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
+import { readLive } from './open-chunks.ts';
 import type { Place } from './place.ts';
 import { runOfWorkflowId } from './run-names.ts';
 import { evidenceOf } from './instruction-evidence.ts';
@@ -61,23 +75,6 @@ export type RunView = {
   readonly report: Report;
   readonly progress: Progress;
 };
-
-/** The progress of a run that has ended, as its report tells it. */
-export function progressOfEnded(report: Report): Progress {
-  const legs = report.legs.map(({ id, outcome, settled }) => ({
-    id,
-    kind: 'leg' as const,
-    step: settled === true ? `${outcome}, settled` : outcome,
-    waiting: null,
-  }));
-  const payments = report.payments.map(({ id, outcome }) => ({
-    id,
-    kind: 'payment' as const,
-    step: outcome,
-    waiting: null,
-  }));
-  return { status: report.status, items: [...legs, ...payments] };
-}
 
 /** How long a worker may take to answer a question about a run, where nobody knows whether there is one. */
 export const ANSWER_LIMIT_MS = 10_000;
@@ -267,7 +264,7 @@ async function readInstructionsOf(
   facts: RunFacts,
   limitMs: number,
 ): Promise<readonly Recorded[]> {
-  const mode = facts.workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
+  const mode = modeOf(facts);
   try {
     const kept = await client.withDeadline(Date.now() + limitMs, () =>
       readInstructions({ client, mode, run: facts.run }),
@@ -278,27 +275,102 @@ async function readInstructionsOf(
   }
 }
 
+function modeOf({ workflowId }: RunFacts): Mode {
+  return workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
+}
+
 async function readWithoutInstructions(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
   const { client } = place;
-  const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
-  if (facts.temporalStatus === 'COMPLETED') {
-    // The first part is the result, which needs no worker.
-    const first = (await handle.result()) as ReportPage;
-    const ask = (offset: number) => answerOf(place, facts, limitMs, () => handle.query(reportQuery, offset));
-    const report = await readReport((offset) => (offset === 0 ? Promise.resolve(first) : ask(offset)));
-    return { facts, report, progress: progressOfEnded(report) };
+  const { read, ofChunk } = await questionsTo(place, facts, limitMs);
+  const parts: Report[] = [];
+  let isBatch = false;
+  for await (const { report, chunks } of reportPages(read, ofChunk)) {
+    parts.push(report);
+    isBatch ||= chunks > 0;
   }
-  const told = await readReport((offset) =>
-    answerOf(place, facts, limitMs, () => handle.query(reportQuery, offset)),
-  );
-  if (facts.isOpen) {
-    const progress = await readProgress((offset) =>
-      answerOf(place, facts, limitMs, () => handle.query(progressQuery, offset)),
-    );
-    return { facts, report: told, progress };
-  }
+  const told = joined(parts);
+  if (facts.isOpen) return { facts, report: told, progress: await progressOf(place, facts, limitMs) };
   const report = endedReport(told, facts, await readEnd(client, facts));
-  return { facts, report, progress: progressOfEnded(report) };
+  return { facts, report, progress: progressOfEnded(report, { isBatch }) };
+}
+
+/**
+ * The report of a run in parts, none of which grows with its batch; the first has the run itself. The payments are in the
+ * order of the plan; those of a chunk that is lost are left out.
+ */
+export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<Report> {
+  const { read, ofChunk } = await questionsTo(place, facts);
+  const end = facts.isOpen ? null : await readEnd(place.client, facts);
+  let isFirst = true;
+  for await (const { report } of reportPages(read, ofChunk)) {
+    yield isFirst && end !== null ? endedReport(report, facts, end) : report;
+    isFirst = false;
+  }
+}
+
+/** Only the payments of it, one after the other. */
+export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerator<ReportPayment> {
+  for await (const { payments } of readParts(place, facts)) yield* payments;
+}
+
+/** How the parts of a report are asked for; the first one of a completed run is its result, which needs no worker. */
+async function questionsTo(
+  place: Asked,
+  facts: RunFacts,
+  limitMs?: number,
+): Promise<{ readonly read: ReadPage; readonly ofChunk: (number: number) => ReadChunkPage }> {
+  const { client } = place;
+  const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
+  const result = facts.temporalStatus === 'COMPLETED' ? ((await handle.result()) as ReportPage) : null;
+  return {
+    read: (offset) =>
+      offset === 0 && result !== null
+        ? Promise.resolve(result)
+        : answerOf(place, facts, limitMs, () => handle.query(reportQuery, offset)),
+    ofChunk: (number) => async (offset) => {
+      const chunk = client.workflow.getHandle(chunkIdOf(modeOf(facts), facts.run, number));
+      try {
+        return await answerOf(place, facts, limitMs, () => chunk.query(reportQuery, offset));
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return null;
+        throw error;
+      }
+    },
+  };
+}
+
+/** The progress of an open run, which its batch tells itself. */
+async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Promise<Progress> {
+  const handle = place.client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
+  const heard = await readProgress((offset) =>
+    answerOf(place, facts, limitMs, () => handle.query(progressQuery, offset)),
+  );
+  return readLive({ client: place.client, mode: modeOf(facts), run: facts.run }, heard);
+}
+
+/**
+ * The same as `readRun` for whoever only wants to know how a run stands: of a batch no payment is read, and its report has
+ * none.
+ */
+export async function readOutline(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
+  const { read } = await questionsTo(place, facts, limitMs);
+  const { report: head, chunks } = await read(0);
+  if (chunks === 0) return readRun(place, facts, limitMs);
+  const progress = await progressOf(place, facts, limitMs);
+  const ended = facts.isOpen ? head : endedReport(head, facts, await readEnd(place.client, facts));
+  const unpaid = (progress.batch?.codes ?? []).map((code) => unpaidBy(code, progress));
+  return { facts, report: { ...ended, problems: [...ended.problems, ...unpaid] }, progress };
+}
+
+/** What is said of payments of a batch that nobody has read one by one. */
+function unpaidBy(code: string, { batch }: Progress): Problem {
+  const { notPaid = 0 } = batch?.counts ?? {};
+  return {
+    code: code as Problem['code'],
+    item: 'payments',
+    message: `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, some of them for this.`,
+    fix: 'See `npx cambist report` for each.',
+  };
 }
 
 /** What people have said is read in this time, or left out. */
@@ -397,9 +469,10 @@ export function problemsOfFailure(cause: Error | undefined): readonly Problem[] 
  */
 export function endedReport(report: Report, facts: RunFacts, problems: readonly Problem[]): Report {
   if (facts.isOpen || (report.status !== 'RUNNING' && report.status !== 'HELD')) return report;
-  const moved = [...report.legs, ...report.payments].some(
-    (item) => item.outcome === 'TRADED' || item.outcome === 'PAID',
-  );
+  const moved =
+    report.legs.some(({ outcome }) => outcome === 'TRADED') ||
+    report.payments.some(({ outcome }) => outcome === 'PAID') ||
+    report.totals.some(({ paid }) => /[1-9]/.test(paid));
   if (facts.temporalStatus === 'TERMINATED' || facts.temporalStatus === 'TIMED_OUT')
     return { ...report, status: facts.temporalStatus, problems: [endedFromOutside(facts)] };
   const status: ReportStatus =
@@ -434,16 +507,24 @@ export function reasonsOf(progress: Progress): readonly WaitReason[] {
 
 /** What a run was started with; null when Temporal does not have it. */
 export async function readInput(client: Client, facts: RunFacts): Promise<RunInput | null> {
-  const response = await client.workflowService.getWorkflowExecutionHistory({
-    namespace: client.options.namespace,
-    execution: { workflowId: facts.workflowId, runId: facts.temporalRunId },
-    maximumPageSize: 1,
-  });
-  const payloads =
-    response.history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
-  const { payloadCodecs, payloadConverter } = client.options.loadedDataConverter;
-  let decoded = payloads;
-  for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
-  const [first] = decoded;
-  return first === undefined ? null : payloadConverter.fromPayload<RunInput>(first);
+  const start = await readStart(client, facts.workflowId, facts.temporalRunId);
+  return (start?.input ?? null) as RunInput | null;
+}
+
+/** The policy that a run was started with; whoever reads a file of its payments needs no destinations any more. */
+export async function policyOfRun(
+  place: Place,
+  facts: RunFacts,
+): Promise<{ readonly policy: Policy; readonly destinations: null }> {
+  const input = await readInput(place.client, facts);
+  const loaded = input === null ? null : loadPolicy(input.policyText, input.policyFile);
+  if (loaded?.ok === true) return { policy: loaded.policy, destinations: null };
+  throw new CommandFailure('infrastructure', [
+    {
+      code: 'PLAN_UNREADABLE',
+      place: runName(facts.run),
+      message: 'Temporal does not show the policy that it was started with',
+      fix: 'See the run in the Temporal UI.',
+    },
+  ]);
 }

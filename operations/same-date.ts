@@ -73,6 +73,9 @@ function isAgain(paid: ReportPayment, policy: Policy): boolean {
       );
     case 'rebalance':
       return false;
+    case 'payout':
+      // Every item of another batch is looked for, one by one, when a batch is planned.
+      return false;
   }
 }
 

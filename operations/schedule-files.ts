@@ -1,14 +1,14 @@
 /** The policies that `schedule apply` is given, by files and folders: each read as `check` reads it, all mistakes at once. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
-import type { CheckedPolicy, Policy, Schedule } from '../domain/policy.ts';
+import type { Policy, Schedule } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { daysOffOf, type DaysOff } from '../calendar/holidays.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { readTextFile } from '../config/read-text-file.ts';
 import { CommandFailure } from './failure.ts';
 import type { Caller } from './place.ts';
-import { checkPolicyFile, readDecimals } from './policy-file.ts';
+import { readPolicyFile, readDecimals } from './policy-file.ts';
 
 /** A policy that has a schedule. */
 export type ScheduledPolicy = {
@@ -51,7 +51,7 @@ export async function readScheduleFiles(
       leave('no policy');
       continue;
     }
-    const read = await checkPolicyFile(path, { cwd: caller.cwd, decimals, nowMs: caller.now() });
+    const read = await readPolicyFile(path, { cwd: caller.cwd, decimals, nowMs: caller.now() });
     problems.push(...read.problems);
     warnings.push(...read.warnings);
     if (read.policyFile === null) continue;
@@ -128,7 +128,7 @@ function noPolicies(folder: string): Trouble {
   };
 }
 
-function noSchedule(path: string, { kind }: CheckedPolicy): Trouble {
+function noSchedule(path: string, { kind }: Policy): Trouble {
   return {
     code: 'SCHEDULE_MISSING',
     place: path,
@@ -140,7 +140,7 @@ function noSchedule(path: string, { kind }: CheckedPolicy): Trouble {
   };
 }
 
-function otherEnvironment(path: string, policy: CheckedPolicy, mode: Mode): Trouble {
+function otherEnvironment(path: string, policy: Policy, mode: Mode): Trouble {
   return {
     code: 'PLAN_ENVIRONMENT',
     place: `${path}, environment`,

@@ -6,7 +6,7 @@ import { endingOf } from './exit-codes.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { failureOf } from './failure-of.ts';
 import type { Place } from './place.ts';
-import { reasonsOf, readRun, type RunFacts } from './runs.ts';
+import { reasonsOf, readOutline, type RunFacts } from './runs.ts';
 
 export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
   | { readonly kind: 'told'; readonly report: Report; readonly progress: Progress }
@@ -16,7 +16,7 @@ export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
 
 export async function standingOf(place: Place, facts: RunFacts): Promise<Standing> {
   try {
-    const { report, progress } = await readRun(place, facts);
+    const { report, progress } = await readOutline(place, facts);
     const ending = endingOf(report, facts.isOpen ? reasonsOf(progress) : []);
     return { kind: 'told', facts, ending, report, progress };
   } catch (error) {

@@ -99,6 +99,8 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
     isNamed,
     goOn: null,
     again: false,
+    batch: null,
+    onSubmitted: () => {},
     now,
   });
 }

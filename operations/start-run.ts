@@ -3,6 +3,7 @@
  * caller looks again.
  */
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
+import type { Manifest } from '../domain/batch.ts';
 import type { ConvertPolicy, Policy } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
@@ -18,6 +19,8 @@ export type StartOptions = {
   readonly mode: Mode;
   readonly run: RunName;
   readonly policyFile: PolicyFile;
+  /** Of a payout: its batch, all of which is submitted. Null for other kinds. */
+  readonly batch: Manifest | null;
   /** What a person has said yes to; null: nobody was asked. */
   readonly shown: readonly string[] | null;
   /** Who starts it, as the report tells. */
@@ -38,6 +41,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
     files: policyFile.files,
     ...(options.shown !== null && { shown: options.shown }),
     startedBy: options.startedBy,
+    ...(options.batch !== null && { batch: options.batch }),
   };
   try {
     await client.workflow.start(RUN_TYPE, {
@@ -84,6 +88,10 @@ function summaryOf(policy: Policy): string {
     case 'rebalance': {
       const { base, targets } = policy.rebalance;
       return `bring ${targets.map(({ currency }) => currency).join(', ')} back to target, against ${base.currency}`;
+    }
+    case 'payout': {
+      const { fund } = policy.payout;
+      return fund.kind === 'none' ? 'pay a batch' : `pay a batch, funded with ${fund.from}`;
     }
   }
 }

@@ -6,15 +6,17 @@ import { movesOf } from '../domain/plan/moves.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Report } from '../domain/run/report.ts';
 import type { Settings } from '../config/config.ts';
+import { requireBatch } from './batch-file.ts';
 import { compileNow, requireCompiled } from './compile-now.ts';
 import { CommandFailure } from './failure.ts';
 import { goOnEnded, hasOpenGeneration, type GoOn } from './go-on.ts';
 import type { Place } from './place.ts';
-import { readFirstPlan } from './plans.ts';
+import { isPlanKnown, readFirstPlan } from './plans.ts';
 import type { PolicyFile } from './policy-file.ts';
 import { requireService } from './preflight.ts';
 import {
   earlierDates,
+  refuseOver,
   refusePast,
   refusedFor,
   restOf,
@@ -24,8 +26,10 @@ import {
 } from './run-names.ts';
 import { describeRun, isEndedFromOutside, listRuns, readRun, type RunFacts, type RunView } from './runs.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
+import { requireSameBatch, type ReadBatch } from './same-batch.ts';
 import { requireSamePolicy } from './same-policy.ts';
 import { startRun } from './start-run.ts';
+import { submitBatch } from './submit-batch.ts';
 
 /** A start as a person asked for it. */
 export type AskedStart = {
@@ -40,6 +44,10 @@ export type AskedStart = {
   readonly goOn: GoOn | null;
   /** Yes, one more run of a date on which the policy has moved money. */
   readonly again: boolean;
+  /** The file of a payout; null: none is named. */
+  readonly batch: ReadBatch | null;
+  /** Hears how many of its payments are submitted. */
+  readonly onSubmitted: (payments: number) => void;
   readonly now: () => number;
 };
 
@@ -51,11 +59,12 @@ export type StartVerdict =
   /** Start it. `facts`: what Temporal has of it; null: nothing, so that it is new unless it has a plan. */
   | { readonly kind: 'start'; readonly facts: RunFacts | null };
 
-/** What becomes of the run as it stands now. @throws CommandFailure when it was planned with another policy */
+/** What becomes of the run as it stands now. @throws CommandFailure when it was planned with another policy or batch */
 export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
-  const { place, run, policyFile, goOn } = asked;
+  const { place, run, policyFile, goOn, batch } = asked;
   const facts = await describeRun(place.client, place.mode, run);
   await requireSamePolicy(place, { run, policyFile, facts });
+  if (batch !== null) await requireSameBatch(place, { run, batch, facts });
   if (facts === null) return { kind: 'start', facts };
   if (facts.isOpen) return { kind: 'open', facts };
   if (goOn === null && !isEndedFromOutside(facts)) {
@@ -80,19 +89,26 @@ function leftOf(report: Report): readonly string[] | null {
  * @returns what a person should hear before. @throws CommandFailure when something stands in the way
  */
 export async function requireStart(asked: AskedStart, facts: RunFacts | null): Promise<readonly string[]> {
-  const { place, run, today, policyFile } = asked;
+  const { place, run, policyFile } = asked;
   const { client, mode } = place;
+  requireBatch(policyFile.policy, asked.batch);
   // One that ended may be started again, and so may one of which Temporal has the plan only.
   const isNew = facts === null && (await readFirstPlan(client, mode, run)) === null;
-  if (isNew) refusePast(run, today);
+  if (isNew) requireInTime(asked);
   if (!asked.isNamed) {
     const inTheWay = await earlierRunInTheWay(asked);
-    if (inTheWay !== null) throw refusedFor(inTheWay, today);
+    if (inTheWay !== null) throw refusedFor(inTheWay, asked.today);
   }
   const moved = isNew ? await movedOnDate(place, run, policyFile.policy) : [];
   const remark = sayAgain(moved, { run, mode, again: asked.again });
   const service = await requireService(asked.settings, asked.now);
   return service === null ? remark : [...remark, service];
+}
+
+/** A batch may be submitted as long as its payments may be sent: its terminal may have been lost for a night. */
+function requireInTime({ run, today, policyFile: { policy }, now }: AskedStart): void {
+  if (policy.kind === 'payout') refuseOver(run, { today, zone: policy.zone, nowMs: now() });
+  else refusePast(run, today);
 }
 
 /** What the run moves: its plan, or where there is none yet what the service's state of this moment makes of the policy. */
@@ -102,7 +118,8 @@ export async function movesToShow(
   const { place, settings, policyFile, run, now } = asked;
   const made = await readFirstPlan(place.client, place.mode, run);
   if (made !== null) return { moves: movesOf(made), remark: null };
-  const { result, remark } = await compileNow({ policyFile, settings, run, now });
+  const batch = asked.batch?.file ?? null;
+  const { result, remark } = await compileNow({ policyFile, settings, run, batch, now });
   return { moves: movesOf(requireCompiled(result)), remark };
 }
 
@@ -118,9 +135,31 @@ export async function begin(
 ): Promise<boolean> {
   const { place, run, policyFile, goOn } = asked;
   const { client, taskQueue, mode } = place;
+  // A chunk is fresh only where nothing of the run was there before.
+  const isFirst = how.facts === null && !(await isPlanKnown(client, mode, run));
+  await submit(asked, isFirst);
   if (how.facts !== null && goOn !== null) await goOnEnded(place, run, goOn);
   const { shown, startedBy } = how;
-  return startRun({ client, taskQueue, mode, run, policyFile, shown, startedBy, again: how.facts !== null });
+  return startRun({
+    client,
+    taskQueue,
+    mode,
+    run,
+    policyFile,
+    batch: asked.batch?.manifest ?? null,
+    shown,
+    startedBy,
+    again: how.facts !== null,
+  });
+}
+
+/** Of a run that is open: Temporal may have lost a part of its batch. */
+export async function submitMissing(asked: AskedStart): Promise<void> {
+  await submit(asked, false);
+}
+
+async function submit({ place, run, batch, onSubmitted }: AskedStart, isFirst: boolean): Promise<void> {
+  if (batch !== null) await submitBatch(place, { run, batch, isFirst, onSubmitted });
 }
 
 /** The run of the policy's latest earlier date that a start without `--id` must not pass over; null when there is none. */

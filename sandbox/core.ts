@@ -15,6 +15,7 @@ import { Decimal } from './money.ts';
 import { RateBook } from './rates.ts';
 import type { BookId, Listed, RecordMarks, TradeRecord } from './records.ts';
 import { RequestLog } from './request-log.ts';
+import { RequestRate } from './request-rate.ts';
 import type { SandboxSettings } from './settings.ts';
 import { withPatch } from './settings.ts';
 import { Store } from './store.ts';
@@ -39,6 +40,7 @@ export class Core {
   readonly nonces = new NonceRegister();
   readonly faults: Faults;
   readonly requests = new RequestLog();
+  readonly requestRate = new RequestRate();
   readonly faultWaiters = new Set<() => void>();
 
   readonly trades = new ListIndex('trades');

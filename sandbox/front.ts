@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
+import type { Caller } from './auth.ts';
 import { authenticate, requireScope } from './auth.ts';
 import { canonicalPath, parseQuery, sha256Hex, splitTarget } from './canonical.ts';
 import type { Core } from './core.ts';
@@ -103,6 +104,7 @@ async function answer(core: Core, exchange: Exchange): Promise<Delivery> {
     { keys: core.store.tables.keys, nonces: core.nonces, clock: core.clock, settings: core.settings },
   );
   exchange.apiKey = caller.key.name;
+  takeRate(core, caller);
   requireScope(caller, route.access);
   if (core.settings.operationsNotEnabled.includes(route.operation)) throw new Refusal('FEATURE_NOT_ENABLED');
   core.openBook(caller.book);
@@ -143,14 +145,24 @@ function earlyDelivery(plan: FaultPlan, write: boolean): Delivery | null {
   const { reply: effect } = plan;
   const whole = (reply: Reply): Delivery => ({ reply, manner: 'whole', replayed: false, resourceId: null });
   if (effect?.kind === 'close-before') return { ...whole(htmlReply()), manner: 'lost' };
-  if (effect?.kind === 'rate-limit') {
-    const headers = { 'Retry-After': `${effect.retryAfter ?? 1}` };
-    return whole(refusalReply(new Refusal('RATE_LIMIT_EXCEEDED', {}, { headers })));
-  }
+  if (effect?.kind === 'rate-limit') return whole(refusalReply(tooFast(effect.retryAfter ?? 1)));
   if (!write) return null;
   if (effect?.kind === 'html' && effect.committed !== true) return whole(htmlReply(effect.status));
   if (effect?.kind !== 'error' || effect.committed === true || effect.stored === true) return null;
   return effect.code === undefined || reachesOperation(effect.code) ? null : whole(errorReply(effect, ''));
+}
+
+/** "429, per-organization or per-key limit". */
+function takeRate(core: Core, { key, book }: Caller): void {
+  const { rateLimit } = core.settings;
+  if (rateLimit === null) return;
+  const who = rateLimit.scope === 'apiKey' ? key.name : book;
+  const seconds = core.requestRate.take(who, rateLimit, core.clock.now());
+  if (seconds !== null) throw tooFast(seconds);
+}
+
+function tooFast(retryAfterSeconds: number): Refusal {
+  return new Refusal('RATE_LIMIT_EXCEEDED', {}, { headers: { 'Retry-After': `${retryAfterSeconds}` } });
 }
 
 function refuseOldVersion(core: Core, path: string): never {

@@ -19,6 +19,7 @@ import {
   shape,
 } from './checks.ts';
 import { isOperation } from './operations.ts';
+import type { RateLimit } from './request-rate.ts';
 
 export type SettlementWindow = 'IMMEDIATE' | 'T0' | 'T1' | 'T2';
 
@@ -38,6 +39,8 @@ export interface SandboxSettings {
   readonly maxBodyBytes: number;
   /** Which of the two codes a wrong content type gets. */
   readonly contentTypeRefusal: 'VALIDATION_CONTENT_TYPE' | 'UNSUPPORTED_MEDIA_TYPE';
+  /** How many authentic requests an organisation, or a key, may make in a window; null: any number. */
+  readonly rateLimit: RateLimit | null;
   /** Whether v1 paths are gone already, or only after 31 December 2026 by the sandbox clock. */
   readonly v1Sunset: 'always' | 'by-date';
 
@@ -137,6 +140,7 @@ export const defaultSettings: SandboxSettings = {
   plusInQuery: 'space',
   maxBodyBytes: 65_536,
   contentTypeRefusal: 'VALIDATION_CONTENT_TYPE',
+  rateLimit: null,
   v1Sunset: 'always',
   storeErrors: 'refusals',
   keyScope: 'org',
@@ -218,6 +222,9 @@ const settingChecks: { readonly [K in keyof SandboxSettings]: Check<unknown> } =
   plusInQuery: oneOf('space', 'plus'),
   maxBodyBytes: positiveCount,
   contentTypeRefusal: oneOf('VALIDATION_CONTENT_TYPE', 'UNSUPPORTED_MEDIA_TYPE'),
+  rateLimit: orNull(
+    shape({ requests: positiveCount, windowMs: positiveCount, scope: oneOf('org', 'apiKey') }, {}),
+  ),
   v1Sunset: oneOf('always', 'by-date'),
   storeErrors: oneOf('all', 'refusals', 'none'),
   keyScope: oneOf('org', 'apiKey'),

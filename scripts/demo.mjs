@@ -1,5 +1,5 @@
-// `npm run demo`: the main job before your eyes, with two accidents on purpose, then a rebalancing day; in about half a
-// minute after the set-up.
+// `npm run demo`: the main job before your eyes, with two accidents on purpose, then a rebalancing day and a batch of 200
+// payments with more accidents; in about a minute after the set-up.
 // Everything runs on this machine, on free ports and in a temporary folder; nothing stays behind.
 // `npm run demo -- convert` runs only the part of that name; `-- --keep` leaves everything up until Ctrl-C.
 
@@ -18,14 +18,22 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const CAMBIST = join('bin', 'cambist.mjs');
 
 /** What can be shown, in order; each is a function of the stage. */
-const PARTS = { convert: showConvert, rebalance: showRebalancing };
+const PARTS = { convert: showConvert, rebalance: showRebalancing, payout: showPayout };
+
+/** Whom the batch pays, in turn. */
+const PAYEES = [
+  ['wac_7Hk2mQ9vT4xR', 'MXN'],
+  ['wac_EuR5epaLive1', 'EUR'],
+  ['wac_U5DFedw1re9', 'USD'],
+];
+const PAYMENTS = 200;
 
 /** Nothing in the demo takes longer, on a slow machine neither. */
 const STEP_LIMIT_MS = 90_000;
 
 /**
  * @typedef {import('node:child_process').ChildProcess} ChildProcess
- * @typedef {{ env: NodeJS.ProcessEnv, adminUrl: string, uiUrl: string, worker: ChildProcess }} Stage
+ * @typedef {{ env: NodeJS.ProcessEnv, folder: string, adminUrl: string, uiUrl: string, worker: ChildProcess }} Stage
  * @typedef {{ id: string, clientReferenceId: string, sellCurrency: string, buyCurrency: string, sellAmount?: string,
  *   buyAmount?: string, executedAmount: string }} Trade
  * @typedef {{ id: string, currency: string, withdrawalAmount: string, withdrawalAccountId: string, status: string,
@@ -122,7 +130,7 @@ async function raise(folder) {
     `sandbox      ${env.CAMBIST_BASE_URL}`,
     `worker       process ${worker.pid}`,
   ]);
-  return { env, adminUrl, uiUrl, worker };
+  return { env, folder, adminUrl, uiUrl, worker };
 }
 
 /** @param {Stage} stage */
@@ -209,6 +217,65 @@ async function showRebalancing(stage) {
     "In the sandbox's own ledger there is one trade for each currency, the same as in the report: checked.",
   );
   for (const trade of afterwards) listTrade(trade);
+}
+
+/** @param {Stage} stage */
+async function showPayout(stage) {
+  title('A batch of 200 payments: every 20th reply is lost, and the worker is killed half-way');
+  tell(
+    'A file of 200 payments in three currencies. There are no pesos: what is missing is bought in one trade.',
+  );
+  await admin(stage, 'PUT', '/balances', { balances: { USD: '500000', EUR: '50000', MXN: '0' } });
+  const payments = Array.from({ length: PAYMENTS }, (_, index) => {
+    const [account, currency] = PAYEES[index % PAYEES.length] ?? [];
+    return { id: `inv-${index + 1}`, account, currency, amount: `${100 + index}.50` };
+  });
+  const rows = payments.map(({ id, account, currency, amount }) => [id, account, currency, amount].join(','));
+  const file = join(stage.folder, 'contractors.csv');
+  writeFileSync(file, `ref,account,ccy,amount\n${rows.join('\n')}\n`);
+  await admin(stage, 'POST', '/faults', {
+    id: 'every 20th',
+    operation: 'createWithdrawal',
+    every: 20,
+    effect: { kind: 'lose-reply' },
+  });
+  const today = new Intl.DateTimeFormat('en-CA', { timeZone: 'Europe/Paris' }).format(new Date());
+  const name = `contractors.${today}-demo`;
+  const run = cambist(stage, [
+    ...['run', 'policies/contractors.yaml', '--batch', file, '--id', `${today}-demo`],
+    ...['--expect-count', String(PAYMENTS)],
+  ]);
+  run.catch(() => {});
+  const booked = () => withdrawalsOf(stage, name);
+  await within('The first half of the batch', async () => {
+    while ((await booked()).length < PAYMENTS / 2) await Promise.race([sleep(100), run]);
+  });
+  stage.worker.kill('SIGKILL');
+  await once(stage.worker, 'exit');
+  tell(
+    `Killed process ${stage.worker.pid} after ${(await booked()).length} payments. A new worker takes over.`,
+  );
+  ({ child: stage.worker } = await startService(['worker'], stage.env));
+  await run;
+  await admin(stage, 'DELETE', '/faults');
+  const paid = (await booked()).map(({ metadata, withdrawalAccountId, currency, withdrawalAmount }) =>
+    [metadata?.cambist, withdrawalAccountId, currency, Number(withdrawalAmount)].join(' '),
+  );
+  const wanted = payments.map(({ id, account, currency, amount }) =>
+    [`${name}.${id}`, account, currency, Number(amount)].join(' '),
+  );
+  if (paid.toSorted().join() !== wanted.toSorted().join())
+    throw new ScriptFailed(`${paid.length} payments are booked, and they are not those of the file.`);
+  tell(`In the sandbox's own ledger each of the ${PAYMENTS} payments is there once, to the cent: checked.`);
+}
+
+/**
+ * @param {Stage} stage
+ * @param {string} run
+ */
+async function withdrawalsOf(stage, run) {
+  const { withdrawals } = /** @type {Ledger} */ (await admin(stage, 'GET', '/ledger'));
+  return withdrawals.filter(({ metadata }) => metadata?.cambist?.startsWith(`${run}.`));
 }
 
 /**

@@ -1,6 +1,7 @@
 /**
  * The signed client of the FX and payments service v3. Every method is one signed request and one `Reply`; activities call it.
- * It must never retry, sleep, follow a redirect or reuse a token, and no secret may be reachable from it or its replies.
+ * A request may wait for its turn (`rate-limiter.ts`); it is signed after that. The client must never retry, follow a redirect or
+ * reuse a token, and no secret may be reachable from it or its replies.
  */
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
@@ -32,6 +33,7 @@ import { ServiceInputError } from './errors.ts';
 import { checkIdempotencyKey } from './idempotency-key.ts';
 import { type ApiKey, signingKeys } from './key.ts';
 import type { PageRequest } from './pages.ts';
+import { RateLimiter, type PaceClock } from './rate-limiter.ts';
 import {
   balancesReply,
   exposureReply,
@@ -48,7 +50,7 @@ import {
 } from './schemas.ts';
 import { type Credentials, signRequest } from './signature.ts';
 import { TOKEN_LIFE_SECONDS } from './token.ts';
-import { createTransport, type Deadline } from './transport.ts';
+import { createTransport } from './transport.ts';
 
 /** How to reach the service, and as whom. */
 export type ServiceClientConfig = {
@@ -57,22 +59,38 @@ export type ServiceClientConfig = {
   readonly mode: Mode;
   /** The service operator's name in lower case; not empty. */
   readonly issuer: string;
-  /** Limit for one request from signing to the last byte of its reply, 20 s when absent; below the token's 45 s. */
+  /**
+   * Limit for one request from signing to the last byte of its reply, 20 s when absent; below the token's 45 s. As long as this
+   * it waits for its turn before, at most.
+   */
   readonly timeoutMs?: number;
-  /** Most connections at a time, 16 when absent; further requests queue. */
+  /** Most connections, and requests under way, at a time, 64 when absent; further requests wait for their turn. */
   readonly connections?: number;
   /** True when an error with this code proves that the send which it answers executed nothing. */
   readonly isDefinitive: (code: string) => boolean;
   /** Wall clock, epoch milliseconds; the machine's when absent. */
   readonly clock?: { now(): number };
+  /** By which requests wait for their turn; the machine's when absent. */
+  readonly paceClock?: PaceClock;
 };
 
 /** A write's idempotency key, `^[a-zA-Z0-9_-]{1,255}$`: the same for every resend of the same body. */
 export type Keyed = { readonly idempotencyKey: string };
 
+/** What a write is asked for that has waited for its turn. */
+export type Leaving = {
+  /** Ends the wait. */
+  readonly signal: AbortSignal;
+  /** After the wait, just before the request is signed: null, or why it is not to be sent any more. */
+  readonly whyNot: () => Promise<string | null>;
+  /** How long that holds, milliseconds: what has not left by then (a connection may take a while) is not sent. */
+  readonly withinMs: number;
+};
+
 /**
- * One method per operation. All reject only with `ServiceInputError`, for a mistake of the caller, before anything is signed;
- * whatever happens afterwards is a `Reply`.
+ * One method per operation. All reject only with `ServiceInputError`, for a mistake of the caller, before anything is signed, or
+ * with what `whyNot` rejects with; whatever happens afterwards is a `Reply`. A request whose turn does not come in time is
+ * `NOT_SENT`.
  */
 export type ServiceClient = {
   /** Organisation id of the API key. */
@@ -91,9 +109,12 @@ export type ServiceClient = {
   /** Heading "POST /fx/quotes". Moves no money; read scope is enough. */
   readonly createQuote: (request: QuoteRequest & Keyed) => Promise<Reply<Quote>>;
   /** Heading "POST /fx/trades". */
-  readonly createTrade: (request: TradeRequest & Keyed) => Promise<Reply<Trade>>;
+  readonly createTrade: (request: TradeRequest & Keyed, leaving?: Leaving) => Promise<Reply<Trade>>;
   /** Heading "POST /fx/withdrawals". */
-  readonly createWithdrawal: (request: WithdrawalRequest & Keyed) => Promise<Reply<Withdrawal>>;
+  readonly createWithdrawal: (
+    request: WithdrawalRequest & Keyed,
+    leaving?: Leaving,
+  ) => Promise<Reply<Withdrawal>>;
 
   /** GET /fx/trades/{id}; its shape is not shown. @param id `tde_…` */
   readonly trade: (id: string) => Promise<Reply<Fetched<Trade>>>;
@@ -130,18 +151,29 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
   if (issuer === '')
     throw new ServiceInputError('BAD_KEY', 'the issuer is empty; name the service operator.');
   signingKeys(key);
-  const transport = createTransport({
-    address: baseUrl,
-    connections: config.connections ?? 16,
-    connectTimeoutMs: timeoutMs,
-    clock,
+  const connections = config.connections ?? 64;
+  const transport = createTransport({ address: baseUrl, connections, connectTimeoutMs: timeoutMs, clock });
+  const limiter = new RateLimiter({
+    sideBySide: connections,
+    waitAtMostMs: timeoutMs,
+    ...(config.paceClock !== undefined && { clock: config.paceClock }),
   });
 
+  /** One wire attempt in its turn, unless it is not wanted any more by then. */
+  function call<T>(request: Call<T>): Promise<Reply<T>> {
+    const { leaving } = request;
+    return limiter.run<T>(async () => {
+      const reason = leaving === undefined ? null : await leaving.whyNot();
+      return reason === null ? attempt(request) : { kind: 'NOT_SENT', reason };
+    }, leaving?.signal);
+  }
+
   /** One wire attempt: signed once, sent at most once, read once. */
-  async function call<T>(request: Call<T>): Promise<Reply<T>> {
+  async function attempt<T>(request: Call<T>): Promise<Reply<T>> {
     const nowMs = clock.now();
     // From before signing: a machine that sleeps at any point after this sends nothing when it wakes.
-    const deadline: Deadline = { monotonicMs: performance.now() + timeoutMs, wallMs: nowMs + timeoutMs };
+    const monotonicMs = performance.now();
+    const leavesWithinMs = Math.min(request.leaving?.withinMs ?? timeoutMs, timeoutMs);
     const method = request.body === undefined ? 'GET' : 'POST';
     const path = canonicalPath(`${baseUrl.basePath}${request.path}`);
     const query = canonicalQuery(request.query ?? []);
@@ -169,7 +201,8 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
         ...(request.idempotencyKey === undefined ? {} : { 'idempotency-key': request.idempotencyKey }),
       },
       body,
-      deadline,
+      leavesUntil: { monotonicMs: monotonicMs + leavesWithinMs, wallMs: nowMs + leavesWithinMs },
+      endsAtMs: monotonicMs + timeoutMs,
     });
     return readAnswer(result, {
       schema: request.schema,
@@ -215,19 +248,21 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
         idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
         schema: quoteReply,
       }),
-    createTrade: async (request) =>
+    createTrade: async (request, leaving) =>
       call({
         path: '/fx/trades',
         body: tradeBody(request),
         idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
         schema: tradeReply,
+        leaving,
       }),
-    createWithdrawal: async (request) =>
+    createWithdrawal: async (request, leaving) =>
       call({
         path: '/fx/withdrawals',
         body: withdrawalBody(request),
         idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
         schema: withdrawalReply,
+        leaving,
       }),
     trade: async (id) =>
       fetchById(
@@ -259,6 +294,7 @@ type Call<T> = {
   readonly body?: Uint8Array;
   readonly idempotencyKey?: string;
   readonly schema: z.ZodType<T>;
+  readonly leaving?: Leaving | undefined;
 };
 
 /** @throws ServiceInputError `BAD_PAGE` */

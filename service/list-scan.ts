@@ -6,32 +6,72 @@ import type { Page } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { pages, type Bounds, type PageRequest } from './pages.ts';
 
+type Listed = { readonly id: string; readonly createdAt: string };
+type List<T> = (page: PageRequest) => Promise<Reply<Page<T>>>;
+
+/** What somebody wants to know of a list: which of its records that were created since then, epoch milliseconds. */
+export type Question<T> = { readonly sinceMs: number; readonly wanted: (record: T) => boolean };
+
+/** How a list is read. `signal` ends the scan before its next page, as when an activity is cancelled. */
+export type Reading = {
+  readonly onReply?: (reply: Reply<unknown>) => void;
+  readonly signal?: AbortSignal;
+  readonly bounds?: Bounds;
+};
+
 /** Records kept by a scan; `stopped` is the reply that cut it short, null when every page was read. */
 export type Scanned<T> = { readonly records: readonly T[]; readonly stopped: Reply<unknown> | null };
 
-/**
- * Reads a list back to `sinceMs` and keeps what is wanted, each record once.
- * @param signal ends the scan before its next page, as when an activity is cancelled
- */
-export async function scanList<T extends { readonly id: string; readonly createdAt: string }>(
-  list: (page: PageRequest) => Promise<Reply<Page<T>>>,
-  options: {
-    readonly sinceMs: number;
-    readonly wanted: (record: T) => boolean;
-    readonly onReply?: (reply: Reply<unknown>) => void;
-    readonly signal?: AbortSignal;
-    readonly bounds?: Bounds;
-  },
+/** Reads a list back to what is asked for, and keeps what is wanted, each record once. */
+export async function scanList<T extends Listed>(
+  list: List<T>,
+  { sinceMs, wanted, ...reading }: Question<T> & Reading,
 ): Promise<Scanned<T>> {
-  const { sinceMs, wanted, onReply, ...walk } = options;
-  const kept = new Map<string, T>();
+  const findings = new Findings({ sinceMs, wanted });
+  const stopped = await readBack(list, (page) => findings.take(page, newestMsOf(page)), reading);
+  return { records: findings.records, stopped };
+}
+
+/** What is found of one question while a list is read. */
+export class Findings<T extends Listed> {
+  readonly #question: Question<T>;
+  readonly #kept = new Map<string, T>();
+
+  constructor(question: Question<T>) {
+    this.#question = question;
+  }
+
+  get records(): readonly T[] {
+    return [...this.#kept.values()];
+  }
+
+  /** True: the list need not be read further back. */
+  take(page: readonly T[], newestMs: number): boolean {
+    const { sinceMs, wanted } = this.#question;
+    for (const record of page) if (wanted(record)) this.#kept.set(record.id, record);
+    // Every record of the page is older, so that a list out of order cannot end the scan early.
+    return page.length > 0 && newestMs < sinceMs;
+  }
+}
+
+/** When the newest record of a page was created, epoch milliseconds; of an empty page nothing is told. */
+export function newestMsOf(page: readonly Listed[]): number {
+  return Math.max(...page.map((record) => Date.parse(record.createdAt)));
+}
+
+/**
+ * Reads a list newest first, until a page is enough or there is no further one.
+ * @returns the reply that cut it short; null when none did
+ */
+export async function readBack<T>(
+  list: List<T>,
+  isEnough: (page: readonly T[]) => boolean,
+  { onReply, ...walk }: Reading,
+): Promise<Reply<unknown> | null> {
   for await (const reply of pages(list, { direction: 'older', ...walk })) {
     onReply?.(reply);
-    if (reply.kind !== 'DONE') return { records: [...kept.values()], stopped: reply };
-    const { items } = reply.value;
-    for (const record of items) if (wanted(record)) kept.set(record.id, record);
-    // Every record of the page is older, so that a list out of order cannot end the scan early.
-    if (items.length > 0 && items.every((record) => Date.parse(record.createdAt) < sinceMs)) break;
+    if (reply.kind !== 'DONE') return reply;
+    if (isEnough(reply.value.items)) break;
   }
-  return { records: [...kept.values()], stopped: null };
+  return null;
 }

@@ -33,6 +33,8 @@ export async function observeService(
   options: {
     readonly run: RunName;
     readonly policy: Policy;
+    /** Currencies in which a batch pays. */
+    readonly paid?: readonly string[];
     /** The business date of the run. */
     readonly date: string;
     readonly facts: Pick<ServiceFacts, 'accountStatuses' | 'tradeStatuses' | 'saleLeavesWithdrawable'>;
@@ -45,7 +47,7 @@ export async function observeService(
   },
 ): Promise<Observed> {
   const { run, policy, date, facts, sinceMs, nowMs, settledBy, onReply = () => {}, signal } = options;
-  const { currencies, accounts, onBalances } = needsOf(policy);
+  const { currencies, accounts, onBalances } = needsOf(policy, options.paid ?? []);
   const isOurs = (trade: Trade): boolean => isOfRun(run, trade.clientReferenceId);
   const countsDay = (policy.limits?.perDay ?? null) !== null;
   const isOfDate = ({ clientReferenceId, status }: Trade): boolean =>
@@ -118,7 +120,10 @@ export function tradedIn(trades: readonly Trade[]): readonly Money[] {
 }
 
 /** What a policy needs to be seen; `onBalances`: amounts come from balances, so that what is on its way counts too. */
-function needsOf(policy: Policy): {
+function needsOf(
+  policy: Policy,
+  paid: readonly string[],
+): {
   readonly currencies: readonly string[];
   readonly accounts: readonly string[];
   readonly onBalances: boolean;
@@ -132,18 +137,29 @@ function needsOf(policy: Policy): {
     case 'rebalance': {
       return { currencies: currenciesOf(policy.rebalance), accounts: [], onBalances: true };
     }
+    case 'payout': {
+      const { fund } = policy.payout;
+      return {
+        currencies: fund.kind === 'none' ? [] : [...new Set([fund.from, ...paid])],
+        accounts: [],
+        onBalances: plansWithBalances(policy),
+      };
+    }
   }
 }
 
+/** Whether each of these accounts is there, and usable. */
+export type Accounts = Pick<Observation, 'accounts' | 'accountsComplete' | 'accountIdForms'>;
+
 /** The wanted accounts, reading pages only until all of them have been seen. */
-async function readAccounts(
+export async function readAccounts(
   client: ServiceClient,
   options: {
     readonly wanted: readonly string[];
     readonly unusable: readonly string[];
     readonly signal?: AbortSignal;
   },
-): Promise<Pick<Observation, 'accounts' | 'accountsComplete' | 'accountIdForms'>> {
+): Promise<Accounts> {
   const { signal } = options;
   const wanted = new Set(options.wanted);
   const unusable = new Set(options.unusable.map((status) => status.toUpperCase()));

@@ -103,6 +103,7 @@ function stopOf(at: {
   return at.tooLate ? 'the list could not be read to its end in time' : null;
 }
 
-function unread(reason: string, facts: ReplyFacts): Reply<never> {
+/** A list that was not read whole, and why; with the facts of its last reply. */
+export function unread(reason: string, facts: ReplyFacts = NOTHING_READ): Reply<never> {
   return { kind: 'UNKNOWN', reason, error: null, facts };
 }

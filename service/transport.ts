@@ -17,10 +17,13 @@ export type WireRequest = {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
-  readonly deadline: Deadline;
+  /** It does not leave later. */
+  readonly leavesUntil: Deadline;
+  /** The end of its exchange, monotonic milliseconds; not before `leavesUntil`. */
+  readonly endsAtMs: number;
 };
 
-/** The last moment at which a request may begin, and the end of its exchange, on both clocks: one may stand still. */
+/** The last moment at which a request may leave, on both clocks: one may stand still. */
 export type Deadline = { readonly monotonicMs: number; readonly wallMs: number };
 
 /** Status and headers; a header that came several times is a list. */
@@ -71,7 +74,7 @@ export function createTransport(options: {
     // close would turn a write into an unknown one.
     keepAliveTimeout: 4_000,
     keepAliveMaxTimeout: 60_000,
-    // The exchange has one limit, the deadline.
+    // The exchange has its own end.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: options.connectTimeoutMs },
@@ -111,18 +114,17 @@ function begin(
     if (!ended) end(started ? { kind: 'broken', reason, head, isTooMuch } : { kind: 'not-sent', reason });
   };
   const isLate = (): boolean =>
-    performance.now() >= request.deadline.monotonicMs || clock.now() >= request.deadline.wallMs;
+    performance.now() >= request.leavesUntil.monotonicMs || clock.now() >= request.leavesUntil.wallMs;
 
-  const timer = setTimeout(
-    () => {
-      fail(
-        started ? 'no whole reply within the time limit' : 'the time limit passed before it could be sent',
-        true,
-      );
+  const onceAt = (atMs: number, callback: () => void): NodeJS.Timeout =>
+    setTimeout(callback, Math.max(0, atMs - performance.now()));
+  let timer = onceAt(request.leavesUntil.monotonicMs, () => {
+    if (!started) return fail('the time limit passed before it could be sent', true);
+    timer = onceAt(request.endsAtMs, () => {
+      fail('no whole reply within the time limit', true);
       abort?.();
-    },
-    Math.max(0, request.deadline.monotonicMs - performance.now()),
-  );
+    });
+  });
 
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart(controller) {

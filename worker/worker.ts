@@ -6,7 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { InstructionsMissing, machineClock, type Clock } from '../activities/deps.ts';
+import { SharedScans } from '../activities/shared-scans.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
+import { chunksOf } from '../operations/chunks.ts';
+import { otherBatchesOf } from '../operations/other-batches.ts';
 import { startScheduled } from '../operations/start-by-schedule.ts';
 import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
 import {
@@ -86,6 +89,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     activities: createActivities({
       service,
       reader,
+      scans: new SharedScans(reader, clock),
       facts: settings.facts,
       clock,
       startScheduled: (call) =>
@@ -117,6 +121,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
         note: (mode, run, facts) => noteFacts({ client, taskQueue, mode, run }, facts),
         end: (mode, run) => endInstructions(client, mode, run),
       },
+      chunks: chunksOf(client, taskQueue),
+      otherBatches: otherBatchesOf(client),
       plans: {
         start: (input) => startPlan(client, taskQueue, input),
         read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),

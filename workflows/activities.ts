@@ -12,7 +12,9 @@ const ATTEMPTS = 5;
 const patient = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' } as const;
 
 /** Reads: long enough for a list of many pages. */
-export const reads = proxyActivities<Pick<Activities, 'readPlan' | 'observe' | 'recordInstruction'>>({
+export const reads = proxyActivities<
+  Pick<Activities, 'readPlan' | 'observe' | 'recordInstruction' | 'readGo' | 'readChunks'>
+>({
   startToCloseTimeout: '2m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   retry: { ...patient, maximumAttempts: ATTEMPTS },

@@ -2,11 +2,19 @@
  * What the workflows ask of the activities: one step each, safe to repeat. Only types here; how long each may take is
  * in `activities.ts`, the activities themselves are in `activities/`. What a run says and hears is in `domain/run/`.
  */
+import type { SeenBatch } from '../domain/batch.ts';
 import type { Observation } from '../domain/plan/observation.ts';
 import type { KeptPlan, SendWindows } from '../domain/plan/plan.ts';
-import type { Policy, ReferenceRates } from '../domain/policy.ts';
+import type { Money, Policy, ReferenceRates } from '../domain/policy.ts';
 import type { Ports } from '../domain/run/ports.ts';
-import type { SettlementCall, Settlement, WithdrawalsAnswer, WithdrawalsCall } from '../domain/run/calls.ts';
+import type {
+  GoAnswer,
+  GoCall,
+  Settlement,
+  SettlementCall,
+  WithdrawalsAnswer,
+  WithdrawalsCall,
+} from '../domain/run/calls.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -28,6 +36,9 @@ export type Observed =
       readonly decimals: Readonly<Record<string, number>>;
       readonly lateAfterMs: ServiceFacts['lateAfterMs'];
       readonly observation: Observation;
+      readonly batch: SeenBatch | null;
+      /** What the records found under the run's name pay already. */
+      readonly paid: readonly Money[];
     }
   /** An earlier completed `plan` of the same id: its plan counts for ever. */
   | { readonly kind: 'made'; readonly plan: KeptPlan }
@@ -66,9 +77,12 @@ export type Activities = Pick<
   | 'executeTrade'
   | 'createWithdrawals'
   | 'confirmOutcomes'
+  | 'readChunks'
   | 'recordInstruction'
   | 'tellRun'
 > & {
+  /** For `payments`: whether its payments may leave. */
+  readGo(call: GoCall): Promise<GoAnswer>;
   awaitSettlement(call: SettlementCall): Promise<Settlement>;
   awaitWithdrawals(call: WithdrawalsCall): Promise<WithdrawalsAnswer>;
   /** For `plan`: reads policy and service. */

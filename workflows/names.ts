@@ -6,7 +6,9 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
 import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
-import type { PlanInput } from '../domain/run/calls.ts';
+import type { Go, PlanInput } from '../domain/run/calls.ts';
+import type { ChunkState } from '../domain/run/chunk-state.ts';
+import type { ItemsOfChunk } from '../domain/run/held.ts';
 import type { ProgressPage } from '../domain/run/progress.ts';
 import type { ReportPage } from '../domain/run/report.ts';
 import type { Reserved } from '../domain/plan/reserved.ts';
@@ -17,6 +19,7 @@ import type { Fact, Instruction, Recorded } from '../domain/people/instructions.
 /** Workflow types as they stand in the Temporal UI. */
 export const RUN_TYPE = 'run';
 export const PLAN_TYPE = 'plan';
+export const PAYMENTS_TYPE = 'payments';
 export const INSTRUCTIONS_TYPE = 'instructions';
 export const TURN_TYPE = 'turn';
 export const SCHEDULED_TYPE = 'scheduled';
@@ -29,6 +32,11 @@ export function planIdOf(mode: Mode, run: RunName): string {
 /** Id of the workflow that keeps what people said about a run, outside the run's own history. */
 export function instructionsIdOf(mode: Mode, run: RunName): string {
   return `${workflowIdOf(mode, run)}/instructions`;
+}
+
+/** Id of one chunk of a batch, from 1: `<run>/payments-0001`. */
+export function chunkIdOf(mode: Mode, run: RunName, number: number): string {
+  return `${workflowIdOf(mode, run)}/payments-${String(number).padStart(4, '0')}`;
 }
 
 /** Id of the workflow in which the runs of an organisation take turns. */
@@ -80,6 +88,17 @@ export type InstructionsInput = {
   readonly run: RunName;
   readonly previousRunId: string | null;
 };
+
+/** What the run of a batch says to the chunk of this number, and how a chunk stands. */
+export const goQuery = defineQuery<Go, [number: number]>('go');
+export const chunkQuery = defineQuery<ChunkState>('chunk');
+/** What has become of some payments of a chunk, by their ids in small letters: another batch of the policy has them too. */
+export const itemsQuery = defineQuery<ItemsOfChunk, [names: readonly string[]]>('items');
+/**
+ * There is news: of this chunk for its run, of the run for its chunk. Carries nothing else, decides nothing: whoever hears it
+ * reads.
+ */
+export const newsSignal = defineSignal<[number: number]>('news');
 
 /** Both from this payment on: `readReport` and `readProgress` put the parts together. */
 export const reportQuery = defineQuery<ReportPage, [offset?: number]>('report');

@@ -83,10 +83,13 @@ async function compiled(
     observation: observed.observation,
     lateAfterMs: observed.lateAfterMs,
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
+    batch: observed.batch,
     madeFor: input.forRun,
   });
   const goesOn = result.ok && result.plan.legs.some(isFromBalances);
-  if (observed.hasTurn && !goesOn) await giveTurnBack(input, observed.observation.credentials);
+  // A batch gives it back once its plan can be read: the next one must see what it holds.
+  const isBatch = result.ok && observed.batch !== null;
+  if (observed.hasTurn && !goesOn && !isBatch) await giveTurnBack(input, observed.observation.credentials);
   if (result.ok) return keptPlan(result.plan);
   throw planRefused(result.problems);
 }

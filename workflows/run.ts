@@ -27,6 +27,7 @@ import {
 } from '../domain/run/report.ts';
 import { reservedIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
+import { countsOf } from '../domain/run/chunk-state.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import type { PaymentsCall, RunInput } from '../domain/run/calls.ts';
 import { Run } from '../domain/run/run.ts';
@@ -37,7 +38,9 @@ import { shownFirst } from '../domain/waits.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
 import {
+  goQuery,
   instructionsIdOf,
+  newsSignal,
   progressQuery,
   reportQuery,
   reservedQuery,
@@ -64,6 +67,8 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
   // A query leaves nothing in the history, so that it may depend on which Temporal run this is.
   setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
+  setHandler(goQuery, (number) => course.goFor(number, isMadeHere(state)));
+  setHandler(newsSignal, (number) => course.hear(number));
   setHandler(wakeSignal, () => course.wake());
   // Never settles unless somebody cancels: a listener, not something to wait for.
   void CancellationScope.current().cancelRequested.catch(() => course.cancel());
@@ -71,6 +76,13 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());
   return conclude(state);
+}
+
+/** This very Temporal run made the plan, over a service that had no record of it, and has not gone on since. */
+function isMadeHere({ plan }: RunState): { readonly runId: string; readonly isFresh: boolean } {
+  const { runId, originalExecutionRunId } = workflowInfo();
+  const isFirst = runId === originalExecutionRunId && plan?.madeFor === runId;
+  return { runId, isFresh: isFirst && !plan.foundRecords };
 }
 
 /** Carries the run out; whichever way it ends, what keeps people's instructions hears of it. */
@@ -101,6 +113,7 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
     readPlan: (call) => orStepFailed(reads.readPlan(call)),
+    readChunks: (call) => orStepFailed(reads.readChunks(call)),
     confirmOutcomes: polls.confirmOutcomes,
     // Summaries are what a person reads beside the activity's name in the Temporal UI.
     requestQuote: (call) =>
@@ -166,17 +179,19 @@ function conclude(state: RunState): ReportPage {
   try {
     const report = makeReport(state);
     if (report.status === 'COMPLETED') return reportPage(state, 0);
-    if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(summaryOf(report)));
-    throw failureOf(`RUN_${report.status}`, summaryOf(report), report.problems);
+    if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(summaryOf(report, state)));
+    throw failureOf(`RUN_${report.status}`, summaryOf(report, state), report.problems);
   } catch (error) {
     throw failureOfTheRun(error);
   }
 }
 
-function summaryOf(report: Report): string {
+function summaryOf(report: Report, { chunks }: RunState): string {
   const items = [...report.legs, ...report.payments];
-  const done = items.filter(({ outcome }) => outcome === 'TRADED' || outcome === 'PAID');
-  return `${report.run}: ${done.length} of ${items.length} done, ${report.problems.length} problem(s); see the report.`;
+  const done = items.filter(({ outcome }) => outcome === 'TRADED' || outcome === 'PAID').length;
+  const { planned, paid, notPaid } = countsOf(chunks);
+  const problems = report.problems.length + notPaid;
+  return `${report.run}: ${done + paid} of ${items.length + planned} done, ${problems} problem(s); see the report.`;
 }
 
 function failureOf(type: string, summary: string, problems: readonly Problem[]): ApplicationFailure {

@@ -66,10 +66,18 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
   });
 }
 
+/** So many movements are named. */
+const SHOWN = 50;
+
 function sentText(sent: readonly string[] | null): readonly string[] {
   if (sent === null) return ['What was sent stays; see `npx cambist report` when a worker is there.'];
   if (sent.length === 0) return ['Nothing had been sent.'];
-  return ['What was sent stays:', ...sent.map((line) => `  ${line}`)];
+  const more = sent.length - SHOWN;
+  return [
+    'What was sent stays:',
+    ...sent.slice(0, SHOWN).map((line) => `  ${line}`),
+    ...(more > 0 ? [`  … and ${more} more`] : []),
+  ];
 }
 
 /** What was sent by now, in words. */

@@ -2,25 +2,31 @@
  * `cambist check FILE…`: every mistake of policies and of the files that they name, offline; with `--batch` also every
  * mistake of a batch file, to its last row.
  */
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import type { CheckedPolicy, Money, PayoutPolicy } from '../../domain/policy.ts';
-import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
+import {
+  batchOption,
+  expectCountOption,
+  expectTotalOption,
+  isPayout,
+  readBatch,
+  refuseBatch,
+  requireBatchOfTotals,
+  type BatchOptions,
+} from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { checkBatch, type CheckedBatch, type Told } from '../../operations/check-batch.ts';
+import type { BatchFile } from '../../operations/batch-file.ts';
+import type { CheckedBatch, Told } from '../../operations/check-batch.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
-import { money, readMoney } from '../../language/text/leaves.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { Output } from '../terminal/output.ts';
-import { checkPolicyFile, readDecimals, type PolicyFile } from '../../operations/policy-file.ts';
+import { readPolicyFile, readDecimals } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, paragraphOf } from '../terminal/text.ts';
 import { batchTable } from '../views/batch-text.ts';
-import { rowCount } from '../views/row-count.ts';
 
-type CheckOptions = JsonOption &
-  BatchOption & { readonly expectCount?: number; readonly expectTotal?: readonly Money[] };
+type CheckOptions = JsonOption & BatchOptions;
 
 export function addCheck(command: Command, session: Session): void {
   command
@@ -30,12 +36,8 @@ export function addCheck(command: Command, session: Session): void {
     )
     .argument('<file...>', 'policy files')
     .addOption(batchOption())
-    .option('--expect-count <count>', 'the batch must have so many payments', countFrom0)
-    .option(
-      '--expect-total <total>',
-      'the batch must pay so much in this currency, such as "12345.67 EUR"; once for each currency',
-      addTotal,
-    )
+    .addOption(expectCountOption())
+    .addOption(expectTotalOption())
     .action((files: string[], options: CheckOptions) =>
       act(session, options, (output) => {
         requireTogether(files, options);
@@ -52,39 +54,19 @@ export function addCheck(command: Command, session: Session): void {
   });
 }
 
-function countFrom0(text: string): number {
-  if (/^(?:0|[1-9][0-9]{0,8})$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It is a whole number.');
-}
-
-const TOTAL = money({ description: '', example: '"12345.67 EUR"' });
-
-function addTotal(text: string, before: readonly Money[] = []): readonly Money[] {
-  const read = TOTAL.safeParse(text);
-  if (!read.success)
-    throw new InvalidArgumentError('Write an amount and its currency in quotes: "12345.67 EUR".');
-  const total = readMoney(read.data);
-  if (before.some(({ currency }) => currency === total.currency))
-    throw new InvalidArgumentError(`A total in ${total.currency} is given already.`);
-  return [...before, total];
-}
-
 /** @throws CommandFailure where an option has nothing to belong to */
-function requireTogether(files: readonly string[], { batch, expectCount, expectTotal }: CheckOptions): void {
-  const wrong = (place: string, message: string, fix: string): CommandFailure =>
-    new CommandFailure('bad input', [{ code: 'BAD_COMMAND_LINE', place, message, fix }]);
-  if (batch !== undefined && files.length > 1)
-    throw wrong('--batch', 'a batch is checked with one policy', 'Name only its own policy.');
-  if (batch !== undefined) return;
-  const place = expectCount !== undefined ? '--expect-count' : '--expect-total';
-  if (expectCount !== undefined || expectTotal !== undefined)
-    throw wrong(place, 'there is no batch of which it is expected', 'Name the file of payments by --batch.');
+function requireTogether(files: readonly string[], options: CheckOptions): void {
+  requireBatchOfTotals(options);
+  if (options.batch === undefined || files.length === 1) return;
+  throw new CommandFailure('bad input', [
+    {
+      code: 'BAD_COMMAND_LINE',
+      place: '--batch',
+      message: 'a batch is checked with one policy',
+      fix: 'Name only its own policy.',
+    },
+  ]);
 }
-
-/** So many mistakes are shown, and as many warnings; the rest is counted. */
-const SHOWN = 50;
-/** So many are in the document of `--json`: a document that nobody could load helps nobody. */
-const LISTED = 10_000;
 
 async function checkFiles(output: Output, files: readonly string[], options: CheckOptions): Promise<Ending> {
   const { io, paint } = output;
@@ -98,7 +80,7 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
     policy: { name: string; kind: string; environment: string; hash: string } | null;
   }[] = [];
   for (const file of files) {
-    const read = await checkPolicyFile(file, { cwd: io.cwd, decimals, nowMs: io.now() });
+    const read = await readPolicyFile(file, { cwd: io.cwd, decimals, nowMs: io.now() });
     const { policyFile } = read;
     const policy = policyFile?.policy;
     problems.push(...read.problems);
@@ -130,7 +112,7 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
     }
     refuseBatch(options, policyFile.policy);
     if (!isPayout(policyFile)) continue;
-    batch = await checkBatchFile(output, options.batch, { policyFile, decimals, options });
+    batch = await checkBatchFile(output, { file: options.batch, cwd: io.cwd, policyFile, decimals }, options);
     problems.push(...batch.mistakes.first);
     warnings.push(...batch.warnings.first);
   }
@@ -154,35 +136,14 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
   return ending;
 }
 
-type OfPayout = Pick<PolicyFile, 'destinations'> & { readonly policy: PayoutPolicy };
-
-function isPayout(
-  policyFile: Pick<PolicyFile, 'destinations'> & { readonly policy: CheckedPolicy },
-): policyFile is OfPayout {
-  return policyFile.policy.kind === 'payout';
-}
-
 async function checkBatchFile(
   output: Output,
-  file: string,
-  of: {
-    readonly policyFile: OfPayout;
-    readonly decimals: Readonly<Record<string, number>>;
-    readonly options: CheckOptions;
-  },
+  batch: BatchFile,
+  options: CheckOptions,
 ): Promise<CheckedBatch> {
-  const { policyFile, decimals, options } = of;
-  const { io, paint, width } = output;
-  const progress = await rowCount(output, file);
-  const batch = await checkBatch(file, {
-    cwd: io.cwd,
-    policyFile,
-    decimals,
-    expected: { count: options.expectCount ?? null, sums: options.expectTotal ?? [] },
-    mostFindings: output.isJson ? LISTED : SHOWN,
-    onRows: progress.show,
-  }).finally(progress.close);
-  const { mistakes, warnings, payments, currencies } = batch;
+  const { paint, width } = output;
+  const checked = await readBatch(output, batch, options);
+  const { file, mistakes, warnings, payments, currencies } = checked;
   show(output, mistakes, '');
   show(output, warnings, WARNING);
   if (mistakes.count > 0) {
@@ -190,9 +151,9 @@ async function checkBatchFile(
     output.show(`${plain(file)}: ${paint.bad(count(mistakes.count, 'mistake'))}${among}`);
   } else
     output.show(
-      `${plain(file)}: ${paint.good('ok')}, ${count(payments, 'payment')}\n\n${batchTable(currencies, decimals, width)}`,
+      `${plain(file)}: ${paint.good('ok')}, ${count(payments, 'payment')}\n\n${batchTable(currencies, batch.decimals, width)}`,
     );
-  return batch;
+  return checked;
 }
 
 const WARNING = 'warning';

@@ -18,6 +18,7 @@ import {
   type Listed,
 } from '../../operations/attention.ts';
 import { listMissed } from '../../operations/scheduled-starts.ts';
+import { listUnfinished, type Unfinished } from '../../operations/unfinished-submissions.ts';
 import { parseRun } from '../../operations/run-names.ts';
 import { statement } from '../terminal/options.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
@@ -41,7 +42,7 @@ export function addList(command: Command, session: Session): void {
     )
     .option(
       '--attention',
-      'only runs that somebody should look at: waiting for a person, a configuration or money, late, getting nowhere, ended with something undone; and those that a schedule missed',
+      'only runs that somebody should look at: waiting for a person, a configuration or money, late, getting nowhere, ended with something undone; those that a schedule missed; and batches that were not submitted whole',
     )
     .option(
       '--acknowledge <run>',
@@ -86,16 +87,22 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
       : { listed: await listAll(place, SHOWN), acknowledged: 0 };
     const runs = attention ? matching : matching.slice(0, SHOWN);
     const missed = attention ? await listMissed(place, nowMs) : [];
-    const ending: Ending = attention && runs.length + missed.length > 0 ? 'needs a human' : 'done';
+    const unfinished = attention ? await listUnfinished(place.client, place.mode, nowMs) : [];
+    const others = missed.length + unfinished.length;
+    const ending: Ending = attention && runs.length + others > 0 ? 'needs a human' : 'done';
     output.document({
       runs: runs.map(rowOf),
-      ...(attention && { acknowledged, missed: missed.map(missedDocument) }),
+      ...(attention && {
+        acknowledged,
+        missed: missed.map(missedDocument),
+        unfinished: unfinished.map(unfinishedDocument),
+      }),
       exitCode: EXIT_CODES[ending],
     });
     const leftOut = acknowledged === 0 ? '' : ` ${count(acknowledged, 'acknowledged run')} left out.`;
-    if (missed.length > 0) output.say(...missed.map(missedLine));
+    if (others > 0) output.say(...missed.map(missedLine), ...unfinished.map(unfinishedLine));
     if (runs.length === 0) {
-      if (missed.length > 0) return ending;
+      if (others > 0) return ending;
       output.say(
         attention ? `No run needs attention.${leftOut}` : `There are no runs in mode ${place.mode}.`,
       );
@@ -122,6 +129,17 @@ async function take(output: Output, name: string, options: ListOptions): Promise
     output.say(message);
     return 'done';
   });
+}
+
+function unfinishedLine({ run, chunks }: Unfinished): string {
+  return (
+    `${runName(run)}: its batch was not submitted whole (${count(chunks, 'chunk')} in Temporal, no run), and nothing of it was sent. ` +
+    `To go on: npx cambist run POLICY --batch FILE --id ${run.id}, with the same two files. To drop it: terminate its chunks in the Temporal UI.`
+  );
+}
+
+function unfinishedDocument({ run, chunks, startedAtMs }: Unfinished): Record<string, unknown> {
+  return { run: runName(run), chunks, startedAt: new Date(startedAtMs).toISOString() };
 }
 
 /** What is shown of a run that gets nowhere and cannot say so. */

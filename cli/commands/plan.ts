@@ -4,7 +4,16 @@ import type { Ending } from '../../domain/endings.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { todayIn } from '../../calendar/business-date.ts';
-import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
+import {
+  batchOption,
+  expectCountOption,
+  expectTotalOption,
+  readBatchToRun,
+  refuseBatch,
+  requireBatchOfTotals,
+  type BatchOptions,
+} from '../batch.ts';
+import { requireBatch, type BatchFile } from '../../operations/batch-file.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { indicativePrices, type IndicativePrice } from '../../operations/indicative-price.ts';
@@ -15,7 +24,7 @@ import { explainPlan, planDocument, shortfallOf } from '../views/plan-text.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 
-type PlanOptions = JsonOption & BatchOption & { readonly quote?: true };
+type PlanOptions = JsonOption & BatchOptions & { readonly quote?: true };
 
 export function addPlan(command: Command, session: Session): void {
   command
@@ -24,7 +33,9 @@ export function addPlan(command: Command, session: Session): void {
         'Moves nothing. Needs the service and a key (read scope is enough), not Temporal.',
     )
     .argument('<policy>', 'policy file')
-    .addOption(batchOption().hideHelp())
+    .addOption(batchOption())
+    .addOption(expectCountOption())
+    .addOption(expectTotalOption())
     .option('--quote', 'ask the price of each leg by a quote of 3 s, which is never traded')
     .action((file: string, options: PlanOptions) =>
       act(session, options, (output) => plan(output, file, options)),
@@ -34,6 +45,7 @@ export function addPlan(command: Command, session: Session): void {
       'npx cambist plan policies/mxn-supplier.yaml',
       'npx cambist plan policies/daily-treasury.yaml --quote',
       'npx cambist plan policies/mxn-supplier.yaml --json',
+      'npx cambist plan policies/contractors.yaml --batch november.csv',
     ],
     endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure', 'waiting'],
   });
@@ -43,24 +55,31 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   const { io } = output;
   const policyFile = await readPolicy(output, file);
   refuseBatch(options, policyFile.policy);
+  requireBatchOfTotals(options);
+  requireBatch(policyFile.policy, options.batch ?? null);
   const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
   const { policy } = policyFile;
   const run = { policy: policy.name, id: todayIn(policy.zone, io.now()) };
-  const { input, result, remark } = await compileNow({ policyFile, settings, run, now: io.now });
+  const batch = (await readBatchToRun(output, policyFile, options))?.file ?? null;
+  const { input, result, remark } = await compileNow({ policyFile, settings, run, batch, now: io.now });
   output.remark(remark);
   const made = requireCompiled(result);
   const prices = options.quote === true ? await indicativePrices(settings, made, input.observation) : [];
-  return show(output, file, made, input, prices);
+  return show(output, { file, batch, made, input, prices });
 }
 
 function show(
   output: Output,
-  file: string,
-  made: Plan,
-  input: CompileInput,
-  prices: readonly IndicativePrice[],
+  of: {
+    readonly file: string;
+    readonly batch: BatchFile | null;
+    readonly made: Plan;
+    readonly input: CompileInput;
+    readonly prices: readonly IndicativePrice[];
+  },
 ): Ending {
+  const { file, batch, made, input, prices } = of;
   const shortfall = shortfallOf(made, input.observation);
   // Without a leg no money is waited for.
   const waits = made.shortfall === 'hold' && made.legs.length > 0;
@@ -69,6 +88,7 @@ function show(
   output.show(explainPlan(plain(made), plain(input), plain(prices), output));
   const isTraded = input.observation.trades.length > 0;
   const next = isTraded ? 'It has traded already; how it stands:' : 'To run it:';
-  output.say('', `Nothing was moved. ${next} npx cambist run ${file}`);
+  const ofBatch = batch === null ? '' : ` --batch ${batch.file} --id ${made.run.id}`;
+  output.say('', `Nothing was moved. ${next} npx cambist run ${file}${ofBatch}`);
   return ending;
 }

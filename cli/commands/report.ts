@@ -1,6 +1,7 @@
 /** `cambist report RUN`: what a run did, or has done so far. */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
+import type { Report } from '../../domain/run/report.ts';
 import type { Settings } from '../../config/config.ts';
 import { readSettings } from '../arguments.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
@@ -12,9 +13,24 @@ import { atService } from '../../operations/preflight.ts';
 import { readLive, refreshReport } from '../../operations/refresh.ts';
 import { reportText } from '../views/report-text.ts';
 import { parseRun } from '../../operations/run-names.ts';
-import { reasonsOf, readRun, requireRun, type RunView } from '../../operations/runs.ts';
+import {
+  policyOfRun,
+  readOutline,
+  readParts,
+  reasonsOf,
+  readRun,
+  requireRun,
+  type RunFacts,
+  type RunView,
+} from '../../operations/runs.ts';
+import type { BatchFile } from '../../operations/batch-file.ts';
+import { requireSameBatch } from '../../operations/same-batch.ts';
+import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';
+import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
 
-type ReportOptions = JsonOption & { readonly refresh?: true };
+type ReportOptions = JsonOption &
+  BatchOption &
+  OutOption & { readonly refresh?: true; readonly jsonl?: true };
 
 export function addReport(command: Command, session: Session): void {
   command
@@ -24,14 +40,25 @@ export function addReport(command: Command, session: Session): void {
     )
     .argument('<run>', 'the run as `policy.id`, or its workflow id')
     .option('--refresh', 'read every record at the service now, and show what differs; decides nothing')
-    .action((name: string, options: ReportOptions) =>
-      act(session, options, (output) => report(output, name, options)),
-    );
+    .addOption(
+      new Option(
+        '--jsonl',
+        'print JSON Lines, for large batches: the run, then its payments and problems',
+      ).conflicts(['json', 'refresh']),
+    )
+    .addOption(batchOption())
+    .addOption(outOption())
+    .action((name: string, options: ReportOptions) => {
+      const json = options.json ?? options.jsonl;
+      return act(session, json === undefined ? {} : { json }, (output) => report(output, name, options));
+    });
   teach(command, {
     examples: [
       'npx cambist report mxn-supplier.2026-11-21',
       'npx cambist report sandbox/mxn-supplier.2026-11-21 --json',
       'npx cambist report mxn-supplier.2026-11-21 --refresh',
+      'npx cambist report contractors.2026-11-21-weekly --jsonl',
+      'npx cambist report contractors.2026-11-21-weekly --batch november.csv --out results.csv',
     ],
     endings: RUN_ENDINGS,
   });
@@ -40,13 +67,56 @@ export function addReport(command: Command, session: Session): void {
 async function report(output: Output, name: string, options: ReportOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
   const settings = options.refresh === true ? await readSettings(output) : null;
+  await requireOut(output, options);
   return atPlace(output.caller, mode ?? settings?.mode ?? null, async (place) => {
-    const view = await readRun(place, await requireRun(place, run));
+    const facts = await requireRun(place, run);
+    const batch = await batchOfRun(output, place, facts, options);
+    if (options.jsonl === true) {
+      const ending = await showLines(output, place, facts);
+      if (batch !== null) await saveResults(output, place, { run, batch, out: options.out });
+      return ending;
+    }
+    const view = await readRun(place, facts);
+    if (batch !== null) await saveResults(output, place, { run, batch, out: options.out });
     if (settings === null) return showReport(output, place, view);
     const plan = await planOf(place, run);
     if (plan !== null) requireOwnPlan(settings, plan);
     return showRefreshed(output, place, view, settings);
   });
+}
+
+/** The report line by line as it is read: the run as a whole first, then each payment, and what is wrong after it. */
+async function showLines(output: Output, place: Place, facts: RunFacts): Promise<Ending> {
+  let whole: Report | null = null;
+  for await (const part of readParts(place, facts)) {
+    const { payments, problems, ...run } = part;
+    if (whole === null) output.line({ run });
+    for (const payment of payments) output.line({ payment });
+    for (const problem of problems) output.line({ problem });
+    const wrong = new Set(problems.map(({ item }) => item));
+    const kept = payments.filter(({ id }) => wrong.has(id));
+    whole ??= { ...part, payments: [], problems: [] };
+    whole = { ...whole, payments: whole.payments.concat(kept), problems: whole.problems.concat(problems) };
+  }
+  if (whole === null) throw new RangeError('A report has at least one part.');
+  const reasons = facts.isOpen ? reasonsOf((await readOutline(place, facts)).progress) : [];
+  return endingOf(whole, reasons);
+}
+
+/** The file of payments that the run pays, checked as it is when it is started; null: none is named. */
+async function batchOfRun(
+  output: Output,
+  place: Place,
+  facts: RunFacts,
+  options: BatchOption,
+): Promise<BatchFile | null> {
+  if (options.batch === undefined) return null;
+  const policyFile = await policyOfRun(place, facts);
+  refuseBatch(options, policyFile.policy);
+  const read = await readBatchToRun(output, policyFile, options);
+  if (read === null) return null;
+  await requireSameBatch(place, { run: facts.run, batch: read, facts });
+  return read.file;
 }
 
 /** The report with the service's words of this moment, and what is different from it. */

@@ -12,14 +12,31 @@ import { goOnOpen, type GoOn } from '../../operations/go-on.ts';
 import { judgeOpening, openGenerations, type PayAgainRequest } from '../../operations/pay-again.ts';
 import { atPlace } from '../../operations/place.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
-import { idOfRun } from '../../operations/run-names.ts';
-import { begin, judgeStart, movesToShow, requireStart, type AskedStart } from '../../operations/start.ts';
+import { idOfBatch, idOfRun } from '../../operations/run-names.ts';
+import {
+  begin,
+  judgeStart,
+  movesToShow,
+  requireStart,
+  submitMissing,
+  type AskedStart,
+} from '../../operations/start.ts';
 import { startedReport } from '../../operations/start-run.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
-import { batchOption, refuseBatch, type BatchOption } from '../batch.ts';
+import {
+  batchOption,
+  expectCountOption,
+  expectTotalOption,
+  readBatchToRun,
+  refuseBatch,
+  requireBatchOfTotals,
+  submissionCount,
+  type BatchOptions,
+} from '../batch.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { confirmLive } from '../confirm-live.ts';
 import { follow } from '../follow.ts';
+import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
@@ -33,7 +50,8 @@ type PayAgainOptions = {
 };
 
 type RunOptions = JsonOption &
-  BatchOption &
+  BatchOptions &
+  OutOption &
   PayAgainOptions & {
     readonly id?: string;
     readonly detach?: true;
@@ -47,14 +65,21 @@ export function addRun(command: Command, session: Session): void {
     .description(
       'Runs a policy. The run is named by policy and date: started once, however often this is typed. Open: attaches. ' +
         'Terminated or timed out: starts it again, and it adopts what the service has. Ended: shows its report, sends ' +
-        'nothing. Ctrl-C only leaves; the run goes on. Returns when the run ends or has been held for 15 s.',
+        'nothing. Ctrl-C only leaves; the run goes on. Returns when the run ends or has been held for 15 s. A payout ' +
+        'pays the file that --batch names: it is checked to its last row, and submitted whole, before anything moves; ' +
+        'after a crash type the same again.',
     )
     .argument('<policy>', 'policy file')
     .option(
       '--id <id>',
-      'id of the run, beginning with its date; default: today in the policy’s zone',
+      'id of the run, beginning with its date; default: today in the policy’s zone. Of a payout it is required, and ' +
+        'the same file always gets the same one',
       nonEmpty,
     )
+    .addOption(batchOption())
+    .addOption(expectCountOption())
+    .addOption(expectTotalOption())
+    .addOption(outOption())
     .option('--detach', 'start it and return at once')
     .option('--wait', 'stay while the run is held, until it ends')
     .option(
@@ -72,7 +97,6 @@ export function addRun(command: Command, session: Session): void {
     )
     .option('--again', 'yes, one more run of a date on which the policy has moved money already')
     .option('--yes', 'do not ask before live money moves')
-    .addOption(batchOption().hideHelp())
     .action((file: string, options: RunOptions) =>
       act(session, options, (output) => run(output, file, options)),
     );
@@ -81,6 +105,7 @@ export function addRun(command: Command, session: Session): void {
       'npx cambist run policies/mxn-supplier.yaml',
       'npx cambist run policies/mxn-supplier.yaml --id 2026-11-21-second',
       'npx cambist run policies/mxn-supplier.yaml --json | jq .totals',
+      'npx cambist run policies/contractors.yaml --batch november.csv --id 2026-11-21-weekly --out results.csv',
       'npx cambist run policies/mxn-supplier.yaml --pay-again supplier --by ana \\\n      --reason "account was closed, is open again"',
     ],
     endings: [...RUN_ENDINGS, 'detached'],
@@ -95,24 +120,47 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
   const request = payAgainRequest(options);
   const policyFile = await readPolicy(output, file);
   refuseBatch(options, policyFile.policy);
-  const settings = await readSettings(output);
-  requireEnvironment(policyFile, settings);
+  requireBatchOfTotals(options);
+  requireStay(options);
+  await requireOut(output, options);
   const { policy } = policyFile;
   const today = todayIn(policy.zone, caller.now());
+  const id = policy.kind === 'payout' ? idOfBatch(options.id, today) : idOfRun(options.id, today);
+  const settings = await readSettings(output);
+  requireEnvironment(policyFile, settings);
+  const batch = await readBatchToRun(output, policyFile, options);
   const asked = {
     settings,
     policyFile,
-    run: { policy: policy.name, id: idOfRun(options.id, today) },
+    run: { policy: policy.name, id },
     today,
     isNamed: options.id !== undefined,
     goOn: goOnOf(options),
     again: options.again === true,
+    batch,
+    onSubmitted: submissionCount(output, batch),
     now: caller.now,
   };
-  return atPlace(caller, settings.mode, (place) => {
+  return atPlace(caller, settings.mode, async (place) => {
     const use: Use = { output, options, asked: { ...asked, place } };
-    return request === null ? bringAbout(use) : payOnceMore(use, request);
+    const ending = await (request === null ? bringAbout(use) : payOnceMore(use, request));
+    if (batch !== null && ending !== 'detached')
+      await saveResults(output, place, { run: asked.run, batch: batch.file, out: options.out });
+    return ending;
   });
+}
+
+/** @throws CommandFailure for results that nobody would wait for */
+function requireStay({ detach, out }: RunOptions): void {
+  if (detach === undefined || out === undefined) return;
+  throw new CommandFailure('bad input', [
+    {
+      code: 'BAD_COMMAND_LINE',
+      place: '--detach, --out',
+      message: 'there are no results yet when it returns at once',
+      fix: 'Leave one of the two out; `npx cambist report RUN --batch FILE --out FILE` writes the results later.',
+    },
+  ]);
 }
 
 function goOnOf({ goOn, by = userName(), reason: why = NO_REASON }: RunOptions): GoOn | null {
@@ -127,6 +175,7 @@ async function bringAbout(use: Use): Promise<Ending> {
     const verdict = await judgeStart(asked);
     switch (verdict.kind) {
       case 'open': {
+        await submitMissing(asked);
         if (goOn !== null) {
           output.remark(await goOnOpen(place, name, { goOn, settings, now }));
           sayTried(use);
@@ -139,7 +188,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         const text =
           verdict.left === null
             ? `${runName(name)} is completed; there is nothing to do.`
-            : `${runName(name)} has ended; nothing was sent. With --go-on this would go on: ${verdict.left.join(', ')}.`;
+            : `${runName(name)} has ended; nothing was sent. With --go-on this would go on: ${namesOf(verdict.left)}.`;
         output.note('', text);
         return ending;
       }
@@ -154,6 +203,14 @@ async function bringAbout(use: Use): Promise<Ending> {
       }
     }
   }
+}
+
+/** So many items are named. */
+const NAMED = 20;
+
+function namesOf(items: readonly string[]): string {
+  const more = items.length - NAMED;
+  return `${items.slice(0, NAMED).join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
 }
 
 function sayTried({ output, asked: { run: name, goOn } }: Use): void {
@@ -176,7 +233,7 @@ async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> 
   const { payment, windowUntilMs, others } = opening;
   const what = `${payment.amount ?? '?'} ${payment.currency} to ${payment.account}, as ${opening.reference}`;
   output.note(`Pays again: ${what}, until ${new Date(windowUntilMs).toISOString()}.`);
-  if (others.length > 0) output.note(`The run is started again, and goes on with: ${others.join(', ')}.`);
+  if (others.length > 0) output.note(`The run is started again, and goes on with: ${namesOf(others)}.`);
   if (asked.place.mode === 'LIVE') await confirm(use, () => Promise.resolve([`pay AGAIN ${what}`]));
   await openGenerations(again, opening);
   return showStarted(use, asked.now());

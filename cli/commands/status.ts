@@ -1,11 +1,13 @@
 /** `cambist status [RUN]`: one sentence of truth about a run, or about every run that is open. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
+import type { BatchStanding } from '../../domain/run/progress.ts';
 import { runName } from '../../domain/references.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace } from '../../operations/place.ts';
+import { standingTable } from '../views/batch-text.ts';
 import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
 import { parseRun } from '../../operations/run-names.ts';
 import { listRuns, requireRun } from '../../operations/runs.ts';
@@ -14,7 +16,8 @@ import { standingOf, type Standing } from '../../operations/standing.ts';
 export function addStatus(command: Command, session: Session): void {
   command
     .description(
-      'Says in one sentence each where runs stand: the state, the next wake-up, what would unblock it.',
+      'Says in one sentence each where runs stand: the state, the next wake-up, what would unblock it. Of a batch also ' +
+        'how many payments, and how much money, are at which state.',
     )
     .argument('[run]', 'the run as `policy.id`, or its workflow id; default: every open run')
     .action((name: string | undefined, options: JsonOption) =>
@@ -38,6 +41,8 @@ type Shown = {
   readonly wakesAt: string | null;
   /** What would unblock it; null when nothing has to. */
   readonly unblockedBy: string | null;
+  /** Of a batch: how many payments are at which state, and how much of each currency; null: it is none. */
+  readonly batch: Pick<BatchStanding, 'counts' | 'totals'> | null;
   readonly exitCode: number;
 };
 
@@ -49,6 +54,8 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       const shown = shownOf(standing, output.io.now());
       output.document(shown);
       output.say(shown.sentence);
+      if (standing.kind === 'told' && standing.progress.batch !== null)
+        output.show(`\n${standingTable(standing.progress.batch, output.width)}\n`);
       if (shown.startedBy !== null) output.say(`Started by ${shown.startedBy}.`);
       return standing.ending;
     }
@@ -69,6 +76,7 @@ function shownOf(standing: Standing, nowMs: number): Shown {
   switch (standing.kind) {
     case 'told': {
       const { report, progress } = standing;
+      const { batch } = progress;
       const wait = facts.isOpen ? mainWait(progress) : null;
       return {
         ...known,
@@ -77,6 +85,7 @@ function shownOf(standing: Standing, nowMs: number): Shown {
         sentence: statusSentence(report, progress, nowMs),
         wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
         unblockedBy: wait === null ? null : unblocking(report, wait),
+        batch: batch === null ? null : { counts: batch.counts, totals: batch.totals },
       };
     }
     case 'untold': {
@@ -88,6 +97,7 @@ function shownOf(standing: Standing, nowMs: number): Shown {
         sentence: `${known.run}: ${problem?.message ?? 'it cannot be read'}. ${problem?.fix ?? ''}`,
         wakesAt: null,
         unblockedBy: problem?.fix ?? null,
+        batch: null,
       };
     }
   }

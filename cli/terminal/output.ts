@@ -64,9 +64,14 @@ export class Output {
     if (this.isJson) this.io.stdout.write(`${forJson(JSON.stringify(value, null, 2))}\n`);
   }
 
+  /** One of the documents of `--jsonl`, on a line of its own. */
+  line(value: unknown): void {
+    this.io.stdout.write(`${forJson(JSON.stringify(value))}\n`);
+  }
+
   /** The line that says that something serves: `text` for a person, `value` on one line with `--json`. */
   ready(text: string, value: unknown): void {
-    if (this.isJson) this.io.stdout.write(`${forJson(JSON.stringify(value))}\n`);
+    if (this.isJson) this.line(value);
     else this.#write(this.io.stdout, text);
   }
 

@@ -1,5 +1,6 @@
-/** What a batch comes to, as a table: one line for each currency. */
+/** What a batch comes to, and how it stands, as tables: one line for each currency. */
 import { decimalsOf } from '../../domain/currencies.ts';
+import type { BatchStanding } from '../../domain/run/progress.ts';
 import type { CurrencyTotal } from '../../language/batch/totals.ts';
 import { table } from '../terminal/text.ts';
 import { amountText } from './amount-text.ts';
@@ -21,6 +22,30 @@ export function batchTable(
       const digits = decimalsOf(currency, decimals);
       return [currency, `${payments}`, amountText(sum, digits), amountText(largest, digits)];
     }),
+    width,
+  );
+}
+
+/** How many payments, and how much of each currency, are at which state. */
+export function standingTable({ counts, totals }: BatchStanding, width: number): string {
+  const { planned, accepted, paid, notPaid, needsHuman } = counts;
+  return table(
+    [
+      { title: '' },
+      { title: 'PLANNED', right: true },
+      { title: 'ACCEPTED', right: true },
+      { title: 'PAID', right: true },
+      { title: 'NOT PAID', right: true },
+      { title: 'NEEDS A PERSON', right: true },
+    ],
+    [
+      ['payments', ...[planned, accepted, paid, notPaid, needsHuman].map(String)],
+      ...totals.map((total) => {
+        const digits = decimalsOf(total.currency, {});
+        const sums = [total.planned, total.accepted, total.paid, total.notPaid, total.needsHuman];
+        return [total.currency, ...sums.map((sum) => amountText(sum, digits))];
+      }),
+    ],
     width,
   );
 }

@@ -1,5 +1,6 @@
 /** A plan in words: every number with its reason. Pure. */
 import { keepsGuard, type PriceBound } from '../../domain/plan/price-bounds.ts';
+import { UNPAYABLE, unpayableOf, type PlanBatch } from '../../domain/batch.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';
 import { compare, divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
@@ -8,7 +9,8 @@ import { expectedOf, leftOf, type Expected, type Left } from '../../domain/plan/
 import type { Leg, Payment, Plan, Position } from '../../domain/plan/plan.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
-import type { Problem } from '../../domain/problems.ts';
+import type { Money } from '../../domain/policy.ts';
+import { PROBLEMS, type Problem } from '../../domain/problems.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
@@ -62,6 +64,13 @@ export type PlanDocument = {
     readonly why: string;
     readonly dependsOn: string | null;
   }[];
+  /** What a payout pays, in sums; null for other kinds, whose payments are listed. */
+  readonly batch: {
+    readonly payments: number;
+    readonly totals: readonly Money[];
+    /** So much of it is funded and paid; the rest the service already says cannot be paid. */
+    readonly payable: readonly Money[];
+  } | null;
   /** What is at the service already under this run's name: adopted, never repeated. */
   readonly found: { readonly trades: readonly string[]; readonly withdrawals: readonly string[] };
   readonly problems: readonly Problem[];
@@ -117,6 +126,10 @@ export function planDocument(
       why: amountText(payment).why,
       dependsOn: payment.dependsOn,
     })),
+    batch:
+      plan.batch === null
+        ? null
+        : { payments: plan.batch.payments, totals: plan.batch.totals, payable: plan.batch.payable },
     found: {
       trades: observation.trades.map((trade) => trade.id),
       withdrawals: observation.withdrawals.map((withdrawal) => withdrawal.id),
@@ -195,16 +208,17 @@ export function explainPlan(
       ? plan.legs.map((leg) => explainLeg(leg, plan, input, prices, paint))
       : tradesOfRebalancing(plan, input, prices, width, paint)),
     ...plan.payments.map((payment) => explainPayment(payment, observation, paint)),
+    plan.batch === null ? [] : [paint.strong('Batch'), ...explainBatch(plan.batch)],
     [
       paint.strong('Settlement'),
-      ...(plan.payments.length === 0 ? [] : [SETTLED_BY[plan.settle.until]]),
+      ...(paysNothing(plan) ? [] : [SETTLED_BY[plan.settle.until]]),
       `After ${formatDuration(plan.lateAfterMs.settlement)} it says that it is late, and goes on waiting.`,
     ],
     [
       paint.strong('When it may send'),
       `Nothing before ${zonedTime(plan.sendWindows.opensAtMs, plan.zone)}, when the date begins.`,
       `Trades until ${zonedTime(plan.sendWindows.tradesUntilMs, plan.zone)}: the date’s end and 2 h, so that yesterday’s reasons do not trade today.`,
-      ...(plan.payments.length === 0 ? [] : [withdrawalsUntil(plan)]),
+      ...(paysNothing(plan) ? [] : [withdrawalsUntil(plan)]),
     ],
     [
       paint.strong('References'),
@@ -220,6 +234,23 @@ export function explainPlan(
       [wrap(head, width), ...rest.map((line) => wrap(`  ${line}`, width, '  '))].join('\n'),
     )
     .join('\n\n');
+}
+
+function paysNothing({ payments, batch }: Plan): boolean {
+  return payments.length === 0 && batch === null;
+}
+
+function explainBatch(batch: PlanBatch): readonly string[] {
+  const { payments, totals } = batch;
+  const sums = totals.map(({ currency, value }) => money(value, currency)).join(', ');
+  const letters = unpayableOf(batch);
+  const unpaid = Object.entries(UNPAYABLE).flatMap(([letter, code]) => {
+    const of = letters.filter((one) => one === letter).length;
+    return of === 0
+      ? []
+      : [`${count(of, 'payment')} would not be paid nor funded: ${PROBLEMS[code].sentence}`];
+  });
+  return [`It has ${count(payments, 'payment')}: ${sums}.`, ...unpaid];
 }
 
 function withdrawalsUntil({ sendWindows, zone }: Plan): string {
@@ -420,14 +451,20 @@ function whyLeg({ amount, sell, why }: Leg): string {
 }
 
 /** The table of a rebalancing; nothing for other kinds. */
-function currencies({ positions, legs }: Plan, width: number, paint: Paint): string[][] {
+function currencies({ positions, legs, batch }: Plan, width: number, paint: Paint): string[][] {
   if (positions.length === 0) return [];
   return [
     [
       paint.strong('Currencies'),
       ...positionsTable(positions, width - 2).split('\n'),
       ...decisionLines(positions),
-      ...(legs.length === 0 ? ['Nothing is traded: the run would end as completed.'] : []),
+      ...(legs.length > 0
+        ? []
+        : [
+            batch === null
+              ? 'Nothing is traded: the run would end as completed.'
+              : 'Nothing has to be traded.',
+          ]),
     ],
   ];
 }

@@ -2,6 +2,7 @@
 import type { Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
+import { standingTable } from './batch-text.ts';
 import { clockTime, pad, span, wrap, type Paint } from '../terminal/text.ts';
 
 type Item = Progress['items'][number];
@@ -15,10 +16,12 @@ export function drawProgress(options: {
   readonly startedAtMs: number;
   readonly nowMs: number;
   readonly silence: string | null;
+  /** How fast its batch goes, in words; empty: nobody can tell. */
+  readonly pace: string;
   readonly width: number;
   readonly paint: Paint;
 }): string {
-  const { nowMs, width, paint } = options;
+  const { nowMs, width, paint, pace } = options;
   const { name, progress } = plain({ name: options.name, progress: options.progress });
   const since = span(nowMs - options.startedAtMs);
   const status = progress?.status ?? 'STARTING';
@@ -28,12 +31,21 @@ export function drawProgress(options: {
   const lines = items.flatMap((item) => {
     const mark = markOf(item, nowMs, paint);
     const line = `  ${mark} ${pad(item.id, idWidth)}  ${item.step}`;
-    if (item.waiting === null) return [line];
+    const more = item.kind === 'batch' ? batchLines(progress, pace, width) : [];
+    if (item.waiting === null) return [line, ...more];
     const wait = wrap(`      ${waitText(item.waiting, nowMs)}`, width, '      ');
-    return [line, item.waiting.reason === 'service' ? paint.faint(wait) : paint.warn(wait)];
+    return [line, ...more, item.waiting.reason === 'service' ? paint.faint(wait) : paint.warn(wait)];
   });
   const silence = options.silence === null ? [] : [paint.warn(`  ${options.silence}; the run is not lost`)];
   return [head, ...lines, ...silence].join('\n');
+}
+
+/** Counts and money by state, and how fast it goes. */
+function batchLines(progress: Progress | null, pace: string, width: number): readonly string[] {
+  if (progress === null || progress.batch === null) return [];
+  const indent = '      ';
+  const rows = standingTable(progress.batch, width - indent.length).split('\n');
+  return [...(pace === '' ? [] : [pace]), ...rows].map((row) => `${indent}${row}`);
 }
 
 function markOf(item: Item, nowMs: number, paint: Paint): string {
@@ -51,17 +63,35 @@ function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string 
   return `${problem.code}: ${sentence(problem.message)}${until}`;
 }
 
+/** A batch is told of so often, and whenever it waits for something else or has come to its end. */
+const BATCH_LINE_MS = 15_000;
+
 /**
- * One line per step: what is new in `progress` since the lines that were made before. `seen` is kept by the caller and
- * filled here.
+ * One line per step: what is new in `progress` since the lines that were made before; of a batch a line now and then. `seen`
+ * is kept by the caller and filled here. `pace`: how fast its batch goes, in words; empty: nobody can tell.
  */
-export function stepLines(progress: Progress, seen: Map<string, string>, nowMs: number): string[] {
-  return plain(progress).items.flatMap((item) => {
+export function stepLines(
+  progress: Progress,
+  seen: Map<string, string>,
+  nowMs: number,
+  pace: string,
+): string[] {
+  const { items, batch } = plain(progress);
+  return items.flatMap((item) => {
     const key = item.kind === 'plan' ? 'plan' : `${item.kind} ${item.id}`;
-    const state = `${item.step} ${item.waiting?.problem.code ?? ''}`;
+    const reason = item.waiting?.problem.code ?? '';
+    const state = `${item.step} ${reason}`;
     if (seen.get(key) === state) return [];
+    if (item.kind === 'batch') {
+      const isSoon = nowMs - Number(seen.get('told of the batch') ?? 0) < BATCH_LINE_MS;
+      const isNews = seen.get('reason of the batch') !== reason || batch?.counts.open === 0;
+      if (isSoon && !isNews) return [];
+      seen.set('told of the batch', String(nowMs));
+      seen.set('reason of the batch', reason);
+    }
     seen.set(key, state);
     const wait = item.waiting === null ? '' : `, waits: ${waitText(item.waiting, nowMs)}`;
-    return [`${clockTime(nowMs, nowMs)} ${key}: ${item.step}${wait}`];
+    const fast = item.kind === 'batch' && pace !== '' ? `; ${pace}` : '';
+    return [`${clockTime(nowMs, nowMs)} ${key}: ${item.step}${fast}${wait}`];
   });
 }

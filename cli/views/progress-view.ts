@@ -1,13 +1,15 @@
-/** The progress of a run while it is followed: drawn live on a terminal, one line per step elsewhere. */
+/** The progress of a run while it is followed: drawn live on a terminal, one line per step elsewhere, of a batch one now and then. */
 import { createLogUpdate } from 'log-update';
 import type { Progress } from '../../domain/run/progress.ts';
 import type { Output } from '../terminal/output.ts';
+import { Pace } from './pace.ts';
 import { drawProgress, stepLines } from './progress-text.ts';
 
 export class ProgressView {
   readonly #output: Output;
   readonly #name: string;
   readonly #startedAtMs: number;
+  readonly #pace = new Pace();
   readonly #seen = new Map<string, string>();
   readonly #draw: ReturnType<typeof createLogUpdate> | null;
   readonly #timer: NodeJS.Timeout | null;
@@ -25,8 +27,10 @@ export class ProgressView {
 
   take(progress: Progress): void {
     this.#progress = progress;
+    const nowMs = this.#output.io.now();
+    if (progress.batch !== null) this.#pace.take(progress.batch, nowMs);
     if (this.#draw !== null) return this.#redraw();
-    for (const line of stepLines(progress, this.#seen, this.#output.io.now())) this.#output.step(line);
+    for (const line of stepLines(progress, this.#seen, nowMs, this.#pace.text)) this.#output.step(line);
   }
 
   /** The last lines, of a run that ended between two questions. */
@@ -55,6 +59,7 @@ export class ProgressView {
       startedAtMs: this.#startedAtMs,
       nowMs: io.now(),
       silence: this.#silence,
+      pace: this.#pace.text,
       width,
       paint,
     });

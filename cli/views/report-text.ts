@@ -36,6 +36,7 @@ export function reportText(options: {
     costsText(report, width),
     leftText(report, width),
     paymentsTable(report, width),
+    unpaidText(report, width),
     totalsTable(report, width),
     problemsText(report, width),
     instructionsText(report, width),
@@ -65,6 +66,7 @@ function summarise(report: Report): string[] {
         return `Not traded yet: ${leg.sell} for ${leg.buy} (${leg.id}).`;
     }
   });
+  if (isLong(report)) return [...legs, `${countedText(report)}.`];
   const payments = report.payments.map((payment) => {
     const amount =
       payment.amount === null
@@ -88,6 +90,53 @@ function summarise(report: Report): string[] {
   const all = [...legs, ...payments];
   if (all.length > 0) return all;
   return [NO_ITEMS[report.status]];
+}
+
+/** So many payments are told one by one; of more, so many that are not paid. */
+const SHOWN_PAYMENTS = 50;
+
+function isLong({ payments }: Pick<Report, 'payments'>): boolean {
+  return payments.length > SHOWN_PAYMENTS;
+}
+
+/** `1990 of 2000 payments are paid, 7 are not paid, 3 wait for a person`. */
+function countedText({ payments }: Report): string {
+  const of = (outcome: ReportPayment['outcome']): ReportPayment[] =>
+    payments.filter((payment) => payment.outcome === outcome);
+  const pending = of('PENDING');
+  const sent = pending.filter(({ withdrawalId }) => withdrawalId !== null).length;
+  const others: readonly (readonly [number, string])[] = [
+    [of('NOT_PAID').length, 'not paid'],
+    [of('NEEDS_HUMAN').length, 'in need of a person'],
+    [sent, 'sent and not paid yet'],
+    [pending.length - sent, 'not sent yet'],
+  ];
+  return [
+    `${of('PAID').length} of ${payments.length} payments are paid`,
+    ...others.flatMap(([number, what]) =>
+      number === 0 ? [] : [`${number} ${number === 1 ? 'is' : 'are'} ${what}`],
+    ),
+  ].join(', ');
+}
+
+/** The first of many payments that are not paid, with the reason; empty where a table has them all. */
+function unpaidText(report: Report, width: number): string {
+  if (!isLong(report)) return '';
+  const unpaid = report.payments.filter(
+    ({ outcome, reason }) => outcome !== 'PAID' && (outcome !== 'PENDING' || reason !== null),
+  );
+  if (unpaid.length === 0) return '';
+  const lines = unpaid.slice(0, SHOWN_PAYMENTS).map((payment) => {
+    const { id, account, amount, currency, outcome, reason } = payment;
+    const what = `${id}: ${outcome}, ${money(amount, currency)} to ${account}.`;
+    return wrap(`  ${reason === null ? what : `${what} ${sentence(reason)}`}`, width, '    ');
+  });
+  const more = unpaid.length - lines.length;
+  const head =
+    more === 0
+      ? 'Not paid:'
+      : `Not paid, the first ${lines.length} of ${unpaid.length} (--json has them all):`;
+  return [wrap(head, width), ...lines].join('\n');
 }
 
 /** What to say of a run without legs and payments. */
@@ -163,7 +212,7 @@ function legsTable(report: Report, width: number): string {
 }
 
 function paymentsTable(report: Report, width: number): string {
-  if (report.payments.length === 0) return '';
+  if (report.payments.length === 0 || isLong(report)) return '';
   return table(
     [
       { title: 'PAYMENT' },
@@ -250,10 +299,22 @@ function lostReply({ evidence }: Report, item: string, recordId: string | null):
 const NO_ANSWER = 'NO_ANSWER';
 const SUCCESS = 'success';
 
+/** Of many payments only what to do: their reasons are told with them. */
 function problemsText(report: Report, width: number): string {
-  return report.problems
-    .map(({ code, item, message, fix }) => paragraphOf({ code, place: item, message, fix }, width))
-    .join('\n');
+  const ids = new Set(isLong(report) ? report.payments.map(({ id }) => id) : []);
+  const isOfMany = ({ item }: Report['problems'][number]): boolean => item !== null && ids.has(item);
+  const paragraphs = report.problems
+    .filter((problem) => !isOfMany(problem))
+    .map(({ code, item, message, fix }) => paragraphOf({ code, place: item, message, fix }, width));
+  const advice = new Map<string, number>();
+  for (const problem of report.problems.filter(isOfMany)) {
+    const text = `${problem.code}: ${sentence(problem.fix)}`;
+    advice.set(text, (advice.get(text) ?? 0) + 1);
+  }
+  const ofMany = [...advice]
+    .slice(0, SHOWN_PAYMENTS)
+    .map(([text, number]) => wrap(`${count(number, 'payment')}, ${text}`, width));
+  return [...paragraphs, ...ofMany].join('\n');
 }
 
 /** Who decided what; empty when nobody said anything. */
@@ -283,9 +344,7 @@ export function statusSentence(report: Report, progress: Progress, nowMs: number
 }
 
 function tellStatus(report: Report, progress: Progress, nowMs: number): string {
-  const items = [...report.legs, ...report.payments];
-  const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID').length;
-  const counted = items.length === 0 ? 'no item' : `${done} of ${count(items.length, 'item')} done`;
+  const counted = doneText(report, progress);
   const wait = mainWait(progress);
   switch (report.status) {
     case 'HELD': {
@@ -319,6 +378,15 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       return `${report.run} ended ${report.status} (${counted}).${why}`;
     }
   }
+}
+
+/** How much is done; of a batch whose payments were not read one by one, by its counts. */
+function doneText(report: Report, { batch }: Progress): string {
+  const items = [...report.legs, ...(batch === null ? report.payments : [])];
+  const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID').length;
+  const { planned = 0, paid = 0 } = batch?.counts ?? {};
+  const all = items.length + planned;
+  return all === 0 ? 'no item' : `${done + paid} of ${count(all, 'item')} done`;
 }
 
 /** True for an advice that only says that what waits goes on by itself. */

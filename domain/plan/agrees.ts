@@ -1,7 +1,7 @@
 /** Holds a plan against the policy that it is said to be made from. Pure. */
 import { stricter } from './price-bounds.ts';
 import { equal } from '../money.ts';
-import type { ConvertPolicy, Policy, RebalancePolicy, WithdrawSpec } from '../policy.ts';
+import type { ConvertPolicy, PayoutPolicy, Policy, RebalancePolicy, WithdrawSpec } from '../policy.ts';
 import { reference } from '../references.ts';
 import { legIdOf, totalsOf } from './amounts.ts';
 import { literalBound } from './leg-guard.ts';
@@ -25,17 +25,21 @@ export function planContradicts(plan: Plan, policy: Policy): string | null {
   }
   if (plan.legs.some((leg) => guardContradicts(leg, policy)))
     return 'The plan has another price guard than the policy.';
-  return canonical(plan.totals) === canonical(totalsOf(plan.legs, plan.payments))
+  return canonical(plan.totals) === canonical(totalsOf(plan))
     ? null
     : 'The totals of the plan are not those of its legs and payments.';
 }
 
 function itemsContradict(plan: Plan, policy: Policy): string | null {
+  if ((plan.batch === null) !== (policy.kind !== 'payout'))
+    return 'A batch belongs to a payout, and to nothing else.';
   switch (policy.kind) {
     case 'convert':
       return convertContradicts(plan, policy);
     case 'rebalance':
       return rebalanceContradicts(plan, policy);
+    case 'payout':
+      return payoutContradicts(plan, policy);
   }
 }
 
@@ -74,10 +78,36 @@ function rebalanceContradicts(plan: Plan, { rebalance }: RebalancePolicy): strin
       return `Leg "${id}" of the plan sells ${sell} for ${buy}, which the policy does not trade.`;
     if (neverSell.includes(sell))
       return `Leg "${id}" of the plan sells ${sell}, which the policy never sells.`;
+    if (amount?.fixed === true) return `The plan fixes the amount of leg "${id}", the policy does not.`;
+  }
+  return namesContradict(plan);
+}
+
+/** What is bought comes from balances: the policy fixes only with what. The payments are held against their hashes. */
+function payoutContradicts(plan: Plan, { payout }: PayoutPolicy): string | null {
+  const { fund } = payout;
+  if (plan.payments.length > 0) return 'The plan has payments besides its batch.';
+  for (const rule of ['parallel', 'stopAfter', 'canary', 'dedupeMs'] as const)
+    if (canonical(plan.batch?.[rule]) !== canonical(payout[rule]))
+      return `The plan says otherwise than the policy about how a batch is paid (${rule}).`;
+  const paid = new Set((plan.batch?.payable ?? []).map(({ currency }) => currency));
+  for (const leg of plan.legs) {
+    const { id, sell, buy, amount } = leg;
+    if (fund.kind === 'none') return 'The plan trades, the policy pays from what is there.';
+    if (sell !== fund.from || !paid.has(buy))
+      return `Leg "${id}" of the plan sells ${sell} for ${buy}, which the policy does not trade.`;
+    if (amount?.fixed === true) return `The plan fixes the amount of leg "${id}", the policy does not.`;
+  }
+  return namesContradict(plan);
+}
+
+/** Legs are named by what they trade, each once. */
+function namesContradict(plan: Plan): string | null {
+  for (const leg of plan.legs) {
+    const { id, sell, buy } = leg;
     const number = Number(/-(\d{1,3})$/.exec(id)?.[1] ?? 0);
     if (id !== legIdOf(leg, number) || leg.reference !== reference(plan.run, id))
       return `The plan calls a leg "${leg.reference}", which is no name of a leg from ${sell} to ${buy}.`;
-    if (amount?.fixed === true) return `The plan fixes the amount of leg "${id}", the policy does not.`;
   }
   const ids = plan.legs.map(({ id }) => id);
   return new Set(ids).size === ids.length ? null : 'The plan has two legs of one name.';

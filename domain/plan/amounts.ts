@@ -64,7 +64,11 @@ export function bringerOf({ amount }: Payment): string | null {
 }
 
 /** What is sold, bought and paid, for each currency, as far as it is known before the trade. */
-export function totalsOf(legs: readonly Leg[], payments: readonly Payment[]): readonly PlanTotal[] {
+export function totalsOf({
+  legs,
+  payments,
+  batch,
+}: Pick<Plan, 'legs' | 'payments' | 'batch'>): readonly PlanTotal[] {
   const all: PlanTotal[] = [
     ...legs.flatMap((leg): PlanTotal[] => {
       const planned = plannedMoneyOf(leg);
@@ -74,6 +78,7 @@ export function totalsOf(legs: readonly Leg[], payments: readonly Payment[]): re
       const value = fixedAmountOf(payment);
       return value === null ? [] : [{ what: 'pay', currency: payment.currency, value }];
     }),
+    ...(batch?.payable ?? []).map((money): PlanTotal => ({ what: 'pay', ...money })),
   ];
   const sums = new Map<string, PlanTotal>();
   for (const one of all) {

@@ -1,4 +1,5 @@
 /** What a plan is made from: a policy, one observation of the service, and what the operator knows. */
+import type { SeenBatch } from '../batch.ts';
 import type { Policy, ReferenceRates } from '../policy.ts';
 import type { RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
@@ -13,6 +14,8 @@ export type CompileInput<P extends Policy = Policy> = {
   readonly sendWindows: SendWindows;
   readonly referenceRates: ReferenceRates | null;
   readonly observation: Observation;
+  /** Of a payout: what its chunks hold. Null for other kinds. */
+  readonly batch: SeenBatch | null;
   /** By the operator's service file; the policy may have its own for settlement. */
   readonly lateAfterMs: ServiceFacts['lateAfterMs'];
   /** Decimals of a currency, by the table and the operator's service file. */

@@ -2,6 +2,7 @@
  * From a policy and one observation of the service to the plan, or everything that stands against it (design: "The plan is
  * made once"). Nothing here talks to anyone. After this the policy is read only to hold the plan against it.
  */
+import type { PlanBatch } from '../batch.ts';
 import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
 import { compare, decimalPlaces } from '../money.ts';
 import type { Limits } from '../policy.ts';
@@ -14,6 +15,7 @@ import { guardProblems } from './leg-guard.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from './limits.ts';
 import { accountIdForm, type Observation } from './observation.ts';
 import type { Leg, Payment, Plan } from './plan.ts';
+import { legsOfPayout } from './payout-items.ts';
 import { legsOfRebalance } from './rebalance-items.ts';
 
 export type CompileResult =
@@ -37,7 +39,9 @@ export function compilePlan(input: CompileInput): CompileResult {
     });
   }
   const found = observation.trades.length > 0 || observation.withdrawals.length > 0;
-  if (observation.observedAtMs > sendWindows.tradesUntilMs && !found) {
+  // A payout may pay from what is there for as long as its keys hold.
+  const untilMs = policy.kind === 'payout' ? sendWindows.withdrawalsUntilMs : sendWindows.tradesUntilMs;
+  if (observation.observedAtMs > untilMs && !found) {
     problems.push({
       code: 'PLAN_WINDOW_PASSED',
       item: null,
@@ -57,6 +61,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       ...guardProblems(input),
     );
   if (problems.length > 0) return { ok: false, problems };
+  const batch = batchOf(input);
   return {
     ok: true,
     plan: Object.freeze({
@@ -81,12 +86,20 @@ export function compilePlan(input: CompileInput): CompileResult {
       notNeeded,
       positions,
       payments,
-      totals: totalsOf(legs, payments),
+      batch,
+      totals: totalsOf({ legs, payments, batch }),
       madeAtMs: observation.observedAtMs,
       foundRecords: found,
       madeFor: input.madeFor,
     }),
   };
+}
+
+/** With what the policy says of how it is paid. */
+function batchOf({ policy, batch }: CompileInput): PlanBatch | null {
+  if (policy.kind !== 'payout' || batch === null) return null;
+  const { parallel, stopAfter, canary, dedupeMs } = policy.payout;
+  return { ...batch, parallel, stopAfter, canary, dedupeMs };
 }
 
 type Items = Pick<Plan, 'legs' | 'notNeeded' | 'positions' | 'payments'>;
@@ -100,7 +113,9 @@ function itemsOf(input: CompileInput, found: boolean): Items {
       return { legs, notNeeded, positions: [], payments: paymentsOfConvert(own, legs) };
     }
     case 'rebalance':
-      return { ...legsOfRebalance({ ...input, policy }, found), notNeeded: [], payments: [] };
+      return { ...legsOfRebalance(input, policy.rebalance, found), notNeeded: [], payments: [] };
+    case 'payout':
+      return { ...legsOfPayout(input, policy.payout.fund, found), notNeeded: [], payments: [] };
   }
 }
 

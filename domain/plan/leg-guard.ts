@@ -76,6 +76,8 @@ function costCurrency(policy: Policy, { buy }: Pair): string {
       return buy;
     case 'rebalance':
       return policy.rebalance.base.currency;
+    case 'payout':
+      return policy.payout.fund.kind === 'net' ? policy.payout.fund.from : buy;
   }
 }
 
@@ -105,8 +107,8 @@ export function guardProblems(input: CompileInput): Problem[] {
       },
     ];
   }
-  const pairs = pairsOf(input.policy);
-  if (pairs.every((pair) => referenceGuard(input, reference, pair).bound === null))
+  const pairs = pairsOf(input);
+  if (pairs.length > 0 && pairs.every((pair) => referenceGuard(input, reference, pair).bound === null))
     return pairs.map(({ sell, buy }) => ({
       code: 'PLAN_REFERENCE_MISSING',
       item: null,
@@ -125,13 +127,19 @@ export function guardProblems(input: CompileInput): Problem[] {
 }
 
 /** The pairs that a policy may trade, one for each currency of a rebalancing. */
-function pairsOf(policy: Policy): readonly Pair[] {
+function pairsOf({ policy, batch }: CompileInput): readonly Pair[] {
   switch (policy.kind) {
     case 'convert':
       return [policy.convert];
     case 'rebalance': {
       const { base, targets } = policy.rebalance;
       return targets.map(({ currency }) => ({ sell: currency, buy: base.currency }));
+    }
+    case 'payout': {
+      const { fund } = policy.payout;
+      if (fund.kind === 'none') return [];
+      const others = (batch?.payable ?? []).filter(({ currency }) => currency !== fund.from);
+      return others.map(({ currency }) => ({ sell: fund.from, buy: currency }));
     }
   }
 }

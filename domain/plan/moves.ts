@@ -2,14 +2,15 @@
  * What a plan moves, line by line: what a person says yes to before live money moves, and what the run holds its own plan
  * against. Two plans with the same lines move the same. Pure.
  */
+import { unpayableOf, type PlanBatch } from '../batch.ts';
 import { decimalsOf } from '../currencies.ts';
 import { withDecimals } from '../money.ts';
 import { fixedAmountOf } from './amounts.ts';
 import type { Payment, Plan } from './plan.ts';
 
-type Moves = Pick<Plan, 'legs' | 'payments' | 'totals'>;
+type Moves = Pick<Plan, 'legs' | 'payments' | 'batch' | 'totals'>;
 
-/** One line for each leg and payment, and one for the totals. */
+/** One line for each leg and payment, one for a batch, and one for the totals. */
 export function movesOf(plan: Moves): readonly string[] {
   const legs = plan.legs.map(({ id, sell, buy, amount, guard }) => {
     const what =
@@ -23,13 +24,21 @@ export function movesOf(plan: Moves): readonly string[] {
   const payments = plan.payments.map(
     (payment) => `${payment.id}: pay ${whatIsPaid(payment)} to ${payment.account}`,
   );
-  if (legs.length + payments.length === 0) return ['There is nothing to do.'];
-  return [...legs, ...payments, `In total: ${totals(plan).join('; ')}.`];
+  const batch = plan.batch === null ? [] : [whatOfBatch(plan.batch)];
+  if (legs.length + payments.length + batch.length === 0) return ['There is nothing to do.'];
+  return [...legs, ...payments, ...batch, `In total: ${totals(plan).join('; ')}.`];
 }
 
 /** @param shown what a person said yes to; undefined when nobody was asked */
 export function isAsShown(plan: Moves, shown: readonly string[] | undefined): boolean {
   return shown === undefined || shown.join('\n') === movesOf(plan).join('\n');
+}
+
+function whatOfBatch(batch: PlanBatch): string {
+  const { payments } = batch;
+  const unpayable = unpayableOf(batch).length;
+  const all = `the batch: pay ${payments - unpayable} of ${payments} payments`;
+  return unpayable === 0 ? all : `${all}; the service already says that ${unpayable} cannot be paid`;
 }
 
 function whatIsPaid({ amount, currency }: Payment): string {

@@ -46,6 +46,16 @@ export function isOfRun(run: RunName, text: string | null): boolean {
   return text !== null && text.startsWith(runPrefix(run));
 }
 
+/** What it names of another run of the policy than this one: that run, and the id of the item; null: nothing. */
+export function itemOfOtherRun(
+  own: RunName,
+  text: string,
+): { readonly run: string; readonly item: string } | null {
+  const [policy, id, item] = text.split('.');
+  if (policy !== own.policy || id === undefined || id === own.id || item === undefined) return null;
+  return { run: `${policy}.${id}`, item: item.split('~')[0] ?? item };
+}
+
 /** True when it names something of any run of the policy on this date, whatever the rest of its id. */
 export function isOfRunsOn(policy: string, date: string, text: string | null): boolean {
   const id =

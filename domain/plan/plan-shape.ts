@@ -11,6 +11,7 @@ import {
   type Plan,
   type Position,
 } from './plan.ts';
+import { CHUNK } from '../batch.ts';
 import { isPart } from '../references.ts';
 import {
   isRecord,
@@ -96,6 +97,27 @@ const PAYMENT = {
   dependsOn: orNull(isName),
 } as const satisfies Readonly<Record<keyof KeptPayment, Field>>;
 
+const isMoney = recordOf({ value: isAmount, currency: isCurrency });
+const isCount: Field = (value) => Number.isSafeInteger(value) && Number(value) > 0;
+
+const isChunk = recordOf({
+  payments: isCount,
+  hash: lineOf(64),
+  unpayable: orNull(lineOf(CHUNK.payments)),
+});
+
+const isBatch = recordOf({
+  payments: isCount,
+  totals: listOf(isMoney),
+  payable: listOf(isMoney),
+  dedupeMs: isCount,
+  heldBy: listOf(lineOf(200)),
+  chunks: listOf(isChunk),
+  parallel: isCount,
+  canary: orNull(isCount),
+  stopAfter: orNull(isRecord),
+});
+
 const VERSION_1 = {
   version: oneOf(1),
   bodyLayout: oneOf(1),
@@ -114,13 +136,14 @@ const VERSION_1 = {
   shortfall: oneOf('skip', 'hold'),
   lateAfterMs: isRecord,
   limits: orNull(isRecord),
-  tradedOnDate: listOf(recordOf({ value: isAmount, currency: isCurrency })),
+  tradedOnDate: listOf(isMoney),
   legs: listOf(recordOf(LEG)),
   notNeeded: listOf(
     recordOf({ id: isName, sell: isCurrency, buy: isCurrency, available: lineOf(60), keep: isAmount }),
   ),
   positions: listOf(recordOf(POSITION)),
   payments: listOf(recordOf(PAYMENT)),
+  batch: orNull(isBatch),
   totals: listOf(recordOf({ what: oneOf('sell', 'buy', 'pay'), currency: isCurrency, value: isAmount })),
   madeAtMs: isMoment,
   foundRecords: isFlag,

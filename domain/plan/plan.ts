@@ -2,6 +2,7 @@
  * The plan of a run: what will be sent, fixed once (design: "The plan is made once"). Frozen plain data. `compile.ts` makes
  * it, `plan-shape.ts` reads it back, `agrees.ts` holds it against the policy.
  */
+import type { PlanBatch } from '../batch.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
 import type { Limits, Money, QuoteSettings, SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
@@ -177,6 +178,8 @@ export type Plan = {
   /** Where each currency of a rebalancing stood, and what decided its trades; empty for other kinds. */
   readonly positions: readonly Position[];
   readonly payments: readonly Payment[];
+  /** Of a payout: its payments are in its chunks. Null for other kinds. */
+  readonly batch: PlanBatch | null;
   readonly totals: readonly PlanTotal[];
   /** Epoch milliseconds at which the service was observed. */
   readonly madeAtMs: number;
@@ -219,9 +222,9 @@ export type PlanGuard = {
 };
 
 /** The plan without its items, as every call and step needs it. */
-export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'policy' | 'positions'>;
+export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'batch' | 'policy' | 'positions'>;
 
 export function headOf(plan: Plan): PlanHead {
-  const { legs: _legs, payments: _payments, policy: _policy, positions: _positions, ...head } = plan;
+  const { legs: _l, payments: _p, batch: _b, policy: _n, positions: _s, ...head } = plan;
   return head;
 }

@@ -14,17 +14,17 @@ import { worthOf } from './price-bounds.ts';
 import { holdingOf } from './holding.ts';
 import { MOST_PARTS, planRebalancing } from './rebalance.ts';
 
-type Input = CompileInput<RebalancePolicy>;
+type Rebalance = RebalancePolicy['rebalance'];
 
-type RebalanceItems = { readonly legs: readonly Leg[]; readonly positions: readonly Position[] };
+export type RebalanceItems = { readonly legs: readonly Leg[]; readonly positions: readonly Position[] };
 
-export function legsOfRebalance(input: Input, found: boolean): RebalanceItems {
-  return found ? { legs: foundLegs(input), positions: [] } : plannedLegs(input);
+export function legsOfRebalance(input: CompileInput, rebalance: Rebalance, found: boolean): RebalanceItems {
+  return found ? { legs: foundLegs(input), positions: [] } : plannedLegs(input, rebalance);
 }
 
-function plannedLegs(input: Input): RebalanceItems {
+function plannedLegs(input: CompileInput, rebalance: Rebalance): RebalanceItems {
   const { policy, observation, decimalsOf } = input;
-  const { rebalance, limits, guard } = policy;
+  const { limits, guard } = policy;
   const base = rebalance.base.currency;
   const rates = ratesOf(input);
   const { positions, trades } = planRebalancing({
@@ -56,13 +56,13 @@ function plannedLegs(input: Input): RebalanceItems {
 }
 
 /** What is traded is valued by the reference rates; without any, by the worst ones. */
-function ratesOf({ policy, referenceRates }: Input): readonly Rate[] {
+function ratesOf({ policy, referenceRates }: CompileInput): readonly Rate[] {
   const { guard } = policy;
   return guard?.reference ? (referenceRates?.rates ?? []) : (guard?.worstRates ?? []).map(({ rate }) => rate);
 }
 
 function legOf(
-  input: Input,
+  input: CompileInput,
   pair: Pick<Leg, 'sell' | 'buy'>,
   number: number,
   known: Pick<Leg, 'amount' | 'why' | 'needsFromSales'>,
@@ -72,7 +72,7 @@ function legOf(
 }
 
 /** What the limit of a day leaves beside other runs of the policy on this date; null: there is none. */
-function leftOfDay({ policy, observation }: Input): string | null {
+function leftOfDay({ policy, observation }: CompileInput): string | null {
   const perDay = policy.limits?.perDay ?? null;
   if (perDay === null) return null;
   const traded = observation.tradedOnDate.filter(({ currency }) => currency === perDay.currency);
@@ -80,7 +80,7 @@ function leftOfDay({ policy, observation }: Input): string | null {
 }
 
 /** Each trade that was found, under the name that it carries. */
-function foundLegs(input: Input): readonly Leg[] {
+function foundLegs(input: CompileInput): readonly Leg[] {
   const legs = input.observation.trades.flatMap((trade): Leg[] => {
     const pair = { sell: trade.sellCurrency, buy: trade.buyCurrency };
     for (let number = 1; number <= MOST_PARTS; number += 1) {

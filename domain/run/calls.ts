@@ -2,6 +2,7 @@
  * What a run is started with, and what it asks of the world: the calls of its activities and their answers. Only data;
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
+import type { BatchPayment, Manifest, PayoutRules } from '../batch.ts';
 import type { KeptPlan, Leg, Payment, Plan, PlanHead } from '../plan/plan.ts';
 import type { Money, SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
@@ -10,6 +11,7 @@ import type { Problem } from '../problems.ts';
 import type { Wait, Waiting } from '../waits.ts';
 import type { LegState, LegStep, Traded } from '../writes/trade.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
+import type { ChunkState } from './chunk-state.ts';
 import type { Evidence } from './state.ts';
 
 /** What a run is started with. The policy's text, not its reading: the worker reads it again with its own eyes. */
@@ -27,6 +29,19 @@ export type RunInput = {
   readonly shown?: readonly string[];
   /** Who started the run. */
   readonly startedBy: string;
+  /** Of a payout: its batch, which was submitted chunk by chunk before. */
+  readonly batch?: Manifest;
+};
+
+/** What `payments`, a chunk of a batch, is started with, before the run is. */
+export type ChunkInput = {
+  readonly run: RunName;
+  readonly mode: Mode;
+  /** From 1. */
+  readonly number: number;
+  readonly payments: readonly BatchPayment[];
+  /** A submission started it under an id that Temporal had never seen; false: it was started once more. */
+  readonly isFirst: boolean;
 };
 
 /**
@@ -53,6 +68,8 @@ export type PlanAnswer =
 export type Call = {
   readonly plan: PlanHead;
   readonly originalRunId: string;
+  /** Number of the chunk whose payments it is about: nothing leaves without its coordinator's go. Absent: of no chunk. */
+  readonly chunk?: number;
 };
 
 export type LegCall = Call & {
@@ -88,6 +105,8 @@ export type PaymentsCall = Call & {
   readonly othersAccepted: boolean;
   /** Ids that the service gave us for other payments of the run that one of these could be taken for. */
   readonly twinIds: readonly string[];
+  /** So many are sent side by side at most; absent: all of them. */
+  readonly sideBySide?: number;
 };
 export type PaymentsAnswer = {
   readonly items: readonly { readonly id: string; readonly step: PaymentStep }[];
@@ -110,6 +129,8 @@ export type SettlementCall = {
     readonly account: string;
     readonly amount: string;
   }[];
+  /** What its batch still has to pay in it besides, all chunks together. */
+  readonly owedByBatch: string;
   /** Temporal runs in which items ended undone: another one answers at once, since it takes them up once more. */
   readonly undoneIn: readonly string[];
 };
@@ -128,6 +149,8 @@ export type Settlement =
 
 export type WithdrawalsCall = {
   readonly plan: PlanHead;
+  /** As of every call. */
+  readonly chunk?: number;
   /** `paid`, `status` and `isUnknown`: what is known of it; a paid one may still be returned. */
   readonly items: readonly {
     readonly id: string;
@@ -155,6 +178,82 @@ export type WithdrawalsAnswer = {
   readonly runId: string;
   /** What keeps people's instructions has been told that the run ends: a signal of the run itself would cost history. */
   readonly hasToldEnd: boolean;
+};
+
+/** What a chunk asks for; the worker reads its payments from Temporal, with its own eyes. */
+export type GoCall = {
+  readonly mode: Mode;
+  readonly run: RunName;
+  readonly number: number;
+  readonly originalRunId: string;
+  /** An earlier history of the chunk has handed on what it knew. */
+  readonly isContinued: boolean;
+  /** Who looked when the chunk heard of its run last; null: it has not. */
+  readonly heard: string | null;
+};
+export type GoAnswer =
+  | {
+      readonly kind: 'go';
+      readonly plan: PlanHead;
+      /** The payments are this Temporal run's alone: nobody has sent any of them before. */
+      readonly isFresh: boolean;
+      /** Of the plan, or, in a run that came after it, as the service says now. */
+      readonly unpayable: string | null;
+      /** Runs that have paid or hold what is unpayable for that. */
+      readonly heldBy: readonly string[];
+      /** Currencies that are paid now. */
+      readonly released: readonly string[];
+      /** So many of its payments at most; null: all of them. */
+      readonly most: number | null;
+      /** Why nothing more is sent; null: it is. */
+      readonly stopped: Problem | null;
+      /** How often people have wanted everything looked at. */
+      readonly wakes: number;
+      readonly rules: PayoutRules;
+      /** So many of its payments leave side by side. */
+      readonly sideBySide: number;
+      /** Names who looks, the chunk's coordinator included: another one takes up what has ended undone. */
+      readonly runId: string;
+    }
+  /** The run has ended. */
+  | { readonly kind: 'over'; readonly runId: string }
+  /** The run had ended before this chunk was reset, and was started again. */
+  | { readonly kind: 'reopened'; readonly runId: string }
+  /** The coordinator has not given it yet, or nobody can be asked. */
+  | { readonly kind: 'wait'; readonly wait: Wait }
+  | { readonly kind: 'refused'; readonly problem: Problem };
+
+/** What a coordinator says to a chunk of its batch, whenever it is asked. */
+export type Go = {
+  /** Temporal run of the coordinator; of one that goes on in a new history, the one with which it began. */
+  readonly runId: string;
+  /** It is the very run that made the plan, over a service that had no record of it. */
+  readonly isFresh: boolean;
+  readonly isOver: boolean;
+  readonly mayGo: boolean;
+  readonly released: readonly string[];
+  readonly most: number | null;
+  readonly stopped: Problem | null;
+  readonly wakes: number;
+};
+
+/** The coordinator reads these chunks, and tells these to ask for their go; one that has ended undone is started again. */
+export type ChunksCall = {
+  readonly mode: Mode;
+  readonly run: RunName;
+  readonly read: readonly number[];
+  readonly tell: readonly number[];
+  /** The run ends: nothing is started again. */
+  readonly isEnding: boolean;
+};
+export type ChunksAnswer = {
+  readonly chunks: readonly {
+    readonly number: number;
+    /** Null: Temporal has no such chunk. */
+    readonly state: ChunkState | null;
+    readonly isClosed: boolean;
+  }[];
+  readonly runId: string;
 };
 
 /** Records that an earlier history of the run handed on, by the ids that the service gave them. */

@@ -32,6 +32,8 @@ export type Carried = {
   readonly plan: string | null;
   /** The Temporal run that hands on: its own id, not the one that a reset keeps. */
   readonly runId: string;
+  /** As which run the chunks of its batch know it; of whatever has no chunks its `runId`. */
+  readonly knownAs: string;
   /** Items of which nothing is known are left out. */
   readonly legs: readonly CarriedLeg[];
   readonly payments: readonly CarriedPayment[];
@@ -72,10 +74,13 @@ function nameOf(plan: Plan): string {
   return [plan.policy.hash, plan.madeFor, plan.madeAtMs, plan.legs.length, plan.payments.length].join();
 }
 
-export function carry(state: RunState, runId: string): Carried {
+/** @param by who hands on */
+export function carry(state: RunState, by: Pick<Carried, 'runId' | 'knownAs'>): Carried {
+  const { runId, knownAs } = by;
   return {
     plan: state.plan === null ? null : nameOf(state.plan),
     runId,
+    knownAs,
     legs: state.legs.flatMap((record) => carryLeg(record) ?? []),
     payments: state.payments.flatMap((record) => carryPayment(record, runId) ?? []),
     cancelled: state.cancelled,
@@ -181,8 +186,10 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
 /** The Temporal run that goes on, and the one before it: what that one knew, and since when of every item; null: it did not. */
 type Heir = { readonly from: string; readonly to: string; readonly sinceMs: number | null };
 
+/** Of a chunk, what has ended is named by its coordinator too: `<coordinator>/<chunk>`. */
 function ofHeir<Id extends string | null>(of: Id, { from, to }: Heir): Id | string {
-  return of === from ? to : of;
+  if (of === from) return to;
+  return of?.endsWith(`/${from}`) === true ? `${of.slice(0, -from.length)}${to}` : of;
 }
 
 function known<State extends SendState>(state: State, heir: Heir): State {

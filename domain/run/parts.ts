@@ -15,6 +15,8 @@ export type Paying = {
   >;
   readonly pauses: Pauses;
   readonly lateAfterMs: Pick<Plan['lateAfterMs'], 'withdrawal'>;
+  /** So many payments of one call leave side by side; null: all of them. */
+  readonly sideBySide: number | null;
   /** Payments are being sent, so that more will soon be accepted. */
   isSending: boolean;
   /** Counts releases of payments. */

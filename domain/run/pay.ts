@@ -26,7 +26,9 @@ export async function pay(paying: Paying): Promise<void> {
   const failures = new Map<PaymentRecord, number>();
   const leftOf = (record: PaymentRecord): number => leftMs.get(record) ?? 0;
   const twins = new Twins(state.payments);
+  // As they stood before the calls that led to a wait: what was told or released meanwhile ends it at once.
   let { asked } = pauses;
+  let { releases } = paying;
   for (;;) {
     const unsent = state.payments.filter(isUnsent);
     const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
@@ -38,13 +40,13 @@ export async function pay(paying: Paying): Promise<void> {
         if (paying.isOver()) return;
       } else {
         const nextMs = Math.min(...unsent.map(leftOf));
-        const { releases } = paying;
         // Whoever wakes the run wants every payment looked at now, and so does a leg that has brought money.
         const isEarly = await pauses.sleep(nextMs, asked, () => paying.releases !== releases);
         if (isEarly) leftMs.clear();
         else for (const [record, ms] of leftMs) leftMs.set(record, ms - nextMs);
       }
       asked = pauses.asked;
+      releases = paying.releases;
       paying.isSending = true;
       continue;
     }
@@ -60,6 +62,7 @@ export async function pay(paying: Paying): Promise<void> {
         // Of the same kind: a trade tells nothing about whether requests for withdrawals are whole.
         othersAccepted: state.payments.some((record) => acceptedOf(record) !== null),
         twinIds: twins.of(due),
+        ...(paying.sideBySide !== null && { sideBySide: paying.sideBySide }),
       }),
     );
     for (const record of due) record.isAtWork = false;

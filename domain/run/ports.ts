@@ -4,6 +4,8 @@ import type { RunName } from '../references.ts';
 import type { Mode } from '../service/records.ts';
 import type { Problem } from '../problems.ts';
 import type {
+  ChunksAnswer,
+  ChunksCall,
   ConfirmCall,
   Confirmed,
   LegAnswer,
@@ -30,6 +32,7 @@ export type Ports = {
   createWithdrawals(call: PaymentsCall): Promise<PaymentsAnswer>;
   awaitWithdrawals(call: WithdrawalsCall): Poll<WithdrawalsAnswer>;
   confirmOutcomes(call: ConfirmCall): Promise<Confirmed>;
+  readChunks(call: ChunksCall): Promise<ChunksAnswer>;
   recordInstruction(call: {
     readonly mode: Mode;
     readonly run: RunName;

@@ -1,8 +1,24 @@
 /** Where a run stands, item by item, as data for a terminal. Pure. */
-import { statusOf, type ReportStatus } from './report.ts';
-import { legOutcome, paymentOutcome, type LegRecord, type PaymentRecord } from './items.ts';
+import { statusOf, type Report, type ReportStatus } from './report.ts';
+import {
+  legOutcome,
+  paymentOutcome,
+  type LegRecord,
+  type PaymentOutcome,
+  type PaymentRecord,
+} from './items.ts';
 import type { RunState } from './state.ts';
-import type { Waiting } from '../waits.ts';
+import { shownFirst, type Waiting } from '../waits.ts';
+import {
+  countsOf,
+  isDone,
+  totalsOfChunks,
+  type ChunkCounts,
+  type ChunkRecord,
+  type ChunkState,
+  type ChunkTotal,
+} from './chunk-state.ts';
+import { add, sum } from '../money.ts';
 
 /** Where a run stands, for a terminal: one line per step. */
 export type Progress = {
@@ -10,10 +26,29 @@ export type Progress = {
   /** What happens now, or was last done, item by item, in plan order. */
   readonly items: readonly {
     readonly id: string;
-    readonly kind: 'plan' | 'leg' | 'payment';
+    readonly kind: 'plan' | 'leg' | 'payment' | 'batch';
     readonly step: string;
     readonly waiting: Waiting | null;
   }[];
+  /** Of a batch; null: it has none, or is not planned yet. */
+  readonly batch: BatchProgress | null;
+};
+
+/** How the payments of a batch stand: counts, sums by currency, and the first codes with which some have ended unpaid. */
+export type BatchStanding = {
+  readonly counts: ChunkCounts;
+  readonly totals: readonly ChunkTotal[];
+  readonly codes: readonly string[];
+  readonly waiting: Waiting | null;
+};
+
+/**
+ * How a batch stands as its run has heard. What happens inside a chunk is no news to the run: the chunks with the numbers
+ * `open` know better, and `others` is how all but them stand.
+ */
+export type BatchProgress = BatchStanding & {
+  readonly open: readonly number[];
+  readonly others: BatchStanding;
 };
 
 /** Part of it, as of a report. */
@@ -30,6 +65,88 @@ export async function readProgress(read: (offset: number) => Promise<ProgressPag
     ({ next } = more);
   }
   return progress;
+}
+
+/** How a batch stands by what all its open chunks say themselves. */
+export function standingWith(
+  { others }: Pick<BatchProgress, 'others'>,
+  chunks: readonly ChunkState[],
+): BatchStanding {
+  const counts = { ...others.counts };
+  for (const chunk of chunks)
+    for (const name of Object.keys(counts) as (keyof ChunkCounts)[]) counts[name] += chunk.counts[name];
+  return {
+    counts,
+    totals: others.totals.map((total) => withTotals(total, chunks)),
+    codes: firstCodes([others.codes, ...chunks.map(({ codes }) => codes)]),
+    waiting: shownFirst([others.waiting, ...chunks.flatMap(({ waits }) => waits)])[0] ?? null,
+  };
+}
+
+/** The same progress; how its batch stands is known better. */
+export function withStanding(progress: Progress, standing: BatchStanding): Progress {
+  if (progress.batch === null) return progress;
+  return {
+    ...progress,
+    items: progress.items.map((item) => (item.kind === 'batch' ? batchItem(standing) : item)),
+    batch: { ...progress.batch, ...standing },
+  };
+}
+
+/** The progress of a run that has ended, as its report tells it. */
+export function progressOfEnded(report: Report, { isBatch }: { readonly isBatch: boolean }): Progress {
+  const legs = report.legs.map(({ id, outcome, settled }) => ({
+    id,
+    kind: 'leg' as const,
+    step: settled === true ? `${outcome}, settled` : outcome,
+    waiting: null,
+  }));
+  const { status } = report;
+  if (isBatch) {
+    const standing = standingOfReport(report);
+    const batch = { ...standing, open: [], others: standing };
+    return { status, items: [...legs, batchItem(standing)], batch };
+  }
+  const payments = report.payments.map(({ id, outcome }) => ({
+    id,
+    kind: 'payment' as const,
+    step: outcome,
+    waiting: null,
+  }));
+  return { status, items: [...legs, ...payments], batch: null };
+}
+
+function standingOfReport({ payments, totals, problems }: Report): BatchStanding {
+  const accepted = payments.filter(({ withdrawalId }) => withdrawalId !== null);
+  const of = (outcome: PaymentOutcome): number => payments.filter((one) => one.outcome === outcome).length;
+  return {
+    counts: {
+      planned: payments.length,
+      accepted: accepted.length,
+      paid: of('PAID'),
+      notPaid: of('NOT_PAID'),
+      needsHuman: of('NEEDS_HUMAN'),
+      open: of('PENDING') + of('NEEDS_HUMAN'),
+    },
+    totals: totals.map((total) => ({
+      ...total,
+      accepted: sum(
+        accepted.flatMap(({ currency, amount }) => (currency === total.currency ? (amount ?? []) : [])),
+      ),
+    })),
+    codes: firstCodes([problems.map(({ code }) => code)]),
+    waiting: null,
+  };
+}
+
+function withTotals(total: ChunkTotal, chunks: readonly ChunkState[]): ChunkTotal {
+  const all = { ...total };
+  for (const one of chunks.flatMap(({ totals }) => totals)) {
+    if (one.currency !== total.currency) continue;
+    for (const name of ['paid', 'notPaid', 'needsHuman', 'accepted'] as const)
+      all[name] = add(all[name], one[name]);
+  }
+  return all;
 }
 
 /** Item by item, in words, for a terminal; the part that begins at this payment. */
@@ -53,11 +170,55 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
     step: paymentStep(record),
     waiting: record.waiting,
   }));
-  const items = offset === 0 ? [plan, ...legs, ...payments] : payments;
+  const batch = batchOf(state);
+  const ofBatch = batch === null ? [] : [batchItem(batch)];
+  const items = offset === 0 ? [plan, ...legs, ...ofBatch, ...payments] : payments;
   return {
-    progress: { status: statusOf(state), items },
+    progress: { status: statusOf(state), items, batch },
     next: end < state.payments.length ? end : null,
   };
+}
+
+function batchOf(state: RunState): BatchProgress | null {
+  const { chunks, knownAs } = state;
+  if (chunks.length === 0) return null;
+  const isOpen = (chunk: ChunkRecord): boolean => chunk.mayGo && !isDone(chunk, knownAs);
+  const others = chunks.filter((chunk) => !isOpen(chunk));
+  return {
+    ...standingOf(state, chunks),
+    open: chunks.filter(isOpen).map(({ number }) => number),
+    others: standingOf(state, others),
+  };
+}
+
+/** `planned` of the sums is the whole batch's. */
+function standingOf({ plan }: RunState, chunks: readonly ChunkRecord[]): BatchStanding {
+  const waits = chunks.flatMap(({ waiting, state }) => [waiting, ...(state?.waits ?? [])]);
+  return {
+    counts: countsOf(chunks),
+    totals: totalsOfChunks(chunks, plan?.batch ?? null),
+    codes: firstCodes(chunks.map(({ state }) => state?.codes ?? [])),
+    waiting: shownFirst(waits)[0] ?? null,
+  };
+}
+
+const MOST_CODES = 5;
+
+function firstCodes(codes: readonly (readonly string[])[]): readonly string[] {
+  return [...new Set(codes.flat())].slice(0, MOST_CODES);
+}
+
+function batchItem({ counts, waiting }: BatchStanding): Progress['items'][number] {
+  return { id: 'payments', kind: 'batch', step: batchStep(counts), waiting };
+}
+
+/** `1200 of 2000 accepted, 800 paid, 3 not paid`. */
+function batchStep({ planned, accepted, paid, notPaid, needsHuman }: ChunkCounts): string {
+  const more = [
+    ...(notPaid > 0 ? [`${notPaid} not paid`] : []),
+    ...(needsHuman > 0 ? [`${needsHuman} need a person`] : []),
+  ];
+  return [`${accepted} of ${planned} accepted`, `${paid} paid`, ...more].join(', ');
 }
 
 function legStep(record: LegRecord): string {

@@ -2,6 +2,7 @@
  * The report of a run, made from its state (design: "Commands").
  * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
  */
+import { countsOf, totalsOfChunks } from './chunk-state.ts';
 import { costOf, leftOf, type Cost, type Left } from '../plan/cost.ts';
 import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
@@ -99,35 +100,112 @@ export function makeReport(state: RunState): Report {
   return reportOf(state, { isFirst: true, payments: state.payments });
 }
 
-/** Part of a report, so that no answer grows with the run: `next` is where the following part begins; null: none does. */
-export type ReportPage = { readonly report: Report; readonly next: number | null };
+/**
+ * Part of a report, so that no answer grows with the run: `next` is where the following part begins; null: none does. The
+ * payments of a batch are in its chunks, so many of them.
+ */
+export type ReportPage = { readonly report: Report; readonly next: number | null; readonly chunks: number };
 
-/** Payments of one part: with a problem each, and the evidence of the first part, far below what Temporal likes to carry. */
-const PAYMENTS_OF_A_PAGE = 50;
+/** Of one part, as JSON; with what a converter puts around it below the 128 KiB that Temporal likes to carry. */
+const BYTES_OF_A_PAGE = 98_304;
 
-/** The part that begins at this payment. Legs, evidence and what is wrong with the run itself are in the first one. */
+/**
+ * The part that begins at this payment. Legs, evidence and what is wrong with the run itself are in the first one. Fails where
+ * there is no such payment: a run that has just gone on in a new history knows its payments a moment later.
+ */
 export function reportPage(state: RunState, offset: number): ReportPage {
-  const end = offset + PAYMENTS_OF_A_PAGE;
-  const payments = state.payments.slice(offset, end);
+  if (offset > 0 && offset >= state.payments.length)
+    throw new RangeError(`The payments from ${offset} on cannot be told now; ask again.`);
+  const isFirst = offset === 0;
+  let bytes = bytesOf(reportOf(state, { isFirst, payments: [] }));
+  let end = offset;
+  for (const record of state.payments.slice(offset)) {
+    bytes += bytesOf([reportPayment(record), paymentProblem(record), record.waiting]);
+    if (bytes > BYTES_OF_A_PAGE && end > offset) break;
+    end += 1;
+  }
   return {
-    report: reportOf(state, { isFirst: offset === 0, payments }),
+    report: reportOf(state, { isFirst, payments: state.payments.slice(offset, end) }),
     next: end < state.payments.length ? end : null,
+    chunks: state.chunks.length,
   };
 }
 
-/** Puts the parts of a report together. */
-export async function readReport(read: (offset: number) => Promise<ReportPage>): Promise<Report> {
-  let { report, next } = await read(0);
-  while (next !== null) {
-    const more = await read(next);
-    report = {
-      ...report,
-      payments: [...report.payments, ...more.report.payments],
-      problems: [...report.problems, ...more.report.problems],
-    };
-    ({ next } = more);
+/** Of its JSON in UTF-8, or a little more. */
+function bytesOf(value: unknown): number {
+  const json = JSON.stringify(value);
+  return json.length + 2 * json.replaceAll(/[ -~]/g, '').length;
+}
+
+/** Reads one part of a report. */
+export type ReadPage = (offset: number) => Promise<ReportPage>;
+/** The same of a chunk; null: Temporal has none. */
+export type ReadChunkPage = (offset: number) => Promise<ReportPage | null>;
+
+/** So many chunks are asked side by side. */
+const SIDE_BY_SIDE = 6;
+
+/**
+ * The parts of a report in the order of its payments; the first one has the run itself.
+ * @param ofChunk reads the parts of a chunk of its batch, from 1
+ */
+export async function* reportPages(
+  read: ReadPage,
+  ofChunk: (number: number) => ReadChunkPage = noChunk,
+): AsyncGenerator<ReportPage> {
+  const first = await read(0);
+  yield first;
+  yield* await restOf(first, read);
+  const asked: Promise<readonly ReportPage[]>[] = [];
+  for (let number = 1; number <= first.chunks || asked.length > 0;) {
+    for (; number <= first.chunks && asked.length < SIDE_BY_SIDE; number += 1) {
+      const pages = pagesOf(ofChunk(number));
+      // Whoever awaits it in its turn hears of it; one that is not awaited any more fails in silence.
+      pages.catch(() => {});
+      asked.push(pages);
+    }
+    yield* (await asked.shift()) ?? [];
   }
-  return report;
+}
+
+async function pagesOf(read: ReadChunkPage): Promise<readonly ReportPage[]> {
+  const first = await read(0);
+  return first === null ? [] : [first, ...(await restOf(first, read))];
+}
+
+async function restOf(first: ReportPage, read: ReadChunkPage): Promise<readonly ReportPage[]> {
+  const pages: ReportPage[] = [];
+  for (let { next } = first; next !== null;) {
+    const page = await read(next);
+    if (page !== null) pages.push(page);
+    next = page?.next ?? null;
+  }
+  return pages;
+}
+
+function noChunk(number: number): never {
+  throw new RangeError(`Nobody can ask chunk ${number}.`);
+}
+
+/** Puts the parts of a report together, as `reportPages` reads them. */
+export async function readReport(
+  read: ReadPage,
+  ofChunk?: (number: number) => ReadChunkPage,
+): Promise<Report> {
+  const parts: Report[] = [];
+  for await (const { report } of reportPages(read, ofChunk)) parts.push(report);
+  return joined(parts);
+}
+
+/** @param parts the first of them has the run itself */
+export function joined(parts: readonly Report[]): Report {
+  const [first] = parts;
+  if (first === undefined) throw new RangeError('A report has at least one part.');
+  return {
+    ...first,
+    payments: parts.flatMap(({ payments }) => payments),
+    problems: parts.flatMap(({ problems }) => problems),
+  };
 }
 
 type Part = { readonly isFirst: boolean; readonly payments: readonly PaymentRecord[] };
@@ -136,7 +214,8 @@ function reportOf(state: RunState, { isFirst, payments }: Part): Report {
   const legs = isFirst ? state.legs : [];
   const ended = problemsOf({ legs, payments });
   const items = [...legs, ...payments];
-  const waits = [isFirst ? state.waiting : null, ...items.map(({ waiting }) => waiting)].filter(isShown);
+  const ofRun = isFirst ? [state.waiting, ...state.chunks.map(({ waiting }) => waiting)] : [];
+  const waits = [...ofRun, ...items.map(({ waiting }) => waiting)].filter(isShown);
   // A trade that came out worse is what its leg waits for as well: it is told once.
   const awaited = waits.flatMap(({ problem }) =>
     ended.some(({ code, item }) => code === problem.code && item === problem.item) ? [] : problem,
@@ -150,7 +229,7 @@ function reportOf(state: RunState, { isFirst, payments }: Part): Report {
     positions: isFirst ? reportPositions(state) : [],
     legs: legs.map(reportLeg),
     payments: payments.map(reportPayment),
-    totals: totalsOf(state.payments),
+    totals: state.chunks.length > 0 ? totalsOfBatch(state) : totalsOf(state.payments),
     problems: [...(isFirst ? state.refusals : []), ...ended, ...awaited],
     evidence: isFirst ? state.evidence : [],
   };
@@ -161,11 +240,16 @@ export function statusOf(state: RunState): ReportStatus {
   if (!state.ended) return shownWaits(state).length > 0 ? 'HELD' : 'RUNNING';
   // By what it did to the items: after a reset the cancel is known by the words alone.
   const ended = [...state.refusals, ...problemsOf(state)];
-  if (ended.some(({ code }) => code === 'CANCELLED')) return 'CANCELLED';
+  const codes = [
+    ...ended.map(({ code }) => code as string),
+    ...state.chunks.flatMap((chunk) => chunk.state?.codes ?? []),
+  ];
+  if (codes.includes('CANCELLED')) return 'CANCELLED';
+  const { planned, paid } = countsOf(state.chunks);
   const items = [...state.legs, ...state.payments];
-  const done = items.filter(isDone);
-  if (done.length === items.length && state.refusals.length === 0) return 'COMPLETED';
-  return done.length === 0 ? 'FAILED' : 'PARTIAL';
+  const done = items.filter(isDone).length + paid;
+  if (done === items.length + planned && state.refusals.length === 0) return 'COMPLETED';
+  return done === 0 ? 'FAILED' : 'PARTIAL';
 }
 
 function problemsOf({
@@ -197,8 +281,9 @@ function isDone({ stage }: LegRecord | PaymentRecord): boolean {
 
 /** Everything that the run waits for now, items first to last; short waits of the service's own pace are none. */
 export function shownWaits(state: RunState): readonly Waiting[] {
-  const all = [state.waiting, ...[...state.legs, ...state.payments].map((item) => item.waiting)];
-  return all.filter(isShown);
+  const items = [...state.legs, ...state.payments, ...state.chunks];
+  const ofChunks = state.chunks.flatMap((chunk) => chunk.state?.waits ?? []);
+  return [state.waiting, ...items.map((item) => item.waiting), ...ofChunks].filter(isShown);
 }
 
 /** What was traded counts, but for what will never settle. */
@@ -282,6 +367,11 @@ function totalsOf(payments: readonly PaymentRecord[]): readonly ReportTotal[] {
       needsHuman: of('NEEDS_HUMAN'),
     };
   });
+}
+
+function totalsOfBatch({ chunks, plan }: RunState): readonly ReportTotal[] {
+  const totals = totalsOfChunks(chunks, plan?.batch ?? null);
+  return totals.map(({ accepted: _accepted, ...total }) => total);
 }
 
 /** True for what is said of a trade that came out worse than its guard, or above a limit. */

@@ -6,8 +6,10 @@
  */
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { activityFailed } from './activity-failed.ts';
-import type { Call, RunInput } from './calls.ts';
+import type { Call, Go, RunInput } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
+import { isDone } from './chunk-state.ts';
+import { conduct, releasedIn, tellEnd } from './conduct.ts';
 import { convert } from './convert.ts';
 import { acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
 import { heldBack, isResting, type HeldBack } from './leg-order.ts';
@@ -28,8 +30,10 @@ export class Run implements Carrying {
   readonly ports: Ports;
   readonly pauses: Pauses;
   isSending = true;
+  readonly sideBySide = null;
   releases = 0;
   hasToldEnd = false;
+  readonly news = new Set<number>();
   readonly #carried: Carried | null;
   #plan: Plan | null = null;
   #head: PlanHead | null = null;
@@ -53,13 +57,13 @@ export class Run implements Carrying {
     } catch (error) {
       if (error instanceof RunRefused) {
         this.state.refusals = error.problems;
-        this.#end();
+        await this.#end();
       }
       throw error;
     } finally {
       await this.#cancelKept;
     }
-    this.#end();
+    if (!this.state.ended) await this.#end();
   }
 
   async #carryOut(plan: Plan): Promise<void> {
@@ -69,8 +73,14 @@ export class Run implements Carrying {
     if (this.#carried !== null) await this.#takeOver(plan, this.#carried);
     this.#release();
     this.ports.show();
-    do await Promise.all([this.#convertAll(), pay(this), track(this)]);
+    do await Promise.all(this.#parts());
     while (await this.#takesUpAgain());
+  }
+
+  /** A batch is paid by its chunks. */
+  #parts(): readonly Promise<void>[] {
+    const paying = this.state.chunks.length > 0 ? [conduct(this)] : [pay(this), track(this)];
+    return [this.#convertAll(), ...paying];
   }
 
   /** In the order of the plan; a leg that waits lets the next one go on. */
@@ -141,9 +151,18 @@ export class Run implements Carrying {
     await this.#cancelKept;
     if (!this.hasToldEnd) await this.ports.tellEnd();
     this.hasToldEnd = false;
+    const isBatch = this.state.chunks.length > 0;
+    // Chunks are told by an activity: the question must come after it, in the task that may end the run.
+    if (isBatch) await this.#end();
     if (!isUndone(this.state)) return false;
     const { runId } = await this.ports.tellRun();
-    return this.takeUp(runId);
+    const knownAs = this.knownAs(runId);
+    const isOther = isBatch && this.state.knownAs !== knownAs;
+    // Its chunks must hear of this one.
+    if (isOther) this.state.knownAs = knownAs;
+    const goesOn = this.takeUp(runId) || isOther;
+    if (goesOn) this.state.ended = false;
+    return goesOn;
   }
 
   /** An answer has come from this Temporal run. True when there was something that another one had ended. */
@@ -159,8 +178,9 @@ export class Run implements Carrying {
 
   /** Every leg is decided, and every open payment accepted. */
   isLast(): boolean {
-    const { legs, payments, cancelled } = this.state;
+    const { legs, payments, chunks, cancelled } = this.state;
     return (
+      chunks.length === 0 &&
       legs.every((record) => isDecided(record, cancelled)) &&
       !payments.some(({ stage }) => stage.kind === 'unsent')
     );
@@ -168,14 +188,19 @@ export class Run implements Carrying {
 
   /** Nothing is open: no leg, and no payment. */
   isOver(): boolean {
-    const { legs, payments, cancelled } = this.state;
-    return legs.every((record) => isDecided(record, cancelled)) && !payments.some(isOpenPayment);
+    const { legs, payments, chunks, knownAs, cancelled } = this.state;
+    return (
+      legs.every((record) => isDecided(record, cancelled)) &&
+      !payments.some(isOpenPayment) &&
+      chunks.every((chunk) => isDone(chunk, knownAs))
+    );
   }
 
-  #end(): void {
+  async #end(): Promise<void> {
     this.state.ended = true;
     this.pauses.goesOn(this.state);
     this.ports.show();
+    await tellEnd(this);
   }
 
   // What the parts of a run take of it.
@@ -222,7 +247,13 @@ export class Run implements Carrying {
 
   /** What the next history of the run begins with. After a reset, what this one has learned itself is its own, no more. */
   handOn(): Carried {
-    return carry(this.state, this.ports.runId);
+    const { runId } = this.ports;
+    return carry(this.state, { runId, knownAs: this.knownAs(runId) });
+  }
+
+  /** As which run its chunks know it: the histories that follow one another are one run, and a reset begins another. */
+  knownAs(runId: string): string {
+    return runId === this.ports.originalRunId ? (this.#carried?.knownAs ?? runId) : runId;
   }
 
   /** What an earlier history handed on counts only for the plan that was read anew, and as the service shows it. */
@@ -245,9 +276,30 @@ export class Run implements Carrying {
 
   // People.
 
+  /** What a chunk of the batch may do now; which Temporal run this is stands in no history. */
+  goFor(number: number, of: Pick<Go, 'runId' | 'isFresh'>): Go {
+    const { state } = this;
+    const mayGo = state.chunks[number - 1]?.mayGo === true;
+    const most = state.isTested ? null : (state.plan?.batch?.canary ?? null);
+    const { ended: isOver, stopped } = state;
+    const wakes = this.pauses.asked;
+    const runId = this.knownAs(of.runId);
+    return { ...of, runId, isOver, mayGo, released: releasedIn(state), most, stopped, wakes };
+  }
+
+  /** A chunk of the batch has news. */
+  hear(number: number): void {
+    if (this.state.chunks[number - 1] !== undefined) this.news.add(number);
+  }
+
   /** Somebody wants everything looked at now. */
   wake(): void {
     this.pauses.wake();
+    const { chunks, knownAs } = this.state;
+    if (chunks.length === 0) return;
+    // Those that are not done are looked at, and look at everything as well.
+    for (const chunk of chunks) if (!isDone(chunk, knownAs)) this.news.add(chunk.number);
+    this.releases += 1;
   }
 
   /**

@@ -4,10 +4,11 @@
  */
 import { fixedAmountOf } from '../plan/amounts.ts';
 import type { Sides } from '../plan/cost.ts';
-import type { Plan } from '../plan/plan.ts';
+import type { Payment, Plan } from '../plan/plan.ts';
 import type { RunName } from '../references.ts';
 import type { Waiting } from '../waits.ts';
 import type { Problem } from '../problems.ts';
+import { newChunks, type ChunkRecord } from './chunk-state.ts';
 import { acceptedOf, newLeg, newPayment, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
 
 /** One wire call or look, for a person who wants to know how an outcome came about. Never anything secret. */
@@ -32,6 +33,14 @@ export type RunState = {
   plan: Plan | null;
   legs: LegRecord[];
   payments: PaymentRecord[];
+  /** Of a batch, which holds the payments; empty for other kinds. */
+  chunks: ChunkRecord[];
+  /** As which Temporal run its chunks were read last; null: not yet. */
+  knownAs: string | null;
+  /** Why nothing more of the batch is sent; null: it is. */
+  stopped: Problem | null;
+  /** Its first payments were accepted: the others may leave. */
+  isTested: boolean;
   /** What the run as a whole waits for (the plan, say); items have their own. */
   waiting: Waiting | null;
   /** Why there is no plan to carry out; empty otherwise. */
@@ -53,6 +62,10 @@ export function newRunState(run: RunName, workflowId: string, policy: RunState['
     plan: null,
     legs: [],
     payments: [],
+    chunks: [],
+    knownAs: null,
+    stopped: null,
+    isTested: false,
     waiting: null,
     refusals: [],
     cancelled: false,
@@ -65,13 +78,19 @@ export function newRunState(run: RunName, workflowId: string, policy: RunState['
 export function adoptPlan(state: RunState, plan: Plan): void {
   state.plan = plan;
   state.legs = plan.legs.map((leg) => ({ leg, stage: newLeg(), waiting: null, isAtWork: false }));
-  state.payments = plan.payments.map((payment) => ({
+  state.chunks = newChunks(plan.batch);
+  state.payments = plan.payments.map(newRecord);
+}
+
+/** A payment of which nothing is known. */
+export function newRecord(payment: Payment): PaymentRecord {
+  return {
     payment,
     amount: fixedAmountOf(payment),
     stage: newPayment(),
     waiting: null,
     isAtWork: false,
-  }));
+  };
 }
 
 export function addEvidence(state: Pick<RunState, 'evidence'>, evidence: readonly Evidence[]): void {
@@ -100,7 +119,8 @@ function undoneOf({ legs, payments }: RunState): Undone {
 }
 
 /** Whether anything has ended that a reset would try again. */
-export function isUndone({ legs, payments }: RunState): boolean {
+export function isUndone({ legs, payments, chunks }: RunState): boolean {
+  if (chunks.some(({ state }) => (state?.counts.notPaid ?? 0) > 0)) return true;
   return [...legs, ...payments].some((record) => endedIn(record) !== null);
 }
 

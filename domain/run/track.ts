@@ -3,6 +3,7 @@
  * late or has a status that nobody knows. Takes what paying takes.
  */
 import type { Problem } from '../problems.ts';
+import type { WithdrawalsCall } from './calls.ts';
 import type { Paying } from './parts.ts';
 import { isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
@@ -47,7 +48,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       !paying.isSending && payments.filter(isFollowed).length > followed.length;
     const { asked } = pauses;
     const { answer, giveUp } = ports.awaitWithdrawals({
-      plan: paying.call().plan,
+      ...callOf(paying),
       undoneIn: paying.undoneIn(),
       isLast: paying.isLast(),
       items: followed.map(({ payment, stage: { kind, accepted } }) => ({
@@ -89,6 +90,11 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     pauses.goesOn(state);
     ports.show();
   }
+}
+
+function callOf(paying: Paying): Pick<WithdrawalsCall, 'plan' | 'chunk'> {
+  const { plan, chunk } = paying.call();
+  return chunk === undefined ? { plan } : { plan, chunk };
 }
 
 /** A payment, and the acceptance that is watched: taken up once more, it is accepted anew. */

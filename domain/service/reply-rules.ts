@@ -365,11 +365,11 @@ const MIN_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 600_000;
 
 /**
- * How long to wait before the same again, in milliseconds: `Retry-After` clamped to 1 s … 10 min, else a backoff that
- * doubles from 1 s with each earlier try and is capped at 10 min.
+ * How long to wait before the same again, in milliseconds: `Retry-After`, or what is left of a pause that the service asked for,
+ * clamped to 1 s … 10 min, else a backoff that doubles from 1 s with each earlier try and is capped at 10 min.
  */
 export function waitMs(reply: Reply<unknown>, earlierTries: number): number {
-  const asked = reply.kind === 'NOT_SENT' ? null : reply.facts.retryAfterMs;
+  const asked = reply.kind === 'NOT_SENT' ? (reply.afterMs ?? null) : reply.facts.retryAfterMs;
   return asked === null ? backoffMs(earlierTries) : Math.min(Math.max(asked, MIN_WAIT_MS), MAX_WAIT_MS);
 }
 

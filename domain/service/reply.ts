@@ -36,7 +36,12 @@ export type ServiceError = {
 export type Reply<T> =
   | { readonly kind: 'DONE'; readonly value: T; readonly facts: ReplyFacts }
   | { readonly kind: 'REFUSED'; readonly error: ServiceError; readonly facts: ReplyFacts }
-  | { readonly kind: 'NOT_SENT'; readonly reason: string }
+  | {
+      readonly kind: 'NOT_SENT';
+      readonly reason: string;
+      /** Only where the service has asked for a pause: so much of it is left, milliseconds. */
+      readonly afterMs?: number;
+    }
   | {
       readonly kind: 'UNKNOWN';
       /** Plain words: what was odd (timeout, HTML, cut body, redirect, unknown code). */

@@ -19,11 +19,10 @@ import {
   ownCellComplaint,
   type Verdict,
 } from './cells.ts';
-import { csvRows, separatorOf } from './csv-rows.ts';
 import { Findings } from './findings.ts';
-import { jsonRows } from './json-rows.ts';
 import type { Piece, RowPiece } from './pieces.ts';
 import { PlainBytes } from './plain-bytes.ts';
+import { readPieces } from './read-pieces.ts';
 import { againstExpected, Totals } from './totals.ts';
 
 /** One payment of a batch. */
@@ -84,7 +83,7 @@ export class BatchReader {
    */
   async *rows(): AsyncGenerator<BatchRow> {
     let last: Piece | null = null;
-    for await (const piece of this.#pieces()) {
+    for await (const piece of readPieces(this.#source, this.#columns, () => {})) {
       last = piece;
       if (this.totals.rows >= MOST_ROWS && isRow(piece)) {
         this.findings.mistake(
@@ -134,22 +133,6 @@ export class BatchReader {
       () => ({ start: 0, end: 0 }),
       () => EMPTY,
     );
-  }
-
-  async *#pieces(): AsyncGenerator<Piece> {
-    const bytes = this.#source.lines();
-    const first = await bytes.next();
-    if (first.done === true) return;
-    const all = startingWith(first.value, bytes);
-    if (this.#source.isJson) {
-      yield* jsonRows(all, this.#columns);
-      return;
-    }
-    const [firstLine = ''] = first.value
-      .toString('utf8')
-      .trimStart()
-      .split(/[\r\n]/, 1);
-    yield* csvRows(this.#source, all, { separator: separatorOf(firstLine), columns: this.#columns });
   }
 
   /** A row of which neither amount nor currency can be counted. */
@@ -322,11 +305,6 @@ export class BatchReader {
 
 function isRow(piece: Piece): boolean {
   return piece.kind === 'row' || (piece.kind === 'mistake' && piece.isRow);
-}
-
-async function* startingWith(first: Buffer, others: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield first;
-  yield* others;
 }
 
 /** The line on which the same was first; null for the first. Short hashes: a batch may have 100,000 rows. */

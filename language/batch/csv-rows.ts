@@ -23,11 +23,27 @@ export function separatorOf(firstLine: string): Separator {
   return SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ',';
 }
 
+/** The first line, as it is written and as it is read. */
+export type CsvHeader = {
+  readonly text: string;
+  readonly names: readonly string[];
+  readonly separator: string;
+};
+
 /** The rows of a file; after a mistake in the first line there are none. */
 export async function* csvRows(
   source: PlainBytes,
   bytes: AsyncIterable<Buffer>,
-  { separator, columns }: { readonly separator: Separator; readonly columns: BatchColumns },
+  {
+    separator,
+    columns,
+    onHeader,
+  }: {
+    readonly separator: Separator;
+    readonly columns: BatchColumns;
+    /** Hears the first line when nothing is wrong with it, before there is a row. */
+    readonly onHeader: (header: CsvHeader) => void;
+  },
 ): AsyncGenerator<Piece> {
   const broken: Broken = { afterRecords: null, text: '', isEndless: false };
   const until = async function* (): AsyncGenerator<Buffer> {
@@ -72,6 +88,7 @@ export async function* csvRows(
     yield* mistakes;
     if (mistakes.length > 0) return;
     names = record;
+    onHeader({ text: standing.text, names, separator });
   }
   if (broken.afterRecords === null || source.stopped !== null) return;
   const standing = { line, text: broken.text.slice(0, 4_096) };

@@ -2,7 +2,7 @@
  * A policy file to its record, or every mistake in it with place and fix (design: "Fields"). Nothing is
  * guessed: what is not understood is refused. Called by `check`, `plan`, `run` and by the activity that makes the plan.
  */
-import type { CheckedPolicy, Policy } from '../../domain/policy.ts';
+import type { Policy } from '../../domain/policy.ts';
 import { checkStructure } from '../text/check-structure.ts';
 import { frozen } from '../text/frozen.ts';
 import { nearest } from '../text/nearest.ts';
@@ -17,10 +17,10 @@ import { hashOfDocument } from './policy-hash.ts';
 import { HeadSchema, KINDS } from './policy-schema.ts';
 
 /** A loaded policy, or why there is none. Problems and warnings are sorted by place. */
-export type LoadedPolicy<P extends CheckedPolicy = Policy> =
+export type LoadedPolicy =
   | {
       readonly ok: true;
-      readonly policy: P;
+      readonly policy: Policy;
       /** Of what the text says, comments and white space aside (`policy-hash.ts`). */
       readonly hash: string;
       readonly warnings: readonly PolicyProblem[];
@@ -32,7 +32,7 @@ export type LoadedPolicy<P extends CheckedPolicy = Policy> =
     };
 
 /**
- * Loads the text of a policy that is to run; `file` is only shown. `decimals` is `ServiceFacts.decimals`: without it,
+ * Loads the text of a policy; `file` is only shown. `decimals` is `ServiceFacts.decimals`: without it,
  * fixed amounts are held against the built-in table.
  */
 export function loadPolicy(
@@ -40,52 +40,24 @@ export function loadPolicy(
   file: string,
   decimals: Readonly<Record<string, number>> = {},
 ): LoadedPolicy {
-  return load({ text, file, decimals }, readRunnable);
-}
-
-/** The same of a policy that is only checked: it may be of a kind that this version does not run. */
-export function checkPolicy(
-  text: string,
-  file: string,
-  decimals: Readonly<Record<string, number>> = {},
-): LoadedPolicy<CheckedPolicy> {
-  return load({ text, file, decimals }, readPolicy);
-}
-
-type Decimals = Readonly<Record<string, number>>;
-
-function load<P extends CheckedPolicy>(
-  { text, file, decimals }: { readonly text: string; readonly file: string; readonly decimals: Decimals },
-  read: (source: YamlSource, decimals: Decimals) => P | null,
-): LoadedPolicy<P> {
   const source = readYaml({ text, file, subject: 'POLICY' });
-  const policy = source.broken ? null : read(source, decimals);
+  const policy = source.broken ? null : readPolicy(source, decimals);
   const problems = source.problems();
   const warnings = source.warnings();
   if (policy === null || problems.length > 0) return { ok: false, problems, warnings };
   return { ok: true, policy: frozen(policy), hash: hashOfDocument(source), warnings };
 }
 
-/** The one place that keeps a payout from being run: until it can be, everything that runs policies loads them here. */
-function readRunnable(source: YamlSource, decimals: Decimals): Policy | null {
-  const policy = readPolicy(source, decimals);
-  if (policy === null || policy.kind !== 'payout') return policy;
-  source.report(source.placeAt(['kind']), {
-    mistake: 'NOT_AVAILABLE',
-    message: 'this version checks payout policies and batches; it does not run them yet',
-    fix: 'check the batch with `npx cambist check POLICY --batch FILE`',
-  });
-  return null;
-}
+type Decimals = Readonly<Record<string, number>>;
 
 /** Where no kind is written, the mistakes of a `convert` policy are told. */
 const READERS = {
   convert: readConvert,
   rebalance: readRebalance,
   payout: readPayout,
-} as const satisfies Readonly<Record<CheckedPolicy['kind'], unknown>>;
+} as const satisfies Readonly<Record<Policy['kind'], unknown>>;
 
-function readPolicy(source: YamlSource, decimals: Decimals): CheckedPolicy | null {
+function readPolicy(source: YamlSource, decimals: Decimals): Policy | null {
   const version = source.clean(['policy']);
   if (version !== null && version !== '1') {
     source.report(source.placeAt(['policy']), {

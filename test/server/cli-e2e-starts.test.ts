@@ -179,7 +179,13 @@ describe('which run a start is of', { concurrency: 6 }, () => {
     });
     assert.ok(policyFile !== null);
     const settings = await loadSettings(stage.env, stage.folder);
-    const { result } = await compileNow({ policyFile, settings, run: policy.run, now: Date.now });
+    const { result } = await compileNow({
+      policyFile,
+      settings,
+      run: policy.run,
+      batch: null,
+      now: Date.now,
+    });
     const shown = movesOf(requireCompiled(result));
     // Between the question and the yes the balance changes, and the plan with it.
     stage.sandbox.deposit({ currency: 'EUR', amount: '5000.00' });
@@ -192,6 +198,7 @@ describe('which run a start is of', { concurrency: 6 }, () => {
       run: policy.run,
       policyFile,
       startedBy: 'ana',
+      batch: null,
       again: false,
     } as const;
     assert.ok(await startRun({ ...again, shown }));

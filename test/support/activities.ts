@@ -4,11 +4,12 @@
  */
 import { asyncLocalStorage, type Context, type Info } from '@temporalio/activity';
 import type { Deps } from '../../activities/deps.ts';
+import { SharedScans } from '../../activities/shared-scans.ts';
 import type { Page } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 
-import type { ServiceClient } from '../../service/client.ts';
+import type { Leaving, ServiceClient } from '../../service/client.ts';
 import type { PlanInput } from '../../domain/run/calls.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { NOW, QUOTE, RUN, TRADE, WITHDRAWAL, context, done } from './scripts.ts';
@@ -58,7 +59,9 @@ export function client(requests: Request[], scripted: Scripted = {}): ServiceCli
   const { organisation: other, ...operations } = { ...plain, ...scripted };
   const noted = Object.entries(operations).map(([operation, answer]) => [
     operation,
-    (asked: unknown) => {
+    async (asked: unknown, leaving?: Leaving) => {
+      const reason = leaving === undefined ? null : await leaving.whyNot();
+      if (reason !== null) return { kind: 'NOT_SENT', reason };
       requests.push({ operation, asked });
       return (answer as (asked: unknown) => unknown)(asked);
     },
@@ -76,14 +79,25 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
   const requests: Request[] = [];
   const service = client(requests, scripted);
   const never = () => Promise.reject(new Error('Nothing asks for this here.'));
+  const given = { reader: service, clock: { wallMs: () => NOW, monotonicMs: () => 0 }, ...more };
   const deps: Deps = {
     service,
     reader: service,
+    scans: new SharedScans(given.reader, given.clock),
     facts: DEFAULT_SERVICE_FACTS,
     instructions: instructionsOf(),
+    chunks: {
+      readInput: never,
+      readGo: never,
+      readState: never,
+      tell: never,
+      startAgain: never,
+      reopenRun: never,
+    },
     plans: { start: never, read: never, isMade: never, readEarlier: never, readInput: never },
-    clock: { wallMs: () => NOW, monotonicMs: () => 0 },
+    clock: given.clock,
     isCurrentAttempt: async () => true,
+    otherBatches: { suspects: never, holders: never, plannedBeside: never },
     otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },
     turn: {
       take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }),

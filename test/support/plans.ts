@@ -57,6 +57,7 @@ export function compileAt(
     observation: { ...NOTHING_THERE, ...there },
     lateAfterMs: { settlement: 6 * 3_600_000, withdrawal: 86_400_000 },
     decimalsOf: (currency) => decimalsOf(currency, {}),
+    batch: null,
     madeFor: 'run-1',
   });
 }

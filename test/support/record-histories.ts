@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
 import {
   SCHEDULED_TYPE,
@@ -20,6 +21,7 @@ import {
   scheduledIdOf,
   type ScheduledInput,
 } from '../../workflows/names.ts';
+import { chunkOf, paymentsOf, startBatch, untilAllEnded } from './batches.ts';
 import { startServerOfShortHistories } from './dev-server.ts';
 import { killIn, type Cell } from './kill-cells.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
@@ -65,12 +67,13 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   continued: recordContinued,
   rebalanced: recordRebalanced,
   scheduled: recordScheduled,
+  batch: recordBatch,
   ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
 };
 
 const stage = await openStage({
   rates: { 'USD/MXN': '17.25' },
-  settings: { settlementMs: { T1: 4_000, T2: 3_600_000 } },
+  settings: { settlementMs: { T1: 8_000, T2: 3_600_000 } },
 });
 await stage.startWorker({ identity: RECORDER });
 const asked = process.argv.slice(2);
@@ -259,6 +262,36 @@ async function recordRebalanced(): Promise<void> {
       await save('turn', workflowId, { on: treasury });
   } finally {
     await treasury.close();
+  }
+}
+
+/** A batch of two chunks with one payment that cannot be paid at first; its chunk is reset after the end. */
+async function recordBatch(name: string): Promise<void> {
+  const office = await openStage({ balances: { USD: '1000', EUR: '1000', MXN: '1000' } });
+  const account = 'wac_Verified';
+  const put = (status: string) =>
+    office.sandbox.putAccounts([{ id: account, currency: 'EUR', assetType: 'FIAT', status }]);
+  try {
+    await office.startWorker({ identity: RECORDER });
+    put('UNVERIFIED');
+    const rows = paymentsOf(4).map((row, index): BatchPayment => {
+      return index === 0 ? [row[0], account, row[2], row[3]] : row;
+    });
+    const batch = await startBatch(office, rows, { perChunk: 2, name });
+    await untilAllEnded(office, batch);
+    const chunk = chunkOf(office, batch, 1);
+    const { workflowId, runId } = await chunk.describe();
+    await save(name, batch.handle.workflowId, { on: office });
+    await save(`${name}-plan`, planIdOf('SANDBOX', batch.name), { on: office });
+    await save(`${name}-payments`, workflowId, { on: office });
+    put('LIVE');
+    const last = (await resetPoints(chunk)).at(-1);
+    if (last === undefined) throw new Error('The chunk has no event to reset it to.');
+    await resetTo(office.temporal, { workflowId, runId }, last);
+    await untilAllEnded(office, batch);
+    await save(`${name}-payments-reset`, workflowId, { on: office });
+  } finally {
+    await office.close();
   }
 }
 

@@ -22,7 +22,14 @@ import { startSandbox, type FaultEffect, type Sandbox, type SandboxOptions } fro
 import { loadSettings } from '../../config/config.ts';
 import { connectTemporal, type Temporal } from '../../config/temporal.ts';
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../worker/worker.ts';
-import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery, wakeSignal } from '../../workflows/names.ts';
+import {
+  RUN_TYPE,
+  chunkIdOf,
+  modeAttribute,
+  policyAttribute,
+  reportQuery,
+  wakeSignal,
+} from '../../workflows/names.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
 import { testServerAddress, uniqueName } from './dev-server.ts';
 import { openTlsDoor } from './tls-door.ts';
@@ -288,8 +295,10 @@ function runOn(
   const workflowId = workflowIdOf('SANDBOX', run);
   const handle = client.workflow.getHandle(workflowId);
   const isOurs = (text: unknown) => typeof text === 'string' && text.startsWith(runPrefix(run));
+  const pageOfChunk = (number: number) => (offset: number) =>
+    client.workflow.getHandle(chunkIdOf('SANDBOX', run, number)).query(reportQuery, offset);
   const now = (): Promise<Report> =>
-    patiently(() => readReport((offset) => handle.query(reportQuery, offset)));
+    patiently(() => readReport((offset) => handle.query(reportQuery, offset), pageOfChunk));
   const wake = (): Promise<void> => handle.signal(wakeSignal);
   const waiting = <T>(work: () => Promise<T>): Promise<T> =>
     options.timePasses ? stage.time.during({ wake }, work) : work();

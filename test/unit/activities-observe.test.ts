@@ -213,7 +213,7 @@ async function planned(policyText = POLICY): Promise<Plan> {
     listWithdrawalAccounts: async () => page({ id: 'wac_7Hk2mQ9vT4xR', status: 'LIVE', currency: 'MXN' }),
   });
   assert.ok(answer.kind === 'observed');
-  const result = compilePlan({ ...answer, run: RUN, decimalsOf: () => 2, madeFor: 'run-1' });
+  const result = compilePlan({ ...answer, run: RUN, decimalsOf: () => 2, batch: null, madeFor: 'run-1' });
   assert.ok(result.ok, JSON.stringify(result));
   return result.plan;
 }

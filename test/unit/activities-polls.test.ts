@@ -20,6 +20,7 @@ const SETTLEMENT: SettlementCall = {
   currency: 'MXN',
   unknownStatus: null,
   unpaid: [UNPAID],
+  owedByBatch: '0',
   undoneIn: [],
 };
 const traded = (status: string) => ({
@@ -128,7 +129,7 @@ test('a Temporal run that did not end what is undone tells that it is another on
   assert.deepEqual(await settlement(['run-2', 'run-1']), { kind: 'other run', runId: 'run-2' });
   const payments = (undoneIn: readonly string[]) =>
     inActivity({ runId: 'run-2' }, () =>
-      awaitWithdrawals({ ...deps, reader: worker(listed('COMPLETED')).deps.reader })({
+      awaitWithdrawals({ ...deps, scans: worker(listed('COMPLETED')).deps.scans })({
         ...WITHDRAWALS,
         undoneIn,
       }),
@@ -236,8 +237,11 @@ test('a payment with a status in no list is told once, and once more when somebo
 async function attemptOf(attempt: AttemptInfo, isStopping = () => false) {
   const slept: number[] = [];
   const heartbeats: { readonly waits: string; readonly waitedMs: number }[] = [];
-  const { deps, sent } = worker(listed('PENDING'), { isStopping });
-  const failure: unknown = await inActivity({ ...attempt, slept, heartbeats }, () =>
+  let atMs = 0;
+  const clock = { wallMs: () => atMs, monotonicMs: () => atMs };
+  const { deps, sent } = worker(listed('PENDING'), { isStopping, clock });
+  const sleeping = { push: (ms: number) => slept.push(ms) && (atMs += ms) };
+  const failure: unknown = await inActivity({ ...attempt, slept: sleeping, heartbeats }, () =>
     awaitWithdrawals(deps)(WITHDRAWALS),
   ).catch((error: unknown) => error);
   assert.ok(failure instanceof ApplicationFailure);
@@ -362,8 +366,8 @@ test('a poll that is given up ends with what stopped it, and tells nothing', asy
   const givenUp = new AbortController();
   const { deps, sent } = worker({
     listWithdrawals: async () => {
-      givenUp.abort();
-      throw new Error('given up');
+      givenUp.abort(new Error('given up'));
+      return page();
     },
   });
   await assert.rejects(

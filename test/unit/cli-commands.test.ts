@@ -112,15 +112,18 @@ test('the options are those of the design', async () => {
     '--batch',
     '--by',
     '--detach',
+    '--expect-count',
+    '--expect-total',
     '--go-on',
     '--id',
     '--json',
+    '--out',
     '--pay-again',
     '--reason',
     '--wait',
     '--yes',
   ]);
-  assert.deepEqual(optionsOf('report'), ['--json', '--refresh']);
+  assert.deepEqual(optionsOf('report'), ['--batch', '--json', '--jsonl', '--out', '--refresh']);
   assert.deepEqual(optionsOf('resolve'), [
     '--accept',
     '--by',
@@ -165,13 +168,22 @@ for (const command of ['check', 'plan', 'run']) {
   });
 }
 
-for (const argv of [['plan'], ['run'], ['schedule', 'next']]) {
-  test(`${argv.join(' ')} refuses a payout, which this version only checks`, async () => {
-    const { exitCode, stdout, stderr } = await cambist([...argv, join(SAMPLES, 'contractors.yaml')]);
-    assert.equal(exitCode, 2);
-    assert.match(stdout + stderr, /^POLICY_NOT_AVAILABLE \S+:\s+this\s+version\s+checks\s+payout\s+policies/);
-  });
-}
+test('run takes no payout without an id', async () => {
+  const { exitCode, stderr } = await cambist(['run', join(SAMPLES, 'contractors.yaml'), '--batch', 'b.csv']);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /^RUN_ID --id: a batch needs an id: /);
+});
+
+test('run expects nothing of a batch that is not named', async () => {
+  const { exitCode, stderr } = await cambist([
+    'run',
+    join(SAMPLES, 'contractors.yaml'),
+    '--expect-count',
+    '5',
+  ]);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /^BAD_COMMAND_LINE --expect-count: there is no batch of which it is expected/);
+});
 
 test('check says ok for each sample', async () => {
   const files = [

@@ -40,6 +40,7 @@ function planOf(
     },
     decimalsOf: (currency) => decimalsOf(currency, {}),
     lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
+    batch: null,
     madeFor: '',
   };
   const result = compilePlan(input);

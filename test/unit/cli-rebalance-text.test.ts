@@ -57,6 +57,7 @@ function planned(
     },
     decimalsOf: (currency) => decimalsOf(currency, {}),
     lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
+    batch: null,
     madeFor: '',
   };
   const result = compilePlan(input);

@@ -139,7 +139,7 @@ test('the status of a run that waits for an acceptance says what to type', () =>
   const waiting = { reason: 'person' as const, problem: WORSE, wakeAtMs: 0 };
   const items = [{ id: 'usd-mxn-1', kind: 'leg' as const, step: 'TRADED', waiting }];
   assert.match(
-    statusSentence(worse, { status: 'HELD', items }, 0),
+    statusSentence(worse, { status: 'HELD', items, batch: null }, 0),
     new RegExp(
       `npx cambist resolve mxn-supplier\\.2026-11-21 usd-mxn-1 --accept ${TRADED} --evidence TEXT --by NAME\\.$`,
     ),

@@ -7,7 +7,7 @@ import { listText } from '../../cli/commands/list.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
-import { progressOfEnded } from '../../operations/runs.ts';
+import { progressOfEnded } from '../../domain/run/progress.ts';
 import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
 import { needsSomebody, type Waiting } from '../../domain/waits.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -52,7 +52,8 @@ test('what a person says yes to names every leg and payment of the plan, and the
   const proceeds = { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 } as const;
   const rent = { ...PAYMENT, id: 'rent', amount: { kind: 'fixed', value: '0.50' } as const };
   const payments = [PAYMENT, rent, { ...PAYMENT, id: 'rest', amount: proceeds }];
-  const plan = { legs: [LEG], payments, totals: totalsOf([LEG], payments) };
+  const totals = totalsOf({ legs: [LEG], payments, batch: null });
+  const plan = { legs: [LEG], payments, batch: null, totals };
   assert.deepEqual(movesOf(plan), [
     'usd-mxn-1: sell 1000.00 USD for MXN, at any price',
     `supplier: pay 17250.00 MXN to ${PAYMENT.account}`,
@@ -60,7 +61,26 @@ test('what a person says yes to names every leg and payment of the plan, and the
     `rest: pay what usd-mxn-1 brings, in MXN, to ${PAYMENT.account}`,
     'In total: sell 1000.00 USD; pay 17250.50 MXN; 1 of proceeds.',
   ]);
-  assert.deepEqual(movesOf({ legs: [], payments: [], totals: [] }), ['There is nothing to do.']);
+  const nothing = { legs: [], payments: [], batch: null, totals: [] };
+  assert.deepEqual(movesOf(nothing), ['There is nothing to do.']);
+  const chunk = { payments: 3, hash: 'f0', unpayable: null };
+  const eur = [{ currency: 'EUR', value: '12.5' }];
+  const batch = {
+    payments: 6,
+    totals: eur,
+    payable: eur,
+    dedupeMs: 1,
+    heldBy: [],
+    chunks: [chunk, { ...chunk, unpayable: 'm.u' }],
+    parallel: 8,
+    stopAfter: null,
+    canary: null,
+  };
+  const ofBatch = { ...nothing, batch, totals: totalsOf({ ...nothing, batch }) };
+  assert.deepEqual(movesOf(ofBatch), [
+    'the batch: pay 4 of 6 payments; the service already says that 2 cannot be paid',
+    'In total: pay 12.50 EUR.',
+  ]);
 });
 
 test('a table has columns where they fit and blocks where they do not', () => {
@@ -95,6 +115,7 @@ const PROGRESS: Progress = {
     { id: 'usd-mxn-1', kind: 'leg', step: 'TRADED', waiting: held },
     { id: 'supplier', kind: 'payment', step: 'to be sent', waiting: null },
   ],
+  batch: null,
 };
 const REPORTS = [
   makeReportOf({ status: 'COMPLETED' }),
@@ -124,6 +145,7 @@ for (const width of [80, 60]) {
         progress: PROGRESS,
         startedAtMs: NOW_MS - 5_000,
         nowMs: NOW_MS,
+        pace: '',
         silence: null,
         width,
         paint: PLAIN,
@@ -257,22 +279,26 @@ test('a person comes before a settlement in what a run waits for', () => {
 test('a run that ended says so, with the first reason', () => {
   const ended = makeReportOf({ status: 'PARTIAL', payment: 'NOT_PAID', problems: [held.problem] });
   assert.match(
-    statusSentence(ended, progressOfEnded(ended), NOW_MS),
+    statusSentence(ended, progressOfEnded(ended, { isBatch: false }), NOW_MS),
     /^mxn-supplier\.2026-11-21 ended PARTIAL \(1 of 2 items done\)\. AWAITING_SETTLEMENT: /,
   );
 });
 
 test('each step makes one line, once', () => {
   const seen = new Map<string, string>();
-  assert.equal(stepLines(PROGRESS, seen, NOW_MS).length, 3);
-  assert.deepEqual(stepLines(PROGRESS, seen, NOW_MS + 1_000), []);
+  assert.equal(stepLines(PROGRESS, seen, NOW_MS, '').length, 3);
+  assert.deepEqual(stepLines(PROGRESS, seen, NOW_MS + 1_000, ''), []);
   const [plan, leg, payment] = PROGRESS.items;
   assert.ok(plan && leg && payment);
   const next: Progress = {
     status: 'RUNNING',
     items: [plan, { ...leg, step: 'TRADED, settled', waiting: null }, payment],
+    batch: null,
   };
-  assert.match(stepLines(next, seen, NOW_MS).join('\n'), /^\d\d:\d\d:\d\d leg usd-mxn-1: TRADED, settled$/);
+  assert.match(
+    stepLines(next, seen, NOW_MS, '').join('\n'),
+    /^\d\d:\d\d:\d\d leg usd-mxn-1: TRADED, settled$/,
+  );
 });
 
 test('a difference shows what was and what is, with lines around it', () => {

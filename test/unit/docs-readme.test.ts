@@ -14,7 +14,7 @@ import {
   type ReplyClass,
 } from '../../domain/service/reply-rules.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
-import { checkPolicy } from '../../language/policy/load-policy.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { loadServiceFacts } from '../../language/load-service-facts.ts';
 import { MACHINES } from '../../scripts/proof.mjs';
 import { commandsOf, silentProgram } from '../support/program.ts';
@@ -197,7 +197,7 @@ test('each promise has a row', () => {
 test('policies that are shown load without a mistake', () => {
   for (const page of pages) {
     for (const block of page.blocks('yaml').filter((text) => text.includes('policy: 1'))) {
-      const loaded = checkPolicy(block, page.file);
+      const loaded = loadPolicy(block, page.file);
       assert.ok(loaded.ok, JSON.stringify(loaded));
     }
   }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { add, sum } from '../../domain/money.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
-import { makeReport, statusOf } from '../../domain/run/report.ts';
+import { makeReport, readReport, reportPage, statusOf, type ReportPage } from '../../domain/run/report.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence, type RunState } from '../../domain/run/state.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -28,6 +28,7 @@ function stateOf(payments: readonly Payment[]): RunState {
   const plan: Plan = {
     ...context().plan,
     positions: [],
+    batch: null,
     policy: { name: 'p', hash: 'hash' },
     legs: [LEG],
     payments,
@@ -222,4 +223,76 @@ test('whatever the outcomes, paid, not paid, undecided and pending add up to the
 test('the same state gives the same bytes', () => {
   const once = makeReport(ended('TRADED', 'NOT_PAID', PROBLEM));
   assert.equal(JSON.stringify(once), JSON.stringify(makeReport(ended('TRADED', 'NOT_PAID', PROBLEM))));
+});
+
+function many(count: number): RunState {
+  return stateOf(
+    Array.from({ length: count }, (_, index) => ({
+      ...PAYMENT,
+      id: `inv-${index}`,
+      reference: `p.2026-11-21.inv-${index}`,
+    })),
+  );
+}
+
+/** All parts of a report, in order. */
+function partsOf(state: RunState): readonly ReportPage[] {
+  const parts: ReportPage[] = [];
+  for (let next: number | null = 0; next !== null;) {
+    const part: ReportPage = reportPage(state, next);
+    parts.push(part);
+    ({ next } = part);
+  }
+  return parts;
+}
+
+test('a run that has gone on in a new history, and has not read its payments yet, is asked again for a later part', () => {
+  assert.equal(reportPage(many(0), 0).next, null);
+  assert.throws(() => reportPage(many(0), 325), /ask again/);
+});
+
+test('a part of a report is far below what Temporal carries, and payments without problems are many in one', () => {
+  const paid = many(500);
+  for (const record of paid.payments) record.stage = paymentAt('PAID', PROBLEM);
+  const unpaid = many(500);
+  const long = { ...PROBLEM, message: 'ü'.repeat(500), fix: 'x'.repeat(500) };
+  for (const record of unpaid.payments) record.stage = paymentAt('NOT_PAID', long);
+  for (const [state, most] of [
+    [paid, 3],
+    [unpaid, 50],
+  ] as const) {
+    const parts = partsOf(state);
+    assert.ok(parts.length <= most, `${parts.length} parts`);
+    for (const part of parts) assert.ok(Buffer.byteLength(JSON.stringify(part)) < 120_000);
+    assert.deepEqual(
+      parts.flatMap(({ report }) => report.payments.map(({ id }) => id)),
+      state.payments.map(({ payment }) => payment.id),
+    );
+  }
+});
+
+test('chunks are read side by side, and told in their order; one that Temporal has lost is left out', async () => {
+  const head: ReportPage = { report: makeReport(stateOf([])), next: null, chunks: 20 };
+  let underWay = 0;
+  let most = 0;
+  const report = await readReport(
+    () => Promise.resolve(head),
+    (number) => async () => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      // The later ones answer first.
+      for (let turn = 20 - number; turn >= 0; turn -= 1) await Promise.resolve();
+      underWay -= 1;
+      if (number === 7) return null;
+      const payment = { ...PAYMENT, id: `of-${number}` };
+      return { report: makeReport(stateOf([payment])), next: null, chunks: 0 };
+    },
+  );
+  assert.ok(most > 1 && most <= 10, `${most} side by side`);
+  assert.deepEqual(
+    report.payments.map(({ id }) => id),
+    Array.from({ length: 20 }, (_, index) => index + 1).flatMap((number) =>
+      number === 7 ? [] : `of-${number}`,
+    ),
+  );
 });

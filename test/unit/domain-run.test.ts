@@ -7,7 +7,7 @@ import type { Plan } from '../../domain/plan/plan.ts';
 import { shownWaits, makeReport, statusOf } from '../../domain/run/report.ts';
 import { adoptPlan, newRunState } from '../../domain/run/state.ts';
 import { newLeg, newPayment } from '../../domain/run/items.ts';
-import { takeOver } from '../../domain/run/carry.ts';
+import { takeOver, type Carried } from '../../domain/run/carry.ts';
 import { Run } from '../../domain/run/run.ts';
 import { HistoryIsLong, StepFailed, type Ports } from '../../domain/run/ports.ts';
 import type {
@@ -30,6 +30,7 @@ const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
 const PLAN: Plan = {
   ...context().plan,
   positions: [],
+  batch: null,
   policy: POLICY,
   settle: { until: 'status', lateAfterMs: null },
   legs: [LEG],
@@ -63,6 +64,7 @@ function knownOf(call: LegCall | TradedCall): LegState {
 function ports(more: Partial<Ports>): Ports {
   return {
     readPlan: async () => ({ kind: 'plan', plan: PLAN }),
+    readChunks: () => assert.fail('There is no batch.'),
     requestQuote: async () => ({
       step: { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
       evidence: [],
@@ -175,6 +177,22 @@ test('payments of one run are added up in the order of the plan, and those above
 test('a payment whose leg is not in the plan, because nothing was there to sell, is not sent but looked up', async () => {
   const payments = [{ ...PAYMENT, dependsOn: LEG.id }];
   assert.deepEqual(await unwantedOf({ ...PLAN, legs: [], payments }), [[PAYMENT.id, 'LEG_NOT_TRADED']]);
+});
+
+test('the chunks of a batch know histories that follow one another as one run, and a reset as another', () => {
+  const names: string[] = [];
+  const goOn = (runId: string, originalRunId: string, carried: Carried | null): Carried => {
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    const run = new Run(INPUT, state, ports({ runId, originalRunId }), carried);
+    names.push(run.goFor(1, { runId, isFresh: false }).runId);
+    return run.handOn();
+  };
+  const first = goOn('run-1', 'run-1', null);
+  const second = goOn('run-2', 'run-2', first);
+  goOn('run-3', 'run-3', second);
+  const reset = goOn('run-4', 'run-2', first);
+  goOn('run-5', 'run-5', reset);
+  assert.deepEqual(names, ['run-1', 'run-1', 'run-1', 'run-4', 'run-4']);
 });
 
 test('why a leg was not traded stands once in the report, however many payments depend on it', async () => {

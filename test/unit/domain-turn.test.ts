@@ -237,6 +237,7 @@ test('what may have been taken already cannot be told: others would count it twi
     legs: [{ ...LEG, guard: GUARD }],
     payments: [PAYMENT],
     positions: [],
+    batch: null,
     policy: POLICY,
   };
   const untoldIn = (change: (state: RunState) => void, runId = 'run-1') => {
@@ -289,6 +290,7 @@ test('a payment of a leg that is known not to be traded cannot have been sent: t
     legs: [{ ...LEG, guard: GUARD }],
     payments,
     positions: [],
+    batch: null,
     policy: POLICY,
   };
   const untoldIn = (leg: Partial<LegState>, payment: Partial<PaymentState>) => {

@@ -212,6 +212,7 @@ test('a run whose trade never settles is not completed', () => {
   const plan = {
     ...context().plan,
     positions: [],
+    batch: null,
     policy: { name: 'p', text: '', hash: 'hash' },
     legs: [LEG],
     payments: [],

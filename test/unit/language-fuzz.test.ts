@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { CheckedPolicy, Limits, RebalancePolicy } from '../../domain/policy.ts';
-import { checkPolicy } from '../../language/policy/load-policy.ts';
+import type { Policy, Limits, RebalancePolicy } from '../../domain/policy.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../../language/load-service-facts.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
@@ -73,7 +73,7 @@ function limitAmounts(limits: Limits | null): readonly string[] {
 }
 
 /** Every text of the record that holds an amount, as it must stand in the file. */
-function amountsOf(policy: CheckedPolicy): readonly string[] {
+function amountsOf(policy: Policy): readonly string[] {
   if (policy.kind === 'rebalance') return rebalanceAmounts(policy);
   if (policy.kind === 'payout') return limitAmounts(policy.limits);
   const { amount } = policy.convert;
@@ -89,7 +89,7 @@ function amountsOf(policy: CheckedPolicy): readonly string[] {
 test('a damaged policy never throws, every problem can be printed, and every amount stands in quotes', () => {
   fc.assert(
     fc.property(damaged, (text) => {
-      const result = checkPolicy(text, 'p.yaml');
+      const result = loadPolicy(text, 'p.yaml');
       for (const problem of [...result.warnings, ...(result.ok ? [] : result.problems)]) {
         assert.ok(problem.line >= 1 && problem.column >= 1);
         assert.match(problem.excerpt, /^[^\n]*\n *\^+$/);
@@ -112,7 +112,7 @@ const UNQUOTED: ReadonlySet<string> = new Set(['POLICY_AMOUNT_UNQUOTED', 'POLICY
 test('a sample without the quotes of one amount, or of a time, is always refused', () => {
   fc.assert(
     fc.property(unquoted, (text) => {
-      const result = checkPolicy(text, 'p.yaml');
+      const result = loadPolicy(text, 'p.yaml');
       assert.equal(result.ok, false);
       assert.ok(!result.ok && result.problems.some(({ code }) => UNQUOTED.has(code)));
     }),
@@ -127,7 +127,7 @@ test('no text at all makes a loader throw', () => {
   );
   fc.assert(
     fc.property(text, (any) => {
-      checkPolicy(any, 'p.yaml');
+      loadPolicy(any, 'p.yaml');
       loadServiceFacts(any, 's.yaml');
       loadReferenceRates(any, 'r.yaml');
     }),

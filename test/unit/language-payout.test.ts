@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadDestinations } from '../../language/load-destinations.ts';
-import { checkPolicy, loadPolicy } from '../../language/policy/load-policy.ts';
-import { formatTrouble, troubleOfPolicy } from '../../language/text/problem.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
 
 const SAMPLE = readFileSync(new URL('../../policies/contractors.yaml', import.meta.url), 'utf8');
 
@@ -19,13 +18,13 @@ payout:
 
 /** `code line:column fix` of every problem, or of every warning when it loads. */
 function listed(text: string): readonly string[] {
-  const result = checkPolicy(text, 'p.yaml');
+  const result = loadPolicy(text, 'p.yaml');
   const problems = result.ok ? result.warnings : result.problems;
   return problems.map(({ code, line, column, fix }) => `${code} ${line}:${column} ${fix}`);
 }
 
 test('the sample becomes the record that a batch is checked by', () => {
-  const result = checkPolicy(SAMPLE, 'contractors.yaml');
+  const result = loadPolicy(SAMPLE, 'contractors.yaml');
   assert.ok(result.ok && result.policy.kind === 'payout', listed(SAMPLE).join('\n'));
   assert.deepEqual(result.policy, {
     kind: 'payout',
@@ -70,7 +69,7 @@ test('the sample becomes the record that a batch is checked by', () => {
 });
 
 test('a policy that says only what it must has the defaults', () => {
-  const result = checkPolicy(SHORT, 'p.yaml');
+  const result = loadPolicy(SHORT, 'p.yaml');
   assert.ok(result.ok && result.policy.kind === 'payout', listed(SHORT).join('\n'));
   assert.deepEqual(result.policy.payout, {
     fund: { kind: 'none' },
@@ -81,26 +80,6 @@ test('a policy that says only what it must has the defaults', () => {
     dedupeMs: 30 * 86_400_000,
     destinations: null,
   });
-});
-
-test('what runs policies refuses a payout at its kind, and tells its mistakes before that', () => {
-  const whole = loadPolicy(SHORT, 'p.yaml');
-  assert.ok(!whole.ok);
-  assert.deepEqual(
-    whole.problems.map((problem) => formatTrouble(troubleOfPolicy(problem), (line) => line)),
-    [
-      `POLICY_NOT_AVAILABLE p.yaml:2:7: this version checks payout policies and batches; it does not run them yet.
-    kind: payout
-          ^^^^^^
-  fix: check the batch with \`npx cambist check POLICY --batch FILE\``,
-    ],
-  );
-  const broken = loadPolicy(SHORT.replace('none', 'non'), 'p.yaml');
-  assert.ok(!broken.ok);
-  assert.deepEqual(
-    broken.problems.map(({ code }) => code),
-    ['POLICY_NOT_ONE_OF'],
-  );
 });
 
 /** What is added to the short policy, or written in the place of its last line. */

@@ -25,6 +25,7 @@ const INPUT: PlanInput = {
 const WHOLE: Plan = {
   ...context().plan,
   positions: [],
+  batch: null,
   policy: { name: 'p', hash: 'hash' },
   legs: [LEG],
   payments: [PAYMENT],

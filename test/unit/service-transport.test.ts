@@ -120,13 +120,14 @@ test('a request that waits in the queue beyond its time limit is not sent, and i
   });
   t.after(() => transport.close());
   assert.ok(key);
-  const send = (name: string, limitMs: number) =>
+  const send = (name: string, leavesWithinMs: number) =>
     transport.send({
       method: 'GET',
       target: '/v3/x',
       headers: { 'idempotency-key': name },
       body: null,
-      deadline: { monotonicMs: performance.now() + limitMs, wallMs: Date.now() + limitMs },
+      leavesUntil: { monotonicMs: performance.now() + leavesWithinMs, wallMs: Date.now() + leavesWithinMs },
+      endsAtMs: performance.now() + 5_000,
     });
   const first = send('first', 5_000);
   const second = await send('second', 100);
@@ -156,7 +157,8 @@ test('a request whose deadline passed on either clock, as after a sleep, is not 
       target: '/v3/x',
       headers: {},
       body: null,
-      deadline: { ...later, ...past },
+      leavesUntil: { ...later, ...past },
+      endsAtMs: later.monotonicMs,
     });
     assert.equal(result.kind, 'not-sent');
   }
@@ -395,6 +397,25 @@ test('a process that stood still past the limit sends nothing when it goes on', 
   assert.equal((await pending).kind, 'NOT_SENT');
   await sleep(100);
   assert.equal(requests, 0);
+});
+
+test('a write that has not left soon after it was found to be wanted is not sent', async (t) => {
+  const port = await serveHttp(t, (request, response) =>
+    answer(request, response, 200, { data: WIRE_TRADE }),
+  );
+  const client = await makeClient(t, port);
+  const trade = (standsStillMs: number) =>
+    client.createTrade(TRADE, {
+      signal: new AbortController().signal,
+      withinMs: 500,
+      whyNot: async () => {
+        // While it is signed.
+        setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, standsStillMs));
+        return null;
+      },
+    });
+  assert.equal((await trade(0)).kind, 'DONE');
+  assert.equal((await trade(600)).kind, 'NOT_SENT');
 });
 
 test('under every kind of fault, what is called not sent never arrived, and nothing arrived twice', async (t) => {

@@ -147,6 +147,7 @@ export class Chores {
         observation,
         lateAfterMs: world.facts.lateAfterMs,
         decimalsOf: () => 2,
+        batch: null,
         madeFor: planRun.forRun,
       });
       if (result.ok) planRun.plan = result.plan;

@@ -226,6 +226,7 @@ export class Execution {
       },
       tellEnd: async () => {},
       confirmOutcomes: activity('confirmOutcomes'),
+      readChunks: () => Promise.reject(new Error('The model plays no batch.')),
       awaitWithdrawals: (call) => {
         const { result, giveUp } = this.#ask<WithdrawalsAnswer>('awaitWithdrawals', call);
         return { answer: result, giveUp };

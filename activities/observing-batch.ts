@@ -1,0 +1,157 @@
+/**
+ * The batch of a payout as the worker sees it: every chunk is read from Temporal, held against the hash that the run was
+ * started with, and each account looked up in the service's list once. What another batch of the policy has paid or holds
+ * is looked for before the turn, and once more in it.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import { decimalsOf } from '../domain/currencies.ts';
+import { nameOfPayment, type BatchPayment, type Manifest, type SeenBatch } from '../domain/batch.ts';
+import { AccountBook, BatchTally, type Held } from '../domain/plan/batch-items.ts';
+import type { PayoutPolicy } from '../domain/policy.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
+import { runName } from '../domain/references.ts';
+import type { Wait } from '../domain/waits.ts';
+import { hashOfChunk } from '../language/batch/chunk-hash.ts';
+import { readAccounts } from '../service/observe.ts';
+import { chunkIdOf } from '../workflows/names.ts';
+import type { Deps, OfBatch } from './deps.ts';
+import { askOthers, findNewOthers, findOthers, type Found } from './other-batches.ts';
+import { wrongChunk } from './run-input.ts';
+
+/** A person who submits what is missing is heard soon. */
+const ASK_AGAIN_MS = 15_000;
+/** Chunks that are read side by side. */
+const SIDE_BY_SIDE = 5;
+
+type Stopped =
+  | { readonly kind: 'wait'; readonly wait: Wait }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
+/** A batch as its chunks have it, and what the service says of its accounts. */
+export type ReadBatch = {
+  readonly kind: 'read';
+  readonly manifest: Manifest;
+  readonly chunks: readonly (readonly BatchPayment[])[];
+  readonly book: AccountBook;
+};
+
+type OfManifest = OfBatch & { readonly manifest: Manifest };
+type OfPayout = OfManifest & { readonly policy: PayoutPolicy };
+
+export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch | Stopped> {
+  const { manifest } = of;
+  const chunks: (readonly BatchPayment[])[] = [];
+  for (let first = 0; first < manifest.chunks.length; first += SIDE_BY_SIDE) {
+    const part = manifest.chunks.slice(first, first + SIDE_BY_SIDE);
+    const read = await Promise.all(part.map((_digest, index) => readChunk(deps, of, first + index + 1)));
+    for (const one of read) {
+      if (!('payments' in one)) return one;
+      chunks.push(one.payments);
+    }
+  }
+  const wanted = [...new Set(chunks.flatMap((payments) => payments.map(([, account]) => account)))];
+  const listed = await readAccounts(deps.reader, {
+    wanted,
+    unusable: deps.facts.accountStatuses.unusable,
+    signal: ActivityContext.current().cancellationSignal,
+  });
+  return { kind: 'read', manifest, chunks, book: new AccountBook(listed) };
+}
+
+/** What it comes to. @param held what is not paid since another batch pays it */
+export function tallyBatch(
+  deps: Deps,
+  { manifest, chunks, book }: ReadBatch,
+  of: { readonly policy: PayoutPolicy; readonly held: Held },
+): { readonly kind: 'seen'; readonly batch: SeenBatch } | Stopped {
+  const tally = new BatchTally({
+    limits: of.policy.limits,
+    decimalsOf: (currency) => decimalsOf(currency, deps.facts.decimals),
+    book,
+    held: of.held,
+  });
+  for (const [index, digest] of manifest.chunks.entries()) tally.add(digest, chunks[index] ?? []);
+  const { batch, problems } = tally;
+  if (problems.length > 0) return { kind: 'refused', problems };
+  const isSame =
+    JSON.stringify([batch.payments, batch.totals]) === JSON.stringify([manifest.payments, manifest.totals]);
+  if (isSame) return { kind: 'seen', batch };
+  const message = 'Its counts and sums are not those of its chunks.';
+  return { kind: 'refused', problems: [makeProblem('INPUT_INVALID', null, { message })] };
+}
+
+/** A batch as it was read before its turn, and what other batches had paid or held then. */
+export type BeforeTurn = {
+  readonly kind: 'looked';
+  readonly of: OfPayout;
+  readonly read: ReadBatch;
+  readonly found: Found;
+};
+
+/** Whoever waits for its turn asks again every second, and need not read it all again. */
+const before = new Map<string, { readonly atMs: number; readonly value: BeforeTurn }>();
+const MOST_KEPT = 2;
+const KEPT_MS = 600_000;
+
+/** Reads the batch and looks for what others have paid of it, which takes a while: the turn is not for that. */
+export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTurn | Stopped> {
+  const key = keyOf(of);
+  const known = before.get(key);
+  const nowMs = deps.clock.monotonicMs();
+  if (known !== undefined && nowMs - known.atMs < KEPT_MS) return known.value;
+  const read = await readBatch(deps, of);
+  if (read.kind !== 'read') return read;
+  const found = await findOthers(deps, askedOf(deps, of, read));
+  if ('wait' in found) return { kind: 'wait', wait: found.wait };
+  const value: BeforeTurn = { kind: 'looked', of, read, found };
+  if (before.size >= MOST_KEPT) before.clear();
+  before.set(key, { atMs: nowMs, value });
+  return value;
+}
+
+/** In its turn: what is new since then, and who holds what now. Two batches of a policy never do this side by side. */
+export async function seeInTurn(
+  deps: Deps,
+  { of, read, found }: BeforeTurn,
+): Promise<ReturnType<typeof tallyBatch>> {
+  const all = await findNewOthers(deps, askedOf(deps, of, read), found);
+  const held = 'wait' in all ? all : await askOthers(deps, of, all);
+  if ('wait' in held) return { kind: 'wait', wait: held.wait };
+  before.delete(keyOf(of));
+  return tallyBatch(deps, read, { policy: of.policy, held });
+}
+
+function askedOf({ clock }: Deps, { mode, run, policy }: OfPayout, { chunks }: ReadBatch) {
+  const sinceMs = clock.wallMs() - policy.payout.dedupeMs;
+  return { mode, run, names: chunks.flatMap((payments) => payments.map(nameOfPayment)), sinceMs };
+}
+
+function keyOf({ mode, run, manifest }: OfManifest): string {
+  return [mode, runName(run), ...manifest.chunks.map(({ hash }) => hash)].join();
+}
+
+async function readChunk(
+  deps: Deps,
+  { mode, run, manifest }: OfManifest,
+  number: number,
+): Promise<{ readonly payments: readonly BatchPayment[] } | Stopped> {
+  const input = await deps.chunks.readInput(chunkIdOf(mode, run, number));
+  if (input === null) {
+    const problem = makeProblem('CHUNK_MISSING', null, {
+      message: `Chunk ${number} of ${manifest.chunks.length} of the batch is not in Temporal.`,
+    });
+    return { kind: 'wait', wait: { afterMs: ASK_AGAIN_MS, reason: 'person', problem } };
+  }
+  const why = wrongChunk(input, { mode, run, number });
+  const digest = manifest.chunks[number - 1];
+  if (
+    why === null &&
+    digest?.hash === hashOfChunk(input.payments) &&
+    digest.payments === input.payments.length
+  )
+    return input;
+  return {
+    kind: 'refused',
+    problems: [makeProblem('CHUNK_DIFFERS', null, why === null ? {} : { message: why })],
+  };
+}

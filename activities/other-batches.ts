@@ -1,0 +1,108 @@
+/**
+ * Which payments of a batch another batch of its policy has paid or holds: by the service's list, which nobody loses, and
+ * by what Temporal still has. Records that have failed pay nobody. Moves nothing.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import type { Held } from '../domain/plan/batch-items.ts';
+import { itemOfOtherRun } from '../domain/plan/observation.ts';
+import { makeProblem } from '../domain/problems.ts';
+import type { Withdrawal } from '../domain/service/records.ts';
+import type { Wait } from '../domain/waits.ts';
+import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
+import type { Deps, OfBatch, Suspect } from './deps.ts';
+
+const ASK_AGAIN_MS = 10_000;
+
+/** What was found so far; it counts for what was there before `beganAtMs`. */
+export type Found = {
+  readonly beganAtMs: number;
+  readonly suspects: readonly Suspect[];
+  /** By the service's list. */
+  readonly paid: Held;
+  /** Records of other batches that pay nobody: they have failed. */
+  readonly failed: ReadonlySet<string>;
+};
+
+type Asked = OfBatch & { readonly names: readonly string[]; readonly sinceMs: number };
+
+/** Looks for what may hold these payments; says nothing yet of who does. */
+export async function findOthers(
+  deps: Deps,
+  { names, sinceMs, ...of }: Asked,
+): Promise<Found | { readonly wait: Wait }> {
+  const beganAtMs = deps.clock.wallMs();
+  const [suspects, listed] = await Promise.all([
+    deps.otherBatches.suspects(of, names, sinceMs),
+    listedOfOthers(deps, { ...of, names, sinceMs }),
+  ]);
+  return 'wait' in listed ? listed : { beganAtMs, suspects, ...listed };
+}
+
+/** Goes on where an earlier search began: what is new since then is looked at, the rest is as it was found. */
+export async function findNewOthers(
+  deps: Deps,
+  asked: Asked,
+  earlier: Found,
+): Promise<Found | { readonly wait: Wait }> {
+  const sinceMs = Math.max(
+    asked.sinceMs,
+    earlier.beganAtMs - 2 * deps.facts.listLagMs - 2 * CLOCK_TOLERANCE_MS,
+  );
+  const found = await findOthers(deps, { ...asked, sinceMs });
+  if ('wait' in found) return found;
+  const idOf = ({ run, number }: Suspect): string => `${run.id}/${number}`;
+  const all = new Map([...earlier.suspects, ...found.suspects].map((one) => [idOf(one), one]));
+  return {
+    ...found,
+    suspects: [...all.values()],
+    paid: new Map([...earlier.paid, ...found.paid]),
+    failed: new Set([...earlier.failed, ...found.failed]),
+  };
+}
+
+/** Who holds them now. */
+export async function askOthers(
+  deps: Deps,
+  { mode }: Pick<OfBatch, 'mode'>,
+  { suspects, paid, failed }: Omit<Found, 'beganAtMs'>,
+): Promise<Held | { readonly wait: Wait }> {
+  const { held, silent } = await deps.otherBatches.holders(mode, suspects);
+  const standing = [...held].filter(
+    ([, { withdrawalId }]) => withdrawalId === null || !failed.has(withdrawalId),
+  );
+  if (silent === null) return new Map([...standing.map(([name, { run }]) => [name, run] as const), ...paid]);
+  const message = `Run ${silent} has payments of the same ids and does not answer, so whether it pays them is not known.`;
+  const problem = makeProblem('OTHER_RUN_SILENT', null, { message });
+  return { wait: { afterMs: ASK_AGAIN_MS, reason: 'outage', problem } };
+}
+
+/** Records that carry the tag of another run of the policy: whom they pay, and which of them pay nobody. */
+async function listedOfOthers(
+  deps: Deps,
+  { run, names, sinceMs }: Asked,
+): Promise<Pick<Found, 'paid' | 'failed'> | { readonly wait: Wait }> {
+  const asked = new Set(names);
+  const payerOf = ({ tag }: Withdrawal): readonly [name: string, run: string] | null => {
+    const other = tag === null ? null : itemOfOtherRun(run, tag);
+    const name = other?.item.toLowerCase();
+    return other === null || name === undefined || !asked.has(name) ? null : [name, other.run];
+  };
+  const wanted = (record: Withdrawal): boolean =>
+    Date.parse(record.createdAt) >= sinceMs && payerOf(record) !== null;
+  const { cancellationSignal } = ActivityContext.current();
+  const { records, stopped } = await deps.scans.lookUp({ sinceMs, wanted }, cancellationSignal);
+  if (stopped !== null) {
+    const message =
+      'The service’s list of withdrawals could not be read whole, so that what other batches have paid is not known.';
+    const problem = makeProblem('LOOKUP_INCOMPLETE', null, { message });
+    return { wait: { afterMs: ASK_AGAIN_MS, reason: 'outage', problem } };
+  }
+  const paid = new Map<string, string>();
+  const failed = new Set<string>();
+  for (const record of records) {
+    const payer = payerOf(record);
+    if (deps.facts.withdrawalStatuses.failed.includes(record.status)) failed.add(record.id);
+    else if (payer !== null) paid.set(...payer);
+  }
+  return { paid, failed };
+}

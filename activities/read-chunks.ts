@@ -1,0 +1,41 @@
+/**
+ * `readChunks`: how the chunks of a batch stand, by the newest Temporal run of each; tells those that have something to hear,
+ * and starts one again that has ended undone. Moves nothing.
+ */
+import type { ChunksCall } from '../domain/run/calls.ts';
+import type { Activities } from '../workflows/calls.ts';
+import type { Deps } from './deps.ts';
+import { beating } from './heartbeats.ts';
+import { ownRunId } from './tell-run.ts';
+
+/** So many are asked side by side. */
+const SIDE_BY_SIDE = 5;
+
+export const readChunks =
+  (deps: Deps): Activities['readChunks'] =>
+  (call) =>
+    beating(async () => {
+      await inParts(call.tell, (number) => tell(deps, call, number));
+      const chunks = await inParts(call.read, async (number) => {
+        const read = await deps.chunks.readState(call.mode, call.run, number);
+        return { number, state: read?.state ?? null, isClosed: read?.isClosed ?? false };
+      });
+      deps.reached('before result');
+      return { chunks, runId: ownRunId() };
+    });
+
+/** One that is open hears it; one that has ended with something undone is started again, safe by its keys. */
+async function tell(deps: Deps, { mode, run, isEnding }: ChunksCall, number: number): Promise<void> {
+  if (await deps.chunks.tell(mode, run, number)) return;
+  if (!isEnding) await deps.chunks.startAgain(mode, run, number);
+}
+
+async function inParts<Result>(
+  numbers: readonly number[],
+  one: (number: number) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (let first = 0; first < numbers.length; first += SIDE_BY_SIDE)
+    results.push(...(await Promise.all(numbers.slice(first, first + SIDE_BY_SIDE).map(one))));
+  return results;
+}

@@ -1,0 +1,184 @@
+/**
+ * `readGo`: whether the payments of a chunk may leave. Nothing is believed that the chunk was started with: its shape, its
+ * mode, and that its payments are the ones that the plan has the hash of, are looked at here; the go is its run's alone.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import {
+  firstHolders,
+  isUnpayable,
+  lanesOf,
+  nameOfPayment,
+  type BatchPayment,
+  type PlanBatch,
+  type PlanChunk,
+} from '../domain/batch.ts';
+import { AccountBook, type Held } from '../domain/plan/batch-items.ts';
+import { headOf, type Plan } from '../domain/plan/plan.ts';
+import { makeProblem, type Problem, type RunCode } from '../domain/problems.ts';
+import { runName } from '../domain/references.ts';
+import type { GoAnswer, GoCall } from '../domain/run/calls.ts';
+import type { Wait } from '../domain/waits.ts';
+import { hashOfChunk } from '../language/batch/chunk-hash.ts';
+import { readAccounts } from '../service/observe.ts';
+import type { Activities } from '../workflows/calls.ts';
+import type { Deps } from './deps.ts';
+import { beating } from './heartbeats.ts';
+import { askOthers, findOthers } from './other-batches.ts';
+import { foreignMode } from './own-mode.ts';
+import { wrongChunk } from './run-input.ts';
+
+/** How soon a chunk asks again by itself; the coordinator tells it sooner. */
+const ASK_AGAIN_MS = 60_000;
+
+export const readGo =
+  (deps: Deps): Activities['readGo'] =>
+  (call) =>
+    beating(() => answerOf(deps, call));
+
+async function answerOf(deps: Deps, call: GoCall): Promise<GoAnswer> {
+  const { mode, run, number } = call;
+  const foreign = foreignMode(deps, mode);
+  if (foreign !== null) return { kind: 'wait', wait: foreign };
+  const { workflowId = '', runId = '' } = ActivityContext.current().info.workflowExecution ?? {};
+  const input = await deps.chunks.readInput(workflowId, runId);
+  const why = input === null ? 'Temporal does not show it.' : wrongChunk(input, call);
+  if (input === null || why !== null) return refused('INPUT_INVALID', why);
+
+  const go = await deps.chunks.readGo(mode, run, number);
+  if (go === 'over') {
+    const name = `/${runId}`;
+    // Reset, it has heard nothing as this Temporal run: whoever resets it wants what is undone to be tried again.
+    const isReset = call.originalRunId !== runId && call.heard?.endsWith(name) !== true;
+    if (isReset) await deps.chunks.reopenRun(mode, run);
+    return { kind: isReset ? 'reopened' : 'over', runId: name };
+  }
+  if (go === null || !go.mayGo) return notYet();
+  const state = await deps.plans.read(mode, run, 0);
+  if (state.kind !== 'plan') return notYet();
+  const { plan } = state;
+  const { batch } = plan;
+  const planned = batch?.chunks[number - 1];
+  if (batch === null || planned?.hash !== hashOfChunk(input.payments)) return refused('CHUNK_DIFFERS', null);
+  const { parallel, stopAfter, canary } = batch;
+  const isFresh =
+    go.isFresh &&
+    plan.madeFor === go.runId &&
+    input.isFirst &&
+    !call.isContinued &&
+    call.originalRunId === runId;
+  const now = await unpayableNow(deps, {
+    plan,
+    batch,
+    planned,
+    payments: input.payments,
+    isFirstRun: plan.madeFor === go.runId && input.isFirst && call.originalRunId === runId,
+    takenUpBy: `${go.runId}/${runId}`,
+  });
+  if ('wait' in now) return { kind: 'wait', wait: now.wait };
+  return {
+    kind: 'go',
+    plan: headOf(plan),
+    isFresh,
+    ...now,
+    released: go.released,
+    most: go.most,
+    stopped: go.stopped,
+    wakes: go.wakes,
+    rules: { parallel, stopAfter, canary },
+    sideBySide: Math.floor(parallel / lanesOf(batch)),
+    runId: `${go.runId}/${runId}`,
+  };
+}
+
+type OfChunk = {
+  readonly plan: Plan;
+  readonly batch: PlanBatch;
+  readonly planned: PlanChunk;
+  readonly payments: readonly BatchPayment[];
+  readonly isFirstRun: boolean;
+  /** Names who looks, the chunk's coordinator included. */
+  readonly takenUpBy: string;
+};
+type UnpayableNow = { readonly unpayable: string | null; readonly heldBy: readonly string[] };
+
+/** Who mended the cause and starts the run again, or resets it, has what the service and other batches say now. */
+async function unpayableNow(deps: Deps, of: OfChunk): Promise<UnpayableNow | { readonly wait: Wait }> {
+  const { batch, planned, payments, isFirstRun } = of;
+  const known = isFirstRun ? planned.unpayable : await lettersNow(deps, of);
+  const wanted = payments.filter((_payment, index) => !isUnpayable(known?.[index])).map(nameOfPayment);
+  const held = isFirstRun ? await heldSideBySide(deps, of, wanted) : await heldNow(deps, of, wanted);
+  if ('wait' in held) return held;
+  if (held.size === 0) return { unpayable: known, heldBy: isFirstRun ? batch.heldBy : [] };
+  const letters = payments.map((payment, index) => {
+    const letter = known?.[index];
+    if (isUnpayable(letter)) return letter;
+    return held.has(nameOfPayment(payment)) ? 'd' : '.';
+  });
+  return { unpayable: letters.join(''), heldBy: firstHolders([...held.values(), ...batch.heldBy]) };
+}
+
+/** What was known to be impossible is looked at again; what another batch held is looked for anew. */
+async function lettersNow(deps: Deps, { planned, payments }: OfChunk): Promise<string | null> {
+  const letters = planned.unpayable;
+  if (letters === null) return null;
+  const suspects = payments.filter((_payment, index) => isUnpayable(letters[index]));
+  const listed = await readAccounts(deps.reader, {
+    wanted: suspects.map(([, account]) => account),
+    unusable: deps.facts.accountStatuses.unusable,
+    signal: ActivityContext.current().cancellationSignal,
+  });
+  const book = new AccountBook(listed);
+  return payments
+    .map((payment, index) => (isUnpayable(letters[index]) ? (book.against(payment) ?? '.') : '.'))
+    .join('');
+}
+
+/** What batches have that were planned at about the same time, and before: the turn of one of the two may have lapsed. */
+async function heldSideBySide(
+  deps: Deps,
+  { plan, batch }: OfChunk,
+  names: readonly string[],
+): Promise<Held | { readonly wait: Wait }> {
+  const of = { mode: plan.credentials.mode, run: plan.run };
+  const others = new Set((await deps.otherBatches.plannedBeside(of, plan.madeAtMs)).map(runName));
+  if (others.size === 0 || names.length === 0) return new Map();
+  const sinceMs = deps.clock.wallMs() - batch.dedupeMs;
+  const all = await deps.otherBatches.suspects(of, names, sinceMs);
+  const suspects = all.filter(({ run }) => others.has(runName(run)));
+  const held = await askOthers(deps, of, { suspects, paid: new Map(), failed: new Set() });
+  if ('wait' in held || held.size === 0) return held;
+  // Only the service's list tells which of their records have failed.
+  const found = await findOthers(deps, { ...of, names: [...held.keys()], sinceMs });
+  return 'wait' in found ? found : askOthers(deps, of, found);
+}
+
+/** What other batches held when a chunk took up once more what is not paid: whoever looks since then sees that it does. */
+const heldAtTakeUp = new Map<string, Held>();
+const MOST_KEPT = 400;
+
+async function heldNow(
+  deps: Deps,
+  { plan, batch, takenUpBy }: OfChunk,
+  names: readonly string[],
+): Promise<Held | { readonly wait: Wait }> {
+  const known = heldAtTakeUp.get(takenUpBy);
+  if (known !== undefined) return known;
+  const of = { mode: plan.credentials.mode, run: plan.run };
+  const sinceMs = deps.clock.wallMs() - batch.dedupeMs;
+  const found = await findOthers(deps, { ...of, names, sinceMs });
+  const held = 'wait' in found ? found : await askOthers(deps, of, found);
+  if ('wait' in held) return held;
+  if (heldAtTakeUp.size >= MOST_KEPT) heldAtTakeUp.clear();
+  heldAtTakeUp.set(takenUpBy, held);
+  return held;
+}
+
+function notYet(): GoAnswer {
+  const problem = makeProblem('CHUNK_WAITS', null);
+  return { kind: 'wait', wait: { afterMs: ASK_AGAIN_MS, reason: 'service', problem } };
+}
+
+function refused(code: RunCode, why: string | null): GoAnswer {
+  const problem: Problem = makeProblem(code, null, why === null ? {} : { message: why });
+  return { kind: 'refused', problem };
+}

@@ -1,0 +1,165 @@
+/**
+ * What the payments of a batch come to when it is planned: sums, and which of them are known to be impossible. Each is held
+ * against the limits of the policy once more here, where the worker sees it with its own eyes (M4). Pure.
+ */
+import {
+  UNPAYABLE,
+  firstHolders,
+  nameOfPayment,
+  type BatchPayment,
+  type ChunkDigest,
+  type SeenBatch,
+  type Unpayable,
+} from '../batch.ts';
+import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
+import { add, decimalPlaces } from '../money.ts';
+import type { Limits, Money } from '../policy.ts';
+import { makeProblem, type Problem, type RunCode } from '../problems.ts';
+import { reference, type RunName } from '../references.ts';
+import { brokenPaymentLimit } from './limits.ts';
+import { accountIdForm, type Observation, type RegisteredAccount } from './observation.ts';
+import type { Payment } from './plan.ts';
+
+/** So many problems are told; whoever mends them is told the others. */
+const MOST_PROBLEMS = 50;
+
+type Listed = Pick<Observation, 'accounts' | 'accountsComplete' | 'accountIdForms'>;
+
+/** The withdrawal accounts as the service lists them. */
+export class AccountBook {
+  readonly #accounts: ReadonlyMap<string, RegisteredAccount>;
+  readonly #isComplete: boolean;
+  readonly #forms: ReadonlySet<string>;
+
+  constructor({ accounts, accountsComplete, accountIdForms }: Listed) {
+    this.#accounts = new Map(accounts.map((account) => [account.id, account]));
+    this.#isComplete = accountsComplete;
+    this.#forms = new Set(accountIdForms);
+  }
+
+  /** What the service already says against paying it; missing counts only from a complete list of ids of that form. */
+  against([, account, currency]: BatchPayment): Unpayable | null {
+    if (!WITHDRAWAL_CURRENCIES.includes(currency)) return 'w';
+    const listed = this.#accounts.get(account);
+    if (listed === undefined) {
+      const usesOtherForms = this.#forms.size > 0 && !this.#forms.has(accountIdForm(account));
+      return this.#isComplete && !usesOtherForms ? 'm' : null;
+    }
+    if (listed.isUnusable) return 'u';
+    return listed.currency !== null && listed.currency !== currency ? 'c' : null;
+  }
+}
+
+/** Which payments, by `nameOfPayment`, another batch of the policy has paid or holds, and which run that is. */
+export type Held = ReadonlyMap<string, string>;
+
+/** Takes the chunks of a batch one after the other; holds no payment, but the name of each. */
+export class BatchTally {
+  readonly problems: Problem[] = [];
+  readonly #limits: Limits | null;
+  readonly #decimalsOf: (currency: string) => number;
+  readonly #book: AccountBook;
+  readonly #held: Held;
+  readonly #ids = new Set<string>();
+  readonly #totals = new Map<string, string>();
+  readonly #payable = new Map<string, string>();
+  readonly #chunks: SeenBatch['chunks'][number][] = [];
+  #payments = 0;
+
+  constructor(of: {
+    readonly limits: Limits | null;
+    readonly decimalsOf: (currency: string) => number;
+    readonly book: AccountBook;
+    readonly held: Held;
+  }) {
+    this.#limits = of.limits;
+    this.#decimalsOf = of.decimalsOf;
+    this.#book = of.book;
+    this.#held = of.held;
+  }
+
+  add(digest: ChunkDigest, payments: readonly BatchPayment[]): void {
+    const letters = payments.map((payment) => this.#one(payment) ?? '.').join('');
+    const isPayable = !/[^.]/.test(letters);
+    this.#chunks.push({ ...digest, unpayable: isPayable ? null : letters });
+  }
+
+  get batch(): SeenBatch {
+    return {
+      payments: this.#payments,
+      totals: byCurrency(this.#totals),
+      payable: byCurrency(this.#payable),
+      heldBy: firstHolders(this.#held.values()),
+      chunks: this.#chunks,
+    };
+  }
+
+  #one(payment: BatchPayment): Unpayable | null {
+    const [id, , currency, value] = payment;
+    this.#payments += 1;
+    this.#totals.set(currency, add(this.#totals.get(currency) ?? '0', value));
+    this.#checkName(payment);
+    if (decimalPlaces(value) > this.#decimalsOf(currency)) this.#tell('PLAN_AMOUNT_DECIMALS', id, value);
+    const letter = this.#book.against(payment) ?? (this.#held.has(nameOfPayment(payment)) ? 'd' : null);
+    if (letter !== null) return letter;
+    const before = this.#payable.get(currency) ?? '0';
+    const broken = brokenPaymentLimit(this.#limits, { value, currency }, [{ value: before, currency }]);
+    if (broken !== null) this.#tell('PLAN_OVER_LIMIT', id, broken);
+    this.#payable.set(currency, add(before, value));
+    return null;
+  }
+
+  /** Two payments of one name would be one payment to the service. */
+  #checkName(payment: BatchPayment): void {
+    const [id] = payment;
+    const name = nameOfPayment(payment);
+    if (this.#ids.has(name))
+      this.#tell('INPUT_INVALID', id, `Payment "${id}" is in the batch twice; capitals make no difference.`);
+    this.#ids.add(name);
+  }
+
+  #tell(code: RunCode, item: string, message: string): void {
+    if (this.problems.length < MOST_PROBLEMS) this.problems.push(makeProblem(code, item, { message }));
+  }
+}
+
+/**
+ * What is said of a payment that is not sent: the service already says that it is impossible, or another batch pays it.
+ * @param heldBy the runs that pay payments of this batch
+ */
+export function unpayable(
+  [id, account, currency]: BatchPayment,
+  letter: Unpayable,
+  heldBy: readonly string[],
+): Problem {
+  return makeProblem(UNPAYABLE[letter], id, { message: WORDS[letter]({ account, currency, heldBy }) });
+}
+
+type Said = { readonly account: string; readonly currency: string; readonly heldBy: readonly string[] };
+
+const WORDS: Readonly<Record<Unpayable, (said: Said) => string>> = {
+  m: ({ account }) => `Withdrawal account "${account}" is not in the service's list.`,
+  u: ({ account }) => `Withdrawal account "${account}" is in a status to which the service pays nothing.`,
+  c: ({ account, currency }) => `Withdrawal account "${account}" does not take ${currency}.`,
+  w: ({ currency }) => `${currency} is not among the currencies that the service lets one withdraw.`,
+  d: ({ heldBy }) =>
+    `Another batch of the policy has paid this id, or may still pay it: ${heldBy.join(' or ')}.`,
+};
+
+/** A payment of a batch as every payment is planned: it stands alone. */
+export function paymentOf(run: RunName, [id, account, currency, value]: BatchPayment): Payment {
+  return {
+    id,
+    reference: reference(run, id),
+    account,
+    currency,
+    amount: { kind: 'fixed', value },
+    dependsOn: null,
+  };
+}
+
+function byCurrency(sums: ReadonlyMap<string, string>): readonly Money[] {
+  return [...sums]
+    .map(([currency, value]) => ({ currency, value }))
+    .toSorted((a, b) => (a.currency < b.currency ? -1 : 1));
+}

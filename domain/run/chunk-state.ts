@@ -1,0 +1,222 @@
+/**
+ * Where one chunk of a batch stands, as its workflow tells it to whoever asks; and what the run of the batch knows of its
+ * chunks. Counts and sums, never a payment. Pure.
+ */
+import type { PlanBatch, PlanChunk } from '../batch.ts';
+import { add, notNegative, subtract } from '../money.ts';
+import { refusalsIn, type Refusals } from './stop-rule.ts';
+import { shownFirst, type Waiting } from '../waits.ts';
+import {
+  acceptedOf,
+  isOpenPayment,
+  isUnsent,
+  paymentOutcome,
+  paymentProblem,
+  type PaymentOutcome,
+  type PaymentRecord,
+} from './items.ts';
+
+/** What the payments of one currency come to. */
+export type ChunkTotal = {
+  readonly currency: string;
+  readonly planned: string;
+  readonly paid: string;
+  readonly notPaid: string;
+  readonly needsHuman: string;
+  /** Sum of what the service has accepted, whatever became of it. */
+  readonly accepted: string;
+};
+
+export type ChunkCounts = {
+  readonly planned: number;
+  readonly accepted: number;
+  readonly paid: number;
+  readonly notPaid: number;
+  readonly needsHuman: number;
+  /** Without an end. */
+  readonly open: number;
+};
+
+export type ChunkState = {
+  readonly number: number;
+  /** Whose go it has heard last; null: none yet. */
+  readonly heard: string | null;
+  /** Payments of it are being sent, one slice after the other. */
+  readonly isSending: boolean;
+  readonly counts: ChunkCounts;
+  readonly totals: readonly ChunkTotal[];
+  /** The first of what its payments wait for, most important first. */
+  readonly waits: readonly Waiting[];
+  /** What the service has refused since the run took the chunk up. */
+  readonly refusals: Refusals;
+  /** The first codes with which payments have ended unpaid. */
+  readonly codes: readonly string[];
+};
+
+const MOST_WAITS = 3;
+const MOST_CODES = 5;
+
+/** What a chunk knows of itself. */
+export type Standing = {
+  readonly number: number;
+  readonly heard: string | null;
+  readonly isSending: boolean;
+  /** How many it was started with. */
+  readonly planned: number;
+  /** None before its first go. */
+  readonly payments: readonly PaymentRecord[];
+  readonly waiting: Waiting | null;
+};
+
+export function chunkStateOf(chunk: Standing): ChunkState {
+  const { number, heard, payments } = chunk;
+  return {
+    number,
+    heard,
+    isSending: chunk.isSending && payments.some(isUnsent),
+    counts: countsIn(chunk),
+    totals: totalsIn(payments),
+    waits: waitsIn(chunk),
+    refusals: refusalsIn(payments, heard),
+    codes: [...new Set(payments.flatMap((record) => paymentProblem(record)?.code ?? []))].slice(
+      0,
+      MOST_CODES,
+    ),
+  };
+}
+
+/** Without the sums, which cost more than the rest. */
+export function countsIn({ planned, payments }: Pick<Standing, 'planned' | 'payments'>): ChunkCounts {
+  const counts = {
+    planned,
+    accepted: 0,
+    paid: 0,
+    notPaid: 0,
+    needsHuman: 0,
+    open: planned - payments.length,
+  };
+  for (const record of payments) {
+    if (acceptedOf(record) !== null) counts.accepted += 1;
+    if (isOpenPayment(record)) counts.open += 1;
+    const column = COLUMNS[paymentOutcome(record)];
+    if (column !== null) counts[column] += 1;
+  }
+  return counts;
+}
+
+export function waitsIn({ payments, waiting }: Pick<Standing, 'payments' | 'waiting'>): readonly Waiting[] {
+  return shownFirst([waiting, ...payments.map((record) => record.waiting)]).slice(0, MOST_WAITS);
+}
+
+/** Where an outcome is counted, and summed up. */
+const COLUMNS = {
+  PAID: 'paid',
+  NOT_PAID: 'notPaid',
+  NEEDS_HUMAN: 'needsHuman',
+  PENDING: null,
+} as const satisfies Readonly<Record<PaymentOutcome, keyof ChunkCounts | null>>;
+
+type Sums = { -readonly [Name in keyof ChunkTotal]: ChunkTotal[Name] };
+
+function totalsIn(payments: readonly PaymentRecord[]): readonly ChunkTotal[] {
+  const totals = new Map<string, Sums>();
+  for (const record of payments) {
+    const { currency } = record.payment;
+    const amount = record.amount ?? '0';
+    const total = totals.get(currency) ?? nothing(currency);
+    totals.set(currency, total);
+    total.planned = add(total.planned, amount);
+    if (acceptedOf(record) !== null) total.accepted = add(total.accepted, amount);
+    const column = COLUMNS[paymentOutcome(record)];
+    if (column !== null) total[column] = add(total[column], amount);
+  }
+  return [...totals.values()];
+}
+
+function nothing(currency: string): Sums {
+  return { currency, planned: '0', paid: '0', notPaid: '0', needsHuman: '0', accepted: '0' };
+}
+
+/** A chunk as the run of its batch knows it. */
+export type ChunkRecord = {
+  readonly number: number;
+  readonly planned: PlanChunk;
+  /** It has its go: its payments may leave. */
+  mayGo: boolean;
+  /** What was released when it was told last (`releases` of the run); -1: it was not told. */
+  toldOf: number;
+  /** As it was read last; null: not yet, or there is none. */
+  state: ChunkState | null;
+  /** It has ended, and nothing of it is open. */
+  isClosed: boolean;
+  /** Temporal has no such chunk. */
+  waiting: Waiting | null;
+};
+
+export function newChunks(batch: PlanBatch | null): ChunkRecord[] {
+  return (batch?.chunks ?? []).map((planned, index) => ({
+    number: index + 1,
+    planned,
+    mayGo: false,
+    toldOf: -1,
+    state: null,
+    isClosed: false,
+    waiting: null,
+  }));
+}
+
+/** Nothing of it is open, as the Temporal run `runId` was told; one in which everything is paid needs to hear of nobody. */
+export function isDone({ state }: ChunkRecord, runId: string | null): boolean {
+  if (state === null || state.counts.open > 0) return false;
+  return state.counts.notPaid === 0 || hasHeard(state, runId);
+}
+
+/** Its go is this Temporal run's. */
+export function hasHeard(state: ChunkState | null, runId: string | null): boolean {
+  return runId !== null && state?.heard?.startsWith(`${runId}/`) === true;
+}
+
+/** All chunks together. */
+export function countsOf(chunks: readonly ChunkRecord[]): ChunkCounts {
+  const sum = { planned: 0, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: 0 };
+  for (const { state, planned } of chunks) {
+    const counts = state?.counts ?? { ...NONE, planned: planned.payments, open: planned.payments };
+    for (const name of Object.keys(sum) as (keyof ChunkCounts)[]) sum[name] += counts[name];
+  }
+  return sum;
+}
+
+const NONE = { accepted: 0, paid: 0, notPaid: 0, needsHuman: 0 };
+
+/** Sums over all chunks; what is planned is the plan's. */
+export function totalsOfChunks(
+  chunks: readonly ChunkRecord[],
+  batch: PlanBatch | null,
+): readonly ChunkTotal[] {
+  const all = chunks.flatMap(({ state }) => state?.totals ?? []);
+  return (batch?.totals ?? []).map(({ currency, value }) => {
+    const total = (name: 'paid' | 'notPaid' | 'needsHuman' | 'accepted'): string =>
+      all.filter((one) => one.currency === currency).reduce((before, one) => add(before, one[name]), '0');
+    return {
+      currency,
+      planned: value,
+      paid: total('paid'),
+      notPaid: total('notPaid'),
+      needsHuman: total('needsHuman'),
+      accepted: total('accepted'),
+    };
+  });
+}
+
+/** What a batch still has to pay in a currency, as far as its run knows. */
+export function owedIn(
+  {
+    chunks,
+    plan,
+  }: { readonly chunks: readonly ChunkRecord[]; readonly plan: { readonly batch: PlanBatch | null } | null },
+  currency: string,
+): string {
+  const payable = plan?.batch?.payable.find((one) => one.currency === currency)?.value ?? '0';
+  const total = totalsOfChunks(chunks, plan?.batch ?? null).find((one) => one.currency === currency);
+  return notNegative(subtract(payable, total?.accepted ?? '0'));
+}

@@ -1,0 +1,380 @@
+/**
+ * One chunk of a batch: waits for the go of its coordinator, pays, follows what was accepted, and stays open until the run
+ * has ended, so that a reset of either finds it there. It pays and follows as every run does (`pay`, `track`); nothing
+ * leaves without the go, which is asked for again before every write.
+ */
+import { isUnpayable } from '../batch.ts';
+import type { Plan, PlanHead } from '../plan/plan.ts';
+import { paymentOf, unpayable } from '../plan/batch-items.ts';
+import { isShown } from '../waits.ts';
+import { activityFailed } from './activity-failed.ts';
+import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
+import { carry, takeOver, type Carried } from './carry.ts';
+import type { Standing } from './chunk-state.ts';
+import { itemsOfChunk, type ItemsOfChunk } from './held.ts';
+import { isOpenPayment, isUnsent, paymentProblem } from './items.ts';
+import type { Paying } from './parts.ts';
+import { pay } from './pay.ts';
+import { Pauses } from './pauses.ts';
+import { HistoryIsLong, RunRefused, StepFailed, failed, type Ports } from './ports.ts';
+import { refusalsIn, stopOf } from './stop-rule.ts';
+import { adoptPlan, newRecord, takeUp, undoneIn, type RunState } from './state.ts';
+import { track } from './track.ts';
+
+/** What a chunk awaits or asks of the world. */
+export type ChunkPorts = Pick<
+  Ports,
+  | 'createWithdrawals'
+  | 'awaitWithdrawals'
+  | 'waitUntil'
+  | 'nowMs'
+  | 'historyIsLong'
+  | 'show'
+  | 'originalRunId'
+  | 'runId'
+  | 'tellRun'
+> & {
+  readGo(call: GoCall): Promise<GoAnswer>;
+  /** The coordinator should read this chunk again. It decides nothing by it. */
+  tellCoordinator(): Promise<void>;
+};
+
+type GoOf = Extract<GoAnswer, { kind: 'go' }>;
+
+/** Whoever misses what it was told asks by itself after this long. */
+const LONGEST_SILENCE_MS = 600_000;
+
+export class Chunk implements Paying {
+  readonly input: ChunkInput;
+  readonly state: RunState;
+  readonly ports: ChunkPorts;
+  readonly pauses: Pauses;
+  releases = 0;
+  hasToldEnd = false;
+  #isSending = false;
+  readonly #carried: Carried | null;
+  #head: PlanHead | null = null;
+  #go: GoOf | null = null;
+  #isOver = false;
+  /** Who looked when the coordinator was asked last; null: nobody has heard anything yet. */
+  #heard: string | null = null;
+  /** Counts what the coordinator has told. */
+  #news = 0;
+  /** Of these, how many it had told when its go was asked for last. */
+  #answered = 0;
+  /** How it stood when the coordinator was told, and whether it stands otherwise now. */
+  #told = '';
+  #isToBeTold = false;
+  #writes = 0;
+
+  /** @param carried what an earlier history of the same chunk knew; null at its start */
+  constructor(input: ChunkInput, state: RunState, ports: ChunkPorts, carried: Carried | null) {
+    this.input = input;
+    this.state = state;
+    this.ports = { ...ports, show: () => this.#show(ports) };
+    this.pauses = new Pauses(this.ports);
+    this.#carried = carried;
+  }
+
+  async complete(): Promise<void> {
+    do {
+      await this.#askForGo();
+      await this.#untilOver();
+    } while (await this.#wasReset());
+    this.state.ended = true;
+    this.pauses.goesOn(this.state);
+    this.ports.show();
+  }
+
+  async #untilOver(): Promise<void> {
+    while (!this.#isOver) {
+      if (this.state.payments.some(isOpenPayment)) {
+        this.isSending = true;
+        await Promise.all([pay(this), track(this), this.#listen()]);
+        await this.#tellNews();
+      } else {
+        await this.#untilNews();
+        await this.#askForGo();
+      }
+    }
+  }
+
+  /** A reset means: try again what is not done. Asked last of all, as by the run; what is undone is its run's to go on with. */
+  async #wasReset(): Promise<boolean> {
+    const { payments } = this.state;
+    if (!payments.some((record) => isOpenPayment(record) || paymentProblem(record) !== null)) return false;
+    const { runId } = await this.ports.tellRun();
+    if (this.#heard?.endsWith(`/${runId}`) === true) return false;
+    this.#isOver = false;
+    return true;
+  }
+
+  /** While payments are open, what the coordinator says may change: a currency is funded, or another run goes on. */
+  async #listen(): Promise<void> {
+    while (!this.isOver()) {
+      await this.#untilNews();
+      if (!this.isOver()) await this.#askForGo();
+    }
+  }
+
+  /** Until the coordinator has something to tell, or has been silent for long; meanwhile it is told what is new here. */
+  async #untilNews(): Promise<void> {
+    const wasOver = this.isOver();
+    const isNews = (): boolean => this.#news !== this.#answered || this.isOver() !== wasOver;
+    for (;;) {
+      const isEarly = await this.ports.waitUntil(() => isNews() || this.#isToBeTold, LONGEST_SILENCE_MS);
+      await this.#tellNews();
+      if (!isEarly || isNews()) return;
+    }
+  }
+
+  /** Until there is a go, or the run is over. */
+  async #askForGo(): Promise<void> {
+    const { ports, pauses, state, input } = this;
+    for (let failures = 0, waits = 0; ;) {
+      if (ports.historyIsLong()) await this.leaveLongHistory();
+      const { asked } = pauses;
+      // What is told while it is asked may be missing in the answer.
+      this.#answered = this.#news;
+      const heard = this.#heard;
+      const isContinued = this.#carried !== null;
+      const { mode, run, number } = input;
+      const { originalRunId } = ports;
+      const answer = await ports
+        .readGo({ mode, run, number, originalRunId, isContinued, heard })
+        .catch(failed);
+      const isNews = (): boolean => this.#news !== this.#answered;
+      if (answer instanceof StepFailed) {
+        failures += 1;
+        await pauses.pause(state, activityFailed(answer.message, failures), asked, isNews);
+        continue;
+      }
+      failures = 0;
+      switch (answer.kind) {
+        case 'over':
+          this.#heard = answer.runId;
+          this.#isOver = true;
+          return;
+        case 'reopened':
+          this.#heard = answer.runId;
+          continue;
+        case 'refused':
+          throw new RunRefused(answer.problem.code, answer.problem.message, [answer.problem]);
+        case 'wait': {
+          // Payments that are on their way are followed whoever gives a go.
+          if (this.#head !== null) return pauses.show(state, answer.wait);
+          waits += 1;
+          const afterMs = Math.min(answer.wait.afterMs * waits, LONGEST_SILENCE_MS);
+          await pauses.pause(state, { ...answer.wait, afterMs }, asked, isNews);
+          continue;
+        }
+        case 'go':
+          pauses.goesOn(state);
+          return this.#take(answer);
+      }
+    }
+  }
+
+  #take(go: GoOf): void {
+    const { state, ports, input } = this;
+    if (state.plan === null) {
+      adoptPlan(state, planOf(input, go.plan));
+      if (this.#carried !== null) takeOver(state, this.#carried, ports.originalRunId);
+    }
+    this.#head = { ...go.plan, madeFor: go.isFresh ? ports.originalRunId : go.plan.madeFor };
+    let isOther = JSON.stringify(go) !== JSON.stringify(this.#go);
+    this.#go = go;
+    this.#heard = go.runId;
+    takeUp(state, go.runId);
+    let left = this.#leftOf(go);
+    for (const [index, record] of state.payments.entries()) {
+      const { stage, payment } = record;
+      if (stage.kind !== 'unsent') continue;
+      const letter = go.unpayable?.[index];
+      const row = input.payments[index];
+      const impossible = row !== undefined && isUnpayable(letter) ? unpayable(row, letter, go.heldBy) : null;
+      const unwanted = impossible ?? (go.stopped === null ? null : { ...go.stopped, item: payment.id });
+      const isReleased = unwanted !== null || (left > 0 && go.released.includes(payment.currency));
+      isOther ||= isReleased && stage.release === null;
+      stage.release = isReleased ? { unwanted } : null;
+      if (isReleased && unwanted === null) left -= 1;
+    }
+    // Who waits looks again.
+    if (isOther) this.releases += 1;
+    ports.show();
+  }
+
+  /** How many more of the first payments may leave: one that was refused has been one of them, one that never left has not. */
+  #leftOf({ most, runId }: Pick<GoOf, 'most' | 'runId'>): number {
+    return (most ?? Number.POSITIVE_INFINITY) - refusalsIn(this.state.payments, runId).sent;
+  }
+
+  /** First payments have ended without being sent: others may leave in their place. */
+  #hasRoom(): boolean {
+    const go = this.#go;
+    if (go === null || go.most === null) return false;
+    const unsent = this.state.payments.filter(({ stage }) => stage.kind === 'unsent');
+    const waiting = unsent.filter((record) => !isUnsent(record));
+    const isWaiting = waiting.some(({ payment }) => go.released.includes(payment.currency));
+    return isWaiting && unsent.length - waiting.length < this.#leftOf(go);
+  }
+
+  /** The coordinator has something to tell: whoever waits asks for its go again. */
+  hear(): void {
+    this.#news += 1;
+  }
+
+  /** Somebody wants everything looked at now. */
+  wake(): void {
+    this.pauses.wake();
+    this.hear();
+  }
+
+  get standing(): Standing {
+    const { payments, waiting } = this.state;
+    return {
+      number: this.input.number,
+      heard: this.#go?.runId ?? null,
+      isSending: this.isSending,
+      planned: this.input.payments.length,
+      payments,
+      waiting,
+    };
+  }
+
+  /** What is reported of it: before its first go, its payments are pending. */
+  get reported(): RunState {
+    const { state, input } = this;
+    if (state.plan !== null) return state;
+    return { ...state, payments: input.payments.map((row) => newRecord(paymentOf(input.run, row))) };
+  }
+
+  /** For another batch that has payments of the same ids. */
+  items(names: readonly string[]): ItemsOfChunk {
+    const { runId, originalRunId } = this.ports;
+    const isFirst = this.input.isFirst && this.#carried === null && originalRunId === runId;
+    return itemsOfChunk(
+      { runId, heard: this.#go?.runId ?? null, isFirst, payments: this.state.payments },
+      names,
+    );
+  }
+
+  /** What the coordinator must hear of at once; how many are accepted or paid by now is not. */
+  #standing(): string {
+    const { payments, waiting } = this.state;
+    const ended = payments.flatMap((record) => paymentProblem(record)?.code ?? []);
+    const waits = [waiting, ...payments.map((record) => record.waiting)].filter(isShown);
+    const codes = new Set(waits.map(({ problem }) => problem.code));
+    const isOpen = payments.some(isOpenPayment);
+    return [this.#go?.runId, this.#isSending, isOpen, ended.length, ...codes].join();
+  }
+
+  #show(ports: Pick<ChunkPorts, 'show'>): void {
+    this.#isToBeTold = this.#head !== null && this.#standing() !== this.#told;
+    ports.show();
+  }
+
+  async #tellNews(): Promise<void> {
+    if (!this.#isToBeTold) return;
+    this.#told = this.#standing();
+    this.#isToBeTold = false;
+    await this.ports.tellCoordinator();
+  }
+
+  /** More payments go out at once, or they wait, or none is left. */
+  get isSending(): boolean {
+    return this.#isSending;
+  }
+
+  set isSending(isSending: boolean) {
+    if (this.#isSending === isSending) return;
+    this.#isSending = isSending;
+    this.ports.show();
+  }
+
+  /** What the next history of the chunk begins with. */
+  handOn(): Carried {
+    const { runId } = this.ports;
+    return carry(this.state, { runId, knownAs: runId });
+  }
+
+  // What paying and tracking take of it.
+
+  get lateAfterMs(): Pick<Plan['lateAfterMs'], 'withdrawal'> {
+    return this.#requireHead().lateAfterMs;
+  }
+
+  call(): Call {
+    const { originalRunId } = this.ports;
+    return { plan: this.#requireHead(), originalRunId, chunk: this.input.number };
+  }
+
+  async write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed> {
+    if (this.ports.historyIsLong()) await this.leaveLongHistory();
+    await this.#untilMaySend();
+    this.#writes += 1;
+    try {
+      return await call().catch(failed);
+    } finally {
+      this.#writes -= 1;
+    }
+  }
+
+  /** One that has reached a rule of the batch by itself hears first whether the batch is stopped. */
+  async #untilMaySend(): Promise<void> {
+    const isReached = (): boolean => {
+      const go = this.#go;
+      if (go === null || go.stopped !== null || this.isOver()) return false;
+      return stopOf(go.rules, [refusalsIn(this.state.payments, go.runId)]) !== null;
+    };
+    if (!isReached()) return;
+    await this.#tellNews();
+    await this.ports.waitUntil(() => !isReached(), LONGEST_SILENCE_MS);
+  }
+
+  async leaveLongHistory(): Promise<never> {
+    await this.ports.waitUntil(() => this.#writes === 0);
+    throw new HistoryIsLong();
+  }
+
+  get sideBySide(): number {
+    return this.#go?.sideBySide ?? 1;
+  }
+
+  undoneIn(): readonly string[] {
+    return undoneIn(this.state);
+  }
+
+  takeUp(runId: string): boolean {
+    const isTaken = takeUp(this.state, runId);
+    // What they are released by is asked for anew, and so is the go of a coordinator that is another one, or cannot be asked.
+    if (isTaken || runId !== this.#go?.runId || this.#hasRoom()) this.hear();
+    return isTaken;
+  }
+
+  /** The run ends, never a chunk of it. */
+  isLast(): boolean {
+    return false;
+  }
+
+  isOver(): boolean {
+    return this.#isOver || !this.state.payments.some(isOpenPayment);
+  }
+
+  #requireHead(): PlanHead {
+    if (this.#head === null) throw new RangeError('There is no go yet.');
+    return this.#head;
+  }
+}
+
+/** The plan as far as it is this chunk's. */
+function planOf({ run, payments }: ChunkInput, head: PlanHead): Plan {
+  return {
+    ...head,
+    policy: { name: run.policy, hash: '' },
+    legs: [],
+    positions: [],
+    batch: null,
+    payments: payments.map((row) => paymentOf(run, row)),
+  };
+}

@@ -1,0 +1,168 @@
+/**
+ * Conducting a batch: gives its chunks their go, a few side by side, reads how they stand when they say that there is news,
+ * and tells them what has changed. The run of a batch holds no payment: what it says of them is what its chunks said last.
+ */
+import { lanesOf, type PlanBatch } from '../batch.ts';
+import { makeProblem } from '../problems.ts';
+import { activityFailed } from './activity-failed.ts';
+import { hasHeard, isDone, type ChunkRecord } from './chunk-state.ts';
+import { isDecided } from './release.ts';
+import { StepFailed, failed, type Ports } from './ports.ts';
+import { stopOf } from './stop-rule.ts';
+import type { Pauses } from './pauses.ts';
+import type { RunInput } from './calls.ts';
+import type { RunState } from './state.ts';
+
+/** What conducting takes of a run. */
+export type Conducting = {
+  readonly input: Pick<RunInput, 'mode' | 'run'>;
+  readonly state: RunState;
+  readonly ports: Pick<Ports, 'readChunks' | 'waitUntil' | 'nowMs' | 'historyIsLong' | 'show'>;
+  readonly pauses: Pauses;
+  /** What its chunks are told: whoever raises it has news for all of them. */
+  releases: number;
+  /** Numbers of chunks that have said that there is news. */
+  readonly news: Set<number>;
+  leaveLongHistory(): Promise<never>;
+  takeUp(runId: string): boolean;
+  /** As which run its chunks know the Temporal run. */
+  knownAs(runId: string): string;
+  isOver(): boolean;
+};
+
+/** Chunks of one call: their standing fits a payload many times. */
+const OF_ONE_CALL = 50;
+/** Whoever says nothing for so long is read again. */
+const LONGEST_SILENCE_MS = 600_000;
+
+export async function conduct(run: Conducting): Promise<void> {
+  const { state, ports, pauses, news } = run;
+  const { chunks } = state;
+  for (const { number } of chunks) news.add(number);
+  for (let failures = 0; ;) {
+    if (ports.historyIsLong()) await run.leaveLongHistory();
+    letGo(run);
+    const read = [...news].slice(0, OF_ONE_CALL);
+    const toTell = chunks.filter((chunk) => isToBeTold(run, chunk)).slice(0, OF_ONE_CALL);
+    if (read.length + toTell.length === 0) {
+      if (run.isOver()) return;
+      const isEarly = await ports.waitUntil(
+        () => run.isOver() || news.size > 0 || chunks.some((chunk) => isToBeTold(run, chunk)),
+        LONGEST_SILENCE_MS,
+      );
+      if (!isEarly) for (const chunk of chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
+      continue;
+    }
+    for (const number of read) news.delete(number);
+    const { releases } = run;
+    const { asked } = pauses;
+    const { mode, run: name } = run.input;
+    const tell = toTell.map(({ number }) => number);
+    const answer = await ports.readChunks({ mode, run: name, read, tell, isEnding: false }).catch(failed);
+    if (answer instanceof StepFailed) {
+      failures += 1;
+      for (const number of read) news.add(number);
+      await pauses.pause(state, activityFailed(answer.message, failures), asked);
+      continue;
+    }
+    if (failures > 0) pauses.goesOn(state);
+    failures = 0;
+    const knownAs = run.knownAs(answer.runId);
+    if (state.knownAs !== knownAs) state.stopped = null;
+    state.knownAs = knownAs;
+    run.takeUp(answer.runId);
+    for (const chunk of toTell) chunk.toldOf = releases;
+    for (const { number, state: standing, isClosed } of answer.chunks) {
+      const chunk = chunks[number - 1];
+      if (chunk === undefined) continue;
+      Object.assign(chunk, { state: standing, isClosed });
+      chunk.waiting = standing === null ? missing(run, number) : null;
+      // One that has ended undone is started again when it is told.
+      if (isClosed && !isDone(chunk, knownAs)) chunk.toldOf = -1;
+    }
+    decide(run);
+    ports.show();
+  }
+}
+
+/** Whether the batch stops by itself, and whether its first payments are accepted: all chunks hear of either. */
+function decide(run: Conducting): void {
+  const { state } = run;
+  const { chunks, plan } = state;
+  const batch = plan?.batch ?? null;
+  if (batch === null) return;
+  // What an earlier run was refused is tried again.
+  const own = chunks.filter(({ state: standing }) => hasHeard(standing, state.knownAs));
+  const refusals = own.flatMap((chunk) => chunk.state?.refusals ?? []);
+  const stopped = state.stopped ?? stopOf(batch, refusals);
+  const isTested = state.isTested || isCanaryAccepted(batch, state);
+  if (stopped !== state.stopped || isTested !== state.isTested) run.releases += 1;
+  Object.assign(state, { stopped, isTested });
+}
+
+/** The first payments that can be paid at all, as far as that was known when the plan was made, and as it has come out. */
+function isCanaryAccepted({ canary }: PlanBatch, { chunks: [first], knownAs }: RunState): boolean {
+  if (canary === null || first === undefined) return true;
+  const { state: standing } = first;
+  const { unpayable, payments } = first.planned;
+  const payable = unpayable === null ? payments : unpayable.replaceAll(/[^.]/g, '').length;
+  const notPaid = hasHeard(standing, knownAs) ? (standing?.counts.notPaid ?? 0) : 0;
+  return (standing?.counts.accepted ?? 0) >= Math.min(canary, payable, payments - notPaid);
+}
+
+/** The run has ended, whichever way: its chunks end as well. What does not hear it asks by itself, later. */
+export async function tellEnd({
+  input: { mode, run, batch },
+  ports,
+}: {
+  readonly input: RunInput;
+  readonly ports: Pick<Ports, 'readChunks'>;
+}): Promise<void> {
+  const numbers = (batch?.chunks ?? []).map((_chunk, index) => index + 1);
+  for (let first = 0; first < numbers.length; first += OF_ONE_CALL) {
+    const tell = numbers.slice(first, first + OF_ONE_CALL);
+    await ports.readChunks({ mode, run, read: [], tell, isEnding: true }).catch(failed);
+  }
+}
+
+/** The next chunks may go as soon as those before them have nothing to send any more. */
+function letGo({ state }: Conducting): void {
+  const { chunks, knownAs, plan, isTested, stopped } = state;
+  if (knownAs === null) return;
+  const batch = plan?.batch ?? null;
+  if (batch === null) return;
+  const most = lanesOf(batch);
+  let sending = chunks.filter((chunk) => chunk.mayGo && isSending(chunk, knownAs)).length;
+  // The first payments are those of the first chunk: until they are accepted, no other one goes, also while it waits.
+  for (const chunk of isTested || stopped !== null ? chunks : chunks.slice(0, 1)) {
+    if (sending >= most) return;
+    if (chunk.mayGo) continue;
+    chunk.mayGo = true;
+    if (!isDone(chunk, knownAs)) sending += 1;
+  }
+}
+
+/** Until it has heard of its go, it is about to. */
+function isSending({ state, waiting }: ChunkRecord, knownAs: string): boolean {
+  if (waiting !== null) return false;
+  return state === null || state.isSending || (state.counts.open > 0 && !hasHeard(state, knownAs));
+}
+
+function isToBeTold({ state, releases }: Conducting, chunk: ChunkRecord): boolean {
+  return chunk.mayGo && chunk.toldOf !== releases && !isDone(chunk, state.knownAs);
+}
+
+function missing({ ports }: Conducting, number: number): ChunkRecord['waiting'] {
+  const problem = makeProblem('CHUNK_MISSING', null, {
+    message: `Chunk ${number} of the batch is not in Temporal; what of it was paid is not known here.`,
+  });
+  return { reason: 'person', problem, wakeAtMs: ports.nowMs() + LONGEST_SILENCE_MS };
+}
+
+/** Currencies of which the money is there, or never will be by a trade: they are paid. */
+export function releasedIn({ plan, legs, cancelled }: RunState): readonly string[] {
+  const currencies = (plan?.batch?.totals ?? []).map(({ currency }) => currency);
+  return currencies.filter((currency) =>
+    legs.every((record) => record.leg.buy !== currency || isDecided(record, cancelled)),
+  );
+}

@@ -1,0 +1,29 @@
+/** What tells whether two chunks of a batch are the same, for whoever submits one and for the worker that gets one. Pure. */
+import { createHash } from 'node:crypto';
+import { nameOfPayment, type BatchPayment } from '../../domain/batch.ts';
+
+/** SHA-256 of the JSON of the payments, hex. */
+export function hashOfChunk(payments: readonly BatchPayment[]): string {
+  return createHash('sha256').update(JSON.stringify(payments)).digest('hex');
+}
+
+/** Characters of one `hashOfName`. */
+const NAME_HASH = 8;
+
+/** Tells most names apart: who finds two alike looks at the names. */
+export function hashOfName(name: string): string {
+  return createHash('sha256').update(name).digest().subarray(0, 6).toString('base64url');
+}
+
+/** Of all names of a chunk, for its memo: whether another batch has one of them is told without its history. */
+export function hashesOfNames(payments: readonly BatchPayment[]): string {
+  return payments.map((payment) => hashOfName(nameOfPayment(payment))).join('');
+}
+
+/** Null for what no chunk has written. */
+export function readHashes(memo: unknown): readonly string[] | null {
+  if (typeof memo !== 'string' || memo === '' || memo.length % NAME_HASH > 0) return null;
+  return Array.from({ length: memo.length / NAME_HASH }, (_, index) =>
+    memo.slice(index * NAME_HASH, (index + 1) * NAME_HASH),
+  );
+}

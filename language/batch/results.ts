@@ -1,0 +1,74 @@
+/**
+ * The results of a batch: its file as it is written, and what became of each payment behind its row. CSV stays CSV, with its
+ * separator; JSON Lines stay JSON Lines. The file was checked before: what stands in it runs in no spreadsheet.
+ */
+import type { BatchColumns } from '../../domain/policy.ts';
+import { printable } from '../text/printable.ts';
+import type { CsvHeader } from './csv-rows.ts';
+import type { RowPiece } from './pieces.ts';
+import { PlainBytes } from './plain-bytes.ts';
+import { readPieces } from './read-pieces.ts';
+
+/** What became of a payment. Null: there is none. */
+export type RowResult = {
+  readonly outcome: string;
+  readonly withdrawalId: string | null;
+  readonly status: string | null;
+  readonly reason: string | null;
+};
+
+/**
+ * The lines of the results, without their ends.
+ * @param resultOf is asked for each row once, in the order of the file
+ */
+export async function* resultLines(
+  bytes: AsyncIterable<Uint8Array>,
+  columns: BatchColumns,
+  resultOf: (id: string) => Promise<RowResult>,
+): AsyncGenerator<string> {
+  const headers: CsvHeader[] = [];
+  let isFirst = true;
+  for await (const piece of readPieces(new PlainBytes(bytes), columns, (one) => headers.push(one))) {
+    if (piece.kind !== 'row') continue;
+    const [header = null] = headers;
+    const result = await resultOf(piece.cells[columns.id] ?? '');
+    if (header === null) {
+      yield jsonLine(piece, result);
+      continue;
+    }
+    const { separator } = header;
+    if (isFirst) yield [header.text, ...NAMES.map((name) => free(name, header.names))].join(separator);
+    isFirst = false;
+    yield [piece.text, ...valuesOf(result).map((value) => cellOf(value, separator))].join(separator);
+  }
+}
+
+const NAMES = ['outcome', 'withdrawal_id', 'status', 'reason'] as const;
+
+function valuesOf({ outcome, withdrawalId, status, reason }: RowResult): readonly (string | null)[] {
+  return [outcome, withdrawalId, status, reason];
+}
+
+/** A file that has such a column keeps it. */
+function free(name: string, names: readonly string[]): string {
+  return names.includes(name) ? free(`cambist_${name}`, names) : name;
+}
+
+/** As spreadsheets begin a formula. */
+const FORMULA = /^\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]/;
+
+function cellOf(value: string | null, separator: string): string {
+  const text = printable(value ?? '');
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return safe.includes('"') || safe.includes(separator) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+function jsonLine({ text, cells }: RowPiece, result: RowResult): string {
+  const names = Object.keys(cells);
+  const values = valuesOf(result);
+  const fields = NAMES.map((name, index) => {
+    const value = values[index] ?? null;
+    return `${JSON.stringify(free(name, names))}:${JSON.stringify(value === null ? null : printable(value))}`;
+  });
+  return `${text.trimEnd().replace(/\s*\}$/, '')},${fields.join(',')}}`;
+}

@@ -1,0 +1,281 @@
+/**
+ * The pace at which the requests of one API key leave this process: first come first served, only so many side by side, and
+ * no faster than the service allows. Nothing is known about its limit until it answers 429 `RATE_LIMIT_EXCEEDED` (interface
+ * heading "Status mapping": quantities and windows are not shown); from then on the rate is learned. The client sends every
+ * request through it. It never sends a request twice, and never decides what a reply means.
+ *
+ * How it learns: a 429 stops all sends for `Retry-After`. They go on at what the service had accepted until then. Three steps of
+ * quick growth, each to its 429, find where the limit is. From then on the rate grows slowly, ever faster the longer no 429 comes,
+ * and a 429 takes a little of it, or as much as it is above what was accepted. It grows only while requests wait for it, and by
+ * the same for every worker: so those that share a limit converge, and what one leaves free the others find.
+ */
+import { setMaxListeners } from 'node:events';
+import { waitMs } from '../domain/service/reply-rules.ts';
+import type { Reply } from '../domain/service/reply.ts';
+
+/** Monotonic time, and a call after so long; what is returned takes the call back. Milliseconds. */
+export type PaceClock = {
+  readonly nowMs: () => number;
+  readonly wake: (afterMs: number, callback: () => void) => () => void;
+};
+
+const MACHINE_CLOCK: PaceClock = {
+  nowMs: () => performance.now(),
+  wake: (afterMs, callback) => {
+    const timer = setTimeout(callback, Math.ceil(afterMs));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** After a 429 the rate is this part of what it was. */
+const STEP_DOWN = 0.95;
+/** A rate that is above this multiple of what was accepted was far too fast. */
+const FAR_TOO_FAST = 1.1;
+/** One 429 takes at most this part of a rate: what was accepted in a short time tells little. */
+const MOST_DOWN = 0.5;
+/** Requests per second: below this, the next one would wait for its turn longer than anybody does. */
+const LEAST_RATE = 0.1;
+/** What the first 429 tells is rough: steps of a search, how fast the rate grows in each, and what its 429 leaves of it. */
+const SEARCH = [
+  { doublesMs: 2_000, down: 0.7 },
+  { doublesMs: 8_000, down: 0.85 },
+  { doublesMs: 32_000, down: 0.95 },
+] as const;
+/**
+ * After the search, the rate grows by one a second in this time, and with the cube of the time without a 429: ten a second meet
+ * one twice a minute, and any other rate is reached in some minutes.
+ */
+const GROWS_BY_ONE_MS = 39_000;
+/** A pace that came late (timers are late) may catch up so much. */
+const CATCH_UP_MS = 100;
+/** With no request for so long, what was accepted before tells nothing about the limit. */
+const IDLE_MS = 500;
+/** Before a limit is known, what was accepted longer ago tells nothing about it. */
+const UNLIMITED_MEMORY_MS = 60_000;
+
+/** A request that waits for its turn. */
+type Waiting = {
+  /** It is not sent when its turn comes later than this. */
+  readonly untilMs: number;
+  /** Null: it starts. */
+  readonly end: (refusal: Reply<never> | null) => void;
+};
+
+export class RateLimiter {
+  readonly #sideBySide: number;
+  readonly #waitAtMostMs: number;
+  readonly #clock: PaceClock;
+
+  /** In the order in which they came; each waits equally long, so that the first is the first to give up. */
+  readonly #waiting = new Set<Waiting>();
+  #underWay = 0;
+  #takeBackWake: (() => void) | null = null;
+
+  /** Requests per second; null: no limit is known. */
+  #rate: number | null = null;
+  /** No request leaves before. */
+  #nextAtMs = 0;
+  /** The end of the pause that the service asked for. */
+  #pausedUntilMs = 0;
+  /** When it was asked for. */
+  #pausedAtMs = -1;
+  /** Pauses in a row after which nothing was accepted. */
+  #vainPauses = 0;
+
+  /** What was accepted since when; neither idle time nor a pause before it counts. */
+  #accepted = 0;
+  #sinceMs = 0;
+  /** When the last request came to its end. */
+  #endedAtMs = 0;
+  /** How many steps of the search are done. */
+  #searched = 0;
+  /** For how long the rate has been growing, and when a request last started. */
+  #grownMs = 0;
+  #startedAtMs = 0;
+  /** Nothing but the rate holds back the request whose turn it is: only then the rate grows. */
+  #isHeldBack = false;
+
+  /**
+   * @param options.sideBySide most requests under way at a time
+   * @param options.waitAtMostMs a request that has waited for so long is `NOT_SENT`
+   */
+  constructor(options: {
+    readonly sideBySide: number;
+    readonly waitAtMostMs: number;
+    readonly clock?: PaceClock;
+  }) {
+    this.#sideBySide = options.sideBySide;
+    this.#waitAtMostMs = options.waitAtMostMs;
+    this.#clock = options.clock ?? MACHINE_CLOCK;
+  }
+
+  /**
+   * Calls `send` when its turn has come (at once, where nothing stands in the way), and learns from its reply. `NOT_SENT`
+   * without calling it where that would be too late, or once `signal` has ended the wait.
+   */
+  async run<T>(send: () => Promise<Reply<T>>, signal?: AbortSignal): Promise<Reply<T>> {
+    const refusal = this.#startsNow() ? null : await this.#turn(signal);
+    if (refusal !== null) return refusal;
+    const startedAtMs = this.#clock.nowMs();
+    let reply: Reply<T> | null = null;
+    try {
+      reply = await send();
+      return reply;
+    } finally {
+      this.#underWay -= 1;
+      this.#learn(reply, startedAtMs);
+      this.#goOn();
+    }
+  }
+
+  /** Takes a place, where one is free and nobody waits for it. */
+  #startsNow(): boolean {
+    if (this.#waiting.size > 0) return false;
+    const now = this.#clock.nowMs();
+    if (this.#underWay === 0) this.#forgetIdleTime(now);
+    if (this.#underWay >= this.#sideBySide || now < this.#startAtMs()) return false;
+    this.#takePlace(now);
+    return true;
+  }
+
+  /** Null: now. A `NOT_SENT`: not any more. */
+  #turn(signal: AbortSignal | undefined): Promise<Reply<never> | null> {
+    return new Promise((resolve) => {
+      const end = (refusal: Reply<never> | null): void => {
+        this.#waiting.delete(waiting);
+        signal?.removeEventListener('abort', giveUp);
+        resolve(refusal);
+      };
+      const giveUp = (): void => end(notSent('the call was given up'));
+      const waiting: Waiting = { untilMs: this.#clock.nowMs() + this.#waitAtMostMs, end };
+      this.#waiting.add(waiting);
+      if (signal?.aborted === true) return giveUp();
+      // A call may send hundreds of payments.
+      if (signal !== undefined) setMaxListeners(0, signal);
+      signal?.addEventListener('abort', giveUp);
+      this.#goOn();
+    });
+  }
+
+  /** Starts whoever may start now, sends away whoever would be too late, and comes back when that changes. */
+  #goOn(): void {
+    this.#takeBackWake?.();
+    this.#takeBackWake = null;
+    for (const first of this.#waiting) {
+      const now = this.#clock.nowMs();
+      const isFree = this.#underWay < this.#sideBySide;
+      const startAtMs = this.#startAtMs();
+      if (this.#pausedUntilMs > first.untilMs) first.end(paused(this.#pausedUntilMs - now));
+      else if (now >= first.untilMs) first.end(notSent('too many requests were before it'));
+      else if (isFree && now >= startAtMs) {
+        this.#takePlace(now);
+        first.end(null);
+      } else {
+        this.#isHeldBack = isFree;
+        const wakeAtMs = isFree ? Math.min(startAtMs, first.untilMs) : first.untilMs;
+        this.#takeBackWake = this.#clock.wake(wakeAtMs - now, () => this.#goOn());
+        return;
+      }
+    }
+  }
+
+  #startAtMs(): number {
+    return Math.max(this.#nextAtMs, this.#pausedUntilMs);
+  }
+
+  #takePlace(now: number): void {
+    this.#underWay += 1;
+    if (this.#rate !== null) {
+      const sinceMs = Math.max(this.#startedAtMs, this.#pausedUntilMs);
+      // A machine that slept has not learned anything.
+      const heldBackMs = Math.min(now - sinceMs, 1_000 / LEAST_RATE);
+      if (this.#isHeldBack) this.#rate = this.#grown(this.#rate, heldBackMs);
+      this.#nextAtMs = Math.max(this.#nextAtMs, now - CATCH_UP_MS) + 1_000 / this.#rate;
+    }
+    this.#isHeldBack = false;
+    this.#startedAtMs = now;
+  }
+
+  /** The rate after so much more time without a 429. */
+  #grown(rate: number, ms: number): number {
+    const search = SEARCH[this.#searched];
+    if (search !== undefined) return rate * 2 ** (ms / search.doublesMs);
+    const before = this.#grownMs / GROWS_BY_ONE_MS;
+    this.#grownMs += ms;
+    const after = this.#grownMs / GROWS_BY_ONE_MS;
+    return rate + after ** 3 - before ** 3;
+  }
+
+  #learn(reply: Reply<unknown> | null, startedAtMs: number): void {
+    const now = this.#clock.nowMs();
+    this.#endedAtMs = now;
+    if (reply === null || reply.kind === 'NOT_SENT') {
+      // Nothing left: the next one has its place.
+      if (this.#rate !== null) this.#nextAtMs -= 1_000 / this.#rate;
+      return;
+    }
+    // What left before the last pause began tells nothing about what came after it.
+    const isNews = startedAtMs >= this.#pausedAtMs;
+    if (isRateLimited(reply)) this.#pause(now, waitMs(reply, this.#vainPauses), isNews);
+    else if (isNews) {
+      if (this.#rate === null && now - this.#sinceMs > UNLIMITED_MEMORY_MS) this.#measureFrom(now);
+      this.#accepted += 1;
+      this.#vainPauses = 0;
+    }
+  }
+
+  #pause(now: number, pauseMs: number, isNews: boolean): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + pauseMs);
+    this.#nextAtMs = Math.max(this.#nextAtMs, this.#pausedUntilMs);
+    if (!isNews) return;
+    this.#pausedAtMs = now;
+    this.#grownMs = 0;
+    this.#vainPauses += 1;
+    const isVain = this.#accepted === 0;
+    const activeMs = Math.max(now - this.#sinceMs, 0);
+    const perSecond = Math.max(this.#accepted, 1) / ((activeMs + pauseMs) / 1_000);
+    const search = SEARCH[this.#searched];
+    if (this.#rate === null) this.#rate = perSecond;
+    else if (!isVain && search !== undefined) {
+      // A long pause tells of a window, and all that it takes was accepted.
+      this.#rate = pauseMs > activeMs ? perSecond : this.#rate * search.down;
+      this.#searched += 1;
+    } else if (!isVain) this.#rate = slower(this.#rate, perSecond);
+    this.#rate = Math.max(this.#rate, LEAST_RATE);
+    // A pause that was too short is part of the time in which nothing was accepted.
+    if (!isVain) this.#measureFrom(this.#pausedUntilMs);
+  }
+
+  #measureFrom(atMs: number): void {
+    this.#accepted = 0;
+    this.#sinceMs = atMs;
+  }
+
+  /** Nothing waits, and nothing has been under way for a while: what happened before tells nothing about the limit. */
+  #forgetIdleTime(now: number): void {
+    if (now - this.#endedAtMs > IDLE_MS && now > this.#pausedUntilMs) this.#measureFrom(now);
+  }
+}
+
+/** @param accepted requests per second that the service took */
+function slower(rate: number, accepted: number): number {
+  return Math.max(Math.min(rate * STEP_DOWN, accepted * FAR_TOO_FAST), rate * MOST_DOWN);
+}
+
+/** A gateway before the service says it by the status alone. */
+function isRateLimited(reply: Reply<unknown>): boolean {
+  return (
+    reply.kind === 'UNKNOWN' && (reply.error?.code === 'RATE_LIMIT_EXCEEDED' || reply.facts.status === 429)
+  );
+}
+
+function paused(leftMs: number): Reply<never> {
+  return {
+    ...notSent(`it has asked for a pause, which lasts ${Math.ceil(leftMs / 1_000)} s more`),
+    afterMs: leftMs,
+  };
+}
+
+function notSent(reason: string): Extract<Reply<never>, { kind: 'NOT_SENT' }> {
+  return { kind: 'NOT_SENT', reason };
+}

@@ -1,0 +1,253 @@
+/** A payout batch from its file to the last payment: submitted, funded, paid and reported, each payment once. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { assertExit, command, reportOf } from '../support/commands.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+
+let stage: Stage;
+before(async () => {
+  stage = await openStage({ balances: { USD: '1000000', EUR: '1000000', MXN: '1000000' } });
+  await stage.startWorker();
+});
+after(() => stage.close());
+
+const ACCOUNTS = {
+  EUR: 'wac_EuR5epaLive1',
+  USD: 'wac_U5DFedw1re9',
+  MXN: 'wac_7Hk2mQ9vT4xR',
+} as const;
+
+type Row = readonly [id: string, account: string, currency: string, amount: string];
+
+async function putBatch(
+  rows: readonly Row[],
+  more = 'fund: { mode: none }',
+  { folder }: Pick<Stage, 'folder'> = stage,
+): Promise<readonly string[]> {
+  const name = uniqueName('p');
+  const policy = `policy: 1
+kind: payout
+name: ${name}
+environment: sandbox
+zone: UTC
+payout:
+  ${more}
+`;
+  await writeFile(join(folder, `${name}.yaml`), policy);
+  const lines = ['id,account,currency,amount', ...rows.map((row) => row.join(','))];
+  await writeFile(join(folder, `${name}.csv`), `${lines.join('\n')}\n`);
+  return [`${name}.yaml`, '--batch', `${name}.csv`];
+}
+
+const DATE = new Date().toISOString().slice(0, 10);
+
+test('a batch is paid from what is there, each payment once, and shown when it is submitted again', async () => {
+  const rows = Array.from({ length: 30 }, (_, index): Row => {
+    const currency = (['EUR', 'USD', 'MXN'] as const)[index % 3] ?? 'EUR';
+    return [`inv-${index}`, ACCOUNTS[currency], currency, `${10 + index}.50`];
+  });
+  const args = await putBatch(rows);
+  const ran = await command(stage, ['run', ...args, '--id', `${DATE}-weekly`, '--json']);
+  assertExit(ran, 0);
+  const report = reportOf(ran);
+  assert.equal(report.status, 'COMPLETED');
+  assert.deepEqual(
+    report.payments.map(({ id, account, currency, amount, outcome }) => [
+      id,
+      account,
+      currency,
+      amount,
+      outcome,
+    ]),
+    rows.map(([id, account, currency, amount]) => [id, account, currency, amount.replace(/0$/, ''), 'PAID']),
+  );
+  const booked = stage.sandbox.ledger().withdrawals.length;
+  assert.equal(booked, 30);
+  const again = await command(stage, ['run', ...args, '--id', `${DATE}-weekly`, '--json']);
+  assertExit(again, 0);
+  assert.equal(stage.sandbox.ledger().withdrawals.length, 30);
+});
+
+const FUNDED = `fund: { from: USD, mode: net }
+quote: { settlement: T0 }
+guard: { worst_rate: ["0.80 EUR per USD", "15.00 MXN per USD"] }
+settle: { until: funds }
+shortfall: hold`;
+
+test('what is missing of a currency is bought in one trade; what needs no trade is paid meanwhile', async () => {
+  const poor = await openStage({
+    balances: { USD: '100000', EUR: '100', MXN: '0' },
+    rates: { 'USD/EUR': '0.92', 'USD/MXN': '17.25' },
+  });
+  try {
+    await poor.startWorker();
+    const rows: readonly Row[] = [
+      ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
+      ['a-2', ACCOUNTS.EUR, 'EUR', '200.25'],
+      ['b-1', ACCOUNTS.MXN, 'MXN', '5000.00'],
+      ['c-1', ACCOUNTS.USD, 'USD', '75.00'],
+    ];
+    const args = await putBatch(rows, FUNDED, poor);
+    const ran = await command(poor, ['run', ...args, '--id', `${DATE}-funded`, '--json', '--wait']);
+    assertExit(ran, 0);
+    const report = reportOf(ran);
+    assert.deepEqual(
+      report.legs.map(({ sell, buy, buyAmount, outcome }) => [sell, buy, buyAmount, outcome]),
+      [
+        ['USD', 'EUR', '400.25', 'TRADED'],
+        ['USD', 'MXN', '5000', 'TRADED'],
+      ],
+    );
+    assert.deepEqual(
+      report.payments.map(({ outcome }) => outcome),
+      ['PAID', 'PAID', 'PAID', 'PAID'],
+    );
+    assert.equal(poor.sandbox.ledger().trades.length, 2);
+  } finally {
+    await poor.close();
+  }
+});
+
+test('an account that cannot be paid ends its own payment, unfunded, and stops nobody else', async () => {
+  const rows: readonly Row[] = [
+    ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
+    ['a-2', 'wac_Unver1fied22', 'EUR', '200.25'],
+    ['a-3', 'wac_Nowhere1', 'EUR', '7.00'],
+    ['a-4', ACCOUNTS.USD, 'EUR', '8.00'],
+    ['c-1', ACCOUNTS.USD, 'USD', '75.00'],
+  ];
+  const args = await putBatch(rows);
+  const ran = await command(stage, ['run', ...args, '--id', `${DATE}-some`, '--json', '--wait']);
+  assertExit(ran, 5);
+  const report = reportOf(ran);
+  assert.equal(report.status, 'PARTIAL');
+  assert.deepEqual(
+    report.payments.map(({ outcome }) => outcome),
+    ['PAID', 'NOT_PAID', 'NOT_PAID', 'NOT_PAID', 'PAID'],
+  );
+  assert.deepEqual(
+    report.problems.map(({ code, item }) => [code, item]),
+    [
+      ['ACCOUNT_UNUSABLE', 'a-2'],
+      ['ACCOUNT_MISSING', 'a-3'],
+      ['ACCOUNT_CURRENCY', 'a-4'],
+    ],
+  );
+});
+
+/** So many payments of a dollar and more to one account. */
+function dollars(count: number): readonly Row[] {
+  return Array.from({ length: count }, (_, index): Row => [
+    `d-${index}`,
+    ACCOUNTS.USD,
+    'USD',
+    `${index + 1}.00`,
+  ]);
+}
+
+const REFUSED = { kind: 'error', code: 'WITHDRAWAL_ADDRESS_NOT_VERIFIED', stored: false } as const;
+
+test('a batch stops after so many refusals, says why, and is paid after a new start', async () => {
+  const args = await putBatch(dollars(60), 'fund: { mode: none }\n  stop_after: { failed: 3 }');
+  const [file = ''] = args;
+  stage.sandbox.addFault({
+    operation: 'createWithdrawal',
+    times: 1_000,
+    when: { reference: `${file.replace('.yaml', '')}.*` },
+    effect: REFUSED,
+  });
+  const id = `${DATE}-stopped`;
+  const ran = await command(stage, ['run', ...args, '--id', id, '--json', '--wait']);
+  assertExit(ran, 5);
+  const report = reportOf(ran);
+  const codes = report.problems.map(({ code }) => code);
+  assert.equal(report.status, 'FAILED');
+  assert.ok(codes.filter((code) => code === REFUSED.code).length >= 3);
+  // One slice is under way when the third is refused.
+  assert.ok(codes.filter((code) => code === 'BATCH_STOPPED').length >= 60 - 25 - 3);
+  stage.sandbox.clearFaults();
+  const again = await command(stage, ['run', ...args, '--id', id, '--json', '--wait', '--go-on']);
+  assertExit(again, 0);
+  assert.equal(reportOf(again).status, 'COMPLETED');
+});
+
+test('the first payment must be accepted before the others leave', async () => {
+  const args = await putBatch(dollars(60), 'fund: { mode: none }\n  canary: 1');
+  const name = (args[0] ?? '').replace('.yaml', '');
+  const sent = () =>
+    stage.sandbox
+      .requests()
+      .filter(({ operation, reference }) => operation === 'createWithdrawal' && reference?.startsWith(name));
+  stage.sandbox.addFault({
+    operation: 'createWithdrawal',
+    times: 1,
+    when: { reference: `${name}.*` },
+    effect: REFUSED,
+  });
+  const id = `${DATE}-canary`;
+  const ran = await command(stage, ['run', ...args, '--id', id, '--json', '--wait']);
+  assertExit(ran, 5);
+  assert.equal(sent().length, 1);
+  const again = await command(stage, ['run', ...args, '--id', id, '--json', '--wait', '--go-on']);
+  assertExit(again, 0);
+  assert.equal(sent().length, 61);
+});
+
+test('one payment of a batch that failed later is paid again by a person, as its next generation, and nobody else is', async () => {
+  const slow = await openStage({
+    balances: { USD: '1000' },
+    settings: { withdrawalSteps: [{ status: 'PENDING', forMs: 600_000 }] },
+  });
+  try {
+    await slow.startWorker();
+    const args = await putBatch(dollars(3), 'fund: { mode: none }', slow);
+    const id = `${DATE}-failed`;
+    const started = await command(slow, ['run', ...args, '--id', id, '--detach']);
+    assertExit(started, 8);
+    await untilSent(slow, 3);
+    for (const { id: record, amount } of withdrawalsOf(slow))
+      slow.sandbox.setStatus(
+        amount.startsWith('2')
+          ? { id: record, status: 'RETURNED', money: 'returned' }
+          : { id: record, status: 'COMPLETED' },
+      );
+    const ended = await command(slow, ['run', ...args, '--id', id, '--wait', '--json']);
+    assertExit(ended, 5);
+    assert.deepEqual(
+      reportOf(ended).payments.map(({ outcome }) => outcome),
+      ['PAID', 'NOT_PAID', 'PAID'],
+    );
+    const words = ['--reason', 'the account is open again', '--by', 'ana'];
+    const again = ['run', ...args, '--id', id, '--pay-again', 'd-1', ...words, '--detach'];
+    assertExit(await command(slow, again), 8);
+    await untilSent(slow, 4);
+    const sent = withdrawalsOf(slow);
+    for (const { id: record } of sent.slice(0, 1))
+      slow.sandbox.setStatus({ id: record, status: 'COMPLETED' });
+    const paid = await command(slow, ['run', ...args, '--id', id, '--wait', '--json']);
+    assertExit(paid, 0);
+    assert.match(reportOf(paid).payments[1]?.reference ?? '', /\.d-1~9$/);
+  } finally {
+    await slow.close();
+  }
+});
+
+/** As soon as the service has booked so many. */
+async function untilSent(on: Stage, count: number): Promise<void> {
+  const giveUpAtMs = Date.now() + 60_000;
+  while (withdrawalsOf(on).length < count) {
+    assert.ok(Date.now() < giveUpAtMs, `The service has ${withdrawalsOf(on).length} of ${count} payments.`);
+    await delay(100);
+  }
+}
+
+/** Newest first. */
+function withdrawalsOf({ sandbox }: Stage): readonly { readonly id: string; readonly amount: string }[] {
+  return sandbox
+    .ledger()
+    .withdrawals.map((record) => ({ id: String(record['id']), amount: String(record['withdrawalAmount']) }));
+}

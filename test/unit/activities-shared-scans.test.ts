@@ -1,0 +1,284 @@
+/** One scan of the withdrawal list for all that ask at about the same moment: whom it serves, and what it proves (M1). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { awaitWithdrawals } from '../../activities/await-withdrawals.ts';
+import { SharedScans } from '../../activities/shared-scans.ts';
+import { isDefinitive } from '../../domain/service/reply-rules.ts';
+import type { Page, Withdrawal } from '../../domain/service/records.ts';
+import type { Reply } from '../../domain/service/reply.ts';
+import { generateKey } from '../../sandbox/keys.ts';
+import { startSandbox } from '../../sandbox/server.ts';
+import { parseAddress } from '../../service/address.ts';
+import { createServiceClient } from '../../service/client.ts';
+import { parseKey } from '../../service/key.ts';
+import type { Question } from '../../service/list-scan.ts';
+import type { PageRequest } from '../../service/pages.ts';
+import { inActivity, worker } from '../support/activities.ts';
+import { keyOf } from '../support/sandbox-stage.ts';
+import { context, done, failed, NOW, WITHDRAWAL } from '../support/scripts.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** The record that was created so many hours ago. */
+const aged = (hours: number): Withdrawal => ({
+  ...WITHDRAWAL,
+  id: `wtd_${hours}`,
+  createdAt: new Date(NOW - hours * HOUR_MS).toISOString(),
+});
+const all = (sinceHours: number): Question<Withdrawal> => ({
+  sinceMs: NOW - sinceHours * HOUR_MS,
+  wanted: () => true,
+});
+const only = (...hours: readonly number[]): Question<Withdrawal> => ({
+  sinceMs: 0,
+  wanted: ({ id }) => hours.some((each) => id === `wtd_${each}`),
+});
+const idsOf = ({ records }: { readonly records: readonly Withdrawal[] }) => records.map(({ id }) => id);
+
+/** A list of one record a page, an hour between two; each page is answered when the test says so. */
+class SlowList {
+  /** The cursors of the pages that were asked for; null: the newest. */
+  readonly asked: (string | null)[] = [];
+  newest = 0;
+  oldest = 5;
+  nowMs = 0;
+  readonly #open: (() => void)[] = [];
+  readonly scans = new SharedScans(
+    { listWithdrawals: (page = {}) => this.#page(page) },
+    { wallMs: () => NOW, monotonicMs: () => this.nowMs },
+  );
+  readonly signal = new AbortController().signal;
+  cut: Reply<never> | Error | null = null;
+
+  lookUp(question = all(99), signal = this.signal) {
+    return this.scans.lookUp(question, signal);
+  }
+
+  poll(question = all(99), signal = this.signal) {
+    return this.scans.poll(question, signal);
+  }
+
+  /** Answers so many pages, one after the other. */
+  async turn(pages: number): Promise<void> {
+    for (let page = 0; page < pages; page += 1) {
+      await settled();
+      const answer = this.#open.shift();
+      assert.ok(answer !== undefined, 'no page is asked for');
+      answer();
+    }
+    await settled();
+  }
+
+  /** Answers whatever is asked for, to the end. */
+  async finish(): Promise<void> {
+    for (await settled(); this.#open.length > 0; await settled()) this.#open.shift()?.();
+  }
+
+  #page({ startingAfter }: PageRequest): Promise<Reply<Page<Withdrawal>>> {
+    this.asked.push(startingAfter ?? null);
+    return new Promise((resolve, reject) => {
+      this.#open.push(() => {
+        if (this.cut instanceof Error) return reject(this.cut);
+        if (this.cut !== null) return resolve(this.cut);
+        const hours = startingAfter === undefined ? this.newest : Number(startingAfter);
+        const nextCursor = hours === this.oldest ? null : String(hours + 1);
+        return resolve(done({ items: [aged(hours)], nextCursor, prevCursor: null }));
+      });
+    });
+  }
+}
+
+/** Whatever can happen without the service has happened. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1)
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+}
+
+test('all who ask before a scan begins are served by it, each with what it asked for', async () => {
+  const list = new SlowList();
+  const answers = [list.lookUp(only(1)), list.lookUp(only(5, 2)), list.lookUp(only(7)), list.lookUp(all(99))];
+  await list.finish();
+  assert.equal(list.asked.length, 6);
+  assert.deepEqual((await Promise.all(answers)).map(idsOf), [
+    ['wtd_1'],
+    ['wtd_2', 'wtd_5'],
+    [],
+    ['wtd_0', 'wtd_1', 'wtd_2', 'wtd_3', 'wtd_4', 'wtd_5'],
+  ]);
+});
+
+test('a scan goes back as far as anybody asked, and who asked for less waits for no more', async () => {
+  const list = new SlowList();
+  const near = list.lookUp(all(1));
+  const far = list.lookUp(all(3));
+  await list.turn(3);
+  assert.deepEqual(await near, { records: [aged(0), aged(1), aged(2)], stopped: null });
+  await list.turn(2);
+  assert.equal(idsOf(await far).length, 5);
+  assert.equal(list.asked.length, 5, 'the sixth page is for nobody');
+});
+
+test('who looks up while a scan is under way waits for the next one, which sees what is new', async () => {
+  const list = new SlowList();
+  const first = list.lookUp();
+  await list.turn(1);
+  list.newest = -1;
+  const second = list.lookUp();
+  const third = list.lookUp();
+  await list.finish();
+  assert.ok(!idsOf(await first).includes('wtd_-1'));
+  for (const later of [await second, await third]) assert.ok(idsOf(later).includes('wtd_-1'));
+  assert.equal(list.asked.length, 6 + 7);
+});
+
+test('a poll joins a scan that began less than a second before, with all that it has read', async () => {
+  for (const ask of ['lookUp', 'poll'] as const) {
+    const list = new SlowList();
+    const first = list[ask]();
+    await list.turn(2);
+    list.nowMs = 999;
+    const joined = list.poll();
+    await list.finish();
+    assert.deepEqual(idsOf(await joined), idsOf(await first));
+    assert.equal(list.asked.length, 6);
+    const afterwards = await list.poll(only(5));
+    assert.deepEqual([idsOf(afterwards), list.asked.length], [['wtd_5'], 6]);
+    list.nowMs = 1_000;
+    const late = list.poll();
+    await list.finish();
+    assert.equal(idsOf(await late).length, 6);
+    assert.equal(list.asked.length, 12);
+  }
+});
+
+test('a poll that asks for more than the last scan has read is served by a new one', async () => {
+  const list = new SlowList();
+  const near = list.poll(all(0));
+  await list.finish();
+  assert.equal(idsOf(await near).length, 2);
+  const far = list.poll(all(2));
+  await list.finish();
+  assert.equal(idsOf(await far).length, 4);
+  assert.equal(list.asked.length, 2 + 4);
+});
+
+test('a look before a write does not wait for a long poll', async () => {
+  const list = new SlowList();
+  list.oldest = 500;
+  void list.poll();
+  await list.turn(1);
+  const look = list.lookUp(all(0));
+  await list.turn(4);
+  assert.equal(idsOf(await look).length, 2);
+  await list.finish();
+});
+
+test('who gives up breaks nobody else’s scan, and a scan that nobody waits for ends', async () => {
+  const list = new SlowList();
+  const [one, other] = [new AbortController(), new AbortController()];
+  const [first, second] = [list.lookUp(all(99), one.signal), list.lookUp(all(99), other.signal)];
+  await list.turn(2);
+  one.abort();
+  const { stopped } = await first;
+  assert.match(stopped?.kind === 'UNKNOWN' ? stopped.reason : '', /given up/);
+  const waiting = list.lookUp(all(99), one.signal);
+  assert.equal((await waiting).stopped?.kind, 'UNKNOWN');
+  await list.turn(1);
+  other.abort();
+  assert.equal((await second).stopped?.kind, 'UNKNOWN');
+  await list.finish();
+  assert.equal(list.asked.length, 4);
+});
+
+test('a page that cannot be read leaves everybody without proof, but for those who had theirs', async () => {
+  const list = new SlowList();
+  const near = list.lookUp(all(0));
+  const far = list.lookUp();
+  await list.turn(1);
+  const poll = list.poll();
+  await list.turn(1);
+  const cut = failed('INTERNAL_ERROR');
+  list.cut = cut;
+  await list.finish();
+  assert.equal((await near).stopped, null);
+  for (const answer of [await far, await poll]) assert.equal(answer.stopped, cut);
+  list.cut = null;
+  const again = list.poll();
+  await list.finish();
+  assert.equal((await again).stopped, null, 'what was cut short serves no later poll');
+});
+
+test('a fault of the program is told to all, and the next scan is made as usual', async () => {
+  const list = new SlowList();
+  const answers = [list.lookUp(), list.lookUp()];
+  list.cut = new Error('broken');
+  const told = answers.map((answer) => assert.rejects(answer, /broken/));
+  await list.finish();
+  await Promise.all(told);
+  list.cut = null;
+  const next = list.lookUp();
+  await list.finish();
+  assert.equal(idsOf(await next).length, 6);
+});
+
+test('an answer that takes longer than a minute is none, for whom it took so long', async () => {
+  const list = new SlowList();
+  list.oldest = 500;
+  const first = list.lookUp();
+  await list.turn(1);
+  list.nowMs = 40_000;
+  const second = list.lookUp(all(1));
+  list.nowMs = 60_001;
+  await list.turn(1);
+  assert.equal((await first).stopped?.kind, 'UNKNOWN');
+  await list.turn(3);
+  assert.equal((await second).stopped, null);
+});
+
+test('fifty chunks that poll side by side read each page of the sandbox’s list once', async (t) => {
+  const key = generateKey('org/acme/apiKey/writer1');
+  const sandbox = await startSandbox({ keys: [keyOf(key)], balances: { MXN: '100000' } });
+  t.after(() => sandbox.close());
+  sandbox.clock.freeze(NOW);
+  const client = createServiceClient({
+    baseUrl: parseAddress(sandbox.baseUrl),
+    key: await parseKey(JSON.stringify({ name: key.name, privateKey: key.privateKeyPem }), 'test key'),
+    mode: 'SANDBOX',
+    issuer: 'service',
+    isDefinitive,
+  });
+  t.after(() => client.close());
+  const payments = await Promise.all(
+    Array.from({ length: 250 }, async (_, index) => {
+      const id = `item-${index}`;
+      const account = 'wac_7Hk2mQ9vT4xR';
+      const reply = await client.createWithdrawal({
+        account,
+        currency: 'MXN',
+        amount: '1.00',
+        tag: `p.2026-11-21.${id}`,
+        idempotencyKey: id,
+      });
+      assert.equal(reply.kind, 'DONE');
+      return { id, withdrawalId: reply.kind === 'DONE' ? reply.value.id : '' };
+    }),
+  );
+  sandbox.clock.advance(60_000);
+
+  const clock = { wallMs: () => NOW, monotonicMs: () => performance.now() };
+  const { deps } = worker({}, { clock, scans: new SharedScans(client, clock) });
+  const poll = (chunk: number) => {
+    const items = payments
+      .slice(chunk * 5, chunk * 5 + 5)
+      .map((payment) => ({ ...payment, paid: false, status: 'PENDING', isUnknown: false }));
+    const call = { plan: context().plan, undoneIn: [], isLast: false, items };
+    return inActivity({}, () => awaitWithdrawals(deps)(call));
+  };
+  const answers = await Promise.all(Array.from({ length: 50 }, (_, chunk) => poll(chunk)));
+  for (const { ended } of answers) assert.deepEqual(new Set(ended.map(({ paid }) => paid)), new Set([true]));
+  assert.equal(answers.flatMap(({ ended }) => ended).length, 250);
+  const pages = sandbox.requests().filter(({ operation }) => operation === 'listWithdrawals');
+  assert.equal(pages.length, 3, 'a hundred records a page');
+});

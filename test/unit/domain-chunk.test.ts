@@ -1,0 +1,477 @@
+/** One chunk of a batch, driven without Temporal: what it sends under which go, when it asks, and what it tells. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { BatchPayment } from '../../domain/batch.ts';
+import { makeProblem, type Problem } from '../../domain/problems.ts';
+import type { GoAnswer, GoCall, PaymentsCall, WithdrawalsAnswer } from '../../domain/run/calls.ts';
+import type { Carried } from '../../domain/run/carry.ts';
+import { chunkStateOf } from '../../domain/run/chunk-state.ts';
+import { Chunk, type ChunkPorts } from '../../domain/run/chunk.ts';
+import { HistoryIsLong, StepFailed } from '../../domain/run/ports.ts';
+import { newRunState } from '../../domain/run/state.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { RUN, context } from '../support/scripts.ts';
+import { ScriptTime } from '../support/script-time.ts';
+
+const MINUTE_MS = 60_000;
+const PAYMENTS: readonly BatchPayment[] = [
+  ['inv-1', 'wac_1', 'EUR', '10'],
+  ['inv-2', 'wac_2', 'EUR', '20'],
+  ['inv-3', 'wac_3', 'EUR', '30'],
+  ['inv-4', 'wac_4', 'MXN', '40'],
+];
+const ALL = PAYMENTS.map(([id]) => id);
+const EUR = ['inv-1', 'inv-2', 'inv-3'];
+
+type GoOf = Extract<GoAnswer, { kind: 'go' }>;
+const GO: GoOf = {
+  kind: 'go',
+  plan: context().plan,
+  isFresh: false,
+  unpayable: null,
+  heldBy: [],
+  released: ['EUR', 'MXN'],
+  most: null,
+  stopped: null,
+  wakes: 0,
+  rules: { parallel: 8, stopAfter: null, canary: null },
+  sideBySide: 2,
+  runId: 'r1/c1',
+};
+const WAIT: GoAnswer = {
+  kind: 'wait',
+  wait: { afterMs: MINUTE_MS, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) },
+};
+const OVER: GoAnswer = { kind: 'over', runId: '/c1' };
+const STOPPED: GoOf = { ...GO, stopped: makeProblem('BATCH_STOPPED', null) };
+const FAILED_2 = {
+  parallel: 8,
+  canary: null,
+  stopAfter: { failed: 2, ratioPercent: null, sameCode: null },
+} as const;
+
+/** A coordinator and a service that say what the test has them say. */
+class World {
+  readonly time = new ScriptTime();
+  go: GoAnswer | (() => Promise<GoAnswer>) = GO;
+  /** What the service refuses. */
+  refuses: readonly string[] = [];
+  /** What people have cancelled. */
+  cancels: readonly string[] = [];
+  /** Of these it gives no answer yet. */
+  holds: readonly string[] = [];
+  historyIsLong = false;
+  newestRunId = 'c1';
+  readonly asked: GoCall[] = [];
+  readonly calls: PaymentsCall[] = [];
+  tellRuns = 0;
+  told = 0;
+  isEnded = false;
+  readonly chunk: Chunk;
+  readonly end: Promise<unknown>;
+  #isPaid = false;
+
+  constructor(more: { readonly go?: World['go']; readonly runId?: string; readonly carried?: Carried } = {}) {
+    const { go = GO, runId = 'c1', carried = null } = more;
+    this.go = go;
+    this.newestRunId = runId;
+    const input = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true } as const;
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21/payments-0001', { name: 'p', hash: '' });
+    this.chunk = new Chunk(input, state, this.#ports(runId), carried);
+    this.end = this.chunk.complete().then(
+      () => (this.isEnded = true),
+      (error: unknown) => error,
+    );
+  }
+
+  #ports(runId: string): ChunkPorts {
+    return {
+      readGo: async (call) => {
+        this.asked.push(call);
+        return typeof this.go === 'function' ? this.go() : this.go;
+      },
+      tellCoordinator: async () => {
+        this.told += 1;
+      },
+      createWithdrawals: async (call) => {
+        this.calls.push(call);
+        await this.time.waitUntil(() => !call.items.some(({ payment }) => this.holds.includes(payment.id)));
+        return { items: call.items.map((item) => this.#send(item)), evidence: [], runId: this.#name };
+      },
+      awaitWithdrawals: ({ items }) => {
+        const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
+        let giveUp = (): void => {};
+        const answer = new Promise<WithdrawalsAnswer>((resolve, reject) => {
+          giveUp = () => reject(new Error('It was given up.'));
+          const paid = async (): Promise<void> => {
+            await this.time.waitUntil(() => this.#isPaid);
+            resolve({ ended, wait: null, runId: this.#name, hasToldEnd: false });
+          };
+          void paid();
+        });
+        return { answer, giveUp };
+      },
+      waitUntil: this.time.waitUntil,
+      nowMs: this.time.nowMs,
+      historyIsLong: () => this.historyIsLong,
+      show: () => {},
+      tellRun: async () => {
+        this.tellRuns += 1;
+        return { runId: this.newestRunId };
+      },
+      runId,
+      originalRunId: runId,
+    };
+  }
+
+  /** As whom the activities of the chunk look. */
+  get #name(): string {
+    return typeof this.go !== 'function' && this.go.kind === 'go' ? this.go.runId : GO.runId;
+  }
+
+  #send({ payment: { id, reference }, wanted: { unwanted, amount } }: PaymentsCall['items'][number]) {
+    const refusal = { code: 'ACCOUNT_CLOSED', item: id, message: 'No.', fix: 'Mend it.' } as Problem;
+    const cancelled = this.cancels.includes(id) ? makeProblem('CANCELLED', id) : null;
+    const problem = unwanted ?? cancelled ?? (this.refuses.includes(id) ? refusal : null);
+    if (problem !== null) return { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } } as const;
+    const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: amount ?? '0' };
+    return { id, step: { kind: 'accepted', accepted } } as const;
+  }
+
+  /** What left, in order. */
+  get sent(): readonly string[] {
+    return this.calls.flatMap(({ items }) =>
+      items.flatMap(({ payment, wanted: { unwanted } }) => (unwanted === null ? [payment.id] : [])),
+    );
+  }
+
+  /** What was not to be sent any more, and was looked up. */
+  get unwanted(): readonly (readonly [id: string, code: string])[] {
+    return this.calls.flatMap(({ items }) =>
+      items.flatMap(({ payment, wanted: { unwanted } }) =>
+        unwanted === null ? [] : [[payment.id, unwanted.code] as const],
+      ),
+    );
+  }
+
+  get stages(): readonly string[] {
+    return this.chunk.state.payments.map(({ stage }) => stage.kind);
+  }
+
+  /** Every payment that was accepted is paid. */
+  async pay(): Promise<void> {
+    this.#isPaid = true;
+    await this.time.quiet();
+  }
+
+  /** The coordinator says another thing, and that it has news. */
+  async tell(go: World['go']): Promise<void> {
+    this.go = go;
+    this.chunk.hear();
+    await this.time.quiet();
+  }
+}
+
+async function worldOf(more: ConstructorParameters<typeof World>[0] = {}): Promise<World> {
+  const world = new World(more);
+  await world.time.quiet();
+  return world;
+}
+
+test('without a go nothing is sent; it asks again by itself, each time later, at most every 10 minutes', async () => {
+  const world = await worldOf({ go: WAIT });
+  const pauses: number[] = [];
+  for (let minutes = 0, before = 0; pauses.length < 12;) {
+    const { length } = world.asked;
+    await world.time.pass(MINUTE_MS);
+    minutes += 1;
+    if (world.asked.length === length) continue;
+    pauses.push(minutes - before);
+    before = minutes;
+  }
+  assert.deepEqual(pauses, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10]);
+  assert.deepEqual(world.calls, []);
+  assert.equal(world.chunk.state.waiting?.problem.code, 'CHUNK_WAITS');
+});
+
+test('a chunk that waits for its go asks at once when it is told that there is news', async () => {
+  const world = await worldOf({ go: WAIT });
+  await world.tell(GO);
+  assert.equal(world.asked.length, 2);
+  assert.deepEqual(world.sent, ALL);
+  assert.equal(world.chunk.state.waiting, null);
+});
+
+test('before its go it reports every payment as pending, and none to another batch as sent', async () => {
+  const { chunk } = await worldOf({ go: WAIT });
+  assert.deepEqual(
+    chunk.reported.payments.map(({ payment, amount, stage }) => [payment.id, amount, stage.kind]),
+    PAYMENTS.map(([id, , , amount]) => [id, amount, 'unsent']),
+  );
+  assert.deepEqual(chunkStateOf(chunk.standing).counts, {
+    planned: 4,
+    accepted: 0,
+    paid: 0,
+    notPaid: 0,
+    needsHuman: 0,
+    open: 4,
+  });
+  const { isFirst, heard } = chunk.items(ALL);
+  assert.deepEqual({ isFirst, heard }, { isFirst: true, heard: null });
+});
+
+test('only currencies that are released are paid; the others once they are', async () => {
+  const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
+  assert.deepEqual(world.sent, EUR);
+  await world.tell(GO);
+  assert.deepEqual(world.sent, ALL);
+});
+
+test('so many payments leave side by side as the go says, for the plan that it names', async () => {
+  const world = await worldOf();
+  const { sideBySide, chunk, plan } = world.calls[0] ?? assert.fail('Nothing was sent.');
+  assert.deepEqual([sideBySide, chunk, plan.madeFor], [2, 1, GO.plan.madeFor]);
+});
+
+test('a fresh go makes the payments the chunk’s own: nobody need look whether they were sent before', async () => {
+  for (const [isFresh, madeFor] of [
+    [true, 'c7'],
+    [false, 'run-1'],
+  ] as const) {
+    const world = await worldOf({ go: { ...GO, isFresh }, runId: 'c7' });
+    assert.equal(world.calls[0]?.plan.madeFor, madeFor);
+  }
+});
+
+test('of the first payments no more are sent than the go allows, until it allows the others', async () => {
+  const world = await worldOf({ go: { ...GO, most: 2 } });
+  assert.deepEqual(world.sent, ['inv-1', 'inv-2']);
+  await world.tell({ ...GO, most: 2, wakes: 1 });
+  assert.deepEqual(world.sent, ['inv-1', 'inv-2']);
+  await world.tell(GO);
+  assert.deepEqual(world.sent, ALL);
+});
+
+test('a first payment that was refused has been one of the first', async () => {
+  const world = new World({ go: { ...GO, most: 2 } });
+  world.refuses = ['inv-1'];
+  await world.time.quiet();
+  await world.tell({ ...GO, most: 2, wakes: 1 });
+  assert.deepEqual(world.sent, ['inv-1', 'inv-2']);
+});
+
+test('first payments that end without being sent, as in a batch that is cancelled, let others take their place', async () => {
+  const world = new World({ go: { ...GO, most: 2 } });
+  world.cancels = ['inv-1', 'inv-2', 'inv-3'];
+  await world.time.quiet();
+  assert.deepEqual(world.sent, ALL);
+  assert.deepEqual(world.stages, ['not paid', 'not paid', 'not paid', 'accepted']);
+});
+
+test('what is known to be unpayable is not sent, is looked up with its reason, and is none of the first payments', async () => {
+  const world = await worldOf({ go: { ...GO, unpayable: 'md..', heldBy: ['p.old'], most: 1 } });
+  assert.deepEqual(world.unwanted, [
+    ['inv-1', 'ACCOUNT_MISSING'],
+    ['inv-2', 'PAID_BY_ANOTHER_BATCH'],
+  ]);
+  assert.deepEqual(world.sent, ['inv-3']);
+});
+
+test('of a batch that is stopped nothing more leaves: what is unsent is looked up, each under its own name', async () => {
+  const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
+  await world.tell({ ...STOPPED, released: ['EUR'] });
+  assert.deepEqual(world.sent, EUR);
+  assert.deepEqual(world.unwanted, [['inv-4', 'BATCH_STOPPED']]);
+  const [item] = world.calls.at(-1)?.items ?? [];
+  assert.equal(item?.wanted.unwanted?.item, 'inv-4');
+  assert.deepEqual(world.stages, ['accepted', 'accepted', 'accepted', 'not paid']);
+});
+
+test('a stop that is told while a payment is under way is heard before the next one leaves', async () => {
+  const world = new World();
+  world.holds = ['inv-1'];
+  await world.time.quiet();
+  await world.tell(STOPPED);
+  assert.deepEqual(world.sent, ['inv-1']);
+  world.holds = [];
+  await world.time.quiet();
+  assert.deepEqual(world.sent, ['inv-1']);
+  assert.deepEqual(world.stages, ['accepted', 'not paid', 'not paid', 'not paid']);
+});
+
+test('what is told while the go is being read may be missing in the answer: it is asked for again', async () => {
+  for (const answer of [{ ...GO, released: ['EUR'] }, WAIT]) {
+    const world = await worldOf({ go: WAIT });
+    let isAnswered = false;
+    await world.tell(() => world.time.waitUntil(() => isAnswered).then(() => answer));
+    world.chunk.hear();
+    world.go = GO;
+    isAnswered = true;
+    await world.time.quiet();
+    assert.equal(world.asked.length, 3);
+    assert.deepEqual(world.sent, ALL);
+  }
+});
+
+test('a coordinator that says nothing for 10 minutes is asked', async () => {
+  const world = await worldOf();
+  assert.equal(world.asked.length, 1);
+  await world.time.pass(10 * MINUTE_MS - 1);
+  assert.equal(world.asked.length, 1);
+  await world.time.pass(1);
+  assert.equal(world.asked.length, 2);
+});
+
+test('when everything is paid the chunk stays open until its run has ended', async () => {
+  const world = await worldOf();
+  await world.pay();
+  await world.time.pass(60 * MINUTE_MS);
+  assert.deepEqual(world.stages, ['paid', 'paid', 'paid', 'paid']);
+  assert.equal(world.isEnded, false);
+  await world.tell(OVER);
+  assert.equal(world.isEnded, true);
+  assert.equal(world.chunk.state.ended, true);
+  assert.equal(world.tellRuns, 0);
+});
+
+test('a run that ends before it has given its go ends its chunk, and nothing was sent', async () => {
+  const world = await worldOf({ go: WAIT });
+  await world.tell(OVER);
+  assert.equal(world.isEnded, true);
+  assert.deepEqual(world.calls, []);
+});
+
+test('a run that has ended ends its chunk also while payments of it are open', async () => {
+  const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
+  await world.tell(OVER);
+  assert.equal(world.isEnded, true);
+  assert.deepEqual(world.sent, EUR);
+});
+
+test('a chunk that is reset once its run has ended asks again, and goes on as the run that is started again says', async () => {
+  const world = new World();
+  world.refuses = ['inv-2'];
+  await world.time.quiet();
+  await world.pay();
+  world.newestRunId = 'c2';
+  world.refuses = [];
+  const answers: GoAnswer[] = [OVER, { kind: 'reopened', runId: '/c2' }, { ...GO, runId: 'r2/c2' }];
+  await world.tell(async () => {
+    const next = answers.shift();
+    if (next?.kind === 'go') world.go = next;
+    return next ?? OVER;
+  });
+  assert.deepEqual(
+    world.asked.map(({ heard }) => heard),
+    [null, 'r1/c1', '/c1', '/c2'],
+  );
+  assert.deepEqual(world.sent, [...ALL, 'inv-2']);
+  assert.deepEqual(world.stages, ['paid', 'paid', 'paid', 'paid']);
+  assert.equal(world.isEnded, false);
+});
+
+test('a chunk that ends undone and was not reset stays ended', async () => {
+  const world = new World();
+  world.refuses = ['inv-2'];
+  await world.time.quiet();
+  await world.pay();
+  await world.tell(OVER);
+  assert.deepEqual([world.tellRuns, world.isEnded], [1, true]);
+  assert.equal(world.sent.length, 4);
+});
+
+test('a chunk of which the plan knows other payments is refused, and nothing of it is sent', async () => {
+  const world = await worldOf({ go: { kind: 'refused', problem: makeProblem('CHUNK_DIFFERS', null) } });
+  const error = await world.end;
+  assert.equal((error as { readonly code?: string }).code, 'CHUNK_DIFFERS');
+  assert.deepEqual(world.calls, []);
+});
+
+test('a go that cannot be read is asked for again, ever later, and people see why', async () => {
+  const world = await worldOf({ go: () => Promise.reject(new StepFailed('no memory')) });
+  assert.equal(world.chunk.state.waiting?.problem.code, 'ACTIVITY_FAILED');
+  await world.time.pass(MINUTE_MS);
+  assert.equal(world.asked.length, 2);
+  await world.time.pass(MINUTE_MS);
+  assert.equal(world.asked.length, 2);
+  world.go = GO;
+  await world.time.pass(MINUTE_MS);
+  assert.equal(world.chunk.state.waiting, null);
+  assert.deepEqual(world.sent, ALL);
+});
+
+test('while nobody can say whether it has a go, what is on its way is followed, and people see why', async () => {
+  const world = await worldOf();
+  await world.tell(WAIT);
+  assert.equal(world.chunk.state.waiting?.problem.code, 'CHUNK_WAITS');
+  await world.pay();
+  assert.deepEqual(world.stages, ['paid', 'paid', 'paid', 'paid']);
+});
+
+test('the coordinator hears that the chunk sends, that it has sent all, and that all is paid: not each payment', async () => {
+  const world = await worldOf({ go: WAIT });
+  assert.equal(world.told, 0);
+  world.holds = ['inv-4'];
+  await world.tell(GO);
+  assert.deepEqual([world.sent.length, world.told], [4, 1]);
+  world.holds = [];
+  await world.time.pass(5 * MINUTE_MS);
+  assert.equal(world.told, 2);
+  await world.pay();
+  assert.equal(world.told, 3);
+  await world.time.pass(60 * MINUTE_MS);
+  assert.equal(world.told, 3);
+});
+
+test('the coordinator hears of a refusal while the next payments are still being sent', async () => {
+  const world = new World();
+  world.refuses = ['inv-2'];
+  world.holds = ['inv-3'];
+  await world.time.quiet();
+  assert.deepEqual([world.sent.length, world.told], [3, 2]);
+});
+
+test('a chunk that reaches a rule of the batch by itself sends nothing more before it has heard of the batch', async () => {
+  const world = new World({ go: { ...GO, rules: FAILED_2 } });
+  world.refuses = ['inv-1', 'inv-2'];
+  await world.time.quiet();
+  assert.deepEqual(world.sent, ['inv-1', 'inv-2']);
+  const { told } = world;
+  assert.ok(told > 0, 'The coordinator was not told.');
+  await world.tell({ ...STOPPED, rules: FAILED_2 });
+  assert.deepEqual(world.sent, ['inv-1', 'inv-2']);
+  assert.deepEqual(world.unwanted, [
+    ['inv-3', 'BATCH_STOPPED'],
+    ['inv-4', 'BATCH_STOPPED'],
+  ]);
+});
+
+test('under another run of the batch what was not paid is tried again, and nothing that was accepted', async () => {
+  const world = new World({ go: { ...GO, released: ['EUR'] } });
+  world.refuses = ['inv-2'];
+  await world.time.quiet();
+  await world.tell({ ...STOPPED, released: ['EUR'] });
+  world.refuses = [];
+  await world.tell({ ...GO, runId: 'r2/c1' });
+  assert.deepEqual(world.sent, [...EUR, 'inv-2', 'inv-4']);
+  assert.deepEqual(world.stages, ['accepted', 'accepted', 'accepted', 'accepted']);
+});
+
+test('a chunk whose history has grown long goes on in a new one, and tries nothing again that was refused', async () => {
+  const first = new World({ go: { ...GO, released: ['EUR'] } });
+  first.refuses = ['inv-2'];
+  await first.time.quiet();
+  first.historyIsLong = true;
+  await first.tell({ ...GO, released: ['EUR'], wakes: 1 });
+  assert.ok((await first.end) instanceof HistoryIsLong);
+  const next = await worldOf({
+    go: { ...GO, runId: 'r1/c2' },
+    runId: 'c2',
+    carried: first.chunk.handOn(),
+  });
+  assert.equal(next.asked[0]?.isContinued, true);
+  assert.deepEqual(next.sent, ['inv-4']);
+  assert.deepEqual(next.stages, ['accepted', 'not paid', 'accepted', 'accepted']);
+  assert.deepEqual(chunkStateOf(next.chunk.standing).refusals, { refused: 1, sent: 4, inARow: null });
+  assert.equal(next.chunk.items(ALL).isFirst, false);
+});

@@ -1,0 +1,58 @@
+/** The results of a batch: every row as it was written, and what became of it behind. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { resultLines, type RowResult } from '../../language/batch/results.ts';
+
+const COLUMNS = { id: 'ref', account: 'account', currency: 'ccy', amount: 'amount' };
+const PAID: RowResult = { outcome: 'PAID', withdrawalId: 'wtd_1', status: 'COMPLETED', reason: null };
+
+async function linesOf(text: string, results: Readonly<Record<string, RowResult>> = {}): Promise<string[]> {
+  const bytes = (async function* () {
+    yield await Promise.resolve(Buffer.from(text));
+  })();
+  const lines: string[] = [];
+  for await (const line of resultLines(bytes, COLUMNS, (id) => Promise.resolve(results[id] ?? PAID)))
+    lines.push(line);
+  return lines;
+}
+
+test('rows of CSV stay as they are written, whatever their separator, quotes and line ends', async () => {
+  const text =
+    '\uFEFFnote;ref;account;ccy;amount\r\n"a;""b""\r\nc";p-1;wac_1;EUR;1.50\r\n\r\n2;p-2;wac_1;EUR;2.00';
+  const refused = {
+    outcome: 'NOT_PAID',
+    withdrawalId: null,
+    status: null,
+    reason: 'It says "no; never".',
+  };
+  assert.deepEqual(await linesOf(text, { 'p-2': refused }), [
+    'note;ref;account;ccy;amount;outcome;withdrawal_id;status;reason',
+    '"a;""b""\r\nc";p-1;wac_1;EUR;1.50;PAID;wtd_1;COMPLETED;',
+    '2;p-2;wac_1;EUR;2.00;NOT_PAID;;;"It says ""no; never""."',
+  ]);
+});
+
+test('nothing that is added runs as a formula or breaks a row', async () => {
+  const evil = { outcome: 'NOT_PAID', withdrawalId: '=1+1', status: ' +cmd|x', reason: '@a\r\nb,"' };
+  const [, row] = await linesOf('ref,account,ccy,amount\np-1,wac_1,EUR,1\n', { 'p-1': evil });
+  assert.ok(row !== undefined);
+  assert.ok(row.startsWith("p-1,wac_1,EUR,1,NOT_PAID,'=1+1,' +cmd|x,\"'@a"), row);
+  assert.doesNotMatch(row, /[\r\n]/);
+});
+
+test('columns that have the names of results stay, and the new ones are called otherwise', async () => {
+  const [header] = await linesOf('ref,status,account,ccy,amount,outcome\np-1,x,wac_1,EUR,1,y\n');
+  assert.equal(
+    header,
+    'ref,status,account,ccy,amount,outcome,cambist_outcome,withdrawal_id,cambist_status,reason',
+  );
+});
+
+test('JSON Lines stay JSON Lines; the trailer is left out', async () => {
+  const row = { ref: 'p-1', account: 'wac_1', ccy: 'EUR', amount: '1.00', status: 'mine' };
+  const lines = await linesOf(`${JSON.stringify(row)} \n{"trailer":{"count":1}}\n`);
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line) as unknown),
+    [{ ...row, outcome: 'PAID', withdrawal_id: 'wtd_1', cambist_status: 'COMPLETED', reason: null }],
+  );
+});

@@ -1,0 +1,123 @@
+/**
+ * `payments`: one chunk of a batch. It receives its payments when the batch is submitted and waits for the go of the run;
+ * the business is in `domain/run/chunk.ts`.
+ */
+import {
+  ApplicationFailure,
+  CancellationScope,
+  type TemporalFailure,
+  condition,
+  continueAsNew,
+  getExternalWorkflowHandle,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { workflowIdOf } from '../domain/references.ts';
+import type { ChunkInput } from '../domain/run/calls.ts';
+import type { Carried } from '../domain/run/carry.ts';
+import { Chunk, type ChunkPorts } from '../domain/run/chunk.ts';
+import {
+  chunkStateOf,
+  countsIn,
+  waitsIn,
+  type ChunkState,
+  type Standing,
+} from '../domain/run/chunk-state.ts';
+import { HistoryIsLong, RunRefused } from '../domain/run/ports.ts';
+import { reportPage } from '../domain/run/report.ts';
+import { newRunState } from '../domain/run/state.ts';
+import { withoutStack } from '../domain/without-stack.ts';
+import { inTheTask, polls, reads, writes } from './activities.ts';
+import { chunkIdOf, chunkQuery, itemsQuery, newsSignal, reportQuery, wakeSignal } from './names.ts';
+import { failureOfTheRun } from './never-fail-the-task.ts';
+import { requireHandedOn } from './handed-on.ts';
+import { requireOwnId } from './own-id.ts';
+import { orStepFailed } from './step-failed.ts';
+
+/** @param carried what an earlier history of this chunk hands on; a chunk is started without it */
+export async function payments(input: ChunkInput, carried: Carried | null = null): Promise<ChunkState> {
+  requireOwnId(() => chunkIdOf(input.mode, input.run, input.number));
+  requireHandedOn(carried);
+  const name = { name: input.run.policy, hash: '' };
+  const state = newRunState(input.run, chunkIdOf(input.mode, input.run, input.number), name);
+  const chunk = new Chunk(
+    input,
+    state,
+    portsOf(input, () => chunk.standing),
+    carried,
+  );
+  setHandler(chunkQuery, () => chunkStateOf(chunk.standing));
+  setHandler(itemsQuery, (names) => chunk.items(names));
+  setHandler(reportQuery, (offset = 0) => reportPage(chunk.reported, offset));
+  setHandler(newsSignal, () => chunk.hear());
+  setHandler(wakeSignal, () => chunk.wake());
+  // It is the run that is cancelled; what is under way here is never cut.
+  const end = await CancellationScope.nonCancellable(() => untilItsEnd(chunk));
+  return end === 'history is long'
+    ? continueAsNew<typeof payments>(input, chunk.handOn())
+    : chunkStateOf(chunk.standing);
+}
+
+async function untilItsEnd(chunk: Chunk): Promise<'ended' | 'history is long'> {
+  try {
+    await chunk.complete();
+    return 'ended';
+  } catch (error) {
+    if (error instanceof HistoryIsLong) return 'history is long';
+    throw error instanceof RunRefused ? refusalOf(error) : failureOfTheRun(error);
+  }
+}
+
+function refusalOf({ code, problems }: RunRefused): TemporalFailure {
+  const lines = problems.map((problem) => `${problem.code}: ${problem.message} ${problem.fix}`);
+  const message = lines.join('\n');
+  return withoutStack(
+    ApplicationFailure.create({ type: code, message, nonRetryable: true, details: [{ problems }] }),
+  );
+}
+
+function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
+  const { mode, run, number } = input;
+  const info = workflowInfo();
+  return {
+    readGo: (call) => orStepFailed(reads.readGo(call)),
+    tellCoordinator: async () => {
+      try {
+        await getExternalWorkflowHandle(workflowIdOf(mode, run)).signal(newsSignal, number);
+      } catch {
+        // The run has ended: whoever starts it again reads every chunk.
+      }
+    },
+    createWithdrawals: (call) => {
+      const summary = `${call.items.length} payments`;
+      return orStepFailed(writes.createWithdrawals.executeWithOptions({ summary }, [call]));
+    },
+    awaitWithdrawals: (call) => {
+      const scope = new CancellationScope();
+      return { answer: scope.run(() => polls.awaitWithdrawals(call)), giveUp: () => scope.cancel() };
+    },
+    waitUntil: (holds, timeoutMs) => {
+      if (holds()) return Promise.resolve(true);
+      if (timeoutMs !== undefined) return condition(holds, timeoutMs);
+      return condition(holds).then(() => true);
+    },
+    nowMs: () => Date.now(),
+    tellRun: () => inTheTask.tellRun(),
+    historyIsLong: () => workflowInfo().continueAsNewSuggested,
+    runId: info.runId,
+    originalRunId: info.originalExecutionRunId,
+    show: () => setCurrentDetails(detailsOf(standing())),
+  };
+}
+
+function detailsOf(standing: Standing): string {
+  const { planned, accepted, paid, notPaid, needsHuman } = countsIn(standing);
+  const lines = waitsIn(standing).map(
+    ({ problem }) => `- \`${problem.code}\` ${problem.message} ${problem.fix}`,
+  );
+  return [
+    `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
+    ...lines,
+  ].join('\n');
+}
