@@ -1,10 +1,10 @@
 /** Connections to Temporal, by its own variables and profile files, and the search attributes that runs need. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
+import { Client, Connection, isGrpcServiceError, type WorkflowClientInterceptor } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/service/records.ts';
 import type { Problem, ProblemCode } from '../domain/problems.ts';
-import { SEARCH_ATTRIBUTES } from '../workflows/names.ts';
+import { ASK_AGAIN, SEARCH_ATTRIBUTES } from '../workflows/names.ts';
 import { uncheckedCertificates } from './config.ts';
 import { ConfigurationError, InfrastructureError } from './errors.ts';
 
@@ -19,6 +19,9 @@ const CONNECT_LIMIT_MS = 5_000;
 /** Who waits longer than this is told what for. */
 const SILENT_MS = 2_000;
 const RETRY_MS = 500;
+/** A question that a workflow refuses is asked so often, first after so long. */
+const QUESTION_TRIES = 8;
+const ASK_AGAIN_MS = 50;
 /** `KEYWORD` of the server's enumeration of indexed value types. */
 const KEYWORD = 2;
 const isKeyword = (type: number): boolean => type === KEYWORD;
@@ -69,8 +72,24 @@ async function connectOnce({ options, namespace, address }: Profile): Promise<Te
     await connection.close();
     throw error;
   }
-  return { client: new Client({ connection, namespace }), connection, namespace, address };
+  const client = new Client({ connection, namespace, interceptors: { workflow: [askAgain] } });
+  return { client, connection, namespace, address };
 }
+
+/** A workflow that was about to go on is asked again: it answers once it has gone on. */
+export const askAgain: WorkflowClientInterceptor = {
+  query: async (input, next) => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await next(input);
+      } catch (error) {
+        const isToAsk = error instanceof Error && error.message === ASK_AGAIN;
+        if (!isToAsk || tries === QUESTION_TRIES) throw error;
+        await sleep(ASK_AGAIN_MS * tries);
+      }
+    }
+  },
+};
 
 /** Names that the namespace does not know are registered: until then it refuses each start, and each list of runs. */
 async function untilRunsAreTaken(connection: Connection, namespace: string, address: string): Promise<void> {

@@ -89,6 +89,7 @@ async function bundle(workflowsPath) {
     // Names inside the bundle are relative to this folder, wherever the build was started from.
     const { code } = await bundleWorkflowCode({
       workflowsPath,
+      workflowInterceptorModules: [join(dirname(workflowsPath), 'never-ahead.js')],
       logger,
       // Our modules as one: each workflow that starts evaluates them anew.
       webpackConfigHook: (config) => ({

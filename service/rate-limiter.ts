@@ -33,8 +33,12 @@ const STEP_DOWN = 0.95;
 const FAR_TOO_FAST = 1.1;
 /** One 429 takes at most this part of a rate: what was accepted in a short time tells little. */
 const MOST_DOWN = 0.5;
-/** Requests per second: below this, the next one would wait for its turn longer than anybody does. */
-const LEAST_RATE = 0.1;
+/** Requests per second: whoever is refused below this is held back by the pauses alone. */
+const LEAST_RATE = 1;
+/** What was accepted tells of a limit when it is this much; less tells that there was a refusal, and no more. */
+const TELLING = 20;
+/** Requests per second after a first 429 that tells no more. */
+const UNTOLD_RATE = 10;
 /** What the first 429 tells is rough: steps of a search, how fast the rate grows in each, and what its 429 leaves of it. */
 const SEARCH = [
   { doublesMs: 2_000, down: 0.7 },
@@ -234,13 +238,14 @@ export class RateLimiter {
     const isVain = this.#accepted === 0;
     const activeMs = Math.max(now - this.#sinceMs, 0);
     const perSecond = Math.max(this.#accepted, 1) / ((activeMs + pauseMs) / 1_000);
+    const isTelling = this.#accepted >= TELLING;
     const search = SEARCH[this.#searched];
-    if (this.#rate === null) this.#rate = perSecond;
+    if (this.#rate === null) this.#rate = isTelling ? perSecond : Math.max(perSecond, UNTOLD_RATE);
     else if (!isVain && search !== undefined) {
       // A long pause tells of a window, and all that it takes was accepted.
-      this.#rate = pauseMs > activeMs ? perSecond : this.#rate * search.down;
+      this.#rate = isTelling && pauseMs > activeMs ? perSecond : this.#rate * search.down;
       this.#searched += 1;
-    } else if (!isVain) this.#rate = slower(this.#rate, perSecond);
+    } else if (!isVain) this.#rate = isTelling ? slower(this.#rate, perSecond) : this.#rate * STEP_DOWN;
     this.#rate = Math.max(this.#rate, LEAST_RATE);
     // A pause that was too short is part of the time in which nothing was accepted.
     if (!isVain) this.#measureFrom(this.#pausedUntilMs);

@@ -131,3 +131,5 @@ export const reopenRunSignal = defineSignal<[run: string]>('reopen');
 export const turnQuery = defineQuery<TurnState>('turn');
 /** What a run will still take; null while it has no plan. */
 export const reservedQuery = defineQuery<readonly Reserved[] | null>('reserved');
+/** What a workflow says to a question that came while it was about to go on (`never-ahead.ts`). */
+export const ASK_AGAIN = 'The workflow is about to go on: ask again.';

@@ -39,6 +39,44 @@ for (const [name, perSecond, limit] of LIMITS.slice(0, 4))
     for (const count of later) assert.ok(count >= all / 9, `shares ${later.join(', ')}`);
   });
 
+/** What a gateway refuses now and then, whatever the pace; null: it takes the request. */
+function everyNth(count: number, afterSeconds: number): () => number | null {
+  let asked = 0;
+  return () => {
+    asked += 1;
+    return asked % count === 0 ? afterSeconds : null;
+  };
+}
+
+for (const [count, least] of [
+  [2, 0.5],
+  [20, 3],
+  [100, 10],
+] as const)
+  test(`a 429 for every request in ${count}, whatever the pace, does not bring the rate down for good`, async () => {
+    const world = new World();
+    const counts = world.work(world.limiter(), everyNth(count, 1));
+    await world.until(5 * MINUTE);
+    assert.ok(counts.accepted >= least * 300, `${counts.accepted} in five minutes`);
+  });
+
+test('one 429 among few requests holds the next ones back for its pause, and hardly longer', async () => {
+  const world = new World();
+  const limiter = world.limiter();
+  const ask = (reply: Reply<object>): Promise<Reply<object>> =>
+    limiter.run(async () => {
+      await world.sleep(20);
+      return reply;
+    });
+  const first = [ask(done({})), ask(done({})), ask(tooFast(2 * SECOND))];
+  await world.until(100);
+  await Promise.all(first);
+  let finished = 0;
+  for (let index = 0; index < 30; index += 1) void ask(done({})).then(() => (finished += 1));
+  await world.until(5 * SECOND);
+  assert.equal(finished, 30);
+});
+
 test('nothing limits the rate before the service says so', async () => {
   const world = new World();
   const limiter = world.limiter();

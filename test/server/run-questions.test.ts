@@ -1,0 +1,115 @@
+/**
+ * Questions to workflows while their worker is busy or away. A question that comes with events that no workflow task has
+ * begun with must not make the workflow work on them: what it would do then could not be replayed, and the run would be stuck
+ * at its next worker.
+ */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CompleteAsyncError, Context } from '@temporalio/activity';
+import { Client, Connection } from '@temporalio/client';
+import {
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+  bundleWorkflowCode,
+  makeTelemetryFilterString,
+} from '@temporalio/worker';
+import { askAgain } from '../../config/temporal.ts';
+import { ASK_AGAIN } from '../../workflows/names.ts';
+import { testServerAddress, uniqueName } from '../support/dev-server.ts';
+
+// A question that is refused is logged: expected.
+Runtime.install({
+  logger: new DefaultLogger('ERROR', () => {}),
+  telemetryOptions: {
+    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) },
+  },
+});
+
+const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const address = await testServerAddress();
+const connection = await Connection.connect({ address });
+const native = await NativeConnection.connect({ address });
+const client = new Client({ connection });
+const patientClient = new Client({ connection, interceptors: { workflow: [askAgain] } });
+const workflowBundle = await bundleWorkflowCode({
+  workflowsPath: fileOf('../support/asked-workflow.ts'),
+  workflowInterceptorModules: [fileOf('../../workflows/never-ahead.ts')],
+  logger: new DefaultLogger('ERROR', () => {}),
+});
+
+after(async () => {
+  await native.close();
+  await connection.close();
+});
+
+type Asked = { readonly answer: string; readonly isRefused: boolean };
+
+/**
+ * A workflow whose first step ends, and which is asked, while no worker is there; the worker that comes answers the question
+ * for two seconds, in which the workflow is woken.
+ */
+async function askedWhileAway(questions: Client): Promise<Asked> {
+  const taskQueue = uniqueName('asked');
+  const worker = await workerOn(taskQueue);
+  const handle = await client.workflow.start('asked', { taskQueue, workflowId: taskQueue });
+  const token = await worker.firstStep;
+  await worker.stop();
+  const answer = client.withDeadline(Date.now() + 60_000, () =>
+    questions.workflow
+      .getHandle(taskQueue)
+      .query<string, [number]>('slow', 2_000)
+      .catch((error: Error) => error.message),
+  );
+  // It waits for a worker, like the step's end, which comes after it.
+  await delay(500);
+  await client.activity.complete(token, undefined);
+  const later = await workerOn(taskQueue);
+  await delay(1_000);
+  await handle.signal('woken');
+  const answered = await answer;
+  await handle.result();
+  await later.stop();
+  const history = await handle.fetchHistory();
+  await assert.doesNotReject(Worker.runReplayHistory({ workflowBundle }, history, taskQueue));
+  return { answer: answered, isRefused: answered === ASK_AGAIN };
+}
+
+async function workerOn(taskQueue: string) {
+  let toldToken: (token: Uint8Array) => void = () => {};
+  const firstStep = new Promise<Uint8Array>((resolve) => {
+    toldToken = resolve;
+  });
+  const activities = {
+    first: () => {
+      toldToken(Context.current().info.taskToken);
+      throw new CompleteAsyncError();
+    },
+    next: () => Promise.resolve(),
+  };
+  const worker = await Worker.create({ connection: native, taskQueue, workflowBundle, activities });
+  const end = worker.run();
+  const stop = async (): Promise<void> => {
+    worker.shutdown();
+    await end;
+  };
+  return { firstStep, stop };
+}
+
+/** Which of the two a new worker takes up first, the question or the task, is the server's choice. */
+const TRIES = 6;
+
+test('a question never makes a workflow run ahead of its history: what it does then replays', async () => {
+  let refused = 0;
+  for (let tries = 0; tries < TRIES && refused === 0; tries += 1)
+    if ((await askedWhileAway(client)).isRefused) refused += 1;
+  assert.ok(refused > 0, 'no question came before the task that it was ahead of');
+});
+
+test('whoever asks through a client of ours is answered, once the workflow has gone on', async () => {
+  const { answer } = await askedWhileAway(patientClient);
+  assert.equal(answer, 'past the first step');
+});
