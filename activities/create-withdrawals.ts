@@ -28,11 +28,16 @@ export const createWithdrawals =
         const item = { ...context, take: takeFor(payment.id, takenBy) };
         const asked = driver.stopped === null ? wanted : stoppedOf(payment.id, wanted, driver.stopped);
         const step = await driver.run(payment.id, createWithdrawalSteps(item, payment, asked, state));
-        return { id: payment.id, step };
+        return { id: payment.id, step, ...traceOf(payment.id, driver) };
       });
       deps.reached('before result');
       return { items, evidence: evidenceOf(call, driver), runId: driver.runId };
     });
+
+function traceOf(item: string, { evidence }: Driver): { readonly traceId?: string } {
+  const sent = evidence.findLast((one) => one.item === item && one.call === 'send withdrawal');
+  return typeof sent?.traceId === 'string' ? { traceId: sent.traceId } : {};
+}
 
 /** Of a chunk only what did not go as it should: what a batch did is in its payments. */
 function evidenceOf({ chunk }: PaymentsCall, { evidence }: Driver): PaymentsAnswer['evidence'] {

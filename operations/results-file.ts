@@ -4,15 +4,20 @@
  */
 import { access, constants, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { ReportPayment } from '../domain/run/report.ts';
 import type { RowResult } from '../language/batch/results.ts';
 import { openBytes, type BatchFile } from './batch-file.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
-import { readPayments, type RunFacts } from './runs.ts';
+import { readPayments, type RunFacts, type TracedPayment } from './runs.ts';
 
 /** A row of which the run says nothing yet. */
-const PENDING: RowResult = { outcome: 'PENDING', withdrawalId: null, status: null, reason: null };
+const PENDING: RowResult = {
+  outcome: 'PENDING',
+  withdrawalId: null,
+  status: null,
+  reason: null,
+  traceId: null,
+};
 
 /** So many lines are written at once. */
 const LINES = 500;
@@ -60,11 +65,11 @@ export async function writeResults(
 /** The results of payments, in the order of the file: that of the payments as well, but that some may be missing. */
 class Results {
   asked = 0;
-  readonly #payments: AsyncGenerator<ReportPayment>;
-  #next: ReportPayment | null = null;
+  readonly #payments: AsyncGenerator<TracedPayment>;
+  #next: TracedPayment | null = null;
   #isOver = false;
 
-  constructor(payments: AsyncGenerator<ReportPayment>) {
+  constructor(payments: AsyncGenerator<TracedPayment>) {
     this.#payments = payments;
   }
 

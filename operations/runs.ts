@@ -298,20 +298,24 @@ async function readWithoutInstructions(place: Asked, facts: RunFacts, limitMs?: 
  * The report of a run in parts, none of which grows with its batch; the first has the run itself. The payments are in the
  * order of the plan; those of a chunk that is lost are left out.
  */
-export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<Report> {
+export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<ReportPage> {
   const { read, ofChunk } = await questionsTo(place, facts);
   const end = facts.isOpen ? null : await readEnd(place.client, facts);
   let isFirst = true;
-  for await (const { report } of reportPages(read, ofChunk)) {
-    yield isFirst && end !== null ? endedReport(report, facts, end) : report;
+  for await (const page of reportPages(read, ofChunk)) {
+    yield isFirst && end !== null ? { ...page, report: endedReport(page.report, facts, end) } : page;
     isFirst = false;
   }
 }
 
-/** Only the payments of it, one after the other. */
-export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerator<ReportPayment> {
-  for await (const { payments } of readParts(place, facts)) yield* payments;
+/** Only the payments of it, one after the other, each with the trace id of the service's last reply to a send of it. */
+export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerator<TracedPayment> {
+  for await (const { report, traceIds } of readParts(place, facts))
+    for (const [index, payment] of report.payments.entries())
+      yield { ...payment, traceId: traceIds?.[index] ?? null };
 }
+
+export type TracedPayment = ReportPayment & { readonly traceId: string | null };
 
 /** How the parts of a report are asked for; the first one of a completed run is its result, which needs no worker. */
 async function questionsTo(

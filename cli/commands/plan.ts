@@ -81,8 +81,8 @@ function show(
 ): Ending {
   const { file, batch, made, input, prices } = of;
   const shortfall = shortfallOf(made, input.observation);
-  // Without a leg no money is waited for.
-  const waits = made.shortfall === 'hold' && made.legs.length > 0;
+  // Without a leg or a batch no money is waited for.
+  const waits = made.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   output.document({ ...planDocument(made, input, prices), exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(plain(made), plain(input), plain(prices), output));

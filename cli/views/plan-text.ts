@@ -185,7 +185,31 @@ export function shortfallOf(plan: Plan, observation: Observation): Problem | nul
       fix: `Bring ${leg.sell} in, or lower the amount.`,
     };
   }
-  return null;
+  return shortfallOfBatch(plan, observation);
+}
+
+/** Money that is missing now for a batch that buys nothing; null: it is there, or the table of currencies tells it. */
+function shortfallOfBatch({ batch, positions, shortfall }: Plan, observation: Observation): Problem | null {
+  if (batch === null || positions.length > 0 || observation.withdrawals.length > 0) return null;
+  const missing = batch.payable.flatMap(({ value, currency }) => {
+    const there = availableIn(observation, currency);
+    return compare(there, value) >= 0
+      ? []
+      : [
+          `${money(subtract(value, there), currency)} (it pays ${money(value, currency)}, and ${money(there, currency)} are withdrawable)`,
+        ];
+  });
+  if (missing.length === 0) return null;
+  const consequence =
+    shortfall === 'skip'
+      ? '`shortfall: skip`: the payments for which there is no money would not be paid'
+      : '`shortfall: hold`: the payments for which there is no money would wait for it';
+  return {
+    code: 'SHORTFALL',
+    item: null,
+    message: `The batch is short of ${missing.join(', and of ')}. ${consequence}.`,
+    fix: 'Bring money in, or let the policy buy what is missing (`fund: { from: …, mode: net }`).',
+  };
 }
 
 /** The plan for a person. */

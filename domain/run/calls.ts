@@ -109,7 +109,12 @@ export type PaymentsCall = Call & {
   readonly sideBySide?: number;
 };
 export type PaymentsAnswer = {
-  readonly items: readonly { readonly id: string; readonly step: PaymentStep }[];
+  readonly items: readonly {
+    readonly id: string;
+    readonly step: PaymentStep;
+    /** Of the reply to its last send, by which the service finds it; absent: nothing was sent, or no reply came. */
+    readonly traceId?: string;
+  }[];
   readonly evidence: readonly Evidence[];
   readonly runId: string;
 };

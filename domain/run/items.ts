@@ -75,6 +75,8 @@ export type PaymentRecord = {
   waiting: Waiting | null;
   /** A call that may send it is under way. */
   isAtWork: boolean;
+  /** Of the service's last reply to a send of it. */
+  traceId: string | null;
 };
 
 /** One that waits for no leg any more. */

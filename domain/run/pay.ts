@@ -86,6 +86,7 @@ export async function pay(paying: Paying): Promise<void> {
       const item = items.find(({ id }) => id === record.payment.id);
       if (item === undefined)
         throw new RunRefused('ANSWER_INCOMPLETE', `No outcome for payment "${record.payment.id}".`, []);
+      record.traceId = item.traceId ?? record.traceId;
       takeStep(record, item.step, runId);
     }
     paying.takeUp(runId);

@@ -104,7 +104,13 @@ export function makeReport(state: RunState): Report {
  * Part of a report, so that no answer grows with the run: `next` is where the following part begins; null: none does. The
  * payments of a batch are in its chunks, so many of them.
  */
-export type ReportPage = { readonly report: Report; readonly next: number | null; readonly chunks: number };
+export type ReportPage = {
+  readonly report: Report;
+  /** Of each payment of this part; like evidence, they may differ in a repeat. Absent: a run of an earlier version. */
+  readonly traceIds?: readonly (string | null)[];
+  readonly next: number | null;
+  readonly chunks: number;
+};
 
 /** Of one part, as JSON; with what a converter puts around it below the 128 KiB that Temporal likes to carry. */
 const BYTES_OF_A_PAGE = 98_304;
@@ -120,12 +126,14 @@ export function reportPage(state: RunState, offset: number): ReportPage {
   let bytes = bytesOf(reportOf(state, { isFirst, payments: [] }));
   let end = offset;
   for (const record of state.payments.slice(offset)) {
-    bytes += bytesOf([reportPayment(record), paymentProblem(record), record.waiting]);
+    bytes += bytesOf([reportPayment(record), paymentProblem(record), record.waiting, record.traceId]);
     if (bytes > BYTES_OF_A_PAGE && end > offset) break;
     end += 1;
   }
+  const payments = state.payments.slice(offset, end);
   return {
-    report: reportOf(state, { isFirst, payments: state.payments.slice(offset, end) }),
+    report: reportOf(state, { isFirst, payments }),
+    traceIds: payments.map(({ traceId }) => traceId),
     next: end < state.payments.length ? end : null,
     chunks: state.chunks.length,
   };

@@ -90,6 +90,7 @@ export function newRecord(payment: Payment): PaymentRecord {
     stage: newPayment(),
     waiting: null,
     isAtWork: false,
+    traceId: null,
   };
 }
 

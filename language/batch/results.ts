@@ -15,6 +15,8 @@ export type RowResult = {
   readonly withdrawalId: string | null;
   readonly status: string | null;
   readonly reason: string | null;
+  /** By which the service's support finds the last reply. */
+  readonly traceId: string | null;
 };
 
 /**
@@ -43,10 +45,11 @@ export async function* resultLines(
   }
 }
 
-const NAMES = ['outcome', 'withdrawal_id', 'status', 'reason'] as const;
+const NAMES = ['outcome', 'withdrawal_id', 'status', 'reason', 'trace_id'] as const;
 
-function valuesOf({ outcome, withdrawalId, status, reason }: RowResult): readonly (string | null)[] {
-  return [outcome, withdrawalId, status, reason];
+function valuesOf(result: RowResult): readonly (string | null)[] {
+  const { outcome, withdrawalId, status, reason, traceId } = result;
+  return [outcome, withdrawalId, status, reason, traceId];
 }
 
 /** A file that has such a column keeps it. */

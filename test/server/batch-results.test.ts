@@ -48,15 +48,18 @@ test('a batch of 1,100 payments is followed in a few lines, told in a few more, 
 
   const written = await readFile(join(stage.folder, `${name}-results.csv`), 'utf8');
   const [header, ...lines] = written.trimEnd().split('\n');
-  assert.equal(header, 'note,id,account,currency,amount,outcome,withdrawal_id,status,reason');
+  assert.equal(header, 'note,id,account,currency,amount,outcome,withdrawal_id,status,reason,trace_id');
   assert.equal(lines.length, PAYMENTS);
   const booked = new Set(stage.sandbox.ledger().withdrawals.map(({ id }) => String(id)));
+  const sent = stage.sandbox.requests().filter(({ operation }) => operation === 'createWithdrawal');
+  const traces = new Set(sent.map(({ traceId }) => traceId));
   for (const [index, line] of lines.entries()) {
     const row = rows[index] ?? '';
     assert.ok(line.startsWith(`${row},`), line);
     const [outcome, withdrawalId = ''] = line.slice(row.length + 1).split(',');
     assert.equal(outcome, index % 100 === 7 ? 'NOT_PAID' : 'PAID', line);
     assert.equal(booked.has(withdrawalId), outcome === 'PAID', line);
+    assert.equal(traces.has(line.slice(line.lastIndexOf(',') + 1)), outcome === 'PAID', line);
   }
   assert.deepEqual(
     (await readdir(stage.folder)).filter((file) => file.endsWith('.part')),

@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { ChunkInput, RunInput } from '../../domain/run/calls.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
+import { add } from '../../domain/money.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import type { BatchFile } from '../../operations/batch-file.ts';
@@ -316,7 +317,8 @@ test('a plan of a batch tells its sums and what cannot be paid, and starts nothi
   const [, policy = '', ...rest] = batch.argv;
   const typed = ['plan', policy, ...rest.slice(0, 2)];
   const planned = await command(stage, typed);
-  assertExit(planned, 0);
+  // There is no EUR.
+  assertExit(planned, 4);
   const said = flat(planned.stdout);
   assert.match(
     said,
@@ -336,6 +338,19 @@ test('a plan of a batch tells its sums and what cannot be paid, and starts nothi
   assertExit(fileless, 2);
   assert.match(fileless.stderr, /^BATCH_MISSING --batch: /);
   assert.deepEqual(await chunksOf(batch, 1), [null]);
+});
+
+test('a plan of a batch that buys nothing says before the first payment what money is missing', async () => {
+  const batch = await putBatch([`big,${EUR_ACCOUNT},EUR,987654321.00,x`, `small,${EUR_ACCOUNT},EUR,1.00,x`]);
+  const [, policy = '', ...rest] = batch.argv;
+  const planned = await command(stage, ['plan', policy, ...rest.slice(0, 2)]);
+  assertExit(planned, 4);
+  const [, missing = '', there = ''] =
+    /short of (\d+\.\d\d) EUR \(it pays 987654322\.00 EUR, and (\d+\.\d\d) EUR are withdrawable\)/.exec(
+      flat(planned.stdout),
+    ) ?? [];
+  assert.equal(add(missing, there), '987654322', planned.stdout);
+  assert.match(flat(planned.stdout), /`shortfall: skip`: the payments for which there is no money/);
 });
 
 test('a payout needs an id and its file to be started, and only the file to be shown', async () => {

@@ -253,7 +253,10 @@ test('a run that has gone on in a new history, and has not read its payments yet
 
 test('a part of a report is far below what Temporal carries, and payments without problems are many in one', () => {
   const paid = many(500);
-  for (const record of paid.payments) record.stage = paymentAt('PAID', PROBLEM);
+  for (const [index, record] of paid.payments.entries()) {
+    record.stage = paymentAt('PAID', PROBLEM);
+    record.traceId = `trace-${index}`;
+  }
   const unpaid = many(500);
   const long = { ...PROBLEM, message: 'ü'.repeat(500), fix: 'x'.repeat(500) };
   for (const record of unpaid.payments) record.stage = paymentAt('NOT_PAID', long);
@@ -267,6 +270,10 @@ test('a part of a report is far below what Temporal carries, and payments withou
     assert.deepEqual(
       parts.flatMap(({ report }) => report.payments.map(({ id }) => id)),
       state.payments.map(({ payment }) => payment.id),
+    );
+    assert.deepEqual(
+      parts.flatMap(({ traceIds }) => traceIds),
+      state.payments.map(({ traceId }) => traceId),
     );
   }
 });

@@ -4,7 +4,13 @@ import { test } from 'node:test';
 import { resultLines, type RowResult } from '../../language/batch/results.ts';
 
 const COLUMNS = { id: 'ref', account: 'account', currency: 'ccy', amount: 'amount' };
-const PAID: RowResult = { outcome: 'PAID', withdrawalId: 'wtd_1', status: 'COMPLETED', reason: null };
+const PAID: RowResult = {
+  outcome: 'PAID',
+  withdrawalId: 'wtd_1',
+  status: 'COMPLETED',
+  reason: null,
+  traceId: 't-1',
+};
 
 async function linesOf(text: string, results: Readonly<Record<string, RowResult>> = {}): Promise<string[]> {
   const bytes = (async function* () {
@@ -24,16 +30,23 @@ test('rows of CSV stay as they are written, whatever their separator, quotes and
     withdrawalId: null,
     status: null,
     reason: 'It says "no; never".',
+    traceId: null,
   };
   assert.deepEqual(await linesOf(text, { 'p-2': refused }), [
-    'note;ref;account;ccy;amount;outcome;withdrawal_id;status;reason',
-    '"a;""b""\r\nc";p-1;wac_1;EUR;1.50;PAID;wtd_1;COMPLETED;',
-    '2;p-2;wac_1;EUR;2.00;NOT_PAID;;;"It says ""no; never""."',
+    'note;ref;account;ccy;amount;outcome;withdrawal_id;status;reason;trace_id',
+    '"a;""b""\r\nc";p-1;wac_1;EUR;1.50;PAID;wtd_1;COMPLETED;;t-1',
+    '2;p-2;wac_1;EUR;2.00;NOT_PAID;;;"It says ""no; never"".";',
   ]);
 });
 
 test('nothing that is added runs as a formula or breaks a row', async () => {
-  const evil = { outcome: 'NOT_PAID', withdrawalId: '=1+1', status: ' +cmd|x', reason: '@a\r\nb,"' };
+  const evil = {
+    outcome: 'NOT_PAID',
+    withdrawalId: '=1+1',
+    status: ' +cmd|x',
+    reason: '@a\r\nb,"',
+    traceId: '-1',
+  };
   const [, row] = await linesOf('ref,account,ccy,amount\np-1,wac_1,EUR,1\n', { 'p-1': evil });
   assert.ok(row !== undefined);
   assert.ok(row.startsWith("p-1,wac_1,EUR,1,NOT_PAID,'=1+1,' +cmd|x,\"'@a"), row);
@@ -44,7 +57,7 @@ test('columns that have the names of results stay, and the new ones are called o
   const [header] = await linesOf('ref,status,account,ccy,amount,outcome\np-1,x,wac_1,EUR,1,y\n');
   assert.equal(
     header,
-    'ref,status,account,ccy,amount,outcome,cambist_outcome,withdrawal_id,cambist_status,reason',
+    'ref,status,account,ccy,amount,outcome,cambist_outcome,withdrawal_id,cambist_status,reason,trace_id',
   );
 });
 
@@ -53,6 +66,15 @@ test('JSON Lines stay JSON Lines; the trailer is left out', async () => {
   const lines = await linesOf(`${JSON.stringify(row)} \n{"trailer":{"count":1}}\n`);
   assert.deepEqual(
     lines.map((line) => JSON.parse(line) as unknown),
-    [{ ...row, outcome: 'PAID', withdrawal_id: 'wtd_1', cambist_status: 'COMPLETED', reason: null }],
+    [
+      {
+        ...row,
+        outcome: 'PAID',
+        withdrawal_id: 'wtd_1',
+        cambist_status: 'COMPLETED',
+        reason: null,
+        trace_id: 't-1',
+      },
+    ],
   );
 });
