@@ -115,7 +115,10 @@ async function answer(core: Core, exchange: Exchange): Promise<Delivery> {
   exchange.faults = plan.ids;
   core.flush(); // so that a fault that has struck is not new again after a kill
   const early = earlyDelivery(plan, isWrite(route.operation));
-  if (early !== null) return early;
+  if (early !== null) {
+    await core.faults.wait(plan, 'before');
+    return early;
+  }
 
   if (isWrite(route.operation)) {
     checkContentType(core, request);

@@ -1,7 +1,8 @@
 // `npm run demo`: the main job before your eyes, with two accidents on purpose, then a rebalancing day and a batch of 200
 // payments with more accidents; in about a minute after the set-up.
 // Everything runs on this machine, on free ports and in a temporary folder; nothing stays behind.
-// `npm run demo -- convert` runs only the part of that name; `-- --keep` leaves everything up until Ctrl-C.
+// `npm run demo -- convert` runs only the part of that name, `-- payout --payments 10000` a larger batch, with two killed
+// workers; `-- --keep` leaves everything up until Ctrl-C.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,6 +12,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { setup } from './setup.mjs';
 
@@ -27,13 +29,18 @@ const PAYEES = [
   ['wac_U5DFedw1re9', 'USD'],
 ];
 const PAYMENTS = 200;
+/** From so many on, every 50th reply is lost, and two workers are killed. */
+const MANY_PAYMENTS = 1_000;
+const MOST_PAYMENTS = 20_000;
 
-/** Nothing in the demo takes longer, on a slow machine neither. */
+/** Nothing in the demo takes longer, on a slow machine neither; a batch takes longer for each payment. */
 const STEP_LIMIT_MS = 90_000;
+const PAYMENT_LIMIT_MS = 50;
 
 /**
  * @typedef {import('node:child_process').ChildProcess} ChildProcess
- * @typedef {{ env: NodeJS.ProcessEnv, folder: string, adminUrl: string, uiUrl: string, worker: ChildProcess }} Stage
+ * @typedef {{ env: NodeJS.ProcessEnv, folder: string, adminUrl: string, uiUrl: string, worker: ChildProcess,
+ *   payments: number }} Stage
  * @typedef {{ id: string, clientReferenceId: string, sellCurrency: string, buyCurrency: string, sellAmount?: string,
  *   buyAmount?: string, executedAmount: string }} Trade
  * @typedef {{ id: string, currency: string, withdrawalAmount: string, withdrawalAccountId: string, status: string,
@@ -47,7 +54,7 @@ const children = new Set();
 let isEnding = false;
 
 await runIfMain(import.meta.url, async () => {
-  const { parts, keep } = readArguments(process.argv.slice(2));
+  const { parts, keep, payments } = readArguments(process.argv.slice(2));
   await setup({ ownServer: true });
   const stopped = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stopped.abort());
@@ -57,7 +64,7 @@ await runIfMain(import.meta.url, async () => {
     rmSync(folder, { recursive: true, force: true });
   });
   try {
-    const stage = await untilStopped(stopped.signal, play(folder, parts));
+    const stage = await untilStopped(stopped.signal, play(folder, parts, payments));
     if (keep) await linger(stage, stopped.signal);
     return 0;
   } catch (error) {
@@ -71,22 +78,38 @@ await runIfMain(import.meta.url, async () => {
 /** @param {string[]} given */
 function readArguments(given) {
   const known = Object.keys(PARTS);
-  const unknown = given.find((word) => word !== '--keep' && !known.includes(word));
-  if (unknown !== undefined)
+  const { values, positionals } = parseArgs({
+    args: given,
+    allowPositionals: true,
+    strict: false,
+    options: { keep: { type: 'boolean' }, payments: { type: 'string', default: String(PAYMENTS) } },
+  });
+  const unknown = [
+    ...positionals.filter((word) => !known.includes(word)),
+    ...Object.keys(values).filter((name) => name !== 'keep' && name !== 'payments'),
+  ];
+  if (unknown.length > 0)
     throw new ScriptFailed(
-      `'${unknown}' is not known. There is '--keep', and the parts: ${known.join(', ')}.`,
+      `'${unknown[0]}' is not known. There is '--keep', '--payments N', and the parts: ${known.join(', ')}.`,
     );
-  const named = given.filter((word) => word !== '--keep');
-  return { parts: named.length > 0 ? named : known, keep: given.includes('--keep') };
+  const payments = Number(values['payments']);
+  if (!Number.isSafeInteger(payments) || payments < 10 || payments > MOST_PAYMENTS)
+    throw new ScriptFailed(`'--payments' takes a number from 10 to ${MOST_PAYMENTS}.`);
+  return {
+    parts: positionals.length > 0 ? positionals : known,
+    keep: values['keep'] === true,
+    payments,
+  };
 }
 
 /**
  * @param {string} folder
  * @param {string[]} parts
+ * @param {number} payments of the batch
  */
-async function play(folder, parts) {
+async function play(folder, parts, payments) {
   const startedAt = performance.now();
-  const stage = await raise(folder);
+  const stage = { ...(await raise(folder)), payments };
   for (const [name, show] of Object.entries(PARTS)) if (parts.includes(name)) await show(stage);
   tell(`The runs, event by event: ${stage.uiUrl}/namespaces/default/workflows`);
   tell(`Done in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s.`);
@@ -97,7 +120,7 @@ async function play(folder, parts) {
  * Temporal with its UI, the sandbox and a worker, each a process of its own.
  *
  * @param {string} folder
- * @returns {Promise<Stage>}
+ * @returns {Promise<Omit<Stage, 'payments'>>}
  */
 async function raise(folder) {
   title('The stage');
@@ -221,41 +244,49 @@ async function showRebalancing(stage) {
 
 /** @param {Stage} stage */
 async function showPayout(stage) {
-  title('A batch of 200 payments: every 20th reply is lost, and the worker is killed half-way');
+  const { payments: count } = stage;
+  const isLarge = count >= MANY_PAYMENTS;
+  const every = isLarge ? 50 : 20;
+  const kills = isLarge ? [1 / 3, 2 / 3] : [1 / 2];
+  const killed = isLarge ? 'two workers are killed' : 'the worker is killed half-way';
+  title(`A batch of ${count} payments: every ${every}th reply is lost, and ${killed}`);
   tell(
-    'A file of 200 payments in three currencies. There are no pesos: what is missing is bought in one trade.',
+    `A file of ${count} payments in three currencies. There are no pesos: what is missing is bought in one trade.`,
   );
-  await admin(stage, 'PUT', '/balances', { balances: { USD: '500000', EUR: '50000', MXN: '0' } });
-  const payments = Array.from({ length: PAYMENTS }, (_, index) => {
+  await admin(stage, 'PUT', '/balances', { balances: { USD: '2000000', EUR: '1000000', MXN: '0' } });
+  const payments = Array.from({ length: count }, (_, index) => {
     const [account, currency] = PAYEES[index % PAYEES.length] ?? [];
-    return { id: `inv-${index + 1}`, account, currency, amount: `${100 + index}.50` };
+    return { id: `inv-${index + 1}`, account, currency, amount: `${50 + (index % 100)}.50` };
   });
   const rows = payments.map(({ id, account, currency, amount }) => [id, account, currency, amount].join(','));
   const file = join(stage.folder, 'contractors.csv');
   writeFileSync(file, `ref,account,ccy,amount\n${rows.join('\n')}\n`);
   await admin(stage, 'POST', '/faults', {
-    id: 'every 20th',
+    id: 'lost',
     operation: 'createWithdrawal',
-    every: 20,
+    every,
     effect: { kind: 'lose-reply' },
   });
   const today = new Intl.DateTimeFormat('en-CA', { timeZone: 'Europe/Paris' }).format(new Date());
   const name = `contractors.${today}-demo`;
   const run = cambist(stage, [
     ...['run', 'policies/contractors.yaml', '--batch', file, '--id', `${today}-demo`],
-    ...['--expect-count', String(PAYMENTS)],
+    ...['--expect-count', String(count)],
   ]);
   run.catch(() => {});
   const booked = () => withdrawalsOf(stage, name);
-  await within('The first half of the batch', async () => {
-    while ((await booked()).length < PAYMENTS / 2) await Promise.race([sleep(100), run]);
-  });
-  stage.worker.kill('SIGKILL');
-  await once(stage.worker, 'exit');
-  tell(
-    `Killed process ${stage.worker.pid} after ${(await booked()).length} payments. A new worker takes over.`,
-  );
-  ({ child: stage.worker } = await startService(['worker'], stage.env));
+  for (const part of kills) {
+    const untilBooked = async () => {
+      while ((await booked()).length < count * part) await Promise.race([sleep(isLarge ? 1_000 : 100), run]);
+    };
+    await within(`${Math.round(100 * part)} % of the batch`, untilBooked, limitOf(stage));
+    stage.worker.kill('SIGKILL');
+    await once(stage.worker, 'exit');
+    tell(
+      `Killed process ${stage.worker.pid} after ${(await booked()).length} payments. A new worker takes over.`,
+    );
+    ({ child: stage.worker } = await startService(['worker'], stage.env));
+  }
   await run;
   await admin(stage, 'DELETE', '/faults');
   const paid = (await booked()).map(({ metadata, withdrawalAccountId, currency, withdrawalAmount }) =>
@@ -266,7 +297,7 @@ async function showPayout(stage) {
   );
   if (paid.toSorted().join() !== wanted.toSorted().join())
     throw new ScriptFailed(`${paid.length} payments are booked, and they are not those of the file.`);
-  tell(`In the sandbox's own ledger each of the ${PAYMENTS} payments is there once, to the cent: checked.`);
+  tell(`In the sandbox's own ledger each of the ${count} payments is there once, to the cent: checked.`);
 }
 
 /**
@@ -411,7 +442,7 @@ async function cambist(stage, args, { shows } = { shows: 'answer' }) {
     process.stdout.write(`${`  │ ${line}`.trimEnd()}\n`),
   );
   if (shows === 'remarks') child.stdout?.resume();
-  const [code] = await within(`'cambist ${args.join(' ')}'`, () => once(child, 'close'));
+  const [code] = await within(`'cambist ${args.join(' ')}'`, () => once(child, 'close'), limitOf(stage));
   if (code !== 0) throw new ScriptFailed(`'cambist ${args.join(' ')}' ended with ${code}.\n${await output}`);
   process.stdout.write('\n');
 }
@@ -519,15 +550,21 @@ function withoutConfiguration() {
   return Object.fromEntries(others);
 }
 
+/** @param {Pick<Stage, 'payments'>} stage */
+function limitOf({ payments }) {
+  return STEP_LIMIT_MS + payments * PAYMENT_LIMIT_MS;
+}
+
 /**
  * @template T
  * @param {string} what
  * @param {() => Promise<T>} work
+ * @param {number} [limitMs]
  */
-async function within(what, work) {
+async function within(what, work, limitMs = STEP_LIMIT_MS) {
   const over = new AbortController();
-  const late = sleep(STEP_LIMIT_MS, undefined, { signal: over.signal }).then(() => {
-    throw new ScriptFailed(`${what} took longer than ${STEP_LIMIT_MS / 1_000} s.`);
+  const late = sleep(limitMs, undefined, { signal: over.signal }).then(() => {
+    throw new ScriptFailed(`${what} took longer than ${limitMs / 1_000} s.`);
   });
   late.catch(() => {});
   try {

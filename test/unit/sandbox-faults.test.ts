@@ -41,6 +41,16 @@ test('close-before does nothing at all; the same key is fresh', async (t) => {
   assert.equal((await on.withdraw({}, 'k')).headers['idempotency-replayed'], 'false');
 });
 
+test('a request that is held and never answered is held first', async (t) => {
+  const on = await stage(t);
+  const held = on.sandbox.addFault(once({ kind: 'hold', when: 'before' }));
+  on.sandbox.addFault(once({ kind: 'close-before' }));
+  const answer = assert.rejects(on.withdraw({}, 'k'), { code: 'ECONNRESET' });
+  await on.sandbox.faultHit(held);
+  assert.equal(on.sandbox.releaseFaults(held), 1);
+  await answer;
+});
+
 test('cut-body books the write and breaks off in the middle of the reply', async (t) => {
   const on = await stage(t);
   on.sandbox.addFault(once({ kind: 'cut-body' }));
