@@ -6,11 +6,19 @@ import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/c
 import type { Manifest } from '../domain/batch.ts';
 import type { ConvertPolicy, Policy } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
-import { workflowIdOf, type RunName } from '../domain/references.ts';
+import { decimalsOf } from '../domain/currencies.ts';
+import { withDecimals } from '../domain/money.ts';
+import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import { makeReport, type Report } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
 import type { RunInput } from '../domain/run/calls.ts';
-import { RUN_TYPE, modeAttribute, policyAttribute, stateAttribute } from '../workflows/names.ts';
+import {
+  RUN_TYPE,
+  dateAttribute,
+  modeAttribute,
+  policyAttribute,
+  stateAttribute,
+} from '../workflows/names.ts';
 import type { PolicyFile } from './policy-file.ts';
 
 export type StartOptions = {
@@ -52,8 +60,11 @@ export async function startRun(options: StartOptions): Promise<boolean> {
       // Not USE_EXISTING: whoever attaches compares the policy first.
       workflowIdConflictPolicy: 'FAIL',
       staticSummary: summaryOf(policyFile.policy),
+      staticDetails: detailsOf(options),
+      memo: { policy: run.policy, policyHash: policyFile.hash, report: reportCommand(run) },
       typedSearchAttributes: [
         { key: policyAttribute, value: run.policy },
+        { key: dateAttribute, value: run.id.slice(0, DATE_LENGTH) },
         { key: modeAttribute, value: mode },
         { key: stateAttribute, value: 'RUNNING' },
       ],
@@ -73,6 +84,35 @@ export function startedReport(
   const { mode, run, policyHash } = of;
   const policy = { name: run.policy, hash: policyHash };
   return { ...makeReport(newRunState(run, workflowIdOf(mode, run), policy)), problems };
+}
+
+/** `2026-11-21`. */
+const DATE_LENGTH = 10;
+
+/** What the Temporal UI shows of the run for good, in Markdown: who started what, and how to see what became of it. */
+function detailsOf({ run, mode, policyFile, batch, shown, startedBy }: StartOptions): string {
+  const { policy, hash } = policyFile;
+  const totals = (batch?.totals ?? []).map(
+    ({ value, currency }) => `${withDecimals(value, decimalsOf(currency, {}))} ${currency}`,
+  );
+  const ofBatch = batch === null ? [] : [`The batch has ${batch.payments} payments: ${totals.join(', ')}.`];
+  // A list of a thousand lines is in the report.
+  const moves = (shown ?? []).slice(0, MOST_MOVES).map((line) => `- ${line}`);
+  return [
+    `Policy **${policy.name}** (${policy.kind}, hash \`${hash.slice(0, 12)}\`), date ${run.id.slice(0, DATE_LENGTH)}, ${mode.toLowerCase()}. Started by ${startedBy}.`,
+    `It is to ${summaryOf(policy)}.`,
+    ...ofBatch,
+    ...(moves.length === 0 ? [] : ['What was agreed to:', moves.join('\n')]),
+    'What became of it:',
+    ['```sh', reportCommand(run), '```'].join('\n'),
+    'If it failed: mend the cause, press Reset, choose any event. Nothing is paid or traded twice.',
+  ].join('\n\n');
+}
+
+const MOST_MOVES = 20;
+
+function reportCommand(run: RunName): string {
+  return `npx cambist report ${runName(run)}`;
 }
 
 /** What a policy does, in one line: `sell 1000.00 USD for MXN, then 1 payment`. */

@@ -73,8 +73,10 @@ export const policyAttribute = defineSearchAttributeKey('CambistPolicy', SearchA
 export const modeAttribute = defineSearchAttributeKey('CambistMode', SearchAttributeType.KEYWORD);
 /** The report's status: `RUNNING`, `HELD`, or how the run ended. */
 export const stateAttribute = defineSearchAttributeKey('CambistState', SearchAttributeType.KEYWORD);
+/** The date of a run, `2026-11-21`. */
+export const dateAttribute = defineSearchAttributeKey('CambistDate', SearchAttributeType.KEYWORD);
 /** What must be registered in the namespace before a run starts. */
-export const SEARCH_ATTRIBUTES = ['CambistPolicy', 'CambistMode', 'CambistState'] as const;
+export const SEARCH_ATTRIBUTES = ['CambistPolicy', 'CambistDate', 'CambistMode', 'CambistState'] as const;
 
 /**
  * What `observe` is called with: the plan workflow's input and its own `originalExecutionRunId`, which finds the first

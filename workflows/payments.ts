@@ -6,7 +6,6 @@ import {
   ApplicationFailure,
   CancellationScope,
   type TemporalFailure,
-  condition,
   continueAsNew,
   getExternalWorkflowHandle,
   setCurrentDetails,
@@ -34,6 +33,8 @@ import { failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
+import { asMarkdown, summaryOfPayments, summaryOfWithdrawals } from './ui-texts.ts';
+import { waitUntil } from './wait-until.ts';
 
 /** @param carried what an earlier history of this chunk hands on; a chunk is started without it */
 export async function payments(input: ChunkInput, carried: Carried | null = null): Promise<ChunkState> {
@@ -90,18 +91,16 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
       }
     },
     createWithdrawals: (call) => {
-      const summary = `${call.items.length} payments`;
+      const summary = summaryOfPayments(call);
       return orStepFailed(writes.createWithdrawals.executeWithOptions({ summary }, [call]));
     },
     awaitWithdrawals: (call) => {
       const scope = new CancellationScope();
-      return { answer: scope.run(() => polls.awaitWithdrawals(call)), giveUp: () => scope.cancel() };
+      const poll = () =>
+        polls.awaitWithdrawals.executeWithOptions({ summary: summaryOfWithdrawals(call) }, [call]);
+      return { answer: scope.run(poll), giveUp: () => scope.cancel() };
     },
-    waitUntil: (holds, timeoutMs) => {
-      if (holds()) return Promise.resolve(true);
-      if (timeoutMs !== undefined) return condition(holds, timeoutMs);
-      return condition(holds).then(() => true);
-    },
+    waitUntil,
     nowMs: () => Date.now(),
     tellRun: () => inTheTask.tellRun(),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
@@ -114,7 +113,7 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
 function detailsOf(standing: Standing): string {
   const { planned, accepted, paid, notPaid, needsHuman } = countsIn(standing);
   const lines = waitsIn(standing).map(
-    ({ problem }) => `- \`${problem.code}\` ${problem.message} ${problem.fix}`,
+    ({ problem }) => `- \`${problem.code}\` ${asMarkdown(`${problem.message} ${problem.fix}`)}`,
   );
   return [
     `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,

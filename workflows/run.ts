@@ -7,7 +7,6 @@ import {
   CancellationScope,
   CancelledFailure,
   TemporalFailure,
-  condition,
   continueAsNew,
   getExternalWorkflowHandle,
   setCurrentDetails,
@@ -18,7 +17,6 @@ import {
 import { workflowIdOf } from '../domain/references.ts';
 import {
   MAX_PROBLEMS_IN_FAILURE,
-  shownWaits,
   makeReport,
   reportPage,
   statusOf,
@@ -29,12 +27,11 @@ import { reservedIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
 import { countsOf } from '../domain/run/chunk-state.ts';
 import type { Carried } from '../domain/run/carry.ts';
-import type { PaymentsCall, RunInput } from '../domain/run/calls.ts';
+import type { RunInput } from '../domain/run/calls.ts';
 import { Run } from '../domain/run/run.ts';
 import { HistoryIsLong, RunRefused, type Ports } from '../domain/run/ports.ts';
 import { progressPage } from '../domain/run/progress.ts';
 import type { Problem } from '../domain/problems.ts';
-import { shownFirst } from '../domain/waits.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
 import {
@@ -52,6 +49,15 @@ import { failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
+import {
+  detailsOf,
+  summaryOfPayments,
+  summaryOfQuote,
+  summaryOfSettlement,
+  summaryOfTrade,
+  summaryOfWithdrawals,
+} from './ui-texts.ts';
+import { waitUntil } from './wait-until.ts';
 
 /** @param carried what an earlier history of this run hands on; a run is started without it */
 export async function run(input: RunInput, carried: Carried | null = null): Promise<ReportPage> {
@@ -115,30 +121,28 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
     readPlan: (call) => orStepFailed(reads.readPlan(call)),
     readChunks: (call) => orStepFailed(reads.readChunks(call)),
     confirmOutcomes: polls.confirmOutcomes,
-    // Summaries are what a person reads beside the activity's name in the Temporal UI.
     requestQuote: (call) =>
-      orStepFailed(writes.requestQuote.executeWithOptions({ summary: call.leg.id }, [call])),
+      orStepFailed(writes.requestQuote.executeWithOptions({ summary: summaryOfQuote(call) }, [call])),
     executeTrade: (call) =>
-      orStepFailed(writes.executeTrade.executeWithOptions({ summary: call.leg.id }, [call])),
+      orStepFailed(writes.executeTrade.executeWithOptions({ summary: summaryOfTrade(call) }, [call])),
     createWithdrawals: (call) =>
       orStepFailed(writes.createWithdrawals.executeWithOptions({ summary: summaryOfPayments(call) }, [call])),
     awaitWithdrawals: (call) => {
       const scope = new CancellationScope();
-      return { answer: scope.run(() => polls.awaitWithdrawals(call)), giveUp: () => scope.cancel() };
+      const poll = () =>
+        polls.awaitWithdrawals.executeWithOptions({ summary: summaryOfWithdrawals(call) }, [call]);
+      return { answer: scope.run(poll), giveUp: () => scope.cancel() };
     },
     // A cancel is what brings this about: it must not cancel it as well.
     recordInstruction: (call) =>
       CancellationScope.nonCancellable(() => orStepFailed(reads.recordInstruction(call))),
     awaitSettlement: (call) => {
       const scope = new CancellationScope();
-      return { answer: scope.run(() => polls.awaitSettlement(call)), giveUp: () => scope.cancel() };
+      const poll = () =>
+        polls.awaitSettlement.executeWithOptions({ summary: summaryOfSettlement(call) }, [call]);
+      return { answer: scope.run(poll), giveUp: () => scope.cancel() };
     },
-    // Each promise of a workflow costs time: what holds already takes none of Temporal's.
-    waitUntil: (holds, timeoutMs) => {
-      if (holds()) return Promise.resolve(true);
-      if (timeoutMs !== undefined) return condition(holds, timeoutMs);
-      return condition(holds).then(() => true);
-    },
+    waitUntil,
     nowMs: () => Date.now(),
     tellRun: () => inTheTask.tellRun(),
     tellEnd: () => tellEnd(input),
@@ -147,26 +151,13 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
     originalRunId: info.originalExecutionRunId,
     // One search attribute, only when it changes, and the current details.
     show: () => {
+      setCurrentDetails(detailsOf(state));
       const status = statusOf(state);
-      const waits = shownFirst(shownWaits(state));
-      const lines = waits
-        .slice(0, MAX_LINES)
-        .map(({ problem }) => `- \`${problem.code}\` ${problem.message} ${problem.fix}`);
-      const more = waits.length > MAX_LINES ? [`- and ${waits.length - MAX_LINES} more`] : [];
-      setCurrentDetails([`**${status}**`, ...lines, ...more].join('\n'));
       if (shown === status) return;
       shown = status;
       upsertSearchAttributes([{ key: stateAttribute, value: status }]);
     },
   };
-}
-
-/** What the UI shows of what a run waits for. */
-const MAX_LINES = 20;
-
-function summaryOfPayments({ items }: PaymentsCall): string {
-  const [first] = items;
-  return items.length === 1 && first !== undefined ? first.payment.id : `${items.length} payments`;
 }
 
 function refusalOf({ code, message, problems }: RunRefused): TemporalFailure {

@@ -122,7 +122,12 @@ export class Chunk implements Paying {
     const wasOver = this.isOver();
     const isNews = (): boolean => this.#news !== this.#answered || this.isOver() !== wasOver;
     for (;;) {
-      const isEarly = await this.ports.waitUntil(() => isNews() || this.#isToBeTold, LONGEST_SILENCE_MS);
+      const isToGoOn = (): boolean => isNews() || this.#isToBeTold;
+      const isEarly = await this.ports.waitUntil(
+        isToGoOn,
+        LONGEST_SILENCE_MS,
+        'Then it asks its run by itself',
+      );
       await this.#tellNews();
       if (!isEarly || isNews()) return;
     }
@@ -329,7 +334,11 @@ export class Chunk implements Paying {
     };
     if (!isReached()) return;
     await this.#tellNews();
-    await this.ports.waitUntil(() => !isReached(), LONGEST_SILENCE_MS);
+    await this.ports.waitUntil(
+      () => !isReached(),
+      LONGEST_SILENCE_MS,
+      'Its run says whether the batch stops',
+    );
   }
 
   async leaveLongHistory(): Promise<never> {

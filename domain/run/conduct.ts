@@ -49,6 +49,7 @@ export async function conduct(run: Conducting): Promise<void> {
       const isEarly = await ports.waitUntil(
         () => run.isOver() || news.size > 0 || chunks.some((chunk) => isToBeTold(run, chunk)),
         LONGEST_SILENCE_MS,
+        'Then it reads its chunks by itself',
       );
       if (!isEarly) for (const chunk of chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
       continue;

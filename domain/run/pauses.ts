@@ -101,7 +101,7 @@ export class Pauses {
    */
   async pause(waiter: Waiter, wait: Wait, asked: number, isNews: () => boolean = NEVER): Promise<void> {
     this.show(waiter, wait);
-    await this.sleep(wait.afterMs, asked, isNews);
+    await this.sleep(wait.afterMs, asked, isNews, whyOf(wait));
   }
 
   show(waiter: Waiter, { reason, problem, afterMs }: Wait): void {
@@ -110,9 +110,14 @@ export class Pauses {
   }
 
   /** A durable wait that a wake-up, or what is news to the waiter, ends early; true when one did. */
-  sleep(ms: number, asked: number, isNews: () => boolean = NEVER): Promise<boolean> {
-    return this.#ports.waitUntil(() => this.#asked !== asked || isNews(), Math.max(ms, 1));
+  sleep(ms: number, asked: number, isNews: () => boolean = NEVER, why?: string): Promise<boolean> {
+    return this.#ports.waitUntil(() => this.#asked !== asked || isNews(), Math.max(ms, 1), why);
   }
+}
+
+/** Beside the timer of a wait. */
+function whyOf({ problem: { code, item } }: Wait): string {
+  return item === null ? `Looks again: ${code}` : `Looks again for ${item}: ${code}`;
 }
 
 /** A poll that is stopped again and again is asked for ever later, up to 10 min: each time costs history. */

@@ -41,7 +41,8 @@ export async function pay(paying: Paying): Promise<void> {
       } else {
         const nextMs = Math.min(...unsent.map(leftOf));
         // Whoever wakes the run wants every payment looked at now, and so does a leg that has brought money.
-        const isEarly = await pauses.sleep(nextMs, asked, () => paying.releases !== releases);
+        const why = `Looks again: ${unsent.length === 1 ? 'a payment waits' : `${unsent.length} payments wait`}`;
+        const isEarly = await pauses.sleep(nextMs, asked, () => paying.releases !== releases, why);
         if (isEarly) leftMs.clear();
         else for (const [record, ms] of leftMs) leftMs.set(record, ms - nextMs);
       }

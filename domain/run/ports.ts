@@ -46,8 +46,11 @@ export type Ports = {
   tellRun(): Promise<{ readonly runId: string }>;
   /** Tells what keeps people's instructions that the run ends. */
   tellEnd(): Promise<void>;
-  /** Pauses until `condition` holds, at most `timeoutMs`; false when the time was up. */
-  waitUntil(condition: () => boolean, timeoutMs?: number): Promise<boolean>;
+  /**
+   * Pauses until `condition` holds, at most `timeoutMs`; false when the time was up.
+   * @param why what people read beside the timer
+   */
+  waitUntil(condition: () => boolean, timeoutMs?: number, why?: string): Promise<boolean>;
   nowMs(): number;
   /** The history has grown so long that the run should go on in a new one. */
   historyIsLong(): boolean;

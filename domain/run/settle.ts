@@ -49,7 +49,8 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
   pauses.show(record, settlementWait(run, record, stage, watch));
   if (!watch.isLate) {
     // A timer says whether it is late, never the clock, which a replay may see otherwise.
-    watch.isLate = !(await ports.waitUntil(isOver, Math.max(watch.lateAtMs - ports.nowMs(), 1)));
+    const leftMs = Math.max(watch.lateAtMs - ports.nowMs(), 1);
+    watch.isLate = !(await ports.waitUntil(isOver, leftMs, `From then on ${record.leg.id} settles late`));
     if (watch.isLate) pauses.show(record, settlementWait(run, record, stage, watch));
   }
   if (!isOver()) await ports.waitUntil(isOver);

@@ -119,7 +119,8 @@ async function noticeLate(paying: Paying, followOf: FollowOf): Promise<void> {
     for (const { accepted } of watched) followOf(accepted).isWatched = true;
     const lastMs = Math.max(...watched.map(({ accepted }) => accepted.atMs));
     const leftMs = Math.max(lastMs + lateAfterMs.withdrawal - ports.nowMs(), 1);
-    await ports.waitUntil(() => paying.isOver() || !watched.some(isStill), leftMs);
+    const why = `From then on ${watched.length === 1 ? 'a payment is' : `${watched.length} payments are`} late`;
+    await ports.waitUntil(() => paying.isOver() || !watched.some(isStill), leftMs, why);
     for (const { record, accepted } of watched.filter(isStill)) {
       const follow = followOf(accepted);
       follow.isLate = true;

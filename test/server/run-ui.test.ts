@@ -1,0 +1,83 @@
+/** What the Temporal UI has to show of a run, as Temporal itself keeps it. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decodeOptionalSinglePayload } from '@temporalio/common/lib/internal-non-workflow/index.js';
+import { assertExit, command } from '../support/commands.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+
+let stage: Stage;
+before(async () => {
+  stage = await openStage({ rates: { 'USD/MXN': '17.25' }, balances: { USD: '0', MXN: '0' } });
+  await stage.startWorker();
+});
+after(() => stage.close());
+
+test('a run tells its story beside its events, in its details, and in the list', async () => {
+  const name = uniqueName('p');
+  const policy = convertPolicy({ quote: '{ settlement: IMMEDIATE }', shortfall: 'hold' });
+  await writeFile(join(stage.folder, `${name}.yaml`), policy.replace(/^name: .*$/m, `name: ${name}`));
+  const { client } = stage.temporal;
+  const today = new Date().toISOString().slice(0, 10);
+  const run = `${name}.${today}`;
+  assertExit(await command(stage, ['run', `${name}.yaml`, '--by', 'ana']), 8);
+
+  const handle = client.workflow.getHandle(`sandbox/${run}`);
+  const described = await handle.describe();
+  assert.match((await described.staticSummary()) ?? '', /^sell 1000\.00 USD for MXN/);
+  const details = (await described.staticDetails()) ?? '';
+  for (const told of [
+    `Policy **${name}**`,
+    today,
+    'Started by ana',
+    `npx cambist report ${run}`,
+    'press Reset',
+  ])
+    assert.ok(details.includes(told), details);
+  assert.equal(described.memo?.['policy'], name);
+  assert.equal(described.memo?.['report'], `npx cambist report ${run}`);
+  const held = `WorkflowType = 'run' AND CambistDate = '${today}' AND CambistState = 'HELD' AND CambistPolicy = '${name}'`;
+  await until(async () => (await client.workflow.count(held)).count === 1);
+
+  const { currentDetails } = await handle.query<{ readonly currentDetails: string }>(
+    '__temporal_workflow_metadata',
+  );
+  assert.match(currentDetails, /^\*\*HELD\*\*\n- `SHORTFALL` /);
+  assert.match(currentDetails, /Looks again at \d\d:\d\d UTC\./);
+  assert.ok(currentDetails.includes(`npx cambist status ${run}`), currentDetails);
+
+  stage.sandbox.deposit({ currency: 'USD', amount: '1000' });
+  assertExit(await command(stage, ['run', `${name}.yaml`, '--wait']), 0);
+  const { events } = await handle.fetchHistory();
+  const summaries = await Promise.all(
+    (events ?? []).map(({ userMetadata }) =>
+      decodeOptionalSinglePayload<string>(client.options.loadedDataConverter, userMetadata?.summary),
+    ),
+  );
+  for (const told of [
+    /^Looks again for usd-mxn-1: SHORTFALL$/,
+    /^Price for 1,000\.00 USD → MXN$/,
+    /^Trade 1,000\.00 USD → MXN$/,
+    /^Until the MXN of usd-mxn-1 have come$/,
+    /^From then on usd-mxn-1 settles late$/,
+    /^Pay supplier 17,250\.00 MXN to wac_7Hk2mQ9vT4xR$/,
+    /^Until supplier is paid$/,
+  ])
+    assert.ok(
+      summaries.some((summary) => told.test(summary ?? '')),
+      `${String(told)} is not among ${summaries.join('; ')}`,
+    );
+});
+
+/** Temporal lists a little later. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (const giveUpAtMs = Date.now() + 20_000; !(await holds());) {
+    assert.ok(Date.now() < giveUpAtMs);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 100);
+    });
+  }
+}

@@ -1,0 +1,121 @@
+/** What the Temporal UI shows of a run: lines beside activities, and the current details. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Leg, Payment } from '../../domain/plan/plan.ts';
+import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
+import { newLeg } from '../../domain/run/items.ts';
+import { newRecord, newRunState, type RunState } from '../../domain/run/state.ts';
+import { asMarkdown, detailsOf, summaryOfPayments, summaryOfTrade } from '../../workflows/ui-texts.ts';
+
+const PAYMENT: Payment = {
+  id: 'supplier',
+  reference: 'p.2026-11-21.supplier',
+  account: 'wac_7Hk2mQ9vT4xR',
+  currency: 'MXN',
+  amount: { kind: 'fixed', value: '1018500' },
+  dependsOn: null,
+};
+
+function legOf(amount: Leg['amount']): Leg {
+  return {
+    id: 'usd-mxn-1',
+    reference: 'p.2026-11-21.usd-mxn-1',
+    sell: 'USD',
+    buy: 'MXN',
+    amount,
+    why: { kind: 'fixed' },
+    guard: null,
+    needsFromSales: '0',
+  };
+}
+
+function tradeCallOf(amount: Leg['amount']): Pick<LegCall, 'leg'> {
+  return { leg: legOf(amount) };
+}
+
+function stateOf(payments: readonly Payment[]): RunState {
+  const state = newRunState({ policy: 'p', id: '2026-11-21' }, 'sandbox/p.2026-11-21', {
+    name: 'p',
+    hash: 'h',
+  });
+  state.payments = payments.map(newRecord);
+  return state;
+}
+
+test('a trade says what is sold and bought, as far as that is fixed', () => {
+  const cases: readonly (readonly [Leg['amount'], string])[] = [
+    [{ side: 'sell', value: '1000', fixed: true }, 'Trade 1,000.00 USD → MXN'],
+    [{ side: 'buy', value: '999.5', fixed: true }, 'Trade USD → 999.50 MXN'],
+    [null, 'Trade USD → MXN'],
+  ];
+  for (const [amount, summary] of cases)
+    assert.equal(summaryOfTrade(tradeCallOf(amount) as LegCall), summary);
+});
+
+test('one payment says whom it pays how much, several how many they are; neither is longer than Temporal takes', () => {
+  const itemOf = (payment: Payment, amount: string | null) => ({ payment, wanted: { amount } });
+  const callOf = (...items: readonly unknown[]) => ({ items }) as unknown as PaymentsCall;
+  assert.equal(
+    summaryOfPayments(callOf(itemOf(PAYMENT, '1018500'))),
+    'Pay supplier 1,018,500.00 MXN to wac_7Hk2mQ9vT4xR',
+  );
+  assert.equal(summaryOfPayments(callOf(itemOf(PAYMENT, null))), 'Pay supplier MXN to wac_7Hk2mQ9vT4xR');
+  const two = [itemOf(PAYMENT, '1'), itemOf({ ...PAYMENT, id: 'other' }, '2')];
+  assert.equal(summaryOfPayments(callOf(...two)), 'Pay 2 payments, supplier first');
+  const long = itemOf({ ...PAYMENT, account: 'ü'.repeat(500) }, '1');
+  assert.ok(Buffer.byteLength(summaryOfPayments(callOf(long))) <= 400);
+});
+
+test('the details have each item with its outcome, what is waited for with the next look, and the command to type', () => {
+  const state = stateOf([PAYMENT]);
+  const amount = { side: 'sell', value: '1000', fixed: true } as const;
+  state.legs = [{ leg: legOf(amount), stage: newLeg(), waiting: null, isAtWork: false }];
+  state.waiting = {
+    reason: 'person',
+    wakeAtMs: Date.parse('2026-11-21T20:37:37Z'),
+    problem: {
+      code: 'SHORTFALL',
+      item: 'supplier',
+      message: 'No money.',
+      fix: 'Start it with --go-on ITEM.',
+    },
+  };
+  assert.equal(
+    detailsOf(state),
+    [
+      '**HELD**',
+      '- `SHORTFALL` supplier: No money. Start it with `--go-on ITEM`. Looks again at 20:37 UTC.',
+      '',
+      '| item | what | outcome |',
+      '| - | - | - |',
+      '| usd-mxn-1 | 1,000.00 USD → MXN | PENDING |',
+      '| supplier | 1,018,500.00 MXN to wac_7Hk2mQ9vT4xR | PENDING |',
+      '',
+      'How it stands, and what to do:',
+      '',
+      '```sh',
+      'npx cambist status p.2026-11-21',
+      '```',
+    ].join('\n'),
+  );
+});
+
+test('the details of many items are a page, and say how many more there are', () => {
+  const details = detailsOf(
+    stateOf(Array.from({ length: 500 }, (_, index) => ({ ...PAYMENT, id: `p-${index}` }))),
+  );
+  assert.ok(Buffer.byteLength(details) < 4_000);
+  assert.match(details, /And 480 more items; the report has all\./);
+});
+
+test('commands and options stay as they are typed', () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['Start the run with --go-on to carry it out.', 'Start the run with `--go-on` to carry it out.'],
+    ['See `npx cambist report` for each.', 'See `npx cambist report` for each.'],
+    [
+      'Type npx cambist status p.2026-11-21, then wait.',
+      'Type `npx cambist status p.2026-11-21`, then wait.',
+    ],
+  ];
+  for (const [text, markdown] of cases) assert.equal(asMarkdown(text), markdown);
+});

@@ -1,0 +1,138 @@
+/**
+ * What the Temporal UI shows of a run, for somebody who has never read a line of this program: a line beside each activity
+ * and timer, and the current details in Markdown. Pure.
+ */
+import { decimalsOf } from '../domain/currencies.ts';
+import { withDecimals } from '../domain/money.ts';
+import type { Leg } from '../domain/plan/plan.ts';
+import { runName } from '../domain/references.ts';
+import type {
+  LegCall,
+  PaymentsCall,
+  SettlementCall,
+  TradedCall,
+  WithdrawalsCall,
+} from '../domain/run/calls.ts';
+import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
+import { shownWaits, statusOf } from '../domain/run/report.ts';
+import type { RunState } from '../domain/run/state.ts';
+import { shownFirst, type Waiting } from '../domain/waits.ts';
+
+/** More would not fit a page; the report has all. */
+const MOST_LINES = 20;
+/** Temporal takes 400 bytes beside an activity or a timer. */
+const LONGEST_SUMMARY = 120;
+
+export function summaryOfQuote({ leg }: LegCall | TradedCall): string {
+  return `Price for ${whatIsTraded(leg)}`;
+}
+
+export function summaryOfTrade({ leg }: LegCall): string {
+  return `Trade ${whatIsTraded(leg)}`;
+}
+
+export function summaryOfPayments({ items }: PaymentsCall): string {
+  const [first] = items;
+  if (first === undefined) return 'Pay nobody';
+  const { id, account, currency } = first.payment;
+  if (items.length > 1) return `Pay ${items.length} payments, ${id} first`;
+  const amount = first.wanted.amount === null ? currency : money(first.wanted.amount, currency);
+  return short(`Pay ${id} ${amount} to ${account}`);
+}
+
+export function summaryOfSettlement({ leg, currency }: SettlementCall): string {
+  return `Until the ${currency} of ${leg} have come`;
+}
+
+export function summaryOfWithdrawals({ items }: WithdrawalsCall): string {
+  const [first] = items;
+  if (items.length === 1 && first !== undefined) return `Until ${first.id} is paid`;
+  return `Until ${items.length} payments are paid`;
+}
+
+/** What each leg and payment has come to, what the run waits for, and what to type. */
+export function detailsOf(state: RunState): string {
+  const { run, legs, payments } = state;
+  const status = statusOf(state);
+  const waits = shownFirst(shownWaits(state));
+  const rows = [
+    ...legs.map((record) => {
+      const traded = tradeOf(record);
+      const { id, sell, buy } = record.leg;
+      const what =
+        traded === null
+          ? whatIsTraded(record.leg)
+          : `${money(traded.sellAmount, sell)} → ${money(traded.buyAmount, buy)}`;
+      return [id, what, legOutcome(record)];
+    }),
+    ...payments.map((record) => {
+      const { id, account, currency } = record.payment;
+      const amount = record.amount === null ? currency : money(record.amount, currency);
+      return [id, `${amount} to ${account}`, paymentOutcome(record)];
+    }),
+  ];
+  return [
+    `**${status}**`,
+    ...bounded(waits.map(waitLine), 'waits'),
+    ...(rows.length === 0 ? [] : ['', '| item | what | outcome |', '| - | - | - |']),
+    ...bounded(
+      rows.map((cells) => `| ${cells.join(' | ')} |`),
+      'items',
+    ),
+    '',
+    'How it stands, and what to do:',
+    '',
+    '```sh',
+    `npx cambist status ${runName(run)}`,
+    '```',
+  ].join('\n');
+}
+
+function waitLine({ problem, wakeAtMs, reason }: Waiting): string {
+  const { code, item, message, fix } = problem;
+  const whose = item === null ? '' : `${item}: `;
+  // A poller looks every few seconds.
+  const next = reason === 'settlement' ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
+  return `- \`${code}\` ${whose}${asMarkdown(`${message} ${fix}`)}${next}`;
+}
+
+function bounded(lines: readonly string[], what: string): readonly string[] {
+  const more = lines.length - MOST_LINES;
+  return more <= 0
+    ? lines
+    : [...lines.slice(0, MOST_LINES), '', `And ${more} more ${what}; the report has all.`];
+}
+
+/** Commands and options as code: Markdown would make a dash of `--`. What is code already stays. */
+export function asMarkdown(text: string): string {
+  return text
+    .split('`')
+    .map((part, index) =>
+      index % 2 === 1
+        ? `\`${part}\``
+        : part.replaceAll(/npx cambist(?: [\w./…-]+)+|--[a-z][a-z-]*(?: [A-Z]+\b)?/g, '`$&`'),
+    )
+    .join('');
+}
+
+function short(text: string): string {
+  return text.length <= LONGEST_SUMMARY ? text : `${text.slice(0, LONGEST_SUMMARY - 1)}…`;
+}
+
+/** `15:40 UTC`; a day that is not said is the nearest. */
+function clockTime(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(11, 16)} UTC`;
+}
+
+function whatIsTraded({ sell, buy, amount }: Leg): string {
+  if (amount === null) return `${sell} → ${buy}`;
+  return amount.side === 'sell'
+    ? `${money(amount.value, sell)} → ${buy}`
+    : `${sell} → ${money(amount.value, buy)}`;
+}
+
+/** `1,000.00 USD`. */
+function money(value: string, currency: string): string {
+  const [whole = '', ...fraction] = withDecimals(value, decimalsOf(currency, {})).split('.');
+  return `${[whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...fraction].join('.')} ${currency}`;
+}
