@@ -43,7 +43,7 @@ async function reset(batch: BatchRun, which: Workflow, share: number): Promise<v
   await resetTo(stage.temporal, { workflowId, runId }, point);
 }
 
-const AT_ONCE = { concurrency: 4, timeout: 300_000 };
+const AT_ONCE = { concurrency: 4, timeout: 600_000 };
 
 function nameOf(which: Workflow): string {
   return which === 'run' ? 'the run' : `chunk ${which}`;
