@@ -20,12 +20,10 @@ import {
   makeReport,
   reportPage,
   statusOf,
-  type Report,
   type ReportPage,
 } from '../domain/run/report.ts';
 import { reservedIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
-import { countsOf } from '../domain/run/chunk-state.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import type { RunInput } from '../domain/run/calls.ts';
 import { Run } from '../domain/run/run.ts';
@@ -51,6 +49,7 @@ import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
 import {
   detailsOf,
+  endOf,
   summaryOfPayments,
   summaryOfQuote,
   summaryOfSettlement,
@@ -170,19 +169,11 @@ function conclude(state: RunState): ReportPage {
   try {
     const report = makeReport(state);
     if (report.status === 'COMPLETED') return reportPage(state, 0);
-    if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(summaryOf(report, state)));
-    throw failureOf(`RUN_${report.status}`, summaryOf(report, state), report.problems);
+    if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(endOf(state)));
+    throw failureOf(`RUN_${report.status}`, endOf(state), report.problems);
   } catch (error) {
     throw failureOfTheRun(error);
   }
-}
-
-function summaryOf(report: Report, { chunks }: RunState): string {
-  const items = [...report.legs, ...report.payments];
-  const done = items.filter(({ outcome }) => outcome === 'TRADED' || outcome === 'PAID').length;
-  const { planned, paid, notPaid } = countsOf(chunks);
-  const problems = report.problems.length + notPaid;
-  return `${report.run}: ${done + paid} of ${items.length + planned} done, ${problems} problem(s); see the report.`;
 }
 
 function failureOf(type: string, summary: string, problems: readonly Problem[]): ApplicationFailure {

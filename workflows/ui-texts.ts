@@ -14,7 +14,9 @@ import type {
   WithdrawalsCall,
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
-import { shownWaits, statusOf } from '../domain/run/report.ts';
+import type { Problem } from '../domain/problems.ts';
+import { countsOf } from '../domain/run/chunk-state.ts';
+import { makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
 import { shownFirst, type Waiting } from '../domain/waits.ts';
 
@@ -50,6 +52,24 @@ export function summaryOfWithdrawals({ items }: WithdrawalsCall): string {
   return `Until ${items.length} payments are paid`;
 }
 
+/** What is done of a run that has ended and not all of it is, and what a person does then. */
+export function endOf(state: RunState): string {
+  const { legs, payments, chunks, run } = state;
+  const outcomes = [...legs.map(legOutcome), ...payments.map(paymentOutcome)];
+  const { planned, paid } = countsOf(chunks);
+  const done = outcomes.filter((outcome) => outcome === 'TRADED' || outcome === 'PAID').length + paid;
+  const all = outcomes.length + planned;
+  const isCancelled = statusOf(state) === 'CANCELLED';
+  const what =
+    done === 0
+      ? `nothing was traded or paid of ${all} item${all === 1 ? '' : 's'}`
+      : `${done} of ${all} items ${done === 1 ? 'is' : 'are'} done, the others are not`;
+  const next = isCancelled
+    ? 'What was cancelled stays unsent until somebody types `--go-on`.'
+    : 'Mend the cause, then press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.';
+  return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} All of it: \`npx cambist report ${runName(run)}\`.`;
+}
+
 /** What each leg and payment has come to, what the run waits for, and what to type. */
 export function detailsOf(state: RunState): string {
   const { run, legs, payments } = state;
@@ -71,9 +91,18 @@ export function detailsOf(state: RunState): string {
       return [id, `${amount} to ${account}`, paymentOutcome(record)];
     }),
   ];
+  const { planned, accepted, paid, notPaid, needsHuman } = countsOf(state.chunks);
+  if (planned > 0)
+    rows.push([
+      'batch',
+      `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
+      paid === planned ? 'PAID' : '',
+    ]);
+  const isUndone = state.ended && status !== 'COMPLETED';
   return [
     `**${status}**`,
-    ...bounded(waits.map(waitLine), 'waits'),
+    ...(isUndone ? ['', endOf(state), ''] : []),
+    ...bounded(isUndone ? makeReport(state).problems.map(problemLine) : waits.map(waitLine), 'lines'),
     ...(rows.length === 0 ? [] : ['', '| item | what | outcome |', '| - | - | - |']),
     ...bounded(
       rows.map((cells) => `| ${cells.join(' | ')} |`),
@@ -88,12 +117,15 @@ export function detailsOf(state: RunState): string {
   ].join('\n');
 }
 
-function waitLine({ problem, wakeAtMs, reason }: Waiting): string {
-  const { code, item, message, fix } = problem;
+function problemLine({ code, item, message, fix }: Problem): string {
   const whose = item === null ? '' : `${item}: `;
+  return `- \`${code}\` ${whose}${asMarkdown(`${message} ${fix}`)}`;
+}
+
+function waitLine({ problem, wakeAtMs, reason }: Waiting): string {
   // A poller looks every few seconds.
   const next = reason === 'settlement' ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
-  return `- \`${code}\` ${whose}${asMarkdown(`${message} ${fix}`)}${next}`;
+  return `${problemLine(problem)}${next}`;
 }
 
 function bounded(lines: readonly string[], what: string): readonly string[] {

@@ -72,6 +72,24 @@ test('a run tells its story beside its events, in its details, and in the list',
     );
 });
 
+test('a run that failed opens with what is done of it and what to do, also in its details', async () => {
+  const guard = '{ worst_rate: "18 MXN per USD" }';
+  stage.sandbox.deposit({ currency: 'USD', amount: '1000' });
+  const run = await stage.start(convertPolicy({ quote: '{ settlement: IMMEDIATE }', guard }));
+  await run.report();
+  const failure = await run.handle.result().then(
+    () => assert.fail('It was done.'),
+    (error: { readonly cause?: Error }) => error.cause?.message ?? '',
+  );
+  assert.match(failure, /^Ended: nothing was traded or paid of 2 items\. Mend the cause, then press Reset/);
+  assert.match(failure, /\nOUTSIDE_GUARD: /);
+  const { currentDetails } = await run.handle.query<{ readonly currentDetails: string }>(
+    '__temporal_workflow_metadata',
+  );
+  assert.match(currentDetails, /^\*\*FAILED\*\*\n\nEnded: nothing was traded or paid/);
+  assert.match(currentDetails, /\n- `OUTSIDE_GUARD` usd-mxn-1: /);
+});
+
 /** Temporal lists a little later. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   for (const giveUpAtMs = Date.now() + 20_000; !(await holds());) {

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Leg, Payment } from '../../domain/plan/plan.ts';
 import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
-import { newLeg } from '../../domain/run/items.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { newLeg, type PaymentStage } from '../../domain/run/items.ts';
 import { newRecord, newRunState, type RunState } from '../../domain/run/state.ts';
-import { asMarkdown, detailsOf, summaryOfPayments, summaryOfTrade } from '../../workflows/ui-texts.ts';
+import { asMarkdown, detailsOf, endOf, summaryOfPayments, summaryOfTrade } from '../../workflows/ui-texts.ts';
 
 const PAYMENT: Payment = {
   id: 'supplier',
@@ -98,6 +99,35 @@ test('the details have each item with its outcome, what is waited for with the n
       '```',
     ].join('\n'),
   );
+});
+
+test('what ended undone says in one sentence what is done, and what to do about the rest', () => {
+  const endedBy = (code: Problem['code']): PaymentStage => ({
+    kind: 'not paid',
+    endedIn: 'r1',
+    problem: { code, item: 'supplier', message: 'Not registered.', fix: 'Register it.' },
+  });
+  const refused = endedBy('ACCOUNT_MISSING');
+  const paid: PaymentStage = {
+    kind: 'paid',
+    accepted: { withdrawalId: 'wtd_1', reference: 'r', atMs: 0, status: 'COMPLETED' },
+  };
+  const endedWith = (...stages: readonly PaymentStage[]): RunState => {
+    const state = stateOf(stages.map((_, index) => ({ ...PAYMENT, id: `p-${index}` })));
+    for (const [index, record] of state.payments.entries()) record.stage = stages[index] ?? refused;
+    return Object.assign(state, { ended: true });
+  };
+  const reset =
+    'Mend the cause, then press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice. All of it: `npx cambist report p.2026-11-21`.';
+  assert.equal(endOf(endedWith(refused)), `Ended: nothing was traded or paid of 1 item. ${reset}`);
+  assert.equal(endOf(endedWith(refused, paid)), `Ended: 1 of 2 items is done, the others are not. ${reset}`);
+  assert.equal(
+    endOf(endedWith(endedBy('CANCELLED'), paid)),
+    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled stays unsent until somebody types `--go-on`. All of it: `npx cambist report p.2026-11-21`.',
+  );
+  const details = detailsOf(endedWith(refused, paid));
+  assert.match(details, /^\*\*PARTIAL\*\*\n\nEnded: 1 of 2 items is done/);
+  assert.match(details, /\n- `ACCOUNT_MISSING` supplier: Not registered\. Register it\.\n/);
 });
 
 test('the details of many items are a page, and say how many more there are', () => {
