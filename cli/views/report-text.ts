@@ -173,9 +173,9 @@ function positionsText({ positions }: Report, width: number): string {
   return [wrap('When it was planned:', width), positionsTable(positions, width), ...why].join('\n');
 }
 
-/** What the trades of a rebalancing lead to. */
-function leftText({ positions }: Report, width: number): string {
-  if (positions.length === 0) return '';
+/** What the trades of a rebalancing lead to; a batch pays away what its trades have brought. */
+function leftText({ positions, totals }: Report, width: number): string {
+  if (positions.length === 0 || totals.length > 0) return '';
   return [wrap('Once what it traded has settled:', width), settledTable(positions, width)].join('\n');
 }
 
