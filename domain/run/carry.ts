@@ -258,6 +258,7 @@ function phaseFrom(carried: CarriedPhase | undefined, item: string): PaymentPhas
   }
 }
 
-function acceptedFrom({ withdrawalId, atMs, status, reference }: CarriedSent, payment: Payment): Accepted {
-  return { withdrawalId, reference: reference ?? payment.reference, atMs, status };
+function acceptedFrom({ withdrawalId, atMs, status, reference, isAnew }: CarriedSent, payment: Payment): Accepted {
+  const record = { withdrawalId, reference: reference ?? payment.reference, atMs, status };
+  return isAnew === true ? { ...record, isAnew } : record;
 }

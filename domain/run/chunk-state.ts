@@ -165,10 +165,12 @@ export function newChunks(batch: PlanBatch | null): ChunkRecord[] {
   }));
 }
 
-/** Nothing of it is open, as the Temporal run `runId` was told; one in which everything is paid needs to hear of nobody. */
+/**
+ * Nothing of it is open, as the Temporal run `runId` was told. What an earlier one was told counts no more, also where
+ * everything was paid: a payment may have come back since, or be wanted again.
+ */
 export function isDone({ state }: ChunkRecord, runId: string | null): boolean {
-  if (state === null || state.counts.open > 0) return false;
-  return state.counts.notPaid === 0 || hasHeard(state, runId);
+  return state !== null && state.counts.open === 0 && hasHeard(state, runId);
 }
 
 /** Its go is this Temporal run's. */

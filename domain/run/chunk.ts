@@ -18,7 +18,7 @@ import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
 import { HistoryIsLong, RunRefused, StepFailed, failed, type Ports } from './ports.ts';
 import { refusalsIn, stopOf } from './stop-rule.ts';
-import { adoptPlan, newRecord, takeUp, undoneIn, type RunState } from './state.ts';
+import { adoptPlan, followAnew, newRecord, takeUp, undoneIn, type RunState } from './state.ts';
 import { track } from './track.ts';
 
 /** What a chunk awaits or asks of the world. */
@@ -99,10 +99,11 @@ export class Chunk implements Paying {
     }
   }
 
-  /** A reset means: try again what is not done. Asked last of all, as by the run; what is undone is its run's to go on with. */
+  /**
+   * A reset means: try again what is not done, and look at what was paid. Asked last of all, as by the run; what is undone is
+   * its run's to go on with.
+   */
   async #wasReset(): Promise<boolean> {
-    const { payments } = this.state;
-    if (!payments.some((record) => isOpenPayment(record) || paymentProblem(record) !== null)) return false;
     const { runId } = await this.ports.tellRun();
     if (this.#heard?.endsWith(`/${runId}`) === true) return false;
     this.#isOver = false;
@@ -188,6 +189,8 @@ export class Chunk implements Paying {
     }
     this.#head = { ...go.plan, madeFor: go.isFresh ? ports.originalRunId : go.plan.madeFor };
     let isOther = JSON.stringify(go) !== JSON.stringify(this.#go);
+    // Another Temporal run, of the coordinator or of the chunk: what was paid may have come back meanwhile.
+    if (this.#go?.runId !== go.runId) followAnew(state, ports.nowMs());
     this.#go = go;
     this.#heard = go.runId;
     takeUp(state, go.runId);

@@ -43,8 +43,9 @@ export type FailedPayment = Ended & { readonly kind: 'failed'; readonly accepted
 export type UnpaidPayment = Ended & { readonly kind: 'not paid'; readonly problem: Problem };
 export type PaymentStage = UnsentPayment | SentPayment | FailedPayment | UnpaidPayment;
 
-/** `endedIn`: Temporal run whose call ended the item undone. Another one takes it up once more. */
+/** `endedIn`: Temporal run whose call ended the item undone. Another one takes it up once more; after `NOBODY` every one. */
 type Ended = { readonly endedIn: string };
+export const NOBODY = '';
 
 /** A payment that need not wait for its leg any more; `unwanted` says why it is not sent all the same, null: it is. */
 export type Release = { readonly unwanted: Problem | null };
@@ -55,6 +56,8 @@ export type Accepted = {
   readonly reference: string;
   readonly atMs: number;
   status: string;
+  /** An earlier run knew it as paid: if it has come back, this one looks whether it is to be paid again. */
+  readonly isAnew?: true;
 };
 
 /** A leg, and what is known of it. */

@@ -154,7 +154,8 @@ export class Run implements Carrying {
     const isBatch = this.state.chunks.length > 0;
     // Chunks are told by an activity: the question must come after it, in the task that may end the run.
     if (isBatch) await this.#end();
-    if (!isUndone(this.state)) return false;
+    // Of a batch also where everybody is paid: who resets it wants to know what has come back since.
+    if (!isBatch && !isUndone(this.state)) return false;
     const { runId } = await this.ports.tellRun();
     const knownAs = this.knownAs(runId);
     const isOther = isBatch && this.state.knownAs !== knownAs;

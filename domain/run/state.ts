@@ -9,7 +9,15 @@ import type { RunName } from '../references.ts';
 import type { Waiting } from '../waits.ts';
 import type { Problem } from '../problems.ts';
 import { newChunks, type ChunkRecord } from './chunk-state.ts';
-import { acceptedOf, newLeg, newPayment, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
+import {
+  acceptedOf,
+  moveTo,
+  newLeg,
+  newPayment,
+  tradeOf,
+  type LegRecord,
+  type PaymentRecord,
+} from './items.ts';
 
 /** One wire call or look, for a person who wants to know how an outcome came about. Never anything secret. */
 export type Evidence = {
@@ -120,8 +128,7 @@ function undoneOf({ legs, payments }: RunState): Undone {
 }
 
 /** Whether anything has ended that a reset would try again. */
-export function isUndone({ legs, payments, chunks }: RunState): boolean {
-  if (chunks.some(({ state }) => (state?.counts.notPaid ?? 0) > 0)) return true;
+export function isUndone({ legs, payments }: RunState): boolean {
   return [...legs, ...payments].some((record) => endedIn(record) !== null);
 }
 
@@ -146,6 +153,16 @@ export function takeUp(state: RunState, runId: string): boolean {
   for (const record of legs) Object.assign(record, { stage: newLeg(), waiting: null });
   for (const record of payments) Object.assign(record, { stage: newPayment(), waiting: null });
   return legs.length + payments.length > 0;
+}
+
+/** What is paid is followed once more to its terminal status, by the record that is known. */
+export function followAnew({ payments }: RunState, nowMs: number): void {
+  for (const record of payments) {
+    const { stage } = record;
+    if (stage.kind !== 'paid') continue;
+    // It is late by the time that it takes from now on.
+    moveTo(record, { kind: 'accepted', accepted: { ...stage.accepted, atMs: nowMs, isAnew: true } });
+  }
 }
 
 /** Temporal run whose call ended the item undone; null: none has. */

@@ -5,7 +5,7 @@
 import type { Problem } from '../problems.ts';
 import type { WithdrawalsCall } from './calls.ts';
 import type { Paying } from './parts.ts';
-import { isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
+import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
 
 /** How an accepted payment that has no terminal status stands: what people are told of it. */
@@ -43,9 +43,10 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     await ports.waitUntil(() => paying.isOver() || (!paying.isSending && payments.some(isFollowed)));
     if (paying.isOver()) return;
     const followed = payments.filter(isFollowed);
-    // Another one was accepted meanwhile: it is followed as well.
+    const known = new Set(followed.map(({ stage }) => stage.accepted));
+    // Another one was accepted meanwhile, or is followed anew: it is asked about as well.
     const isOutdated = (): boolean =>
-      !paying.isSending && payments.filter(isFollowed).length > followed.length;
+      !paying.isSending && payments.filter(isFollowed).some(({ stage }) => !known.has(stage.accepted));
     const { asked } = pauses;
     const { answer, giveUp } = ports.awaitWithdrawals({
       ...callOf(paying),
@@ -72,7 +73,6 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     }
     const { ended, wait, runId, hasToldEnd } = await answer;
     paying.hasToldEnd = hasToldEnd;
-    paying.takeUp(runId);
     for (const { id, status, paid, isUnknown } of ended) {
       const record = byId.get(id);
       if (record === undefined || !isFollowed(record)) continue;
@@ -81,9 +81,11 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       const follow = followOf(accepted);
       follow.isUnknown = isUnknown;
       if (paid === true) moveTo(record, { kind: 'paid', accepted });
-      if (paid === false) moveTo(record, { kind: 'failed', accepted, endedIn: runId });
+      if (paid === false)
+        moveTo(record, { kind: 'failed', accepted, endedIn: accepted.isAnew === true ? NOBODY : runId });
       tell(paying, record, follow);
     }
+    paying.takeUp(runId);
     stops = wait === null ? 0 : stops + 1;
     if (wait !== null) await pauses.pause(state, backedOff(wait, stops), asked, isOutdated);
     // The next poll may last long, and tells nothing while all is well.

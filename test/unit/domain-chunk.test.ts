@@ -58,6 +58,10 @@ class World {
   refuses: readonly string[] = [];
   /** What people have cancelled. */
   cancels: readonly string[] = [];
+  /** What has come back from whoever was paid. */
+  returned: readonly string[] = [];
+  /** What was asked about the accepted ones, and whether each was known as paid. */
+  readonly polls: (readonly (readonly [id: string, paid: boolean])[])[] = [];
   /** Of these it gives no answer yet. */
   holds: readonly string[] = [];
   historyIsLong = false;
@@ -99,13 +103,19 @@ class World {
         return { items: call.items.map((item) => this.#send(item)), evidence: [], runId: this.#name };
       },
       awaitWithdrawals: ({ items }) => {
-        const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
+        this.polls.push(items.map(({ id, paid }) => [id, paid] as const));
+        const newsNow = (): WithdrawalsAnswer['ended'] =>
+          items.flatMap(({ id, paid }) => {
+            if (this.returned.includes(id))
+              return [{ id, status: 'RETURNED', paid: false, isUnknown: false }];
+            return paid || !this.#isPaid ? [] : [{ id, status: 'COMPLETED', paid: true, isUnknown: false }];
+          });
         let giveUp = (): void => {};
         const answer = new Promise<WithdrawalsAnswer>((resolve, reject) => {
           giveUp = () => reject(new Error('It was given up.'));
           const paid = async (): Promise<void> => {
-            await this.time.waitUntil(() => this.#isPaid);
-            resolve({ ended, wait: null, runId: this.#name, hasToldEnd: false });
+            await this.time.waitUntil(() => newsNow().length > 0);
+            resolve({ ended: newsNow(), wait: null, runId: this.#name, hasToldEnd: false });
           };
           void paid();
         });
@@ -331,7 +341,53 @@ test('when everything is paid the chunk stays open until its run has ended', asy
   await world.tell(OVER);
   assert.equal(world.isEnded, true);
   assert.equal(world.chunk.state.ended, true);
-  assert.equal(world.tellRuns, 0);
+});
+
+const HEARD_BY_ANOTHER: GoOf = { ...GO, runId: 'r2/c1' };
+
+test('another run of the batch looks at what was paid once more, by one question, and sends nothing', async () => {
+  const world = await worldOf();
+  await world.pay();
+  const before = [world.calls.length, world.polls.length];
+  await world.tell(HEARD_BY_ANOTHER);
+  assert.deepEqual(world.polls.slice(before[1]), [ALL.map((id) => [id, false])]);
+  assert.equal(world.calls.length, before[0]);
+  assert.deepEqual(world.stages, ['paid', 'paid', 'paid', 'paid']);
+  await world.tell({ ...HEARD_BY_ANOTHER, wakes: 1 });
+  assert.equal(world.polls.length, (before[1] ?? 0) + 1);
+});
+
+test('what has come back since it was paid is taken up by another run: people may want it paid again', async () => {
+  const world = await worldOf();
+  await world.pay();
+  const before = world.calls.length;
+  world.returned = ['inv-2'];
+  world.holds = ['inv-2'];
+  await world.tell(HEARD_BY_ANOTHER);
+  assert.deepEqual(
+    world.calls.slice(before).map(({ items }) => items.map(({ payment }) => payment.id)),
+    [['inv-2']],
+  );
+  assert.deepEqual(world.stages, ['paid', 'unsent', 'paid', 'paid']);
+});
+
+test('what is found to have come back in the run that looks for it ends there', async () => {
+  const world = await worldOf();
+  await world.pay();
+  world.returned = ['inv-2'];
+  await world.tell(HEARD_BY_ANOTHER);
+  assert.deepEqual(world.stages, ['paid', 'failed', 'paid', 'paid']);
+  const { length } = world.calls;
+  await world.tell({ ...HEARD_BY_ANOTHER, wakes: 1 });
+  assert.equal(world.calls.length, length);
+});
+
+test('what is paid is followed anew also while others are still followed', async () => {
+  const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
+  await world.pay();
+  world.returned = ['inv-1'];
+  await world.tell({ ...HEARD_BY_ANOTHER, released: ['EUR'] });
+  assert.deepEqual(world.stages, ['failed', 'paid', 'paid', 'unsent']);
 });
 
 test('a run that ends before it has given its go ends its chunk, and nothing was sent', async () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { PlanBatch } from '../../domain/batch.ts';
 import { makeProblem } from '../../domain/problems.ts';
 import type { ChunksCall, RunInput } from '../../domain/run/calls.ts';
-import type { ChunkState } from '../../domain/run/chunk-state.ts';
+import { isDone, type ChunkState } from '../../domain/run/chunk-state.ts';
 import { conduct, releasedIn, tellEnd, type Conducting } from '../../domain/run/conduct.ts';
 import type { LegStage } from '../../domain/run/items.ts';
 import { Pauses } from '../../domain/run/pauses.ts';
@@ -122,7 +122,7 @@ class World {
 
   /** As of a run without legs. */
   get isOver(): boolean {
-    return this.state.chunks.every(({ state }) => state?.counts.open === 0);
+    return this.state.chunks.every((each) => isDone(each, this.state.knownAs));
   }
 
   #at(number: number) {
@@ -162,6 +162,19 @@ test('every chunk is read at the start, and then just those that have news', asy
   await world.say(2, SENDING);
   assert.deepEqual(world.reads, [[1, 2, 3, 4], [3], [2]]);
   assert.deepEqual(world.state.chunks[1]?.state, chunk(2, SENDING));
+});
+
+test('chunks in which everybody was paid hear of a new run as well: something may have come back since', async () => {
+  const world = new World({ chunks: 2 });
+  for (const [index, at] of world.chunks.entries())
+    Object.assign(at, { state: chunk(index + 1, { ...PAID, heard: 'r0/c' }), isClosed: true });
+  await world.time.quiet();
+  assert.deepEqual(world.tells, [[1, 2]]);
+  assert.ok(world.state.chunks.every((one) => !isDone(one, 'r1')));
+  await world.say(1, PAID);
+  await world.say(2, PAID);
+  assert.ok(world.state.chunks.every((one) => isDone(one, 'r1')));
+  assert.deepEqual(world.tells, [[1, 2]]);
 });
 
 test('a call reads 50 chunks at most', async () => {
