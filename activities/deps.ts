@@ -30,19 +30,22 @@ export type Deps = {
     poll(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>>;
   };
   readonly facts: ServiceFacts;
-  /** What people said, and facts that no reset may lose, kept in Temporal. */
+  /**
+   * What people said, and facts that no reset may lose, kept in Temporal. `chunk`: with what is kept about its payments, where
+   * it is read, or about those alone; absent: what is kept about the run.
+   */
   readonly instructions: {
-    /** @throws InstructionsMissing where Temporal knows of nothing that would keep them */
-    read(mode: Mode, run: RunName): Promise<Kept>;
+    /** @throws InstructionsMissing where Temporal knows of nothing that would keep what is said about the run */
+    read(mode: Mode, run: RunName, chunk?: number): Promise<Kept>;
     /** What every Temporal run of the workflow `instructions` before this one holds. */
-    readEarlier(mode: Mode, run: RunName, runId: string): Promise<Kept>;
+    readEarlier(mode: Mode, run: RunName, runId: string, chunk?: number): Promise<Kept>;
     /** Opens what keeps them. Where they must have been kept before (`onlyIfKnown`) and are not, nothing is opened. */
     open(mode: Mode, run: RunName, onlyIfKnown: boolean): Promise<void>;
     record(mode: Mode, run: RunName, instruction: Instruction): Promise<void>;
     /** Returns when the facts are kept durably. */
-    note(mode: Mode, run: RunName, facts: readonly Fact[]): Promise<void>;
+    note(mode: Mode, run: RunName, facts: readonly Fact[], chunk?: number): Promise<void>;
     /** The run ends: what keeps them may end as well. */
-    end(mode: Mode, run: RunName): Promise<void>;
+    end(mode: Mode, run: RunName, chunk?: number): Promise<void>;
   };
   /** The plans of runs, kept in Temporal. */
   readonly plans: {

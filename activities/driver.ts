@@ -110,10 +110,11 @@ export class Driver {
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
     };
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
+    const { chunk } = call;
     const { run, credentials } = call.plan;
     this.#instructions = shared(deps, async () => {
       await this.#requireGo();
-      return deps.instructions.read(credentials.mode, run);
+      return deps.instructions.read(credentials.mode, run, chunk);
     });
     this.#balances = shared(deps, async () => this.#told(await deps.reader.balances()));
   }
@@ -317,9 +318,12 @@ export class Driver {
 
   /** False when Temporal did not take the facts: what follows from them must wait. */
   async #noted(facts: readonly Fact[]): Promise<boolean> {
-    const { run, credentials } = this.#call.plan;
+    const { chunk, plan } = this.#call;
+    const { run, credentials } = plan;
+    // An API key is the run's; what is about a payment is kept with its chunk.
+    const isOfRun = facts.some(({ kind }) => kind === 'api key');
     try {
-      await this.#deps.instructions.note(credentials.mode, run, facts);
+      await this.#deps.instructions.note(credentials.mode, run, facts, isOfRun ? undefined : chunk);
       return true;
     } catch {
       return false;

@@ -26,6 +26,7 @@ export const readChunks =
 
 /** One that is open hears it; one that has ended with something undone is started again, safe by its keys. */
 async function tell(deps: Deps, { mode, run, isEnding }: ChunksCall, number: number): Promise<void> {
+  if (isEnding) await deps.instructions.end(mode, run, number);
   if (await deps.chunks.tell(mode, run, number)) return;
   if (!isEnding) await deps.chunks.startAgain(mode, run, number);
 }

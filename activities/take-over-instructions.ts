@@ -6,8 +6,8 @@ import { beating } from './heartbeats.ts';
 
 export const takeOverInstructions =
   (deps: Deps): Activities['takeOverInstructions'] =>
-  ({ mode, run }) =>
+  ({ mode, run, chunk }) =>
     beating(async () => {
       const runId = ActivityContext.current().info.workflowExecution?.runId ?? '';
-      return { runId, kept: await deps.instructions.readEarlier(mode, run, runId) };
+      return { runId, kept: await deps.instructions.readEarlier(mode, run, runId, chunk) };
     });

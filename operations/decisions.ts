@@ -19,7 +19,8 @@ import {
 } from '../domain/writes/lookups.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
-import { generationOf } from '../domain/references.ts';
+import { isDecimal, normalise } from '../domain/money.ts';
+import { generationOf, runPrefix, type RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { ReportPayment } from '../domain/run/report.ts';
 import {
@@ -29,7 +30,7 @@ import {
   type NextOpening,
 } from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { scanList } from '../service/list-scan.ts';
+import { scanList, type Scanned } from '../service/list-scan.ts';
 
 /** The item that a decision is about, with what tells its records. */
 export type Subject = LegSubject | { readonly kind: 'payment'; readonly payment: PaymentIdentity };
@@ -220,19 +221,86 @@ export type PaymentHistory = {
   readonly kept: Kept;
 };
 
+/** What one scan of the withdrawals shows of a run, by the payment that each record is, or could be. */
+export class WithdrawalBook {
+  /** What cut the scan short; null: every page was read. */
+  readonly stopped: Reply<unknown> | null;
+  readonly #byReference = new Map<string, Withdrawal[]>();
+  readonly #byOwner = new Map<string, Withdrawal[]>();
+  readonly #byAmount = new Map<string, Withdrawal[]>();
+
+  /** @param owners items of the run by the record that the report names for each */
+  constructor({ records, stopped }: Scanned<Withdrawal>, owners: ReadonlyMap<string, string>) {
+    this.stopped = stopped;
+    for (const record of records) {
+      const { id, tag, currency, withdrawalAmount } = record;
+      const owner = owners.get(id);
+      if (tag !== null) put(this.#byReference, firstReference(tag), record);
+      else if (owner !== undefined) put(this.#byOwner, owner, record);
+      else put(this.#byAmount, amountKey(currency, withdrawalAmount), record);
+    }
+  }
+
+  /** The records that are this payment, in whichever generation, and those without a name that could be it. */
+  of(item: string, identity: PaymentIdentity): readonly Withdrawal[] {
+    const { reference, currency, amount } = identity;
+    return [
+      ...(this.#byReference.get(reference) ?? []),
+      ...(this.#byOwner.get(item) ?? []),
+      ...(amount === null ? [] : (this.#byAmount.get(amountKey(currency, amount)) ?? [])),
+    ].filter((record) => isWithdrawalOf(identity, record) || couldBe(identity, record));
+  }
+}
+
+/** Reads the withdrawals of a run once, however many of its payments are asked about. */
+export async function readWithdrawals(
+  reader: Pick<Reader, 'listWithdrawals'>,
+  of: {
+    readonly run: RunName;
+    readonly opensAtMs: number;
+    readonly payments: readonly Pick<ReportPayment, 'id' | 'withdrawalId'>[];
+  },
+): Promise<WithdrawalBook> {
+  const prefix = runPrefix(of.run);
+  const scanned = await scanList(reader.listWithdrawals, {
+    sinceMs: of.opensAtMs - LOOK_BACK_MS,
+    wanted: ({ tag }: Withdrawal) => tag === null || tag.startsWith(prefix),
+  });
+  const owners = of.payments.flatMap(({ id, withdrawalId }) =>
+    withdrawalId === null ? [] : [[withdrawalId, id] as const],
+  );
+  return new WithdrawalBook(scanned, new Map(owners));
+}
+
+/** The text before a generation, which no name can contain. */
+function firstReference(tag: string): string {
+  return tag.slice(0, (tag.indexOf('~') + 1 || tag.length + 1) - 1);
+}
+
+function amountKey(currency: string, amount: string): string {
+  return `${currency} ${isDecimal(amount) ? normalise(amount) : amount}`;
+}
+
+function put<Value>(lists: Map<string, Value[]>, key: string, value: Value): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
 /**
  * Looks at every generation of a payment: none may stand when others are opened. It is advice for the person who asks:
  * the worker looks again before it sends, since anything may happen between this look and the person's yes.
  */
-export async function checkPayAgain(reader: Reader, history: PaymentHistory): Promise<PayAgainVerdict> {
+export async function checkPayAgain(
+  reader: Pick<Reader, 'withdrawal'>,
+  book: WithdrawalBook,
+  history: PaymentHistory,
+): Promise<PayAgainVerdict> {
   const { identity, reported } = history;
-  const { records, stopped } = await scanList(reader.listWithdrawals, {
-    sinceMs: identity.opensAtMs - LOOK_BACK_MS,
-    wanted: (record: Withdrawal) => isWithdrawalOf(identity, record) || couldBe(identity, record),
-  });
+  const records = book.of(reported.id, identity);
   const verdict = judgePayAgain(history, records);
   if (verdict.kind !== 'may') return verdict;
-  if (stopped !== null) return { kind: 'unreadable', reply: stopped };
+  if (book.stopped !== null) return { kind: 'unreadable', reply: book.stopped };
   const { withdrawalId } = reported;
   if (withdrawalId === null || records.some((record) => record.id === withdrawalId)) return verdict;
   // The list does not show the record that the report names: it is asked for by its id.

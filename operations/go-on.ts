@@ -3,15 +3,17 @@
  * was said is kept outside the run's history; the run reads it before it sends.
  */
 import { randomUUID } from 'node:crypto';
-import { instructionsAbout, isCancelled, nextOpening } from '../domain/people/instructions.ts';
+import { instructionsAbout, isCancelled, nextOpening, type Kept } from '../domain/people/instructions.ts';
+import type { ReportPayment } from '../domain/run/report.ts';
 import { generationOf, reference, runName, type RunName } from '../domain/references.ts';
 import type { Settings } from '../config/config.ts';
 import { CommandFailure } from './failure.ts';
 import { keepInstruction, keptAbout, readKept, wakeRun } from './keep-instruction.ts';
 import type { Place } from './place.ts';
-import { requireItem, requirePlan } from './plan-made.ts';
+import { planOf, requireItem, requirePlan } from './plan-made.ts';
 import { requireService } from './preflight.ts';
 import { readRun, type RunFacts } from './runs.ts';
+import { SubmittedBatch } from './submitted-chunks.ts';
 
 /** `item`: the one whose cause is gone; null: everything goes on. */
 export type GoOn = { readonly item: string | null; readonly by: string; readonly why: string };
@@ -84,10 +86,22 @@ async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }
  * clocks are compared: the report names the generation that each payment is in.
  */
 export async function hasOpenGeneration(place: Place, facts: RunFacts): Promise<boolean> {
-  const kept = await keptAbout(place, facts.run);
+  const { run } = facts;
   const { payments } = (await readRun(place, facts)).report;
-  return payments.some(({ id, reference: current }) => {
-    const generation = generationOf(reference(facts.run, id), current) ?? 1;
+  const isOpened = (kept: Kept, { id, reference: current }: ReportPayment): boolean => {
+    const generation = generationOf(reference(run, id), current) ?? 1;
     return nextOpening(instructionsAbout(kept, id), generation).kind === 'opened before';
-  });
+  };
+  const chunks = (await planOf(place, run))?.batch?.chunks.length ?? 0;
+  if (chunks === 0) {
+    const kept = await keptAbout(place, run);
+    return payments.some((payment) => isOpened(kept, payment));
+  }
+  const byId = new Map(payments.map((payment) => [payment.id, payment]));
+  for await (const chunk of new SubmittedBatch(place, run, chunks).chunks()) {
+    const kept = await keptAbout(place, run, chunk.number);
+    const own = chunk.payments.flatMap(([id]) => byId.get(id) ?? []);
+    if (own.some((payment) => isOpened(kept, payment))) return true;
+  }
+  return false;
 }

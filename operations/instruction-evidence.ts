@@ -31,9 +31,22 @@ function tell(said: Recorded): string {
       return `not executed: ${said.why}`;
     case 'pay again':
       return `pay again after generation ${said.follows}${said.recordId === null ? '' : ` (${said.recordId})`}: ${said.why}`;
+    case 'pay these again': {
+      const { length } = said.items;
+      return `pay ${length} payment${length === 1 ? '' : 's'} of the batch again (${someOf(said)}): ${said.why}`;
+    }
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
     case 'acknowledge':
       return `acknowledged: ${said.why}`;
   }
+}
+
+/** So many items are named. */
+const NAMED = 20;
+
+function someOf({ items }: Extract<Recorded, { kind: 'pay these again' }>): string {
+  const more = items.length - NAMED;
+  const named = items.slice(0, NAMED).map(([item]) => item);
+  return `${named.join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
 }

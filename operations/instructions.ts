@@ -23,7 +23,14 @@ export type InstructionsOf = {
   readonly taskQueue: string;
   readonly mode: Mode;
   readonly run: RunName;
+  /** Number of the chunk of a batch whose payments it is about; absent: it is about the run. */
+  readonly chunk?: number;
 };
+
+/** The same, about the payments of a chunk; absent: about the run. */
+export function ofChunk<Of extends object>(of: Of, chunk?: number): Of & { readonly chunk?: number } {
+  return chunk === undefined ? of : { ...of, chunk };
+}
 
 /** Keeps an instruction. Returns when Temporal has it durably. Needs a running worker. */
 export async function recordInstruction(of: InstructionsOf, instruction: Instruction): Promise<void> {
@@ -44,9 +51,14 @@ export async function noteFacts(of: InstructionsOf, facts: readonly Fact[]): Pro
 }
 
 /** Tells what keeps the instructions of a run that the run ends; where nothing does any more, there is nothing to tell. */
-export async function endInstructions(client: Client, mode: Mode, run: RunName): Promise<void> {
+export async function endInstructions(
+  client: Client,
+  mode: Mode,
+  run: RunName,
+  chunk?: number,
+): Promise<void> {
   try {
-    await client.workflow.getHandle(instructionsIdOf(mode, run)).signal(runEndedSignal);
+    await client.workflow.getHandle(instructionsIdOf(mode, run, chunk)).signal(runEndedSignal);
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
@@ -69,8 +81,8 @@ export async function openInstructions(of: InstructionsOf, onlyIfKnown: boolean)
 
 /** Everything that is kept about a run; null when Temporal knows of nothing that would keep it. */
 export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
-  const { client, mode, run } = of;
-  const workflowId = instructionsIdOf(mode, run);
+  const { client, mode, run, chunk } = of;
+  const workflowId = instructionsIdOf(mode, run, chunk);
   const newest = await newestRunOf(client, workflowId);
   if (newest === null) return null;
   const held = await heldBy(client, workflowId, newest.runId);
@@ -79,12 +91,26 @@ export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): P
   return all.length === 0 ? null : unionOf(all);
 }
 
+/** What is kept about a run, or about a chunk of it with what is kept about the run; null as of `readInstructions`. */
+export async function readAllInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
+  const { client, mode, run, chunk } = of;
+  const [ofRun, ofPayments] = await Promise.all([
+    readInstructions({ client, mode, run }),
+    chunk === undefined ? null : readInstructions(ofChunk({ client, mode, run }, chunk)),
+  ]);
+  // A chunk of which nobody has said anything has nothing that would keep it.
+  if (ofRun === null || ofPayments === null) return ofRun;
+  const { instructions, facts } = unionOf([ofRun, ofPayments]);
+  // Decisions about a payment are kept with the run, and what pays it again with its chunk: in the order in which they were said.
+  return { instructions: instructions.toSorted((one, other) => one.atMs - other.atMs), facts };
+}
+
 /** What every Temporal run before `ownRunId` holds, whichever way one followed the other. */
 export async function readEarlierInstructions(
   of: Omit<InstructionsOf, 'taskQueue'>,
   ownRunId: string,
 ): Promise<Kept> {
-  return unionOf(await allBefore(of.client, instructionsIdOf(of.mode, of.run), ownRunId));
+  return unionOf(await allBefore(of.client, instructionsIdOf(of.mode, of.run, of.chunk), ownRunId));
 }
 
 /** What one Temporal run holds, and which ones it comes from. */
@@ -203,22 +229,22 @@ async function newestRunOf(
 }
 
 async function opening(of: InstructionsOf) {
-  const known = await newestRunOf(of.client, instructionsIdOf(of.mode, of.run));
+  const known = await newestRunOf(of.client, instructionsIdOf(of.mode, of.run, of.chunk));
   return new WithStartWorkflowOperation(INSTRUCTIONS_TYPE, {
     ...startOptions(of),
     args: [inputOf(of, known?.runId ?? null)],
   });
 }
 
-function inputOf({ mode, run }: InstructionsOf, previousRunId: string | null): InstructionsInput {
-  return { mode, run, previousRunId };
+function inputOf({ mode, run, chunk }: InstructionsOf, previousRunId: string | null): InstructionsInput {
+  return { mode, run, ...(chunk !== undefined && { chunk }), previousRunId };
 }
 
-function startOptions({ taskQueue, mode, run }: InstructionsOf) {
+function startOptions({ taskQueue, mode, run, chunk }: InstructionsOf) {
   return {
-    workflowId: instructionsIdOf(mode, run),
+    workflowId: instructionsIdOf(mode, run, chunk),
     taskQueue,
     workflowIdConflictPolicy: 'USE_EXISTING',
-    staticSummary: `What people said about ${run.policy}.${run.id}`,
+    staticSummary: `What people said about ${chunk === undefined ? '' : `chunk ${chunk} of `}${run.policy}.${run.id}`,
   } as const;
 }

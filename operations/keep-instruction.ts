@@ -5,21 +5,36 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { runName, type RunName } from '../domain/references.ts';
 import { NOTHING_KEPT, type Instruction, type Kept } from '../domain/people/instructions.ts';
-import { readInstructions, recordInstruction } from './instructions.ts';
+import { ofChunk, readAllInstructions, readInstructions, recordInstruction } from './instructions.ts';
 import { wakeSignal } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
 import { ANSWER_LIMIT_MS, BUSY_LIMIT_MS, describeRun, hasWorker } from './runs.ts';
 
-/** Keeps an instruction outside the run's history. @throws CommandFailure when no worker took it in time */
-export async function keepInstruction(place: Place, run: RunName, instruction: Instruction): Promise<void> {
+/**
+ * Keeps an instruction outside the run's history.
+ * @param chunk whose payment it is about; null: it is about none of a batch
+ * @throws CommandFailure when no worker took it in time
+ */
+export async function keepInstruction(
+  place: Place,
+  run: RunName,
+  instruction: Instruction,
+  chunk: number | null = null,
+): Promise<void> {
   const { client, taskQueue, mode } = place;
-  await withWorker(place, run, () => recordInstruction({ client, taskQueue, mode, run }, instruction));
+  const of = ofChunk({ client, taskQueue, mode, run }, chunk ?? undefined);
+  await withWorker(place, run, () => recordInstruction(of, instruction));
 }
 
-/** Everything that is kept about a run; nothing where nothing is. @throws CommandFailure when Temporal does not tell */
-export async function keptAbout(place: Place, run: RunName): Promise<Kept> {
-  return (await readKept(place, run)) ?? NOTHING_KEPT;
+/**
+ * Everything that is kept about a run, or about a chunk of it as well; nothing where nothing is.
+ * @throws CommandFailure when Temporal does not tell
+ */
+export async function keptAbout(place: Place, run: RunName, chunk: number | null = null): Promise<Kept> {
+  const { client, mode } = place;
+  const of = ofChunk({ client, mode, run }, chunk ?? undefined);
+  return (await withWorker(place, run, () => readAllInstructions(of))) ?? NOTHING_KEPT;
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * `run POLICY --pay-again ITEM`: what must hold before a person opens later generations of a payment (design: "The chain
+ * `run POLICY --pay-again ITEM…`: what must hold before a person opens later generations of payments (design: "The chain
  * rule"). It looks at the service and advises; the instruction is a permission, and the worker that sends looks again.
  */
 import { randomUUID } from 'node:crypto';
@@ -8,13 +8,20 @@ import type { Withdrawal } from '../domain/service/records.ts';
 import { reference, runName, type RunName } from '../domain/references.ts';
 import type { Report, ReportPayment } from '../domain/run/report.ts';
 import {
-  instructionsAbout,
   isCancelled,
   withdrawalsUntil,
   type Instruction,
   type Kept,
+  type PaidAgain,
 } from '../domain/people/instructions.ts';
-import { checkPayAgain, type PayAgainVerdict, type PaymentHistory } from './decisions.ts';
+import {
+  checkPayAgain,
+  judgePayAgain,
+  readWithdrawals,
+  type PayAgainVerdict,
+  type PaymentHistory,
+  type WithdrawalBook,
+} from './decisions.ts';
 import type { Settings } from '../config/config.ts';
 import { claimantOf } from './claims.ts';
 import type { Ending } from '../domain/endings.ts';
@@ -26,29 +33,45 @@ import type { Place } from './place.ts';
 import { requireOwnPlan, requirePlan } from './plan-made.ts';
 import type { PolicyFile } from './policy-file.ts';
 import { atService, requireService, serviceFailure } from './preflight.ts';
-import { readInput, readRun, requireRun, type RunView } from './runs.ts';
+import { readInput, readRun, requireRun } from './runs.ts';
 import { requireSameBatch, type ReadBatch } from './same-batch.ts';
 import { requireSamePolicy } from './same-policy.ts';
+import type { ServiceClient } from '../service/client.ts';
 import { startRun } from './start-run.ts';
+import { SubmittedBatch } from './submitted-chunks.ts';
+
+/** Instead of items: every payment of the run that has failed, as the service says when it is asked. */
+export const ALL_FAILED = 'all-failed';
 
 /** What a person asked for, checked for form only. */
-export type PayAgainRequest = { readonly item: string; readonly reason: string; readonly by: string };
+export type PayAgainRequest = {
+  readonly items: readonly string[] | typeof ALL_FAILED;
+  readonly reason: string;
+  readonly by: string;
+};
 
 type May = Extract<PayAgainVerdict, { kind: 'may' }>;
 
 /** A generation that may be opened. */
-export type Opening = {
-  readonly instruction: Extract<Instruction, { kind: 'pay again' }>;
-  /** When its keys are sent no more. */
-  readonly windowUntilMs: number;
+type Opening = {
   readonly payment: ReportPayment;
   /** The payment's name in the new generation. */
   readonly reference: string;
+  /** Number of the chunk of the batch that has it; null: it is of none. */
+  readonly chunk: number | null;
+  readonly paidAgain: PaidAgain;
+};
+
+/** What a person would open: as it was when it was said, and nothing that fails later. */
+export type Openings = {
+  readonly list: readonly Opening[];
+  /** When their keys are sent no more. */
+  readonly windowUntilMs: number;
   /** Items that the run goes on with besides, since it is started again. */
   readonly others: readonly string[];
 };
 
-/** A payment that a person wants to be paid again. */
+/** Payments that a person wants to be paid again. */
 export type AskedAgain = {
   readonly place: Place;
   readonly settings: Settings;
@@ -61,12 +84,12 @@ export type AskedAgain = {
 };
 
 /**
- * What would be opened, before a person says yes.
- * @returns also a remark about the service. @throws CommandFailure when the payment may not be paid again
+ * What would be opened, before a person says yes; nothing where all that failed is asked for, and nothing has.
+ * @returns also a remark about the service. @throws CommandFailure when one that is named may not be paid again
  */
-export async function judgeOpening(
+export async function judgeOpenings(
   asked: AskedAgain,
-): Promise<{ readonly opening: Opening; readonly remark: string | null }> {
+): Promise<{ readonly openings: Openings; readonly remark: string | null }> {
   const { place, settings, run, policyFile, batch, request, now } = asked;
   const facts = await requireRun(place, run);
   await requireSamePolicy(place, { run, policyFile, facts });
@@ -81,20 +104,36 @@ export async function judgeOpening(
   }
   const plan = await requirePlan(place, run);
   requireOwnPlan(settings, plan);
-  const view = await readRun(place, facts);
+  const { report } = await readRun(place, facts);
   const remark = await requireService(settings, now);
-  const kept = await keptAbout(place, run);
-  const opening = await openingOf({ place, settings, plan, view, kept, request, nowMs: now() });
-  return { opening, remark };
+  const known = await Known.read(place, settings, plan, report);
+  const list =
+    request.items === ALL_FAILED
+      ? await allFailed(known)
+      : await named(known, [...new Set(request.items)]);
+  const openings = {
+    list,
+    windowUntilMs: withdrawalsUntil(new Date(now()).toISOString().slice(0, 10)),
+    others: goesOnWith(report, new Set(list.map(({ payment }) => payment.id))),
+  };
+  return { openings, remark };
 }
 
-/** One instruction opens the next generations; then the run is started again, and reads it. */
-export async function openGenerations(asked: AskedAgain, { instruction }: Opening): Promise<void> {
-  const { place, run, policyFile } = asked;
+/** So many instructions are kept side by side. */
+const SIDE_BY_SIDE = 5;
+
+/** Instructions open the next generations; then the run is started again, and reads them. */
+export async function openGenerations(asked: AskedAgain, { list }: Openings): Promise<void> {
+  const { place, run, policyFile, request } = asked;
   const { client, mode, taskQueue } = place;
-  await keepInstruction(place, run, instruction);
-  if (isCancelled((await keptAbout(place, run)).instructions)) await sayGoOn(place, run, instruction);
-  const startedBy = instruction.by;
+  const said = { by: request.by, why: request.reason };
+  const left = instructionsFor(list, said).values();
+  const lane = async (): Promise<void> => {
+    for (const { chunk, instruction } of left) await keepInstruction(place, run, instruction, chunk);
+  };
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
+  if (isCancelled((await keptAbout(place, run)).instructions)) await sayGoOn(place, run, said);
+  const startedBy = said.by;
   const before = await readInput(client, await requireRun(place, run));
   const isStarted = await startRun({
     client,
@@ -107,56 +146,245 @@ export async function openGenerations(asked: AskedAgain, { instruction }: Openin
     shown: null,
     again: true,
   });
-  // Started by somebody else in the meantime: that run reads the instruction too.
+  // Started by somebody else in the meantime: that run reads the instructions too.
   if (!isStarted) await wakeRun(place, run);
 }
 
-/** Everything that the checks read. */
-type OpeningInput = {
+/** Of one instruction, as JSON: it stands in a history four times, and what takes it over carries several at once. */
+const MOST_BYTES = 32_768;
+
+type Kepts = { readonly chunk: number | null; readonly instruction: Instruction };
+
+/** One for each payment, or of a batch one for the payments of a chunk, as many as will do. */
+export function instructionsFor(
+  list: readonly Opening[],
+  said: { readonly by: string; readonly why: string },
+): readonly Kepts[] {
+  const parts: { readonly chunk: number; readonly items: PaidAgain[]; bytes: number }[] = [];
+  const kept: Kepts[] = [];
+  for (const { chunk, paidAgain } of list) {
+    const [item, follows, recordId] = paidAgain;
+    if (chunk === null) {
+      const instruction = { kind: 'pay again', id: randomUUID(), ...said, item, follows, recordId } as const;
+      kept.push({ chunk, instruction });
+      continue;
+    }
+    const bytes = JSON.stringify(paidAgain).length + 1;
+    const part = parts.findLast((one) => one.chunk === chunk);
+    if (part === undefined || part.bytes + bytes > MOST_BYTES)
+      parts.push({ chunk, items: [paidAgain], bytes });
+    else {
+      part.items.push(paidAgain);
+      part.bytes += bytes;
+    }
+  }
+  for (const { chunk, items } of parts)
+    kept.push({ chunk, instruction: { kind: 'pay these again', id: randomUUID(), ...said, items } });
+  return kept;
+}
+
+/** Everything that the checks read, each thing once. */
+class Known {
   readonly place: Place;
   readonly settings: Settings;
   readonly plan: Plan;
-  readonly view: RunView;
-  readonly kept: Kept;
-  readonly request: PayAgainRequest;
-  readonly nowMs: number;
-};
+  readonly report: Report;
+  /** Number of the chunk of each payment of a batch. */
+  readonly #chunks: ReadonlyMap<string, number>;
+  readonly #codes: ReadonlyMap<string, string>;
+  readonly #kept = new Map<number | null, Promise<Kept>>();
 
-/** @throws CommandFailure when the payment may not be paid again, or the service cannot be read whole */
-async function openingOf(input: OpeningInput): Promise<Opening> {
-  const { plan, view, request, nowMs } = input;
-  const payment = requirePayment(plan, view.report, request.item);
-  requireEnded(input, payment);
-  const history = historyOf(input, payment);
-  const may = await atService(input.settings, async (service, address) => {
-    const verdict = await checkPayAgain(service, history);
-    if (verdict.kind !== 'could be') return requireMay(input, verdict, address);
-    // The twin of another run is nobody's doubt here.
-    const claimant = await claimantOfTwin(input, verdict.record);
-    if (claimant === null) return requireMay(input, verdict, address);
-    const otherIds = [...history.identity.otherIds, verdict.record.id];
-    const identity = { ...history.identity, otherIds };
-    return requireMay(input, await checkPayAgain(service, { ...history, identity }), address);
+  private constructor(
+    of: Pick<Known, 'place' | 'settings' | 'plan' | 'report'>,
+    chunks: ReadonlyMap<string, number>,
+  ) {
+    this.place = of.place;
+    this.settings = of.settings;
+    this.plan = of.plan;
+    this.report = of.report;
+    this.#chunks = chunks;
+    this.#codes = new Map(
+      of.report.problems.flatMap(({ item, code }) => (item === null ? [] : [[item, code] as const])),
+    );
+  }
+
+  static async read(place: Place, settings: Settings, plan: Plan, report: Report): Promise<Known> {
+    const chunks = new Map<string, number>();
+    if (plan.batch !== null) {
+      const submitted = new SubmittedBatch(place, plan.run, plan.batch.chunks.length);
+      for await (const { number, payments } of submitted.chunks())
+        for (const [id] of payments) chunks.set(id, number);
+    }
+    return new Known({ place, settings, plan, report }, chunks);
+  }
+
+  /** What people said about a payment; of a batch with what they said about its chunk. */
+  keptOf(item: string): Promise<Kept> {
+    const chunk = this.chunkOf(item);
+    const kept = this.#kept.get(chunk) ?? keptAbout(this.place, this.plan.run, chunk);
+    this.#kept.set(chunk, kept);
+    return kept;
+  }
+
+  chunkOf(item: string): number | null {
+    return this.#chunks.get(item) ?? null;
+  }
+
+  /** Why it was not paid, as the report has it; empty: it says nothing. */
+  codeOf(item: string): string {
+    return this.#codes.get(item) ?? '';
+  }
+
+  /** One scan of the service's list. */
+  withdrawals(service: Pick<ServiceClient, 'listWithdrawals'>): Promise<WithdrawalBook> {
+    const { plan, report } = this;
+    const { opensAtMs } = plan.sendWindows;
+    return readWithdrawals(service, { run: plan.run, opensAtMs, payments: report.payments });
+  }
+
+  identityOf({ id, account, currency, amount, withdrawalId }: ReportPayment): PaymentHistory['identity'] {
+    const { plan, settings } = this;
+    return {
+      reference: reference(plan.run, id),
+      account,
+      currency,
+      amount: amount ?? '0',
+      opensAtMs: plan.sendWindows.opensAtMs,
+      namedId: null,
+      ownIds: withdrawalId === null ? [] : [withdrawalId],
+      // What the report names for other payments is not among the records of this one.
+      otherIds: [],
+      fromGeneration: 1,
+      closedIds: [],
+      follows: [],
+      failedWords: settings.facts.withdrawalStatuses.failed,
+    };
+  }
+
+  async historyOf(payment: ReportPayment): Promise<PaymentHistory> {
+    return {
+      identity: this.identityOf(payment),
+      reported: payment,
+      kept: await this.keptOf(payment.id),
+    };
+  }
+}
+
+/**
+ * Those that are named.
+ * @throws CommandFailure with every one that may not be paid again, or when the service cannot be read whole
+ */
+async function named(known: Known, items: readonly string[]): Promise<readonly Opening[]> {
+  const payments = new Map(known.report.payments.map((payment) => [payment.id, payment]));
+  const wanted = await whole(items, async (item) => {
+    const payment = requirePayment(known.plan, payments, item);
+    await requireEnded(known, payment);
+    return payment;
   });
+  return atService(known.settings, async (service, address) => {
+    const book = await known.withdrawals(service);
+    return whole(wanted, async (payment) => {
+      const history = await known.historyOf(payment);
+      const verdict = await checkPayAgain(service, book, history);
+      if (verdict.kind !== 'could be')
+        return openingOf(known, payment, requireMay(known, payment, verdict, address));
+      // The twin of another run is nobody's doubt here.
+      const claimant = await claimantOfTwin(known, verdict.record);
+      const settled =
+        claimant === null ? verdict : await checkPayAgain(service, book, without(history, verdict.record));
+      return openingOf(known, payment, requireMay(known, payment, settled, address));
+    });
+  });
+}
+
+/** So many records without a name are looked for among other runs; payments that could be further ones are left out. */
+const MOST_TWINS = 20;
+
+/**
+ * Every payment of which the service's records have all failed, or that was not accepted before its window closed; never one
+ * of which it is not known whether it is paid.
+ */
+async function allFailed(known: Known): Promise<readonly Opening[]> {
+  const { report, settings } = known;
+  if (report.payments.some(({ id }) => id === ALL_FAILED)) {
+    throw refusal('bad input', {
+      code: 'BAD_COMMAND_LINE',
+      place: '--pay-again',
+      message: `the batch has a payment "${ALL_FAILED}", so that the word says two things`,
+      fix: 'Name the payments; that one can be paid in a new run.',
+    });
+  }
+  const failedWords = settings.facts.withdrawalStatuses.failed;
+  return atService(settings, async (service, address) => {
+    const book = await known.withdrawals(service);
+    if (book.stopped !== null) throw serviceFailure(book.stopped, address);
+    const list: Opening[] = [];
+    let twins = 0;
+    for (const payment of report.payments) {
+      if (payment.outcome === 'PENDING' || payment.outcome === 'NEEDS_HUMAN') continue;
+      const { withdrawalId } = payment;
+      const records = book.of(payment.id, known.identityOf(payment));
+      const isLate = known.codeOf(payment.id) === 'WINDOW_PASSED';
+      const hasFailed = records.some(({ status }) => failedWords.includes(status));
+      // Of a record that the report names and the list does not show, nobody knows what became.
+      const isShown = withdrawalId === null || records.some(({ id }) => id === withdrawalId);
+      if (!isShown || !(hasFailed || isLate)) continue;
+      let history = await known.historyOf(payment);
+      let verdict = judgePayAgain(history, records);
+      if (verdict.kind === 'could be' && twins < MOST_TWINS) {
+        twins += 1;
+        if ((await claimantOfTwin(known, verdict.record)) !== null) {
+          history = without(history, verdict.record);
+          verdict = judgePayAgain(history, book.of(payment.id, history.identity));
+        }
+      }
+      // A record that merely could be it tells nothing of it.
+      if (verdict.kind !== 'may' || !(verdict.failed.length > 0 || isLate)) continue;
+      await requireNotCancelled(known, payment);
+      list.push(openingOf(known, payment, verdict));
+    }
+    return list;
+  });
+}
+
+function openingOf(known: Known, payment: ReportPayment, may: May): Opening {
   return {
-    instruction: {
-      kind: 'pay again',
-      id: randomUUID(),
-      item: request.item,
-      by: request.by,
-      why: request.reason,
-      follows: may.follows,
-      recordId: may.recordId,
-    },
-    windowUntilMs: withdrawalsUntil(new Date(nowMs).toISOString().slice(0, 10)),
     payment,
-    reference: reference(plan.run, payment.id, may.generation),
-    others: goesOnWith(view.report, payment.id),
+    reference: reference(known.plan.run, payment.id, may.generation),
+    chunk: known.chunkOf(payment.id),
+    paidAgain: [payment.id, may.follows, may.recordId],
   };
 }
 
-function requirePayment(plan: Plan, report: Report, item: string): ReportPayment {
-  const payment = report.payments.find(({ id }) => id === item);
+/** All results, or one refusal with the problems of all. */
+async function whole<One, Result>(
+  all: readonly One[],
+  judge: (one: One) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const refusals: CommandFailure[] = [];
+  for (const one of all) {
+    try {
+      results.push(await judge(one));
+    } catch (error) {
+      if (!(error instanceof CommandFailure)) throw error;
+      refusals.push(error);
+    }
+  }
+  const [first] = refusals;
+  if (first === undefined) return results;
+  throw new CommandFailure(
+    first.ending,
+    refusals.flatMap(({ problems }) => problems),
+  );
+}
+
+function requirePayment(
+  plan: Plan,
+  payments: ReadonlyMap<string, ReportPayment>,
+  item: string,
+): ReportPayment {
+  const payment = payments.get(item);
   if (payment !== undefined) return payment;
   const isLeg = plan.legs.some(({ id }) => id === item);
   const ids =
@@ -175,9 +403,8 @@ function requirePayment(plan: Plan, report: Report, item: string): ReportPayment
 const NEVER_SENT: readonly string[] = ['LEG_NOT_TRADED', 'CANCELLED', 'NOTHING_TO_PAY'];
 
 /** The report's side of it: the payment has ended unpaid, after something may have been sent. */
-function requireEnded({ plan, view, kept }: OpeningInput, payment: ReportPayment): void {
-  const { report } = view;
-  const place = `${runName(plan.run)} ${payment.id}`;
+async function requireEnded(known: Known, payment: ReportPayment): Promise<void> {
+  const place = `${runName(known.plan.run)} ${payment.id}`;
   if (payment.outcome === 'PENDING' || payment.outcome === 'NEEDS_HUMAN') {
     throw refusal('refused by us', {
       code: 'PAYMENT_OPEN',
@@ -186,7 +413,7 @@ function requireEnded({ plan, view, kept }: OpeningInput, payment: ReportPayment
       fix: 'Start the run again with --go-on: it looks at the service and ends the payment first.',
     });
   }
-  const code = report.problems.find(({ item }) => item === payment.id)?.code ?? '';
+  const code = known.codeOf(payment.id);
   if (payment.amount === null || NEVER_SENT.includes(code)) {
     throw refusal('refused by us', {
       code: 'PAYMENT_NEVER_SENT',
@@ -195,45 +422,35 @@ function requireEnded({ plan, view, kept }: OpeningInput, payment: ReportPayment
       fix: 'Start the run again with --go-on: it pays it under its first name.',
     });
   }
-  const { cancelled } = instructionsAbout(kept, payment.id);
-  const unsent = report.problems
-    .filter((problem) => problem.code === 'CANCELLED')
-    .map(({ item }) => item ?? 'all');
-  if (cancelled && unsent.length > 0) {
-    throw refusal('refused by us', {
-      code: 'RUN_CANCELLED',
-      place,
-      message: `the run is cancelled; paying it again would take the cancel back and send the rest too: ${unsent.join(', ')}`,
-      fix: 'Take the cancel back first with --go-on, or pay this one in a new run.',
-    });
-  }
+  await requireNotCancelled(known, payment);
 }
 
-function historyOf({ plan, view, kept, settings }: OpeningInput, payment: ReportPayment): PaymentHistory {
-  const { report } = view;
-  return {
-    identity: {
-      reference: reference(plan.run, payment.id),
-      account: payment.account,
-      currency: payment.currency,
-      amount: payment.amount ?? '0',
-      opensAtMs: plan.sendWindows.opensAtMs,
-      namedId: null,
-      ownIds: payment.withdrawalId === null ? [] : [payment.withdrawalId],
-      otherIds: report.payments.flatMap(({ id, withdrawalId }) =>
-        id === payment.id || withdrawalId === null ? [] : [withdrawalId],
-      ),
-      fromGeneration: 1,
-      closedIds: [],
-      follows: [],
-      failedWords: settings.facts.withdrawalStatuses.failed,
-    },
-    reported: payment,
-    kept,
-  };
+/** Paying one again takes a cancel back, and with it what was not sent. */
+async function requireNotCancelled(known: Known, payment: ReportPayment): Promise<void> {
+  const { plan, report } = known;
+  if (!isCancelled((await known.keptOf(payment.id)).instructions)) return;
+  const unsent = report.problems.flatMap(({ code, item }) => (code === 'CANCELLED' ? [item ?? 'all'] : []));
+  if (unsent.length === 0) return;
+  const more = unsent.length - SHOWN_UNSENT;
+  const names = `${unsent.slice(0, SHOWN_UNSENT).join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
+  throw refusal('refused by us', {
+    code: 'RUN_CANCELLED',
+    place: `${runName(plan.run)} ${payment.id}`,
+    message: `the run is cancelled; paying it again would take the cancel back and send the rest too: ${names}`,
+    fix: 'Take the cancel back first with --go-on, or pay this one in a new run.',
+  });
 }
 
-async function claimantOfTwin({ place, plan }: OpeningInput, record: Withdrawal): Promise<string | null> {
+/** So many of what a cancel has stopped are named. */
+const SHOWN_UNSENT = 20;
+
+/** The record is known to be no payment of this run. */
+function without(history: PaymentHistory, { id }: Withdrawal): PaymentHistory {
+  const { identity } = history;
+  return { ...history, identity: { ...identity, otherIds: [...identity.otherIds, id] } };
+}
+
+async function claimantOfTwin({ place, plan }: Known, record: Withdrawal): Promise<string | null> {
   const { id, createdAt, currency } = record;
   const { organisation } = plan.credentials;
   return claimantOf(place, {
@@ -244,8 +461,8 @@ async function claimantOfTwin({ place, plan }: OpeningInput, record: Withdrawal)
 }
 
 /** What may be opened. @throws CommandFailure */
-function requireMay({ plan, request }: OpeningInput, verdict: PayAgainVerdict, address: string): May {
-  const place = `${runName(plan.run)} ${request.item}`;
+function requireMay({ plan }: Known, { id }: ReportPayment, verdict: PayAgainVerdict, address: string): May {
+  const place = `${runName(plan.run)} ${id}`;
   switch (verdict.kind) {
     case 'may':
       return verdict;
@@ -276,9 +493,9 @@ function requireMay({ plan, request }: OpeningInput, verdict: PayAgainVerdict, a
 }
 
 /** What a new start goes on with besides. */
-function goesOnWith(report: Report, item: string): readonly string[] {
+function goesOnWith(report: Report, paidAgain: ReadonlySet<string>): readonly string[] {
   return [...report.legs, ...report.payments].flatMap(({ id, outcome }) =>
-    id === item || outcome === 'TRADED' || outcome === 'PAID' ? [] : [id],
+    paidAgain.has(id) || outcome === 'TRADED' || outcome === 'PAID' ? [] : [id],
   );
 }
 

@@ -42,12 +42,19 @@ export async function requireItem(place: Place, plan: Plan, item: string): Promi
   ]);
 }
 
+/** `chunk`: number of the chunk of the batch that has it; null: it is of no batch. */
+type Planned = { readonly payment: Payment; readonly chunk: number | null };
+
 /** A payment of the plan, or of its batch; null when there is no such one. */
-export async function plannedPayment(place: Place, plan: Plan, item: string): Promise<Payment | null> {
+export async function plannedPayment(place: Place, plan: Plan, item: string): Promise<Planned | null> {
   const planned = plan.payments.find(({ id }) => id === item);
-  if (planned !== undefined || plan.batch === null) return planned ?? null;
+  if (planned !== undefined) return { payment: planned, chunk: null };
+  if (plan.batch === null) return null;
   const submitted = new SubmittedBatch(place, plan.run, plan.batch.chunks.length);
-  for await (const row of submitted.payments()) if (row[0] === item) return paymentOf(plan.run, row);
+  for await (const { number, payments } of submitted.chunks()) {
+    const row = payments.find(([id]) => id === item);
+    if (row !== undefined) return { payment: paymentOf(plan.run, row), chunk: number };
+  }
   return null;
 }
 

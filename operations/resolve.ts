@@ -253,7 +253,8 @@ async function wellFormed<T>(look: () => Promise<T>): Promise<T> {
 async function subjectOf({ view, plan, item, settings, place, decision }: Case): Promise<Subject> {
   const { report } = view;
   const { opensAtMs } = plan.sendWindows;
-  const kept = await keptAbout(place, plan.run);
+  const planned = await plannedPayment(place, plan, item);
+  const kept = await keptAbout(place, plan.run, planned?.chunk ?? null);
   const otherIds = [
     ...report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),
     ...report.payments.map(({ id, withdrawalId }) => ({ id, recordId: withdrawalId })),
@@ -266,9 +267,8 @@ async function subjectOf({ view, plan, item, settings, place, decision }: Case):
     const quoteId = report.legs.find(({ id }) => id === item)?.quoteId ?? null;
     return { kind: 'leg', leg, quoteId, otherIds, opensAtMs };
   }
-  const payment = await plannedPayment(place, plan, item);
   const amount = report.payments.find(({ id }) => id === item)?.amount ?? null;
-  if (payment === null || amount === null) {
+  if (planned === null || amount === null) {
     throw new CommandFailure('refused by us', [
       {
         code: 'AMOUNT_NOT_KNOWN',
@@ -279,6 +279,7 @@ async function subjectOf({ view, plan, item, settings, place, decision }: Case):
       },
     ]);
   }
+  const { payment } = planned;
   const { eights } = instructionsAbout(kept, item);
   const named = recordIdOf(decision);
   return {

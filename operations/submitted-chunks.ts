@@ -57,10 +57,15 @@ export class SubmittedBatch {
 
   /** The payments in their order; without those of chunks that are missing. */
   async *payments(): AsyncGenerator<BatchPayment> {
+    for await (const { payments } of this.chunks()) yield* payments;
+  }
+
+  /** The same, a chunk at a time. */
+  async *chunks(): AsyncGenerator<{ readonly number: number; readonly payments: readonly BatchPayment[] }> {
     for (let number = 1, missing = 0; !this.#isBehind(number, missing); number += 1) {
       const chunk = await readChunk(this.#place, this.#run, number);
       missing = chunk.kind === 'none' ? missing + 1 : 0;
-      if (chunk.kind === 'payments') yield* chunk.payments;
+      if (chunk.kind === 'payments') yield { number, payments: chunk.payments };
       else this.isWhole = false;
     }
   }

@@ -24,8 +24,9 @@ import {
   endInstructions,
   noteFacts,
   openInstructions,
+  ofChunk,
+  readAllInstructions,
   readEarlierInstructions,
-  readInstructions,
   recordInstruction,
 } from '../operations/instructions.ts';
 import { turnsOf } from '../operations/turn.ts';
@@ -110,16 +111,18 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
         doneElsewhere: (mode, run, item) => doneElsewhere({ client, mode, run }, item),
       },
       instructions: {
-        read: async (mode, run) => {
-          const kept = await readInstructions({ client, mode, run });
+        read: async (mode, run, chunk) => {
+          const kept = await readAllInstructions(ofChunk({ client, mode, run }, chunk));
           if (kept === null) throw new InstructionsMissing();
           return kept;
         },
-        readEarlier: (mode, run, runId) => readEarlierInstructions({ client, mode, run }, runId),
+        readEarlier: (mode, run, runId, chunk) =>
+          readEarlierInstructions(ofChunk({ client, mode, run }, chunk), runId),
         open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
         record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
-        note: (mode, run, facts) => noteFacts({ client, taskQueue, mode, run }, facts),
-        end: (mode, run) => endInstructions(client, mode, run),
+        note: (mode, run, facts, chunk) =>
+          noteFacts(ofChunk({ client, taskQueue, mode, run }, chunk), facts),
+        end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
       },
       chunks: chunksOf(client, taskQueue),
       otherBatches: otherBatchesOf(client),

@@ -39,7 +39,7 @@ const KEPT_MS = 90 * 86_400_000;
 
 /** @param carried what the Temporal run before this one handed on; whoever starts it gives none */
 export async function instructions(input: InstructionsInput, carried: unknown = null): Promise<void> {
-  requireOwnId(() => instructionsIdOf(input.mode, input.run));
+  requireOwnId(() => instructionsIdOf(input.mode, input.run, input.chunk));
   let kept = handedOn(carried);
   let isReady = false;
   let hasEnded = false;

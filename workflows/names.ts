@@ -29,9 +29,13 @@ export function planIdOf(mode: Mode, run: RunName): string {
   return `${workflowIdOf(mode, run)}/plan`;
 }
 
-/** Id of the workflow that keeps what people said about a run, outside the run's own history. */
-export function instructionsIdOf(mode: Mode, run: RunName): string {
-  return `${workflowIdOf(mode, run)}/instructions`;
+/**
+ * Id of the workflow that keeps what people said about a run, outside the run's own history. What is about payments of a
+ * batch is kept with their chunk, from 1, so that nothing of it grows with the batch: `<run>/instructions-0001`.
+ */
+export function instructionsIdOf(mode: Mode, run: RunName, chunk?: number): string {
+  const id = `${workflowIdOf(mode, run)}/instructions`;
+  return chunk === undefined ? id : `${id}-${String(chunk).padStart(4, '0')}`;
 }
 
 /** Id of one chunk of a batch, from 1: `<run>/payments-0001`. */
@@ -84,10 +88,14 @@ export const SEARCH_ATTRIBUTES = ['CambistPolicy', 'CambistDate', 'CambistMode',
  */
 export type ObserveInput = PlanInput & { readonly originalPlanRunId: string };
 
-/** What `instructions` is started with. `previousRunId`: the Temporal run of its id before it, if there is one. */
+/**
+ * What `instructions` is started with. `previousRunId`: the Temporal run of its id before it, if there is one. `chunk`: whose
+ * payments it is about; absent: it is about the run.
+ */
 export type InstructionsInput = {
   readonly mode: Mode;
   readonly run: RunName;
+  readonly chunk?: number;
   readonly previousRunId: string | null;
 };
 

@@ -9,7 +9,12 @@ import { todayIn } from '../../calendar/business-date.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { goOnOpen, type GoOn } from '../../operations/go-on.ts';
-import { judgeOpening, openGenerations, type PayAgainRequest } from '../../operations/pay-again.ts';
+import {
+  ALL_FAILED,
+  judgeOpenings,
+  openGenerations,
+  type PayAgainRequest,
+} from '../../operations/pay-again.ts';
 import { atPlace } from '../../operations/place.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { idOfBatch, idOfRun } from '../../operations/run-names.ts';
@@ -21,6 +26,7 @@ import {
   submitMissing,
   type AskedStart,
 } from '../../operations/start.ts';
+import { readRun, requireRun } from '../../operations/runs.ts';
 import { startedReport } from '../../operations/start-run.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import {
@@ -40,10 +46,11 @@ import { outOption, requireOut, saveResults, type OutOption } from '../results.t
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { payAgainLines } from '../views/pay-again-text.ts';
 import { showReport } from './report.ts';
 
 type PayAgainOptions = {
-  readonly payAgain?: string;
+  readonly payAgain?: readonly string[];
   readonly goOn?: string | true;
   readonly reason?: string;
   readonly by?: string;
@@ -88,7 +95,11 @@ export function addRun(command: Command, session: Session): void {
         'behind it: its cause is gone, try it now',
       nonEmpty,
     )
-    .option('--pay-again <payment>', 'pay a payment that ended unpaid once more, in an ended run', nonEmpty)
+    .option(
+      '--pay-again <payments...>',
+      `pay payments that ended unpaid once more, in an ended run; \`${ALL_FAILED}\`: all that the service accepted and that ` +
+        'have failed since, or were returned, and what lies behind its window',
+    )
     .option('--reason <text>', 'why it is paid again, or goes on; required with --pay-again', statement)
     .option(
       '--by <name>',
@@ -224,19 +235,28 @@ async function tellMoves({ output, asked }: Use): Promise<readonly string[]> {
   return moves;
 }
 
-/** A payment is paid once more, in a run that has ended. */
+/** Payments are paid once more, in a run that has ended. */
 async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> {
   const { output, asked } = use;
   const again = { ...asked, request };
-  const { opening, remark } = await judgeOpening(again);
+  const { openings, remark } = await judgeOpenings(again);
   output.remark(remark);
-  const { payment, windowUntilMs, others } = opening;
-  const what = `${payment.amount ?? '?'} ${payment.currency} to ${payment.account}, as ${opening.reference}`;
-  output.note(`Pays again: ${what}, until ${new Date(windowUntilMs).toISOString()}.`);
+  const { list, windowUntilMs, others } = openings;
+  if (list.length === 0) {
+    output.note('No payment has failed that could be paid again; nothing was sent.');
+    return showNow(use);
+  }
+  const [first, ...lines] = payAgainLines(list);
+  output.note(`Pays again: ${first}, until ${new Date(windowUntilMs).toISOString()}.`, ...lines);
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${namesOf(others)}.`);
-  if (asked.place.mode === 'LIVE') await confirm(use, () => Promise.resolve([`pay AGAIN ${what}`]));
-  await openGenerations(again, opening);
+  if (asked.place.mode === 'LIVE') await confirm(use, () => Promise.resolve([`pay AGAIN ${first}`, ...lines]));
+  await openGenerations(again, openings);
   return showStarted(use, asked.now());
+}
+
+/** The run as it stands. */
+async function showNow({ output, asked: { place, run: name } }: Use): Promise<Ending> {
+  return showReport(output, place, await readRun(place, await requireRun(place, name)));
 }
 
 /** Null when nothing is to be paid again. @throws CommandFailure with every mistake of the options */
@@ -253,6 +273,14 @@ export function payAgainRequest({ payAgain, goOn, reason, by }: PayAgainOptions)
         'Name the payment by --pay-again, or leave it out.',
       );
   } else {
+    if (payAgain.includes(''))
+      mistake('--pay-again', 'one of the payments has no name', 'Name each as in the report.');
+    if (payAgain.includes(ALL_FAILED) && payAgain.length > 1)
+      mistake(
+        '--pay-again',
+        `"${ALL_FAILED}" is given together with payments`,
+        `Name the payments, or say ${ALL_FAILED} alone.`,
+      );
     if (goOn !== undefined)
       mistake(
         '--pay-again, --go-on',
@@ -266,7 +294,7 @@ export function payAgainRequest({ payAgain, goOn, reason, by }: PayAgainOptions)
   }
   if (problems.length > 0) throw new CommandFailure('bad input', problems);
   if (payAgain === undefined || reason === undefined || by === undefined) return null;
-  return { item: payAgain, reason, by };
+  return { items: payAgain.includes(ALL_FAILED) ? ALL_FAILED : payAgain, reason, by };
 }
 
 function confirm(

@@ -3,6 +3,7 @@
  * stranger until it has passed here. Pure, so that the workflow's validators and the readers of histories use the same.
  */
 import type { Fact, Instruction, Kept, Recorded } from './instructions.ts';
+import { CHUNK } from '../batch.ts';
 import { isPart } from '../references.ts';
 import {
   isMoment,
@@ -25,6 +26,12 @@ const generation =
     Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= 100_000;
 const date: Field = (value) =>
   typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value));
+const paidAgain: Field = (value) =>
+  Array.isArray(value) &&
+  value.length === 3 &&
+  item(value[0]) &&
+  generation(1)(value[1]) &&
+  orNull(recordId)(value[2]);
 const SAID: Fields = { id, by: lineOf(200), why: lineOf(2_000) };
 
 const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
@@ -33,6 +40,11 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   executed: { ...SAID, item, recordId },
   'not executed': { ...SAID, item },
   'pay again': { ...SAID, item, follows: generation(1), recordId: orNull(recordId) },
+  'pay these again': {
+    ...SAID,
+    items: (value) =>
+      Array.isArray(value) && value.length > 0 && value.length <= CHUNK.payments && value.every(paidAgain),
+  },
   accept: { ...SAID, item, recordId },
   acknowledge: { ...SAID, standing: lineOf(300) },
 };

@@ -22,10 +22,15 @@ export type Instruction =
       readonly follows: number;
       readonly recordId: string | null;
     })
+  /** The same of several payments of one chunk of a batch. */
+  | (Said & { readonly kind: 'pay these again'; readonly items: readonly PaidAgain[] })
   /** A trade that came out worse than planned is accepted as it is. */
   | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
   /** Somebody looks after the run as it stands now; changes nothing of it. `standing`: void once it stands otherwise. */
   | (Said & { readonly kind: 'acknowledge'; readonly standing: string });
+
+/** One of several payments: as `item`, `follows` and `recordId` of an instruction about it alone. */
+export type PaidAgain = readonly [item: string, follows: number, recordId: string | null];
 
 /** As accepted: the moment, and the UTC date of a clock that agrees with the service's. */
 export type Recorded = Instruction & { readonly atMs: number; readonly date: string };
@@ -115,8 +120,9 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const followed = new Set<number>();
   const causeGone: RecordedOf<'go-on'>[] = [];
   const acceptedIds: string[] = [];
-  for (const said of kept.instructions) {
-    if (said.kind === 'cancel' || said.kind === 'acknowledge' || said.item !== item) continue;
+  for (const each of kept.instructions) {
+    const said = saidOf(each, item);
+    if (said === null) continue;
     switch (said.kind) {
       case 'go-on':
         causeGone.push(said);
@@ -155,6 +161,30 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
       fact.kind === 'record' && fact.item !== item ? [fact.recordId] : [],
     ),
   };
+}
+
+type SaidOfItem = Exclude<Recorded, { readonly kind: 'cancel' | 'acknowledge' | 'pay these again' }>;
+
+/** What an instruction says about one item; null: nothing. */
+function saidOf(said: Recorded, item: string): SaidOfItem | null {
+  switch (said.kind) {
+    case 'cancel':
+    case 'acknowledge':
+      return null;
+    case 'pay these again': {
+      const { items, ...rest } = said;
+      const found = items.find(([id]) => id === item);
+      if (found === undefined) return null;
+      const [, follows, recordId] = found;
+      return { ...rest, kind: 'pay again', item, follows, recordId };
+    }
+    case 'go-on':
+    case 'executed':
+    case 'not executed':
+    case 'pay again':
+    case 'accept':
+      return said.item === item ? said : null;
+  }
 }
 
 /** What one more `pay again` would come to. */

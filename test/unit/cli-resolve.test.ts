@@ -22,6 +22,7 @@ import {
   checkPayAgain,
   legDifferences,
   judgePayAgain,
+  readWithdrawals,
   type PayAgainVerdict,
   type PaymentHistory,
   paymentDifferences,
@@ -148,15 +149,19 @@ test('the status of a run that waits for an acceptance says what to type', () =>
 
 test('paying again needs a reason and a name, and these need a payment', () => {
   assert.equal(payAgainRequest({}), null);
-  const whole = { payAgain: 'supplier', reason: 'r', by: 'ana' };
-  assert.deepEqual(payAgainRequest(whole), { item: 'supplier', reason: 'r', by: 'ana' });
+  const whole = { payAgain: ['supplier', 'rent'], reason: 'r', by: 'ana' };
+  const said = { reason: 'r', by: 'ana' };
+  assert.deepEqual(payAgainRequest(whole), { items: ['supplier', 'rent'], ...said });
+  assert.deepEqual(payAgainRequest({ ...whole, payAgain: ['all-failed'] }), { items: 'all-failed', ...said });
   // Whoever starts a run may say who it is, and why it goes on.
   assert.equal(payAgainRequest({ by: 'ana' }), null);
   assert.equal(payAgainRequest({ goOn: 'supplier', reason: 'r' }), null);
   for (const wrong of [
-    { payAgain: 'supplier' },
+    { payAgain: ['supplier'] },
     { reason: 'r' },
-    { payAgain: 's', by: 'ana' },
+    { payAgain: ['s'], by: 'ana' },
+    { ...whole, payAgain: ['s', 'all-failed'] },
+    { ...whole, payAgain: [''] },
     { ...whole, goOn: true as const },
   ])
     assert.throws(() => payAgainRequest(wrong), /DECISION_INCOMPLETE/);
@@ -401,16 +406,23 @@ test('paying again names the generation that it follows, and the record of that 
   assert.deepEqual(follows([FAILED], { kept: refused }), [9, null]);
 });
 
+/** As the command looks: by one scan, and by the id of a record that it does not show. */
+async function check(service: ReturnType<typeof serviceOf>): Promise<PayAgainVerdict> {
+  const of = history();
+  const { opensAtMs } = of.identity;
+  return checkPayAgain(service, await readWithdrawals(service, { run: RUN, opensAtMs, payments: [REPORTED] }), of);
+}
+
 test('nothing is paid again on a look that is not complete', async () => {
   const cut = serviceOf({ withdrawals: [FAILED], cut: true });
-  assert.equal((await checkPayAgain(cut, history())).kind, 'unreadable');
+  assert.equal((await check(cut)).kind, 'unreadable');
 });
 
 test('a record that the report names and the list does not show is asked for by its id', async () => {
   const byId = (record: Withdrawal) => serviceOf({ byId: done({ kind: 'WHOLE', record } as const) });
-  assert.equal(tell(await checkPayAgain(byId(FAILED), history())), 'may ~9');
-  assert.equal((await checkPayAgain(byId({ ...FAILED, status: 'COMPLETED' }), history())).kind, 'stands');
-  assert.equal((await checkPayAgain(serviceOf({}), history())).kind, 'unreadable');
+  assert.equal(tell(await check(byId(FAILED))), 'may ~9');
+  assert.equal((await check(byId({ ...FAILED, status: 'COMPLETED' }))).kind, 'stands');
+  assert.equal((await check(serviceOf({}))).kind, 'unreadable');
 });
 
 // Shown.

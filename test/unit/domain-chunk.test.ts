@@ -105,7 +105,7 @@ class World {
       awaitWithdrawals: ({ items }) => {
         this.polls.push(items.map(({ id, paid }) => [id, paid] as const));
         const newsNow = (): WithdrawalsAnswer['ended'] =>
-          items.flatMap(({ id, paid }) => {
+          items.flatMap(({ id, paid }): WithdrawalsAnswer['ended'] => {
             if (this.returned.includes(id))
               return [{ id, status: 'RETURNED', paid: false, isUnknown: false }];
             return paid || !this.#isPaid ? [] : [{ id, status: 'COMPLETED', paid: true, isUnknown: false }];

@@ -1,0 +1,233 @@
+/**
+ * Payments of a batch that have failed or were returned are paid again when a person says so, each once, whatever is said
+ * twice, reset or started again afterwards; nobody else is (M1).
+ */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { generationOf, reference, type RunName } from '../../domain/references.ts';
+import type { Report } from '../../domain/run/report.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import {
+  assertPaidOnce,
+  chunkOf,
+  paymentsOf,
+  startBatch,
+  untilAllEnded,
+  type BatchRun,
+} from '../support/batches.ts';
+import { assertExit, command, reportOf, type Ended } from '../support/commands.ts';
+import { resetPoints, resetTo } from '../support/resets.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+
+let stage: Stage;
+before(async () => {
+  stage = await openStage({ balances: { USD: '10000000', EUR: '10000000', MXN: '10000000' } });
+  await stage.startWorker();
+});
+after(() => stage.close());
+
+const SIZE = { perChunk: 4 };
+const ROWS = paymentsOf(12);
+const ANA = ['--reason', 'the accounts are open again', '--by', 'ana'] as const;
+
+/** The batch as its file, so that commands can name it. */
+async function paid(): Promise<BatchRun> {
+  const batch = await startBatch(stage, ROWS, SIZE);
+  const { policy } = batch.name;
+  assert.ok(loadPolicy(batch.input.policyText, 'policy.yaml').ok);
+  await writeFile(join(stage.folder, `${policy}.yaml`), batch.input.policyText);
+  assertPaidOnce(batch, await untilAllEnded(stage, batch));
+  return batch;
+}
+
+function payAgain({ name }: { readonly name: RunName }, ...more: readonly string[]): Promise<Ended> {
+  return command(stage, ['run', `${name.policy}.yaml`, '--id', name.id, '--wait', '--json', ...more]);
+}
+
+/** The money of these payments comes back. */
+function giveBack(batch: BatchRun, items: readonly string[]): void {
+  for (const record of recordsOf(batch))
+    if (items.includes(record.item) && record.status === 'COMPLETED')
+      stage.sandbox.setStatus({ id: record.id, status: 'RETURNED', money: 'returned' });
+}
+
+type Booked = {
+  readonly id: string;
+  readonly item: string;
+  readonly generation: number;
+  readonly status: string;
+};
+
+/** What the service has booked for the batch, whatever became of it. */
+function recordsOf(batch: BatchRun): readonly Booked[] {
+  return batch.movements().withdrawals.flatMap(({ id, status, metadata }) => {
+    const tag = (metadata as { readonly cambist: string }).cambist;
+    return batch.payments.flatMap(([item]) => {
+      const generation = generationOf(reference(batch.name, item), tag);
+      return generation === null ? [] : [{ id: String(id), item, generation, status: String(status) }];
+    });
+  });
+}
+
+/**
+ * Ledger, report and file say the same: of every payment one record stands, these were paid a second time in the first of
+ * the generations that a person has opened, and everybody else once.
+ */
+function assertPaidAgain(batch: BatchRun, report: Report, again: readonly string[]): void {
+  const standing = recordsOf(batch).filter(({ status }) => status === 'COMPLETED');
+  const expected = batch.payments.map(([item]) => [item, again.includes(item) ? 9 : 1]);
+  assert.deepEqual(
+    standing.map(({ item, generation }) => [item, generation]).toSorted(byName),
+    expected.toSorted(byName),
+  );
+  assert.equal(recordsOf(batch).length, batch.payments.length + again.length);
+  assert.equal(report.status, 'COMPLETED');
+  assert.deepEqual(
+    report.payments.map(({ id, amount, outcome, withdrawalId }) => [id, amount, outcome, withdrawalId]),
+    batch.payments.map(([item, , , amount]) => [
+      item,
+      amount,
+      'PAID',
+      standing.find((record) => record.item === item)?.id,
+    ]),
+  );
+  assert.deepEqual(
+    report.totals.map(({ currency, paid: value }) => ({ currency, value })),
+    batch.manifest.totals,
+  );
+}
+
+function byName([one]: readonly unknown[], [other]: readonly unknown[]): number {
+  return String(one) < String(other) ? -1 : 1;
+}
+
+type Workflow = 'run' | 1 | 2 | 3;
+
+async function reset(batch: BatchRun, which: Workflow, share: number): Promise<void> {
+  const handle = which === 'run' ? batch.handle : chunkOf(stage, batch, which);
+  const { workflowId, runId } = await handle.describe();
+  const points = await resetPoints(handle);
+  const point = points[Math.min(Math.floor(points.length * share), points.length - 1)];
+  assert.ok(point !== undefined);
+  await resetTo(stage.temporal, { workflowId, runId }, point);
+}
+
+describe('payments that came back after everybody was paid', { concurrency: 3, timeout: 300_000 }, () => {
+  test('are told by a new start, and nobody is paid again by it', async () => {
+    const batch = await paid();
+    giveBack(batch, ['inv-2', 'inv-7']);
+    await batch.startAgain();
+    const report = await untilAllEnded(stage, batch);
+    assert.equal(report.status, 'PARTIAL');
+    assert.deepEqual(
+      report.problems.map(({ code, item }) => [code, item]),
+      [
+        ['WITHDRAWAL_FAILED', 'inv-2'],
+        ['WITHDRAWAL_FAILED', 'inv-7'],
+      ],
+    );
+    assert.equal(recordsOf(batch).length, ROWS.length);
+  });
+
+  for (const share of [0, 0.5, 1])
+    test(`are told by a reset of the run to ${share * 100} % of its events`, async () => {
+      const batch = await paid();
+      giveBack(batch, ['inv-6']);
+      await reset(batch, 'run', share);
+      const report = await untilAllEnded(stage, batch);
+      assert.deepEqual(
+        report.problems.map(({ code, item }) => [code, item]),
+        [['WITHDRAWAL_FAILED', 'inv-6']],
+      );
+      assert.equal(recordsOf(batch).length, ROWS.length);
+    });
+
+  test('are paid again once, however often that is said', async () => {
+    const batch = await paid();
+    giveBack(batch, ['inv-2', 'inv-7', 'inv-8']);
+    const said = await payAgain(batch, '--pay-again', 'inv-7', 'inv-2', 'inv-8', ...ANA);
+    assertExit(said, 0);
+    assert.match(said.stderr, /Pays again: 3 payments, 33\.00 EUR|Pays again: 3 payments/);
+    assertPaidAgain(batch, reportOf(said), ['inv-2', 'inv-7', 'inv-8']);
+    const twice = await payAgain(batch, '--pay-again', 'inv-7', 'inv-2', 'inv-8', ...ANA);
+    assertExit(twice, 4);
+    assert.match(twice.stdout, /PAYMENT_STANDS/);
+    const all = await payAgain(batch, '--pay-again', 'all-failed', ...ANA);
+    assertExit(all, 0);
+    assertPaidAgain(batch, reportOf(all), ['inv-2', 'inv-7', 'inv-8']);
+  });
+
+  for (const [which, share] of [
+    ['run', 0],
+    ['run', 0.5],
+    ['run', 1],
+    [2, 0],
+    [2, 0.5],
+    [2, 1],
+  ] as const)
+    test(`are paid once although ${which === 'run' ? 'the run' : `chunk ${which}`} is reset afterwards to ${share * 100} %`, async () => {
+      const batch = await paid();
+      giveBack(batch, ['inv-1', 'inv-6']);
+      assertExit(await payAgain(batch, '--pay-again', 'all-failed', ...ANA), 0);
+      await untilAllEnded(stage, batch);
+      await reset(batch, which, share);
+      assertPaidAgain(batch, await untilAllEnded(stage, batch), ['inv-1', 'inv-6']);
+    });
+});
+
+describe('all that has failed', { concurrency: 3, timeout: 300_000 }, () => {
+  test('is what had failed when it was said: nothing that fails later is paid again', async () => {
+    const batch = await paid();
+    giveBack(batch, ['inv-3', 'inv-9']);
+    const hold = stage.sandbox.addFault({
+      operation: 'createWithdrawal',
+      times: 1,
+      when: { reference: `${batch.name.policy}.${batch.name.id}.inv-3~9` },
+      effect: { kind: 'hold', when: 'before' },
+    });
+    const said = payAgain(batch, '--pay-again', 'all-failed', ...ANA);
+    await stage.sandbox.faultHit(hold);
+    giveBack(batch, ['inv-4', 'inv-12']);
+    stage.sandbox.releaseFaults(hold);
+    const ended = await said;
+    assertExit(ended, 5);
+    const report = reportOf(ended);
+    assert.deepEqual(
+      report.payments.filter(({ outcome }) => outcome !== 'PAID').map(({ id, outcome }) => [id, outcome]),
+      [
+        ['inv-4', 'NOT_PAID'],
+        ['inv-12', 'NOT_PAID'],
+      ],
+    );
+    assert.deepEqual(
+      recordsOf(batch)
+        .filter(({ generation }) => generation > 1)
+        .map(({ item }) => item)
+        .toSorted(),
+      ['inv-3', 'inv-9'],
+    );
+    assertExit(await payAgain(batch, '--pay-again', 'all-failed', ...ANA), 0);
+    assertPaidAgain(batch, await untilAllEnded(stage, batch), ['inv-3', 'inv-4', 'inv-9', 'inv-12']);
+  });
+
+  test('is never what is in doubt, nor what stands', async () => {
+    const doubtful = await openStage({
+      balances: { USD: '10000000', EUR: '10000000', MXN: '10000000' },
+      // Long enough to be in doubt all the while.
+      serviceFile: 'list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 10m }\n',
+    });
+    try {
+      await doubtful.startWorker();
+      const batch = await startBatch(doubtful, ROWS, SIZE);
+      await writeFile(join(doubtful.folder, `${batch.name.policy}.yaml`), batch.input.policyText);
+      assertPaidOnce(batch, await untilAllEnded(doubtful, batch));
+    } finally {
+      await doubtful.close();
+    }
+  });
+});
+
+void delay;
