@@ -108,9 +108,7 @@ export async function judgeOpenings(
   const remark = await requireService(settings, now);
   const known = await Known.read(place, settings, plan, report);
   const list =
-    request.items === ALL_FAILED
-      ? await allFailed(known)
-      : await named(known, [...new Set(request.items)]);
+    request.items === ALL_FAILED ? await allFailed(known) : await named(known, [...new Set(request.items)]);
   const openings = {
     list,
     windowUntilMs: withdrawalsUntil(new Date(now()).toISOString().slice(0, 10)),

@@ -120,8 +120,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
           readEarlierInstructions(ofChunk({ client, mode, run }, chunk), runId),
         open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
         record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
-        note: (mode, run, facts, chunk) =>
-          noteFacts(ofChunk({ client, taskQueue, mode, run }, chunk), facts),
+        note: (mode, run, facts, chunk) => noteFacts(ofChunk({ client, taskQueue, mode, run }, chunk), facts),
         end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
       },
       chunks: chunksOf(client, taskQueue),

@@ -249,7 +249,8 @@ async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> 
   const [first, ...lines] = payAgainLines(list);
   output.note(`Pays again: ${first}, until ${new Date(windowUntilMs).toISOString()}.`, ...lines);
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${namesOf(others)}.`);
-  if (asked.place.mode === 'LIVE') await confirm(use, () => Promise.resolve([`pay AGAIN ${first}`, ...lines]));
+  if (asked.place.mode === 'LIVE')
+    await confirm(use, () => Promise.resolve([`pay AGAIN ${first}`, ...lines]));
   await openGenerations(again, openings);
   return showStarted(use, asked.now());
 }

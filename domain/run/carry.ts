@@ -258,7 +258,10 @@ function phaseFrom(carried: CarriedPhase | undefined, item: string): PaymentPhas
   }
 }
 
-function acceptedFrom({ withdrawalId, atMs, status, reference, isAnew }: CarriedSent, payment: Payment): Accepted {
+function acceptedFrom(
+  { withdrawalId, atMs, status, reference, isAnew }: CarriedSent,
+  payment: Payment,
+): Accepted {
   const record = { withdrawalId, reference: reference ?? payment.reference, atMs, status };
   return isAnew === true ? { ...record, isAnew } : record;
 }

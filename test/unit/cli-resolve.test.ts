@@ -410,7 +410,11 @@ test('paying again names the generation that it follows, and the record of that 
 async function check(service: ReturnType<typeof serviceOf>): Promise<PayAgainVerdict> {
   const of = history();
   const { opensAtMs } = of.identity;
-  return checkPayAgain(service, await readWithdrawals(service, { run: RUN, opensAtMs, payments: [REPORTED] }), of);
+  return checkPayAgain(
+    service,
+    await readWithdrawals(service, { run: RUN, opensAtMs, payments: [REPORTED] }),
+    of,
+  );
 }
 
 test('nothing is paid again on a look that is not complete', async () => {
