@@ -1,12 +1,15 @@
 /**
  * The scans of the withdrawal list, shared by all calls of a worker: whoever asks before a scan begins is served by it, however
  * many they are; whoever asks later waits for the next one, because what is under way could miss a record that is there by
- * now. It must never tell that a list was read whole when it was not: what cuts a scan short is told to all whom it served.
+ * now. A look goes on where the last whole one began, so that one scan of a long list serves all that look after it. It must
+ * never tell that a list was read whole when it was not: what cuts a scan short is told to all whom it served.
  */
 import { setMaxListeners } from 'node:events';
 import type { Withdrawal } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { ServiceClient } from '../service/client.ts';
+import { firstReference } from '../domain/references.ts';
+import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { Findings, newestMsOf, readBack, type Question, type Scanned } from '../service/list-scan.ts';
 import { unread } from '../service/pages.ts';
 import { clockSkew } from './clock-skew.ts';
@@ -33,6 +36,8 @@ type Asker = {
 type Scan = {
   readonly beganAtMs: number;
   readonly askers: Map<Asker, Findings<Withdrawal>>;
+  /** It goes on with what is known, and reads the list back to this moment; null: it reads all that is asked for. */
+  readonly goesOnFromMs: number | null;
   /** What it has read, for those who may still join it. */
   readonly pages: (readonly Withdrawal[])[];
   /** `whole`: the list has no further page. `cut short`: nobody wanted more, or it could not be read. */
@@ -45,10 +50,15 @@ export class SharedScans implements Scans {
   readonly #lookUps: OneByOne;
   readonly #polls: OneByOne;
 
-  constructor({ listWithdrawals }: Pick<ServiceClient, 'listWithdrawals'>, clock: Clock) {
+  /** @param listLagMs how long a new record may be missing from the list */
+  constructor(
+    { listWithdrawals }: Pick<ServiceClient, 'listWithdrawals'>,
+    { clock, listLagMs }: { readonly clock: Clock; readonly listLagMs: number },
+  ) {
     this.#clock = clock;
-    this.#lookUps = new OneByOne(listWithdrawals, clock);
-    this.#polls = new OneByOne(listWithdrawals, clock);
+    this.#lookUps = new OneByOne(listWithdrawals, clock, new KnownList(listLagMs));
+    // What a record that is known has come to shows only where the list is read anew.
+    this.#polls = new OneByOne(listWithdrawals, clock, null);
   }
 
   lookUp(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>> {
@@ -98,15 +108,18 @@ export class SharedScans implements Scans {
 class OneByOne {
   readonly #list: ServiceClient['listWithdrawals'];
   readonly #clock: Clock;
+  /** What earlier scans have read; null: each reads all by itself. */
+  readonly #known: KnownList | null;
   /** Whoever is served by the next scan. */
   #next = new Set<Asker>();
   /** The one that began last. */
   #latest: Scan | null = null;
   #isAtWork = false;
 
-  constructor(list: ServiceClient['listWithdrawals'], clock: Clock) {
+  constructor(list: ServiceClient['listWithdrawals'], clock: Clock, known: KnownList | null) {
     this.#list = list;
     this.#clock = clock;
+    this.#known = known;
   }
 
   add(asker: Asker): void {
@@ -123,6 +136,8 @@ class OneByOne {
   joins(asker: Asker): boolean {
     const scan = this.#latest;
     if (scan === null || this.#clock.monotonicMs() - scan.beganAtMs >= JOINS_WITHIN_MS) return false;
+    // It need not go back as far as this one asks.
+    if (scan.goesOnFromMs !== null) return false;
     const findings = new Findings(asker.question);
     const isServed = scan.pages.some((page) => findings.take(page, newestMsOf(page)));
     if (isServed || scan.state === 'whole') asker.end(findings, null);
@@ -140,16 +155,28 @@ class OneByOne {
 
   async #scan(): Promise<void> {
     const askers = new Map([...this.#next].map((asker) => [asker, new Findings(asker.question)]));
-    const scan: Scan = { beganAtMs: this.#clock.monotonicMs(), askers, pages: [], state: 'under way' };
+    const beganAtMs = this.#clock.monotonicMs();
+    const sinceMs = Math.min(...[...askers.keys()].map(({ question }) => question.sinceMs));
+    const goesOnFromMs = this.#known?.goesOnFrom(sinceMs, beganAtMs) ?? null;
+    const scan: Scan = { beganAtMs, askers, goesOnFromMs, pages: [], state: 'under way' };
+    const reading = this.#known?.begin(this.#clock, goesOnFromMs) ?? null;
     // From here on the list is being read: whoever asks later wants a later scan.
     this.#next = new Set();
     this.#latest = scan;
     try {
       const onReply = (reply: Reply<unknown>): void => clockSkew.note(this.#clock, reply);
-      const stopped = await readBack(this.#list, (page) => this.#isEnough(scan, page), { onReply });
+      const isEnough = (page: readonly Withdrawal[]): boolean => {
+        reading?.take(page);
+        return this.#isEnough(scan, page);
+      };
+      const stopped = await readBack(this.#list, isEnough, { onReply });
       // What nobody asked for was not read.
       if (scan.state === 'under way') scan.state = stopped === null ? 'whole' : 'cut short';
-      for (const [asker, findings] of askers) asker.end(findings, stopped);
+      if (stopped === null) reading?.end(scan.state === 'whole');
+      for (const [asker, findings] of askers) {
+        if (goesOnFromMs !== null && stopped === null) this.#known?.tell(findings, asker.question);
+        asker.end(findings, stopped);
+      }
     } catch (error) {
       scan.state = 'cut short';
       for (const asker of askers.keys()) asker.fail(error);
@@ -164,12 +191,109 @@ class OneByOne {
     const newestMs = newestMsOf(page);
     if (now - scan.beganAtMs < JOINS_WITHIN_MS) scan.pages.push(page);
     else scan.pages.length = 0;
+    const { goesOnFromMs } = scan;
     for (const [asker, findings] of scan.askers) {
-      if (findings.take(page, newestMs)) asker.end(findings, null);
+      // Where the scan goes on, what is older is known: everybody hears of both at its end.
+      if (findings.take(page, newestMs) && goesOnFromMs === null) asker.end(findings, null);
       else if (now > asker.untilMs) asker.end(findings, unread(TOO_LONG));
     }
-    const isEnough = scan.askers.size === 0;
+    const isKnown = goesOnFromMs !== null && page.length > 0 && newestMs < goesOnFromMs;
+    const isEnough = scan.askers.size === 0 || isKnown;
     if (isEnough) scan.state = 'cut short';
     return isEnough;
   }
 }
+
+/** Looks go on with what a scan has read for so long at most; then one reads all of it anew. */
+const KNOWN_FOR_MS = 600_000;
+/** Nobody has looked for so long: it is forgotten. */
+const FORGOTTEN_AFTER_MS = 60_000;
+
+/** What the scans before have read, back to some moment. */
+class KnownList {
+  readonly #listLagMs: number;
+  readonly #byId = new Map<string, Withdrawal>();
+  /** By the reference of the first generation; those without a name among the others. */
+  readonly #byName = new Map<string, Map<string, Withdrawal>>();
+  /** When the last scan began, epoch milliseconds of the service's clock; null: nothing is known. */
+  #beganAtMs: number | null = null;
+  /** Everything that was created later than this is there. */
+  #backToMs = Number.POSITIVE_INFINITY;
+  /** When the scan began that read all of it; monotonic. */
+  #readAtMs = 0;
+  #forgets: NodeJS.Timeout | null = null;
+
+  constructor(listLagMs: number) {
+    this.#listLagMs = listLagMs;
+  }
+
+  /** Back to when a scan must read that goes on with what is known; null: nothing is known that goes back so far. */
+  goesOnFrom(sinceMs: number, nowMs: number): number | null {
+    if (this.#beganAtMs === null || sinceMs <= this.#backToMs) return null;
+    if (nowMs - this.#readAtMs > KNOWN_FOR_MS) return null;
+    // What was missing from the list when that scan began is younger than this.
+    return this.#beganAtMs - 2 * this.#listLagMs - 2 * CLOCK_TOLERANCE_MS;
+  }
+
+  /**
+   * A scan begins; what it reads counts once it has ended well.
+   * @param goesOnFromMs as of `goesOnFrom`
+   */
+  begin({ wallMs, monotonicMs }: Clock, goesOnFromMs: number | null) {
+    // By the service's clock, which is the one of the records.
+    const beganAtMs = wallMs() + (clockSkew.latestMs() ?? 0);
+    const readAtMs = monotonicMs();
+    const read: Withdrawal[] = [];
+    let oldestMs = Number.POSITIVE_INFINITY;
+    return {
+      take: (page: readonly Withdrawal[]): void => {
+        read.push(...page);
+        if (page.length > 0) oldestMs = newestMsOf(page);
+      },
+      end: (isWhole: boolean): void => {
+        // Nobody wanted it any more before it had come so far.
+        if (goesOnFromMs !== null && !isWhole && oldestMs >= goesOnFromMs) return;
+        if (goesOnFromMs === null) {
+          this.#forget();
+          this.#backToMs = isWhole ? Number.NEGATIVE_INFINITY : oldestMs;
+          this.#readAtMs = readAtMs;
+        }
+        this.#beganAtMs = beganAtMs;
+        for (const record of read) this.#put(record);
+        if (this.#forgets !== null) clearTimeout(this.#forgets);
+        this.#forgets = setTimeout(() => this.#forget(), FORGOTTEN_AFTER_MS).unref();
+      },
+    };
+  }
+
+  /** Adds what is known, as it is known now. */
+  tell(findings: Findings<Withdrawal>, { reference }: Question<Withdrawal>): void {
+    const known =
+      reference === undefined
+        ? [...this.#byId.values()]
+        : [...this.#named(reference), ...this.#named(UNNAMED)];
+    findings.take(known, Number.POSITIVE_INFINITY);
+  }
+
+  #named(name: string): Iterable<Withdrawal> {
+    return this.#byName.get(name)?.values() ?? [];
+  }
+
+  #put(record: Withdrawal): void {
+    const { id, tag } = record;
+    const name = tag === null ? UNNAMED : firstReference(tag);
+    this.#byId.set(id, record);
+    const named = this.#byName.get(name) ?? new Map<string, Withdrawal>();
+    this.#byName.set(name, named.set(id, record));
+  }
+
+  #forget(): void {
+    this.#byId.clear();
+    this.#byName.clear();
+    this.#beganAtMs = null;
+    this.#backToMs = Number.POSITIVE_INFINITY;
+  }
+}
+
+/** No tag is empty. */
+const UNNAMED = '';

@@ -171,7 +171,7 @@ async function startHandWritten(
     activities: createActivities({
       service,
       reader: service,
-      scans: new SharedScans(service, machineClock),
+      scans: new SharedScans(service, { clock: machineClock, listLagMs: settings.facts.listLagMs }),
       facts: settings.facts,
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),

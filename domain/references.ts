@@ -58,6 +58,12 @@ export function generationOf(base: string, text: string): number | null {
   return /^[1-9][0-9]{0,5}$/.test(digits) && digits !== '1' ? Number(digits) : null;
 }
 
+/** The first reference of the item that `text` names in some generation: `~` stands in no part. */
+export function firstReference(text: string): string {
+  const end = text.indexOf('~');
+  return end < 0 ? text : text.slice(0, end);
+}
+
 /** Workflow id of a run: the mode and the run's name. */
 export function workflowIdOf(mode: Mode, run: RunName): string {
   return `${mode.toLowerCase()}/${runName(run)}`;

@@ -20,7 +20,7 @@ import {
 import type { Leg } from '../domain/plan/plan.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import { isDecimal, normalise } from '../domain/money.ts';
-import { generationOf, runPrefix, type RunName } from '../domain/references.ts';
+import { firstReference, generationOf, runPrefix, type RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { ReportPayment } from '../domain/run/report.ts';
 import {
@@ -270,11 +270,6 @@ export async function readWithdrawals(
     withdrawalId === null ? [] : [[withdrawalId, id] as const],
   );
   return new WithdrawalBook(scanned, new Map(owners));
-}
-
-/** The text before a generation, which no name can contain. */
-function firstReference(tag: string): string {
-  return tag.slice(0, (tag.indexOf('~') + 1 || tag.length + 1) - 1);
 }
 
 function amountKey(currency: string, amount: string): string {

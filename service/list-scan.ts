@@ -9,8 +9,15 @@ import { pages, type Bounds, type PageRequest } from './pages.ts';
 type Listed = { readonly id: string; readonly createdAt: string };
 type List<T> = (page: PageRequest) => Promise<Reply<Page<T>>>;
 
-/** What somebody wants to know of a list: which of its records that were created since then, epoch milliseconds. */
-export type Question<T> = { readonly sinceMs: number; readonly wanted: (record: T) => boolean };
+/**
+ * What somebody wants to know of a list: which of its records that were created since then, epoch milliseconds. `reference`:
+ * only those that carry it, in whichever generation, or none at all, can be wanted; absent: any.
+ */
+export type Question<T> = {
+  readonly sinceMs: number;
+  readonly wanted: (record: T) => boolean;
+  readonly reference?: string;
+};
 
 /** How a list is read. `signal` ends the scan before its next page, as when an activity is cancelled. */
 export type Reading = {

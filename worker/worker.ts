@@ -90,7 +90,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     activities: createActivities({
       service,
       reader,
-      scans: new SharedScans(reader, clock),
+      scans: new SharedScans(reader, { clock, listLagMs: settings.facts.listLagMs }),
       facts: settings.facts,
       clock,
       startScheduled: (call) =>

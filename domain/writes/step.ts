@@ -38,6 +38,8 @@ export type Effect =
       readonly kind: 'scan withdrawals';
       readonly sinceMs: number;
       readonly wanted: (record: Withdrawal) => boolean;
+      /** Only what carries this reference, in whichever generation, or none at all can be wanted; absent: any. */
+      readonly reference?: string;
     }
   | { readonly kind: 'send quote'; readonly request: QuoteRequest }
   | { readonly kind: 'send trade'; readonly quoteId: string; readonly reference: string }

@@ -269,6 +269,7 @@ function* lookForPayment(context: Context, identity: PaymentIdentity): Steps<Loo
     kind: 'scan withdrawals',
     sinceMs: context.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (record) => isWithdrawalOf(identity, record) || couldBe(identity, record),
+    reference: identity.reference,
   });
   const look = lookForWithdrawal(identity, scan);
   if (look.kind !== 'unproven' || !look.complete) return look;

@@ -83,7 +83,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
   const deps: Deps = {
     service,
     reader: service,
-    scans: new SharedScans(given.reader, given.clock),
+    scans: new SharedScans(given.reader, { clock: given.clock, listLagMs: DEFAULT_SERVICE_FACTS.listLagMs }),
     facts: DEFAULT_SERVICE_FACTS,
     instructions: instructionsOf(),
     chunks: {

@@ -41,11 +41,16 @@ class SlowList {
   readonly asked: (string | null)[] = [];
   newest = 0;
   oldest = 5;
+  status = WITHDRAWAL.status;
+  /** Of the records, from the newest. */
+  tags: readonly Withdrawal['tag'][] = [];
   nowMs = 0;
+  /** By the clock on the wall alone. */
+  laterMs = 0;
   readonly #open: (() => void)[] = [];
   readonly scans = new SharedScans(
     { listWithdrawals: (page = {}) => this.#page(page) },
-    { wallMs: () => NOW, monotonicMs: () => this.nowMs },
+    { clock: { wallMs: () => NOW + this.nowMs + this.laterMs, monotonicMs: () => this.nowMs }, listLagMs: 60_000 },
   );
   readonly signal = new AbortController().signal;
   cut: Reply<never> | Error | null = null;
@@ -82,7 +87,9 @@ class SlowList {
         if (this.cut !== null) return resolve(this.cut);
         const hours = startingAfter === undefined ? this.newest : Number(startingAfter);
         const nextCursor = hours === this.oldest ? null : String(hours + 1);
-        return resolve(done({ items: [aged(hours)], nextCursor, prevCursor: null }));
+        const tag = this.tags[hours] === undefined ? WITHDRAWAL.tag : this.tags[hours];
+        const items = [{ ...aged(hours), status: this.status, tag }];
+        return resolve(done({ items, nextCursor, prevCursor: null }));
       });
     });
   }
@@ -130,7 +137,95 @@ test('who looks up while a scan is under way waits for the next one, which sees 
   await list.finish();
   assert.ok(!idsOf(await first).includes('wtd_-1'));
   for (const later of [await second, await third]) assert.ok(idsOf(later).includes('wtd_-1'));
-  assert.equal(list.asked.length, 6 + 7);
+  // The rest is known by then.
+  assert.equal(list.asked.length, 6 + 3);
+});
+
+/** A list that was read whole by a look. */
+async function lookedAt(): Promise<SlowList> {
+  const list = new SlowList();
+  const look = list.lookUp();
+  await list.finish();
+  assert.equal((await look).stopped, null);
+  assert.equal(list.asked.length, 6);
+  return list;
+}
+
+test('a look goes on where the last whole one began: one scan of a long list serves all that look later', async () => {
+  const list = await lookedAt();
+  const look = list.lookUp(only(0, 4));
+  await list.finish();
+  assert.deepEqual(await look, { records: [aged(0), aged(4)], stopped: null });
+  assert.equal(list.asked.length, 6 + 2, 'the page of what may be new, and the one behind it');
+});
+
+test('what a list has shown late is read again, and as it stands now', async () => {
+  const list = await lookedAt();
+  // Two minutes old by now, and not shown before: as long as a list may lag, twice.
+  list.nowMs = 120_000;
+  list.status = 'RETURNED';
+  const look = list.lookUp(only(0, 5));
+  await list.finish();
+  assert.deepEqual(
+    (await look).records.map(({ id, status }) => [id, status]),
+    [
+      ['wtd_0', 'RETURNED'],
+      ['wtd_5', WITHDRAWAL.status],
+    ],
+  );
+});
+
+test('a look that asks for older records than the last one has read reads all of it anew', async () => {
+  const list = new SlowList();
+  const near = list.lookUp(all(1));
+  await list.finish();
+  assert.equal(idsOf(await near).length, 3);
+  const far = list.lookUp(all(4));
+  await list.finish();
+  assert.equal(idsOf(await far).length, 6);
+  assert.equal(list.asked.length, 3 + 6);
+});
+
+test('a scan that was cut short, or given up, is nothing that a later look goes on with', async () => {
+  const list = await lookedAt();
+  // A record of an hour ago, older than what a list may lag, that no scan has read.
+  list.laterMs = 2 * HOUR_MS;
+  list.newest = -1;
+  const giveUp = new AbortController();
+  const given = list.lookUp(all(99), giveUp.signal);
+  await settled();
+  giveUp.abort();
+  await list.finish();
+  assert.equal((await given).stopped?.kind, 'UNKNOWN');
+  list.cut = failed('INTERNAL_ERROR');
+  const cut = list.lookUp();
+  await list.finish();
+  assert.equal((await cut).stopped, list.cut);
+  list.cut = null;
+  const look = list.lookUp(only(-1));
+  await list.finish();
+  assert.deepEqual(idsOf(await look), ['wtd_-1']);
+});
+
+test('what is known is read anew after ten minutes', async () => {
+  const list = await lookedAt();
+  list.nowMs = 600_001;
+  const look = list.lookUp();
+  await list.finish();
+  assert.equal(idsOf(await look).length, 6);
+  assert.equal(list.asked.length, 6 + 6);
+});
+
+test('a look for one reference is told of it in every generation, and of what carries none', async () => {
+  const list = await lookedAt();
+  list.tags = ['p.r.a', 'p.r.a~2', 'p.r.b', null, 'p.r.ab', 'p.r.b~9'];
+  list.nowMs = 600_001;
+  const whole = list.lookUp();
+  await list.finish();
+  await whole;
+  const look = list.lookUp({ sinceMs: 0, wanted: ({ tag }) => tag !== 'p.r.b', reference: 'p.r.a' });
+  await list.finish();
+  assert.deepEqual(idsOf(await look).toSorted(), ['wtd_0', 'wtd_1', 'wtd_3']);
 });
 
 test('a poll joins a scan that began less than a second before, with all that it has read', async () => {
@@ -268,7 +363,7 @@ test('fifty chunks that poll side by side read each page of the sandbox’s list
   sandbox.clock.advance(60_000);
 
   const clock = { wallMs: () => NOW, monotonicMs: () => performance.now() };
-  const { deps } = worker({}, { clock, scans: new SharedScans(client, clock) });
+  const { deps } = worker({}, { clock, scans: new SharedScans(client, { clock, listLagMs: 60_000 }) });
   const poll = (chunk: number) => {
     const items = payments
       .slice(chunk * 5, chunk * 5 + 5)
