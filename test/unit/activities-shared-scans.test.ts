@@ -188,9 +188,9 @@ test('a look that asks for older records than the last one has read reads all of
 
 test('a scan that was cut short, or given up, is nothing that a later look goes on with', async () => {
   const list = await lookedAt();
-  // A record of an hour ago, older than what a list may lag, that no scan has read.
-  list.laterMs = 2 * HOUR_MS;
-  list.newest = -1;
+  // What was created since then is older than a list may lag, and no scan has read it all.
+  list.laterMs = 3 * HOUR_MS;
+  list.newest = -3;
   const giveUp = new AbortController();
   const given = list.lookUp(all(99), giveUp.signal);
   await settled();
