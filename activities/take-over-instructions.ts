@@ -1,13 +1,15 @@
 /** `takeOverInstructions`: reads what every earlier Temporal run of a workflow `instructions` holds, from their histories. */
 import { Context as ActivityContext } from '@temporalio/activity';
+import { keptPage } from '../domain/people/instructions.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 
 export const takeOverInstructions =
   (deps: Deps): Activities['takeOverInstructions'] =>
-  ({ mode, run, chunk }) =>
+  ({ mode, run, chunk, offset = 0 }) =>
     beating(async () => {
       const runId = ActivityContext.current().info.workflowExecution?.runId ?? '';
-      return { runId, kept: await deps.instructions.readEarlier(mode, run, runId, chunk) };
+      const earlier = await deps.instructions.readEarlier(mode, run, runId, chunk);
+      return { runId, ...keptPage(earlier, offset) };
     });

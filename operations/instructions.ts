@@ -162,7 +162,7 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
   ];
   return {
     kept: unionOf(kept),
-    tookOver: taken.some((one) => one.runId === runId),
+    tookOver: taken.some((one) => one.runId === runId && one.isLast),
     before: before.flatMap((each) => (typeof each === 'string' && each !== '' ? [each] : [])),
   };
 }
@@ -174,7 +174,7 @@ const CONTINUED_AS_NEW = 1;
 async function takenOver(
   client: Client,
   events: HistoryEvents,
-): Promise<readonly { readonly runId: unknown; readonly kept: Kept }[]> {
+): Promise<readonly { readonly runId: unknown; readonly kept: Kept; readonly isLast: boolean }[]> {
   const asked = new Set(
     events.flatMap(({ eventId, activityTaskScheduledEventAttributes: scheduled }) =>
       scheduled?.activityType?.name === 'takeOverInstructions' ? [String(eventId)] : [],
@@ -186,7 +186,7 @@ async function takenOver(
   const values = await Promise.all(answers.map((payloads) => valuesOf(client, payloads)));
   return values.flatMap(([value]) =>
     typeof value === 'object' && value !== null && 'runId' in value && 'kept' in value
-      ? [{ runId: value.runId, kept: trusted(value.kept) }]
+      ? [{ runId: value.runId, kept: trusted(value.kept), isLast: !('next' in value) || value.next === null }]
       : [],
   );
 }

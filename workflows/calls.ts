@@ -18,7 +18,7 @@ import type {
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
-import type { Instruction, Kept, Recorded } from '../domain/people/instructions.ts';
+import type { Instruction, KeptPage, Recorded } from '../domain/people/instructions.ts';
 import type { InstructionsInput, ObserveInput, ScheduledInput } from './names.ts';
 
 /** What the service and the policy say before there is a plan; `compilePlan` makes the plan from it. */
@@ -87,8 +87,13 @@ export type Activities = Pick<
   awaitWithdrawals(call: WithdrawalsCall): Promise<WithdrawalsAnswer>;
   /** For `plan`: reads policy and service. */
   observe(input: ObserveInput): Promise<Observed>;
-  /** For `instructions`: what every earlier Temporal run of its id holds, and the Temporal run that asked. */
-  takeOverInstructions(input: InstructionsInput): Promise<{ readonly runId: string; readonly kept: Kept }>;
+  /**
+   * For `instructions`: what every earlier Temporal run of its id holds, and the Temporal run that asked. In parts, of which
+   * the first begins without an `offset`.
+   */
+  takeOverInstructions(
+    call: InstructionsInput & { readonly offset?: number },
+  ): Promise<KeptPage & { readonly runId: string }>;
   /** For `instructions`: adds the moment and the date, by a clock that agrees with the service's. */
   acceptInstruction(call: { readonly instruction: Instruction }): Promise<Recorded>;
   /** For `scheduled`: starts the run of the date, or finds it there. */

@@ -12,12 +12,14 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
+import { BYTES_OF_A_PAGE, jsonBytes } from '../domain/json-bytes.ts';
 import { factsOf, instructionOf, keptOf, unionOf } from '../domain/people/instruction-shape.ts';
 import {
   NOTHING_KEPT,
   type Fact,
   type Instruction,
   type Kept,
+  type KeptPage,
   type Recorded,
 } from '../domain/people/instructions.ts';
 import type { Shaped } from '../domain/shape.ts';
@@ -40,7 +42,7 @@ const KEPT_MS = 90 * 86_400_000;
 /** @param carried what the Temporal run before this one handed on; whoever starts it gives none */
 export async function instructions(input: InstructionsInput, carried: unknown = null): Promise<void> {
   requireOwnId(() => instructionsIdOf(input.mode, input.run, input.chunk));
-  let kept = handedOn(carried);
+  let kept = takenFrom(carried);
   let isReady = false;
   let hasEnded = false;
   setHandler(
@@ -69,18 +71,35 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
     hasEnded = true;
   });
   const isOver = await neverFailTheTask(async () => {
-    const { kept: earlier } = await keeping.takeOverInstructions(input);
-    kept = unionOf([earlier, kept]);
+    kept = unionOf([await takeOver(input), kept]);
     isReady = true;
     const isLong = (): boolean => workflowInfo().continueAsNewSuggested;
     await condition(() => (hasEnded || isLong()) && allHandlersFinished(), KEPT_MS);
     return hasEnded || !isLong();
   });
-  if (!isOver) await continueAsNew<typeof instructions>(input, kept);
+  // What is too much to hand on is taken over from this history.
+  const handedOn = jsonBytes(kept) > BYTES_OF_A_PAGE ? NOTHING_KEPT : kept;
+  if (!isOver) await continueAsNew<typeof instructions>(input, handedOn);
+}
+
+/** What every earlier run of the id holds, part by part. */
+async function takeOver(input: InstructionsInput): Promise<Kept> {
+  let earlier = NOTHING_KEPT;
+  let all: number | null = null;
+  for (let offset: number | null = 0; offset !== null;) {
+    const page: KeptPage = await keeping.takeOverInstructions(offset === 0 ? input : { ...input, offset });
+    earlier = unionOf([earlier, page.kept]);
+    // Temporal has just shown one run more: from the beginning, what is known by now counts once.
+    const isOther: boolean = all !== null && page.all !== all;
+    ({ all } = page);
+    // A history may have been recorded before there were parts.
+    offset = isOther ? 0 : (page.next ?? null);
+  }
+  return earlier;
 }
 
 /** What the run before handed on; state that is none of ours is no state. */
-function handedOn(carried: unknown): Kept {
+function takenFrom(carried: unknown): Kept {
   requireHandedOn(carried);
   const shape = keptOf(carried);
   return shape.ok ? shape.value : NOTHING_KEPT;

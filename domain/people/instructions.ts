@@ -2,6 +2,7 @@
  * What people said about a run (*instructions*), and the facts that no reset may lose. Both live in Temporal outside the
  * run's own history; they are read before every write and never override a record of the service. Pure.
  */
+import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
 
 /** What a person said. `id` is made by the command (a uuid; the same id twice is one instruction). */
 type Said = { readonly id: string; readonly by: string; readonly why: string };
@@ -51,6 +52,26 @@ export type Fact =
 
 /** What the workflow `instructions` answers; both lists oldest first. */
 export type Kept = { readonly instructions: readonly Recorded[]; readonly facts: readonly Fact[] };
+
+/** A part of it, so that no answer grows with it: where the next one begins; null: none does. `all`: how many there are. */
+export type KeptPage = { readonly kept: Kept; readonly next: number | null; readonly all: number };
+
+/** The part that begins with this one of all instructions and facts. */
+export function keptPage({ instructions, facts }: Kept, offset: number): KeptPage {
+  const all = instructions.length + facts.length;
+  const at = (index: number): Recorded | Fact | undefined =>
+    instructions[index] ?? facts[index - instructions.length];
+  let end = offset;
+  for (let bytes = 0; end < all; end += 1) {
+    bytes += jsonBytes(at(end));
+    if (bytes > BYTES_OF_A_PAGE && end > offset) break;
+  }
+  const kept = {
+    instructions: instructions.slice(offset, end),
+    facts: facts.slice(Math.max(offset - instructions.length, 0), Math.max(end - instructions.length, 0)),
+  };
+  return { kept, next: end < all ? end : null, all };
+}
 
 export const NOTHING_KEPT: Kept = Object.freeze({ instructions: [], facts: [] });
 

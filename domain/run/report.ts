@@ -2,6 +2,7 @@
  * The report of a run, made from its state (design: "Commands").
  * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
  */
+import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
 import { countsOf, totalsOfChunks } from './chunk-state.ts';
 import { costOf, leftOf, type Cost, type Left } from '../plan/cost.ts';
 import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
@@ -112,9 +113,6 @@ export type ReportPage = {
   readonly chunks: number;
 };
 
-/** Of one part, as JSON; with what a converter puts around it below the 128 KiB that Temporal likes to carry. */
-const BYTES_OF_A_PAGE = 98_304;
-
 /**
  * The part that begins at this payment. Legs, evidence and what is wrong with the run itself are in the first one. Fails where
  * there is no such payment: a run that has just gone on in a new history knows its payments a moment later.
@@ -123,10 +121,10 @@ export function reportPage(state: RunState, offset: number): ReportPage {
   if (offset > 0 && offset >= state.payments.length)
     throw new RangeError(`The payments from ${offset} on cannot be told now; ask again.`);
   const isFirst = offset === 0;
-  let bytes = bytesOf(reportOf(state, { isFirst, payments: [] }));
+  let bytes = jsonBytes(reportOf(state, { isFirst, payments: [] }));
   let end = offset;
   for (const record of state.payments.slice(offset)) {
-    bytes += bytesOf([reportPayment(record), paymentProblem(record), record.waiting, record.traceId]);
+    bytes += jsonBytes([reportPayment(record), paymentProblem(record), record.waiting, record.traceId]);
     if (bytes > BYTES_OF_A_PAGE && end > offset) break;
     end += 1;
   }
@@ -137,12 +135,6 @@ export function reportPage(state: RunState, offset: number): ReportPage {
     next: end < state.payments.length ? end : null,
     chunks: state.chunks.length,
   };
-}
-
-/** Of its JSON in UTF-8, or a little more. */
-function bytesOf(value: unknown): number {
-  const json = JSON.stringify(value);
-  return json.length + 2 * json.replaceAll(/[ -~]/g, '').length;
 }
 
 /** Reads one part of a report. */

@@ -19,6 +19,13 @@ const EACH: readonly Instruction[] = [
   said({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' }),
   said({ kind: 'not executed', item: 'supplier' }),
   said({ kind: 'pay again', item: 'supplier', follows: 1, recordId: null }),
+  said({
+    kind: 'pay these again',
+    items: [
+      ['inv-1', 1, 'wtd_1'],
+      ['inv-2', 9, null],
+    ],
+  }),
   said({ kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1' }),
 ];
 const FACTS: readonly Fact[] = [
@@ -45,6 +52,15 @@ test('no field is missing, none is of another kind, and there is none besides', 
   }
   for (const value of [null, undefined, 'cancel', [], { kind: '__proto__' }, { kind: 'constructor' }])
     assert.equal(instructionOf(value).ok, false, JSON.stringify(value));
+});
+
+test('each of several payments that are paid again has a name, what it follows, and its record', () => {
+  const of = (...items: readonly unknown[]) =>
+    instructionOf({ ...said({ kind: 'cancel' }), kind: 'pay these again', items }).ok;
+  assert.equal(of(['inv-1', 1, null]), true);
+  for (const wrong of [['inv 1', 1, null], ['inv-1', 0, null], ['inv-1', 1, ''], ['inv-1', 1], 'inv-1', null])
+    assert.equal(of(['inv-2', 1, null], wrong), false, JSON.stringify(wrong));
+  assert.equal(of(...Array.from({ length: 501 }, (_, index) => [`inv-${index}`, 1, null])), false);
 });
 
 test('a command cannot say when an instruction was accepted; what is kept must say it', () => {

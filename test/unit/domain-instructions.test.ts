@@ -3,12 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explain } from '../../domain/writes/step.ts';
 import {
+  NOTHING_KEPT,
   instructionsAbout,
   isCancelled,
+  keptPage,
   type Fact,
+  type Kept,
   type Recorded,
 } from '../../domain/people/instructions.ts';
-import { recorded } from '../support/instructions.ts';
+import { kept, recorded } from '../support/instructions.ts';
 import { NOT_SENT, NO_ANSWER, done, failed } from '../support/scripts.ts';
 
 const CANCEL = recorded({ kind: 'cancel' });
@@ -105,4 +108,52 @@ test('people are told the code and its figures, never the service’s free text,
   assert.equal(explain(NO_ANSWER), 'No usable answer: no whole reply within the time limit');
   assert.equal(explain(NOT_SENT), 'The service was not reached: no connection (ECONNREFUSED)');
   assert.equal(explain(done(null)), 'The service accepted something else than was sent.');
+});
+
+test('one instruction about several payments says of each what one about it alone would say', () => {
+  const together = kept({
+    kind: 'pay these again',
+    items: [
+      ['supplier', 1, 'wtd_1'],
+      ['rent', 9, null],
+    ],
+    why: 'r',
+  });
+  const alone = kept({ kind: 'pay again', item: 'rent', follows: 9, recordId: null, why: 'r' });
+  const openings = (of: Kept, item: string) =>
+    instructionsAbout(of, item).eights.map(({ first, openedBy: { follows, recordId } }) => [
+      first,
+      follows,
+      recordId,
+    ]);
+  assert.deepEqual(openings(together, 'rent'), openings(alone, 'rent'));
+  assert.deepEqual(openings(together, 'supplier'), [[9, 1, 'wtd_1']]);
+  assert.deepEqual(openings(together, 'nobody'), []);
+});
+
+test('what is kept is read in parts that Temporal likes to carry, nothing of it twice and nothing left out', () => {
+  const items = Array.from({ length: 400 }, (_, index) => [`inv-${index}`, 1, `wtd_${index}`] as const);
+  const { instructions } = kept(
+    ...Array.from({ length: 6 }, () => ({ kind: 'pay these again', items, why: 'r' }) as const),
+  );
+  const facts = items.flatMap(([item]) =>
+    [9, 10, 11].map((generation) => ({ kind: 'opened', item, generation, atMs: 1 }) as const),
+  );
+  const all: Kept = { instructions, facts };
+  const pages: Kept[] = [];
+  for (let next: number | null = 0; next !== null;) {
+    const page = keptPage(all, next);
+    assert.ok(Buffer.byteLength(JSON.stringify(page)) < 131_072);
+    pages.push(page.kept);
+    ({ next } = page);
+  }
+  assert.ok(pages.length > 2);
+  assert.deepEqual(
+    {
+      instructions: pages.flatMap((page) => page.instructions),
+      facts: pages.flatMap((page) => page.facts),
+    },
+    all,
+  );
+  assert.deepEqual(keptPage(NOTHING_KEPT, 0), { kept: NOTHING_KEPT, next: null, all: 0 });
 });
