@@ -156,8 +156,8 @@ class OneByOne {
   async #scan(): Promise<void> {
     const askers = new Map([...this.#next].map((asker) => [asker, new Findings(asker.question)]));
     const beganAtMs = this.#clock.monotonicMs();
-    const sinceMs = Math.min(...[...askers.keys()].map(({ question }) => question.sinceMs));
-    const goesOnFromMs = this.#known?.goesOnFrom(sinceMs, beganAtMs) ?? null;
+    const questions = [...askers.keys()].map(({ question }) => question);
+    const goesOnFromMs = this.#known?.goesOnFrom(questions, beganAtMs) ?? null;
     const scan: Scan = { beganAtMs, askers, goesOnFromMs, pages: [], state: 'under way' };
     const reading = this.#known?.begin(this.#clock, goesOnFromMs) ?? null;
     // From here on the list is being read: whoever asks later wants a later scan.
@@ -219,8 +219,9 @@ class KnownList {
   #beganAtMs: number | null = null;
   /** Everything that was created later than this is there. */
   #backToMs = Number.POSITIVE_INFINITY;
-  /** When the scan began that read all of it; monotonic. */
+  /** When the scan began that read all of it: on the monotonic clock, and on the service's. */
   #readAtMs = 0;
+  #wholeAtMs = 0;
   #forgets: NodeJS.Timeout | null = null;
 
   constructor(listLagMs: number) {
@@ -228,9 +229,13 @@ class KnownList {
   }
 
   /** Back to when a scan must read that goes on with what is known; null: nothing is known that goes back so far. */
-  goesOnFrom(sinceMs: number, nowMs: number): number | null {
-    if (this.#beganAtMs === null || sinceMs <= this.#backToMs) return null;
-    if (nowMs - this.#readAtMs > KNOWN_FOR_MS) return null;
+  goesOnFrom(questions: readonly Question<Withdrawal>[], nowMs: number): number | null {
+    if (this.#beganAtMs === null || nowMs - this.#readAtMs > KNOWN_FOR_MS) return null;
+    const isKnown = questions.every(
+      ({ sinceMs, readAfterMs = Number.NEGATIVE_INFINITY }) =>
+        sinceMs > this.#backToMs && this.#wholeAtMs > readAfterMs + CLOCK_TOLERANCE_MS,
+    );
+    if (!isKnown) return null;
     // What was missing from the list when that scan began is younger than this.
     return this.#beganAtMs - 2 * this.#listLagMs - 2 * CLOCK_TOLERANCE_MS;
   }
@@ -257,6 +262,7 @@ class KnownList {
           this.#forget();
           this.#backToMs = isWhole ? Number.NEGATIVE_INFINITY : oldestMs;
           this.#readAtMs = readAtMs;
+          this.#wholeAtMs = beganAtMs;
         }
         this.#beganAtMs = beganAtMs;
         for (const record of read) this.#put(record);

@@ -11,12 +11,14 @@ type List<T> = (page: PageRequest) => Promise<Reply<Page<T>>>;
 
 /**
  * What somebody wants to know of a list: which of its records that were created since then, epoch milliseconds. `reference`:
- * only those that carry it, in whichever generation, or none at all, can be wanted; absent: any.
+ * only those that carry it, in whichever generation, or none at all, can be wanted; absent: any. `readAfterMs`: what a
+ * record had come to by then must show; absent: that there is such a record is enough.
  */
 export type Question<T> = {
   readonly sinceMs: number;
   readonly wanted: (record: T) => boolean;
   readonly reference?: string;
+  readonly readAfterMs?: number;
 };
 
 /** How a list is read. `signal` ends the scan before its next page, as when an activity is cancelled. */

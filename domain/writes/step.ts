@@ -40,6 +40,8 @@ export type Effect =
       readonly wanted: (record: Withdrawal) => boolean;
       /** Only what carries this reference, in whichever generation, or none at all can be wanted; absent: any. */
       readonly reference?: string;
+      /** Statuses are those of this moment or later, epoch milliseconds; absent: they are asked for elsewhere. */
+      readonly readAfterMs?: number;
     }
   | { readonly kind: 'send quote'; readonly request: QuoteRequest }
   | { readonly kind: 'send trade'; readonly quoteId: string; readonly reference: string }

@@ -227,7 +227,7 @@ function subjectOf(
     windowUntilMs: (said) => Math.max(...eightsOf(context, said).map(({ windowUntilMs }) => windowUntilMs)),
     windowPassed: (untilMs) => windowPassed(payment, untilMs),
     looksAlways: false,
-    lookUp: (said, state) => lookForPayment(context, identify(said, state)),
+    lookUp: (said, state) => lookForPayment(context, said, identify(said, state)),
     adopt: (said, state, record) => adopted({ context, payment, said }, state, record),
     end: (state, problem) => ({ kind: 'not paid', state, problem }),
     readNamed: (said, id) => readNamed({ ...identify(said, NEW_PAYMENT), ownIds: [id] }, id),
@@ -264,12 +264,19 @@ function identityOf(
   };
 }
 
-function* lookForPayment(context: Context, identity: PaymentIdentity): Steps<Look<Withdrawal>> {
+function* lookForPayment(
+  context: Context,
+  { eights }: InstructionsAbout,
+  identity: PaymentIdentity,
+): Steps<Look<Withdrawal>> {
+  // Who wants it paid again has seen that the record before has failed.
+  const readAfterMs = eights.at(-1)?.openedBy.atMs;
   const scan = yield* ask<'scan withdrawals'>({
     kind: 'scan withdrawals',
     sinceMs: context.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (record) => isWithdrawalOf(identity, record) || couldBe(identity, record),
     reference: identity.reference,
+    ...(readAfterMs !== undefined && { readAfterMs }),
   });
   const look = lookForWithdrawal(identity, scan);
   if (look.kind !== 'unproven' || !look.complete) return look;

@@ -175,6 +175,22 @@ test('what a list has shown late is read again, and as it stands now', async () 
   );
 });
 
+test('whoever must know what a record has come to since has all of the list read anew', async () => {
+  const list = await lookedAt();
+  list.laterMs = 60_000;
+  list.status = 'RETURNED';
+  const statusOf = async (question: Question<Withdrawal>): Promise<unknown> => {
+    const look = list.lookUp(question);
+    await list.finish();
+    return (await look).records[0]?.status;
+  };
+  assert.equal(await statusOf(only(5)), WITHDRAWAL.status);
+  assert.equal(await statusOf({ ...only(5), readAfterMs: NOW + 30_000 }), 'RETURNED');
+  const { length } = list.asked;
+  assert.equal(await statusOf({ ...only(5), readAfterMs: NOW + 30_000 }), 'RETURNED');
+  assert.equal(list.asked.length, length + 2, 'it has been read since');
+});
+
 test('a look that asks for older records than the last one has read reads all of it anew', async () => {
   const list = new SlowList();
   const near = list.lookUp(all(1));

@@ -134,7 +134,7 @@ test('one instruction about several payments says of each what one about it alon
 test('what is kept is read in parts that Temporal likes to carry, nothing of it twice and nothing left out', () => {
   const items = Array.from({ length: 400 }, (_, index) => [`inv-${index}`, 1, `wtd_${index}`] as const);
   const { instructions } = kept(
-    ...Array.from({ length: 6 }, () => ({ kind: 'pay these again', items, why: 'r' }) as const),
+    ...Array.from({ length: 12 }, () => ({ kind: 'pay these again', items, why: 'r' }) as const),
   );
   const facts = items.flatMap(([item]) =>
     [9, 10, 11].map((generation) => ({ kind: 'opened', item, generation, atMs: 1 }) as const),
@@ -147,7 +147,7 @@ test('what is kept is read in parts that Temporal likes to carry, nothing of it 
     pages.push(page.kept);
     ({ next } = page);
   }
-  assert.ok(pages.length > 2);
+  assert.ok(pages.length > 1);
   assert.deepEqual(
     {
       instructions: pages.flatMap((page) => page.instructions),
