@@ -28,7 +28,7 @@ import type { Policy } from '../domain/policy.ts';
 import { isRunCode, type Problem } from '../domain/problems.ts';
 import { isShown, type WaitReason } from '../domain/waits.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
-import { readInstructions } from './instructions.ts';
+import { ofChunk, readInstructions } from './instructions.ts';
 import {
   RUN_TYPE,
   modeAttribute,
@@ -248,10 +248,11 @@ export function isEndedFromOutside(facts: RunFacts): boolean {
  * @throws CommandFailure when no worker answers
  */
 export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
-  const view = await readWithoutInstructions(place, facts, limitMs);
+  const { chunks, ...view } = await readWithoutInstructions(place, facts, limitMs);
   const instructions = await readInstructionsOf(
     place.client,
     facts,
+    chunks,
     Math.min(limitMs ?? INSTRUCTIONS_LIMIT_MS, INSTRUCTIONS_LIMIT_MS),
   );
   const said = instructions.map((each) => evidenceOf(each, facts.run));
@@ -262,36 +263,55 @@ export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): 
 async function readInstructionsOf(
   client: Client,
   facts: RunFacts,
+  chunks: number,
   limitMs: number,
 ): Promise<readonly Recorded[]> {
-  const mode = modeOf(facts);
+  const of = { client, mode: modeOf(facts), run: facts.run };
+  const said: (readonly Recorded[])[] = [];
+  const read = async (chunk?: number): Promise<void> => {
+    const kept = await readInstructions(ofChunk(of, chunk));
+    said[chunk ?? 0] = kept?.instructions ?? [];
+  };
+  const left = Array.from({ length: chunks }, (_, index) => index + 1).values();
+  const lane = async (): Promise<void> => {
+    for (const chunk of left) await read(chunk);
+  };
   try {
-    const kept = await client.withDeadline(Date.now() + limitMs, () =>
-      readInstructions({ client, mode, run: facts.run }),
-    );
-    return kept?.instructions ?? [];
+    await client.withDeadline(Date.now() + limitMs, async () => {
+      await read();
+      await Promise.all(Array.from({ length: CHUNKS_SIDE_BY_SIDE }, lane));
+    });
   } catch {
-    return [];
+    // What was read is told.
   }
+  return said.flat();
 }
+
+/** What people said about so many chunks of a batch is read side by side. */
+const CHUNKS_SIDE_BY_SIDE = 8;
 
 function modeOf({ workflowId }: RunFacts): Mode {
   return workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
 }
 
-async function readWithoutInstructions(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
+/** `chunks`: how many its batch has. */
+async function readWithoutInstructions(
+  place: Asked,
+  facts: RunFacts,
+  limitMs?: number,
+): Promise<RunView & { readonly chunks: number }> {
   const { client } = place;
   const { read, ofChunk } = await questionsTo(place, facts, limitMs);
   const parts: Report[] = [];
-  let isBatch = false;
-  for await (const { report, chunks } of reportPages(read, ofChunk)) {
-    parts.push(report);
-    isBatch ||= chunks > 0;
+  let chunks = 0;
+  for await (const page of reportPages(read, ofChunk)) {
+    parts.push(page.report);
+    chunks = Math.max(chunks, page.chunks);
   }
   const told = joined(parts);
-  if (facts.isOpen) return { facts, report: told, progress: await progressOf(place, facts, limitMs) };
+  if (facts.isOpen) return { facts, report: told, progress: await progressOf(place, facts, limitMs), chunks };
   const report = endedReport(told, facts, await readEnd(client, facts));
-  return { facts, report, progress: progressOfEnded(report, { isBatch }) };
+  return { facts, report, progress: progressOfEnded(report, { isBatch: chunks > 0 }), chunks };
 }
 
 /**

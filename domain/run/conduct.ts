@@ -69,7 +69,14 @@ export async function conduct(run: Conducting): Promise<void> {
     if (failures > 0) pauses.goesOn(state);
     failures = 0;
     const knownAs = run.knownAs(answer.runId);
-    if (state.knownAs !== knownAs) state.stopped = null;
+    if (state.knownAs !== knownAs) {
+      state.stopped = null;
+      // It was reset: whoever has heard of an earlier run, or has ended since, hears of this one.
+      if (state.knownAs !== null) {
+        run.releases += 1;
+        for (const { number } of chunks) news.add(number);
+      }
+    }
     state.knownAs = knownAs;
     run.takeUp(answer.runId);
     for (const chunk of toTell) chunk.toldOf = releases;

@@ -160,7 +160,10 @@ export class Run implements Carrying {
     const knownAs = this.knownAs(runId);
     const isOther = isBatch && this.state.knownAs !== knownAs;
     // Its chunks must hear of this one.
-    if (isOther) this.state.knownAs = knownAs;
+    if (isOther) {
+      this.state.knownAs = knownAs;
+      this.releases += 1;
+    }
     const goesOn = this.takeUp(runId) || isOther;
     if (goesOn) this.state.ended = false;
     return goesOn;

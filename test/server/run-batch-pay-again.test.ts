@@ -151,6 +151,14 @@ describe('payments that came back after everybody was paid', { concurrency: 3, t
     assertExit(said, 0);
     assert.match(said.stderr, /Pays again: 3 payments, 16\.50 EUR, 29\.00 USD/);
     assertPaidAgain(batch, reportOf(said), ['inv-2', 'inv-7', 'inv-8']);
+    const who = reportOf(said).evidence.filter(({ call }) => call === 'instruction');
+    assert.deepEqual(
+      who.map(({ result }) => result),
+      [
+        'ana: pay 1 payment of the batch again (inv-2): the accounts are open again',
+        'ana: pay 2 payments of the batch again (inv-7, inv-8): the accounts are open again',
+      ],
+    );
     const twice = await payAgain(batch, '--pay-again', 'inv-7', 'inv-2', 'inv-8', ...ANA);
     assertExit(twice, 4);
     assert.match(twice.stdout, /PAYMENT_STANDS/);

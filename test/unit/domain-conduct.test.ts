@@ -293,6 +293,15 @@ test('a reset tries again: the stop of the run before it counts no more', async 
   assert.deepEqual([world.state.stopped, world.state.knownAs], [null, 'r2']);
 });
 
+test('after a reset every chunk is told of the new run, also one that was told before and is paid', async () => {
+  const world = await worldOf({ chunks: 2 });
+  await world.say(2, PAID);
+  world.runId = 'r2';
+  await world.say(1, SENDING);
+  assert.deepEqual(world.tells.slice(1).flat().toSorted(), [1, 2]);
+  assert.deepEqual(world.reads.at(-1), [1, 2]);
+});
+
 test('a run that goes on in a new history is known as before, so that its refusals and its stop stand', async () => {
   const world = new World({ chunks: 2, stopAfter: TWO }, () => 'r1');
   world.runId = 'r2';
