@@ -319,14 +319,10 @@ async function allFailed(known: Known): Promise<readonly Opening[]> {
     const list: Opening[] = [];
     let twins = 0;
     for (const payment of report.payments) {
-      if (payment.outcome === 'PENDING' || payment.outcome === 'NEEDS_HUMAN') continue;
-      const { withdrawalId } = payment;
+      if (!mayBeAskedAgain(payment)) continue;
       const records = book.of(payment.id, known.identityOf(payment));
-      const isLate = known.codeOf(payment.id) === 'WINDOW_PASSED';
-      const hasFailed = records.some(({ status }) => failedWords.includes(status));
-      // Of a record that the report names and the list does not show, nobody knows what became.
-      const isShown = withdrawalId === null || records.some(({ id }) => id === withdrawalId);
-      if (!isShown || !(hasFailed || isLate)) continue;
+      const why = whyAgain(payment, { records, failedWords, code: known.codeOf(payment.id) });
+      if (why === null) continue;
       let history = await known.historyOf(payment);
       let verdict = judgePayAgain(history, records);
       if (verdict.kind === 'could be' && twins < MOST_TWINS) {
@@ -337,12 +333,34 @@ async function allFailed(known: Known): Promise<readonly Opening[]> {
         }
       }
       // A record that merely could be it tells nothing of it.
-      if (verdict.kind !== 'may' || !(verdict.failed.length > 0 || isLate)) continue;
+      if (verdict.kind !== 'may' || (why === 'failed' && verdict.failed.length === 0)) continue;
       await requireNotCancelled(known, payment);
       list.push(openingOf(known, payment, verdict));
     }
     return list;
   });
+}
+
+/** What is not known to be unpaid is never paid again. */
+export function mayBeAskedAgain({ outcome }: Pick<ReportPayment, 'outcome'>): boolean {
+  return outcome !== 'PENDING' && outcome !== 'NEEDS_HUMAN';
+}
+
+/** Why `all-failed` means a payment, by the records that are or could be it; null: it does not. */
+export function whyAgain(
+  { withdrawalId }: Pick<ReportPayment, 'withdrawalId'>,
+  seen: {
+    readonly records: readonly Pick<Withdrawal, 'id' | 'status'>[];
+    readonly failedWords: readonly string[];
+    /** Why it was not paid, as the report has it. */
+    readonly code: string;
+  },
+): 'failed' | 'late' | null {
+  // Of a record that the report names and the list does not show, nobody knows what became.
+  const isShown = withdrawalId === null || seen.records.some(({ id }) => id === withdrawalId);
+  if (!isShown) return null;
+  if (seen.records.some(({ status }) => seen.failedWords.includes(status))) return 'failed';
+  return seen.code === 'WINDOW_PASSED' ? 'late' : null;
 }
 
 function openingOf(known: Known, payment: ReportPayment, may: May): Opening {
@@ -403,7 +421,7 @@ const NEVER_SENT: readonly string[] = ['LEG_NOT_TRADED', 'CANCELLED', 'NOTHING_T
 /** The report's side of it: the payment has ended unpaid, after something may have been sent. */
 async function requireEnded(known: Known, payment: ReportPayment): Promise<void> {
   const place = `${runName(known.plan.run)} ${payment.id}`;
-  if (payment.outcome === 'PENDING' || payment.outcome === 'NEEDS_HUMAN') {
+  if (!mayBeAskedAgain(payment)) {
     throw refusal('refused by us', {
       code: 'PAYMENT_OPEN',
       place,

@@ -5,7 +5,7 @@
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { sum } from '../domain/money.ts';
 import type { LenientRecord, Trade, Withdrawal } from '../domain/service/records.ts';
-import { generationOf, reference, type RunName } from '../domain/references.ts';
+import { firstReference, reference, type RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { Report, ReportLeg, ReportPayment, ReportStatus, ReportTotal } from '../domain/run/report.ts';
 import type { Evidence } from '../domain/run/state.ts';
@@ -31,8 +31,12 @@ export type Refreshed = { readonly report: Report; readonly differences: readonl
 /** No zone begins a date earlier than this before its 00:00 UTC. */
 const EARLIEST_ZONE_MS = 14 * 3_600_000;
 
+/** More items than this are looked for in the list first: a large batch must not ask for each by its id. */
+const MOST_BY_ID = 50;
+
 /**
- * Reads the record of every item: by its id, else in the list, where an item without one is looked for by its name.
+ * Reads the record of every item: by its id, else in the list, where an item without one is looked for by its name; of many
+ * items in the list first.
  * @throws CommandFailure when a list that is needed cannot be read whole
  */
 export async function readLive(
@@ -82,26 +86,43 @@ async function readItems<T extends Trade | Withdrawal>(
   },
 ): Promise<ReadonlyMap<string, Live>> {
   const live = new Map<string, Live>();
-  for (const { id, recordId } of items) {
-    const reply = recordId === null ? null : await how.byId(recordId);
-    if (reply?.kind !== 'DONE' || reply.value.record.status === null) continue;
-    live.set(id, { id: reply.value.record.id, status: reply.value.record.status });
-  }
+  const askById = async (asked: readonly Named[]): Promise<void> => {
+    for (const { id, recordId } of asked) {
+      const reply = recordId === null ? null : await how.byId(recordId);
+      if (reply?.kind !== 'DONE' || reply.value.record.status === null) continue;
+      live.set(id, { id: reply.value.record.id, status: reply.value.record.status });
+    }
+  };
+  const isLong = items.length > MOST_BY_ID;
+  if (!isLong) await askById(items);
   const left = items.filter(({ id }) => !live.has(id));
   if (left.length === 0) return live;
-  const isOf = (item: Named, record: T): boolean =>
-    item.recordId === null
-      ? generationOf(reference(how.run, item.id), how.nameIn(record) ?? '') !== null
-      : record.id === item.recordId;
+  const byRecord = new Map(
+    left.flatMap(({ id, recordId }) => (recordId === null ? [] : [[recordId, id] as const])),
+  );
+  const byName = new Map(
+    left.flatMap(({ id, recordId }) => (recordId === null ? [[reference(how.run, id), id] as const] : [])),
+  );
+  const isFailed = ({ status }: { readonly status: string }): boolean => how.failed.includes(status);
+  const itemOf = (record: T): string | undefined =>
+    byRecord.get(record.id) ?? byName.get(firstReference(how.nameIn(record) ?? ''));
   const { records, stopped } = await scanList(how.list, {
     sinceMs: how.sinceMs,
-    wanted: (record) => left.some((item) => isOf(item, record)),
+    wanted: (record) => itemOf(record) !== undefined,
   });
-  for (const item of left) {
-    const ours = records.filter((record) => isOf(item, record));
-    const record = ours.find(({ status }) => !how.failed.includes(status)) ?? ours[0];
-    if (record === undefined && stopped !== null) throw serviceFailure(stopped, how.address);
-    live.set(item.id, record === undefined ? null : { id: record.id, status: record.status });
+  for (const record of records) {
+    const item = itemOf(record);
+    const known = item === undefined ? null : (live.get(item) ?? null);
+    // Of several under one name, the one that has not failed.
+    const isBetter = known === null || (isFailed(known) && !isFailed(record));
+    if (item !== undefined && isBetter) live.set(item, { id: record.id, status: record.status });
+  }
+  const unseen = left.filter(({ id }) => !live.has(id));
+  if (isLong) await askById(unseen);
+  for (const { id } of unseen) {
+    if (live.has(id)) continue;
+    if (stopped !== null) throw serviceFailure(stopped, how.address);
+    live.set(id, null);
   }
   return live;
 }
@@ -128,18 +149,18 @@ export function refreshReport(
     replayed: null,
     quote: null,
   }));
-  const isNew = (problem: Problem): boolean =>
-    !report.problems.some(({ code, item }) => code === problem.code && item === problem.item);
+  const told = new Set(report.problems.map(({ code, item }) => `${code} ${item ?? ''}`));
+  const isNew = ({ code, item }: Problem): boolean => !told.has(`${code} ${item ?? ''}`);
+  const news = found.filter(isNew);
+  const isNews = new Set(news.map(({ item }) => item));
   const changed = payments.flatMap((payment, index) => {
     const before = report.payments[index]?.status ?? null;
-    const isTold = found.some((problem) => problem.item === payment.id && isNew(problem));
-    return before === payment.status || isTold
+    return before === payment.status || isNews.has(payment.id)
       ? []
       : [
           `${payment.id}: the report has "${before ?? 'no word'}", the service says "${payment.status ?? ''}".`,
         ];
   });
-  const news = found.filter(isNew);
   return {
     report: {
       ...report,

@@ -147,6 +147,14 @@ describe('payments that came back after everybody was paid', { concurrency: 3, t
   test('are paid again once, however often that is said', async () => {
     const batch = await paid();
     giveBack(batch, ['inv-2', 'inv-7', 'inv-8']);
+    const { policy, id } = batch.name;
+    const refreshed = await command(stage, ['report', `${policy}.${id}`, '--refresh', '--json']);
+    assertExit(refreshed, 5);
+    assert.deepEqual(
+      reportOf(refreshed).payments.flatMap((payment) => (payment.outcome === 'PAID' ? [] : [payment.id])),
+      ['inv-2', 'inv-7', 'inv-8'],
+    );
+    assert.equal(reportOf(refreshed).status, 'PARTIAL');
     const said = await payAgain(batch, '--pay-again', 'inv-7', 'inv-2', 'inv-8', ...ANA);
     assertExit(said, 0);
     assert.match(said.stderr, /Pays again: 3 payments, 16\.50 EUR, 29\.00 USD/);

@@ -196,6 +196,31 @@ test('where that answer cannot be read, the list counts', async () => {
   assert.equal(live.payments.get('supplier')?.status, 'COMPLETED');
 });
 
+test('the records of a large batch are read from the list; only what it does not show is asked for by its id', async () => {
+  const payments = Array.from({ length: 60 }, (_, index) => ({
+    ...(PAID.payments[0] ?? assert.fail()),
+    id: `inv-${index}`,
+    withdrawalId: `wtd_${index}`,
+  }));
+  const withdrawals = payments
+    .slice(1)
+    .map(({ withdrawalId }) => ({ ...WITHDRAWAL, id: withdrawalId, status: 'COMPLETED' }));
+  const asked: string[] = [];
+  const service = serviceOf({ byId: 'whole', withdrawals });
+  const counting = {
+    ...service,
+    withdrawal: (id: string) => {
+      asked.push(id);
+      return service.withdrawal(id);
+    },
+  };
+  const live = await read(counting, { ...PAID, legs: [], payments });
+  assert.deepEqual(asked, ['wtd_0']);
+  assert.deepEqual(live.payments.get('inv-0'), { id: 'wtd_0', status: 'RETURNED' });
+  assert.deepEqual(live.payments.get('inv-59'), { id: 'wtd_59', status: 'COMPLETED' });
+  assert.equal(live.payments.size, 60);
+});
+
 test('an item without a record is looked for by its name; one that may still pay counts before one that failed', async () => {
   const tag = 'mxn-supplier.2026-11-21.supplier';
   const withdrawals = [
