@@ -205,7 +205,7 @@ describe('all that has failed', { concurrency: 3, timeout: 300_000 }, () => {
     });
     const said = payAgain(batch, '--pay-again', 'all-failed', ...ANA);
     await stage.sandbox.faultHit(hold);
-    giveBack(batch, ['inv-4', 'inv-12']);
+    giveBack(batch, ['inv-1', 'inv-4']);
     stage.sandbox.releaseFaults(hold);
     const ended = await said;
     assertExit(ended, 5);
@@ -213,8 +213,8 @@ describe('all that has failed', { concurrency: 3, timeout: 300_000 }, () => {
     assert.deepEqual(
       report.payments.filter(({ outcome }) => outcome !== 'PAID').map(({ id, outcome }) => [id, outcome]),
       [
+        ['inv-1', 'NOT_PAID'],
         ['inv-4', 'NOT_PAID'],
-        ['inv-12', 'NOT_PAID'],
       ],
     );
     assert.deepEqual(
@@ -225,7 +225,7 @@ describe('all that has failed', { concurrency: 3, timeout: 300_000 }, () => {
       ['inv-3', 'inv-9'],
     );
     assertExit(await payAgain(batch, '--pay-again', 'all-failed', ...ANA), 0);
-    assertPaidAgain(batch, await untilAllEnded(stage, batch), ['inv-3', 'inv-4', 'inv-9', 'inv-12']);
+    assertPaidAgain(batch, await untilAllEnded(stage, batch), ['inv-1', 'inv-3', 'inv-4', 'inv-9']);
   });
 
   test('is neither what is in doubt nor what stands', async () => {
