@@ -28,7 +28,7 @@ export type InstructionsOf = {
 };
 
 /** The same, about the payments of a chunk; absent: about the run. */
-export function ofChunk<Of extends object>(of: Of, chunk?: number): Of & { readonly chunk?: number } {
+export function withChunk<Of extends object>(of: Of, chunk?: number): Of & { readonly chunk?: number } {
   return chunk === undefined ? of : { ...of, chunk };
 }
 
@@ -96,7 +96,7 @@ export async function readAllInstructions(of: Omit<InstructionsOf, 'taskQueue'>)
   const { client, mode, run, chunk } = of;
   const [ofRun, ofPayments] = await Promise.all([
     readInstructions({ client, mode, run }),
-    chunk === undefined ? null : readInstructions(ofChunk({ client, mode, run }, chunk)),
+    chunk === undefined ? null : readInstructions(withChunk({ client, mode, run }, chunk)),
   ]);
   // A chunk of which nobody has said anything has nothing that would keep it.
   if (ofRun === null || ofPayments === null) return ofRun;

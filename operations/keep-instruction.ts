@@ -5,7 +5,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { runName, type RunName } from '../domain/references.ts';
 import { NOTHING_KEPT, type Instruction, type Kept } from '../domain/people/instructions.ts';
-import { ofChunk, readAllInstructions, readInstructions, recordInstruction } from './instructions.ts';
+import { withChunk, readAllInstructions, readInstructions, recordInstruction } from './instructions.ts';
 import { wakeSignal } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
@@ -23,7 +23,7 @@ export async function keepInstruction(
   chunk: number | null = null,
 ): Promise<void> {
   const { client, taskQueue, mode } = place;
-  const of = ofChunk({ client, taskQueue, mode, run }, chunk ?? undefined);
+  const of = withChunk({ client, taskQueue, mode, run }, chunk ?? undefined);
   await withWorker(place, run, () => recordInstruction(of, instruction));
 }
 
@@ -33,7 +33,7 @@ export async function keepInstruction(
  */
 export async function keptAbout(place: Place, run: RunName, chunk: number | null = null): Promise<Kept> {
   const { client, mode } = place;
-  const of = ofChunk({ client, mode, run }, chunk ?? undefined);
+  const of = withChunk({ client, mode, run }, chunk ?? undefined);
   return (await withWorker(place, run, () => readAllInstructions(of))) ?? NOTHING_KEPT;
 }
 

@@ -28,7 +28,7 @@ import type { Policy } from '../domain/policy.ts';
 import { isRunCode, type Problem } from '../domain/problems.ts';
 import { isShown, type WaitReason } from '../domain/waits.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
-import { ofChunk, readInstructions } from './instructions.ts';
+import { readInstructions, withChunk } from './instructions.ts';
 import {
   RUN_TYPE,
   modeAttribute,
@@ -269,7 +269,7 @@ async function readInstructionsOf(
   const of = { client, mode: modeOf(facts), run: facts.run };
   const said: (readonly Recorded[])[] = [];
   const read = async (chunk?: number): Promise<void> => {
-    const kept = await readInstructions(ofChunk(of, chunk));
+    const kept = await readInstructions(withChunk(of, chunk));
     said[chunk ?? 0] = kept?.instructions ?? [];
   };
   const left = Array.from({ length: chunks }, (_, index) => index + 1).values();

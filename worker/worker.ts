@@ -24,7 +24,7 @@ import {
   endInstructions,
   noteFacts,
   openInstructions,
-  ofChunk,
+  withChunk,
   readAllInstructions,
   readEarlierInstructions,
   recordInstruction,
@@ -112,15 +112,16 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       },
       instructions: {
         read: async (mode, run, chunk) => {
-          const kept = await readAllInstructions(ofChunk({ client, mode, run }, chunk));
+          const kept = await readAllInstructions(withChunk({ client, mode, run }, chunk));
           if (kept === null) throw new InstructionsMissing();
           return kept;
         },
         readEarlier: (mode, run, runId, chunk) =>
-          readEarlierInstructions(ofChunk({ client, mode, run }, chunk), runId),
+          readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
         open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
         record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
-        note: (mode, run, facts, chunk) => noteFacts(ofChunk({ client, taskQueue, mode, run }, chunk), facts),
+        note: (mode, run, facts, chunk) =>
+          noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
         end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
       },
       chunks: chunksOf(client, taskQueue),

@@ -298,7 +298,13 @@ test('after a reset every chunk is told of the new run, also one that was told b
   await world.say(2, PAID);
   world.runId = 'r2';
   await world.say(1, SENDING);
-  assert.deepEqual(world.tells.slice(1).flat().toSorted(), [1, 2]);
+  assert.deepEqual(
+    world.tells
+      .slice(1)
+      .flat()
+      .toSorted((a, b) => a - b),
+    [1, 2],
+  );
   assert.deepEqual(world.reads.at(-1), [1, 2]);
 });
 
