@@ -33,6 +33,8 @@ function tell(said: Recorded): string {
       return `pay again after generation ${said.follows}${said.recordId === null ? '' : ` (${said.recordId})`}: ${said.why}`;
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
+    case 'approve look-alikes':
+      return `look-alikes until ${new Date(said.untilMs).toISOString()} approved: ${said.why}`;
     case 'acknowledge':
       return `acknowledged: ${said.why}`;
   }

@@ -226,6 +226,7 @@ function historyOf({ plan, view, kept, settings }: OpeningInput, payment: Report
       fromGeneration: 1,
       closedIds: [],
       follows: [],
+      approvedUntilMs: null,
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
     reported: payment,

@@ -24,8 +24,20 @@ export type Instruction =
     })
   /** A trade that came out worse than planned is accepted as it is. */
   | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
+  /** Withdrawals that look like payments of the batch are none of them, and none stands in the way: exactly these. */
+  | (Said & { readonly kind: 'approve look-alikes' } & LookAlikeApproval)
   /** Somebody looks after the run as it stands now; changes nothing of it. `standing`: void once it stands otherwise. */
   | (Said & { readonly kind: 'acknowledge'; readonly standing: string });
+
+/** Exactly which look-alikes of a batch are approved: those that were created between the two moments, epoch milliseconds. */
+export type LookAlikeApproval = {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  /** So many payments of a chunk, one after the other, make a group. */
+  readonly perGroup: number;
+  /** `chunk.group.hash` of each group that has any: the hash of the ids of all its look-alikes. */
+  readonly groups: readonly string[];
+};
 
 /** As accepted: the moment, and the UTC date of a clock that agrees with the service's. */
 export type Recorded = Instruction & { readonly atMs: number; readonly date: string };
@@ -78,6 +90,8 @@ export type InstructionsAbout = {
   readonly causeGone: readonly RecordedOf<'go-on'>[];
   /** Records of this item that a person accepted as they are. */
   readonly acceptedIds: readonly string[];
+  /** Until when records that look like payments of the batch were looked through and approved; null: nobody has. */
+  readonly approvedUntilMs: number | null;
   /** Generations above the first that were about to be sent, in the order in which they were noted. */
   readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
   /** Records that the service gave for the item, and those that it gave for others of the run. */
@@ -108,6 +122,11 @@ export function isCancelled(instructions: readonly Instruction[]): boolean {
   );
 }
 
+/** The approval that counts: the last one, which is about everything that was there by then. Null: there is none. */
+export function approvalIn({ instructions }: Kept): RecordedOf<'approve look-alikes'> | null {
+  return instructions.findLast((said) => said.kind === 'approve look-alikes') ?? null;
+}
+
 /** Folds everything that is kept into what it says about one item. */
 export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   let decision: Decision | null = null;
@@ -116,7 +135,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const causeGone: RecordedOf<'go-on'>[] = [];
   const acceptedIds: string[] = [];
   for (const said of kept.instructions) {
-    if (said.kind === 'cancel' || said.kind === 'acknowledge' || said.item !== item) continue;
+    if (!('item' in said) || said.item !== item) continue;
     switch (said.kind) {
       case 'go-on':
         causeGone.push(said);
@@ -147,6 +166,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     eights,
     causeGone,
     acceptedIds,
+    approvedUntilMs: approvalIn(kept)?.untilMs ?? null,
     opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
     recordIds: kept.facts.flatMap((fact) =>
       fact.kind === 'record' && fact.item === item ? [fact.recordId] : [],

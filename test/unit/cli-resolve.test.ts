@@ -46,6 +46,7 @@ const IDENTITY: PaymentIdentity = {
   fromGeneration: 1,
   closedIds: [],
   follows: [],
+  approvedUntilMs: null,
   failedWords: ['FAILED', 'RETURNED'],
 };
 const A_LEG: LegSubject = {
