@@ -5,7 +5,7 @@
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { BatchPayment } from '../domain/batch.ts';
 import { approvalIn, type LookAlikeApproval } from '../domain/people/instructions.ts';
-import { Alike, LookAlikes, type Judging } from '../domain/plan/look-alikes.ts';
+import { Alike, LookAlikes, type Judging } from '../domain/writes/look-alikes.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
 import { hashOfTexts } from '../language/batch/chunk-hash.ts';

@@ -8,7 +8,7 @@ import { sendWindowsOf } from '../calendar/business-date.ts';
 import { decimalsOf } from '../domain/currencies.ts';
 import { nameOfPayment, type BatchPayment, type Manifest, type SeenBatch } from '../domain/batch.ts';
 import { AccountBook, BatchTally, type Held } from '../domain/plan/batch-items.ts';
-import { ownSinceMs, type LookAlikes } from '../domain/plan/look-alikes.ts';
+import { ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
 import type { PayoutPolicy } from '../domain/policy.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
@@ -145,7 +145,7 @@ export async function seeInTurn(
   if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
   before.delete(keyOf(of));
   const { opensAtMs } = sendWindowsOf(of.date, of.policy.zone);
-  const by = { sinceMs: asked.sinceMs, ownSinceMs: ownSinceMs(deps.facts, opensAtMs), approval };
+  const by = { sinceMs: asked.sinceMs, ownSinceMs: ownSince(deps.facts, opensAtMs), approval };
   return tallyBatch(deps, read, { policy: of.policy, held, alike: judged(deps, alike, by) });
 }
 

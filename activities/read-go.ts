@@ -13,7 +13,7 @@ import {
   type PlanChunk,
 } from '../domain/batch.ts';
 import { AccountBook, type Held } from '../domain/plan/batch-items.ts';
-import { LOOK_ALIKE, ownSinceMs, type LookAlikes } from '../domain/plan/look-alikes.ts';
+import { LOOK_ALIKE, ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
 import { headOf, type Plan } from '../domain/plan/plan.ts';
 import type { LookAlikeApproval } from '../domain/people/instructions.ts';
 import { makeProblem, type Problem, type RunCode } from '../domain/problems.ts';
@@ -207,7 +207,7 @@ async function alikeNow(
   const found = await foundAlike(deps, of, approval);
   if ('wait' in found) return found;
   const sinceMs = deps.clock.wallMs() - batch.dedupeMs;
-  const keyMs = ownSinceMs(deps.facts, plan.sendWindows.opensAtMs);
+  const keyMs = ownSince(deps.facts, plan.sendWindows.opensAtMs);
   const by = (ownMs: number): LookAlikes =>
     judged(deps, found, { sinceMs, ownSinceMs: Math.min(keyMs, ownMs), approval });
   // What the plan has found was there before it, whatever the clocks say.

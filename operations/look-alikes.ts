@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { sumsOf } from '../domain/plan/amounts.ts';
-import { Alike, LOOK_ALIKE, LookAlikes, ownSinceMs } from '../domain/plan/look-alikes.ts';
+import { Alike, LOOK_ALIKE, LookAlikes, ownSince } from '../domain/writes/look-alikes.ts';
 import { approvalIn, type LookAlikeApproval } from '../domain/people/instructions.ts';
 import type { Money } from '../domain/policy.ts';
 import type { RunName } from '../domain/references.ts';
@@ -85,7 +85,7 @@ export async function seeLookAlikes({
       failedWords: failed,
       sinceMs,
       // What came after the plan may be a payment of the batch itself.
-      ownSinceMs: Math.min(ownSinceMs(settings.facts, opensAtMs), plan?.madeAtMs ?? Infinity),
+      ownSinceMs: Math.min(ownSince(settings.facts, opensAtMs), plan?.madeAtMs ?? Infinity),
       approval: kept,
     },
     hashOfTexts,

@@ -6,7 +6,7 @@
 import { isUnpayable } from '../batch.ts';
 import type { Plan, PlanHead } from '../plan/plan.ts';
 import { paymentOf, unpayable } from '../plan/batch-items.ts';
-import { LOOK_ALIKE } from '../plan/look-alikes.ts';
+import { LOOK_ALIKE } from '../writes/look-alikes.ts';
 import { isShown } from '../waits.ts';
 import type { Alike } from '../writes/withdrawal.ts';
 import { activityFailed } from './activity-failed.ts';
@@ -391,14 +391,9 @@ export class Chunk implements Paying {
 
 /** What the go says of withdrawals that look like one of the payments; null: there is none. */
 function alikeOf({ alike = null, alikeIds = {} }: GoOf, index: number): Alike | null {
-  switch (alike?.[index]) {
-    case LOOK_ALIKE.held:
-      return { kind: 'held', recordId: alikeIds[index] ?? null };
-    case LOOK_ALIKE.approved:
-      return { kind: 'approved' };
-    default:
-      return null;
-  }
+  const letter = alike?.[index];
+  if (letter === LOOK_ALIKE.held) return { kind: 'held', recordId: alikeIds[index] ?? null };
+  return letter === LOOK_ALIKE.approved ? { kind: 'approved' } : null;
 }
 
 /** The plan as far as it is this chunk's. */

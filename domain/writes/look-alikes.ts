@@ -8,7 +8,7 @@ import { normalise } from '../money.ts';
 import type { LookAlikeApproval } from '../people/instructions.ts';
 import { isKeyKnownSince, type ServiceFacts } from '../service/facts.ts';
 import type { Withdrawal } from '../service/records.ts';
-import { CREATED_SLACK_MS } from '../writes/lookups.ts';
+import { CREATED_SLACK_MS } from './lookups.ts';
 
 /** What stands behind a payment: `l`: one that nobody has approved, `a`: all that it has are approved, `.`: none. */
 export const LOOK_ALIKE = Object.freeze({ held: 'l', approved: 'a', none: '.' } as const);
@@ -175,7 +175,7 @@ function isInside(
  * From when on the payments' own keys answer for a record: where only this API key has written since before the run's date
  * began, what was created since then is brought back by the key of its payment.
  */
-export function ownSinceMs(facts: Pick<ServiceFacts, 'keyUsedSince'>, opensAtMs: number): number {
+export function ownSince(facts: Pick<ServiceFacts, 'keyUsedSince'>, opensAtMs: number): number {
   return isKeyKnownSince(facts, opensAtMs) ? opensAtMs - CREATED_SLACK_MS : Infinity;
 }
 
