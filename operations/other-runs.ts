@@ -32,19 +32,36 @@ export async function recordsOfOthers(
   records: readonly Withdrawal[],
   withinMs: number,
 ): Promise<readonly string[]> {
-  const untilMs = performance.now() + withinMs;
+  const { client, mode } = of;
   const sinceMs = Math.min(...records.map(({ createdAt }) => Date.parse(createdAt))) - CREATED_SLACK_MS;
-  const asked = new Set(records.map(({ id }) => id));
+  const ids = records.map(({ id }) => id);
+  const untilMs = performance.now() + withinMs;
+  // Side by side: neither may use up the time of the other.
+  const [ofRuns, { items }] = await Promise.all([
+    recordsOfRuns(of, { ids, sinceMs, untilMs }),
+    recordsOfBatches(client, { mode, sinceMs, untilMs, ids }),
+  ]);
+  return [...new Set([...ofRuns, ...items.keys()])];
+}
+
+async function recordsOfRuns(
+  of: Of,
+  {
+    ids,
+    sinceMs,
+    untilMs,
+  }: { readonly ids: readonly string[]; readonly sinceMs: number; readonly untilMs: number },
+): Promise<readonly string[]> {
+  const asked = new Set(ids);
   const theirs: string[] = [];
   const { others } = await runsOf(of, null);
   const candidates = others.filter(({ closeTime }) => (closeTime?.getTime() ?? Infinity) >= sinceMs);
   for await (const { report } of readReports(of.client, candidates, untilMs)) {
     for (const { withdrawalId } of report.payments)
       if (withdrawalId !== null && asked.delete(withdrawalId)) theirs.push(withdrawalId);
-    if (asked.size === 0) return theirs;
+    if (asked.size === 0) break;
   }
-  const { items } = await recordsOfBatches(of.client, { mode: of.mode, sinceMs, untilMs, ids: asked });
-  return [...theirs, ...items.keys()];
+  return theirs;
 }
 
 /**

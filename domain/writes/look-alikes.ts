@@ -86,6 +86,7 @@ export class LookAlikes {
 
   /** One letter for each payment of the chunk with this number, from 1; null: nothing stands against any of them. */
   lettersOf(number: number, payments: readonly BatchPayment[]): string | null {
+    if (this.#byKey.size === 0) return null;
     const approvedGroups = new Map<number, boolean>();
     const letters = payments.map((payment, index) => {
       const found = this.of(payment);
