@@ -28,7 +28,15 @@ import { reportPage } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
-import { chunkIdOf, chunkQuery, itemsQuery, newsSignal, recordsQuery, reportQuery, wakeSignal } from './names.ts';
+import {
+  chunkIdOf,
+  chunkQuery,
+  itemsQuery,
+  newsSignal,
+  recordsQuery,
+  reportQuery,
+  wakeSignal,
+} from './names.ts';
 import { failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
