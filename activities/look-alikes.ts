@@ -21,13 +21,21 @@ export type FoundAlike = {
   readonly accounted: ReadonlySet<string>;
 };
 
-/** @param sinceMs what was created before, nobody asks about; what `earlier` has is not asked about once more */
+type AskedAlike = OfBatch & {
+  readonly chunks: readonly (readonly BatchPayment[])[];
+  /** What was created before is not looked for. */
+  readonly sinceMs: number;
+  /** From when on the payments' own keys answer: our runs are asked about nothing that was created since. */
+  readonly ownSinceMs: number;
+};
+
+/** @param earlier what it has is not asked about once more */
 export async function findAlike(
   deps: Deps,
-  of: OfBatch & { readonly chunks: readonly (readonly BatchPayment[])[]; readonly sinceMs: number },
+  of: AskedAlike,
   earlier: FoundAlike | null = null,
 ): Promise<FoundAlike | { readonly wait: Wait }> {
-  const { mode, run, chunks, sinceMs } = of;
+  const { mode, run, chunks, sinceMs, ownSinceMs } = of;
   const alike = new Alike();
   for (const payments of chunks) alike.add(payments);
   const wanted = (record: Withdrawal): boolean =>
@@ -38,7 +46,10 @@ export async function findAlike(
     return { wait: listUnread('whether somebody else has paid what looks the same is not known') };
   const known = new Map(earlier?.records.map((record) => [record.id, record]));
   const { failed } = deps.facts.withdrawalStatuses;
-  const asked = records.filter(({ id, status }) => !known.has(id) && !failed.includes(status));
+  const asked = records.filter(
+    ({ id, status, createdAt }) =>
+      !known.has(id) && !failed.includes(status) && Date.parse(createdAt) < ownSinceMs,
+  );
   const accounted =
     asked.length === 0 ? [] : await deps.otherRuns.recordsOf(mode, run, asked, ASKED_WITHIN_MS);
   for (const record of records) known.set(record.id, record);

@@ -116,7 +116,7 @@ export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTu
   // One scan answers both.
   const [found, alike] = await Promise.all([
     findOthers(deps, asked),
-    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs }),
+    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, ownSinceMs: ownSinceOf(deps, of) }),
   ]);
   if ('wait' in found) return { kind: 'wait', wait: found.wait };
   if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
@@ -133,20 +133,24 @@ export async function seeInTurn(
 ): Promise<ReturnType<typeof tallyBatch>> {
   const asked = askedOf(deps, of, read);
   const approval = await readApproval(deps, of);
+  const ownSinceMs = ownSinceOf(deps, of);
   // What somebody has approved meanwhile may be about older records.
   const isNewer = approval !== null && approval.sinceMs < looked.alikeSinceMs;
   const alikeSinceMs = isNewer ? approval.sinceMs : newSince(deps, found);
   const [all, alike] = await Promise.all([
     findNewOthers(deps, asked, found),
-    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs }, looked.alike),
+    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, ownSinceMs }, looked.alike),
   ]);
   const held = 'wait' in all ? all : await askOthers(deps, of, all);
   if ('wait' in held) return { kind: 'wait', wait: held.wait };
   if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
   before.delete(keyOf(of));
-  const { opensAtMs } = sendWindowsOf(of.date, of.policy.zone);
-  const by = { sinceMs: asked.sinceMs, ownSinceMs: ownSince(deps.facts, opensAtMs), approval };
+  const by = { sinceMs: asked.sinceMs, ownSinceMs, approval };
   return tallyBatch(deps, read, { policy: of.policy, held, alike: judged(deps, alike, by) });
+}
+
+function ownSinceOf({ facts }: Deps, { date, policy }: OfPayout): number {
+  return ownSince(facts, sendWindowsOf(date, policy.zone).opensAtMs);
 }
 
 function askedOf({ clock }: Deps, { mode, run, policy }: OfPayout, { chunks }: ReadBatch) {

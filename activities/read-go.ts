@@ -202,16 +202,18 @@ async function alikeNow(
 ): Promise<Pick<GoOf, 'alike' | 'alikeIds'> | { readonly wait: Wait }> {
   const { plan, batch, planned, number, payments, isFirstRun } = of;
   const before = planned.alike ?? null;
-  if (isFirstRun && before === null) return {};
+  if (isFirstRun && before?.includes(LOOK_ALIKE.held) !== true)
+    return before === null ? {} : { alike: before };
   const approval = await readApproval(deps, { mode: plan.credentials.mode, run: plan.run });
-  const found = await foundAlike(deps, of, approval);
+  const keyMs = ownSince(deps.facts, plan.sendWindows.opensAtMs);
+  // What the plan has found was there before it, whatever the clocks say.
+  const ofPlanMs = Math.min(keyMs, isFirstRun ? Infinity : plan.madeAtMs);
+  const found = await foundAlike(deps, of, approval, ofPlanMs);
   if ('wait' in found) return found;
   const sinceMs = deps.clock.wallMs() - batch.dedupeMs;
-  const keyMs = ownSince(deps.facts, plan.sendWindows.opensAtMs);
   const by = (ownMs: number): LookAlikes =>
     judged(deps, found, { sinceMs, ownSinceMs: Math.min(keyMs, ownMs), approval });
-  // What the plan has found was there before it, whatever the clocks say.
-  const ofPlan = by(isFirstRun ? Infinity : plan.madeAtMs);
+  const ofPlan = by(ofPlanMs);
   const since = by(plan.madeAtMs - CLOCK_TOLERANCE_MS);
   const [lettersOfPlan, lettersSince] = [ofPlan, since].map((one) => one.lettersOf(number, payments));
   const alikeIds: Record<number, string> = {};
@@ -234,13 +236,14 @@ async function foundAlike(
   deps: Deps,
   { plan, batch, payments, takenUpBy, wakes }: OfChunk,
   approval: LookAlikeApproval | null,
+  ownSinceMs: number,
 ): Promise<FoundAlike | { readonly wait: Wait }> {
   const sinceMs = Math.min(deps.clock.wallMs() - batch.dedupeMs, approval?.sinceMs ?? Infinity);
   const key = [takenUpBy, wakes, approval?.sinceMs].join();
   const known = alikeFound.get(key);
   const nowMs = deps.clock.monotonicMs();
   if (known !== undefined && nowMs - known.atMs < ALIKE_KEPT_MS) return known.found;
-  const of = { mode: plan.credentials.mode, run: plan.run, chunks: [payments], sinceMs };
+  const of = { mode: plan.credentials.mode, run: plan.run, chunks: [payments], sinceMs, ownSinceMs };
   const found = await findAlike(deps, of);
   if ('wait' in found) return found;
   if (alikeFound.size >= MOST_KEPT) alikeFound.clear();

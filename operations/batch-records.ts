@@ -31,13 +31,16 @@ export async function recordsOfBatches(
     readonly sinceMs: number;
     readonly untilMs: number;
     readonly ids: Iterable<string>;
+    /** Names of the runs whose chunks are asked; null: those of all. */
+    readonly batches: ReadonlySet<string> | null;
   },
 ): Promise<RecordsOfBatches> {
   const { mode, sinceMs, untilMs } = of;
   const left = new Set(of.ids);
   const items = new Map<string, string>();
   let silent: string | null = null;
-  const chunks = await chunksSince(client, mode, sinceMs);
+  const all = await chunksSince(client, mode, sinceMs);
+  const chunks = all.filter(({ run }) => of.batches?.has(run) !== false);
   for (let from = 0; from < chunks.length && left.size > 0; from += ASKED_AT_ONCE) {
     const some = chunks.slice(from, from + ASKED_AT_ONCE);
     const inTime = performance.now() < untilMs;

@@ -31,7 +31,7 @@ export async function claimantOf(
   const { record } = options;
   const own = runName(options.run);
   const sinceMs = Date.parse(record.createdAt) - CREATED_SLACK_MS;
-  let hasBatches = false;
+  const batches = new Set<string>();
   const runs = await listRuns(client, mode, { policy: null, onlyOpen: false, limit: null });
   for (const facts of runs) {
     if (runName(facts.run) === own || (facts.closedAtMs !== null && facts.closedAtMs < sinceMs)) continue;
@@ -45,7 +45,7 @@ export async function claimantOf(
     ];
     if (!record.currencies.some((currency) => moved.includes(currency))) continue;
     if (plan.batch !== null) {
-      hasBatches = true;
+      batches.add(runName(facts.run));
       continue;
     }
     const { report } = await readRun(place, facts);
@@ -54,16 +54,20 @@ export async function claimantOf(
       report.payments.find((payment) => payment.withdrawalId === record.id);
     if (item !== undefined) return `${runName(facts.run)} ${item.id}`;
   }
-  return hasBatches ? paymentOfBatch(place, { own, sinceMs, id: record.id }) : null;
+  return batches.size > 0 ? paymentOfBatch(place, { batches, sinceMs, id: record.id }) : null;
 }
 
-/** All their chunks are asked in one go, whatever batch they are of. */
+/** All chunks of these batches are asked in one go. */
 async function paymentOfBatch(
   { client, mode }: Place,
-  { own, sinceMs, id }: { readonly own: string; readonly sinceMs: number; readonly id: string },
+  {
+    batches,
+    sinceMs,
+    id,
+  }: { readonly batches: ReadonlySet<string>; readonly sinceMs: number; readonly id: string },
 ): Promise<string | null> {
   const untilMs = performance.now() + BATCHES_LIMIT_MS;
-  const { items, silent } = await recordsOfBatches(client, { mode, sinceMs, untilMs, ids: [id] });
+  const { items, silent } = await recordsOfBatches(client, { mode, sinceMs, untilMs, ids: [id], batches });
   const item = items.get(id) ?? null;
   if (item === null && silent !== null)
     throw new CommandFailure('infrastructure', [
@@ -74,5 +78,5 @@ async function paymentOfBatch(
         fix: 'See that a worker runs (`npx cambist worker`), then type the same again.',
       },
     ]);
-  return item?.startsWith(`${own} `) === true ? null : item;
+  return item;
 }

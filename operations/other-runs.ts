@@ -39,7 +39,7 @@ export async function recordsOfOthers(
   // Side by side: neither may use up the time of the other.
   const [ofRuns, { items }] = await Promise.all([
     recordsOfRuns(of, { ids, sinceMs, untilMs }),
-    recordsOfBatches(client, { mode, sinceMs, untilMs, ids }),
+    recordsOfBatches(client, { mode, sinceMs, untilMs, ids, batches: null }),
   ]);
   return [...new Set([...ofRuns, ...items.keys()])];
 }
