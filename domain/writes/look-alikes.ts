@@ -59,11 +59,15 @@ export type Judging = {
   readonly approval: LookAlikeApproval | null;
 };
 
+/** What stands against payments that are alike; `wereShown`: all of it was there when somebody approved. */
+type Standing = { readonly records: readonly Withdrawal[]; readonly wereShown: boolean };
+
 /** The look-alikes of the payments of a batch, chunk by chunk. */
 export class LookAlikes {
   readonly #judging: Judging;
   readonly #digest: Digest;
   readonly #byKey = new Map<string, Withdrawal[]>();
+  readonly #standing = new Map<string, Standing>();
   readonly #keyDigests = new Map<string, string>();
   readonly #approved: ReadonlySet<string>;
 
@@ -81,7 +85,19 @@ export class LookAlikes {
 
   /** Those that stand against a payment, approved or not. */
   of(payment: BatchPayment): readonly Withdrawal[] {
-    return keysOf(payment).flatMap((key) => (this.#byKey.get(key) ?? []).filter(this.#counts));
+    return keysOf(payment).flatMap((key) => this.#standingOf(key).records);
+  }
+
+  /** Judged once for all payments that are alike. */
+  #standingOf(key: string): Standing {
+    const known = this.#standing.get(key);
+    if (known !== undefined) return known;
+    const { approval } = this.#judging;
+    const records = (this.#byKey.get(key) ?? []).filter((record) => this.#counts(record));
+    const wereShown = approval !== null && records.every((record) => isInside(record, approval));
+    const standing = { records, wereShown };
+    this.#standing.set(key, standing);
+    return standing;
   }
 
   /** One letter for each payment of the chunk with this number, from 1; null: nothing stands against any of them. */
@@ -89,10 +105,10 @@ export class LookAlikes {
     if (this.#byKey.size === 0) return null;
     const approvedGroups = new Map<number, boolean>();
     const letters = payments.map((payment, index) => {
-      const found = this.of(payment);
+      const found = keysOf(payment).map((key) => this.#standingOf(key));
       const { approval } = this.#judging;
-      if (found.length === 0) return LOOK_ALIKE.none;
-      if (approval === null || found.some((record) => !isInside(record, approval))) return LOOK_ALIKE.held;
+      if (found.every(({ records }) => records.length === 0)) return LOOK_ALIKE.none;
+      if (approval === null || found.some(({ wereShown }) => !wereShown)) return LOOK_ALIKE.held;
       const group = Math.floor(index / approval.perGroup);
       const isApproved = approvedGroups.get(group) ?? this.#isApproved(approval, number, group, payments);
       approvedGroups.set(group, isApproved);
@@ -134,11 +150,11 @@ export class LookAlikes {
     return digest;
   }
 
-  readonly #counts = ({ id, createdAt, status }: Withdrawal): boolean => {
+  #counts({ id, createdAt, status }: Withdrawal): boolean {
     const { accounted, failedWords, sinceMs, ownSinceMs } = this.#judging;
     const atMs = Date.parse(createdAt);
     return atMs >= sinceMs && atMs < ownSinceMs && !failedWords.includes(status) && !accounted.has(id);
-  };
+  }
 
   /** Within what a person who approves all of these approves them, for a batch of so many payments. */
   bounds(payments: number): ApprovalBounds {
