@@ -6,17 +6,11 @@ import { runName } from '../domain/references.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import { wakeRun } from '../operations/keep-instruction.ts';
-import {
-  approveLookAlikes,
-  seeLookAlikes,
-  type LookAlike,
-  type SeenLookAlikes,
-} from '../operations/look-alikes.ts';
-import { isPlanMade } from '../operations/plans.ts';
+import { approveLookAlikes, readOurs } from '../operations/approve-look-alikes.ts';
+import { seeLookAlikes, type SeenLookAlikes } from '../operations/look-alikes.ts';
 import type { AskedStart } from '../operations/start.ts';
 import type { Output } from './terminal/output.ts';
-import { count } from './terminal/text.ts';
-import { money } from './views/amount-text.ts';
+import { headOf, lineOf, textOf } from './views/look-alikes-text.ts';
 
 /** Who approves, and why. */
 export type Approver = { readonly by: string; readonly why: string };
@@ -29,9 +23,11 @@ export async function heedLookAlikes(
 ): Promise<void> {
   const { batch, place, run } = asked;
   if (batch === null) return;
+  const ours = await readOurs(place, run);
   // What a plan has found holds its own payments, until somebody approves it.
-  if (approver === null && (await isPlanMade(place.client, place.mode, run))) return;
-  const seen = await seeLookAlikes({ ...asked, batch: batch.file });
+  if (approver === null && ours.madeAtMs !== null) return;
+  const { settings, now } = asked;
+  const seen = await seeLookAlikes({ settings, run, batch: batch.file, ours, now });
   if (seen === null) return;
   if (seen.isApproved) {
     output.note(`${headOf(seen)} They are approved.`);
@@ -58,29 +54,6 @@ async function askFor(output: Output, seen: SeenLookAlikes, by: string): Promise
     'Is none of them a payment of this batch, and is it to be paid all the same? Type yes: ',
   );
   return answer.trim().toLowerCase() === 'yes' ? { by, why: 'answered yes at the terminal' } : null;
-}
-
-/** What a person is shown of them. */
-export function textOf(seen: SeenLookAlikes): readonly string[] {
-  const more = seen.records - seen.first.length;
-  return [
-    headOf(seen),
-    ...seen.first.map((one) => `  ${lineOf(one)}`),
-    ...(more > 0 ? [`  … and ${more} more`] : []),
-  ];
-}
-
-function headOf({ records, payments, sums }: SeenLookAlikes): string {
-  const total = sums.map(({ currency, value }) => money(value, currency)).join(', ');
-  const are = records === 1 ? 'withdrawal looks' : 'withdrawals look';
-  return `${records} ${are} like ${count(payments, 'payment')} of this batch, and no run of ours accounts for ${records === 1 ? 'it' : 'them'}: ${total}.`;
-}
-
-function lineOf({ record, item, others }: LookAlike): string {
-  const { id, createdAt, currency, withdrawalAmount, withdrawalAccountId } = record;
-  const account = withdrawalAccountId ?? 'an account that is not shown';
-  const more = others > 0 ? ` and ${others} more` : '';
-  return `${id} of ${createdAt.slice(0, 10)}: ${money(withdrawalAmount, currency)} to ${account}, like ${item}${more}`;
 }
 
 function refused(seen: SeenLookAlikes, run: string): CommandFailure {

@@ -1,11 +1,10 @@
 /**
- * Look-alikes of a batch as commands show them before it starts, and the approval of exactly those: what the service lists,
- * held against the file. The run looks again itself; what it finds besides holds its own payments only.
+ * Look-alikes of a batch as commands show them before it starts: what the service lists, held against the file. The run looks
+ * again itself; what it finds besides holds its own payments only. Needs no Temporal.
  */
-import { randomUUID } from 'node:crypto';
 import { sumsOf } from '../domain/plan/amounts.ts';
 import { Alike, LOOK_ALIKE, LookAlikes, ownSince } from '../domain/writes/look-alikes.ts';
-import { approvalIn, type LookAlikeApproval } from '../domain/people/instructions.ts';
+import type { LookAlikeApproval } from '../domain/people/instructions.ts';
 import type { Money } from '../domain/policy.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
@@ -15,10 +14,6 @@ import { hashOfTexts } from '../language/batch/chunk-hash.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { BatchFile } from './batch-file.ts';
 import { chunksOfFile } from './batch-tally.ts';
-import { keepInstruction, keptAbout } from './keep-instruction.ts';
-import { recordsOfOthers } from './other-runs.ts';
-import type { Place } from './place.ts';
-import { readFirstPlan } from './plans.ts';
 import { serviceFailure } from './preflight.ts';
 
 /** `item`: the first payment of the file that it looks like; `others`: how many more. */
@@ -39,14 +34,22 @@ export type SeenLookAlikes = {
 
 /** So many are shown. */
 const SHOWN = 50;
-const ASKED_WITHIN_MS = 30_000;
+
+/** What Temporal says of a batch and of our other runs. */
+export type Ours = {
+  readonly approval: LookAlikeApproval | null;
+  /** When the batch was planned, epoch milliseconds; null: it has no plan. */
+  readonly madeAtMs: number | null;
+  /** Ids of those records that runs of ours account for. */
+  readonly accountFor: (records: readonly Withdrawal[]) => Promise<readonly string[]>;
+};
 
 type Asked = {
   readonly settings: Settings;
   readonly run: RunName;
   readonly batch: BatchFile;
-  /** Where our runs are asked; null: nobody is, so that a record without a tag may be one of ours. */
-  readonly place: Place | null;
+  /** What Temporal says; null: it is not asked, so that a record without a tag may be one of ours. */
+  readonly ours: Ours | null;
   readonly now: () => number;
 };
 
@@ -55,38 +58,38 @@ export async function seeLookAlikes({
   settings,
   run,
   batch,
-  place,
+  ours,
   now,
 }: Asked): Promise<SeenLookAlikes | null> {
   const { policy } = batch.policyFile;
   const sinceMs = now() - policy.payout.dedupeMs;
-  const kept = place === null ? null : approvalIn(await keptAbout(place, run));
+  const approval = ours?.approval ?? null;
   const alike = new Alike();
   let rows = 0;
   for await (const { payments } of chunksOfFile(batch)) {
     alike.add(payments);
     rows += payments.length;
   }
-  const oldestMs = Math.min(sinceMs, kept?.sinceMs ?? Infinity);
+  const oldestMs = Math.min(sinceMs, approval?.sinceMs ?? Infinity);
   const records = await listed(settings, alike, oldestMs);
   if (records.length === 0) return null;
   const { failed } = settings.facts.withdrawalStatuses;
-  const asked = records.filter(({ status }) => !failed.includes(status));
-  const accounted =
-    place === null || asked.length === 0
-      ? []
-      : await recordsOfOthers({ client: place.client, mode: place.mode, run }, asked, ASKED_WITHIN_MS);
-  const plan = place === null ? null : await readFirstPlan(place.client, place.mode, run);
   const { opensAtMs } = sendWindowsOf(dateOfRunId(run.id) ?? todayIn(policy.zone, now()), policy.zone);
+  // What came after the plan may be a payment of the batch itself.
+  const ownSinceMs = Math.min(ownSince(settings.facts, opensAtMs), ours?.madeAtMs ?? Infinity);
+  const asked = records.filter(
+    ({ status, createdAt }) => !failed.includes(status) && Date.parse(createdAt) < ownSinceMs,
+  );
+  if (asked.length === 0) return null;
+  const accounted = ours === null ? [] : await ours.accountFor(asked);
   const judged = new LookAlikes(
     {
       records,
       accounted: new Set(accounted),
       failedWords: failed,
       sinceMs,
-      // What came after the plan may be a payment of the batch itself.
-      ownSinceMs: Math.min(ownSince(settings.facts, opensAtMs), plan?.madeAtMs ?? Infinity),
-      approval: kept,
+      ownSinceMs,
+      approval,
     },
     hashOfTexts,
   );
@@ -148,14 +151,4 @@ async function heldAgainst(
     approval: { ...bounds, groups },
     isApproved,
   };
-}
-
-/** Keeps what a person has approved. @throws CommandFailure when no worker took it in time */
-export async function approveLookAlikes(
-  place: Place,
-  run: RunName,
-  said: { readonly approval: LookAlikeApproval; readonly by: string; readonly why: string },
-): Promise<void> {
-  const { approval, by, why } = said;
-  await keepInstruction(place, run, { kind: 'approve look-alikes', id: randomUUID(), by, why, ...approval });
 }

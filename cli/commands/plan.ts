@@ -22,7 +22,7 @@ import { seeLookAlikes, type SeenLookAlikes } from '../../operations/look-alikes
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { explainPlan, planDocument, shortfallOf } from '../views/plan-text.ts';
-import { textOf } from '../look-alikes.ts';
+import { textOf } from '../views/look-alikes-text.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 
@@ -69,7 +69,7 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   const made = requireCompiled(result);
   const prices = options.quote === true ? await indicativePrices(settings, made, input.observation) : [];
   const alike =
-    batch === null ? null : await seeLookAlikes({ settings, run, batch, place: null, now: io.now });
+    batch === null ? null : await seeLookAlikes({ settings, run, batch, ours: null, now: io.now });
   return show(output, { file, batch, made, input, prices, alike });
 }
 
