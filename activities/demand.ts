@@ -43,7 +43,7 @@ export async function readDemand(
   // What another batch has paid since asks for less: its payments are looked at before they leave.
   const seen =
     read?.kind === 'read' && policy.kind === 'payout'
-      ? tallyBatch(deps, read, { policy, held: new Map() })
+      ? tallyBatch(deps, read, { policy, held: new Map(), alike: null })
       : null;
   if (read?.kind === 'wait') return { wait: read.wait };
   if (read !== null && seen?.kind !== 'seen') return NOTHING;

@@ -89,8 +89,13 @@ export type Deps = {
   };
   /** Other runs of ours, as Temporal shows them. */
   readonly otherRuns: {
-    /** Ids of those records that another run counts as its own. */
-    recordsOf(mode: Mode, run: RunName, records: readonly Withdrawal[]): Promise<readonly string[]>;
+    /** Ids of those records that another run, or another item of this one's batch, counts as its own. */
+    recordsOf(
+      mode: Mode,
+      run: RunName,
+      records: readonly Withdrawal[],
+      withinMs: number,
+    ): Promise<readonly string[]>;
     /** Which other run of the same policy and date has done the item of this name, holds it, or may have done it. */
     doneElsewhere(mode: Mode, run: RunName, item: string): Promise<Rival>;
   };

@@ -46,6 +46,9 @@ const LEAVES_WITHIN_MS = 3_000;
 /** What people said is read again for a write that is asked for later than this after it was read: it leaves within 10 s of that. */
 const HEEDED_MS = 10_000 - SHARED_READ_MS - LEAVES_WITHIN_MS;
 
+/** So long other runs are asked: one that has no worker must not use up the time in which a write may leave. */
+const CLAIMS_MS = 5_000;
+
 /** What the steps of an item went by, and when that was read. */
 type Heeded = { readonly kept: Kept; readonly atMs: number };
 
@@ -188,7 +191,8 @@ export class Driver {
         return this.#balances();
       case 'read claims': {
         const { run, credentials } = this.#call.plan;
-        return { claimed: await this.#deps.otherRuns.recordsOf(credentials.mode, run, effect.records) };
+        const { mode } = credentials;
+        return { claimed: await this.#deps.otherRuns.recordsOf(mode, run, effect.records, CLAIMS_MS) };
       }
       case 'read rival': {
         const { chunk, plan } = this.#call;

@@ -40,9 +40,9 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   const said = readInput(deps, input);
   if (said.kind === 'refused') return said;
   const { mode, run } = input;
-  const { policy, manifest } = said;
+  const { policy, manifest, date } = said;
   const isPayout = policy.kind === 'payout' && manifest !== null;
-  const looked = isPayout ? await lookBeforeTurn(deps, { mode, run, policy, manifest }) : null;
+  const looked = isPayout ? await lookBeforeTurn(deps, { mode, run, date, policy, manifest }) : null;
   if (looked !== null && looked.kind !== 'looked') return looked;
   const turn = await turnFor(deps, policy, run);
   if ('wait' in turn) return { kind: 'wait', wait: turn.wait };

@@ -4,9 +4,11 @@
  * is looked for before the turn, and once more in it.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import { sendWindowsOf } from '../calendar/business-date.ts';
 import { decimalsOf } from '../domain/currencies.ts';
 import { nameOfPayment, type BatchPayment, type Manifest, type SeenBatch } from '../domain/batch.ts';
 import { AccountBook, BatchTally, type Held } from '../domain/plan/batch-items.ts';
+import { ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
 import type { PayoutPolicy } from '../domain/policy.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
@@ -15,7 +17,8 @@ import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import { readAccounts } from '../service/observe.ts';
 import { chunkIdOf } from '../workflows/names.ts';
 import type { Deps, OfBatch } from './deps.ts';
-import { askOthers, findNewOthers, findOthers, type Found } from './other-batches.ts';
+import { findAlike, judged, readApproval, type FoundAlike } from './look-alikes.ts';
+import { askOthers, findNewOthers, findOthers, newSince, type Found } from './other-batches.ts';
 import { wrongChunk } from './run-input.ts';
 
 /** A person who submits what is missing is heard soon. */
@@ -36,7 +39,8 @@ export type ReadBatch = {
 };
 
 type OfManifest = OfBatch & { readonly manifest: Manifest };
-type OfPayout = OfManifest & { readonly policy: PayoutPolicy };
+/** `date`: the run's. */
+type OfPayout = OfManifest & { readonly policy: PayoutPolicy; readonly date: string };
 
 export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch | Stopped> {
   const { manifest } = of;
@@ -58,11 +62,11 @@ export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch |
   return { kind: 'read', manifest, chunks, book: new AccountBook(listed) };
 }
 
-/** What it comes to. @param held what is not paid since another batch pays it */
+/** What it comes to. @param held what is not paid since another batch pays it; `alike`: what looks like its payments, null: not asked */
 export function tallyBatch(
   deps: Deps,
   { manifest, chunks, book }: ReadBatch,
-  of: { readonly policy: PayoutPolicy; readonly held: Held },
+  of: { readonly policy: PayoutPolicy; readonly held: Held; readonly alike: LookAlikes | null },
 ): { readonly kind: 'seen'; readonly batch: SeenBatch } | Stopped {
   const tally = new BatchTally({
     limits: of.policy.limits,
@@ -70,7 +74,10 @@ export function tallyBatch(
     book,
     held: of.held,
   });
-  for (const [index, digest] of manifest.chunks.entries()) tally.add(digest, chunks[index] ?? []);
+  for (const [index, digest] of manifest.chunks.entries()) {
+    const payments = chunks[index] ?? [];
+    tally.add(digest, payments, of.alike?.lettersOf(index + 1, payments) ?? null);
+  }
   const { batch, problems } = tally;
   if (problems.length > 0) return { kind: 'refused', problems };
   const isSame =
@@ -86,6 +93,9 @@ export type BeforeTurn = {
   readonly of: OfPayout;
   readonly read: ReadBatch;
   readonly found: Found;
+  readonly alike: FoundAlike;
+  /** How far back look-alikes were looked for, epoch milliseconds. */
+  readonly alikeSinceMs: number;
 };
 
 /** Whoever waits for its turn asks again every second, and need not read it all again. */
@@ -101,9 +111,16 @@ export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTu
   if (known !== undefined && nowMs - known.atMs < KEPT_MS) return known.value;
   const read = await readBatch(deps, of);
   if (read.kind !== 'read') return read;
-  const found = await findOthers(deps, askedOf(deps, of, read));
+  const asked = askedOf(deps, of, read);
+  const alikeSinceMs = Math.min(asked.sinceMs, (await readApproval(deps, of))?.sinceMs ?? Infinity);
+  // One scan answers both.
+  const [found, alike] = await Promise.all([
+    findOthers(deps, asked),
+    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, ownSinceMs: ownSinceOf(deps, of) }),
+  ]);
   if ('wait' in found) return { kind: 'wait', wait: found.wait };
-  const value: BeforeTurn = { kind: 'looked', of, read, found };
+  if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
+  const value: BeforeTurn = { kind: 'looked', of, read, found, alike, alikeSinceMs };
   if (before.size >= MOST_KEPT) before.clear();
   before.set(key, { atMs: nowMs, value });
   return value;
@@ -112,13 +129,28 @@ export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTu
 /** In its turn: what is new since then, and who holds what now. Two batches of a policy never do this side by side. */
 export async function seeInTurn(
   deps: Deps,
-  { of, read, found }: BeforeTurn,
+  { of, read, found, ...looked }: BeforeTurn,
 ): Promise<ReturnType<typeof tallyBatch>> {
-  const all = await findNewOthers(deps, askedOf(deps, of, read), found);
+  const asked = askedOf(deps, of, read);
+  const approval = await readApproval(deps, of);
+  const ownSinceMs = ownSinceOf(deps, of);
+  // What somebody has approved meanwhile may be about older records.
+  const isNewer = approval !== null && approval.sinceMs < looked.alikeSinceMs;
+  const alikeSinceMs = isNewer ? approval.sinceMs : newSince(deps, found);
+  const [all, alike] = await Promise.all([
+    findNewOthers(deps, asked, found),
+    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, ownSinceMs }, looked.alike),
+  ]);
   const held = 'wait' in all ? all : await askOthers(deps, of, all);
   if ('wait' in held) return { kind: 'wait', wait: held.wait };
+  if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
   before.delete(keyOf(of));
-  return tallyBatch(deps, read, { policy: of.policy, held });
+  const by = { sinceMs: asked.sinceMs, ownSinceMs, approval };
+  return tallyBatch(deps, read, { policy: of.policy, held, alike: judged(deps, alike, by) });
+}
+
+function ownSinceOf({ facts }: Deps, { date, policy }: OfPayout): number {
+  return ownSince(facts, sendWindowsOf(date, policy.zone).opensAtMs);
 }
 
 function askedOf({ clock }: Deps, { mode, run, policy }: OfPayout, { chunks }: ReadBatch) {

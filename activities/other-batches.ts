@@ -44,10 +44,7 @@ export async function findNewOthers(
   asked: Asked,
   earlier: Found,
 ): Promise<Found | { readonly wait: Wait }> {
-  const sinceMs = Math.max(
-    asked.sinceMs,
-    earlier.beganAtMs - 2 * deps.facts.listLagMs - 2 * CLOCK_TOLERANCE_MS,
-  );
+  const sinceMs = Math.max(asked.sinceMs, newSince(deps, earlier));
   const found = await findOthers(deps, { ...asked, sinceMs });
   if ('wait' in found) return found;
   const idOf = ({ run, number }: Suspect): string => `${run.id}/${number}`;
@@ -58,6 +55,11 @@ export async function findNewOthers(
     paid: new Map([...earlier.paid, ...found.paid]),
     failed: new Set([...earlier.failed, ...found.failed]),
   };
+}
+
+/** What was created before, an earlier search has seen. */
+export function newSince({ facts }: Deps, { beganAtMs }: Pick<Found, 'beganAtMs'>): number {
+  return beganAtMs - 2 * facts.listLagMs - 2 * CLOCK_TOLERANCE_MS;
 }
 
 /** Who holds them now. */
@@ -91,12 +93,7 @@ async function listedOfOthers(
     Date.parse(record.createdAt) >= sinceMs && payerOf(record) !== null;
   const { cancellationSignal } = ActivityContext.current();
   const { records, stopped } = await deps.scans.lookUp({ sinceMs, wanted }, cancellationSignal);
-  if (stopped !== null) {
-    const message =
-      'The service’s list of withdrawals could not be read whole, so that what other batches have paid is not known.';
-    const problem = makeProblem('LOOKUP_INCOMPLETE', null, { message });
-    return { wait: { afterMs: ASK_AGAIN_MS, reason: 'outage', problem } };
-  }
+  if (stopped !== null) return { wait: listUnread('what other batches have paid is not known') };
   const paid = new Map<string, string>();
   const failed = new Set<string>();
   for (const record of records) {
@@ -105,4 +102,14 @@ async function listedOfOthers(
     else if (payer !== null) paid.set(...payer);
   }
   return { paid, failed };
+}
+
+/** @param so what follows from that */
+export function listUnread(so: string): Wait {
+  const message = `The service’s list of withdrawals could not be read whole, so that ${so}.`;
+  return {
+    afterMs: ASK_AGAIN_MS,
+    reason: 'outage',
+    problem: makeProblem('LOOKUP_INCOMPLETE', null, { message }),
+  };
 }

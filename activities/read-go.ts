@@ -13,16 +13,20 @@ import {
   type PlanChunk,
 } from '../domain/batch.ts';
 import { AccountBook, type Held } from '../domain/plan/batch-items.ts';
+import { LOOK_ALIKE, ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
 import { headOf, type Plan } from '../domain/plan/plan.ts';
+import type { LookAlikeApproval } from '../domain/people/instructions.ts';
 import { makeProblem, type Problem, type RunCode } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
 import type { GoAnswer, GoCall } from '../domain/run/calls.ts';
 import type { Wait } from '../domain/waits.ts';
+import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import { readAccounts } from '../service/observe.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
+import { findAlike, judged, readApproval, type FoundAlike } from './look-alikes.ts';
 import { askOthers, findOthers } from './other-batches.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongChunk } from './run-input.ts';
@@ -66,20 +70,26 @@ async function answerOf(deps: Deps, call: GoCall): Promise<GoAnswer> {
     input.isFirst &&
     !call.isContinued &&
     call.originalRunId === runId;
-  const now = await unpayableNow(deps, {
+  const ofChunk = {
     plan,
     batch,
     planned,
+    number,
     payments: input.payments,
     isFirstRun: plan.madeFor === go.runId && input.isFirst && call.originalRunId === runId,
     takenUpBy: `${go.runId}/${runId}`,
-  });
+    wakes: go.wakes,
+  };
+  // One scan answers both.
+  const [now, alike] = await Promise.all([unpayableNow(deps, ofChunk), alikeNow(deps, ofChunk)]);
   if ('wait' in now) return { kind: 'wait', wait: now.wait };
+  if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
   return {
     kind: 'go',
     plan: headOf(plan),
     isFresh,
     ...now,
+    ...alike,
     released: go.released,
     most: go.most,
     stopped: go.stopped,
@@ -94,10 +104,14 @@ type OfChunk = {
   readonly plan: Plan;
   readonly batch: PlanBatch;
   readonly planned: PlanChunk;
+  /** From 1. */
+  readonly number: number;
   readonly payments: readonly BatchPayment[];
   readonly isFirstRun: boolean;
   /** Names who looks, the chunk's coordinator included. */
   readonly takenUpBy: string;
+  /** How often people have wanted everything looked at. */
+  readonly wakes: number;
 };
 type UnpayableNow = { readonly unpayable: string | null; readonly heldBy: readonly string[] };
 
@@ -171,6 +185,70 @@ async function heldNow(
   if (heldAtTakeUp.size >= MOST_KEPT) heldAtTakeUp.clear();
   heldAtTakeUp.set(takenUpBy, held);
   return held;
+}
+
+type GoOf = Extract<GoAnswer, { kind: 'go' }>;
+
+/** So many are named: each costs bytes in every answer. */
+const MOST_NAMED = 100;
+
+/**
+ * What looks like its payments now. In the run of the plan only what the plan has found is looked at again. Once they may
+ * have been sent, what was created since is theirs as far as anybody can tell: their keys answer for it.
+ */
+async function alikeNow(
+  deps: Deps,
+  of: OfChunk,
+): Promise<Pick<GoOf, 'alike' | 'alikeIds'> | { readonly wait: Wait }> {
+  const { plan, batch, planned, number, payments, isFirstRun } = of;
+  const before = planned.alike ?? null;
+  if (isFirstRun && before?.includes(LOOK_ALIKE.held) !== true)
+    return before === null ? {} : { alike: before };
+  const approval = await readApproval(deps, { mode: plan.credentials.mode, run: plan.run });
+  const keyMs = ownSince(deps.facts, plan.sendWindows.opensAtMs);
+  // What the plan has found was there before it, whatever the clocks say.
+  const ofPlanMs = Math.min(keyMs, isFirstRun ? Infinity : plan.madeAtMs);
+  const found = await foundAlike(deps, of, approval, ofPlanMs);
+  if ('wait' in found) return found;
+  const sinceMs = deps.clock.wallMs() - batch.dedupeMs;
+  const by = (ownMs: number): LookAlikes =>
+    judged(deps, found, { sinceMs, ownSinceMs: Math.min(keyMs, ownMs), approval });
+  const ofPlan = by(ofPlanMs);
+  const since = by(plan.madeAtMs - CLOCK_TOLERANCE_MS);
+  const [lettersOfPlan, lettersSince] = [ofPlan, since].map((one) => one.lettersOf(number, payments));
+  const alikeIds: Record<number, string> = {};
+  const letters = payments.map((payment, index) => {
+    const isOfPlan = (before?.[index] ?? LOOK_ALIKE.none) !== LOOK_ALIKE.none;
+    if (isFirstRun && !isOfPlan) return LOOK_ALIKE.none;
+    const letter = (isOfPlan ? lettersOfPlan : lettersSince)?.[index] ?? LOOK_ALIKE.none;
+    const [record] = letter === LOOK_ALIKE.held ? (isOfPlan ? ofPlan : since).of(payment) : [];
+    if (record !== undefined && Object.keys(alikeIds).length < MOST_NAMED) alikeIds[index] = record.id;
+    return letter;
+  });
+  return { alike: letters.join(''), alikeIds };
+}
+
+/** What was found for a chunk a moment ago: it asks for its go whenever there is news. */
+const alikeFound = new Map<string, { readonly atMs: number; readonly found: FoundAlike }>();
+const ALIKE_KEPT_MS = 60_000;
+
+async function foundAlike(
+  deps: Deps,
+  { plan, batch, payments, takenUpBy, wakes }: OfChunk,
+  approval: LookAlikeApproval | null,
+  ownSinceMs: number,
+): Promise<FoundAlike | { readonly wait: Wait }> {
+  const sinceMs = Math.min(deps.clock.wallMs() - batch.dedupeMs, approval?.sinceMs ?? Infinity);
+  const key = [takenUpBy, wakes, approval?.sinceMs].join();
+  const known = alikeFound.get(key);
+  const nowMs = deps.clock.monotonicMs();
+  if (known !== undefined && nowMs - known.atMs < ALIKE_KEPT_MS) return known.found;
+  const of = { mode: plan.credentials.mode, run: plan.run, chunks: [payments], sinceMs, ownSinceMs };
+  const found = await findAlike(deps, of);
+  if ('wait' in found) return found;
+  if (alikeFound.size >= MOST_KEPT) alikeFound.clear();
+  alikeFound.set(key, { atMs: nowMs, found });
+  return found;
 }
 
 function notYet(): GoAnswer {

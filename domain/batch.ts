@@ -35,8 +35,11 @@ export const UNPAYABLE = Object.freeze({
 } as const);
 export type Unpayable = keyof typeof UNPAYABLE;
 
-/** `unpayable`: one letter of `UNPAYABLE` or `.` for each payment, in order; null: nothing stands against any of them. */
-export type PlanChunk = ChunkDigest & { readonly unpayable: string | null };
+/**
+ * `unpayable`: one letter of `UNPAYABLE` or `.` for each payment, in order; null: nothing stands against any of them.
+ * `alike`: one letter of `LOOK_ALIKE` for each; absent: nothing looks like any of them.
+ */
+export type PlanChunk = ChunkDigest & { readonly unpayable: string | null; readonly alike?: string };
 
 /** A batch in its plan. */
 export type PlanBatch = Omit<Manifest, 'chunks'> & {

@@ -286,6 +286,17 @@ export const REFUSALS = {
     sentence: 'The file of payments changed while it was being submitted.',
     advice: 'See that nobody writes to it, then type the same again.',
   },
+  LOOKALIKES: {
+    ending: 'refused by us',
+    sentence: 'Withdrawals look like payments of the batch, and no run of ours accounts for them.',
+    advice:
+      'Look at them. If the batch is to be paid all the same, type it with --approve-lookalikes, --reason and --by.',
+  },
+  LOOKALIKE: {
+    ending: 'refused by us',
+    sentence: 'A withdrawal pays the same account the same amount as a payment of the batch.',
+    advice: 'See LOOKALIKES.',
+  },
   BATCH_ROW_NEW: {
     ending: 'refused by us',
     sentence: 'A row of the file is not in the batch that was submitted under this id.',

@@ -320,6 +320,13 @@ export const PROBLEMS = {
     sentence: 'A record without a tag agrees in currency, amount and account: it could be this payment.',
     advice: 'A person decides: name the record if it is this one, or say that it was not executed.',
   },
+  LOOKS_PAID: {
+    ending: 'needs a human',
+    sentence:
+      'A withdrawal pays what a payment of a batch would pay, to the same account, and no run of ours accounts for it.',
+    advice:
+      'Approve it with `npx cambist run … --approve-lookalikes` to pay it as well, or use `npx cambist resolve`.',
+  },
   RECORD_TAKEN: {
     ending: 'needs a human',
     sentence: 'The service says that a record is this payment, which a person has named for another one.',

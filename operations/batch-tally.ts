@@ -30,11 +30,12 @@ export async function tallyBatch(
     held: new Map(),
   });
   for await (const { payments, hash } of chunksOfFile(batch))
-    tally.add({ payments: payments.length, hash }, payments);
+    tally.add({ payments: payments.length, hash }, payments, null);
   return { batch: tally.batch, problems: tally.problems };
 }
 
-async function* chunksOfFile(batch: BatchFile): AsyncGenerator<Chunk> {
+/** The file in the chunks in which it is submitted. */
+export async function* chunksOfFile(batch: BatchFile): AsyncGenerator<Chunk> {
   const opened = await openBatch(batch, 0);
   if (!opened.ok) throw new CommandFailure('bad input', [opened.problem]);
   yield* chunksOf(opened.reader.rows());

@@ -5,8 +5,12 @@
 import { CREATED_SLACK_MS } from '../domain/writes/lookups.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import { readFirstPlan } from './plans.ts';
+import { recordsOfBatches } from './batch-records.ts';
+import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
 import { listRuns, readRun } from './runs.ts';
+
+const BATCHES_LIMIT_MS = 30_000;
 
 /** Records that may be of several runs. `currencies`: those that it moves. */
 export type Unnamed = {
@@ -27,6 +31,7 @@ export async function claimantOf(
   const { record } = options;
   const own = runName(options.run);
   const sinceMs = Date.parse(record.createdAt) - CREATED_SLACK_MS;
+  const batches = new Set<string>();
   const runs = await listRuns(client, mode, { policy: null, onlyOpen: false, limit: null });
   for (const facts of runs) {
     if (runName(facts.run) === own || (facts.closedAtMs !== null && facts.closedAtMs < sinceMs)) continue;
@@ -39,11 +44,39 @@ export async function claimantOf(
       ...(plan.batch?.totals ?? []).map(({ currency }) => currency),
     ];
     if (!record.currencies.some((currency) => moved.includes(currency))) continue;
+    if (plan.batch !== null) {
+      batches.add(runName(facts.run));
+      continue;
+    }
     const { report } = await readRun(place, facts);
     const item =
       report.legs.find((leg) => leg.tradeId === record.id) ??
       report.payments.find((payment) => payment.withdrawalId === record.id);
     if (item !== undefined) return `${runName(facts.run)} ${item.id}`;
   }
-  return null;
+  return batches.size > 0 ? paymentOfBatch(place, { batches, sinceMs, id: record.id }) : null;
+}
+
+/** All chunks of these batches are asked in one go. */
+async function paymentOfBatch(
+  { client, mode }: Place,
+  {
+    batches,
+    sinceMs,
+    id,
+  }: { readonly batches: ReadonlySet<string>; readonly sinceMs: number; readonly id: string },
+): Promise<string | null> {
+  const untilMs = performance.now() + BATCHES_LIMIT_MS;
+  const { items, silent } = await recordsOfBatches(client, { mode, sinceMs, untilMs, ids: [id], batches });
+  const item = items.get(id) ?? null;
+  if (item === null && silent !== null)
+    throw new CommandFailure('infrastructure', [
+      {
+        code: 'OTHER_RUN_SILENT',
+        place: silent,
+        message: `not every chunk of it answers, so whether record ${id} is one of its payments is not known`,
+        fix: 'See that a worker runs (`npx cambist worker`), then type the same again.',
+      },
+    ]);
+  return item;
 }

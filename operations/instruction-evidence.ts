@@ -37,6 +37,8 @@ function tell(said: Recorded): string {
     }
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
+    case 'approve look-alikes':
+      return `look-alikes until ${new Date(said.untilMs).toISOString()} approved: ${said.why}`;
     case 'acknowledge':
       return `acknowledged: ${said.why}`;
   }

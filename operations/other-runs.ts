@@ -9,9 +9,10 @@ import type { Mode, Withdrawal } from '../domain/service/records.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Rival } from '../domain/writes/step.ts';
 import { readReport as readWholeReport, type Report } from '../domain/run/report.ts';
+import { recordsOfBatches } from './batch-records.ts';
 import { isPlanMade } from './plans.ts';
 import { runOfWorkflowId } from './run-names.ts';
-import { chunkIdOf, RUN_TYPE, modeAttribute, policyAttribute, reportQuery } from '../workflows/names.ts';
+import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery } from '../workflows/names.ts';
 
 type Of = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
 
@@ -25,14 +26,37 @@ const ASKED_AT_ONCE = 10;
 const ended = new Map<string, Report>();
 const MOST_KEPT = 500;
 
-/** Ids of those records that the report of another run counts as its own. */
-export async function recordsOfOthers(of: Of, records: readonly Withdrawal[]): Promise<readonly string[]> {
+/** Ids of those records that another run counts as its own, or any chunk of a batch, this run's own included. */
+export async function recordsOfOthers(
+  of: Of,
+  records: readonly Withdrawal[],
+  withinMs: number,
+): Promise<readonly string[]> {
+  const { client, mode } = of;
   const sinceMs = Math.min(...records.map(({ createdAt }) => Date.parse(createdAt))) - CREATED_SLACK_MS;
-  const asked = new Set(records.map(({ id }) => id));
+  const ids = records.map(({ id }) => id);
+  const untilMs = performance.now() + withinMs;
+  // Side by side: neither may use up the time of the other.
+  const [ofRuns, { items }] = await Promise.all([
+    recordsOfRuns(of, { ids, sinceMs, untilMs }),
+    recordsOfBatches(client, { mode, sinceMs, untilMs, ids, batches: null }),
+  ]);
+  return [...new Set([...ofRuns, ...items.keys()])];
+}
+
+async function recordsOfRuns(
+  of: Of,
+  {
+    ids,
+    sinceMs,
+    untilMs,
+  }: { readonly ids: readonly string[]; readonly sinceMs: number; readonly untilMs: number },
+): Promise<readonly string[]> {
+  const asked = new Set(ids);
   const theirs: string[] = [];
   const { others } = await runsOf(of, null);
   const candidates = others.filter(({ closeTime }) => (closeTime?.getTime() ?? Infinity) >= sinceMs);
-  for await (const { report } of readReports(of.client, candidates)) {
+  for await (const { report } of readReports(of.client, candidates, untilMs)) {
     for (const { withdrawalId } of report.payments)
       if (withdrawalId !== null && asked.delete(withdrawalId)) theirs.push(withdrawalId);
     if (asked.size === 0) break;
@@ -54,7 +78,8 @@ export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
       startTime.getTime() > sinceMs && workflowId.split('.')[1]?.startsWith(date) === true,
   );
   const silent = new Set(later.map(({ workflowId }) => workflowId));
-  for await (const { info, report } of readReports(of.client, later)) {
+  const untilMs = performance.now() + ALL_QUESTIONS_LIMIT_MS;
+  for await (const { info, report } of readReports(of.client, later, untilMs)) {
     if (hasDone(report, item)) return { rival: report.run, silent: null };
     silent.delete(info.workflowId);
   }
@@ -104,8 +129,8 @@ type Answered = { readonly info: WorkflowExecutionInfo; readonly report: Report 
 async function* readReports(
   client: Client,
   infos: readonly WorkflowExecutionInfo[],
+  untilMs: number,
 ): AsyncGenerator<Answered, void, void> {
-  const untilMs = performance.now() + ALL_QUESTIONS_LIMIT_MS;
   for (let from = 0; from < infos.length && performance.now() < untilMs; from += ASKED_AT_ONCE) {
     const asked = infos
       .slice(from, from + ASKED_AT_ONCE)
@@ -120,15 +145,11 @@ async function readReport(client: Client, info: WorkflowExecutionInfo): Promise<
   if (known !== undefined) return known;
   try {
     const handle = client.workflow.getHandle(info.workflowId, info.runId);
-    const mode = info.workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
-    const run = runOfWorkflowId(info.workflowId);
     const report = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
       readWholeReport(
         (offset) => handle.query(reportQuery, offset),
-        (number) => (offset) => {
-          if (run === null) throw new RangeError(`${info.workflowId} is the id of no run.`);
-          return client.workflow.getHandle(chunkIdOf(mode, run, number)).query(reportQuery, offset);
-        },
+        // Chunks are asked themselves, all of them in one go (`recordsOfBatches`).
+        () => async () => null,
       ),
     );
     if (info.closeTime !== undefined && ended.size < MOST_KEPT) ended.set(info.runId, report);

@@ -255,6 +255,7 @@ class Known {
       fromGeneration: 1,
       closedIds: [],
       follows: [],
+      approvedUntilMs: null,
       failedWords: settings.facts.withdrawalStatuses.failed,
     };
   }

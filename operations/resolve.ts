@@ -296,6 +296,7 @@ async function subjectOf({ view, plan, item, settings, place, decision }: Case):
       fromGeneration: eights.at(-1)?.first ?? 1,
       closedIds: eights.flatMap(({ openedBy }) => openedBy.recordId ?? []),
       follows: [],
+      approvedUntilMs: null,
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
   };

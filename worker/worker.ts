@@ -107,7 +107,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       reached: options.reached ?? (() => {}),
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       otherRuns: {
-        recordsOf: (mode, run, records) => recordsOfOthers({ client, mode, run }, records),
+        recordsOf: (mode, run, records, withinMs) =>
+          recordsOfOthers({ client, mode, run }, records, withinMs),
         doneElsewhere: (mode, run, item) => doneElsewhere({ client, mode, run }, item),
       },
       instructions: {

@@ -104,6 +104,9 @@ export const goQuery = defineQuery<Go, [number: number]>('go');
 export const chunkQuery = defineQuery<ChunkState>('chunk');
 /** What has become of some payments of a chunk, by their ids in small letters: another batch of the policy has them too. */
 export const itemsQuery = defineQuery<ItemsOfChunk, [names: readonly string[]]>('items');
+/** Every payment of a chunk for which the service has given a record, and the record's id. */
+export const recordsQuery =
+  defineQuery<readonly (readonly [item: string, withdrawalId: string])[]>('records');
 /**
  * There is news: of this chunk for its run, of the run for its chunk. Carries nothing else, decides nothing: whoever hears it
  * reads.

@@ -28,7 +28,15 @@ import { reportPage } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
-import { chunkIdOf, chunkQuery, itemsQuery, newsSignal, reportQuery, wakeSignal } from './names.ts';
+import {
+  chunkIdOf,
+  chunkQuery,
+  itemsQuery,
+  newsSignal,
+  recordsQuery,
+  reportQuery,
+  wakeSignal,
+} from './names.ts';
 import { failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
@@ -50,6 +58,7 @@ export async function payments(input: ChunkInput, carried: Carried | null = null
   );
   setHandler(chunkQuery, () => chunkStateOf(chunk.standing));
   setHandler(itemsQuery, (names) => chunk.items(names));
+  setHandler(recordsQuery, () => chunk.records());
   setHandler(reportQuery, (offset = 0) => reportPage(chunk.reported, offset));
   setHandler(newsSignal, () => chunk.hear());
   setHandler(wakeSignal, () => chunk.wake());

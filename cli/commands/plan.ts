@@ -18,9 +18,11 @@ import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { indicativePrices, type IndicativePrice } from '../../operations/indicative-price.ts';
 import { compileNow, requireCompiled } from '../../operations/compile-now.ts';
+import { seeLookAlikes, type SeenLookAlikes } from '../../operations/look-alikes.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { explainPlan, planDocument, shortfallOf } from '../views/plan-text.ts';
+import { textOf } from '../views/look-alikes-text.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 
@@ -66,7 +68,26 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   output.remark(remark);
   const made = requireCompiled(result);
   const prices = options.quote === true ? await indicativePrices(settings, made, input.observation) : [];
-  return show(output, { file, batch, made, input, prices });
+  const alike =
+    batch === null ? null : await seeLookAlikes({ settings, run, batch, ours: null, now: io.now });
+  return show(output, { file, batch, made, input, prices, alike });
+}
+
+/** Temporal is not asked for a plan. */
+const NOT_ASKED =
+  'Temporal was not asked: some may be payments of ours. `run` asks it, and starts nothing before somebody approves the others.';
+
+function documentOf({ records, payments, sums, first }: SeenLookAlikes) {
+  const shown = first.map(({ record, item, others }) => ({
+    withdrawalId: record.id,
+    createdAt: record.createdAt,
+    account: record.withdrawalAccountId,
+    currency: record.currency,
+    amount: record.withdrawalAmount,
+    item,
+    others,
+  }));
+  return { lookAlikes: { records, payments, sums, first: shown } };
 }
 
 function show(
@@ -77,15 +98,18 @@ function show(
     readonly made: Plan;
     readonly input: CompileInput;
     readonly prices: readonly IndicativePrice[];
+    readonly alike: SeenLookAlikes | null;
   },
 ): Ending {
-  const { file, batch, made, input, prices } = of;
+  const { file, batch, made, input, prices, alike } = of;
   const shortfall = shortfallOf(made, input.observation);
   // Without a leg or a batch no money is waited for.
   const waits = made.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
-  output.document({ ...planDocument(made, input, prices), exitCode: EXIT_CODES[ending] });
+  const document = { ...planDocument(made, input, prices), ...(alike !== null && documentOf(alike)) };
+  output.document({ ...document, exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(plain(made), plain(input), plain(prices), output));
+  if (alike !== null) output.say('', ...textOf(alike), NOT_ASKED);
   const isTraded = input.observation.trades.length > 0;
   const next = isTraded ? 'It has traded already; how it stands:' : 'To run it:';
   const ofBatch = batch === null ? '' : ` --batch ${batch.file} --id ${made.run.id}`;

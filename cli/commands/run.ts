@@ -42,6 +42,7 @@ import {
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { confirmLive } from '../confirm-live.ts';
 import { follow } from '../follow.ts';
+import { approveInOpenRun, heedLookAlikes, type Approver } from '../look-alikes.ts';
 import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
@@ -52,6 +53,7 @@ import { showReport } from './report.ts';
 type PayAgainOptions = {
   readonly payAgain?: readonly string[];
   readonly goOn?: string | true;
+  readonly approveLookalikes?: true;
   readonly reason?: string;
   readonly by?: string;
 };
@@ -96,14 +98,22 @@ export function addRun(command: Command, session: Session): void {
       nonEmpty,
     )
     .option(
+      '--approve-lookalikes',
+      'withdrawals that look like payments of the batch are none of them: exactly those that are shown now',
+    )
+    .option(
       '--pay-again <payments...>',
       `pay payments that ended unpaid once more, in an ended run; \`${ALL_FAILED}\`: all that the service accepted and that ` +
         'have failed since, or were returned, and what lies behind its window',
     )
-    .option('--reason <text>', 'why it is paid again, or goes on; required with --pay-again', statement)
+    .option(
+      '--reason <text>',
+      'why it is paid again, approved, or goes on; required with the first two',
+      statement,
+    )
     .option(
       '--by <name>',
-      'who starts it or says so; default: the login, but required with --pay-again',
+      'who starts it or says so; default: the login, but required with --pay-again and --approve-lookalikes',
       statement,
     )
     .option('--again', 'yes, one more run of a date on which the policy has moved money already')
@@ -124,11 +134,18 @@ export function addRun(command: Command, session: Session): void {
 }
 
 /** One use of the command: everything that its steps share. */
-type Use = { readonly output: Output; readonly options: RunOptions; readonly asked: AskedStart };
+type Use = {
+  readonly output: Output;
+  readonly options: RunOptions;
+  /** Who approves what looks like payments of the batch; null: nobody yet. */
+  readonly approver: Approver | null;
+  readonly asked: AskedStart;
+};
 
 async function run(output: Output, file: string, options: RunOptions): Promise<Ending> {
   const { caller } = output;
   const request = payAgainRequest(options);
+  const approver = approverOf(options);
   const policyFile = await readPolicy(output, file);
   refuseBatch(options, policyFile.policy);
   requireBatchOfTotals(options);
@@ -153,7 +170,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
     now: caller.now,
   };
   return atPlace(caller, settings.mode, async (place) => {
-    const use: Use = { output, options, asked: { ...asked, place } };
+    const use: Use = { output, options, approver, asked: { ...asked, place } };
     const ending = await (request === null ? bringAbout(use) : payOnceMore(use, request));
     if (batch !== null && ending !== 'detached')
       await saveResults(output, place, { run: asked.run, batch: batch.file, out: options.out });
@@ -180,13 +197,14 @@ function goOnOf({ goOn, by = userName(), reason: why = NO_REASON }: RunOptions):
 
 /** Finds the run or starts it, and shows what comes of it. Again when somebody else was quicker. */
 async function bringAbout(use: Use): Promise<Ending> {
-  const { output, options, asked } = use;
+  const { output, options, approver, asked } = use;
   const { place, run: name, settings, now, goOn } = asked;
   for (;;) {
     const verdict = await judgeStart(asked);
     switch (verdict.kind) {
       case 'open': {
         await submitMissing(asked);
+        if (approver !== null) await approveInOpenRun(output, asked, approver);
         if (goOn !== null) {
           output.remark(await goOnOpen(place, name, { goOn, settings, now }));
           sayTried(use);
@@ -207,6 +225,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         const { facts } = verdict;
         const remarks = await requireStart(asked, facts);
         if (remarks.length > 0) output.note(...remarks);
+        await heedLookAlikes(output, asked, { approver, by: options.by ?? userName() });
         const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use)) : null;
         const isStarted = await begin(asked, { facts, shown, startedBy: options.by ?? userName() });
         if (facts !== null) sayTried(use);
@@ -261,16 +280,22 @@ async function showNow({ output, asked: { place, run: name } }: Use): Promise<En
 }
 
 /** Null when nothing is to be paid again. @throws CommandFailure with every mistake of the options */
-export function payAgainRequest({ payAgain, goOn, reason, by }: PayAgainOptions): PayAgainRequest | null {
+export function payAgainRequest({
+  payAgain,
+  goOn,
+  approveLookalikes,
+  reason,
+  by,
+}: PayAgainOptions): PayAgainRequest | null {
   const problems: Trouble[] = [];
   const mistake = (place: string, message: string, fix: string): void => {
     problems.push({ code: 'DECISION_INCOMPLETE', place, message, fix });
   };
   if (payAgain === undefined) {
-    if (reason !== undefined && goOn === undefined)
+    if (reason !== undefined && goOn === undefined && approveLookalikes === undefined)
       mistake(
         '--reason',
-        'it belongs to --pay-again or --go-on, and neither is given',
+        'it belongs to --pay-again, --go-on or --approve-lookalikes, and none of them is given',
         'Name the payment by --pay-again, or leave it out.',
       );
   } else {
@@ -296,6 +321,24 @@ export function payAgainRequest({ payAgain, goOn, reason, by }: PayAgainOptions)
   if (problems.length > 0) throw new CommandFailure('bad input', problems);
   if (payAgain === undefined || reason === undefined || by === undefined) return null;
   return { items: payAgain.includes(ALL_FAILED) ? ALL_FAILED : payAgain, reason, by };
+}
+
+/** Null when nobody approves look-alikes. @throws CommandFailure where something of it is missing */
+function approverOf({ approveLookalikes, batch, reason, by }: RunOptions): Approver | null {
+  if (approveLookalikes === undefined) return null;
+  if (reason !== undefined && by !== undefined && batch !== undefined) return { by, why: reason };
+  const missing = Object.entries({ '--batch': batch, '--reason': reason, '--by': by });
+  throw new CommandFailure(
+    'bad input',
+    missing
+      .filter(([, value]) => value === undefined)
+      .map(([place]) => ({
+        code: 'DECISION_INCOMPLETE' as const,
+        place,
+        message: 'it is missing, and --approve-lookalikes needs it',
+        fix: 'Name the file, say why its look-alikes are approved, and who decides: the report keeps it.',
+      })),
+  );
 }
 
 function confirm(

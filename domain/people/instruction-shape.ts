@@ -9,6 +9,7 @@ import {
   isMoment,
   isRecord,
   lineOf,
+  listOf,
   misshapen,
   orNull,
   type Field,
@@ -32,6 +33,10 @@ const paidAgain: Field = (value) =>
   item(value[0]) &&
   generation(1)(value[1]) &&
   orNull(recordId)(value[2]);
+const perGroup: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= 500;
+const group: Field = (value) => typeof value === 'string' && /^\d{1,4}\.\d{1,3}\.[\w-]{12}$/.test(value);
+/** A batch has 1,024 groups, and of each chunk one more at most. */
+const groups: Field = (value) => listOf(group)(value) && (value as unknown[]).length <= 1_424;
 const SAID: Fields = { id, by: lineOf(200), why: lineOf(2_000) };
 
 const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
@@ -46,6 +51,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
       Array.isArray(value) && value.length > 0 && value.length <= CHUNK.payments && value.every(paidAgain),
   },
   accept: { ...SAID, item, recordId },
+  'approve look-alikes': { ...SAID, sinceMs: isMoment, untilMs: isMoment, perGroup, groups },
   acknowledge: { ...SAID, standing: lineOf(300) },
 };
 
@@ -98,7 +104,15 @@ export function unionOf(all: readonly Kept[]): Kept {
     for (const said of kept.instructions) if (!instructions.has(said.id)) instructions.set(said.id, said);
     for (const fact of kept.facts) if (!facts.has(identityOf(fact))) facts.set(identityOf(fact), fact);
   }
-  return { instructions: [...instructions.values()], facts: [...facts.values()] };
+  return { instructions: withLastApproval([...instructions.values()]), facts: [...facts.values()] };
+}
+
+/** The last approval of look-alikes counts, and alone has its list: lists are long. */
+function withLastApproval(instructions: readonly Recorded[]): readonly Recorded[] {
+  const last = instructions.findLast(({ kind }) => kind === 'approve look-alikes');
+  return instructions.map((said) =>
+    said.kind === 'approve look-alikes' && said !== last ? { ...said, groups: [] } : said,
+  );
 }
 
 /**

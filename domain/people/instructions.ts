@@ -27,11 +27,23 @@ export type Instruction =
   | (Said & { readonly kind: 'pay these again'; readonly items: readonly PaidAgain[] })
   /** A trade that came out worse than planned is accepted as it is. */
   | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
+  /** Withdrawals that look like payments of the batch are none of them, and none stands in the way: exactly these. */
+  | (Said & { readonly kind: 'approve look-alikes' } & LookAlikeApproval)
   /** Somebody looks after the run as it stands now; changes nothing of it. `standing`: void once it stands otherwise. */
   | (Said & { readonly kind: 'acknowledge'; readonly standing: string });
 
 /** One of several payments: as `item`, `follows` and `recordId` of an instruction about it alone. */
 export type PaidAgain = readonly [item: string, follows: number, recordId: string | null];
+
+/** Exactly which look-alikes of a batch are approved: those that were created between the two moments, epoch milliseconds. */
+export type LookAlikeApproval = {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  /** So many payments of a chunk, one after the other, make a group. */
+  readonly perGroup: number;
+  /** `chunk.group.hash` of each group that has any: the hash of the ids of all its look-alikes. */
+  readonly groups: readonly string[];
+};
 
 /** As accepted: the moment, and the UTC date of a clock that agrees with the service's. */
 export type Recorded = Instruction & { readonly atMs: number; readonly date: string };
@@ -104,6 +116,8 @@ export type InstructionsAbout = {
   readonly causeGone: readonly RecordedOf<'go-on'>[];
   /** Records of this item that a person accepted as they are. */
   readonly acceptedIds: readonly string[];
+  /** Until when records that look like payments of the batch were looked through and approved; null: nobody has. */
+  readonly approvedUntilMs: number | null;
   /** Generations above the first that were about to be sent, in the order in which they were noted. */
   readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
   /** Records that the service gave for the item, and those that it gave for others of the run. */
@@ -132,6 +146,11 @@ export function isCancelled(instructions: readonly Instruction[]): boolean {
     instructions.findLast((said) => said.kind === 'cancel' || (said.kind === 'go-on' && said.item === null))
       ?.kind === 'cancel'
   );
+}
+
+/** The approval that counts: the last one, which is about everything that was there by then. Null: there is none. */
+export function approvalIn({ instructions }: Kept): RecordedOf<'approve look-alikes'> | null {
+  return instructions.findLast((said) => said.kind === 'approve look-alikes') ?? null;
 }
 
 /** Folds everything that is kept into what it says about one item. */
@@ -174,6 +193,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     eights,
     causeGone,
     acceptedIds,
+    approvedUntilMs: approvalIn(kept)?.untilMs ?? null,
     opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
     recordIds: kept.facts.flatMap((fact) =>
       fact.kind === 'record' && fact.item === item ? [fact.recordId] : [],
@@ -184,13 +204,17 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   };
 }
 
-type SaidOfItem = Exclude<Recorded, { readonly kind: 'cancel' | 'acknowledge' | 'pay these again' }>;
+type SaidOfItem = Exclude<
+  Recorded,
+  { readonly kind: 'cancel' | 'acknowledge' | 'approve look-alikes' | 'pay these again' }
+>;
 
 /** What an instruction says about one item; null: nothing. */
 function saidOf(said: Recorded, item: string): SaidOfItem | null {
   switch (said.kind) {
     case 'cancel':
     case 'acknowledge':
+    case 'approve look-alikes':
       return null;
     case 'pay these again': {
       const { items, ...rest } = said;

@@ -78,10 +78,15 @@ export class BatchTally {
     this.#held = of.held;
   }
 
-  add(digest: ChunkDigest, payments: readonly BatchPayment[]): void {
+  /** @param alike as of `PlanChunk`; null: absent */
+  add(digest: ChunkDigest, payments: readonly BatchPayment[], alike: string | null): void {
     const letters = payments.map((payment) => this.#one(payment) ?? '.').join('');
     const isPayable = !/[^.]/.test(letters);
-    this.#chunks.push({ ...digest, unpayable: isPayable ? null : letters });
+    this.#chunks.push({
+      ...digest,
+      unpayable: isPayable ? null : letters,
+      ...(alike !== null && { alike }),
+    });
   }
 
   get batch(): SeenBatch {

@@ -104,6 +104,7 @@ const isChunk = recordOf({
   payments: isCount,
   hash: lineOf(64),
   unpayable: orNull(lineOf(CHUNK.payments)),
+  alike: (value) => value === undefined || lineOf(CHUNK.payments)(value),
 });
 
 const isBatch = recordOf({

@@ -206,6 +206,10 @@ export type GoAnswer =
       readonly unpayable: string | null;
       /** Runs that have paid or hold what is unpayable for that. */
       readonly heldBy: readonly string[];
+      /** One letter of `LOOK_ALIKE` for each payment; null or absent: nothing looks like any of them. */
+      readonly alike?: string | null;
+      /** A look-alike of the first payments that are held for one, by their place in the chunk. */
+      readonly alikeIds?: Readonly<Record<number, string>>;
       /** Currencies that are paid now. */
       readonly released: readonly string[];
       /** So many of its payments at most; null: all of them. */

@@ -6,13 +6,15 @@
 import { isUnpayable } from '../batch.ts';
 import type { Plan, PlanHead } from '../plan/plan.ts';
 import { paymentOf, unpayable } from '../plan/batch-items.ts';
+import { LOOK_ALIKE } from '../writes/look-alikes.ts';
 import { isShown } from '../waits.ts';
+import type { Alike } from '../writes/withdrawal.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { Standing } from './chunk-state.ts';
 import { itemsOfChunk, type ItemsOfChunk } from './held.ts';
-import { isOpenPayment, isUnsent, paymentProblem } from './items.ts';
+import { acceptedOf, isOpenPayment, isUnsent, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
@@ -202,10 +204,13 @@ export class Chunk implements Paying {
       const row = input.payments[index];
       const impossible = row !== undefined && isUnpayable(letter) ? unpayable(row, letter, go.heldBy) : null;
       const unwanted = impossible ?? (go.stopped === null ? null : { ...go.stopped, item: payment.id });
-      const isReleased = unwanted !== null || (left > 0 && go.released.includes(payment.currency));
+      const alike = alikeOf(go, index);
+      // One that waits for a person is none of the first payments: others go in its place.
+      const hasPlace = left > 0 || alike?.kind === 'held';
+      const isReleased = unwanted !== null || (hasPlace && go.released.includes(payment.currency));
       isOther ||= isReleased && stage.release === null;
-      stage.release = isReleased ? { unwanted } : null;
-      if (isReleased && unwanted === null) left -= 1;
+      stage.release = isReleased ? { unwanted, ...(alike !== null && { alike }) } : null;
+      if (isReleased && unwanted === null && alike?.kind !== 'held') left -= 1;
     }
     // Who waits looks again.
     if (isOther) this.releases += 1;
@@ -265,6 +270,14 @@ export class Chunk implements Paying {
       { runId, heard: this.#go?.runId ?? null, isFirst, payments: this.state.payments },
       names,
     );
+  }
+
+  /** For whoever finds a record at the service that has no tag, and asks whose it is. */
+  records(): readonly (readonly [item: string, withdrawalId: string])[] {
+    return this.state.payments.flatMap((record) => {
+      const accepted = acceptedOf(record);
+      return accepted === null ? [] : [[record.payment.id, accepted.withdrawalId] as const];
+    });
   }
 
   /** What the coordinator must hear of at once; how many are accepted or paid by now is not. */
@@ -377,6 +390,13 @@ export class Chunk implements Paying {
     if (this.#head === null) throw new RangeError('There is no go yet.');
     return this.#head;
   }
+}
+
+/** What the go says of withdrawals that look like one of the payments; null: there is none. */
+function alikeOf({ alike = null, alikeIds = {} }: GoOf, index: number): Alike | null {
+  const letter = alike?.[index];
+  if (letter === LOOK_ALIKE.held) return { kind: 'held', recordId: alikeIds[index] ?? null };
+  return letter === LOOK_ALIKE.approved ? { kind: 'approved' } : null;
 }
 
 /** The plan as far as it is this chunk's. */

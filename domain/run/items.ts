@@ -6,7 +6,7 @@ import type { Leg, Payment } from '../plan/plan.ts';
 import type { Problem } from '../problems.ts';
 import type { Waiting } from '../waits.ts';
 import { NEW_LEG, type LegState, type Traded } from '../writes/trade.ts';
-import { NEW_PAYMENT, type PaymentState } from '../writes/withdrawal.ts';
+import { NEW_PAYMENT, type Alike, type PaymentState } from '../writes/withdrawal.ts';
 
 /** A leg that is quoted and traded. `needsHuman`: its last call has left it to a person. */
 export type ConvertingLeg = { readonly kind: 'converting'; state: LegState; needsHuman: boolean };
@@ -47,8 +47,8 @@ export type PaymentStage = UnsentPayment | SentPayment | FailedPayment | UnpaidP
 type Ended = { readonly endedIn: string };
 export const NOBODY = '';
 
-/** A payment that need not wait for its leg any more; `unwanted` says why it is not sent all the same, null: it is. */
-export type Release = { readonly unwanted: Problem | null };
+/** A payment that need not wait for its leg any more; `unwanted` says why it is not sent all the same, null: it is; `alike` as of `Wanted`. */
+export type Release = { readonly unwanted: Problem | null; readonly alike?: Alike };
 
 /** The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status. */
 export type Accepted = {

@@ -133,9 +133,15 @@ function wantedOf(
     if (!isUnsent(record)) continue;
     const { amount, payment, stage } = record;
     const before = ahead.get(payment.currency) ?? '0';
-    const { unwanted } = stage.release;
-    if (asked.has(record)) wanted.push({ record, wanted: { amount, ahead: before, unwanted } });
-    if (amount !== null && unwanted === null) ahead.set(payment.currency, add(before, amount));
+    const { unwanted, alike } = stage.release;
+    if (asked.has(record))
+      wanted.push({
+        record,
+        wanted: { amount, ahead: before, unwanted, ...(alike !== undefined && { alike }) },
+      });
+    // What waits for a person takes no money from those behind it.
+    if (amount !== null && unwanted === null && alike?.kind !== 'held')
+      ahead.set(payment.currency, add(before, amount));
   }
   return wanted;
 }

@@ -57,6 +57,11 @@ export const DEFAULT_SERVICE_FACTS: ServiceFacts = Object.freeze({
   decimals: {},
 });
 
+/** True when only the worker's API key has written since then. */
+export function isKeyKnownSince({ keyUsedSince }: Pick<ServiceFacts, 'keyUsedSince'>, atMs: number): boolean {
+  return keyUsedSince !== null && Date.parse(`${keyUsedSince}T00:00:00Z`) <= atMs;
+}
+
 /** False for a status that is in no list of its kind: what it means is not known. */
 export function isKnown(statuses: Readonly<Record<string, readonly string[]>>, status: string): boolean {
   return Object.values(statuses).some((list) => list.includes(status));

@@ -108,6 +108,8 @@ export type PaymentIdentity = {
   readonly closedIds: readonly string[];
   /** Generations that a person's instruction follows, with the record that it names. */
   readonly follows: readonly { readonly generation: number; readonly recordId: string | null }[];
+  /** A person has looked through what was created until then: none of it is this payment. Null: nobody has. */
+  readonly approvedUntilMs: number | null;
   /** The service's words for "will never be paid". */
   readonly failedWords: readonly string[];
 };
@@ -130,6 +132,7 @@ export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boole
     equal(withdrawal.withdrawalAmount, payment.amount) &&
     (withdrawal.withdrawalAccountId === null || withdrawal.withdrawalAccountId === payment.account) &&
     Date.parse(withdrawal.createdAt) >= payment.opensAtMs - CREATED_SLACK_MS &&
+    (payment.approvedUntilMs === null || Date.parse(withdrawal.createdAt) > payment.approvedUntilMs) &&
     !payment.otherIds.includes(withdrawal.id)
   );
 }

@@ -6,6 +6,7 @@
  */
 import type { Problem } from '../problems.ts';
 import type { WaitReason, Wait } from '../waits.ts';
+import { isKeyKnownSince } from '../service/facts.ts';
 import { backoffMs } from '../service/reply-rules.ts';
 import {
   instructionsAbout,
@@ -276,10 +277,8 @@ function otherKeysOf({ plan, credentials, facts }: Context, kept: Kept): readonl
   const named = kept.facts.flatMap((fact) => (fact.kind === 'api key' ? [fact.keyName] : []));
   const others = [plan.credentials.keyName, ...named].filter((name) => name !== credentials.keyName);
   // A plan that was made anew over found records: whoever sent them is forgotten, unless the operator knows.
-  const isKnownSince =
-    facts.keyUsedSince !== null &&
-    Date.parse(`${facts.keyUsedSince}T00:00:00Z`) <= plan.sendWindows.opensAtMs;
-  const forgotten = plan.foundRecords && !isKnownSince ? ['an API key that was forgotten'] : [];
+  const isKnown = isKeyKnownSince(facts, plan.sendWindows.opensAtMs);
+  const forgotten = plan.foundRecords && !isKnown ? ['an API key that was forgotten'] : [];
   return [...new Set([...others, ...forgotten])];
 }
 

@@ -133,7 +133,16 @@ export type Wanted = {
   readonly ahead: string;
   /** Why the run does not want it any more (its leg was not traded); null when it does. */
   readonly unwanted: Problem | null;
+  /** What is known of withdrawals that look like it, by others than us; absent: there is none. */
+  readonly alike?: Alike;
 };
+
+/** Withdrawals that pay the same account the same amount, and that nobody of ours accounts for. */
+export type Alike =
+  /** A person decides before it is first sent. `recordId`: one of them; null: it is not named. */
+  | { readonly kind: 'held'; readonly recordId: string | null }
+  /** A person has approved them: they are not this payment, and stand in no way. */
+  | { readonly kind: 'approved' };
 
 /** The item of one call, as every step of it needs it. */
 type Item = {
@@ -141,6 +150,7 @@ type Item = {
   readonly payment: Payment;
   readonly amount: string;
   readonly ahead: string;
+  readonly alike: Alike | null;
   readonly subject: Subject<PaymentState, Withdrawal, PaymentStep>;
   readonly ready: Ready<PaymentState, Withdrawal>;
 };
@@ -149,16 +159,17 @@ type Item = {
 export function* createWithdrawalSteps(
   context: Context,
   payment: Payment,
-  { amount, ahead, unwanted }: Wanted,
+  { amount, ahead, unwanted, ...wanted }: Wanted,
   before: PaymentState,
 ): Steps<PaymentStep> {
   if (amount !== null && !isPositive(amount))
     return { kind: 'not paid', state: before, problem: nothingToPay(payment, amount) };
-  const subject = subjectOf(context, payment, { amount, unwanted });
+  const alike = wanted.alike ?? null;
+  const subject = subjectOf(context, payment, { amount, unwanted, alike });
   const opened = yield* beforeWrite(subject, walkingAnew(context, before));
   if (!isOf('ready', opened)) return opened;
   if (amount === null) throw new RangeError(`Payment "${payment.id}" is wanted without an amount.`);
-  const item: Item = { context, payment, amount, ahead, subject, ready: opened };
+  const item: Item = { context, payment, amount, ahead, alike, subject, ready: opened };
 
   const walked = yield* firstNotClosed(item, opened.state);
   if (!isOf('next generation', walked)) return walked;
@@ -178,7 +189,9 @@ function* send(
   before: PaymentState,
   phase: Exclude<PaymentPhase, { kind: 'spent' }>,
 ): Steps<PaymentStep> {
-  const { context, payment, amount, subject, ready } = item;
+  const { context, payment, amount, alike, subject, ready } = item;
+  if (alike?.kind === 'held')
+    return waits(before, 'person', SLOW_LOOKUP_MS, looksPaid(payment, alike.recordId));
   const elsewhere = yield* heldElsewhere(subject, before);
   if ('wait' in elsewhere) return elsewhere.wait;
   if ('problem' in elsewhere)
@@ -213,11 +226,11 @@ function* send(
 function subjectOf(
   context: Context,
   payment: Payment,
-  { amount, unwanted }: Pick<Wanted, 'amount' | 'unwanted'>,
+  { amount, unwanted, alike }: Pick<Item, 'alike'> & Pick<Wanted, 'amount' | 'unwanted'>,
 ): Subject<PaymentState, Withdrawal, PaymentStep> {
   const { facts } = context;
   const identify = (said: InstructionsAbout, state: PaymentState) =>
-    identityOf(context, payment, { amount, said, state });
+    identityOf(context, payment, { amount, alike, said, state });
   return {
     context,
     call: 'withdrawal',
@@ -240,9 +253,13 @@ function subjectOf(
 function identityOf(
   context: Context,
   payment: Payment,
-  known: { readonly amount: string | null; readonly said: InstructionsAbout; readonly state: PaymentState },
+  known: Pick<Item, 'alike'> & {
+    readonly amount: string | null;
+    readonly said: InstructionsAbout;
+    readonly state: PaymentState;
+  },
 ): PaymentIdentity {
-  const { amount, said, state } = known;
+  const { amount, alike, said, state } = known;
   const closedIds = [...said.eights.flatMap(({ openedBy }) => openedBy.recordId ?? []), ...state.closedIds];
   const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
   return {
@@ -260,6 +277,7 @@ function identityOf(
       generation: openedBy.follows,
       recordId: openedBy.recordId,
     })),
+    approvedUntilMs: alike?.kind === 'approved' ? said.approvedUntilMs : null,
     failedWords: context.facts.withdrawalStatuses.failed,
   };
 }
@@ -490,7 +508,12 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
       if (
         ownTag &&
         withdrawalDifference(
-          identityOf(context, payment, { amount: item.amount, said: item.ready.said, state }),
+          identityOf(context, payment, {
+            amount: item.amount,
+            alike: item.alike,
+            said: item.ready.said,
+            state,
+          }),
           reply.value,
         ) === null
       )
@@ -686,6 +709,16 @@ function nothingToPay(payment: Payment, amount: string): Problem {
     item: payment.id,
     message: `The amount of payment "${payment.id}" comes to ${amount} ${payment.currency}.`,
     fix: 'Convert more, so that something is left after rounding.',
+  };
+}
+
+function looksPaid(payment: Payment, recordId: string | null): Problem {
+  const which = recordId === null ? 'A withdrawal' : `Withdrawal ${recordId}`;
+  return {
+    code: 'LOOKS_PAID',
+    item: payment.id,
+    message: `${which} pays what payment "${payment.id}" would pay, to the same account, and no run of ours accounts for it.`,
+    fix: 'A person decides: approve it with `npx cambist run … --approve-lookalikes` to pay it as well, or use `npx cambist resolve`: --executed with its id if it is this payment, --not-executed if it is not to be paid.',
   };
 }
 

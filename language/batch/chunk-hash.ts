@@ -27,3 +27,8 @@ export function readHashes(memo: unknown): readonly string[] | null {
     memo.slice(index * NAME_HASH, (index + 1) * NAME_HASH),
   );
 }
+
+/** Tells lists of ids, or of such hashes, apart. */
+export function hashOfTexts(texts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(texts)).digest().subarray(0, 9).toString('base64url');
+}

@@ -43,6 +43,7 @@ export type BatchOptions = {
   readonly policy?: string;
   readonly taskQueue?: string;
   readonly name?: string;
+  readonly id?: string;
 };
 
 const UNFUNDED = 'payout: { fund: { mode: none } }';
@@ -54,8 +55,8 @@ export async function startBatch(
   options: BatchOptions,
 ): Promise<BatchRun> {
   const { perChunk, policy = UNFUNDED, taskQueue, name = uniqueName('b') } = options;
+  const { id = `${todayIn('UTC', Date.now())}-weekly` } = options;
   const text = `policy: 1\nkind: payout\nname: ${name}\nenvironment: sandbox\nzone: UTC\n${policy}\n`;
-  const id = `${todayIn('UTC', Date.now())}-weekly`;
   const run = stage.find(text, { name, id, ...(taskQueue !== undefined && { taskQueue }) });
   const groups = Array.from({ length: Math.ceil(payments.length / perChunk) }, (_, index) =>
     payments.slice(index * perChunk, (index + 1) * perChunk),

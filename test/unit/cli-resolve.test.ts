@@ -47,6 +47,7 @@ const IDENTITY: PaymentIdentity = {
   fromGeneration: 1,
   closedIds: [],
   follows: [],
+  approvedUntilMs: null,
   failedWords: ['FAILED', 'RETURNED'],
 };
 const A_LEG: LegSubject = {

@@ -287,6 +287,19 @@ test('what is known to be unpayable is not sent, is looked up with its reason, a
   assert.deepEqual(world.sent, ['inv-3']);
 });
 
+test('what looks like a payment by others holds that payment alone, and is none of the first payments', async () => {
+  const go: GoOf = { ...GO, alike: 'l.a.', alikeIds: { 0: 'wtd_9' }, most: 2 };
+  const world = await worldOf({ go });
+  const told = world.calls.flatMap(({ items }) =>
+    items.map(({ payment, wanted }) => [payment.id, wanted.alike ?? null] as const),
+  );
+  assert.deepEqual(told, [
+    ['inv-1', { kind: 'held', recordId: 'wtd_9' }],
+    ['inv-2', null],
+    ['inv-3', { kind: 'approved' }],
+  ]);
+});
+
 test('of a batch that is stopped nothing more leaves: what is unsent is looked up, each under its own name', async () => {
   const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
   await world.tell({ ...STOPPED, released: ['EUR'] });

@@ -49,6 +49,7 @@ const PAYMENT: PaymentIdentity = {
   fromGeneration: 1,
   closedIds: [],
   follows: [],
+  approvedUntilMs: null,
   failedWords: ['FAILED'],
 };
 

@@ -349,6 +349,52 @@ test('too little money holds or ends the payment, as the policy says', () => {
   }
 });
 
+const alike = (kind: 'held' | 'approved') => (kind === 'held' ? { kind, recordId: 'wtd_9' } : { kind });
+
+test('a payment that somebody else may have made waits for a person before it is sent, also after a reset', () => {
+  for (const ctx of [context(), context({ originalRunId: 'run-0' })]) {
+    const wanted = { ...WANTED, alike: alike('held') };
+    const { result, effects } = play(createWithdrawalSteps(ctx, PAYMENT, wanted, NEW_PAYMENT), {
+      'scan withdrawals': [seen<Withdrawal>()],
+    });
+    assert.equal(named(result), 'wait: person');
+    assert.equal(problemOf(result), 'LOOKS_PAID');
+    assert.deepEqual(sentAs(effects), []);
+  }
+});
+
+test('one that a person has approved is sent, and no reason against an end', () => {
+  const words = [
+    kept({
+      kind: 'approve look-alikes',
+      sinceMs: NOW - 86_400_000,
+      untilMs: NOW - 60_000,
+      perGroup: 1,
+      groups: [],
+      atMs: NOW - 30_000,
+    }),
+  ];
+  const refusal = failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED');
+  const twin = (atMs: number): Withdrawal => ({
+    ...WITHDRAWAL,
+    id: 'wtd_9',
+    tag: null,
+    createdAt: new Date(atMs).toISOString(),
+  });
+  const end = (kind: 'approved' | null, atMs: number): PaymentStep => {
+    const wanted = kind === null ? WANTED : { ...WANTED, alike: alike(kind) };
+    return play(createWithdrawalSteps(context(), PAYMENT, wanted, NEW_PAYMENT), {
+      'read instructions': words,
+      'send withdrawal': [refusal],
+      'scan withdrawals': [seen(twin(atMs))],
+    }).result;
+  };
+  assert.equal(named(end('approved', NOW - 60_000)), 'not paid');
+  // What was created since, and what was approved for no payment of this kind, still could be it.
+  assert.equal(problemOf(end('approved', NOW - 59_999)), 'RECORD_COULD_BE_IT');
+  assert.equal(problemOf(end(null, NOW - 60_000)), 'RECORD_COULD_BE_IT');
+});
+
 test('a request that the service calls malformed is our bug while nothing else was accepted: it holds', () => {
   const answer = failed('VALIDATION_BODY_FAILED');
   const alone = pay({ 'send withdrawal': [answer] }, NEW_PAYMENT, context({ othersAccepted: false }));

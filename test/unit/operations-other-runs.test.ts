@@ -41,7 +41,7 @@ function temporalWith(count: number, answer: (index: number) => Promise<unknown>
   return client as unknown as Client;
 }
 
-const ask = (client: Client) => recordsOfOthers({ client, mode: 'SANDBOX', run: RUN }, [RECORD]);
+const ask = (client: Client) => recordsOfOthers({ client, mode: 'SANDBOX', run: RUN }, [RECORD], 5_000);
 
 /** Begun before all tests, so that they are waited for side by side with others. */
 const slow = askSlowRuns();

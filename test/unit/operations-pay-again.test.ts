@@ -137,6 +137,7 @@ test('one scan of the list serves every payment, and no record is another one’
       fromGeneration: 1,
       closedIds: [],
       follows: [],
+      approvedUntilMs: null,
       failedWords,
     };
     return book.of(id, identity).map((record) => record.id);

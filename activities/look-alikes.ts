@@ -1,0 +1,82 @@
+/**
+ * What the service lists that looks like payments of a batch, and who of ours accounts for it: one look into the list for
+ * all payments, in the scan that looks for other batches as well, and one question to our runs. Moves nothing.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import type { BatchPayment } from '../domain/batch.ts';
+import { approvalIn, type LookAlikeApproval } from '../domain/people/instructions.ts';
+import { Alike, LookAlikes, type Judging } from '../domain/writes/look-alikes.ts';
+import type { Withdrawal } from '../domain/service/records.ts';
+import type { Wait } from '../domain/waits.ts';
+import { hashOfTexts } from '../language/batch/chunk-hash.ts';
+import { InstructionsMissing, type Deps, type OfBatch } from './deps.ts';
+import { listUnread } from './other-batches.ts';
+
+/** So long our runs are asked: far below what an attempt may take. */
+const ASKED_WITHIN_MS = 30_000;
+
+/** Records that look like payments, and which of them runs of ours account for. */
+export type FoundAlike = {
+  readonly records: readonly Withdrawal[];
+  readonly accounted: ReadonlySet<string>;
+};
+
+type AskedAlike = OfBatch & {
+  readonly chunks: readonly (readonly BatchPayment[])[];
+  /** What was created before is not looked for. */
+  readonly sinceMs: number;
+  /** From when on the payments' own keys answer: our runs are asked about nothing that was created since. */
+  readonly ownSinceMs: number;
+};
+
+/** @param earlier what it has is not asked about once more */
+export async function findAlike(
+  deps: Deps,
+  of: AskedAlike,
+  earlier: FoundAlike | null = null,
+): Promise<FoundAlike | { readonly wait: Wait }> {
+  const { mode, run, chunks, sinceMs, ownSinceMs } = of;
+  const alike = new Alike();
+  for (const payments of chunks) alike.add(payments);
+  const wanted = (record: Withdrawal): boolean =>
+    Date.parse(record.createdAt) >= sinceMs && alike.has(record);
+  const { cancellationSignal } = ActivityContext.current();
+  const { records, stopped } = await deps.scans.lookUp({ sinceMs, wanted }, cancellationSignal);
+  if (stopped !== null)
+    return { wait: listUnread('whether somebody else has paid what looks the same is not known') };
+  const known = new Map(earlier?.records.map((record) => [record.id, record]));
+  const { failed } = deps.facts.withdrawalStatuses;
+  const asked = records.filter(
+    ({ id, status, createdAt }) =>
+      !known.has(id) && !failed.includes(status) && Date.parse(createdAt) < ownSinceMs,
+  );
+  const accounted =
+    asked.length === 0 ? [] : await deps.otherRuns.recordsOf(mode, run, asked, ASKED_WITHIN_MS);
+  for (const record of records) known.set(record.id, record);
+  return {
+    records: [...known.values()],
+    accounted: new Set([...(earlier?.accounted ?? []), ...accounted]),
+  };
+}
+
+/** What people have approved, as it is kept now; null: nothing. */
+export async function readApproval(
+  { instructions }: Deps,
+  { mode, run }: OfBatch,
+): Promise<LookAlikeApproval | null> {
+  try {
+    return approvalIn(await instructions.read(mode, run));
+  } catch (error) {
+    // Before a run has a plan, nothing may be kept of it yet.
+    if (error instanceof InstructionsMissing) return null;
+    throw error;
+  }
+}
+
+export function judged(
+  { facts }: Deps,
+  found: FoundAlike,
+  by: Pick<Judging, 'sinceMs' | 'ownSinceMs' | 'approval'>,
+): LookAlikes {
+  return new LookAlikes({ ...found, failedWords: facts.withdrawalStatuses.failed, ...by }, hashOfTexts);
+}

@@ -1,0 +1,154 @@
+/** What a chunk hears of look-alikes with its go: what its plan has found, or what is there once it takes up more (M1, M3). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Deps } from '../../activities/deps.ts';
+import { readGo } from '../../activities/read-go.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import type { GoAnswer } from '../../domain/run/calls.ts';
+import type { Withdrawal } from '../../domain/service/records.ts';
+import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
+import { inActivity, page, worker } from '../support/activities.ts';
+import { NOW, RUN, WITHDRAWAL, context } from '../support/scripts.ts';
+
+const PAYMENTS: readonly BatchPayment[] = [
+  ['a', 'wac_1', 'MXN', '17250'],
+  ['b', 'wac_2', 'MXN', '17250'],
+];
+const DAY_MS = 86_400_000;
+const MADE_AT_MS = NOW - 60_000;
+
+type Situation = {
+  /** What the plan has found. */
+  readonly alike?: string;
+  /** When a record of somebody else was made that looks like the first payment, epoch milliseconds; null: there is none. */
+  readonly atMs: number | null;
+  /** The run was started again since its plan was made. */
+  readonly isTakenUp?: boolean;
+  readonly more?: Partial<Deps>;
+};
+
+let asked = 0;
+
+async function goOf({ alike, atMs, isTakenUp = false, more = {} }: Situation) {
+  asked += 1;
+  const chunk = {
+    payments: PAYMENTS.length,
+    hash: hashOfChunk(PAYMENTS),
+    unpayable: null,
+    ...(alike !== undefined && { alike }),
+  };
+  const batch = {
+    payments: PAYMENTS.length,
+    totals: [],
+    payable: [],
+    heldBy: [],
+    chunks: [chunk],
+    parallel: 2,
+    stopAfter: null,
+    canary: null,
+    dedupeMs: 30 * DAY_MS,
+  };
+  const policy = { name: RUN.policy, hash: '' };
+  const head = { ...context().plan, madeFor: 'r1', madeAtMs: MADE_AT_MS };
+  const plan: Plan = { ...head, policy, legs: [], payments: [], positions: [], batch };
+  const record: Withdrawal = {
+    ...WITHDRAWAL,
+    id: 'wtd_9',
+    tag: null,
+    withdrawalAccountId: 'wac_1',
+    createdAt: new Date(atMs ?? 0).toISOString(),
+  };
+  const service = { listWithdrawals: async () => (atMs === null ? page<Withdrawal>() : page(record)) };
+  const never = () => Promise.reject(new Error('Nothing asks for this here.'));
+  const { deps, sent } = worker(service, {
+    chunks: {
+      readInput: async () => ({
+        run: RUN,
+        mode: 'SANDBOX',
+        number: 1,
+        payments: PAYMENTS,
+        isFirst: true,
+      }),
+      readGo: async () => ({
+        runId: isTakenUp ? `r2-${asked}` : 'r1',
+        isFresh: !isTakenUp,
+        isOver: false,
+        mayGo: true,
+        released: ['MXN'],
+        most: null,
+        stopped: null,
+        wakes: 0,
+      }),
+      readState: never,
+      tell: never,
+      startAgain: never,
+      reopenRun: never,
+    },
+    plans: {
+      start: never,
+      read: async () => ({ kind: 'plan', plan }),
+      isMade: never,
+      readEarlier: never,
+      readInput: never,
+    },
+    otherBatches: {
+      suspects: async () => [],
+      holders: async () => ({ held: new Map(), silent: null }),
+      plannedBeside: async () => [],
+    },
+    ...more,
+  });
+  const runId = `chunk-${asked}`;
+  const call = { mode: 'SANDBOX', run: RUN, number: 1, originalRunId: runId, isContinued: false } as const;
+  const answer: GoAnswer = await inActivity({ runId }, () => readGo(deps)({ ...call, heard: null }));
+  assert.equal(answer.kind, 'go', JSON.stringify(answer));
+  return {
+    alike: answer.kind === 'go' ? (answer.alike ?? null) : null,
+    named: answer.kind === 'go' ? (answer.alikeIds?.[0] ?? null) : null,
+    scans: sent('listWithdrawals').length,
+  };
+}
+
+const BEFORE_MS = MADE_AT_MS - DAY_MS;
+const CASES: readonly (readonly [what: string, situation: Situation, alike: string | null, scans: number])[] =
+  [
+    ['nothing looked alike: no list is read', { atMs: BEFORE_MS }, null, 0],
+    ['all is approved since the plan: no list is read', { alike: 'a.', atMs: BEFORE_MS }, 'a.', 0],
+    ['what the plan has found is looked at again', { alike: 'l.', atMs: BEFORE_MS }, 'l.', 1],
+    ['what is gone holds nobody', { alike: 'l.', atMs: null }, '..', 1],
+    ['taken up once more, it is held as before', { alike: 'l.', atMs: BEFORE_MS, isTakenUp: true }, 'l.', 1],
+    ['so is what was not listed when it was planned', { atMs: BEFORE_MS, isTakenUp: true }, 'l.', 1],
+    ['what was made since the plan its own key answers for', { atMs: NOW, isTakenUp: true }, '..', 1],
+    [
+      'a moment before the plan its own key answers too, since clocks differ',
+      { atMs: MADE_AT_MS - 9_000, isTakenUp: true },
+      '..',
+      1,
+    ],
+    [
+      'but not for what the plan has seen',
+      { alike: 'l.', atMs: MADE_AT_MS - 9_000, isTakenUp: true },
+      'l.',
+      1,
+    ],
+    [
+      'what a run of ours accounts for holds nobody',
+      {
+        alike: 'l.',
+        atMs: BEFORE_MS,
+        more: {
+          otherRuns: { recordsOf: async () => ['wtd_9'], doneElsewhere: () => Promise.reject(new Error()) },
+        },
+      },
+      '..',
+      1,
+    ],
+  ];
+for (const [what, situation, alike, scans] of CASES)
+  test(what, async () => {
+    const told = await goOf(situation);
+    assert.equal(told.alike, alike);
+    assert.equal(told.named, alike === 'l.' ? 'wtd_9' : null);
+    assert.equal(told.scans, scans);
+  });
