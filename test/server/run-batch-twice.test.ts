@@ -129,12 +129,16 @@ describe('two batches of one policy', { concurrency: 4 }, () => {
     assert.deepEqual(payout.booked(), ['a', 'b']);
   });
 
-  test('a record that was returned pays nobody: another batch may', async () => {
+  test('a record that was returned pays nobody: another batch may, and then it is not paid again by the first', async () => {
     const payout = await putPayout();
     const first = await payout.run('one', [['a', '10.00']], 0);
     const [paid] = first.payments;
     stage.sandbox.setStatus({ id: paid?.withdrawalId ?? '', status: 'RETURNED', money: 'returned' });
     await payout.run('two', [['a', '10.00']], 0);
+    assert.deepEqual(payout.booked(), ['a', 'a']);
+    const words = ['--pay-again', 'all-failed', '--reason', 'it came back', '--by', 'ana'];
+    const again = await payout.run('one', [['a', '10.00']], 4, ...words);
+    assert.deepEqual(outcomes(again), [['a', 'NOT_PAID']]);
     assert.deepEqual(payout.booked(), ['a', 'a']);
   });
 
