@@ -13,7 +13,7 @@ import { InstructionsMissing, type Deps, type OfBatch } from './deps.ts';
 import { listUnread } from './other-batches.ts';
 
 /** So long our runs are asked: far below what an attempt may take. */
-const ASKED_WITHIN_MS = 30_000;
+const ASKED_WITHIN_MS = 10_000;
 
 /** Records that look like payments, and which of them runs of ours account for. */
 export type FoundAlike = {

@@ -8,7 +8,7 @@ import { recordsOfOthers } from './other-runs.ts';
 import type { Place } from './place.ts';
 import { readFirstPlan } from './plans.ts';
 
-const ASKED_WITHIN_MS = 30_000;
+const ASKED_WITHIN_MS = 10_000;
 
 export async function readOurs(place: Place, run: RunName): Promise<Ours> {
   const { client, mode } = place;
