@@ -140,7 +140,7 @@ function needsOf(
     case 'payout': {
       const { fund } = policy.payout;
       return {
-        currencies: fund.kind === 'none' ? [] : [...new Set([fund.from, ...paid])],
+        currencies: [...new Set([...(fund.kind === 'none' ? [] : [fund.from]), ...paid])],
         accounts: [],
         onBalances: plansWithBalances(policy),
       };
