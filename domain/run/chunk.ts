@@ -58,6 +58,8 @@ export class Chunk implements Paying {
   #head: PlanHead | null = null;
   #go: GoOf | null = null;
   #isOver = false;
+  /** Since they were begun, paying, tracking or listening has seen that nothing is open. */
+  #wasOver = false;
   /** Who looked when the coordinator was asked last; null: nobody has heard anything yet. */
   #heard: string | null = null;
   /** Counts what the coordinator has told. */
@@ -92,6 +94,7 @@ export class Chunk implements Paying {
     while (!this.#isOver) {
       if (this.state.payments.some(isOpenPayment)) {
         this.isSending = true;
+        this.#wasOver = false;
         await Promise.all([pay(this), track(this), this.#listen()]);
         await this.#tellNews();
       } else {
@@ -382,8 +385,13 @@ export class Chunk implements Paying {
     return false;
   }
 
+  /**
+   * Nothing is open. Paying, tracking and listening all end once one of them has seen it: another run, which is heard of in
+   * that moment, may open payments again, and then they all begin anew.
+   */
   isOver(): boolean {
-    return this.#isOver || !this.state.payments.some(isOpenPayment);
+    this.#wasOver ||= this.#isOver || !this.state.payments.some(isOpenPayment);
+    return this.#wasOver;
   }
 
   #requireHead(): PlanHead {

@@ -287,6 +287,21 @@ test('what is known to be unpayable is not sent, is looked up with its reason, a
   assert.deepEqual(world.sent, ['inv-3']);
 });
 
+test('a new run that is heard of while the last payment becomes paid has all of them followed once more', async () => {
+  const world = await worldOf();
+  const other = { ...GO, runId: 'r2/c1' };
+  let isAnswered = false;
+  await world.tell(() => world.time.waitUntil(() => isAnswered).then(() => other));
+  await world.pay();
+  assert.deepEqual(new Set(world.stages), new Set(['paid']));
+  const before = world.polls.length;
+  world.go = other;
+  isAnswered = true;
+  await world.time.quiet();
+  assert.ok(world.polls.length > before);
+  assert.deepEqual(new Set(world.stages), new Set(['paid']));
+});
+
 test('what looks like a payment by others holds that payment alone, and is none of the first payments', async () => {
   const go: GoOf = { ...GO, alike: 'l.a.', alikeIds: { 0: 'wtd_9' }, most: 2 };
   const world = await worldOf({ go });
