@@ -47,7 +47,7 @@ type CarriedLeg = { readonly id: string } & (
 );
 
 /** A payment at its stage. `amount`: only where the plan does not say it. */
-type CarriedPayment = { readonly id: string; readonly amount?: string; readonly traceId?: string } & (
+type CarriedPayment = { readonly id: string; readonly amount?: string } & (
   CarriedUnsent | CarriedSent | UnpaidPayment
 );
 
@@ -103,12 +103,9 @@ function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
 }
 
 /** Null: nothing is known of it. */
-function carryPayment(
-  { payment, amount, stage, traceId }: PaymentRecord,
-  runId: string,
-): CarriedPayment | null {
+function carryPayment({ payment, amount, stage }: PaymentRecord, runId: string): CarriedPayment | null {
   const isPlanned = amount === null || amount === fixedAmountOf(payment);
-  const item = { id: payment.id, ...(!isPlanned && { amount }), ...(traceId !== null && { traceId }) };
+  const item = { id: payment.id, ...(!isPlanned && { amount }) };
   switch (stage.kind) {
     case 'unsent': {
       const { phase, ...rest } = stage.state;
@@ -179,7 +176,6 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
   for (const record of state.payments) {
     const item = payments.get(record.payment.id);
     record.amount = item?.amount ?? record.amount;
-    record.traceId = item?.traceId ?? null;
     record.stage = paymentFrom(item, record.payment, heir);
   }
   state.cancelled = carried.cancelled;
