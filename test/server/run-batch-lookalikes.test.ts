@@ -15,8 +15,7 @@ import { todayIn } from '../../calendar/business-date.ts';
 import { hashOfTexts } from '../../language/batch/chunk-hash.ts';
 import { readStart } from '../../operations/history.ts';
 import { recordInstruction } from '../../operations/instructions.ts';
-import { chunkIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
-import { startBatch } from '../support/batches.ts';
+import { loseInTemporal, startBatch } from '../support/batches.ts';
 import { assertExit, command, reportOf, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';
@@ -132,21 +131,6 @@ async function approve(stage: Stage, run: RunName, withdrawalId: string): Promis
     },
     said({ kind: 'approve look-alikes', ...approval }),
   );
-}
-
-/** Everything that Temporal has of the run. */
-async function loseInTemporal(stage: Stage, run: { policy: string; id: string }): Promise<void> {
-  const { client, namespace } = stage.temporal;
-  const ids = [
-    workflowIdOf('SANDBOX', run),
-    planIdOf('SANDBOX', run),
-    instructionsIdOf('SANDBOX', run),
-    chunkIdOf('SANDBOX', run, 1),
-  ];
-  for (const workflowId of ids) {
-    await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
-    while ((await readStart(client, workflowId)) !== null) await delay(20);
-  }
 }
 
 async function resetRun(stage: Stage, workflowId: string): Promise<void> {

@@ -11,15 +11,14 @@ import { todayIn } from '../../calendar/business-date.ts';
 import type { Report } from '../../domain/run/report.ts';
 import {
   assertPaidOnce,
-  chunkOf,
   paymentsOf,
+  resetBatch,
   startBatch,
   untilAllEnded,
   type BatchRun,
 } from '../support/batches.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { assertExit, command, reportOf, type Ended } from '../support/commands.ts';
-import { resetPoints, resetTo } from '../support/resets.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -103,17 +102,6 @@ function byName([one]: readonly unknown[], [other]: readonly unknown[]): number 
   return String(one) < String(other) ? -1 : 1;
 }
 
-type Workflow = 'run' | 1 | 2 | 3;
-
-async function reset(batch: BatchRun, which: Workflow, share: number): Promise<void> {
-  const handle = which === 'run' ? batch.handle : chunkOf(stage, batch, which);
-  const { workflowId, runId } = await handle.describe();
-  const points = await resetPoints(handle);
-  const point = points[Math.min(Math.floor(points.length * share), points.length - 1)];
-  assert.ok(point !== undefined);
-  await resetTo(stage.temporal, { workflowId, runId }, point);
-}
-
 describe('payments that came back after everybody was paid', { concurrency: 3, timeout: 300_000 }, () => {
   test('are told by a new start, and nobody is paid again by it', async () => {
     const batch = await paid();
@@ -135,7 +123,7 @@ describe('payments that came back after everybody was paid', { concurrency: 3, t
     test(`are told by a reset of the run to ${share * 100} % of its events`, async () => {
       const batch = await paid();
       giveBack(batch, ['inv-6']);
-      await reset(batch, 'run', share);
+      await resetBatch(stage, batch, 'run', share);
       const report = await untilAllEnded(stage, batch);
       assert.deepEqual(
         report.problems.map(({ code, item }) => [code, item]),
@@ -188,7 +176,7 @@ describe('payments that came back after everybody was paid', { concurrency: 3, t
       giveBack(batch, ['inv-1', 'inv-6']);
       assertExit(await payAgain(batch, '--pay-again', 'all-failed', ...ANA), 0);
       await untilAllEnded(stage, batch);
-      await reset(batch, which, share);
+      await resetBatch(stage, batch, which, share);
       assertPaidAgain(batch, await untilAllEnded(stage, batch), ['inv-1', 'inv-6']);
     });
 });

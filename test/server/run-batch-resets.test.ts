@@ -11,13 +11,14 @@ import { recordInstruction } from '../../operations/instructions.ts';
 import {
   assertPaidOnce,
   chunkOf,
+  nameOf,
   paymentsOf,
+  resetBatch,
   startBatch,
   untilAllEnded,
   type BatchRun,
 } from '../support/batches.ts';
 import { said } from '../support/instructions.ts';
-import { resetPoints, resetTo } from '../support/resets.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -31,23 +32,7 @@ after(() => stage.close());
 const SIZE = { perChunk: 60 };
 const ROWS = paymentsOf(180);
 
-type Workflow = 'run' | 1 | 2 | 3;
-
-/** Resets the newest Temporal run of one of them, to an event that lies so far in its history. */
-async function reset(batch: BatchRun, which: Workflow, share: number): Promise<void> {
-  const handle = which === 'run' ? batch.handle : chunkOf(stage, batch, which);
-  const { workflowId, runId } = await handle.describe();
-  const points = await resetPoints(handle);
-  const point = points[Math.min(Math.floor(points.length * share), points.length - 1)];
-  assert.ok(point !== undefined);
-  await resetTo(stage.temporal, { workflowId, runId }, point);
-}
-
 const AT_ONCE = { concurrency: 4, timeout: 600_000 };
-
-function nameOf(which: Workflow): string {
-  return which === 'run' ? 'the run' : `chunk ${which}`;
-}
 
 describe('after its end, with everybody paid,', AT_ONCE, () => {
   for (const [which, share] of [
@@ -58,7 +43,7 @@ describe('after its end, with everybody paid,', AT_ONCE, () => {
     test(`a reset of ${nameOf(which)} to ${share * 100} % of its events changes nothing`, async () => {
       const batch = await startBatch(stage, ROWS, SIZE);
       await untilAllEnded(stage, batch);
-      await reset(batch, which, share);
+      await resetBatch(stage, batch, which, share);
       assertPaidOnce(batch, await untilAllEnded(stage, batch));
     });
 });
@@ -91,7 +76,7 @@ describe('after its end, with something not paid that can be paid now,', AT_ONCE
     test(`a reset of ${nameOf(which)} to ${share * 100} % of its events pays it`, async () => {
       const { batch, mend } = await endedUnpaid();
       mend();
-      await reset(batch, which, share);
+      await resetBatch(stage, batch, which, share);
       const report = await untilAllEnded(stage, batch);
       assertPaidOnce(batch, report);
     });
@@ -122,14 +107,14 @@ describe('while it pays,', AT_ONCE, () => {
     test(`a reset of ${nameOf(which)} to ${share * 100} % of its events, at ${booked} payments, pays nobody twice`, async () => {
       const batch = await startBatch(stage, ROWS, SIZE);
       await untilBooked(batch, booked);
-      await reset(batch, which, share);
+      await resetBatch(stage, batch, which, share);
       assertPaidOnce(batch, await untilAllEnded(stage, batch));
     });
 
   test('resets of all of them at once pay nobody twice', async () => {
     const batch = await startBatch(stage, ROWS, SIZE);
     await untilBooked(batch, 60);
-    await Promise.all((['run', 1, 2] as const).map((which) => reset(batch, which, 0.5)));
+    await Promise.all((['run', 1, 2] as const).map((which) => resetBatch(stage, batch, which, 0.5)));
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });
 

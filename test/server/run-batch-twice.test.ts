@@ -6,12 +6,11 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
-import { readStart } from '../../operations/history.ts';
+import { loseInTemporal } from '../support/batches.ts';
 import { assertExit, command, commandProcess, reportOf } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { openStage } from '../support/stage.ts';
-import { chunkIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { workflowIdOf } from '../../domain/references.ts';
 
 const EUR = 'wac_EuR5epaLive1';
@@ -22,7 +21,7 @@ stage.sandbox.putAccounts([
 ]);
 await stage.startWorker();
 after(() => stage.close());
-const { client, namespace } = stage.temporal;
+const { client } = stage.temporal;
 const DATE = todayIn('UTC', Date.now());
 
 type Row = readonly [id: string, amount: string, account?: string];
@@ -152,17 +151,7 @@ describe('two batches of one policy', { concurrency: 4 }, () => {
       ],
       0,
     );
-    const run = payout.nameOf('one');
-    const ids = [
-      workflowIdOf('SANDBOX', run),
-      planIdOf('SANDBOX', run),
-      instructionsIdOf('SANDBOX', run),
-      chunkIdOf('SANDBOX', run, 1),
-    ];
-    for (const workflowId of ids) {
-      await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
-      while ((await readStart(client, workflowId)) !== null) await delay(20);
-    }
+    await loseInTemporal(stage, payout.nameOf('one'));
     const second = await payout.run(
       'two',
       [

@@ -6,13 +6,15 @@ import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchPayment, Manifest } from '../../domain/batch.ts';
 import { add } from '../../domain/money.ts';
-import { generationOf, reference } from '../../domain/references.ts';
+import { generationOf, reference, workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
 import { startChunk } from '../../operations/chunks.ts';
-import { chunkIdOf } from '../../workflows/names.ts';
+import { readStart } from '../../operations/history.ts';
+import { chunkIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { uniqueName } from './dev-server.ts';
+import { resetPoints, resetTo } from './resets.ts';
 import type { Run, Stage } from './stage.ts';
 
 const ACCOUNTS = {
@@ -104,6 +106,43 @@ async function endOf(stage: Stage, batch: BatchRun, number: number): Promise<voi
   while ((await chunk.describe()).status.name === 'RUNNING') {
     assert.ok(Date.now() < giveUpAtMs, `Chunk ${number} goes on and on.`);
     await delay(LOOK_EVERY_MS);
+  }
+}
+
+/** The run of a batch, or a chunk of it. */
+export type Workflow = 'run' | number;
+
+export function nameOf(which: Workflow): string {
+  return which === 'run' ? 'the run' : `chunk ${which}`;
+}
+
+/** Resets the newest Temporal run of one of them, to an event that lies so far in its history. */
+export async function resetBatch(
+  stage: Stage,
+  batch: BatchRun,
+  which: Workflow,
+  share: number,
+): Promise<void> {
+  const handle = which === 'run' ? batch.handle : chunkOf(stage, batch, which);
+  const { workflowId, runId } = await handle.describe();
+  const points = await resetPoints(handle);
+  const point = points[Math.min(Math.floor(points.length * share), points.length - 1)];
+  assert.ok(point !== undefined);
+  await resetTo(stage.temporal, { workflowId, runId }, point);
+}
+
+/** Temporal loses everything that it has of a batch of one chunk. */
+export async function loseInTemporal({ temporal }: Stage, run: RunName): Promise<void> {
+  const { client, namespace } = temporal;
+  const ids = [
+    workflowIdOf('SANDBOX', run),
+    planIdOf('SANDBOX', run),
+    instructionsIdOf('SANDBOX', run),
+    chunkIdOf('SANDBOX', run, 1),
+  ];
+  for (const workflowId of ids) {
+    await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
+    while ((await readStart(client, workflowId)) !== null) await delay(20);
   }
 }
 
