@@ -49,6 +49,7 @@ async function pollOnce(deps: Deps, call: WithdrawalsCall): Promise<Polled<News>
   const question = {
     sinceMs: call.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
     wanted: (record: Withdrawal) => ids.has(record.id),
+    most: ids.size,
   };
   const { cancellationSignal } = ActivityContext.current();
   const { records, stopped } = await deps.scans.poll(question, cancellationSignal);

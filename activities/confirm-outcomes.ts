@@ -63,7 +63,11 @@ async function shownOf<T extends Trade | Withdrawal>(
   const wanted = new Set(ids);
   const { sendWindows } = call.plan;
   const scanned = await scan(
-    { sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS, wanted: (record) => wanted.has(record.id) },
+    {
+      sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
+      wanted: (record) => wanted.has(record.id),
+      most: wanted.size,
+    },
     ActivityContext.current().cancellationSignal,
   );
   const shown = scanned.records.filter(isOurs).map(({ id }) => id);

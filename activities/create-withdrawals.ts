@@ -12,7 +12,7 @@ export const createWithdrawals =
   (deps: Deps) =>
   (call: PaymentsCall): Promise<PaymentsAnswer> =>
     beating(async () => {
-      const driver = await Driver.open(deps, call);
+      const driver = await Driver.open(deps, call, call.sideBySide);
       const context = driver.context({
         othersAccepted: call.othersAccepted,
         tradedSoFar: [],
@@ -24,12 +24,14 @@ export const createWithdrawals =
       const { runId } = driver;
       if (stop !== null)
         return { items: call.items.map((item) => stopped(item, stop, driver)), evidence: [], runId };
-      const items = await sideBySide(call, async ({ payment, wanted, state }) => {
-        const item = { ...context, take: takeFor(payment.id, takenBy) };
-        const asked = driver.stopped === null ? wanted : stoppedOf(payment.id, wanted, driver.stopped);
-        const step = await driver.run(payment.id, createWithdrawalSteps(item, payment, asked, state));
-        return { id: payment.id, step, ...traceOf(payment.id, driver) };
-      });
+      const items = await Promise.all(
+        call.items.map(async ({ payment, wanted, state }) => {
+          const item = { ...context, take: takeFor(payment.id, takenBy) };
+          const asked = driver.stopped === null ? wanted : stoppedOf(payment.id, wanted, driver.stopped);
+          const step = await driver.run(payment.id, createWithdrawalSteps(item, payment, asked, state));
+          return { id: payment.id, step, ...traceOf(payment.id, driver) };
+        }),
+      );
       deps.reached('before result');
       return { items, evidence: evidenceOf(call, driver), runId: driver.runId };
     });
@@ -42,20 +44,6 @@ function traceOf(item: string, { evidence }: Driver): { readonly traceId?: strin
 /** Of a chunk only what did not go as it should: what a batch did is in its payments. */
 function evidenceOf({ chunk }: PaymentsCall, { evidence }: Driver): PaymentsAnswer['evidence'] {
   return chunk === undefined ? evidence : evidence.filter(({ result }) => result !== 'success');
-}
-
-/** As many at a time as the policy lets leave; in the order of the call. */
-async function sideBySide<Answer>(
-  { items, sideBySide: most = items.length }: PaymentsCall,
-  one: (item: PaymentsCall['items'][number]) => Promise<Answer>,
-): Promise<readonly Answer[]> {
-  const answers: Answer[] = [];
-  const left = items.entries();
-  const lane = async (): Promise<void> => {
-    for (const [index, item] of left) answers[index] = await one(item);
-  };
-  await Promise.all(Array.from({ length: most }, lane));
-  return answers;
 }
 
 /** The batch was stopped after this call was made. */

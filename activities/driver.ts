@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Fact, Kept } from '../domain/people/instructions.ts';
@@ -67,6 +68,8 @@ export class Driver {
   readonly #sendUntilMonotonicMs: number;
   readonly #instructions: () => Promise<Kept>;
   readonly #balances: () => Promise<Reply<Balances>>;
+  /** Lets only so many payments ask the service side by side; what they share is read for all of them at once. */
+  readonly #inPlace: LimitFunction;
   /** Temporal run of the batch's run whose go was read last; null: the call is of no chunk. */
   #coordinator: string | null = null;
   #stopped: Problem | null = null;
@@ -92,20 +95,26 @@ export class Driver {
   /**
    * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
    * would otherwise count its deadline from when it woke.
+   * @param sideBySide so many payments are sent at a time at most
    */
-  static async open(deps: Deps, call: Call): Promise<Driver> {
+  static async open(deps: Deps, call: Call, sideBySide: number = Number.POSITIVE_INFINITY): Promise<Driver> {
     const { info } = ActivityContext.current();
     const waitedMs = deps.clock.wallMs() - info.currentAttemptScheduledTimestampMs;
     if (Math.abs(waitedMs) > PROMPT_MS && !(await deps.isCurrentAttempt(info)))
       throw withoutStack(
         ApplicationFailure.retryable('This attempt has been given up; another one goes on.', 'SUPERSEDED'),
       );
-    return new Driver(deps, call, info);
+    return new Driver(deps, call, { info, sideBySide });
   }
 
-  private constructor(deps: Deps, call: Call, info: Info) {
+  private constructor(
+    deps: Deps,
+    call: Call,
+    { info, sideBySide }: { readonly info: Info; readonly sideBySide: number },
+  ) {
     this.#deps = deps;
     this.#call = call;
+    this.#inPlace = pLimit(sideBySide);
     this.#attempt = {
       runId: info.workflowExecution?.runId ?? '',
       number: numberOf(info),
@@ -211,7 +220,9 @@ export class Driver {
       case 'fetch trade':
         return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));
       case 'fetch withdrawal':
-        return wholeRecord(this.#told(await wellFormed(() => reader.withdrawal(effect.id))));
+        return this.#inPlace(async () =>
+          wholeRecord(this.#told(await wellFormed(() => reader.withdrawal(effect.id)))),
+        );
       case 'scan trades': {
         const { records, stopped } = await scanList(reader.listTrades, {
           ...effect,
@@ -255,13 +266,9 @@ export class Driver {
       case 'send withdrawal': {
         const { account, currency, amount, reference } = effect.request;
         const idempotencyKey = this.#key('withdrawals', reference, null);
-        return this.#told(
-          await wellFormed(() =>
-            service.createWithdrawal(
-              { account, currency, amount, tag: reference, idempotencyKey },
-              this.#leaving(heeded),
-            ),
-          ),
+        const request = { account, currency, amount, tag: reference, idempotencyKey };
+        return this.#inPlace(async () =>
+          this.#told(await wellFormed(() => service.createWithdrawal(request, this.#leaving(heeded)))),
         );
       }
     }

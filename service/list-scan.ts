@@ -12,13 +12,15 @@ type List<T> = (page: PageRequest) => Promise<Reply<Page<T>>>;
 /**
  * What somebody wants to know of a list: which of its records that were created since then, epoch milliseconds. `reference`:
  * only those that carry it, in whichever generation, or none at all, can be wanted; absent: any. `readAfterMs`: what a
- * record had come to by then must show; absent: that there is such a record is enough.
+ * record had come to by then must show; absent: that there is such a record is enough. `most`: so many records can be wanted
+ * at most, and nobody reads on once they are found.
  */
 export type Question<T> = {
   readonly sinceMs: number;
   readonly wanted: (record: T) => boolean;
   readonly reference?: string;
   readonly readAfterMs?: number;
+  readonly most?: number;
 };
 
 /** How a list is read. `signal` ends the scan before its next page, as when an activity is cancelled. */
@@ -34,10 +36,10 @@ export type Scanned<T> = { readonly records: readonly T[]; readonly stopped: Rep
 /** Reads a list back to what is asked for, and keeps what is wanted, each record once. */
 export async function scanList<T extends Listed>(
   list: List<T>,
-  { sinceMs, wanted, ...reading }: Question<T> & Reading,
+  asked: Question<T> & Reading,
 ): Promise<Scanned<T>> {
-  const findings = new Findings({ sinceMs, wanted });
-  const stopped = await readBack(list, (page) => findings.take(page, newestMsOf(page)), reading);
+  const findings = new Findings(asked);
+  const stopped = await readBack(list, (page) => findings.take(page, newestMsOf(page)), asked);
   return { records: findings.records, stopped };
 }
 
@@ -56,8 +58,9 @@ export class Findings<T extends Listed> {
 
   /** True: the list need not be read further back. */
   take(page: readonly T[], newestMs: number): boolean {
-    const { sinceMs, wanted } = this.#question;
+    const { sinceMs, wanted, most = Number.POSITIVE_INFINITY } = this.#question;
     for (const record of page) if (wanted(record)) this.#kept.set(record.id, record);
+    if (this.#kept.size >= most) return true;
     // Every record of the page is older, so that a list out of order cannot end the scan early.
     return page.length > 0 && newestMs < sinceMs;
   }

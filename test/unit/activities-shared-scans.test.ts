@@ -130,6 +130,17 @@ test('a scan goes back as far as anybody asked, and who asked for less waits for
   assert.equal(list.asked.length, 5, 'the sixth page is for nobody');
 });
 
+test('whoever has found all that it can want has no older page read', async () => {
+  const list = new SlowList();
+  const some = list.poll({ ...only(1, 3), most: 2 });
+  await list.finish();
+  assert.deepEqual(idsOf(await some), ['wtd_1', 'wtd_3']);
+  assert.equal(list.asked.length, 4);
+  const more = list.poll({ ...only(1, 4), most: 2 });
+  await list.finish();
+  assert.deepEqual(idsOf(await more), ['wtd_1', 'wtd_4'], 'what the scan before has not read is read');
+});
+
 test('who looks up while a scan is under way waits for the next one, which sees what is new', async () => {
   const list = new SlowList();
   const first = list.lookUp();

@@ -209,6 +209,34 @@ test('payments that look at the same moment share one look, and a later look is 
   assert.equal(pages, 2);
 });
 
+test('the payments of a call share one look, however few of them may be sent side by side', async () => {
+  let pages = 0;
+  let underWay = 0;
+  let most = 0;
+  let sends = 0;
+  const { deps } = worker({
+    createWithdrawal: async ({ tag }) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await new Promise(setImmediate);
+      underWay -= 1;
+      sends += 1;
+      return done({ ...WITHDRAWAL, id: `wtd_${sends}`, tag });
+    },
+    listWithdrawals: async () => {
+      pages += 1;
+      return page();
+    },
+  });
+  const payments = Array.from({ length: 25 }, (_, index) => ({
+    ...PAYMENT,
+    id: `payment-${index}`,
+    reference: `p.2026-11-21.payment-${index}`,
+  }));
+  await inActivity({ attempt: 2 }, () => createWithdrawals(deps)({ ...callOf(...payments), sideBySide: 2 }));
+  assert.deepEqual([sends, most, pages], [25, 2, 1]);
+});
+
 test('a record is one payment only, be it taken by another one of the call or of a call before it', async () => {
   const twin = { ...PAYMENT, id: 'twin', reference: 'p.2026-11-21.twin' };
   const answered = async (call: PaymentsCall) => {

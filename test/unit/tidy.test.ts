@@ -29,7 +29,7 @@ const EDGES: Readonly<Record<string, Edges>> = {
   workflows: { folders: ['domain'], packages: ['@temporalio/workflow', '@temporalio/common'], node: [] },
   activities: {
     folders: ['domain', 'calendar', 'language', 'service', 'workflows'],
-    packages: ['@temporalio/activity', '@temporalio/common'],
+    packages: ['@temporalio/activity', '@temporalio/common', 'p-limit'],
     node: 'any',
   },
   config: {
