@@ -6,6 +6,7 @@ import type { Info } from '@temporalio/activity';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { Mode, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
+import type { Closed, HaltedWrite } from '../domain/halt.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Fact, Instruction, Kept } from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
@@ -110,6 +111,13 @@ export type Deps = {
     ): Promise<{ readonly held: ReadonlyMap<string, Holder>; readonly silent: string | null }>;
     /** Those planned before this one that it may not have seen when it was planned at `madeAtMs`. */
     plannedBeside(of: OfBatch, madeAtMs: number): Promise<readonly RunName[]>;
+  };
+  /** What people have halted, in memory (`halt-gate.ts`). */
+  readonly halts: {
+    /** Null: such a write may leave in this very moment. */
+    whyNot(write: HaltedWrite): Closed | null;
+    /** Waits a little for a reading that is late. */
+    settled(write: HaltedWrite): Promise<void>;
   };
   /** Starts the run of a schedule's date as the command would, or finds it there. */
   readonly startScheduled: (call: ScheduledCall) => Promise<ScheduledAnswer | NotNow>;

@@ -8,6 +8,7 @@ import { ApplicationFailure, Context as ActivityContext, type Info } from '@temp
 import pLimit, { type LimitFunction } from 'p-limit';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
+import type { Closed } from '../domain/halt.ts';
 import type { Fact, Kept } from '../domain/people/instructions.ts';
 import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Money } from '../domain/policy.ts';
@@ -148,6 +149,7 @@ export class Driver {
       reader: { mode: reader.mode, organisation: reader.organisation },
       ...item,
       take: () => true,
+      whyHalted: (currencies) => this.#whyHalted(currencies),
       nowMs: clock.wallMs,
       skewMs: clockSkew.latestMs,
     };
@@ -156,7 +158,7 @@ export class Driver {
   /** Why nothing of this call may be sent at all, whatever the items say; null when nothing stands in the way. */
   async stop(): Promise<Wait | null> {
     try {
-      await this.#instructions();
+      await Promise.all([this.#instructions(), this.#haltsRead()]);
       return null;
     } catch (error) {
       if (error instanceof WithoutGo) return error.wait;
@@ -239,15 +241,18 @@ export class Driver {
       case 'send quote': {
         const { sell, buy, amount, validForSeconds, settlement } = effect.request;
         const reply = this.#told(
-          await service.createQuote({
-            sellCurrency: sell,
-            buyCurrency: buy,
-            amount: { side: amount.side, value: amount.value },
-            validForSeconds: validForSeconds as 3 | 15 | 30 | 45 | 60,
-            settlement,
-            // A quote moves no money: a fresh key each time, so that no dead quote is replayed.
-            idempotencyKey: hashKey(randomUUID()),
-          }),
+          await service.createQuote(
+            {
+              sellCurrency: sell,
+              buyCurrency: buy,
+              amount: { side: amount.side, value: amount.value },
+              validForSeconds: validForSeconds as 3 | 15 | 30 | 45 | 60,
+              settlement,
+              // A quote moves no money: a fresh key each time, so that no dead quote is replayed.
+              idempotencyKey: hashKey(randomUUID()),
+            },
+            this.#leaving(heeded, [sell, buy]),
+          ),
         );
         // A service that sends no `Date` tells its clock by the quote's creation.
         if (reply.kind === 'DONE' && reply.facts.serviceTimeMs === null)
@@ -255,11 +260,11 @@ export class Driver {
         return reply;
       }
       case 'send trade': {
-        const { quoteId, reference } = effect;
+        const { quoteId, reference, sell, buy } = effect;
         const idempotencyKey = this.#key('trades', reference, quoteId);
         return this.#told(
           await wellFormed(() =>
-            service.createTrade({ quoteId, reference, idempotencyKey }, this.#leaving(heeded)),
+            service.createTrade({ quoteId, reference, idempotencyKey }, this.#leaving(heeded, [sell, buy])),
           ),
         );
       }
@@ -268,22 +273,35 @@ export class Driver {
         const idempotencyKey = this.#key('withdrawals', reference, null);
         const request = { account, currency, amount, tag: reference, idempotencyKey };
         return this.#inPlace(async () =>
-          this.#told(await wellFormed(() => service.createWithdrawal(request, this.#leaving(heeded)))),
+          this.#told(
+            await wellFormed(() => service.createWithdrawal(request, this.#leaving(heeded, [currency]))),
+          ),
         );
       }
     }
   }
 
   /** Asked when a write has waited for its turn at the service: what was true before the wait may not be any more. */
-  #leaving(heeded: Heeded | null): Leaving {
+  #leaving(heeded: Heeded | null, currencies: readonly string[]): Leaving {
     return {
       signal: ActivityContext.current().cancellationSignal,
       whyNot: async () => {
+        await this.#haltsRead();
         if (!(await this.#stillSaid(heeded))) return NEWLY_SAID;
         return this.#tooLate() ? TOO_LATE : null;
       },
+      whyNotNow: () => this.#whyHalted(currencies)?.problem.message ?? null,
       withinMs: LEAVES_WITHIN_MS,
     };
+  }
+
+  #whyHalted(currencies: readonly string[]): Closed | null {
+    return this.#deps.halts.whyNot({ policy: this.#call.plan.run.policy, currencies });
+  }
+
+  /** A reading of what is halted that is late is waited for. */
+  #haltsRead(): Promise<void> {
+    return this.#deps.halts.settled({ policy: this.#call.plan.run.policy, currencies: [] });
   }
 
   /** No write leaves more than 10 s after what people said was read; where that was longer ago, it must still be the same. */

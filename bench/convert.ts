@@ -173,6 +173,7 @@ async function startHandWritten(
       reader: service,
       scans: new SharedScans(service, { clock: machineClock, listLagMs: settings.facts.listLagMs }),
       facts: settings.facts,
+      halts: { whyNot: () => null, settled: async () => {} },
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => false,

@@ -103,6 +103,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/resolve.ts')).addResolve,
   },
   {
+    term: 'halt',
+    summary: 'stops every write of every worker, or of a policy or currency',
+    load: async () => (await import('./commands/halt.ts')).addHalt,
+  },
+  {
+    term: 'resume',
+    summary: 'lets go on what was halted',
+    load: async () => (await import('./commands/resume.ts')).addResume,
+  },
+  {
     term: 'schedule',
     summary: 'when policies run by themselves',
     load: async () => (await import('./commands/schedule.ts')).addSchedule,

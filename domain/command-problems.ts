@@ -266,6 +266,11 @@ export const REFUSALS = {
     sentence: 'The file cannot be read.',
     advice: 'See who may read it.',
   },
+  HALT_NOT_KEPT: {
+    ending: 'infrastructure',
+    sentence: 'What is to be halted is taken back again and again.',
+    advice: 'See who ends the workflow `<mode>/halt` in the Temporal UI; until then stop the workers.',
+  },
   BATCH_OF_OTHER_KIND: {
     ending: 'bad input',
     sentence: 'Only policies of kind payout take a batch.',

@@ -402,6 +402,17 @@ export const PROBLEMS = {
     sentence: 'The service now says something else of a record than the report (`report --refresh`).',
     advice: 'Do not pay it again. Start the run with --go-on: it takes the service’s word.',
   },
+  // The kill switch.
+  HALTED: {
+    ending: 'needs a human',
+    sentence: 'Somebody has halted it: nothing is sent, looks go on.',
+    advice: 'When it may go on: `npx cambist resume`; the run then goes on by itself.',
+  },
+  HALT_UNREADABLE: {
+    ending: 'infrastructure',
+    sentence: 'The worker cannot read from Temporal whether somebody has halted it, so it sends nothing.',
+    advice: 'Nothing to do once Temporal answers the worker within a second: it goes on by itself.',
+  },
   // Configuration.
   MODE_DIFFERS: {
     ending: 'configuration',

@@ -10,6 +10,8 @@ import type { Problem } from './problems.ts';
  * one. `ending` says how a command ends that leaves the run waiting, `needsSomebody` whether somebody should look.
  */
 export const WAIT_REASONS = {
+  /** Somebody has halted it. */
+  halt: { ending: 'needs a human', needsSomebody: true },
   /** Nothing goes on before somebody has decided. */
   person: { ending: 'needs a human', needsSomebody: true },
   /** Keys, clocks, modes, what the service has switched off, or a status that nobody has declared. */

@@ -83,6 +83,8 @@ export type Leaving = {
   readonly signal: AbortSignal;
   /** After the wait, just before the request is signed: null, or why it is not to be sent any more. */
   readonly whyNot: () => Promise<string | null>;
+  /** In the moment in which its first byte is about to leave: null, or why it must not. */
+  readonly whyNotNow: () => string | null;
   /** How long that holds, milliseconds: what has not left by then (a connection may take a while) is not sent. */
   readonly withinMs: number;
 };
@@ -107,7 +109,7 @@ export type ServiceClient = {
   readonly pairs: () => Promise<Reply<readonly Pair[]>>;
 
   /** Heading "POST /fx/quotes". Moves no money; read scope is enough. */
-  readonly createQuote: (request: QuoteRequest & Keyed) => Promise<Reply<Quote>>;
+  readonly createQuote: (request: QuoteRequest & Keyed, leaving?: Leaving) => Promise<Reply<Quote>>;
   /** Heading "POST /fx/trades". */
   readonly createTrade: (request: TradeRequest & Keyed, leaving?: Leaving) => Promise<Reply<Trade>>;
   /** Heading "POST /fx/withdrawals". */
@@ -203,6 +205,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
       body,
       leavesUntil: { monotonicMs: monotonicMs + leavesWithinMs, wallMs: nowMs + leavesWithinMs },
       endsAtMs: monotonicMs + timeoutMs,
+      whyNotNow: request.leaving?.whyNotNow ?? (() => null),
     });
     return readAnswer(result, {
       schema: request.schema,
@@ -241,12 +244,13 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
     balances: () => call({ path: '/fx/balances', schema: balancesReply }),
     exposure: () => call({ path: '/fx/exposures', schema: exposureReply }),
     pairs: () => call({ path: '/fx/pairs', schema: pairsReply }),
-    createQuote: async (request) =>
+    createQuote: async (request, leaving) =>
       call({
         path: '/fx/quotes',
         body: quoteBody(request),
         idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
         schema: quoteReply,
+        leaving,
       }),
     createTrade: async (request, leaving) =>
       call({

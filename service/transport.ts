@@ -21,6 +21,8 @@ export type WireRequest = {
   readonly leavesUntil: Deadline;
   /** The end of its exchange, monotonic milliseconds; not before `leavesUntil`. */
   readonly endsAtMs: number;
+  /** Asked last, before its first byte: null, or why it must not leave. */
+  readonly whyNotNow: () => string | null;
 };
 
 /** The last moment at which a request may leave, on both clocks: one may stand still. */
@@ -130,6 +132,11 @@ function begin(
     onRequestStart(controller) {
       // A second start would be a second send; a late one comes from a machine that slept.
       if (ended || started || isLate()) throw new Error('not to be sent any more');
+      const reason = request.whyNotNow();
+      if (reason !== null) {
+        fail(reason);
+        throw new Error('not to be sent now');
+      }
       started = true;
       abort = () => controller.abort(new Error('ended by the client'));
     },

@@ -6,9 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { InstructionsMissing, machineClock, type Clock } from '../activities/deps.ts';
+import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
 import { chunksOf } from '../operations/chunks.ts';
+import { haltsOf } from '../operations/halts.ts';
 import { otherBatchesOf } from '../operations/other-batches.ts';
 import { startScheduled } from '../operations/start-by-schedule.ts';
 import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
@@ -41,7 +43,7 @@ export type WorkerOptions = {
   readonly env: NodeJS.ProcessEnv;
   /** How long to wait for a Temporal that is still starting; default: not at all. */
   readonly patience?: Patience;
-  /** Shown in the Temporal UI; default: process id and host. */
+  /** Shown in the Temporal UI, and told to `cambist doctor`; default: process id and host. */
   readonly identity?: string;
   /** For tests. */
   readonly clock?: Clock;
@@ -82,6 +84,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { client } = temporal;
   const { taskQueue } = settings;
   const clock = options.clock ?? machineClock;
+  // By the machine's own time also where a test lets time pass.
+  const halts = new HaltGate({ read: haltsOf({ client, mode: settings.mode }), clock: machineClock });
+  await halts.look();
+  const looking = new AbortController();
   const worker: Worker = await Worker.create({
     connection,
     namespace,
@@ -92,6 +98,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       reader,
       scans: new SharedScans(reader, { clock, listLagMs: settings.facts.listLagMs }),
       facts: settings.facts,
+      halts,
       clock,
       startScheduled: (call) =>
         startScheduled(
@@ -150,9 +157,12 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     namespace,
     shutdown: () => worker.shutdown(),
     run: async () => {
+      const looks = halts.keepLooking(looking.signal);
       try {
         await worker.run();
       } finally {
+        looking.abort();
+        await looks;
         await Promise.allSettled([
           service.close(),
           reader.close(),

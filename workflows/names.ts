@@ -14,6 +14,7 @@ import type { ReportPage } from '../domain/run/report.ts';
 import type { Reserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer, TurnState } from '../domain/turn.ts';
 import type { Waiting } from '../domain/waits.ts';
+import type { HaltSaid } from '../domain/halt.ts';
 import type { Fact, Instruction, Recorded } from '../domain/people/instructions.ts';
 
 /** Workflow types as they stand in the Temporal UI. */
@@ -23,6 +24,9 @@ export const PAYMENTS_TYPE = 'payments';
 export const INSTRUCTIONS_TYPE = 'instructions';
 export const TURN_TYPE = 'turn';
 export const SCHEDULED_TYPE = 'scheduled';
+/** What is halted (`operations/halts.ts`). No workflow of ours: its history is the record, and no worker serves its queue. */
+export const HALT_TYPE = 'halt';
+export const HALT_QUEUE = 'cambist-halt-served-by-nobody';
 
 /** Id of the small workflow that makes the plan of a run. */
 export function planIdOf(mode: Mode, run: RunName): string {
@@ -46,6 +50,11 @@ export function chunkIdOf(mode: Mode, run: RunName, number: number): string {
 /** Id of the workflow in which the runs of an organisation take turns. */
 export function turnIdOf(mode: Mode, organisation: string): string {
   return `${mode.toLowerCase()}/${organisation}/turn`;
+}
+
+/** Id of the workflow whose history keeps what is halted in a mode. No policy is called so: a run's id has a dot. */
+export function haltIdOf(mode: Mode): string {
+  return `${mode.toLowerCase()}/halt`;
 }
 
 /** Id of the Temporal schedule of a policy. What it starts has this id too, with the nominal time behind it. */
@@ -140,6 +149,9 @@ export const giveTurnBackSignal = defineSignal<[run: string, mayHaveTraded: bool
 export const forgetRunsSignal = defineSignal<[runs: readonly string[]]>('forget');
 /** A run that goes on after a reset may take money again. */
 export const reopenRunSignal = defineSignal<[run: string]>('reopen');
+/** People stop every write, or those of a scope, and let them go on. */
+export const haltSignal = defineSignal<[HaltSaid]>('halt');
+export const resumeSignal = defineSignal<[HaltSaid]>('resume');
 /** Who has the turn, who waits for it, and which runs may still take money. */
 export const turnQuery = defineQuery<TurnState>('turn');
 /** What a run will still take; null while it has no plan. */

@@ -17,11 +17,13 @@ import {
   needsAttention,
   type Listed,
 } from '../../operations/attention.ts';
+import { currentHalts } from '../../operations/halts.ts';
 import { listMissed } from '../../operations/scheduled-starts.ts';
 import { listUnfinished, type Unfinished } from '../../operations/unfinished-submissions.ts';
 import { parseRun } from '../../operations/run-names.ts';
 import { statement } from '../terminal/options.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { haltDocument, haltLine } from '../views/halts-text.ts';
 import { missedDocument, missedLine } from '../views/schedules-text.ts';
 import { clockTime, count, span, table } from '../terminal/text.ts';
 
@@ -42,7 +44,7 @@ export function addList(command: Command, session: Session): void {
     )
     .option(
       '--attention',
-      'only runs that somebody should look at: waiting for a person, a configuration or money, late, getting nowhere, ended with something undone; those that a schedule missed; and batches that were not submitted whole',
+      'only runs that somebody should look at: waiting for a person, a configuration or money, late, getting nowhere, ended with something undone; those that a schedule missed; batches that were not submitted whole; and what is halted',
     )
     .option(
       '--acknowledge <run>',
@@ -88,11 +90,13 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     const runs = attention ? matching : matching.slice(0, SHOWN);
     const missed = attention ? await listMissed(place, nowMs) : [];
     const unfinished = attention ? await listUnfinished(place.client, place.mode, nowMs) : [];
-    const others = missed.length + unfinished.length;
+    const halts = attention ? await currentHalts(place) : [];
+    const others = missed.length + unfinished.length + halts.length;
     const ending: Ending = attention && runs.length + others > 0 ? 'needs a human' : 'done';
     output.document({
       runs: runs.map(rowOf),
       ...(attention && {
+        halts: halts.map(haltDocument),
         acknowledged,
         missed: missed.map(missedDocument),
         unfinished: unfinished.map(unfinishedDocument),
@@ -100,7 +104,8 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
       exitCode: EXIT_CODES[ending],
     });
     const leftOut = acknowledged === 0 ? '' : ` ${count(acknowledged, 'acknowledged run')} left out.`;
-    if (others > 0) output.say(...missed.map(missedLine), ...unfinished.map(unfinishedLine));
+    if (others > 0)
+      output.say(...halts.map(haltLine), ...missed.map(missedLine), ...unfinished.map(unfinishedLine));
     if (runs.length === 0) {
       if (others > 0) return ending;
       output.say(

@@ -8,7 +8,9 @@ import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace } from '../../operations/place.ts';
 import { standingTable } from '../views/batch-text.ts';
+import { haltDocument, haltLine } from '../views/halts-text.ts';
 import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
+import { currentHalts } from '../../operations/halts.ts';
 import { parseRun } from '../../operations/run-names.ts';
 import { listRuns, requireRun } from '../../operations/runs.ts';
 import { standingOf, type Standing } from '../../operations/standing.ts';
@@ -59,11 +61,15 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       if (shown.startedBy !== null) output.say(`Started by ${shown.startedBy}.`);
       return standing.ending;
     }
-    const runs = await listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null });
+    const [halts, runs] = await Promise.all([
+      currentHalts(place),
+      listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null }),
+    ]);
     const standings = await Promise.all(runs.map((facts) => standingOf(place, facts)));
     const ending = firstOf(standings.map((each) => each.ending));
     const shown = standings.map((each) => shownOf(each, output.io.now()));
-    output.document({ runs: shown, exitCode: EXIT_CODES[ending] });
+    output.document({ halts: halts.map(haltDocument), runs: shown, exitCode: EXIT_CODES[ending] });
+    for (const halt of halts) output.say(haltLine(halt));
     for (const { sentence } of shown) output.say(sentence);
     if (shown.length === 0) output.say(`No run is open in mode ${place.mode}.`);
     return ending;

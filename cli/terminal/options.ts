@@ -1,5 +1,6 @@
 /** Values of options that commander hands over as text. */
 import { InvalidArgumentError } from 'commander';
+import type { Mode } from '../../domain/service/records.ts';
 
 /** A port; 0 means any free one. */
 export function port(text: string): number {
@@ -13,12 +14,28 @@ export function nonEmpty(text: string): string {
   throw new InvalidArgumentError('It is empty.');
 }
 
+export function policyName(text: string): string {
+  if (/^[a-z0-9-]{1,40}$/.test(text)) return text;
+  throw new InvalidArgumentError('It is no name of a policy: small letters, digits and -, at most 40.');
+}
+
+export function currencyCode(text: string): string {
+  if (/^[A-Z0-9]{3,10}$/.test(text)) return text;
+  throw new InvalidArgumentError('It is no currency code, like MXN or USDC.');
+}
+
+export function modeName(text: string): Mode {
+  const mode = text.toUpperCase();
+  if (mode === 'SANDBOX' || mode === 'LIVE') return mode;
+  throw new InvalidArgumentError('It is sandbox or live.');
+}
+
 /** Most characters of what a person says: it is kept for good, and shown in every report. */
 const MOST_CHARACTERS = 500;
 
 /** What a person says, on one line. */
 export function statement(text: string): string {
-  const said = text.replaceAll(/\s+/g, ' ').trim();
+  const said = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
   if (said.length <= MOST_CHARACTERS) return nonEmpty(said);
   throw new InvalidArgumentError(`It is longer than ${MOST_CHARACTERS} characters; name a ticket instead.`);
 }

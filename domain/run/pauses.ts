@@ -72,6 +72,7 @@ export class Pauses {
         this.#paces.set(waiter, { ...AT_FIRST, turnSinceMs: sinceMs });
         return this.#ports.nowMs() - sinceMs > PATIENT_MS ? wait : { ...wait, reason: 'service' };
       }
+      case 'halt':
       case 'outage':
       case 'doubt':
       case 'configuration':

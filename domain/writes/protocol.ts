@@ -57,6 +57,8 @@ export type Subject<State extends SendState, Found extends Trade | Withdrawal, S
   readonly call: 'quote' | 'trade' | 'withdrawal';
   /** Id of the leg or payment. */
   readonly item: string;
+  /** That it moves. */
+  readonly currencies: readonly string[];
   /** How messages call it: `leg "usd-mxn-1"`. */
   readonly name: string;
   /** Why the run does not want it any more; null when it does. */
@@ -208,16 +210,38 @@ export function* lookUp<State extends SendState, Found extends Trade | Withdrawa
 /** No write leaves longer than this after the instructions were read; reads shared in a call are half as old at most. */
 const SAID_AGE_MS = 5_000;
 
-/** Step 5, in the moment of sending: null when the clock still agrees and people have said nothing new. */
+/** At most, where nobody can tell whether it is halted: it goes on soon after somebody can. */
+const UNREAD_MS = 60_000;
+
+/** While it is halted, or nobody can tell whether it is, nothing is sent; nothing ends by it, and no doubt does. */
+export function haltedNow<State extends SendState>(
+  { context, item, currencies }: Pick<Subject<State, never, never>, 'context' | 'item' | 'currencies'>,
+  state: State,
+): Waits<State> | null {
+  const closed = context.whyHalted(currencies);
+  if (closed === null) return null;
+  const problem = { ...closed.problem, item };
+  switch (closed.kind) {
+    case 'halted':
+      return waitLonger(state, { ...configurationWait(problem, state.tries), reason: 'halt' });
+    case 'unreadable':
+      return waitLonger(state, serviceWait(problem, Math.min(backoffMs(state.tries), UNREAD_MS)));
+  }
+}
+
+/** Step 5, in the moment of sending: null when nothing is halted, the clock still agrees and people have said nothing new. */
 export function* mayStillLeave<
   State extends SendState,
   Found extends Trade | Withdrawal,
   Step extends AnyStep,
 >(
-  { context, item }: Subject<State, Found, Step>,
+  subject: Subject<State, Found, Step>,
   { said, saidAtMs, otherKeys }: Pick<Ready<State, Found>, 'said' | 'saidAtMs' | 'otherKeys'>,
   state: State,
 ): Steps<Waits<State> | null> {
+  const { context, item } = subject;
+  const halted = haltedNow(subject, state);
+  if (halted !== null) return halted;
   const apart = yield* checkClock(context);
   if (apart !== null) return waitLonger(state, configurationWait({ ...apart, item }, state.tries));
   if (context.nowMs() - saidAtMs <= SAID_AGE_MS) return null;

@@ -8,6 +8,7 @@ import { serviceCode, type Problem, type ProblemCode } from '../problems.ts';
 import type { Wait } from '../waits.ts';
 import { backoffMs, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
+import type { Closed } from '../halt.ts';
 import type { ListScan } from './lookups.ts';
 import type { Leg, LegAmount, Plan, PlanHead } from '../plan/plan.ts';
 import type { Money } from '../policy.ts';
@@ -44,7 +45,14 @@ export type Effect =
       readonly readAfterMs?: number;
     }
   | { readonly kind: 'send quote'; readonly request: QuoteRequest }
-  | { readonly kind: 'send trade'; readonly quoteId: string; readonly reference: string }
+  | {
+      readonly kind: 'send trade';
+      readonly quoteId: string;
+      readonly reference: string;
+      /** Both are the leg's; the service knows them by the quote. */
+      readonly sell: string;
+      readonly buy: string;
+    }
   | { readonly kind: 'send withdrawal'; readonly request: WithdrawalRequest };
 
 export type QuoteRequest = {
@@ -154,6 +162,8 @@ export type Context = {
   /** Counts a record as this item's; false when another item of the same call counts it as its own already. */
   readonly take: (recordId: string) => boolean;
   readonly nowMs: () => number;
+  /** Why no write about these currencies may leave in this very moment; null: it may. Reads nothing but memory. */
+  readonly whyHalted: (currencies: readonly string[]) => Closed | null;
   /** Service clock less ours by the last reply that told, milliseconds; null when none did yet. */
   readonly skewMs: () => number | null;
 };

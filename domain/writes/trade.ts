@@ -46,6 +46,7 @@ import {
   settleTimeMs,
   type Answer,
   type Context,
+  type Effect,
   type Steps,
 } from './step.ts';
 import {
@@ -69,6 +70,7 @@ import {
   lookUp,
   inDoubt,
   isOf,
+  haltedNow,
   mayStillLeave,
   waitLonger,
   waits,
@@ -201,6 +203,9 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if (before.quotes >= context.plan.quote.maxQuotes)
     return yield* end(item, before, tooManyQuotes(context, leg));
 
+  // A quote moves no money, and lives for seconds: while it may not be traded, none is asked for.
+  const halted = haltedNow(subject, before);
+  if (halted !== null) return { ...halted, state: { ...halted.state, held: true } };
   const elsewhere = yield* heldElsewhere(subject, before);
   if ('wait' in elsewhere) return elsewhere.wait;
   if ('problem' in elsewhere) return yield* end(item, before, elsewhere.problem);
@@ -259,10 +264,15 @@ export function* executeTradeSteps(context: Context, leg: Leg, before: LegState)
   if (quote === null || isDead || !maySend(state) || isOthers)
     return yield* deadQuote(item, state, opened.looked);
   const stopped = yield* mayStillLeave(subject, opened, state);
-  if (stopped !== null) return stopped;
+  // The quote that dies meanwhile does not count.
+  if (stopped !== null) return { ...stopped, state: { ...stopped.state, held: true } };
 
-  const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
+  const reply = yield* ask<'send trade'>(tradeOf(leg, quote));
   return yield* afterTrade(item, state, quote, reply);
+}
+
+function tradeOf({ reference, sell, buy }: Leg, quote: QuoteInHand): Extract<Effect, { kind: 'send trade' }> {
+  return { kind: 'send trade', quoteId: quote.id, reference, sell, buy };
 }
 
 /** A traded leg asks the service for nothing more: only whether people have accepted what came out worse. */
@@ -294,6 +304,7 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
     context,
     call,
     item: leg.id,
+    currencies: [leg.sell, leg.buy],
     name: `leg "${leg.id}"`,
     unwanted: context.unwanted,
     windowUntilMs: () => context.plan.sendWindows.tradesUntilMs,
@@ -459,7 +470,7 @@ function* probe(item: Item, state: LegState, quote: QuoteInHand): Steps<LegStep>
   const { leg, subject, ready } = item;
   const stopped = yield* mayStillLeave(subject, ready, state);
   if (stopped !== null) return stopped;
-  const reply = yield* ask<'send trade'>({ kind: 'send trade', quoteId: quote.id, reference: leg.reference });
+  const reply = yield* ask<'send trade'>(tradeOf(leg, quote));
   const refused = reply.kind === 'REFUSED' && !PAUSES.includes(classOfReply(reply));
   return yield* afterTrade(item, { ...state, quote: { ...quote, probed: refused } }, quote, reply);
 }

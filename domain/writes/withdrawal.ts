@@ -235,6 +235,7 @@ function subjectOf(
     context,
     call: 'withdrawal',
     item: payment.id,
+    currencies: [payment.currency],
     name: `payment "${payment.id}"`,
     unwanted,
     windowUntilMs: (said) => Math.max(...eightsOf(context, said).map(({ windowUntilMs }) => windowUntilMs)),

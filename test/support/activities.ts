@@ -60,7 +60,7 @@ export function client(requests: Request[], scripted: Scripted = {}): ServiceCli
   const noted = Object.entries(operations).map(([operation, answer]) => [
     operation,
     async (asked: unknown, leaving?: Leaving) => {
-      const reason = leaving === undefined ? null : await leaving.whyNot();
+      const reason = leaving === undefined ? null : ((await leaving.whyNot()) ?? leaving.whyNotNow());
       if (reason !== null) return { kind: 'NOT_SENT', reason };
       requests.push({ operation, asked });
       return (answer as (asked: unknown) => unknown)(asked);
@@ -106,6 +106,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
       readReserved: async () => [],
     },
     startScheduled: never,
+    halts: { whyNot: () => null, settled: async () => {} },
     isStopping: () => false,
     reached: () => {},
     ...more,

@@ -148,6 +148,7 @@ export function context(
     take: () => true,
     nowMs: () => NOW,
     skewMs: () => 0,
+    whyHalted: () => null,
     ...more,
     plan: {
       version: 1,

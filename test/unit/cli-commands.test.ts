@@ -49,6 +49,8 @@ test('every command is in the help, with its options, examples and exit codes', 
       'list',
       'cancel',
       'resolve',
+      'halt',
+      'resume',
       'schedule next',
       'schedule apply',
       'schedule list',
@@ -135,6 +137,9 @@ test('the options are those of the design', async () => {
   ]);
   assert.deepEqual(optionsOf('list'), ['--acknowledge', '--attention', '--by', '--json', '--reason']);
   assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
+  const ofHalts = ['--by', '--currency', '--json', '--mode', '--policy', '--reason'];
+  assert.deepEqual(optionsOf('halt'), ofHalts);
+  assert.deepEqual(optionsOf('resume'), ofHalts);
 });
 
 for (const argv of [

@@ -33,6 +33,8 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   list: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   cancel: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   resolve: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  halt: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  resume: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   schedule: [],
   'schedule/next': [...OUTPUT, ...POLICY],
   'schedule/apply': [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL, 'diff'],

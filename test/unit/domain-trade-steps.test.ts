@@ -73,6 +73,8 @@ test('a fresh leg is quoted and traded without a look, in one send each', () => 
     kind: 'send trade',
     quoteId: QUOTE.id,
     reference: LEG.reference,
+    sell: 'USD',
+    buy: 'MXN',
   });
   assert.ok(traded.result.kind === 'traded');
   assert.deepEqual(traded.result.traded, {

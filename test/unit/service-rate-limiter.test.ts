@@ -289,7 +289,7 @@ test('a write is asked whether it is still wanted after it has waited, and is si
   const withdraw = (whyNot: () => Promise<string | null>) =>
     client.createWithdrawal(
       { account: 'wac_1', currency: 'MXN', amount: '1.00', tag: 'a.b.c', idempotencyKey: 'k' },
-      { signal: new AbortController().signal, whyNot, withinMs: 3_000 },
+      { signal: new AbortController().signal, whyNot, whyNotNow: () => null, withinMs: 3_000 },
     );
   const refused = await withdraw(async () => null);
   assert.equal(refused.kind === 'UNKNOWN' && refused.error?.code, 'RATE_LIMIT_EXCEEDED');
@@ -337,6 +337,7 @@ test('against the sandbox with a rate limit, every payment is made once, and few
         { ...payment, idempotencyKey: name },
         {
           signal: new AbortController().signal,
+          whyNotNow: () => null,
           whyNot: async () => {
             underWay += 1;
             return null;

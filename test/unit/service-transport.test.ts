@@ -128,6 +128,7 @@ test('a request that waits in the queue beyond its time limit is not sent, and i
       body: null,
       leavesUntil: { monotonicMs: performance.now() + leavesWithinMs, wallMs: Date.now() + leavesWithinMs },
       endsAtMs: performance.now() + 5_000,
+      whyNotNow: () => null,
     });
   const first = send('first', 5_000);
   const second = await send('second', 100);
@@ -159,6 +160,7 @@ test('a request whose deadline passed on either clock, as after a sleep, is not 
       body: null,
       leavesUntil: { ...later, ...past },
       endsAtMs: later.monotonicMs,
+      whyNotNow: () => null,
     });
     assert.equal(result.kind, 'not-sent');
   }
@@ -399,6 +401,30 @@ test('a process that stood still past the limit sends nothing when it goes on', 
   assert.equal(requests, 0);
 });
 
+test('a write is asked about once more in the moment in which its first byte is about to leave', async (t) => {
+  const seen: string[] = [];
+  const port = await serveHttp(t, (request, response) => {
+    seen.push(request.url ?? '');
+    answer(request, response, 200, { data: WIRE_TRADE });
+  });
+  const client = await makeClient(t, port);
+  let isHalted = false;
+  const trade = () =>
+    client.createTrade(TRADE, {
+      signal: new AbortController().signal,
+      withinMs: 5_000,
+      whyNotNow: () => (isHalted ? 'it is halted' : null),
+      whyNot: async () => {
+        // While it is signed.
+        setImmediate(() => (isHalted = !isHalted));
+        return null;
+      },
+    });
+  assert.deepEqual(await trade(), { kind: 'NOT_SENT', reason: 'it is halted' });
+  assert.deepEqual(seen, []);
+  assert.equal((await trade()).kind, 'DONE', 'the connection is still good');
+});
+
 test('a write that has not left soon after it was found to be wanted is not sent', async (t) => {
   const port = await serveHttp(t, (request, response) =>
     answer(request, response, 200, { data: WIRE_TRADE }),
@@ -408,6 +434,7 @@ test('a write that has not left soon after it was found to be wanted is not sent
     client.createTrade(TRADE, {
       signal: new AbortController().signal,
       withinMs: 500,
+      whyNotNow: () => null,
       whyNot: async () => {
         // While it is signed.
         setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, standsStillMs));

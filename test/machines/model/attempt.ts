@@ -141,6 +141,7 @@ export class Attempt {
       take: () => true,
       nowMs: () => world.wallMs(),
       skewMs: () => world.toldSkewMs,
+      whyHalted: () => null,
     };
   }
 

@@ -1,0 +1,109 @@
+/**
+ * The gate before every write of a worker: what people have halted, read again and again (`operations/halts.ts`), and looked
+ * at in memory. It is open only while the last good reading is young, counted from before it was asked for: so a halt that
+ * Temporal has taken stops every worker within that time, and a worker that cannot read it is closed.
+ */
+import {
+  READING_HOLDS_MS,
+  haltOf,
+  halted,
+  type Closed,
+  type Halt,
+  type HaltedWrite,
+} from '../domain/halt.ts';
+import { makeProblem } from '../domain/problems.ts';
+import type { Clock } from './deps.ts';
+
+/** Readings begin so long after each other, unless one takes longer. */
+const READ_EVERY_MS = 250;
+/** Whoever is about to write waits so long for a reading that is late: a busy machine is no halt. */
+const PATIENCE_MS = 3_000;
+
+type Moment = { readonly monotonicMs: number; readonly wallMs: number };
+
+type HaltGateOptions = {
+  /** What stands now; rejects when that cannot be told, within about `READING_HOLDS_MS`. */
+  readonly read: () => Promise<readonly Halt[]>;
+  readonly clock: Clock;
+};
+
+export class HaltGate {
+  readonly #options: HaltGateOptions;
+  #halts: readonly Halt[] = [];
+  /** When the last good reading was asked for; null: there was none. */
+  #asked: Moment | null = null;
+  /** Whoever waits for the next reading. */
+  #waiting: (() => void)[] = [];
+
+  constructor(options: HaltGateOptions) {
+    this.#options = options;
+  }
+
+  /** Null: the write may leave in this very moment. */
+  whyNot(write: HaltedWrite): Closed | null {
+    const halt = haltOf(this.#halts, write);
+    if (halt !== null) return halted(halt);
+    return this.#asked !== null && this.#ageMs(this.#asked) < READING_HOLDS_MS
+      ? null
+      : { kind: 'unreadable', problem: makeProblem('HALT_UNREADABLE', null) };
+  }
+
+  /** One reading. What cannot be read leaves what was known, which grows old. */
+  async look(): Promise<void> {
+    const asked = this.#now();
+    try {
+      this.#halts = await this.#options.read();
+      this.#asked = asked;
+    } catch {
+      return;
+    }
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const go of waiting) go();
+  }
+
+  /** Waits a little where the last reading is old only; never for a halt to end. */
+  async settled(write: HaltedWrite): Promise<void> {
+    if (this.whyNot(write)?.kind !== 'unreadable') return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, PATIENCE_MS);
+      this.#waiting.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  #now(): Moment {
+    const { clock } = this.#options;
+    return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+  }
+
+  /** By the clock on which more time has passed: the monotonic one of a machine that slept may have stood still. */
+  #ageMs(then: Moment): number {
+    const now = this.#now();
+    return Math.max(now.monotonicMs - then.monotonicMs, now.wallMs - then.wallMs);
+  }
+
+  /** Reads until `signal` ends it. */
+  async keepLooking(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const started = this.#now();
+      // One after the other: an answer that comes late must not stand above a newer one.
+      await this.look();
+      await pause(READ_EVERY_MS - this.#ageMs(started), signal);
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(end, Math.max(ms, 0));
+    function end(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    }
+    signal.addEventListener('abort', end);
+  });
+}

@@ -1,0 +1,67 @@
+/** `cambist halt`: the kill switch. Nothing of it is sent until `resume`; looks go on. Needs Temporal, and no worker. */
+import type { Command } from 'commander';
+import { READING_HOLDS_MS, scopeText, type HaltScope } from '../../domain/halt.ts';
+import type { Ending } from '../../domain/endings.ts';
+import type { Mode } from '../../domain/service/records.ts';
+import { halt, isUnknown } from '../../operations/halts.ts';
+import { atPlace } from '../../operations/place.ts';
+import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { currencyCode, modeName, policyName, statement } from '../terminal/options.ts';
+import type { Output } from '../terminal/output.ts';
+import { userName } from '../terminal/user-name.ts';
+import { showHalts } from '../views/halts-text.ts';
+
+export type HaltOptions = JsonOption & {
+  readonly policy?: string;
+  readonly currency?: string;
+  readonly mode?: Mode;
+  readonly by?: string;
+};
+
+export function addHalt(command: Command, session: Session): void {
+  command
+    .description(
+      'Stops every quote, trade and withdrawal of every worker within one second, or those of a policy or a currency, until ' +
+        '`npx cambist resume`. Looks go on, nothing fails by it, and what was on its way is followed. Returns when it holds.',
+    )
+    .requiredOption('--reason <text>', 'why; every run that waits for it shows it', statement);
+  withScope(command, 'stop').action((options: HaltOptions & { readonly reason: string }) =>
+    act(session, options, (output) => stop(output, options)),
+  );
+  teach(command, {
+    examples: [
+      'npx cambist halt --reason "wrong accounts, see OPS-17" --by ana',
+      'npx cambist halt --policy mxn-supplier --reason "supplier’s account is doubted"',
+      'npx cambist halt --currency MXN --reason "bank holiday not in the calendar"',
+    ],
+    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+  });
+}
+
+/** The options that `halt` and `resume` share. */
+export function withScope(command: Command, verb: 'stop' | 'let go on'): Command {
+  return command
+    .option('--policy <name>', `${verb} only what is of this policy`, policyName)
+    .option('--currency <code>', `${verb} only what moves this currency`, currencyCode)
+    .option('--mode <mode>', 'sandbox or live; default: CAMBIST_APP_MODE', modeName)
+    .option('--by <name>', 'who says so; default: the login', statement);
+}
+
+export function scopeOf({ policy, currency }: HaltOptions): HaltScope {
+  return { policy: policy ?? null, currency: currency ?? null };
+}
+
+async function stop(output: Output, options: HaltOptions & { readonly reason: string }): Promise<Ending> {
+  const { by = userName(), reason: why } = options;
+  const scope = scopeOf(options);
+  return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
+    const halts = await halt(place, { scope, by, why });
+    // From now on no reading that began before it lets anything go.
+    await new Promise((resolve) => setTimeout(resolve, READING_HOLDS_MS));
+    if (scope.policy !== null && (await isUnknown(place, scope.policy)))
+      output.note(`Temporal shows no run of a policy "${scope.policy}" in ${place.mode}: is it spelt so?`);
+    const since = `${new Date(output.io.now()).toISOString().slice(11, 19)} UTC`;
+    const message = `Halted in ${place.mode}: ${scopeText(scope)}. Since ${since} no worker sends anything of it.`;
+    return showHalts(output, halts, message);
+  });
+}

@@ -1,0 +1,48 @@
+/** `cambist resume`: what was halted in these very words goes on. Other halts stand. */
+import type { Command } from 'commander';
+import { READING_HOLDS_MS, isSameScope, scopeText } from '../../domain/halt.ts';
+import type { Ending } from '../../domain/endings.ts';
+import { currentHalts, resume, wakeAll } from '../../operations/halts.ts';
+import { atPlace } from '../../operations/place.ts';
+import { act, teach, type Session } from '../command.ts';
+import { statement } from '../terminal/options.ts';
+import type { Output } from '../terminal/output.ts';
+import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { showHalts } from '../views/halts-text.ts';
+import { scopeOf, withScope, type HaltOptions } from './halt.ts';
+
+type ResumeOptions = HaltOptions & { readonly reason?: string };
+
+export function addResume(command: Command, session: Session): void {
+  command
+    .description(
+      'Takes back what `npx cambist halt` said with the same --policy and --currency: runs that waited for it go on by ' +
+        'themselves. Without either it takes back the halt of everything; halts of a policy or a currency stand.',
+    )
+    .option('--reason <text>', 'why; kept beside the halt', statement);
+  withScope(command, 'let go on').action((options: ResumeOptions) =>
+    act(session, options, (output) => letGoOn(output, options)),
+  );
+  teach(command, {
+    examples: [
+      'npx cambist resume --by ana --reason "accounts are mended"',
+      'npx cambist resume --policy mxn-supplier',
+    ],
+    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+  });
+}
+
+async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> {
+  const { by = userName(), reason: why = NO_REASON } = options;
+  const scope = scopeOf(options);
+  return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
+    const before = await currentHalts(place);
+    if (!before.some((halt) => isSameScope(halt.scope, scope)))
+      return showHalts(output, before, `In ${place.mode}, ${scopeText(scope)} was not halted.`);
+    const halts = await resume(place, { scope, by, why });
+    // Whoever is woken before its worker has read it would wait once more.
+    await new Promise((done) => setTimeout(done, READING_HOLDS_MS));
+    await wakeAll(place);
+    return showHalts(output, halts, `Resumed in ${place.mode}: ${scopeText(scope)}.`);
+  });
+}

@@ -1,0 +1,109 @@
+/**
+ * What people have halted: the kill switch that stops every write of every worker, whole, or of a policy, or of a
+ * currency (`operations/halts.ts` keeps it in Temporal). Whoever reads it takes what is not understood for a halt of
+ * everything. Pure.
+ */
+import { makeProblem, type Problem } from './problems.ts';
+import { isMoment, isRecord, lineOf, misshapen, orNull, recordOf, type Fields } from './shape.ts';
+
+/**
+ * A worker's reading of what is halted lets writes go for so long, counted from before it was asked for: so long after Temporal
+ * has taken a halt, nothing leaves any more.
+ */
+export const READING_HOLDS_MS = 1_000;
+
+/** Null: every policy, or every currency. A write must be of both to be halted. */
+export type HaltScope = { readonly policy: string | null; readonly currency: string | null };
+
+/** What `halt` and `resume` say. */
+export type HaltSaid = { readonly scope: HaltScope; readonly by: string; readonly why: string };
+
+/** A halt that stands, and since when. */
+export type Halt = HaltSaid & { readonly atMs: number };
+
+/** One word of the record, as Temporal has kept it. */
+export type HaltWord = { readonly word: string; readonly said: unknown; readonly atMs: number };
+
+/** A write, as far as a halt may be about it. */
+export type HaltedWrite = { readonly policy: string; readonly currencies: readonly string[] };
+
+/** Why nothing may leave: people have halted it, or nobody can tell whether they have. */
+export type Closed = { readonly kind: 'halted' | 'unreadable'; readonly problem: Problem };
+
+const scope: Fields = { policy: orNull(lineOf(100)), currency: orNull(lineOf(10)) };
+const SAID: Fields = { scope: recordOf(scope), by: lineOf(500), why: lineOf(2_000) };
+const HALT: Fields = { ...SAID, atMs: isMoment };
+
+const EVERYTHING: HaltScope = { policy: null, currency: null };
+
+/**
+ * The halts that stand, oldest first.
+ * @param carried those that stood when the record began
+ * @param words what was said since, oldest first
+ */
+export function haltsAfter(carried: unknown, words: readonly HaltWord[]): readonly Halt[] {
+  let halts: readonly Halt[] = carriedHalts(carried);
+  for (const { word, said, atMs } of words) {
+    const known = isSaid(said) ? said : null;
+    if (word === 'resume') {
+      // A resume that is not understood lets nothing go.
+      if (known !== null) halts = halts.filter((halt) => !isSameScope(halt.scope, known.scope));
+      continue;
+    }
+    const halt: Halt = known === null ? unreadable(atMs) : { ...known, atMs };
+    halts = [...halts.filter((one) => !isSameScope(one.scope, halt.scope)), halt];
+  }
+  return halts;
+}
+
+function carriedHalts(carried: unknown): readonly Halt[] {
+  if (Array.isArray(carried) && carried.every((halt) => misshapen(halt, HALT) === null))
+    return carried as readonly Halt[];
+  return [unreadable(0)];
+}
+
+function isSaid(said: unknown): said is HaltSaid {
+  return isRecord(said) && misshapen(said, SAID) === null;
+}
+
+function unreadable(atMs: number): Halt {
+  return { scope: EVERYTHING, by: 'unknown', why: 'what was said cannot be read', atMs };
+}
+
+export function isSameScope(one: HaltScope, other: HaltScope): boolean {
+  return one.policy === other.policy && one.currency === other.currency;
+}
+
+/** The halt that stops this write; null: none does. */
+export function haltOf(halts: readonly Halt[], { policy, currencies }: HaltedWrite): Halt | null {
+  const isOf = ({ scope: of }: Halt): boolean =>
+    (of.policy === null || of.policy === policy) &&
+    (of.currency === null || currencies.includes(of.currency));
+  return halts.find(isOf) ?? null;
+}
+
+/** `policy "mxn-supplier" in MXN`. */
+export function scopeText({ policy, currency }: HaltScope): string {
+  if (policy === null) return currency === null ? 'everything' : `everything in ${currency}`;
+  return currency === null ? `policy "${policy}"` : `policy "${policy}" in ${currency}`;
+}
+
+/** The same as options of `halt` and `resume`; begins with a blank, or is empty. */
+export function scopeOptions({ policy, currency }: HaltScope): string {
+  return `${policy === null ? '' : ` --policy ${policy}`}${currency === null ? '' : ` --currency ${currency}`}`;
+}
+
+/** `ana has halted everything since 2026-11-23 06:12:03 UTC: "wrong accounts".` */
+export function haltSentence({ scope: of, by, why, atMs }: Halt): string {
+  const since = new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
+  return `${by} has halted ${scopeText(of)} since ${since} UTC: "${why}".`;
+}
+
+/** A write that a halt stops. */
+export function halted(halt: Halt): Closed {
+  const problem = makeProblem('HALTED', null, {
+    message: `${haltSentence(halt)} Nothing of it is sent before it is resumed.`,
+    fix: `When it may go on: \`npx cambist resume${scopeOptions(halt.scope)}\`; the run then goes on by itself.`,
+  });
+  return { kind: 'halted', problem };
+}

@@ -1,0 +1,159 @@
+/** The kill switch under load: nothing leaves after it, whatever goes on; and after `resume` everybody is paid exactly once. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { READING_HOLDS_MS } from '../../domain/halt.ts';
+import { currentHalts, halt } from '../../operations/halts.ts';
+import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
+import { haltIdOf } from '../../workflows/names.ts';
+import { paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';
+import { assertExit, command } from '../support/commands.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { openWire } from '../support/proxy.ts';
+import { assertDoneOnce, assertNothingMoved, openStage, type Stage } from '../support/stage.ts';
+
+// A server of its own: a halt of everything is one of every test.
+let server: DevServer;
+before(async () => {
+  server = await startDevServer({ port: 0, headless: true, shortTimers: true });
+});
+after(() => server.stop());
+
+const RICH = { USD: '1000000', EUR: '1000000', MXN: '1000000' };
+const PAYMENTS = 60;
+/** Slow enough that a batch is under way for many seconds, most of it inside one call. */
+const POLICY = 'payout: { fund: { mode: none }, parallel: 2 }';
+
+async function openSlowStage(temporalAddress = server.address): Promise<Stage> {
+  const stage = await openStage({ balances: RICH, rates: { 'USD/MXN': '17.25' }, temporalAddress });
+  stage.sandbox.addFault({
+    operation: 'createWithdrawal',
+    times: 10_000,
+    effect: { kind: 'delay', ms: 250 },
+  });
+  return stage;
+}
+
+async function underWay(run: BatchRun): Promise<void> {
+  while (run.writes().length < 6) await delay(50);
+}
+
+function assertPaidOnce(run: BatchRun, status: string): void {
+  assert.equal(status, 'COMPLETED');
+  const tags = run
+    .movements()
+    .withdrawals.map(({ metadata }) => (metadata as Readonly<Record<string, unknown>>)['cambist']);
+  assert.equal(tags.length, run.payments.length);
+  assert.equal(new Set(tags).size, run.payments.length);
+}
+
+const lastWriteMs = (run: BatchRun): number => Math.max(...run.writes().map(({ at }) => Date.parse(at)));
+
+test('a batch under load is halted: once the command returns nothing more is sent, and after resume everybody is paid once', async () => {
+  const stage = await openSlowStage();
+  try {
+    await Promise.all([stage.startWorker(), stage.startWorker()]);
+    const run = await startBatch(stage, paymentsOf(PAYMENTS), { perChunk: 30, policy: POLICY });
+    await underWay(run);
+    const halted = await command(stage, ['halt', '--reason', 'wrong accounts', '--by', 'ana']);
+    const returnedAtMs = Date.now();
+    assertExit(halted, 0);
+    assert.match(halted.stdout, /^Halted in SANDBOX: everything\. Since \S+ UTC no worker sends anything/);
+    const sent = run.writes().length;
+    assert.ok(sent < PAYMENTS, `${sent} were sent before it`);
+    const report = await run.heldBy('HALTED');
+    assert.match(JSON.stringify(report.problems), /ana has halted everything since .*wrong accounts/);
+    await delay(3_000);
+    assert.equal(run.writes().length, sent);
+    assert.ok(lastWriteMs(run) <= returnedAtMs);
+    const status = await command(stage, ['status', '--json']);
+    assert.deepEqual(
+      (JSON.parse(status.stdout) as { halts: { by: string; why: string }[] }).halts.map(({ by, why }) => [
+        by,
+        why,
+      ]),
+      [['ana', 'wrong accounts']],
+    );
+    assertExit(await command(stage, ['list', '--attention']), 6);
+
+    assertExit(await command(stage, ['resume', '--by', 'ben']), 0);
+    assertPaidOnce(run, (await run.report()).status);
+  } finally {
+    await command(stage, ['resume']);
+    await stage.close();
+  }
+});
+
+test('a worker that cannot read Temporal sends nothing after a second, and goes on when it can', async () => {
+  const wire = await openWire(server.address);
+  const stage = await openSlowStage(server.address);
+  try {
+    await stage.startWorker({ env: { TEMPORAL_ADDRESS: wire.address } });
+    const run = await startBatch(stage, paymentsOf(PAYMENTS), { perChunk: PAYMENTS, policy: POLICY });
+    await underWay(run);
+    wire.setWeather({ kind: 'still' });
+    const cutAtMs = Date.now();
+    await delay(4_000);
+    const sent = run.writes().length;
+    assert.ok(sent < PAYMENTS);
+    // What had left arrives a moment later.
+    assert.ok(lastWriteMs(run) <= cutAtMs + READING_HOLDS_MS + 100);
+    assert.ok(lastWriteMs(run) > cutAtMs, 'it was under way');
+    wire.setWeather({ kind: 'clear' });
+    assertPaidOnce(run, (await run.report()).status);
+  } finally {
+    await stage.close();
+    await wire.close();
+  }
+});
+
+test('a halted policy leaves another one going, and a new run of it waits and moves nothing', async () => {
+  const stage = await openStage({
+    balances: RICH,
+    rates: { 'USD/MXN': '17.25' },
+    temporalAddress: server.address,
+  });
+  try {
+    await stage.startWorker();
+    const [doubted, other] = [stage.find(convertPolicy(), {}), stage.find(convertPolicy(), {})];
+    const { policy } = doubted.name;
+    assertExit(await command(stage, ['halt', '--policy', policy, '--reason', 'is doubted']), 0);
+    await Promise.all([doubted.startAgain(), other.startAgain()]);
+    assertDoneOnce(other, await other.report());
+    const held = await doubted.heldBy('HALTED');
+    assert.match(JSON.stringify(held.problems), new RegExp(`npx cambist resume --policy ${policy}`));
+    assertNothingMoved(doubted);
+    assert.deepEqual(
+      doubted.writes().map(({ operation }) => operation),
+      [],
+    );
+    const all = await command(stage, ['resume']);
+    assert.match(all.stdout, /^In SANDBOX, everything was not halted\.\nHalted: \S+ has halted policy/);
+    assertNothingMoved(doubted);
+    assertExit(await command(stage, ['resume', '--policy', policy]), 0);
+    assertDoneOnce(doubted, await doubted.report());
+  } finally {
+    await stage.close();
+  }
+});
+
+test('halts that are said at once are all kept, without any worker, and by whoever ends their workflow', async () => {
+  const stage = await openStage({ temporalAddress: server.address });
+  const { client } = stage.temporal;
+  const of = { client, mode: 'SANDBOX' } as const;
+  const currencies = ['EUR', 'MXN', 'USD', 'GBP', 'SGD'];
+  const kept = async () => new Set((await currentHalts(of)).map(({ scope }) => scope.currency));
+  try {
+    await Promise.all(
+      currencies.map((currency) => halt(of, { scope: { policy: null, currency }, by: 'ana', why: 'a test' })),
+    );
+    assert.deepEqual(await kept(), new Set(currencies));
+    await client.workflow.getHandle(haltIdOf('SANDBOX')).terminate('somebody tidies up');
+    assert.deepEqual(await kept(), new Set(currencies));
+    assertExit(await command(stage, ['resume', '--currency', 'SGD']), 0);
+    assert.deepEqual(await kept(), new Set(['EUR', 'GBP', 'MXN', 'USD']));
+  } finally {
+    for (const currency of currencies) await command(stage, ['resume', '--currency', currency]);
+    await stage.close();
+  }
+});

@@ -1,0 +1,211 @@
+/** The gate before every write: how old a reading may be, that it is closed when nobody can read, and that it is asked last. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createWithdrawals } from '../../activities/create-withdrawals.ts';
+import { executeTrade } from '../../activities/execute-trade.ts';
+import { HaltGate } from '../../activities/halt-gate.ts';
+import { requestQuote } from '../../activities/request-quote.ts';
+import { haltsAfter, type Halt, type HaltScope } from '../../domain/halt.ts';
+import { NEW_LEG } from '../../domain/writes/trade.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { kept } from '../support/instructions.ts';
+import { inActivity, instructionsOf, worker } from '../support/activities.ts';
+import { IN_HAND, LEG, NOW, PAYMENT, context, done } from '../support/scripts.ts';
+
+const WRITE = { policy: 'p', currencies: ['MXN'] };
+
+/** A gate whose readings come when the test lets them, and whose time passes when the test says so. */
+function gateAt() {
+  const now = { monotonicMs: 50_000, wallMs: NOW };
+  const answers: { readonly resolve: (halts: readonly Halt[]) => void; readonly reject: () => void }[] = [];
+  const gate = new HaltGate({
+    read: () =>
+      new Promise((resolve, reject) => {
+        answers.push({ resolve, reject: () => reject(new Error('no answer')) });
+      }),
+    clock: { monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs },
+  });
+  const pass = (ms: number): void => {
+    now.monotonicMs += ms;
+    now.wallMs += ms;
+  };
+  const why = (): string => gate.whyNot(WRITE)?.kind ?? 'open';
+  return { gate, now, answers, pass, why };
+}
+
+const halts = (scope: HaltScope = { policy: null, currency: null }): readonly Halt[] =>
+  haltsAfter([], [{ word: 'halt', said: { scope, by: 'ana', why: 'wrong accounts' }, atMs: NOW }]);
+
+test('a gate is closed until it has been read', async () => {
+  const { gate, answers, why } = gateAt();
+  assert.equal(why(), 'unreadable');
+  const look = gate.look();
+  assert.equal(why(), 'unreadable');
+  answers[0]?.resolve([]);
+  await look;
+  assert.equal(why(), 'open');
+});
+
+test('a reading counts from before it was asked for, and for less than a second', async () => {
+  const { gate, answers, pass, why } = gateAt();
+  const look = gate.look();
+  pass(700);
+  answers[0]?.resolve([]);
+  await look;
+  assert.equal(why(), 'open');
+  pass(299);
+  assert.equal(why(), 'open');
+  pass(1);
+  assert.equal(why(), 'unreadable');
+});
+
+for (const clock of ['monotonicMs', 'wallMs'] as const)
+  test(`a reading is too old when a second has passed on one clock only (${clock}), as after a sleep`, async () => {
+    const { gate, answers, now, why } = gateAt();
+    const look = gate.look();
+    answers[0]?.resolve([]);
+    await look;
+    now[clock] += 1_000;
+    assert.equal(why(), 'unreadable');
+  });
+
+test('a reading that fails neither opens the gate nor lets an old one live longer', async () => {
+  const { gate, answers, pass, why } = gateAt();
+  const first = gate.look();
+  answers[0]?.resolve([]);
+  await first;
+  pass(600);
+  const second = gate.look();
+  answers[1]?.reject();
+  await second;
+  assert.equal(why(), 'open');
+  pass(400);
+  assert.equal(why(), 'unreadable');
+});
+
+test('what was halted stays so, however long nobody can read', async () => {
+  const { gate, answers, pass, why } = gateAt();
+  const first = gate.look();
+  answers[0]?.resolve(halts());
+  await first;
+  assert.equal(why(), 'halted');
+  pass(60_000);
+  const second = gate.look();
+  answers[1]?.reject();
+  await second;
+  assert.equal(why(), 'halted');
+  const third = gate.look();
+  answers[2]?.resolve([]);
+  await third;
+  assert.equal(why(), 'open');
+});
+
+test('a halt of another policy or currency leaves the gate open', async () => {
+  const { gate, answers, why } = gateAt();
+  const look = gate.look();
+  answers[0]?.resolve([
+    ...halts({ policy: 'q', currency: null }),
+    ...halts({ policy: null, currency: 'EUR' }),
+    ...halts({ policy: 'p', currency: 'EUR' }),
+  ]);
+  await look;
+  assert.equal(why(), 'open');
+});
+
+test('whoever is about to write waits for a reading that is late, and not for a halt to end', async () => {
+  const { gate, answers, why } = gateAt();
+  const settled = gate.settled(WRITE);
+  const look = gate.look();
+  answers[0]?.resolve(halts());
+  await Promise.all([look, settled]);
+  assert.equal(why(), 'halted');
+  await gate.settled(WRITE);
+});
+
+test('what people say while a write waits for a reading is heard', async () => {
+  let [nowMs, isWaiting] = [0, false];
+  const { deps, sent } = worker(
+    {},
+    {
+      clock: { wallMs: () => NOW + nowMs, monotonicMs: () => nowMs },
+      instructions: {
+        ...instructionsOf(),
+        read: async () => (nowMs === 0 ? kept() : kept({ kind: 'cancel', by: 'ana', why: 'wrong' })),
+      },
+      halts: {
+        whyNot: () => {
+          isWaiting = true;
+          return null;
+        },
+        settled: async () => {
+          if (isWaiting) nowMs = 6_000;
+        },
+      },
+    },
+  );
+  await inActivity({}, () => executeTrade(deps)(LEG_CALL));
+  assert.equal(sent('createTrade').length, 0);
+});
+
+const HEAD = { plan: context().plan, originalRunId: 'run-1', othersAccepted: false };
+const LEG_CALL = {
+  ...HEAD,
+  leg: LEG,
+  state: { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quote: IN_HAND },
+  tradedSoFar: [],
+  unwanted: null,
+  follows: 'none' as const,
+};
+const WANTED = { amount: '17250.00', ahead: '0', unwanted: null };
+const RICH = done({
+  aggregateUsd: '5000',
+  balances: [{ currency: 'USD', withdrawable: '5000', total: '5000' }],
+});
+
+/** What each write of a worker is asked about, and whether it left when it was halted in its last moment. */
+for (const [operation, currencies, call] of [
+  ['createQuote', ['USD', 'MXN'], (deps) => requestQuote(deps)({ ...LEG_CALL, state: NEW_LEG })],
+  ['createTrade', ['USD', 'MXN'], (deps) => executeTrade(deps)(LEG_CALL)],
+  [
+    'createWithdrawal',
+    ['MXN'],
+    (deps) =>
+      createWithdrawals(deps)({
+        ...HEAD,
+        items: [{ payment: PAYMENT, wanted: WANTED, state: NEW_PAYMENT }],
+        twinIds: [],
+      }),
+  ],
+] as readonly (readonly [
+  string,
+  readonly string[],
+  (deps: ReturnType<typeof worker>['deps']) => Promise<unknown>,
+])[])
+  test(`${operation} asks the gate last, in the moment in which it leaves`, async () => {
+    for (const isHalted of [false, true]) {
+      const asked: unknown[] = [];
+      const gate = new HaltGate({
+        read: async () => (isHalted ? halts() : []),
+        clock: { monotonicMs: () => 0, wallMs: () => NOW },
+      });
+      const { deps, sent } = worker(
+        { balances: async () => RICH },
+        {
+          halts: {
+            whyNot: (write) => {
+              asked.push(write);
+              // It is halted after the steps have looked.
+              return asked.length === 1 ? null : gate.whyNot(write);
+            },
+            settled: () => gate.look(),
+          },
+        },
+      );
+      await inActivity({}, () => call(deps));
+      assert.deepEqual(asked, [
+        { policy: 'p', currencies },
+        { policy: 'p', currencies },
+      ]);
+      assert.equal(sent(operation).length, isHalted ? 0 : 1);
+    }
+  });

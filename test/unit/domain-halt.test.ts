@@ -1,0 +1,147 @@
+/** What stands after people have halted and resumed, which writes that stops, and what a leg and a payment make of it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  haltOf,
+  halted,
+  haltsAfter,
+  scopeOptions,
+  type HaltScope,
+  type HaltWord,
+} from '../../domain/halt.ts';
+import { makeProblem } from '../../domain/problems.ts';
+import { NEW_LEG, executeTradeSteps, requestQuoteSteps, type LegState } from '../../domain/writes/trade.ts';
+import { NEW_PAYMENT, createWithdrawalSteps } from '../../domain/writes/withdrawal.ts';
+import { IN_HAND, LEG, NOW, PAYMENT, context, failed, kindsOf, play, stateOf } from '../support/scripts.ts';
+
+const ALL: HaltScope = { policy: null, currency: null };
+const OF_P: HaltScope = { policy: 'p', currency: null };
+const IN_MXN: HaltScope = { policy: null, currency: 'MXN' };
+const P_IN_MXN: HaltScope = { policy: 'p', currency: 'MXN' };
+
+const said = (word: 'halt' | 'resume', scope: HaltScope, atMs = NOW): HaltWord => ({
+  word,
+  said: { scope, by: 'ana', why: 'wrong accounts' },
+  atMs,
+});
+const scopesAfter = (...words: readonly HaltWord[]) => haltsAfter([], words).map(({ scope }) => scope);
+
+test('each halt stands until its own scope is resumed', () => {
+  assert.deepEqual(scopesAfter(), []);
+  assert.deepEqual(scopesAfter(said('halt', ALL), said('halt', OF_P)), [ALL, OF_P]);
+  assert.deepEqual(scopesAfter(said('halt', ALL), said('halt', OF_P), said('resume', ALL)), [OF_P]);
+  assert.deepEqual(scopesAfter(said('halt', OF_P), said('resume', P_IN_MXN), said('resume', IN_MXN)), [OF_P]);
+  assert.deepEqual(scopesAfter(said('halt', ALL), said('resume', ALL), said('halt', ALL)), [ALL]);
+});
+
+test('a halt that is said again is the newer one', () => {
+  const halts = haltsAfter([], [said('halt', ALL, 1_000), said('halt', ALL, 2_000)]);
+  assert.deepEqual(
+    halts.map(({ atMs }) => atMs),
+    [2_000],
+  );
+});
+
+test('a record that begins with what stood before it goes on with that', () => {
+  const before = haltsAfter([], [said('halt', OF_P)]);
+  assert.deepEqual(
+    haltsAfter(before, [said('halt', IN_MXN)]).map(({ scope }) => scope),
+    [OF_P, IN_MXN],
+  );
+});
+
+test('what cannot be read is a halt of everything, and a resume that cannot be read lets nothing go', () => {
+  const odd = { atMs: NOW, said: { scope: 'all' } };
+  assert.deepEqual(scopesAfter({ ...odd, word: 'halt' }), [ALL]);
+  assert.deepEqual(scopesAfter({ ...odd, word: 'stop' }), [ALL]);
+  assert.deepEqual(scopesAfter(said('halt', OF_P), { ...odd, word: 'resume' }), [OF_P]);
+  assert.deepEqual(
+    haltsAfter('odd', []).map(({ scope }) => scope),
+    [ALL],
+  );
+  assert.deepEqual(scopesAfter({ ...odd, word: 'halt' }, said('resume', ALL)), []);
+});
+
+for (const [scope, stops] of [
+  [ALL, [true, true, true, true]],
+  [OF_P, [true, true, false, false]],
+  [IN_MXN, [true, false, true, false]],
+  [P_IN_MXN, [true, false, false, false]],
+] as const)
+  test(`a halt${scopeOptions(scope)} stops what is of its policy and currency, and nothing else`, () => {
+    const halts = haltsAfter([], [said('halt', scope)]);
+    const writes = [
+      { policy: 'p', currencies: ['USD', 'MXN'] },
+      { policy: 'p', currencies: ['USD', 'EUR'] },
+      { policy: 'q', currencies: ['MXN'] },
+      { policy: 'q', currencies: ['EUR'] },
+    ];
+    assert.deepEqual(
+      writes.map((write) => haltOf(halts, write) !== null),
+      stops,
+    );
+  });
+
+const QUOTED: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quotes: 1, quote: IN_HAND };
+const WANTED = { amount: '17250.00', ahead: '0', unwanted: null } as const;
+const [halt] = haltsAfter([], [said('halt', ALL)]);
+assert.ok(halt);
+const HALTED = context({ whyHalted: () => halted(halt) });
+const UNREAD = context({
+  whyHalted: () => ({ kind: 'unreadable', problem: makeProblem('HALT_UNREADABLE', null) }),
+});
+
+const WRITES = {
+  'a quote': (ctx: typeof HALTED) => play(requestQuoteSteps(ctx, LEG, NEW_LEG), {}),
+  'a trade': (ctx: typeof HALTED) => play(executeTradeSteps(ctx, LEG, QUOTED), {}),
+  'a payment': (ctx: typeof HALTED) => play(createWithdrawalSteps(ctx, PAYMENT, WANTED, NEW_PAYMENT), {}),
+};
+for (const [what, write] of Object.entries(WRITES)) {
+  test(`${what} that is halted waits with who, when and why, and nothing is sent`, () => {
+    const { result, effects } = write(HALTED);
+    assert.ok(result.kind === 'wait');
+    const { reason, problem, afterMs } = result.wait;
+    assert.deepEqual([reason, problem.code, problem.item === null], ['halt', 'HALTED', false]);
+    assert.match(problem.message, /^ana has halted everything since 2026-11-21 .* UTC: "wrong accounts"\./);
+    assert.match(problem.fix, /`npx cambist resume`/);
+    assert.ok(afterMs >= 1_000);
+    assert.ok(!kindsOf(effects).some((kind) => kind.startsWith('send')));
+  });
+
+  test(`${what} waits where nobody can tell whether it is halted`, () => {
+    const { result, effects } = write(UNREAD);
+    assert.ok(result.kind === 'wait');
+    assert.deepEqual([result.wait.reason, result.wait.problem.code], ['service', 'HALT_UNREADABLE']);
+    assert.ok(!kindsOf(effects).some((kind) => kind.startsWith('send')));
+  });
+}
+
+test('a halt is about both currencies of a leg, and about the one of a payment', () => {
+  const asked: (readonly string[])[] = [];
+  const ctx = context({
+    whyHalted: (currencies) => {
+      asked.push(currencies);
+      return null;
+    },
+  });
+  for (const write of Object.values(WRITES)) write(ctx);
+  assert.deepEqual(asked, [['USD', 'MXN'], ['USD', 'MXN'], ['MXN']]);
+});
+
+test('a quote that dies while its trade is halted does not count', () => {
+  const { result } = WRITES['a trade'](HALTED);
+  const state = stateOf(result);
+  assert.equal('held' in state && state.held, true);
+});
+
+test('what is halted and in doubt is looked for, and neither ends nor is sent', () => {
+  const doubt = { lastSendMs: NOW - 1, absentAtMs: null, under: 'org/org-1/apiKey/1', why: 'no answer' };
+  const state = { ...NEW_PAYMENT, knownIn: 'run-1', walkedIn: 'run-1', sent: true, tries: 1, doubt };
+  const { result, effects } = play(createWithdrawalSteps(HALTED, PAYMENT, WANTED, state), {
+    'send withdrawal': [failed('WITHDRAWAL_ACCOUNT_NOT_LIVE')],
+  });
+  assert.ok(result.kind === 'wait');
+  assert.equal(result.wait.reason, 'halt');
+  assert.deepEqual(result.state.doubt, doubt);
+  assert.ok(kindsOf(effects).includes('scan withdrawals'));
+});
