@@ -103,6 +103,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/resolve.ts')).addResolve,
   },
   {
+    term: 'doctor',
+    summary: 'checks key, clock, service, Temporal and workers, and says what to do',
+    load: async () => (await import('./commands/doctor.ts')).addDoctor,
+  },
+  {
     term: 'halt',
     summary: 'stops every write of every worker, or of a policy or currency',
     load: async () => (await import('./commands/halt.ts')).addHalt,

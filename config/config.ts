@@ -71,13 +71,17 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
 }
 
 /** The one client of a process for writes, or for looks. */
-export function createClient(settings: Settings, use: 'write' | 'read'): ServiceClient {
+export function createClient(
+  settings: Settings,
+  use: 'write' | 'read',
+  timeoutMs = REQUEST_LIMIT_MS,
+): ServiceClient {
   return createServiceClient({
     baseUrl: settings.address,
     key: use === 'read' ? (settings.readKey ?? settings.key) : settings.key,
     mode: settings.mode,
     issuer: settings.issuer,
-    timeoutMs: REQUEST_LIMIT_MS,
+    timeoutMs,
     isDefinitive,
   });
 }

@@ -34,12 +34,14 @@ const NO_PATIENCE: Patience = { ms: 0, say: () => {} };
 /**
  * Connects, and resolves when the namespace is there and takes runs: people start server, worker and run in any order.
  *
+ * @param connectLimitMs of each try
  * @throws ConfigurationError for a profile that cannot be used, InfrastructureError when Temporal does not answer
  */
 export async function connectTemporal(
   env: NodeJS.ProcessEnv,
   mode: Mode,
   patience: Patience = NO_PATIENCE,
+  connectLimitMs = CONNECT_LIMIT_MS,
 ): Promise<Temporal> {
   const profile = readProfile(env, mode);
   const endsAtMs = performance.now() + patience.ms;
@@ -48,7 +50,7 @@ export async function connectTemporal(
   try {
     for (;;) {
       try {
-        return await connectOnce(profile);
+        return await connectOnce(profile, connectLimitMs);
       } catch (error) {
         if (error instanceof ConfigurationError || performance.now() >= endsAtMs) throw error;
         await sleep(RETRY_MS);
@@ -59,10 +61,10 @@ export async function connectTemporal(
   }
 }
 
-async function connectOnce({ options, namespace, address }: Profile): Promise<Temporal> {
+async function connectOnce({ options, namespace, address }: Profile, limitMs: number): Promise<Temporal> {
   let connection: Connection;
   try {
-    connection = await Connection.connect({ ...options, connectTimeout: CONNECT_LIMIT_MS });
+    connection = await Connection.connect({ ...options, connectTimeout: limitMs });
   } catch (error) {
     throw refusedBy(address, error) ?? unreachable(address, error);
   }

@@ -237,6 +237,26 @@ export const START_PROBLEMS = {
     sentence: 'No worker answers.',
     advice: 'Start one with `npx cambist worker`; what was started goes on by itself.',
   },
+  RETENTION_SHORT: {
+    ending: 'configuration',
+    sentence: 'The namespace of Temporal forgets what has ended too soon for live runs (`doctor`).',
+    advice: 'Have an administrator set a retention of at least 30 days.',
+  },
+  WORKER_VERSION_DIFFERS: {
+    ending: 'configuration',
+    sentence: 'A worker has another version than the command line (`doctor`).',
+    advice: 'Start all workers with the version of the command line.',
+  },
+  HALT_RECORD_ENDED: {
+    ending: 'needs a human',
+    sentence: 'Somebody has ended the workflow that keeps what is halted (`doctor`).',
+    advice: 'Say one of the halts again with `npx cambist halt`: a new record takes all of them over.',
+  },
+  CHECK_TOO_SLOW: {
+    ending: 'infrastructure',
+    sentence: 'What `doctor` asked did not answer in time.',
+    advice: 'See that it is there and not overloaded, then try again.',
+  },
   UNEXPECTED: {
     ending: 'infrastructure',
     sentence: 'Something happened that this program does not know.',

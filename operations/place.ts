@@ -52,7 +52,8 @@ export async function atPlace<T>(
   }
 }
 
-function modeOf(env: NodeJS.ProcessEnv): Mode {
+/** @throws CommandFailure when none is set */
+export function modeOf(env: NodeJS.ProcessEnv): Mode {
   const text = env['CAMBIST_APP_MODE'];
   const mode = text?.toUpperCase();
   if (mode === 'SANDBOX' || mode === 'LIVE') return mode;

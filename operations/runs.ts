@@ -438,17 +438,38 @@ const WORKFLOW_TASKS = 1;
 /** Whether Temporal has heard of a worker on this queue in the last minutes; false when it cannot be asked. */
 export async function hasWorker(client: Client, taskQueue: string): Promise<boolean> {
   try {
-    const { pollers } = await client.withDeadline(Date.now() + FIRST_QUESTION_LIMIT_MS, () =>
-      client.workflowService.describeTaskQueue({
-        namespace: client.options.namespace,
-        taskQueue: { name: taskQueue },
-        taskQueueType: WORKFLOW_TASKS,
-      }),
-    );
-    return pollers.length > 0;
+    return (await pollersOf(client, taskQueue)).length > 0;
   } catch {
     return false;
   }
+}
+
+/** A worker asks again after a minute at most. */
+const ASKS_AGAIN_SECONDS = 70;
+
+/** Those that have asked for work in the last minute, by what they call themselves. */
+export async function readPollers(
+  client: Client,
+  taskQueue: string,
+  nowMs: number,
+): Promise<readonly string[]> {
+  const pollers = await pollersOf(client, taskQueue);
+  const sinceSeconds = nowMs / 1_000 - ASKS_AGAIN_SECONDS;
+  const present = pollers.filter(
+    ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) >= sinceSeconds,
+  );
+  return [...new Set(present.map(({ identity }) => identity ?? ''))];
+}
+
+async function pollersOf(client: Client, taskQueue: string) {
+  const { pollers } = await client.withDeadline(Date.now() + FIRST_QUESTION_LIMIT_MS, () =>
+    client.workflowService.describeTaskQueue({
+      namespace: client.options.namespace,
+      taskQueue: { name: taskQueue },
+      taskQueueType: WORKFLOW_TASKS,
+    }),
+  );
+  return pollers;
 }
 
 function noAnswer(facts: RunFacts, waitedMs: number): Trouble {

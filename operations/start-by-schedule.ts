@@ -3,7 +3,7 @@
  * starts may be of a date to come or of a day off; then it takes the same way as the command, so that every way of starting
  * meets in the same run.
  */
-import { referenceFileOf, type Policy } from '../domain/policy.ts';
+import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import { makeProblem, type Problem, type ProblemCode } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
 import { todayIn } from '../calendar/business-date.ts';
@@ -142,20 +142,33 @@ async function withFiles({ policyFile, settings }: AskedStart): Promise<Read> {
       message: `The policy names the file "${name}", and this worker has no folder to read it from; nothing was started.`,
       fix: 'Set CAMBIST_FILES of the worker to the folder in which the file is, then start the worker again and trigger the schedule.',
     });
+  const read = await readReferenceFile(name, folder);
+  if (!read.ok) return refused(...read.problems);
+  return {
+    kind: 'read',
+    policyFile: { ...policyFile, referenceRates: read.rates, files: { [name]: read.text } },
+  };
+}
+
+type ReferenceFile =
+  | { readonly ok: true; readonly rates: ReferenceRates; readonly text: string }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** The rates in the file of this name, from the folder that is meant for it. */
+export async function readReferenceFile(name: string, folder: string): Promise<ReferenceFile> {
   const read = await readFolderFile(folder, name, INPUT_BYTES.file);
-  if (!read.ok)
-    return refused({
+  if (!read.ok) {
+    const problem: Problem = {
       code: FILE_CODES[read.kind],
       item: null,
       message: `The file "${name}" that the policy names cannot be used: ${read.message} (CAMBIST_FILES of the worker is "${folder}"); nothing was started.`,
       fix: 'Put it there, then start the run: `npx cambist schedule trigger`.',
-    });
-  const rates = loadReferenceRates(read.text, name);
-  if (!rates.ok) return refused(...rates.problems.map(troubleOfPolicy).map(problemOf));
-  return {
-    kind: 'read',
-    policyFile: { ...policyFile, referenceRates: rates.rates, files: { [name]: read.text } },
-  };
+    };
+    return { ok: false, problems: [problem] };
+  }
+  const loaded = loadReferenceRates(read.text, name);
+  if (!loaded.ok) return { ok: false, problems: loaded.problems.map(troubleOfPolicy).map(problemOf) };
+  return { ok: true, rates: loaded.rates, text: read.text };
 }
 
 const FILE_CODES = {

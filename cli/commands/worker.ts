@@ -1,13 +1,16 @@
 /** `cambist worker`: one worker, until a signal. Calls that move money are finished before it ends. */
+import { hostname } from 'node:os';
 import { DefaultLogger, Runtime, type LogEntry } from '@temporalio/worker';
 import type { Command } from 'commander';
 import { loadSettings } from '../../config/config.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
+import { workerIdentity } from '../../operations/worker-identity.ts';
 import { startWorker } from '../../worker/worker.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import type { Ending } from '../../domain/endings.ts';
 import type { Output } from '../terminal/output.ts';
 import { sayReady } from '../terminal/ready.ts';
+import { packageVersion } from './version.ts';
 
 export function addWorker(command: Command, session: Session): void {
   command
@@ -36,7 +39,8 @@ async function work(output: Output): Promise<Ending> {
   // It also listens to signals, and shuts the worker down on the first one.
   Runtime.install({ logger: new DefaultLogger('WARN', (entry) => output.note(logLine(entry))) });
   const patience = { ms: PATIENCE_MS, say: (message: string) => output.note(message) };
-  const worker = await startWorker({ settings, env, patience });
+  const identity = workerIdentity(packageVersion(), { pid: process.pid, host: hostname() });
+  const worker = await startWorker({ settings, env, patience, identity });
   const ended = worker.run();
   sayReady(output, 'worker', {
     service: `${settings.address.origin}${settings.address.basePath}`,

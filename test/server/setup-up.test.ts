@@ -36,6 +36,9 @@ test(
     const { worker } = await readyOf(first);
     const listed = await commandProcess(place, ['list', '--json']);
     assertExit(listed, 0);
+    const examined = await commandProcess(place, ['doctor']);
+    assertExit(examined, 0);
+    assert.doesNotMatch(examined.stdout, /^(warning|problem)/m);
     const second = await commandProcess(place, ['up', '--json']);
     assertExit(second, 4);
     assert.match(second.stdout, /"UP_ALREADY"/);

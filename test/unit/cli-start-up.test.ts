@@ -33,6 +33,7 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   list: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   cancel: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   resolve: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  doctor: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   halt: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   resume: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   schedule: [],

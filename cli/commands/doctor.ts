@@ -1,0 +1,43 @@
+/** `cambist doctor`: checks everything that runs depend on, and says of each what to do. Moves no money. */
+import type { Command } from 'commander';
+import type { Ending } from '../../domain/endings.ts';
+import { diagnose, type Check } from '../../operations/doctor.ts';
+import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
+import { act, teach, type JsonOption, type Session } from '../command.ts';
+import type { Output } from '../terminal/output.ts';
+import { packageVersion } from './version.ts';
+
+export function addDoctor(command: Command, session: Session): void {
+  command
+    .description(
+      'Checks key, clock, service, Temporal, workers, schedules, reference files and halts, and says of each what is wrong ' +
+        'and what to do. Moves no money, and starts nothing. Exit code by the worst problem; a warning is none.',
+    )
+    .action((options: JsonOption) => act(session, options, examine));
+  teach(command, {
+    examples: ['npx cambist doctor', 'npx cambist doctor --json'],
+    endings: ['done', 'configuration', 'infrastructure'],
+  });
+}
+
+async function examine(output: Output): Promise<Ending> {
+  const checks = await diagnose(output.caller, packageVersion());
+  const ending = firstOf(checks.flatMap((check) => (check.ending === 'done' ? [] : check.ending)));
+  output.document({ checks: checks.map(documentOf), exitCode: EXIT_CODES[ending] });
+  output.say(...checks.flatMap(linesOf));
+  return ending;
+}
+
+const STATE_COLUMNS = 'warning  '.length;
+
+/** `ok       key file: …`, and what to do below. */
+function linesOf({ name, state, says, trouble }: Check): readonly string[] {
+  const head = `${state.padEnd(STATE_COLUMNS)}${name}: `;
+  if (trouble === null) return [`${head}${says}`];
+  const place = trouble.place === null ? '' : ` ${trouble.place}:`;
+  return [`${head}${trouble.code}:${place} ${says}`, `${' '.repeat(STATE_COLUMNS)}→ ${trouble.fix}`];
+}
+
+function documentOf({ name, state, says, trouble }: Check): Record<string, unknown> {
+  return { name, state, says, code: trouble?.code ?? null, fix: trouble?.fix ?? null };
+}

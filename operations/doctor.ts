@@ -1,0 +1,331 @@
+/**
+ * What `cambist doctor` looks at: everything that keeps runs from starting or from moving money, found before it does. Each
+ * check is what commands and workers go by themselves; here they are made side by side, and none stops the others. Sends
+ * nothing to the service but looks, and starts nothing.
+ */
+import type { Ending } from '../domain/endings.ts';
+import { haltSentence, scopeOptions } from '../domain/halt.ts';
+import { makeProblem } from '../domain/problems.ts';
+import type { Mode } from '../domain/service/records.ts';
+import { loadPolicy } from '../language/policy/load-policy.ts';
+import type { Trouble } from '../language/text/problem.ts';
+import { createClient, loadSettings, type Settings } from '../config/config.ts';
+import { withDevEnvironment } from '../config/dev-environment.ts';
+import { taskQueueOf } from '../config/task-queue.ts';
+import { connectTemporal, registerSearchAttributes } from '../config/temporal.ts';
+import { isOfVersion } from './worker-identity.ts';
+import { endingOfCode } from './exit-codes.ts';
+import { CommandFailure } from './failure.ts';
+import { failureOf } from './failure-of.ts';
+import { haltRecord } from './halts.ts';
+import { modeOf, type Caller, type Place } from './place.ts';
+import { checkService } from './preflight.ts';
+import { readPollers } from './runs.ts';
+import { viewSchedules, type ScheduleView } from './scheduled-starts.ts';
+import { readReferenceFile } from './start-by-schedule.ts';
+
+/** One line of the answer. */
+export type Check = {
+  /** What was looked at. */
+  readonly name: string;
+  readonly state: 'ok' | 'warning' | 'problem';
+  readonly says: string;
+  /** What is wrong; null where nothing is. */
+  readonly trouble: Trouble | null;
+  readonly ending: Ending;
+};
+
+/** All of it ends within 5 s; whatever does not answer by then is a problem. */
+const LIMIT_MS = 3_500;
+/** Nothing keeps the command from ending much later. */
+const CONNECT_LIMIT_MS = 3_000;
+const REQUEST_LIMIT_MS = 4_000;
+/** In live the worker's own rules need histories of a month; the service forgets keys after a week. */
+const LEAST_RETENTION_DAYS = 30;
+const DAY_SECONDS = 86_400;
+
+type Asked = {
+  readonly now: () => number;
+  /** Of this command line. */
+  readonly version: string;
+  /** Monotonic milliseconds. */
+  readonly endsAtMs: number;
+};
+
+/** @param version of this command line */
+export async function diagnose(caller: Caller, version: string): Promise<readonly Check[]> {
+  const endsAtMs = performance.now() + LIMIT_MS;
+  const env = await withDevEnvironment(caller.env, caller.cwd);
+  const { settings, checks } = await checkSettings(caller);
+  const asked = { now: caller.now, version, endsAtMs };
+  const [service, temporal] = await Promise.all([
+    settings === null ? [] : checkKeys(settings, asked),
+    checkTemporal(env, settings, asked),
+  ]);
+  return [...checks, ...service, ...temporal];
+}
+
+async function checkSettings({
+  env,
+  cwd,
+}: Caller): Promise<{ readonly settings: Settings | null; readonly checks: readonly Check[] }> {
+  try {
+    const settings = await loadSettings(env, cwd);
+    const { mode, address, key, readKey, warnings } = settings;
+    const keys = readKey === null ? key.name : `${key.name}, to look with ${readKey.name}`;
+    return {
+      settings,
+      checks: [
+        ok('configuration', `${mode} at ${address.origin}${address.basePath}`),
+        warnings.length === 0
+          ? ok('key file', `well-formed, and nobody else may read it: ${keys}`)
+          : { ...ok('key file', warnings.join(' ')), state: 'warning' },
+      ],
+    };
+  } catch (error) {
+    return { settings: null, checks: failed('configuration', error) };
+  }
+}
+
+/** A look with each key: is the service there, does it take signature and token, do mode, scope and clocks agree? */
+async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<readonly Check[]> {
+  const { origin, basePath } = settings.address;
+  const uses = settings.readKey === null ? (['write'] as const) : (['write', 'read'] as const);
+  const checks = uses.map(async (use): Promise<readonly Check[]> => {
+    const name = use === 'read' ? 'service, read key' : 'service';
+    const client = createClient(settings, use, REQUEST_LIMIT_MS);
+    try {
+      const remark = await within(
+        endsAtMs,
+        name,
+        checkService(client, { address: `${origin}${basePath}`, now }),
+      );
+      if (remark !== null) return [{ ...ok(name, remark), state: 'warning' }];
+      const scope =
+        use === 'write'
+          ? '; that the key may also write shows only when it does (AUTH_INSUFFICIENT_SCOPE)'
+          : '';
+      return [ok(name, `it takes signature, token and mode, and the clocks agree${scope}`)];
+    } catch (error) {
+      return failed(name, error);
+    } finally {
+      // A request that did not end in time is not waited for.
+      void client.close();
+    }
+  });
+  return (await Promise.all(checks)).flat();
+}
+
+async function checkTemporal(
+  env: NodeJS.ProcessEnv,
+  settings: Settings | null,
+  asked: Asked,
+): Promise<readonly Check[]> {
+  let mode: Mode;
+  try {
+    mode = settings?.mode ?? modeOf(env);
+  } catch {
+    // The configuration has told of it.
+    return [];
+  }
+  let place: Place;
+  try {
+    const temporal = await within(
+      asked.endsAtMs,
+      'Temporal',
+      connectTemporal(env, mode, undefined, CONNECT_LIMIT_MS),
+    );
+    place = { ...temporal, mode, taskQueue: taskQueueOf(env, mode), uiUrl: null, say: () => {} };
+  } catch (error) {
+    return failed('Temporal', error);
+  }
+  const { connection, namespace, address } = place;
+  const check = async (name: string, work: Promise<readonly Check[]>): Promise<readonly Check[]> => {
+    try {
+      return await within(asked.endsAtMs, name, work);
+    } catch (error) {
+      return failed(name, error);
+    }
+  };
+  try {
+    const checks = await Promise.all([
+      check(
+        'search attributes',
+        registerSearchAttributes(connection, namespace).then(() => [
+          ok('search attributes', 'there, each of its type'),
+        ]),
+      ),
+      check('retention', checkRetention(place)),
+      check('workers', checkWorkers(place, asked)),
+      check('schedules', checkSchedules(place, settings, asked.now())),
+      check('halts', checkHalts(place)),
+    ]);
+    return [ok('Temporal', `namespace "${namespace}" at ${address}`), ...checks.flat()];
+  } finally {
+    await connection.close();
+  }
+}
+
+async function checkRetention({ connection, namespace, mode }: Place): Promise<readonly Check[]> {
+  const { config } = await connection.workflowService.describeNamespace({ namespace });
+  const days = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / DAY_SECONDS;
+  const kept = `what has ended is kept for ${days < 1 ? 'less than a day' : `${Math.floor(days)} d`}`;
+  if (mode !== 'LIVE' || days >= LEAST_RETENTION_DAYS) return [ok('retention', kept)];
+  return [
+    wrong('retention', {
+      code: 'RETENTION_SHORT',
+      place: namespace,
+      message: `${kept}; live runs need ${LEAST_RETENTION_DAYS} d, so that reports, decisions and batches are still known when somebody asks`,
+      fix: `Have an administrator run: temporal operator namespace update --namespace ${namespace} --retention ${LEAST_RETENTION_DAYS}d`,
+    }),
+  ];
+}
+
+async function checkWorkers(
+  { client, taskQueue }: Place,
+  { now, version }: Asked,
+): Promise<readonly Check[]> {
+  const identities = await readPollers(client, taskQueue, now());
+  if (identities.length === 0)
+    return [
+      wrong('workers', {
+        code: 'NO_WORKER',
+        place: taskQueue,
+        message: 'no worker has asked for work in the last minute',
+        fix: 'Start one with `npx cambist worker` (the same CAMBIST_TASK_QUEUE and TEMPORAL_NAMESPACE).',
+      }),
+    ];
+  const others = identities.filter((identity) => !isOfVersion(identity, version));
+  const found = ok('workers', `${identities.length} on "${taskQueue}": ${identities.join(', ')}`);
+  if (others.length === 0) return [found];
+  return [
+    warned('workers', {
+      code: 'WORKER_VERSION_DIFFERS',
+      place: taskQueue,
+      message: `this is version ${version}, but other versions asked for work in the last minute: ${others.join(', ')}`,
+      fix: 'Start all workers with the version of the command line; a worker that has just ended is still named for a minute.',
+    }),
+  ];
+}
+
+async function checkSchedules(
+  place: Place,
+  settings: Settings | null,
+  nowMs: number,
+): Promise<readonly Check[]> {
+  const views = await viewSchedules(place, nowMs);
+  const checks = views.flatMap(({ kept, missed }) => {
+    const name = `schedule ${kept.name}`;
+    if (kept.isPaused)
+      return [{ ...ok(name, `paused: ${kept.note ?? 'no reason given'}`), state: 'warning' as const }];
+    return missed.map(({ run, why }) =>
+      warned(name, {
+        code: why.code,
+        place: `${run.policy}.${run.id}`,
+        message: why.message,
+        fix: 'See `npx cambist schedule list`; what was missed is started by `npx cambist schedule backfill`.',
+      }),
+    );
+  });
+  const files = await Promise.all(views.map((view) => checkReference(view, settings, nowMs)));
+  const found =
+    checks.length > 0
+      ? checks
+      : [ok('schedules', views.length === 0 ? 'there are none' : `${views.length}, none paused or missed`)];
+  return [...found, ...files.flat()];
+}
+
+/** The file of rates that a scheduled policy goes by, in the folder that a worker with these settings reads. */
+async function checkReference(
+  { kept }: ScheduleView,
+  settings: Settings | null,
+  nowMs: number,
+): Promise<readonly Check[]> {
+  const loaded = loadPolicy(kept.facts.policyText ?? '', kept.name);
+  const reference = loaded.ok ? (loaded.policy.guard?.reference ?? null) : null;
+  if (reference === null || settings === null) return [];
+  const name = `rates of ${kept.name}`;
+  if (settings.filesFolder === null)
+    return [
+      ok(
+        name,
+        `not looked at: CAMBIST_FILES is not set here; the worker reads "${reference.file}" from its own`,
+      ),
+    ];
+  const read = await readReferenceFile(reference.file, settings.filesFolder);
+  if (!read.ok) return read.problems.map((problem) => warned(name, { ...problem, place: reference.file }));
+  const { asOf } = read.rates;
+  if (Date.parse(asOf) + reference.maxAgeMs >= nowMs) return [ok(name, `"${reference.file}" is of ${asOf}`)];
+  return [
+    warned(name, {
+      ...makeProblem('PLAN_REFERENCE_TOO_OLD', null),
+      place: reference.file,
+      message: `it is of ${asOf}, older than \`max_age\` of the policy allows: the next run would trade nothing`,
+    }),
+  ];
+}
+
+async function checkHalts(place: Place): Promise<readonly Check[]> {
+  const { halts, isEnded } = await haltRecord(place);
+  if (halts.length === 0) return [ok('halts', 'nothing is halted')];
+  const checks = halts.map((halt) =>
+    warned('halts', {
+      code: 'HALTED',
+      place: place.mode,
+      message: haltSentence(halt),
+      fix: `When it may go on: \`npx cambist resume${scopeOptions(halt.scope)}\`.`,
+    }),
+  );
+  if (!isEnded) return checks;
+  const ended: Trouble = {
+    code: 'HALT_RECORD_ENDED',
+    place: place.mode,
+    message:
+      'somebody has ended the workflow that keeps what is halted: when Temporal forgets it, everything goes on',
+    fix: 'Say one of the halts again with `npx cambist halt`: a new record takes all of them over.',
+  };
+  return [...checks, wrong('halts', ended)];
+}
+
+function ok(name: string, says: string): Check {
+  return { name, state: 'ok', says, trouble: null, ending: 'done' };
+}
+
+/** Nothing is kept from its work by it yet. */
+function warned(name: string, trouble: Trouble): Check {
+  return { name, state: 'warning', says: trouble.message, trouble, ending: 'done' };
+}
+
+function wrong(name: string, trouble: Trouble, ending = endingOfCode(trouble.code)): Check {
+  return { name, state: 'problem', says: trouble.message, trouble, ending };
+}
+
+function failed(name: string, error: unknown): readonly Check[] {
+  const { problems, ending } = failureOf(error);
+  return problems.map((problem) => wrong(name, problem, ending));
+}
+
+async function within<T>(endsAtMs: number, name: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () =>
+        reject(
+          new CommandFailure('infrastructure', [
+            {
+              code: 'CHECK_TOO_SLOW',
+              place: name,
+              message: `it did not answer within ${LIMIT_MS / 1_000} s`,
+              fix: 'See that it is there and not overloaded, and what stands between, then try again.',
+            },
+          ]),
+        ),
+      Math.max(endsAtMs - performance.now(), 0),
+    );
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

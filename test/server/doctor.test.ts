@@ -1,0 +1,201 @@
+/** `cambist doctor`: green where all is well, and of each thing that is wrong its code, what to do, and an exit code. */
+import assert from 'node:assert/strict';
+import { chmod, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { haltIdOf, scheduleIdOf } from '../../workflows/names.ts';
+import { workerIdentity } from '../../operations/worker-identity.ts';
+import { packageVersion } from '../../cli/commands/version.ts';
+import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
+import { assertExit, command, type Ended } from '../support/commands.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { openWire } from '../support/proxy.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+
+const IDENTITY = workerIdentity(packageVersion(), { pid: 1, host: 'here' });
+
+type Shown = {
+  readonly name: string;
+  readonly state: string;
+  readonly says: string;
+  readonly code: string | null;
+  readonly fix: string | null;
+};
+
+// A server of its own: a halt of everything is one of every test.
+let server: DevServer;
+let stage: Stage;
+before(async () => {
+  server = await startDevServer({ port: 0, headless: true, shortTimers: true });
+  stage = await openStage({ temporalAddress: server.address });
+  await stage.startWorker({ identity: IDENTITY });
+});
+after(async () => {
+  await stage.close();
+  await server.stop();
+});
+
+const examine = (env: Readonly<Record<string, string | undefined>> = {}) =>
+  command(stage, ['doctor', '--json'], { env });
+
+function checksOf({ stdout }: Ended): readonly Shown[] {
+  return (JSON.parse(stdout) as { checks: readonly Shown[] }).checks;
+}
+
+/** What is not well, each as `state code`. */
+function findings(ended: Ended): readonly string[] {
+  const checks = checksOf(ended).filter(({ state }) => state !== 'ok');
+  for (const { code, fix } of checks) if (code !== null) assert.ok(fix, `${code} has a fix`);
+  return checks.map(({ name, state, code }) => `${state}: ${name}: ${code ?? ''}`);
+}
+
+test('where all is well it is green, looks at everything, and moves nothing', async () => {
+  const ended = await examine();
+  assertExit(ended, 0);
+  assert.deepEqual(findings(ended), []);
+  assert.deepEqual(
+    checksOf(ended).map(({ name }) => name),
+    [
+      'configuration',
+      'key file',
+      'service',
+      'Temporal',
+      'search attributes',
+      'retention',
+      'workers',
+      'schedules',
+      'halts',
+    ],
+  );
+  const methods = stage.sandbox.requests().map(({ method }) => method);
+  assert.deepEqual([...new Set(methods)], ['GET']);
+  const text = await command(stage, ['doctor']);
+  assert.match(text.stdout, /^ok {7}configuration: SANDBOX at http/);
+  assert.match(text.stdout, new RegExp(`ok {7}workers: 1 on .*cambist/${packageVersion()} 1@here`));
+});
+
+test('a key that is switched off, and a clock that is wrong, are configuration', async () => {
+  stage.setKeyActive(false);
+  const off = await examine();
+  assertExit(off, 3);
+  assert.deepEqual(findings(off), ['problem: service: AUTH_API_KEY_INVALID']);
+  stage.setKeyActive(true);
+  stage.sandbox.clock.setOffset(20_000);
+  const apart = await examine();
+  assertExit(apart, 3);
+  assert.deepEqual(findings(apart), ['problem: service: CLOCK_SKEW']);
+  stage.sandbox.clock.setOffset(0);
+});
+
+test('a key file that others may read is a warning in sandbox', async () => {
+  const file = stage.env['CAMBIST_KEY_FILE'] ?? '';
+  await chmod(file, 0o644);
+  const ended = await examine();
+  await chmod(file, 0o600);
+  assertExit(ended, 0);
+  assert.deepEqual(findings(ended), ['warning: key file: ']);
+});
+
+test('what is configured wrongly is told at once, and the rest is looked at all the same', async () => {
+  const ended = await examine({ CAMBIST_KEY_FILE: '/nowhere/key.json', CAMBIST_TASK_QUEUE: 'nobody' });
+  assertExit(ended, 7);
+  assert.deepEqual(findings(ended), [
+    'problem: configuration: KEY_FILE_NOT_FOUND',
+    'problem: workers: NO_WORKER',
+  ]);
+});
+
+test('a worker of another version is a warning', async () => {
+  const queue = `${stage.env['CAMBIST_TASK_QUEUE'] ?? ''}-old`;
+  const old = await stage.startWorker({
+    env: { CAMBIST_TASK_QUEUE: queue },
+    identity: 'cambist/0.0.1 7@there',
+  });
+  try {
+    const ended = await examine({ CAMBIST_TASK_QUEUE: queue });
+    assertExit(ended, 0);
+    assert.deepEqual(findings(ended), ['warning: workers: WORKER_VERSION_DIFFERS']);
+  } finally {
+    old.shutdown();
+  }
+});
+
+test('halts are shown, and so is that somebody has ended what keeps them', async () => {
+  assertExit(await command(stage, ['halt', '--reason', 'wrong accounts', '--by', 'ana']), 0);
+  const halted = await examine();
+  assertExit(halted, 0);
+  assert.deepEqual(findings(halted), ['warning: halts: HALTED']);
+  await stage.temporal.client.workflow.getHandle(haltIdOf('SANDBOX')).terminate('tidied up');
+  const ended = await examine();
+  assertExit(ended, 6);
+  assert.deepEqual(findings(ended), ['warning: halts: HALTED', 'problem: halts: HALT_RECORD_ENDED']);
+  assertExit(await command(stage, ['resume']), 0);
+  assert.deepEqual(findings(await examine()), []);
+});
+
+test('a schedule that is paused, and rates that are too old for its policy, are warnings', async () => {
+  const [name, folder] = [uniqueName('s'), stage.folder];
+  const rates = (asOf: string) =>
+    writeFile(join(folder, 'rates.yaml'), `as_of: ${asOf}\nrates: ["17.25 MXN per USD"]\n`);
+  const text = convertPolicy({
+    guard: '{ reference: { file: rates.yaml, max_age: 30h }, worst_cost: 30bps }',
+  }).replace('name: replaced\n', `name: ${name}\nzone: UTC\nschedule: { at: "00:00", days: [mon] }\n`);
+  await rates(new Date().toISOString());
+  await writeFile(join(folder, `${name}.yaml`), text);
+  assertExit(await command(stage, ['schedule', 'apply', `${name}.yaml`]), 0);
+  try {
+    const withFiles = { CAMBIST_FILES: folder };
+    assert.deepEqual(findings(await examine(withFiles)), []);
+    await rates('2026-01-05T16:00:00Z');
+    assertExit(await command(stage, ['schedule', 'pause', name, '--note', 'ask ana']), 0);
+    const ended = await examine(withFiles);
+    assertExit(ended, 0);
+    assert.deepEqual(findings(ended), [
+      `warning: schedule ${name}: `,
+      `warning: rates of ${name}: PLAN_REFERENCE_TOO_OLD`,
+    ]);
+    assert.match(ended.stdout, /paused: ask ana/);
+    await rm(join(folder, 'rates.yaml'));
+    assert.ok(findings(await examine(withFiles)).includes(`warning: rates of ${name}: FILE_NOT_FOUND`));
+  } finally {
+    await stage.temporal.client.schedule.getHandle(scheduleIdOf('SANDBOX', name)).delete();
+  }
+});
+
+test('in live a namespace that forgets within a month is a problem', async () => {
+  const live = await openStage({ mode: 'LIVE', temporalAddress: server.address });
+  try {
+    await live.startWorker({ identity: IDENTITY });
+    const ended = await command(live, ['doctor', '--json']);
+    assertExit(ended, 3);
+    assert.deepEqual(findings(ended), ['problem: retention: RETENTION_SHORT']);
+  } finally {
+    await live.close();
+  }
+});
+
+test('it ends within five seconds whatever is away or stands still', async () => {
+  const wire = await openWire(server.address);
+  const service = await openWire(new URL(stage.sandbox.baseUrl).host);
+  try {
+    for (const proxy of [wire, service]) proxy.setWeather({ kind: 'still' });
+    const startedAtMs = performance.now();
+    const still = await examine({
+      TEMPORAL_ADDRESS: wire.address,
+      CAMBIST_BASE_URL: `http://${service.address}/v3`,
+    });
+    assert.ok(performance.now() - startedAtMs < 5_000);
+    assertExit(still, 7);
+    assert.deepEqual(findings(still), [
+      'problem: service: CHECK_TOO_SLOW',
+      'problem: Temporal: TEMPORAL_UNREACHABLE',
+    ]);
+  } finally {
+    await wire.close();
+    await service.close();
+  }
+  const away = await examine({ TEMPORAL_ADDRESS: '127.0.0.1:1', CAMBIST_BASE_URL: 'http://127.0.0.1:1/v3' });
+  assertExit(away, 7);
+  assert.equal(findings(away)[0], 'problem: service: SERVICE_UNREACHABLE');
+});
