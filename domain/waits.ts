@@ -34,11 +34,36 @@ export type WaitReason = keyof typeof WAIT_REASONS;
 
 const FIRST_TO_LAST = Object.keys(WAIT_REASONS);
 
-/** An item that cannot go on now. */
-export type Wait = { readonly afterMs: number; readonly reason: WaitReason; readonly problem: Problem };
+/**
+ * An item that cannot go on now. `safeAtMs`: of a *safety wait*, which only time ends, its end in epoch milliseconds; it may
+ * look several times before. Absent of every other wait.
+ */
+export type Wait = {
+  readonly afterMs: number;
+  readonly reason: WaitReason;
+  readonly problem: Problem;
+  readonly safeAtMs?: number;
+};
 
 /** The same as it is shown: with the moment at which it looks again by itself, epoch milliseconds. */
-export type Waiting = { readonly reason: WaitReason; readonly problem: Problem; readonly wakeAtMs: number };
+export type Waiting = Omit<Wait, 'afterMs'> & { readonly wakeAtMs: number };
+
+/** A wait as it is shown from now on. */
+export function waitingOf({ afterMs, ...wait }: Wait, nowMs: number): Waiting {
+  return { ...wait, wakeAtMs: nowMs + afterMs };
+}
+
+/** The one sentence for it, the same wherever it is shown: `safety wait until 20:37:37 UTC; nothing for you to do`. */
+export function safetyWaitText(safeAtMs: number, nowMs: number): string {
+  const [date, time] = momentOf(Math.ceil(safeAtMs / 1_000) * 1_000);
+  const [today] = momentOf(nowMs);
+  return `safety wait until ${date === today ? '' : `${date} `}${time} UTC; nothing for you to do`;
+}
+
+function momentOf(atMs: number): readonly [date: string, time: string] {
+  const text = new Date(atMs).toISOString();
+  return [text.slice(0, 10), text.slice(11, 19)];
+}
 
 /** What people should know of: everything but the service's own pace. */
 export function isShown(waiting: Waiting | null): waiting is Waiting {

@@ -15,6 +15,7 @@ import {
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { Problem } from '../domain/problems.ts';
+import { shownFirst } from '../domain/waits.ts';
 import { progressQuery } from '../workflows/names.ts';
 import type { Progress } from '../domain/run/progress.ts';
 import { LiveBatch } from './open-chunks.ts';
@@ -98,7 +99,8 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
       const text = JSON.stringify(progress);
       pollMs = text === last ? Math.min(pollMs * 1.3, SLOWEST_POLL_MS) : FIRST_POLL_MS;
       last = text;
-      heldSinceMs = progress.status === 'HELD' ? (heldSinceMs ?? nowMs) : null;
+      const isHeld = progress.status === 'HELD' && !isSafetyWait(progress, Date.now());
+      heldSinceMs = isHeld ? (heldSinceMs ?? nowMs) : null;
       if (!options.stay && heldSinceMs !== null && nowMs - heldSinceMs >= HELD_MS) return { kind: 'held' };
     } else {
       last = '';
@@ -111,6 +113,16 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
     }
     await sleep(pollMs, undefined, { signal: over }).catch(() => undefined);
   }
+}
+
+/** A safety wait that is longer is not waited out. */
+const PATIENT_MS = 600_000;
+
+/** True when there is nothing for anybody to do, and the end is near: every wait is a safety wait. */
+export function isSafetyWait({ items }: Progress, nowMs: number): boolean {
+  return shownFirst(items.map(({ waiting }) => waiting)).every(
+    ({ safeAtMs }) => safeAtMs !== undefined && safeAtMs - nowMs < PATIENT_MS,
+  );
 }
 
 type Answer =

@@ -122,9 +122,10 @@ function problemLine({ code, item, message, fix }: Problem): string {
   return `- \`${code}\` ${whose}${asMarkdown(`${message} ${fix}`)}`;
 }
 
-function waitLine({ problem, wakeAtMs, reason }: Waiting): string {
-  // A poller looks every few seconds.
-  const next = reason === 'settlement' ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
+function waitLine({ problem, wakeAtMs, reason, safeAtMs }: Waiting): string {
+  // A poller looks every few seconds; a safety wait says its end.
+  const next =
+    reason === 'settlement' || safeAtMs !== undefined ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
   return `${problemLine(problem)}${next}`;
 }
 

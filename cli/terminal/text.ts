@@ -122,6 +122,13 @@ export function span(ms: number): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
+/** What is left of a wait whose end is near, to the second: `2 min 40 s`. */
+export function countdown(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  return seconds < 3_600 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s` : span(ms);
+}
+
 /** The text with a capital letter in front. */
 export function capital(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

@@ -1,9 +1,10 @@
 /** The progress of a run for a terminal: drawn over and over, or one line per step. Pure. */
 import type { Progress } from '../../domain/run/progress.ts';
+import { safetyWaitText } from '../../domain/waits.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { standingTable } from './batch-text.ts';
-import { clockTime, pad, span, wrap, type Paint } from '../terminal/text.ts';
+import { capital, clockTime, countdown, pad, span, wrap, type Paint } from '../terminal/text.ts';
 
 type Item = Progress['items'][number];
 
@@ -58,7 +59,11 @@ function markOf(item: Item, nowMs: number, paint: Paint): string {
 
 /** What an item waits for, until when, and what would help. */
 function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string {
-  const { problem, wakeAtMs } = waiting;
+  const { problem, wakeAtMs, safeAtMs } = waiting;
+  if (safeAtMs !== undefined) {
+    const left = safeAtMs > nowMs ? ` (${countdown(safeAtMs - nowMs)} left)` : '';
+    return `${problem.code}: ${sentence(problem.message)} ${capital(safetyWaitText(safeAtMs, nowMs))}${left}.`;
+  }
   const until = wakeAtMs > nowMs ? ` Looks again at ${clockTime(wakeAtMs, nowMs)}.` : '';
   return `${problem.code}: ${sentence(problem.message)}${until}`;
 }

@@ -6,7 +6,7 @@ import {
   type ReportLeg,
   type ReportPayment,
 } from '../../domain/run/report.ts';
-import { shownFirst, type Waiting } from '../../domain/waits.ts';
+import { safetyWaitText, shownFirst, type Waiting } from '../../domain/waits.ts';
 import type { Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
@@ -351,8 +351,7 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       if (wait === null) return `${report.run} is held (${counted}).`;
       const next = wait.wakeAtMs > nowMs ? clockTime(wait.wakeAtMs, nowMs) : null;
       const why = `${report.run} is held (${counted}) by ${wait.problem.code}: ${unstopped(wait.problem.message)}`;
-      if (wait.reason === 'doubt' && next !== null)
-        return `${why}; safety wait until ${next}, nothing to do.`;
+      if (wait.safeAtMs !== undefined) return `${why}; ${safetyWaitText(wait.safeAtMs, nowMs)}.`;
       // Said once: an advice to do nothing says what follows by itself.
       const advice = unblocking(report, wait);
       const again = next === null ? '' : `; it looks again by itself at ${next}`;

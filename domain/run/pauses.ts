@@ -3,7 +3,7 @@
  * it early.
  */
 import type { Problem } from '../problems.ts';
-import type { Wait, Waiting } from '../waits.ts';
+import { safetyWaitText, waitingOf, type Wait, type Waiting } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import { growing } from './growing.ts';
 import type { Ports, StepFailed } from './ports.ts';
@@ -102,11 +102,11 @@ export class Pauses {
    */
   async pause(waiter: Waiter, wait: Wait, asked: number, isNews: () => boolean = NEVER): Promise<void> {
     this.show(waiter, wait);
-    await this.sleep(wait.afterMs, asked, isNews, whyOf(wait));
+    await this.sleep(wait.afterMs, asked, isNews, whyOf(wait, this.#ports.nowMs()));
   }
 
-  show(waiter: Waiter, { reason, problem, afterMs }: Wait): void {
-    waiter.waiting = { reason, problem, wakeAtMs: this.#ports.nowMs() + afterMs };
+  show(waiter: Waiter, wait: Wait): void {
+    waiter.waiting = waitingOf(wait, this.#ports.nowMs());
     this.#ports.show();
   }
 
@@ -117,7 +117,11 @@ export class Pauses {
 }
 
 /** Beside the timer of a wait. */
-function whyOf({ problem: { code, item } }: Wait): string {
+function whyOf({ problem: { code, item }, safeAtMs }: Wait, nowMs: number): string {
+  if (safeAtMs !== undefined) {
+    const text = safetyWaitText(safeAtMs, nowMs);
+    return item === null ? text : `${item}: ${text}`;
+  }
   return item === null ? `Looks again: ${code}` : `Looks again for ${item}: ${code}`;
 }
 

@@ -3,7 +3,7 @@
  * it needs (`Paying`).
  */
 import { add, normalise } from '../money.ts';
-import type { Wait } from '../waits.ts';
+import { safetyWaitText, waitingOf, type Wait } from '../waits.ts';
 import { asForgotten } from '../writes/doubt.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { PaymentsAnswer } from './calls.ts';
@@ -41,8 +41,8 @@ export async function pay(paying: Paying): Promise<void> {
       } else {
         const nextMs = Math.min(...unsent.map(leftOf));
         // Whoever wakes the run wants every payment looked at now, and so does a leg that has brought money.
-        const why = `Looks again: ${unsent.length === 1 ? 'a payment waits' : `${unsent.length} payments wait`}`;
-        const isEarly = await pauses.sleep(nextMs, asked, () => paying.releases !== releases, why);
+        const isNews = (): boolean => paying.releases !== releases;
+        const isEarly = await pauses.sleep(nextMs, asked, isNews, whyOf(unsent, ports.nowMs()));
         if (isEarly) leftMs.clear();
         else for (const [record, ms] of leftMs) leftMs.set(record, ms - nextMs);
       }
@@ -112,12 +112,21 @@ export async function pay(paying: Paying): Promise<void> {
   }
 
   function keepWaiting(record: UnsentRecord, known: PaymentState, wait: Wait): void {
-    const { afterMs, reason, problem } = pauses.paced(record, wait);
-    leftMs.set(record, afterMs);
+    const paced = pauses.paced(record, wait);
+    leftMs.set(record, paced.afterMs);
     record.stage.state = known;
-    record.stage.needsHuman = reason === 'person';
-    record.waiting = { reason, problem, wakeAtMs: ports.nowMs() + afterMs };
+    record.stage.needsHuman = paced.reason === 'person';
+    record.waiting = waitingOf(paced, ports.nowMs());
   }
+}
+
+/** Beside the timer of payments that wait. */
+function whyOf(unsent: readonly PaymentRecord[], nowMs: number): string {
+  const [first] = unsent;
+  if (unsent.length > 1 || first === undefined) return `Looks again: ${unsent.length} payments wait`;
+  const safeAtMs = first.waiting?.safeAtMs;
+  if (safeAtMs === undefined) return 'Looks again: a payment waits';
+  return `${first.payment.id}: ${safetyWaitText(safeAtMs, nowMs)}`;
 }
 
 /** What is wanted of payments that are due, in plan order; money goes to the payments before them in the plan first. */

@@ -178,28 +178,34 @@ export function triedAgain<State extends SendState>(state: State): State {
 
 /**
  * Doubt ended by time: a lookup after half of `settleDoubtMs` and one at its end, both absent. The lookup that began at
- * `now` was. Returns the state with the doubt moved on, over, or the moment of the next lookup.
+ * `now` was. Returns the state with the doubt moved on, over, or the moment of the next lookup; and when it ends.
  */
 export function settleByTime<State extends SendState>(
   state: State,
   now: number,
   settleDoubtMs: number,
-): { readonly over: boolean; readonly state: State; readonly nextLookupMs: number } {
+): {
+  readonly over: boolean;
+  readonly state: State;
+  readonly nextLookupMs: number;
+  readonly safeAtMs: number;
+} {
   const { doubt } = state;
-  if (doubt === null) return { over: true, state, nextLookupMs: 0 };
+  if (doubt === null) return { over: true, state, nextLookupMs: 0, safeAtMs: now };
   const halfMs = doubt.lastSendMs + settleDoubtMs / 2;
   const endMs = doubt.lastSendMs + settleDoubtMs;
   // A lookup in the future was dated by a clock that has been set since.
   const earlierMs = doubt.absentAtMs !== null && doubt.absentAtMs <= now ? doubt.absentAtMs : null;
   if (now >= endMs && earlierMs !== null && earlierMs < now) {
-    return { over: true, state: withoutDoubt(state), nextLookupMs: 0 };
+    return { over: true, state: withoutDoubt(state), nextLookupMs: 0, safeAtMs: endMs };
   }
-  if (now < halfMs) return { over: false, state, nextLookupMs: halfMs - now };
+  if (now < halfMs) return { over: false, state, nextLookupMs: halfMs - now, safeAtMs: endMs };
   const absentAtMs = earlierMs ?? now;
   return {
     over: false,
     state: { ...state, doubt: { ...doubt, absentAtMs } },
     nextLookupMs: Math.max(endMs - now, 1_000),
+    safeAtMs: Math.max(endMs, now + 1_000),
   };
 }
 

@@ -5,7 +5,7 @@
  * follows from a reply (step 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
  */
 import type { Problem } from '../problems.ts';
-import type { WaitReason, Wait } from '../waits.ts';
+import { safetyWaitText, type WaitReason, type Wait } from '../waits.ts';
 import { isKeyKnownSince } from '../service/facts.ts';
 import { backoffMs } from '../service/reply-rules.ts';
 import {
@@ -408,7 +408,11 @@ export function* settleDoubt<State extends SendState, Found extends Trade | With
   const settled = settleByTime(state, atMs, subject.settleDoubtMs);
   if (settled.over) return { over: settled.state };
   const afterMs = Math.min(settled.nextLookupMs, subject.doubtPollMs);
-  return { step: waits(settled.state, 'doubt', afterMs, given.problem) };
+  const { problem } = given;
+  // What a person decides after it is for somebody to do.
+  if (problem.code !== 'IN_DOUBT') return { step: waits(settled.state, 'doubt', afterMs, problem) };
+  const { safeAtMs } = settled;
+  return { step: waitsSafely(subject, settled.state, { afterMs, safeAtMs, problem }) };
 }
 
 /** An end that nothing sent may stand against: in doubt it waits until time has settled it. */
@@ -514,6 +518,20 @@ export function waits<State>(
   problem: Problem,
 ): Waits<State> {
   return { kind: 'wait', state, wait: { afterMs, reason, problem } };
+}
+
+/** In doubt that only time ends: it says when that is, and that there is nothing to do. */
+export function waitsSafely<State>(
+  { context }: { readonly context: Pick<Context, 'nowMs'> },
+  state: State,
+  { afterMs, safeAtMs, problem }: Pick<Wait, 'afterMs' | 'problem'> & { readonly safeAtMs: number },
+): Waits<State> {
+  const fix = `It looks again by itself: ${safetyWaitText(safeAtMs, context.nowMs())}.`;
+  return {
+    kind: 'wait',
+    state,
+    wait: { afterMs, reason: 'doubt', problem: { ...problem, fix }, safeAtMs },
+  };
 }
 
 /** One wait more in a row: the next one is longer. */

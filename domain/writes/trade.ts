@@ -69,6 +69,7 @@ import {
   heldElsewhere,
   lookUp,
   inDoubt,
+  waitsSafely,
   isOf,
   haltedNow,
   mayStillLeave,
@@ -441,12 +442,11 @@ function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null)
   if (skewed !== null) return waitLonger(state, configurationWait({ ...skewed, item: leg.id }, state.tries));
   const settled = settleByTime(state, atMs, subject.settleDoubtMs);
   if (!settled.over)
-    return waits(
-      settled.state,
-      'doubt',
-      Math.min(settled.nextLookupMs, DOUBT_POLL_MS),
-      inDoubt(subject, state, null),
-    );
+    return waitsSafely(subject, settled.state, {
+      afterMs: Math.min(settled.nextLookupMs, DOUBT_POLL_MS),
+      safeAtMs: settled.safeAtMs,
+      problem: inDoubt(subject, state, null),
+    });
   const over: LegState = { ...settled.state, quote: null };
   const { phase, quote } = state;
   switch (phase.kind) {

@@ -55,6 +55,7 @@ import {
   endUnsent,
   heldElsewhere,
   inDoubt,
+  waitsSafely,
   isOf,
   lookUp,
   mayStillLeave,
@@ -610,7 +611,8 @@ function* afterRefusal(
     return wait(state, configurationWait(problem, state.tries));
   if (state.doubt !== null && now <= state.doubt.lastSendMs) {
     const afterMs = state.doubt.lastSendMs - now + 1_000;
-    return waits(state, 'doubt', afterMs, inDoubt(subject, state, problem));
+    const why = inDoubt(subject, state, problem);
+    return waitsSafely(subject, state, { afterMs, safeAtMs: now + afterMs, problem: why });
   }
   const clear = withoutDoubt(state);
   if (isKept) {

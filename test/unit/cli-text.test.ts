@@ -9,7 +9,8 @@ import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../domain/run/progress.ts';
 import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
-import { needsSomebody, type Waiting } from '../../domain/waits.ts';
+import { isSafetyWait } from '../../operations/follow-run.ts';
+import { needsSomebody, safetyWaitText, type Waiting } from '../../domain/waits.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { Report } from '../../domain/run/report.ts';
 import type { Evidence } from '../../domain/run/state.ts';
@@ -191,11 +192,49 @@ test('a run that is held says by what, until when, and what would unblock it', (
 });
 
 test('doubt is a safety wait: until when, and that nothing is to do', () => {
-  const doubt: Waiting = { ...held, reason: 'doubt', problem: { ...held.problem, code: 'IN_DOUBT' } };
+  const safeAtMs = NOW_MS + 160_000;
+  const doubt: Waiting = {
+    ...held,
+    reason: 'doubt',
+    problem: { ...held.problem, code: 'IN_DOUBT', message: 'Not known yet.' },
+    safeAtMs,
+  };
   const items = PROGRESS.items.map((item) => (item.kind === 'leg' ? { ...item, waiting: doubt } : item));
   assert.match(
     statusSentence(makeReportOf({ status: 'HELD', payment: 'PENDING' }), { ...PROGRESS, items }, NOW_MS),
-    new RegExp(`; safety wait until ${clockTime(doubt.wakeAtMs, NOW_MS)}, nothing to do\\.$`),
+    new RegExp(`: Not known yet; ${safetyWaitText(safeAtMs, NOW_MS)}\\.$`),
+  );
+  const drawn = (nowMs: number): string =>
+    drawProgress({
+      name: 'mxn-supplier.2026-11-21',
+      progress: { ...PROGRESS, items },
+      startedAtMs: NOW_MS,
+      nowMs,
+      silence: null,
+      pace: '',
+      width: 200,
+      paint: PLAIN,
+    });
+  const words = safetyWaitText(safeAtMs, NOW_MS).replace('safety', 'Safety');
+  assert.ok(drawn(NOW_MS).includes(`IN_DOUBT: Not known yet. ${words} (2 min 40 s left).`), drawn(NOW_MS));
+  assert.ok(drawn(NOW_MS + 100_000).includes(`${words} (1 min 0 s left).`));
+  assert.ok(drawn(safeAtMs).includes(`${words}.`));
+  // Whoever follows the run waits it out, but not a day, and not while something else is wanted.
+  const progress = { ...PROGRESS, items };
+  assert.ok(isSafetyWait(progress, NOW_MS));
+  assert.ok(!isSafetyWait(progress, NOW_MS - 86_400_000));
+  assert.ok(!isSafetyWait(PROGRESS, NOW_MS));
+});
+
+test('a safety wait names its end in UTC, and the day where it is another one', () => {
+  const at = (text: string): number => Date.parse(text);
+  assert.equal(
+    safetyWaitText(at('2026-11-21T20:37:36.004Z'), at('2026-11-21T20:34:00Z')),
+    'safety wait until 20:37:37 UTC; nothing for you to do',
+  );
+  assert.equal(
+    safetyWaitText(at('2026-11-22T00:01:00Z'), at('2026-11-21T23:58:00Z')),
+    'safety wait until 2026-11-22 00:01:00 UTC; nothing for you to do',
   );
 });
 

@@ -332,6 +332,21 @@ test('a quote that was known dead more than half a minute ago is doubt: a restor
   );
 });
 
+test('doubt that only time ends says when that is, the same at each look, and that nothing is to do', () => {
+  const reset = context({ originalRunId: 'run-0' });
+  const first = play(requestQuoteSteps(reset, LEG, NEW_LEG)).result;
+  assert.ok(first.kind === 'wait');
+  const safeAtMs = (first.state.doubt?.lastSendMs ?? 0) + reset.facts.settleDoubtMs.trade;
+  assert.equal(first.wait.safeAtMs, safeAtMs);
+  const end = new Date(safeAtMs).toISOString().slice(11, 19);
+  assert.match(first.wait.problem.fix, new RegExp(`safety wait until ${end} UTC; nothing for you to do\\.$`));
+  const later = context({ originalRunId: 'run-0', nowMs: () => NOW + MINUTE_MS });
+  const second = play(requestQuoteSteps(later, LEG, first.state)).result;
+  assert.ok(second.kind === 'wait');
+  assert.equal(second.wait.safeAtMs, safeAtMs);
+  assert.ok(safeAtMs - NOW > 2 * MINUTE_MS && safeAtMs - NOW < 5 * MINUTE_MS);
+});
+
 test('a leg that was silent for half a minute while it waits for money stays so until doubt about it has ended', () => {
   const own: Context = context({ plan: { shortfall: 'hold', madeAtMs: NOW - HOUR_MS } });
   const before: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - MINUTE_MS };

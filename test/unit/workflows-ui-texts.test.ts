@@ -5,7 +5,9 @@ import type { Leg, Payment } from '../../domain/plan/plan.ts';
 import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { newLeg, type PaymentStage } from '../../domain/run/items.ts';
+import { Pauses } from '../../domain/run/pauses.ts';
 import { newRecord, newRunState, type RunState } from '../../domain/run/state.ts';
+import { safetyWaitText, type Waiting } from '../../domain/waits.ts';
 import { asMarkdown, detailsOf, endOf, summaryOfPayments, summaryOfTrade } from '../../workflows/ui-texts.ts';
 
 const PAYMENT: Payment = {
@@ -81,6 +83,25 @@ test('the details have each item with its outcome, what is waited for with the n
       fix: 'Start it with --go-on ITEM.',
     },
   };
+  const held = state.waiting;
+  state.waiting = {
+    ...held,
+    reason: 'doubt',
+    problem: {
+      ...held.problem,
+      code: 'IN_DOUBT',
+      fix: `It looks again: ${safetyWaitText(held.wakeAtMs, 0)}.`,
+    },
+    safeAtMs: held.wakeAtMs,
+  };
+  // Not when it looks next, which may be several times before.
+  assert.ok(
+    detailsOf(state).includes(
+      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC; nothing for you to do.\n',
+    ),
+    detailsOf(state),
+  );
+  state.waiting = held;
   assert.equal(
     detailsOf(state),
     [
@@ -148,4 +169,27 @@ test('commands and options stay as they are typed', () => {
     ],
   ];
   for (const [text, markdown] of cases) assert.equal(asMarkdown(text), markdown);
+});
+
+test('beside the timer of a safety wait stands its end, at each look the same', async () => {
+  const beside: (string | undefined)[] = [];
+  const nowMs = Date.parse('2026-11-21T20:35:00Z');
+  const safeAtMs = Date.parse('2026-11-21T20:37:37Z');
+  const pauses = new Pauses({
+    waitUntil: (_condition, _timeoutMs, why) => {
+      beside.push(why);
+      return Promise.resolve(false);
+    },
+    nowMs: () => nowMs,
+    show: () => {},
+  });
+  const waiter: { waiting: Waiting | null } = { waiting: null };
+  const problem: Problem = { code: 'IN_DOUBT', item: 'usd-mxn-1', message: 'm', fix: 'f' };
+  await pauses.pause(waiter, { afterMs: 10_000, reason: 'doubt', problem, safeAtMs }, 0);
+  await pauses.pause(waiter, { afterMs: 9_000, reason: 'doubt', problem }, 0);
+  assert.deepEqual(beside, [
+    'usd-mxn-1: safety wait until 20:37:37 UTC; nothing for you to do',
+    'Looks again for usd-mxn-1: IN_DOUBT',
+  ]);
+  assert.deepEqual(waiter.waiting, { reason: 'doubt', problem, wakeAtMs: nowMs + 9_000 });
 });
