@@ -118,6 +118,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/resume.ts')).addResume,
   },
   {
+    term: 'replay [run]',
+    summary: 'resets a run, so that it tries again what is not done',
+    load: async () => (await import('./commands/replay.ts')).addReplay,
+  },
+  {
     term: 'schedule',
     summary: 'when policies run by themselves',
     load: async () => (await import('./commands/schedule.ts')).addSchedule,

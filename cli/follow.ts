@@ -10,7 +10,6 @@ import { followRun, problemOfSilence, type Followed } from '../operations/follow
 import { uiAddress, type Place } from '../operations/place.ts';
 import { describeRun, readRun, reasonsOf } from '../operations/runs.ts';
 import { startedReport } from '../operations/start-run.ts';
-import { showReport } from './commands/report.ts';
 import type { Output } from './terminal/output.ts';
 import { ProgressView } from './views/progress-view.ts';
 import { reportText, statusSentence } from './views/report-text.ts';
@@ -24,7 +23,12 @@ export type Following = {
   readonly policyHash: string;
   /** Stay while it is held. */
   readonly stay: boolean;
+  /** What a command makes of the report at the end; absent: the report is all there is to say. */
+  readonly tell?: (report: Report) => Told;
 };
+
+/** `document` of `--json`; `lines` stand below the report. */
+export type Told = { readonly document: unknown; readonly lines: readonly string[] };
 
 /** Shows the run until it ends, is held, or the person leaves. */
 export async function follow(of: Following, startedAtMs: number): Promise<Ending> {
@@ -55,13 +59,13 @@ async function showFollowed(of: Following, followed: Followed, shown: ProgressVi
   const { output, place, run: name } = of;
   switch (followed.kind) {
     case 'detached':
-      output.document(await reportSoFar(of));
+      output.document(tellOf(of, await reportSoFar(of)).document);
       output.note(`Left; ${runName(name)} goes on. See \`npx cambist status ${runName(name)}\`.`);
       return 'detached';
     case 'untaken':
     case 'silent': {
       const problem = problemOfSilence(name, followed.kind);
-      output.document(reportAtStart(of, [problem]));
+      output.document(tellOf(of, reportAtStart(of, [problem])).document);
       output.note(`${problem.code}: ${problem.message} ${problem.fix}`);
       return 'infrastructure';
     }
@@ -71,21 +75,21 @@ async function showFollowed(of: Following, followed: Followed, shown: ProgressVi
       if (facts === null) throw new Error(`Temporal no longer knows ${runName(name)}.`);
       const view = await readRun(place, facts);
       shown.finish(view.progress);
-      if (!facts.isOpen) return showReport(output, place, view);
-      output.document(view.report);
-      output.show(
-        reportText({
-          report: view.report,
-          uiUrl: uiAddress(place, facts),
-          width: output.width,
-          paint: output.paint,
-        }),
-      );
+      const told = tellOf(of, view.report);
+      output.document(told.document);
+      const { width, paint } = output;
+      output.show(reportText({ report: view.report, uiUrl: uiAddress(place, facts), width, paint }));
+      if (told.lines.length > 0) output.say('', ...told.lines);
+      if (!facts.isOpen) return endingOf(view.report, []);
       output.note('', statusSentence(view.report, view.progress, output.io.now()));
       output.note('It goes on without this command; --wait would stay.');
       return endingOf(view.report, reasonsOf(view.progress));
     }
   }
+}
+
+function tellOf({ tell }: Following, report: Report): Told {
+  return tell?.(report) ?? { document: report, lines: [] };
 }
 
 /** How long the one who leaves is kept waiting for a document. */

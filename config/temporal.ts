@@ -1,6 +1,14 @@
 /** Connections to Temporal, by its own variables and profile files, and the search attributes that runs need. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Connection, isGrpcServiceError, type WorkflowClientInterceptor } from '@temporalio/client';
+import {
+  Client,
+  Connection,
+  defaultGrpcRetryOptions,
+  isGrpcServiceError,
+  makeGrpcRetryInterceptor,
+  type ConnectionOptions,
+  type WorkflowClientInterceptor,
+} from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/service/records.ts';
 import type { Problem, ProblemCode } from '../domain/problems.ts';
@@ -64,7 +72,8 @@ export async function connectTemporal(
 async function connectOnce({ options, namespace, address }: Profile, limitMs: number): Promise<Temporal> {
   let connection: Connection;
   try {
-    connection = await Connection.connect({ ...options, connectTimeout: limitMs });
+    const interceptors = [tryAgain];
+    connection = await Connection.connect({ ...options, interceptors, connectTimeout: limitMs });
   } catch (error) {
     throw refusedBy(address, error) ?? unreachable(address, error);
   }
@@ -77,6 +86,17 @@ async function connectOnce({ options, namespace, address }: Profile, limitMs: nu
   const client = new Client({ connection, namespace, interceptors: { workflow: [askAgain] } });
   return { client, connection, namespace, address };
 }
+
+type CallInterceptor = NonNullable<ConnectionOptions['interceptors']>[number];
+
+const AGAIN = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
+const ONCE = makeGrpcRetryInterceptor({ ...defaultGrpcRetryOptions(), retryableDecider: () => false });
+
+/** Calls whose answer was lost are made again, but for a reset: each one makes a run. */
+const tryAgain: CallInterceptor = (options, next) => {
+  const isReset = options.method_definition.path.endsWith('/ResetWorkflowExecution');
+  return (isReset ? ONCE : AGAIN)(options, next);
+};
 
 /** A workflow that was about to go on is asked again: it answers once it has gone on. */
 export const askAgain: WorkflowClientInterceptor = {

@@ -464,6 +464,21 @@ export const REFUSALS = {
     sentence: 'The run is cancelled, so that one item of it does not go on alone.',
     advice: 'Take the cancel back first: --go-on without an item goes on with everything that is not done.',
   },
+  NO_SUCH_EVENT: {
+    ending: 'bad input',
+    sentence: 'Temporal takes no reset to the event that was named.',
+    advice: '`npx cambist explain-reset RUN` lists the events that it takes, each with its step.',
+  },
+  RESET_REFUSED: {
+    ending: 'bad input',
+    sentence: 'Temporal refused the reset.',
+    advice: '`npx cambist explain-reset RUN` lists the events that it takes, each with its step.',
+  },
+  RESET_UNCLEAR: {
+    ending: 'infrastructure',
+    sentence: 'Temporal did not say whether it has reset the run.',
+    advice: 'See `npx cambist status`, then type the same again: a reset more moves no money twice.',
+  },
   NOT_CONFIRMED: {
     ending: 'refused by us',
     sentence: 'Nobody said yes to what would move, or be armed to move.',

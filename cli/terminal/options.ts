@@ -48,3 +48,9 @@ export function countFrom1(text: string): number {
   if (/^[1-9][0-9]{0,2}$/.test(text) && value <= MOST_COUNTED) return value;
   throw new InvalidArgumentError(`It is a whole number from 1 to ${MOST_COUNTED}.`);
 }
+
+/** The id of an event in a history. */
+export function eventId(text: string): number {
+  if (/^[1-9][0-9]{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It is the number of an event, as Temporal’s UI shows it.');
+}

@@ -239,15 +239,21 @@ export type CallToStopAt = {
   readonly saying: string;
   /** Temporal gets the call, and only the answer stays away; else it gets nothing. */
   readonly arrives: boolean;
+  /** Nothing stands still: the answer of the first such call is lost, and its connection with it. */
+  readonly goesOn?: true;
 };
+
+/** `calls`: how many such calls have come. */
+export type TemporalProxy = Trap & { readonly calls: () => number };
 
 /**
  * Stands in front of the Temporal server at `target`. What a call says can be packed, and its name is short for what was
  * said before, so that a trap in the bytes would not see it: calls are taken in whole and made again.
  */
-export async function openTemporalProxy(target: string, stop: CallToStopAt): Promise<Trap> {
+export async function openTemporalProxy(target: string, stop: CallToStopAt): Promise<TemporalProxy> {
   const { promise: sprung, resolve: spring } = standstill();
   let stands = false;
+  let calls = 0;
   const server = createHttp2Server();
   server.on('session', (session) => {
     const upstream = connectHttp2(`http://${target}`);
@@ -262,13 +268,23 @@ export async function openTemporalProxy(target: string, stop: CallToStopAt): Pro
     session.on('stream', (stream, headers) => {
       whenWhole(stream, (message) => {
         if (stands || upstream.destroyed) return;
-        stands = (headers[':path'] ?? '').endsWith(`/${stop.call}`) && textOf(message).includes(stop.saying);
+        const isIt =
+          (headers[':path'] ?? '').endsWith(`/${stop.call}`) && textOf(message).includes(stop.saying);
+        if (isIt) calls += 1;
+        if (isIt && stop.goesOn === true && calls === 1) {
+          const passed = upstream.request(headers);
+          passed.on('error', () => {});
+          passed.on('end', () => session.destroy());
+          passed.resume().end(message);
+          return;
+        }
+        stands = isIt && stop.goesOn !== true;
         if (!stands || stop.arrives) passOn(upstream.request(headers), message, stream, () => stands);
         if (stands) spring();
       });
     });
   });
-  return { ...(await listen(server)), sprung };
+  return { ...(await listen(server)), sprung, calls: () => calls };
 }
 
 /** One call, whole. What comes when everything stands still is for nobody. */

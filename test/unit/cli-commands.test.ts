@@ -52,6 +52,7 @@ test('every command is in the help, with its options, examples and exit codes', 
       'doctor',
       'halt',
       'resume',
+      'replay',
       'schedule next',
       'schedule apply',
       'schedule list',
@@ -141,6 +142,7 @@ test('the options are those of the design', async () => {
   const ofHalts = ['--by', '--currency', '--json', '--mode', '--policy', '--reason'];
   assert.deepEqual(optionsOf('halt'), ofHalts);
   assert.deepEqual(optionsOf('resume'), ofHalts);
+  assert.deepEqual(optionsOf('replay'), ['--attention', '--event', '--json', '--wait', '--yes']);
 });
 
 for (const argv of [

@@ -1,0 +1,61 @@
+/** What a replay has changed, for people. Pure. */
+import { runName } from '../../domain/references.ts';
+import type { Change, Replayed } from '../../operations/replay.ts';
+import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import { paragraphOf, count, table } from '../terminal/text.ts';
+import { money } from './amount-text.ts';
+
+/** More stand in the report. */
+const MOST_LINES = 50;
+
+/** What is tried again, a line each; the first of many. */
+export function undoneLines(
+  undone: readonly (Pick<Change, 'item' | 'amount' | 'currency'> & { readonly outcome: string })[],
+): readonly string[] {
+  if (undone.length === 0) return ['the plan, and everything in it'];
+  return bounded(
+    undone.map(({ item, outcome, amount, currency }) => `${item}: ${outcome}, ${money(amount, currency)}`),
+  );
+}
+
+/** What has changed, a line each. */
+export function changeLines(changes: readonly Change[]): readonly string[] {
+  if (changes.length === 0) return ['Nothing changed.'];
+  return ['What changed:', ...bounded(changes.map((change) => `  ${changeText(change)}`))];
+}
+
+function changeText({ item, before, after, amount, currency }: Change): string {
+  return `${item}: ${before} -> ${after}, ${money(amount, currency)}`;
+}
+
+function bounded(lines: readonly string[]): readonly string[] {
+  const more = lines.length - MOST_LINES;
+  return more <= 0 ? lines : [...lines.slice(0, MOST_LINES), `  and ${more} more; the report has all.`];
+}
+
+/** One row for each run, and below what each still wants. */
+export function replayedText(all: readonly Replayed[], width: number): string {
+  const rows = all.map(({ run, before, after, changes }) => [
+    runName(run),
+    before,
+    after ?? '-',
+    changes.length === 0 ? 'nothing' : count(changes.length, 'item'),
+  ]);
+  const problems = all.flatMap(({ run, problem }) =>
+    problem === null ? [] : paragraphOf({ ...problem, place: runName(run) }, width),
+  );
+  const titles = ['RUN', 'WAS', 'IS', 'CHANGED'].map((title) => ({ title }));
+  return [table(titles, rows, width), ...problems].join('\n\n');
+}
+
+/** One of many as `--json` shows it. */
+export function replayedDocument({ run, before, after, changes, problem, ending }: Replayed) {
+  return {
+    run: runName(run),
+    before,
+    after,
+    changed: changes,
+    problems: problem === null ? [] : [problem],
+    exitCode: EXIT_CODES[ending],
+  };
+}

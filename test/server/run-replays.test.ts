@@ -1,0 +1,255 @@
+/**
+ * `replay`: what a run has not done is tried again by one reset, from the command line. Whatever state the run is in, and
+ * whatever becomes of the request, each movement is booked once.
+ */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import type { Change } from '../../operations/replay.ts';
+import { assertPaidOnce, paymentsOf, startBatch, untilAllEnded } from '../support/batches.ts';
+import {
+  assertExit,
+  command,
+  documentOf,
+  flat,
+  movedFor,
+  putPolicy,
+  reportOf,
+  type Ended,
+  type PolicyOnStage,
+} from '../support/commands.ts';
+import { openTemporalProxy } from '../support/proxy.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+
+let stage: Stage;
+before(async () => {
+  stage = await openStage({ balances: { USD: '10000000', EUR: '10000000', MXN: '10000000' } });
+  await stage.startWorker();
+});
+after(() => stage.close());
+
+const AT_ONCE = { concurrency: 4, timeout: 300_000 };
+
+/** An account of its own, which the service does not pay to until it is verified. */
+function newAccount(status: string): { readonly id: string; readonly put: (status: string) => void } {
+  const id = `wac_Late${[...randomBytes(8)].map((byte) => String.fromCodePoint(97 + (byte % 8))).join('')}`;
+  const put = (now: string): void => {
+    stage.sandbox.putAccounts([{ id, currency: 'MXN', assetType: 'FIAT', status: now }]);
+  };
+  put(status);
+  return { id, put };
+}
+
+const TO_SUPPLIER = /wac_7Hk2mQ9vT4xR/;
+
+/** A run that failed because its account was not verified; `mend`: now it is. */
+async function failed(): Promise<{ readonly policy: PolicyOnStage; readonly mend: () => void }> {
+  const account = newAccount('UNVERIFIED');
+  const policy = await putPolicy(stage, [TO_SUPPLIER, account.id]);
+  const ended = await command(stage, ['run', policy.file, '--json']);
+  assert.equal(reportOf(ended).status, 'FAILED');
+  return { policy, mend: () => account.put('LIVE') };
+}
+
+type Document = {
+  readonly eventId: number | null;
+  readonly changed: readonly Change[];
+  readonly report: { readonly status: string };
+};
+
+const replayOf = (ended: Ended): Document => documentOf(ended) as Document;
+
+function replay(policy: PolicyOnStage, ...options: readonly string[]): Promise<Ended> {
+  return command(stage, ['replay', policy.runText, ...options]);
+}
+
+function assertMovedOnce(policy: PolicyOnStage): void {
+  assert.deepEqual(movedFor(stage, policy), {
+    trades: [`${policy.runText}.usd-mxn-1`],
+    withdrawals: [`${policy.runText}.supplier`],
+  });
+}
+
+/** How many Temporal runs there are of it. */
+async function runsOf({ workflowId }: PolicyOnStage): Promise<number> {
+  let runs = 0;
+  for await (const _ of stage.temporal.client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
+    runs += 1;
+  return runs;
+}
+
+describe('replay', AT_ONCE, () => {
+  test('of a run without a plan, once its account is verified, pays and says what has changed', async () => {
+    const { policy, mend } = await failed();
+    mend();
+    const ended = await replay(policy);
+    assertExit(ended, 0);
+    assert.match(flat(ended.stdout), /COMPLETED/);
+    assert.match(
+      flat(ended.stdout),
+      /What changed: usd-mxn-1: not planned -> TRADED, \d+\.\d\d MXN supplier: not planned -> PAID, \d+\.\d\d MXN/,
+    );
+    assertMovedOnce(policy);
+    assert.equal(await runsOf(policy), 2);
+  });
+
+  test('before the cause is mended says that nothing changed', async () => {
+    const { policy } = await failed();
+    const ended = await replay(policy, '--json');
+    assertExit(ended, 5);
+    const { changed, report } = replayOf(ended);
+    assert.deepEqual(changed, []);
+    assert.equal(report.status, 'FAILED');
+    assert.match(flat((await replay(policy)).stdout), /Nothing changed\./);
+    assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
+  });
+
+  test('of a run that traded and did not pay, keeps the trade and pays', async () => {
+    const { policy, account } = await tradedAndNotPaid();
+    account.put('LIVE');
+    const ended = await replay(policy, '--json');
+    assertExit(ended, 0);
+    const { changed } = replayOf(ended);
+    assert.deepEqual(
+      changed.map(({ item, before: was, after: is, currency }) => [item, was, is, currency]),
+      [['supplier', 'NOT_PAID', 'PAID', 'MXN']],
+    );
+    // The service keeps its refusal under the first key; what an earlier run may have sent under it was waited out.
+    assert.match(flat(ended.stderr), /Safety wait until \d\d:\d\d:\d\d UTC; nothing for you to do/);
+    assert.deepEqual(movedFor(stage, policy), {
+      trades: [`${policy.runText}.usd-mxn-1`],
+      withdrawals: [`${policy.runText}.supplier~2`],
+    });
+  });
+
+  test('of a run that was terminated finds what it had sent', async () => {
+    const policy = await putPolicy(stage);
+    const hold = stage.sandbox.addFault({
+      operation: 'createTrade',
+      times: 1,
+      when: { reference: `${policy.runText}.*` },
+      effect: { kind: 'hold', when: 'after' },
+    });
+    assertExit(await command(stage, ['run', policy.file, '--detach']), 8);
+    await stage.sandbox.faultHit(hold);
+    await stage.temporal.client.workflow.getHandle(policy.workflowId).terminate('a mistake');
+    stage.sandbox.releaseFaults(hold);
+    const ended = await replay(policy, '--json');
+    assertExit(ended, 0);
+    assert.equal(replayOf(ended).report.status, 'COMPLETED');
+    assertMovedOnce(policy);
+  });
+
+  test('of a run that is completed does nothing', async () => {
+    const policy = await putPolicy(stage);
+    assertExit(await command(stage, ['run', policy.file]), 0);
+    const ended = await replay(policy);
+    assertExit(ended, 0);
+    assert.match(flat(ended.stdout), /is completed; there is nothing to do\./);
+    assert.equal(await runsOf(policy), 1);
+    // A person may look once more all the same.
+    const again = await replay(policy, '--event', '4', '--json');
+    assertExit(again, 0);
+    assert.deepEqual(replayOf(again).changed, []);
+    assert.equal(replayOf(again).eventId, 4);
+    assertMovedOnce(policy);
+  });
+
+  test('of a run that was cancelled is refused, and names what takes the cancel back', async () => {
+    const { policy, account } = await tradedAndNotPaid({ cancel: true });
+    account.put('LIVE');
+    const ended = await replay(policy);
+    assertExit(ended, 4);
+    assert.match(flat(ended.stderr), /RUN_CANCELLED .*nothing was reset.* --go-on/);
+    assert.equal(await runsOf(policy), 1);
+  });
+
+  test('of an event to which Temporal resets nothing names where they are listed', async () => {
+    const { policy } = await failed();
+    const ended = await replay(policy, '--event', '5');
+    assertExit(ended, 2);
+    assert.match(flat(ended.stderr), /NO_SUCH_EVENT .*no reset of \S+ to event 5.*explain-reset/);
+    assert.equal(await runsOf(policy), 1);
+  });
+
+  test('of a run that is held does not reset it: it looks at once', async () => {
+    const policy = await putPolicy(
+      stage,
+      ['shortfall: skip', 'shortfall: hold'],
+      ['sell: USD', 'sell: GBP'],
+      ['worst_rate: "16.90 MXN per USD"', 'worst_rate: "16.90 MXN per GBP"'],
+    );
+    assertExit(await command(stage, ['run', policy.file]), 8);
+    stage.sandbox.setBalances({ GBP: '100000' });
+    const ended = await replay(policy, '--wait', '--json');
+    assertExit(ended, 0);
+    assert.equal(replayOf(ended).eventId, null);
+    assert.match(flat(ended.stderr), /is held .* It was told to look now; nothing was reset/);
+    assert.equal(await runsOf(policy), 1);
+    assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.runText}.supplier`]);
+  });
+
+  test('of a batch lets its run and its chunks pay what is left', async () => {
+    const account = newAccount('UNVERIFIED');
+    const rows = paymentsOf(120).map((row, index) =>
+      index === 70 ? ([row[0], account.id, 'MXN', row[3]] as const) : row,
+    );
+    const batch = await startBatch(stage, rows, { perChunk: 60 });
+    assertPaidOnce(batch, await untilAllEnded(stage, batch), ['inv-71']);
+    account.put('LIVE');
+    const ended = await command(stage, ['replay', `${batch.name.policy}.${batch.name.id}`, '--json']);
+    assertExit(ended, 0);
+    assert.deepEqual(
+      replayOf(ended).changed.map(({ item, after: is, amount }) => [item, is, amount]),
+      [['inv-71', 'PAID', '80.5']],
+    );
+    assertPaidOnce(batch, await untilAllEnded(stage, batch));
+  });
+
+  test('whose answer is lost looks first, and resets once', async (t) => {
+    const { policy, mend } = await failed();
+    mend();
+    const proxy = await openTemporalProxy(stage.env['TEMPORAL_ADDRESS'] ?? '', {
+      call: 'ResetWorkflowExecution',
+      saying: '',
+      arrives: true,
+      goesOn: true,
+    });
+    t.after(() => proxy.close());
+    const env = { TEMPORAL_ADDRESS: proxy.address };
+    const ended = await command(stage, ['replay', policy.runText], { env });
+    assertExit(ended, 0);
+    assert.equal(proxy.calls(), 1);
+    assertMovedOnce(policy);
+    assert.equal(await runsOf(policy), 2);
+  });
+
+  test('by two people at the same time moves nothing twice', async () => {
+    const { policy, mend } = await failed();
+    mend();
+    for (const ended of await Promise.all([replay(policy), replay(policy)])) assertExit(ended, 0);
+    assertMovedOnce(policy);
+  });
+});
+
+/** Its account was verified when it was planned, and is not any more when it pays. */
+async function tradedAndNotPaid({ cancel = false } = {}): Promise<{
+  readonly policy: PolicyOnStage;
+  readonly account: ReturnType<typeof newAccount>;
+}> {
+  const account = newAccount('LIVE');
+  const policy = await putPolicy(stage, [TO_SUPPLIER, account.id]);
+  const hold = stage.sandbox.addFault({
+    operation: 'createTrade',
+    times: 1,
+    when: { reference: `${policy.runText}.*` },
+    effect: { kind: 'hold', when: 'after' },
+  });
+  assertExit(await command(stage, ['run', policy.file, '--detach']), 8);
+  await stage.sandbox.faultHit(hold);
+  account.put('UNVERIFIED');
+  if (cancel) assertExit(await command(stage, ['cancel', policy.runText]), 0);
+  stage.sandbox.releaseFaults(hold);
+  await assert.rejects(stage.temporal.client.workflow.getHandle(policy.workflowId).result());
+  return { policy, account };
+}
