@@ -123,6 +123,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/replay.ts')).addReplay,
   },
   {
+    term: 'explain-reset <run>',
+    summary: 'says what a reset would do, and to which events there is one',
+    load: async () => (await import('./commands/explain-reset.ts')).addExplainReset,
+  },
+  {
     term: 'schedule',
     summary: 'when policies run by themselves',
     load: async () => (await import('./commands/schedule.ts')).addSchedule,

@@ -49,17 +49,26 @@ export async function judgeReplay(place: Place, run: RunName, event: number | nu
     return { kind: 'nothing', view };
   const before = view?.report ?? null;
   const points = await readResetPoints(place, facts);
-  const fromTheStart = isCompleted || (before !== null && !hasPlan(before));
   const point =
     event === null
-      ? recommendedPoint(points, { fromTheStart })
+      ? recommendedFor(facts, before, points)
       : (points.find(({ eventId }) => eventId === event) ?? null);
   if (point === null) throw event === null ? neverTaken(run) : noSuchEvent(run, event);
   return { kind: 'reset', facts, before, point };
 }
 
+/** @param report as it stands; null: no worker can tell */
+export function recommendedFor(
+  { temporalStatus }: RunFacts,
+  report: Report | null,
+  points: readonly ResetPoint[],
+): ResetPoint | null {
+  const fromTheStart = temporalStatus === 'COMPLETED' || (report !== null && !hasPlan(report));
+  return recommendedPoint(points, { fromTheStart });
+}
+
 /** The events to which the newest Temporal run of a run can be reset. */
-export async function readResetPoints(place: Place, facts: RunFacts): Promise<readonly ResetPoint[]> {
+async function readResetPoints(place: Place, facts: RunFacts): Promise<readonly ResetPoint[]> {
   const { client } = place;
   const events = (await readEvents(client, facts.workflowId, facts.temporalRunId)) ?? [];
   return resetPointsOf(events, async (payload) => {
@@ -229,7 +238,7 @@ function isCancelled(run: RunName): CommandFailure {
   ]);
 }
 
-function neverTaken(run: RunName): CommandFailure {
+export function neverTaken(run: RunName): CommandFailure {
   return new CommandFailure('bad input', [
     {
       code: 'NO_SUCH_EVENT',
@@ -240,7 +249,7 @@ function neverTaken(run: RunName): CommandFailure {
   ]);
 }
 
-function noSuchEvent(run: RunName, event: number): CommandFailure {
+export function noSuchEvent(run: RunName, event: number): CommandFailure {
   return new CommandFailure('bad input', [
     {
       code: 'NO_SUCH_EVENT',

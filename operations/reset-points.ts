@@ -2,6 +2,7 @@
  * The events to which Temporal takes a reset back, first to last, each with the step that the run was at. The ids are
  * those that the reset dialog of Temporal's UI lists, which names no step. Reads a history; changes nothing.
  */
+import type { Activities } from '../workflows/calls.ts';
 import type { HistoryEvents } from './history.ts';
 
 type HistoryEvent = HistoryEvents[number];
@@ -22,7 +23,7 @@ export type ResetPoint = {
 };
 
 /** What an activity is for, where nothing stands beside it in the history. */
-const STEPS: Readonly<Record<string, string>> = {
+const STEPS: Readonly<Record<keyof Activities, string>> = {
   readPlan: 'Read the plan',
   readChunks: 'Read how the chunks of the batch stand',
   readGo: 'Ask the run for the go',
@@ -33,6 +34,11 @@ const STEPS: Readonly<Record<string, string>> = {
   createWithdrawals: 'Pay',
   awaitSettlement: 'Wait for the settlement',
   awaitWithdrawals: 'Wait until payments are paid',
+  tellRun: 'Ask which run it is',
+  observe: 'Look at the service',
+  takeOverInstructions: 'Take over what people said',
+  acceptInstruction: 'Accept what a person says',
+  startScheduled: 'Start the run of the schedule',
 };
 
 /** @param textOf the text of a payload */
@@ -112,7 +118,7 @@ async function stepOf(
   const { activityTaskScheduledEventAttributes: activity, timerStartedEventAttributes: timer } = event;
   if (activity) {
     const type = activity.activityType?.name ?? '';
-    const step = STEPS[type] ?? type;
+    const step = (STEPS as Readonly<Record<string, string>>)[type] ?? type;
     // Earlier versions of this program named the item only.
     return caused(activity, /\s/.test(said) ? said : said === '' ? step : `${step}: ${said}`);
   }

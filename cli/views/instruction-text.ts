@@ -3,7 +3,7 @@ import type { Report } from '../../domain/run/report.ts';
 import { INSTRUCTION_CALL } from '../../operations/instruction-evidence.ts';
 
 /** One line per instruction of a report's evidence. */
-export function instructionLines(report: Report): readonly string[] {
+export function instructionLines(report: Pick<Report, 'evidence'>): readonly string[] {
   return report.evidence
     .filter(({ call }) => call === INSTRUCTION_CALL)
     .map(({ at, item, result }) => `${at.slice(0, 19)}Z ${item}, ${result}`);

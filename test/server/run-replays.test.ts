@@ -232,6 +232,138 @@ describe('replay', AT_ONCE, () => {
   });
 });
 
+type Explained = {
+  readonly event: { readonly eventId: number; readonly step: string };
+  readonly recommended: { readonly eventId: number };
+  readonly events: readonly { readonly eventId: number; readonly step: string }[];
+  readonly items: readonly { readonly item: string; readonly fate: string }[];
+  readonly isUnplanned: boolean;
+  readonly safetyWait: { readonly items: readonly string[] } | null;
+  readonly said: readonly { readonly result: string }[];
+};
+
+async function explained(policy: PolicyOnStage, ...options: readonly string[]): Promise<Explained> {
+  const ended = await command(stage, ['explain-reset', policy.runText, '--json', ...options]);
+  assertExit(ended, 0);
+  return documentOf(ended) as Explained;
+}
+
+const fatesOf = ({ items }: Explained): readonly (readonly [string, string])[] =>
+  items.map(({ item, fate }) => [item, fate]);
+
+const HISTORY = 'stays as the history says';
+const ADOPTED = 'is found at the service and adopted';
+const AGAIN = 'is tried again';
+
+/** What the service was asked since: trades and withdrawals sent, and lists read. */
+function askedSince(mark: number, { runText }: PolicyOnStage): { sends: string[]; looks: string[] } {
+  const log = stage.sandbox.requests(mark);
+  const of = (operations: readonly string[], isOurs: (reference: unknown) => boolean): string[] =>
+    log
+      .filter(({ operation, reference }) => operations.includes(String(operation)) && isOurs(reference))
+      .map(({ operation }) => String(operation));
+  return {
+    sends: of(['createTrade', 'createWithdrawal'], (reference) =>
+      String(reference).startsWith(`${runText}.`),
+    ),
+    looks: of(['listTrades', 'listWithdrawals', 'getTrade', 'getWithdrawal'], () => true),
+  };
+}
+
+const markOf = (): number => stage.sandbox.requests().at(-1)?.seq ?? 0;
+
+describe('explain-reset', { timeout: 300_000 }, () => {
+  test('says of a completed run what a reset to each event that it lists then does', async () => {
+    const policy = await putPolicy(stage);
+    assertExit(await command(stage, ['run', policy.file]), 0);
+    const { events } = await explained(policy);
+    assert.deepEqual(
+      events.map(({ step }) => step.replace(/(?<=Price for|Trade|Pay supplier).*/, '')),
+      [
+        'Read the plan',
+        'Price for',
+        'Trade',
+        'Until the MXN of usd-mxn-1 have come',
+        'Pay supplier',
+        'Until supplier is paid',
+        'Its end',
+      ],
+    );
+    // One after the other: each resets what the one before has made, whose history begins with the same events.
+    for (const { eventId, step } of events.toReversed()) {
+      const said = await explained(policy, '--event', String(eventId));
+      assert.equal(said.event.eventId, eventId);
+      const isTraded = !/^(Read|Price|Trade)/.test(step);
+      const isAccepted = /^(Until supplier|Its end)/.test(step);
+      assert.deepEqual(
+        fatesOf(said),
+        [
+          ['usd-mxn-1', isTraded ? HISTORY : ADOPTED],
+          ['supplier', isAccepted ? HISTORY : ADOPTED],
+        ],
+        step,
+      );
+      assert.equal(said.safetyWait, null);
+      const mark = markOf();
+      const ended = await replay(policy, '--event', String(eventId), '--json');
+      assertExit(ended, 0);
+      assert.deepEqual(replayOf(ended).changed, []);
+      assert.doesNotMatch(ended.stderr, /safety wait/i);
+      const { sends, looks } = askedSince(mark, policy);
+      assert.deepEqual(sends, [], step);
+      assert.equal(looks.includes('listTrades'), !isTraded, step);
+      assert.equal(looks.includes('listWithdrawals'), !isAccepted, step);
+      assertMovedOnce(policy);
+    }
+  });
+
+  test('says of a run that was too dear that it waits safely, and it does, at the first event and the last', async () => {
+    const tooDear = async (which: number) => {
+      const policy = await putPolicy(stage, [/worst_rate: ".*"/, 'worst_rate: "18.40 MXN per USD"']);
+      assertExit(await command(stage, ['run', policy.file]), 4);
+      const { events } = await explained(policy);
+      return { policy, eventId: String(events.at(which)?.eventId) };
+    };
+    stage.sandbox.setRates({ 'USD/MXN': '18.10' });
+    const all = await Promise.all([0, -1].map(tooDear));
+    stage.sandbox.setRates({ 'USD/MXN': '18.50' });
+    await Promise.all(
+      all.map(async ({ policy, eventId }) => {
+        const said = await explained(policy, '--event', eventId);
+        assert.deepEqual(fatesOf(said), [
+          ['usd-mxn-1', AGAIN],
+          ['supplier', AGAIN],
+        ]);
+        assert.deepEqual(said.safetyWait?.items, ['usd-mxn-1']);
+        const ended = await replay(policy, '--event', eventId, '--json');
+        assertExit(ended, 0);
+        assert.match(flat(ended.stderr), /Safety wait until \d\d:\d\d:\d\d UTC; nothing for you to do/);
+        assertMovedOnce(policy);
+      }),
+    );
+  });
+
+  test('says of a run that is cancelled that nothing goes on, and who said so', async () => {
+    const { policy } = await tradedAndNotPaid({ cancel: true });
+    const said = await explained(policy);
+    assert.deepEqual(fatesOf(said), [
+      ['usd-mxn-1', HISTORY],
+      ['supplier', 'stays undone: the run is cancelled'],
+    ]);
+    assert.equal(said.said.length, 1);
+    const text = await command(stage, ['explain-reset', policy.runText]);
+    for (const line of text.stdout.split('\n')) assert.ok(line.length <= 80, line);
+    assert.match(flat(text.stdout), /EVENT AT STEP 4 \S+ Read the plan 10 \S+ Price for 1,000\.00 USD → MXN/);
+  });
+
+  test('of a run without a plan says so, and names its first event', async () => {
+    const { policy } = await failed();
+    const said = await explained(policy);
+    assert.ok(said.isUnplanned);
+    assert.equal(said.recommended.eventId, 4);
+  });
+});
+
 /** Its account was verified when it was planned, and is not any more when it pays. */
 async function tradedAndNotPaid({ cancel = false } = {}): Promise<{
   readonly policy: PolicyOnStage;

@@ -53,6 +53,7 @@ test('every command is in the help, with its options, examples and exit codes', 
       'halt',
       'resume',
       'replay',
+      'explain-reset',
       'schedule next',
       'schedule apply',
       'schedule list',
@@ -142,6 +143,7 @@ test('the options are those of the design', async () => {
   const ofHalts = ['--by', '--currency', '--json', '--mode', '--policy', '--reason'];
   assert.deepEqual(optionsOf('halt'), ofHalts);
   assert.deepEqual(optionsOf('resume'), ofHalts);
+  assert.deepEqual(optionsOf('explain-reset'), ['--event', '--json']);
   assert.deepEqual(optionsOf('replay'), ['--attention', '--event', '--json', '--wait', '--yes']);
 });
 

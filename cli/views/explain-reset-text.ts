@@ -1,0 +1,125 @@
+/** What a reset would do, for people and as data. Pure. */
+import type { ResetPoint } from '../../operations/reset-points.ts';
+import type { ExplainedItem, ResetExplained } from '../../operations/explain-reset.ts';
+import { plain } from '../terminal/safe.ts';
+import { clockTime, count, pad, table, wrap } from '../terminal/text.ts';
+import { money } from './amount-text.ts';
+import { instructionLines } from './instruction-text.ts';
+
+/** So many items are named one by one; of more, how many meet which fate. */
+const MOST_ITEMS = 50;
+
+export function explainedText(
+  explained: ResetExplained,
+  { nowMs, width }: { readonly nowMs: number; readonly width: number },
+): string {
+  const safe = plain(explained);
+  const { run, status, point, recommended, items, isUnplanned, said } = safe;
+  const isBest = point.eventId === recommended.eventId;
+  const which = isBest ? 'the one that `replay` takes' : `\`replay\` takes ${recommended.eventId}`;
+  const head = `${run} is ${status}. This is what a reset to event ${point.eventId} does (${which}); nothing is paid or traded twice, whatever event you choose.`;
+  const sections = [
+    wrap(head, width),
+    isUnplanned
+      ? wrap('There is no plan yet: one is made, and what it finds is carried out.', width)
+      : itemsText(items, width),
+    wrap(safetyText(safe), width),
+    said.length === 0
+      ? wrap('Nobody has said anything about it that would count again.', width)
+      : [
+          wrap('What people said stands outside its history, and counts again:', width),
+          ...instructionLines({ evidence: said }).map((line) => wrap(`  ${line}`, width, '    ')),
+        ].join('\n'),
+    wrap(signalsText(safe), width),
+    pointsText(safe, nowMs, width),
+  ];
+  return sections.filter((section) => section !== '').join('\n\n');
+}
+
+function itemsText(items: readonly ExplainedItem[], width: number): string {
+  if (items.length > MOST_ITEMS) {
+    const counts = new Map<string, number>();
+    for (const { kind, outcome, fate } of items) {
+      const key = `${kind}, ${outcome}: ${fate}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    return [...counts].map(([what, number]) => wrap(`  ${number} x ${what}`, width, '    ')).join('\n');
+  }
+  const titles = [
+    { title: 'ITEM' },
+    { title: 'AMOUNT', right: true },
+    { title: 'NOW' },
+    { title: 'AFTER A RESET' },
+  ];
+  const rows = items.map(({ item, amount, currency, outcome, fate }) => [
+    item,
+    money(amount, currency),
+    outcome,
+    fate,
+  ]);
+  return table(titles, rows, width);
+}
+
+function safetyText({ safetyWait, isUnplanned }: ResetExplained): string {
+  if (safetyWait !== null) return `Safety wait: yes, for ${safetyWait.items.join(', ')}. ${safetyWait.why}`;
+  return isUnplanned
+    ? 'Safety wait: yes, of about three minutes, where its plan trades something.'
+    : 'Safety wait: none for a trade, since no leg is tried again.';
+}
+
+function signalsText({ signals }: ResetExplained): string {
+  if (signals.length === 0) return '';
+  const names = signals.map(({ name, count: times }) => `${name} (${count(times, 'time')})`).join(', ');
+  return `Signals after the event come once more: ${names}. They make it look, and decide nothing.`;
+}
+
+/** A line each, whose step may take several. */
+function pointsText({ points, point, recommended }: ResetExplained, nowMs: number, width: number): string {
+  const times = points.map(({ atMs }) => clockTime(atMs, nowMs));
+  const timeWidth = Math.max(2, ...times.map((time) => time.length));
+  const line = (event: string, time: string, step: string): string => {
+    const head = `${pad(event, 5, 'left')}  ${pad(time, timeWidth)}  `;
+    return `${head}${wrap(step, width - head.length).replaceAll('\n', `\n${' '.repeat(head.length)}`)}`;
+  };
+  const rows = points.map(({ eventId, kind, step }, index) => {
+    const remarks = [
+      ...(kind === 'WorkflowTaskCompleted' ? [] : [kind]),
+      ...(eventId === recommended.eventId ? ['`replay` takes it'] : []),
+      ...(eventId === point.eventId && point.eventId !== recommended.eventId ? ['explained here'] : []),
+    ];
+    const more = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
+    return line(String(eventId), times[index] ?? '', `${step}${more}`);
+  });
+  return [line('EVENT', 'AT', 'STEP'), ...rows].join('\n');
+}
+
+/** As `--json` shows it. */
+export function explainedDocument({
+  run,
+  status,
+  point,
+  recommended,
+  points,
+  items,
+  isUnplanned,
+  safetyWait,
+  signals,
+  said,
+}: ResetExplained) {
+  return {
+    run,
+    status,
+    event: shown(point),
+    recommended: shown(recommended),
+    events: points.map(shown),
+    isUnplanned,
+    items,
+    safetyWait,
+    signals,
+    said,
+  };
+}
+
+function shown({ eventId, kind, atMs, step }: ResetPoint) {
+  return { eventId, kind, at: new Date(atMs).toISOString(), step };
+}

@@ -1,0 +1,75 @@
+/** The table of events to which Temporal resets a run, over the recorded histories. */
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { defaultPayloadConverter } from '@temporalio/common';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import type { HistoryEvents } from '../../operations/history.ts';
+import { recommendedPoint, resetPointsOf, type ResetPoint } from '../../operations/reset-points.ts';
+
+const FOLDER = new URL('../machines/histories/', import.meta.url);
+const names = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
+
+type Recorded = { readonly events: readonly { readonly eventId: string; readonly eventType: string }[] };
+
+const read = (name: string): Recorded => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as Recorded;
+
+function pointsOf(history: Recorded): Promise<readonly ResetPoint[]> {
+  const { events } = historyFromJSON(history);
+  return resetPointsOf((events ?? []) as HistoryEvents, (payload) =>
+    Promise.resolve(defaultPayloadConverter.fromPayload<string>(payload)),
+  );
+}
+
+/** What the dialog of the UI lists. */
+const LISTED = /^EVENT_TYPE_WORKFLOW_TASK_(COMPLETED|FAILED|TIMED_OUT)$/;
+
+for (const name of names)
+  test(`${name}: exactly the events that the reset dialog lists, each with a step in words`, async () => {
+    const history = read(name);
+    const points = await pointsOf(history);
+    assert.deepEqual(
+      points.map(({ eventId }) => eventId),
+      history.events.filter(({ eventType }) => LISTED.test(eventType)).map(({ eventId }) => Number(eventId)),
+    );
+    for (const { eventId, step, atMs } of points) {
+      assert.match(step, /^[A-Z][^]*\w$/, `event ${eventId}`);
+      assert.ok(atMs > Date.parse('2026-01-01'), `event ${eventId}`);
+    }
+  });
+
+test('a run that converts and pays is told step by step', async () => {
+  const points = await pointsOf(read('happy.json'));
+  assert.deepEqual(
+    points.map(({ eventId, kind, step }) => [eventId, kind, step]),
+    [
+      [4, 'WorkflowTaskCompleted', 'Read the plan'],
+      [10, 'WorkflowTaskCompleted', 'Price: usd-mxn-1'],
+      [16, 'WorkflowTaskCompleted', 'Trade: usd-mxn-1'],
+      [22, 'WorkflowTaskCompleted', 'Wait for the settlement'],
+      [30, 'WorkflowTaskCompleted', 'Pay: supplier'],
+      [38, 'WorkflowTaskCompleted', 'Wait until payments are paid'],
+      [45, 'WorkflowTaskCompleted', 'Its end'],
+    ],
+  );
+  assert.equal(recommendedPoint(points, { fromTheStart: false })?.eventId, 45);
+  assert.equal(recommendedPoint(points, { fromTheStart: true })?.eventId, 4);
+});
+
+test('what stands beside an activity is its step; a task that failed has the step of the next', async () => {
+  const points = await pointsOf(read('reset.json'));
+  const failed = points.find(({ kind }) => kind === 'WorkflowTaskFailed');
+  const next = points.find(({ eventId }) => eventId > (failed?.eventId ?? 0));
+  assert.equal(failed?.step, next?.step);
+  const history = read('happy.json');
+  const text = JSON.stringify(history).replaceAll(
+    Buffer.from('"supplier"').toString('base64'),
+    Buffer.from('"Pay supplier 18,500.00 MXN to wac_7"').toString('base64'),
+  );
+  const told = await pointsOf(JSON.parse(text) as Recorded);
+  assert.equal(told.find(({ eventId }) => eventId === 30)?.step, 'Pay supplier 18,500.00 MXN to wac_7');
+});
+
+test('a run that no task of was completed has no event to go back to', async () => {
+  assert.equal(recommendedPoint([], { fromTheStart: false }), null);
+});
