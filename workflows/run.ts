@@ -9,6 +9,7 @@ import {
   TemporalFailure,
   continueAsNew,
   getExternalWorkflowHandle,
+  patched,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
@@ -98,7 +99,7 @@ async function untilItsEnd(course: Run): Promise<'ended' | 'history is long'> {
   } catch (error) {
     if (error instanceof HistoryIsLong) return 'history is long';
     const failure = error instanceof RunRefused ? refusalOf(error) : failureOfTheRun(error);
-    if (failure instanceof TemporalFailure) await tellEnd(course.input);
+    if (failure instanceof TemporalFailure && !course.hasToldRefusal) await tellEnd(course.input);
     throw failure;
   }
 }
@@ -145,6 +146,7 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
     nowMs: () => Date.now(),
     tellRun: () => inTheTask.tellRun(),
     tellEnd: () => tellEnd(input),
+    asksAnewWhenRefused: () => patched('asks anew when refused'),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,

@@ -33,6 +33,8 @@ export class Run implements Carrying {
   readonly sideBySide = null;
   releases = 0;
   hasToldEnd = false;
+  /** It was refused a plan, and what keeps people's instructions knows that it ends. */
+  hasToldRefusal = false;
   readonly news = new Set<number>();
   readonly #carried: Carried | null;
   #plan: Plan | null = null;
@@ -53,17 +55,50 @@ export class Run implements Carrying {
 
   async complete(): Promise<void> {
     try {
-      await this.#carryOut(await readPlan(this));
-    } catch (error) {
-      if (error instanceof RunRefused) {
-        this.state.refusals = error.problems;
-        await this.#end();
+      for (let askedIn = this.ports.originalRunId; ;) {
+        const refused = await this.#planAndCarryOut();
+        if (refused === null) break;
+        const asksIn = await this.#asksAgain(refused, askedIn);
+        if (asksIn === null) throw refused;
+        askedIn = asksIn;
       }
-      throw error;
     } finally {
       await this.#cancelKept;
     }
     if (!this.state.ended) await this.#end();
+  }
+
+  /** What stands against it; null: it was carried out. */
+  async #planAndCarryOut(): Promise<RunRefused | null> {
+    try {
+      await this.#carryOut(await readPlan(this));
+      return null;
+    } catch (error) {
+      if (error instanceof RunRefused) return error;
+      throw error;
+    }
+  }
+
+  /**
+   * A plan that was refused to another Temporal run of this history is asked for once more: a reset to any event means so. As
+   * in `#takesUpAgain`, which one this is is asked last of all. Null: it ends; else the Temporal run that asks now.
+   */
+  async #asksAgain({ problems }: RunRefused, askedIn: string): Promise<string | null> {
+    const { state, ports } = this;
+    state.refusals = problems;
+    await this.#end();
+    if (this.#plan !== null) return null;
+    await this.#cancelKept;
+    await ports.tellEnd();
+    this.hasToldRefusal = true;
+    if (!ports.asksAnewWhenRefused()) return null;
+    const { runId } = await ports.tellRun();
+    if (runId === askedIn) return null;
+    this.hasToldRefusal = false;
+    state.refusals = [];
+    state.ended = false;
+    ports.show();
+    return runId;
   }
 
   async #carryOut(plan: Plan): Promise<void> {

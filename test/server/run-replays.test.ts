@@ -93,6 +93,19 @@ describe('replay', AT_ONCE, () => {
     assert.equal(await runsOf(policy), 2);
   });
 
+  test('of a run without a plan pays, whatever event is chosen', async () => {
+    const { policy: one } = await failed();
+    const { events } = await explained(one);
+    await Promise.all(
+      events.map(async ({ eventId }) => {
+        const { policy, mend } = await failed();
+        mend();
+        assertExit(await replay(policy, '--event', String(eventId)), 0);
+        assertMovedOnce(policy);
+      }),
+    );
+  });
+
   test('before the cause is mended says that nothing changed', async () => {
     const { policy } = await failed();
     const ended = await replay(policy, '--json');

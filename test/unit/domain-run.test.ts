@@ -9,7 +9,7 @@ import { adoptPlan, newRunState } from '../../domain/run/state.ts';
 import { newLeg, newPayment } from '../../domain/run/items.ts';
 import { takeOver, type Carried } from '../../domain/run/carry.ts';
 import { Run } from '../../domain/run/run.ts';
-import { HistoryIsLong, StepFailed, type Ports } from '../../domain/run/ports.ts';
+import { RunRefused, HistoryIsLong, StepFailed, type Ports } from '../../domain/run/ports.ts';
 import type {
   LegCall,
   Settlement,
@@ -99,6 +99,7 @@ function ports(more: Partial<Ports>): Ports {
     nowMs: () => NOW,
     historyIsLong: () => false,
     tellRun: async () => ({ runId: 'run-1' }),
+    asksAnewWhenRefused: () => true,
     runId: 'run-1',
     tellEnd: async () => {},
     originalRunId: 'run-1',
@@ -1002,6 +1003,52 @@ test('a run that was reset after it had failed takes up once more what is not do
     `${PAYMENT.id} in run-2`,
   ]);
   assert.equal(makeReport(state).status, 'COMPLETED');
+});
+
+/** Refused a plan as often as there are refusals, then given one; asked last of all in these Temporal runs. */
+function refusedIn(runs: readonly string[], refusals: number) {
+  const asked: string[] = [];
+  const problem: Problem = { code: 'PLAN_ACCOUNT_UNUSABLE', item: 'supplier', message: 'm', fix: 'f' };
+  const { world } = undoneIn1({
+    readPlan: async () => {
+      asked.push('plan');
+      const isRefused = asked.filter((what) => what === 'plan').length <= refusals;
+      return isRefused ? { kind: 'refused', problems: [problem] } : { kind: 'plan', plan: PLAN };
+    },
+    tellEnd: async () => void asked.push('told the end'),
+    tellRun: async () => {
+      const runId = runs[asked.filter((what) => what.startsWith('in ')).length] ?? 'run-1';
+      asked.push(`in ${runId}`);
+      return { runId };
+    },
+  });
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  return { asked, state, run: new Run(INPUT, state, world) };
+}
+
+test('a run that is refused a plan asks which run it is, last of all, and ends in the one that was refused', async () => {
+  const { asked, run, state } = refusedIn(['run-1'], 9);
+  await assert.rejects(run.complete(), RunRefused);
+  assert.deepEqual(asked, ['plan', 'told the end', 'in run-1']);
+  assert.equal(makeReport(state).status, 'FAILED');
+});
+
+test('a reset of a run that was refused a plan asks for it once more, whatever the event', async () => {
+  const still = refusedIn(['run-2', 'run-2'], 9);
+  await assert.rejects(still.run.complete(), RunRefused);
+  assert.deepEqual(still.asked, ['plan', 'told the end', 'in run-2', 'plan', 'told the end', 'in run-2']);
+  const mended = refusedIn(['run-2', 'run-3'], 2);
+  await mended.run.complete();
+  assert.deepEqual(mended.asked.slice(0, 7), [
+    'plan',
+    'told the end',
+    'in run-2',
+    'plan',
+    'told the end',
+    'in run-3',
+    'plan',
+  ]);
+  assert.deepEqual(mended.state.refusals, []);
 });
 
 test('a run that ends with something undone asks once which run it is, last of all', async () => {

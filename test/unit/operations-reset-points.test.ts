@@ -4,7 +4,6 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
-import type { HistoryEvents } from '../../operations/history.ts';
 import { recommendedPoint, resetPointsOf, type ResetPoint } from '../../operations/reset-points.ts';
 
 const FOLDER = new URL('../machines/histories/', import.meta.url);
@@ -16,7 +15,7 @@ const read = (name: string): Recorded => JSON.parse(readFileSync(new URL(name, F
 
 function pointsOf(history: Recorded): Promise<readonly ResetPoint[]> {
   const { events } = historyFromJSON(history);
-  return resetPointsOf((events ?? []) as HistoryEvents, (payload) =>
+  return resetPointsOf(events ?? [], (payload) =>
     Promise.resolve(defaultPayloadConverter.fromPayload<string>(payload)),
   );
 }

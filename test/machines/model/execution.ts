@@ -225,6 +225,7 @@ export class Execution {
         return { runId };
       },
       tellEnd: async () => {},
+      asksAnewWhenRefused: () => true,
       confirmOutcomes: activity('confirmOutcomes'),
       readChunks: () => Promise.reject(new Error('The model plays no batch.')),
       awaitWithdrawals: (call) => {
