@@ -20,6 +20,8 @@ import {
 } from '../support/commands.ts';
 import { openTemporalProxy } from '../support/proxy.ts';
 import { openStage, type Stage } from '../support/stage.ts';
+import { NO_OPENSSL } from '../support/tls-door.ts';
+import { startDevServer } from '../../worker/dev-server.ts';
 
 let stage: Stage;
 before(async () => {
@@ -31,10 +33,13 @@ after(() => stage.close());
 const AT_ONCE = { concurrency: 4, timeout: 300_000 };
 
 /** An account of its own, which the service does not pay to until it is verified. */
-function newAccount(status: string): { readonly id: string; readonly put: (status: string) => void } {
+function newAccount(
+  status: string,
+  on: Stage = stage,
+): { readonly id: string; readonly put: (status: string) => void } {
   const id = `wac_Late${[...randomBytes(8)].map((byte) => String.fromCodePoint(97 + (byte % 8))).join('')}`;
   const put = (now: string): void => {
-    stage.sandbox.putAccounts([{ id, currency: 'MXN', assetType: 'FIAT', status: now }]);
+    on.sandbox.putAccounts([{ id, currency: 'MXN', assetType: 'FIAT', status: now }]);
   };
   put(status);
   return { id, put };
@@ -43,10 +48,12 @@ function newAccount(status: string): { readonly id: string; readonly put: (statu
 const TO_SUPPLIER = /wac_7Hk2mQ9vT4xR/;
 
 /** A run that failed because its account was not verified; `mend`: now it is. */
-async function failed(): Promise<{ readonly policy: PolicyOnStage; readonly mend: () => void }> {
-  const account = newAccount('UNVERIFIED');
-  const policy = await putPolicy(stage, [TO_SUPPLIER, account.id]);
-  const ended = await command(stage, ['run', policy.file, '--json']);
+async function failed(
+  on: Stage = stage,
+): Promise<{ readonly policy: PolicyOnStage; readonly mend: () => void }> {
+  const account = newAccount('UNVERIFIED', on);
+  const policy = await putPolicy(on, [TO_SUPPLIER, account.id]);
+  const ended = await command(on, ['run', policy.file, '--json']);
   assert.equal(reportOf(ended).status, 'FAILED');
   return { policy, mend: () => account.put('LIVE') };
 }
@@ -63,8 +70,8 @@ function replay(policy: PolicyOnStage, ...options: readonly string[]): Promise<E
   return command(stage, ['replay', policy.runText, ...options]);
 }
 
-function assertMovedOnce(policy: PolicyOnStage): void {
-  assert.deepEqual(movedFor(stage, policy), {
+function assertMovedOnce(policy: PolicyOnStage, on: Stage = stage): void {
+  assert.deepEqual(movedFor(on, policy), {
     trades: [`${policy.runText}.usd-mxn-1`],
     withdrawals: [`${policy.runText}.supplier`],
   });
@@ -243,6 +250,102 @@ describe('replay', AT_ONCE, () => {
     for (const ended of await Promise.all([replay(policy), replay(policy)])) assertExit(ended, 0);
     assertMovedOnce(policy);
   });
+});
+
+type Rows = {
+  readonly replayed: readonly {
+    readonly run: string;
+    readonly before: string;
+    readonly after: string;
+    readonly changed: readonly Change[];
+  }[];
+};
+
+test('replay --attention replays what failed or was terminated, and nothing else', async (t) => {
+  // It is about every run that there is.
+  const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
+  const own = await openStage({ temporalAddress: server.address, balances: { USD: '1000000' } });
+  t.after(async () => {
+    await own.close();
+    await server.stop();
+  });
+  await own.startWorker();
+  const [mended, unmended] = [await failed(own), await failed(own)];
+  mended.mend();
+  const done = await putPolicy(own);
+  assertExit(await command(own, ['run', done.file]), 0);
+  const held = await putPolicy(
+    own,
+    ['shortfall: skip', 'shortfall: hold'],
+    ['sell: "1000.00"', 'sell: "90000000.00"'],
+  );
+  assertExit(await command(own, ['run', held.file, '--detach']), 8);
+  const cut = await putPolicy(own);
+  const hold = own.sandbox.addFault({
+    operation: 'createTrade',
+    times: 1,
+    when: { reference: `${cut.runText}.*` },
+    effect: { kind: 'hold', when: 'after' },
+  });
+  assertExit(await command(own, ['run', cut.file, '--detach']), 8);
+  await own.sandbox.faultHit(hold);
+  await own.temporal.client.workflow.getHandle(cut.workflowId).terminate('a mistake');
+  own.sandbox.releaseFaults(hold);
+
+  const ended = await command(own, ['replay', '--attention', '--json']);
+  assertExit(ended, 5);
+  const rows = (documentOf(ended) as Rows).replayed;
+  assert.deepEqual(
+    new Map(rows.map(({ run, before: was, after: is, changed }) => [run, [was, is, changed.length]])),
+    new Map([
+      [cut.runText, ['TERMINATED', 'COMPLETED', 2]],
+      [unmended.policy.runText, ['FAILED', 'FAILED', 0]],
+      [mended.policy.runText, ['FAILED', 'COMPLETED', 2]],
+    ]),
+  );
+  for (const policy of [cut, mended.policy, done]) assertMovedOnce(policy, own);
+  unmended.mend();
+  const again = await command(own, ['replay', '--attention']);
+  assertExit(again, 0);
+  assert.match(again.stdout, /^RUN +WAS +IS +CHANGED\n\S+ +FAILED +COMPLETED +2 items$/m);
+  const nothing = await command(own, ['replay', '--attention']);
+  assertExit(nothing, 0);
+  assert.match(nothing.stdout, /No run has failed or was terminated; there is nothing to do\./);
+});
+
+test('live, a person is asked before anything is reset', { skip: NO_OPENSSL }, async (t) => {
+  const live = await openStage({ mode: 'LIVE', settings: { executedDecimals: 'currency' } });
+  t.after(() => live.close());
+  await live.startWorker();
+  const policy = await putPolicy(
+    live,
+    ['environment: sandbox', 'environment: live'],
+    [
+      /^withdraw:/m,
+      'limits: { per_run: "1500.00 USD", per_payment: ["30000.00 MXN"], paid_per_run: ["30000.00 MXN"] }\n\nwithdraw:',
+    ],
+  );
+  live.sandbox.setRates({ 'USD/MXN': '16.00' });
+  assertExit(await command(live, ['run', policy.file, '--yes']), 4);
+  live.sandbox.setRates({ 'USD/MXN': '18.50' });
+  const asked: string[] = [];
+  const answering = (answer: string) => ({
+    ask: async (question: string) => {
+      asked.push(question);
+      return answer;
+    },
+  });
+  for (const person of [{}, answering('no')]) {
+    const refused = await command(live, ['replay', policy.runText], person);
+    assertExit(refused, 4);
+    assert.match(flat(refused.stderr), /NOT_CONFIRMED .*nothing was reset/);
+  }
+  assert.deepEqual(movedFor(live, policy), { trades: [], withdrawals: [] });
+  const ended = await command(live, ['replay', policy.runText], answering('yes'));
+  assertExit(ended, 0);
+  assert.equal(asked.length, 2);
+  assert.match(flat(ended.stderr), /LIVE: usd-mxn-1: NOT_TRADED, .* supplier: NOT_PAID, /);
+  assertMovedOnce(policy, live);
 });
 
 type Explained = {
