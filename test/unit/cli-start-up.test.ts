@@ -36,6 +36,8 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   doctor: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   halt: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   resume: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
+  replay: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL, 'log-update'],
+  'explain-reset': [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   schedule: [],
   'schedule/next': [...OUTPUT, ...POLICY],
   'schedule/apply': [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL, 'diff'],
