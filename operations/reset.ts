@@ -22,7 +22,7 @@ const REFUSALS: readonly number[] = [3, 5, 6, 7, 9, 12, 16];
 export type ResetMade = { readonly kind: 'made' | 'made by somebody else'; readonly runId: string };
 
 /**
- * Resets the Temporal run of `facts` to an event. One that was reset already is left as it is: there is a newer run to follow.
+ * Resets the Temporal run of `facts` to an event. Where there is a newer one already it is left as it is: that one is followed.
  * @param reason as Temporal's UI shows it
  * @throws CommandFailure when Temporal refuses it, or whether it did it cannot be told
  */
@@ -33,8 +33,9 @@ export async function resetRun(
 ): Promise<ResetMade> {
   const { client, namespace } = place;
   const { workflowId, temporalRunId: runId } = facts;
+  const newest = await client.workflow.getHandle(workflowId).describe();
+  if (newest.runId !== runId) return { kind: 'made by somebody else', runId: newest.runId };
   const before = await readReset(place, facts);
-  if (before !== null) return { kind: 'made by somebody else', runId: before };
   const requestId = randomUUID();
   for (let tries = 1; ; tries += 1) {
     try {
@@ -52,7 +53,7 @@ export async function resetRun(
       if (REFUSALS.includes(codeOf(error))) throw refused(facts, eventId, error);
       await sleep(UNDER_WAY_MS);
       const made = await readReset(place, facts);
-      if (made !== null) return { kind: 'made', runId: made };
+      if (made !== null && made !== before) return { kind: 'made', runId: made };
       if (tries === TRIES) throw unclear(facts, error);
     }
   }
