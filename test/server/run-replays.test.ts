@@ -30,7 +30,8 @@ before(async () => {
 });
 after(() => stage.close());
 
-const AT_ONCE = { concurrency: 4, timeout: 300_000 };
+/** They wait for most of their time. */
+const AT_ONCE = { concurrency: 8, timeout: 300_000 };
 
 /** An account of its own, which the service does not pay to until it is verified. */
 function newAccount(
@@ -67,7 +68,11 @@ type Document = {
 const replayOf = (ended: Ended): Document => documentOf(ended) as Document;
 
 function replay(policy: PolicyOnStage, ...options: readonly string[]): Promise<Ended> {
-  return command(stage, ['replay', policy.runText, ...options]);
+  return replayOn(stage, policy, options);
+}
+
+function replayOn(on: Stage, policy: PolicyOnStage, options: readonly string[]): Promise<Ended> {
+  return command(on, ['replay', policy.runText, ...options]);
 }
 
 function assertMovedOnce(policy: PolicyOnStage, on: Stage = stage): void {
@@ -85,398 +90,405 @@ async function runsOf({ workflowId }: PolicyOnStage): Promise<number> {
   return runs;
 }
 
-describe('replay', AT_ONCE, () => {
-  test('of a run without a plan, once its account is verified, pays and says what has changed', async () => {
-    const { policy, mend } = await failed();
-    mend();
-    const ended = await replay(policy);
-    assertExit(ended, 0);
-    assert.match(flat(ended.stdout), /COMPLETED/);
-    assert.match(
-      flat(ended.stdout),
-      /What changed: usd-mxn-1: not planned -> TRADED, \d+\.\d\d MXN supplier: not planned -> PAID, \d+\.\d\d MXN/,
-    );
-    assertMovedOnce(policy);
-    assert.equal(await runsOf(policy), 2);
-  });
+describe('a run that has ended', AT_ONCE, () => {
+  describe('replay', AT_ONCE, () => {
+    test('of a run without a plan, once its account is verified, pays and says what has changed', async () => {
+      const { policy, mend } = await failed();
+      mend();
+      const ended = await replay(policy);
+      assertExit(ended, 0);
+      assert.match(flat(ended.stdout), /COMPLETED/);
+      assert.match(
+        flat(ended.stdout),
+        /What changed: usd-mxn-1: not planned -> TRADED, \d+\.\d\d MXN supplier: not planned -> PAID, \d+\.\d\d MXN/,
+      );
+      assertMovedOnce(policy);
+      assert.equal(await runsOf(policy), 2);
+    });
 
-  test('of a run without a plan pays, whatever event is chosen', async () => {
-    const { policy: one } = await failed();
-    const { events } = await explained(one);
-    await Promise.all(
-      events.map(async ({ eventId }) => {
-        const { policy, mend } = await failed();
-        mend();
-        assertExit(await replay(policy, '--event', String(eventId)), 0);
-        assertMovedOnce(policy);
-      }),
-    );
-  });
+    test('of a run without a plan pays, whatever event is chosen', async () => {
+      const { policy: one } = await failed();
+      const { events } = await explained(one);
+      await Promise.all(
+        events.map(async ({ eventId }) => {
+          const { policy, mend } = await failed();
+          mend();
+          assertExit(await replay(policy, '--event', String(eventId)), 0);
+          assertMovedOnce(policy);
+        }),
+      );
+    });
 
-  test('before the cause is mended says that nothing changed', async () => {
-    const { policy } = await failed();
-    const ended = await replay(policy, '--json');
-    assertExit(ended, 5);
-    const { changed, report } = replayOf(ended);
-    assert.deepEqual(changed, []);
-    assert.equal(report.status, 'FAILED');
-    assert.match(flat((await replay(policy)).stdout), /Nothing changed\./);
-    assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
-  });
+    test('before the cause is mended says that nothing changed', async () => {
+      const { policy } = await failed();
+      const ended = await replay(policy, '--json');
+      assertExit(ended, 5);
+      const { changed, report } = replayOf(ended);
+      assert.deepEqual(changed, []);
+      assert.equal(report.status, 'FAILED');
+      assert.match(flat((await replay(policy)).stdout), /Nothing changed\./);
+      assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
+    });
 
-  test('of a run that traded and did not pay, keeps the trade and pays', async () => {
-    const { policy, account } = await tradedAndNotPaid();
-    account.put('LIVE');
-    const ended = await replay(policy, '--json');
-    assertExit(ended, 0);
-    const { changed } = replayOf(ended);
-    assert.deepEqual(
-      changed.map(({ item, before: was, after: is, currency }) => [item, was, is, currency]),
-      [['supplier', 'NOT_PAID', 'PAID', 'MXN']],
-    );
-    // The service keeps its refusal under the first key; what an earlier run may have sent under it was waited out.
-    assert.match(flat(ended.stderr), /Safety wait until \d\d:\d\d:\d\d UTC; nothing for you to do/);
-    assert.deepEqual(movedFor(stage, policy), {
-      trades: [`${policy.runText}.usd-mxn-1`],
-      withdrawals: [`${policy.runText}.supplier~2`],
+    test('of a run that traded and did not pay, keeps the trade and pays', async () => {
+      const { policy, account } = await tradedAndNotPaid();
+      account.put('LIVE');
+      const ended = await replay(policy, '--json');
+      assertExit(ended, 0);
+      const { changed } = replayOf(ended);
+      assert.deepEqual(
+        changed.map(({ item, before: was, after: is, currency }) => [item, was, is, currency]),
+        [['supplier', 'NOT_PAID', 'PAID', 'MXN']],
+      );
+      // The service keeps its refusal under the first key; what an earlier run may have sent under it was waited out.
+      assert.match(flat(ended.stderr), /Safety wait until \d\d:\d\d:\d\d UTC; nothing for you to do/);
+      assert.deepEqual(movedFor(stage, policy), {
+        trades: [`${policy.runText}.usd-mxn-1`],
+        withdrawals: [`${policy.runText}.supplier~2`],
+      });
+    });
+
+    test('of a run that was terminated finds what it had sent', async () => {
+      const policy = await putPolicy(stage);
+      const hold = stage.sandbox.addFault({
+        operation: 'createTrade',
+        times: 1,
+        when: { reference: `${policy.runText}.*` },
+        effect: { kind: 'hold', when: 'after' },
+      });
+      assertExit(await command(stage, ['run', policy.file, '--detach']), 8);
+      await stage.sandbox.faultHit(hold);
+      await stage.temporal.client.workflow.getHandle(policy.workflowId).terminate('a mistake');
+      stage.sandbox.releaseFaults(hold);
+      const ended = await replay(policy, '--json');
+      assertExit(ended, 0);
+      assert.equal(replayOf(ended).report.status, 'COMPLETED');
+      assertMovedOnce(policy);
+    });
+
+    test('of a run that is completed does nothing', async () => {
+      const policy = await putPolicy(stage);
+      assertExit(await command(stage, ['run', policy.file]), 0);
+      const ended = await replay(policy);
+      assertExit(ended, 0);
+      assert.match(flat(ended.stdout), /is completed; there is nothing to do\./);
+      assert.equal(await runsOf(policy), 1);
+      // A person may look once more all the same.
+      const again = await replay(policy, '--event', '4', '--json');
+      assertExit(again, 0);
+      assert.deepEqual(replayOf(again).changed, []);
+      assert.equal(replayOf(again).eventId, 4);
+      assertMovedOnce(policy);
+    });
+
+    test('of a run that was cancelled is refused, and names what takes the cancel back', async () => {
+      const { policy, account } = await tradedAndNotPaid({ cancel: true });
+      account.put('LIVE');
+      const ended = await replay(policy);
+      assertExit(ended, 4);
+      assert.match(flat(ended.stderr), /RUN_CANCELLED .*nothing was reset.* --go-on/);
+      assert.equal(await runsOf(policy), 1);
+    });
+
+    test('of an event to which Temporal resets nothing names where they are listed', async () => {
+      const { policy } = await failed();
+      const ended = await replay(policy, '--event', '5');
+      assertExit(ended, 2);
+      assert.match(flat(ended.stderr), /NO_SUCH_EVENT .*no reset of \S+ to event 5.*explain-reset/);
+      assert.equal(await runsOf(policy), 1);
+    });
+
+    test('of a run that is held does not reset it: it looks at once', async () => {
+      const policy = await putPolicy(
+        stage,
+        ['shortfall: skip', 'shortfall: hold'],
+        ['sell: USD', 'sell: GBP'],
+        ['worst_rate: "16.90 MXN per USD"', 'worst_rate: "16.90 MXN per GBP"'],
+      );
+      assertExit(await command(stage, ['run', policy.file]), 8);
+      stage.sandbox.setBalances({ GBP: '100000' });
+      const ended = await replay(policy, '--wait', '--json');
+      assertExit(ended, 0);
+      assert.equal(replayOf(ended).eventId, null);
+      assert.match(flat(ended.stderr), /is held .* It was told to look now; nothing was reset/);
+      assert.equal(await runsOf(policy), 1);
+      assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.runText}.supplier`]);
+    });
+
+    test('of a batch lets its run and its chunks pay what is left', async () => {
+      const account = newAccount('UNVERIFIED');
+      const rows = paymentsOf(120).map((row, index) =>
+        index === 70 ? ([row[0], account.id, 'MXN', row[3]] as const) : row,
+      );
+      const batch = await startBatch(stage, rows, { perChunk: 60 });
+      assertPaidOnce(batch, await untilAllEnded(stage, batch), ['inv-71']);
+      account.put('LIVE');
+      const ended = await command(stage, ['replay', `${batch.name.policy}.${batch.name.id}`, '--json']);
+      assertExit(ended, 0);
+      assert.deepEqual(
+        replayOf(ended).changed.map(({ item, after: is, amount }) => [item, is, amount]),
+        [['inv-71', 'PAID', '80.5']],
+      );
+      assertPaidOnce(batch, await untilAllEnded(stage, batch));
+    });
+
+    test('whose answer is lost looks first, and resets once', async (t) => {
+      const { policy, mend } = await failed();
+      mend();
+      const proxy = await openTemporalProxy(stage.env['TEMPORAL_ADDRESS'] ?? '', {
+        call: 'ResetWorkflowExecution',
+        saying: '',
+        arrives: true,
+        goesOn: true,
+      });
+      t.after(() => proxy.close());
+      const env = { TEMPORAL_ADDRESS: proxy.address };
+      const ended = await command(stage, ['replay', policy.runText], { env });
+      assertExit(ended, 0);
+      assert.equal(proxy.calls(), 1);
+      assertMovedOnce(policy);
+      assert.equal(await runsOf(policy), 2);
+    });
+
+    test('by two people at the same time moves nothing twice', async () => {
+      const { policy, mend } = await failed();
+      mend();
+      for (const ended of await Promise.all([replay(policy), replay(policy)])) assertExit(ended, 0);
+      assertMovedOnce(policy);
     });
   });
 
-  test('of a run that was terminated finds what it had sent', async () => {
-    const policy = await putPolicy(stage);
-    const hold = stage.sandbox.addFault({
+  type Rows = {
+    readonly replayed: readonly {
+      readonly run: string;
+      readonly before: string;
+      readonly after: string;
+      readonly changed: readonly Change[];
+    }[];
+  };
+
+  test('replay --attention replays what failed or was terminated, and nothing else', async (t) => {
+    // It is about every run that there is.
+    const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
+    const own = await openStage({ temporalAddress: server.address, balances: { USD: '1000000' } });
+    t.after(async () => {
+      await own.close();
+      await server.stop();
+    });
+    await own.startWorker();
+    const [mended, unmended] = [await failed(own), await failed(own)];
+    mended.mend();
+    const done = await putPolicy(own);
+    assertExit(await command(own, ['run', done.file]), 0);
+    const held = await putPolicy(
+      own,
+      ['shortfall: skip', 'shortfall: hold'],
+      ['sell: "1000.00"', 'sell: "90000000.00"'],
+    );
+    assertExit(await command(own, ['run', held.file, '--detach']), 8);
+    const cut = await putPolicy(own);
+    const hold = own.sandbox.addFault({
       operation: 'createTrade',
       times: 1,
-      when: { reference: `${policy.runText}.*` },
+      when: { reference: `${cut.runText}.*` },
       effect: { kind: 'hold', when: 'after' },
     });
-    assertExit(await command(stage, ['run', policy.file, '--detach']), 8);
-    await stage.sandbox.faultHit(hold);
-    await stage.temporal.client.workflow.getHandle(policy.workflowId).terminate('a mistake');
-    stage.sandbox.releaseFaults(hold);
-    const ended = await replay(policy, '--json');
-    assertExit(ended, 0);
-    assert.equal(replayOf(ended).report.status, 'COMPLETED');
-    assertMovedOnce(policy);
-  });
+    assertExit(await command(own, ['run', cut.file, '--detach']), 8);
+    await own.sandbox.faultHit(hold);
+    await own.temporal.client.workflow.getHandle(cut.workflowId).terminate('a mistake');
+    own.sandbox.releaseFaults(hold);
 
-  test('of a run that is completed does nothing', async () => {
-    const policy = await putPolicy(stage);
-    assertExit(await command(stage, ['run', policy.file]), 0);
-    const ended = await replay(policy);
-    assertExit(ended, 0);
-    assert.match(flat(ended.stdout), /is completed; there is nothing to do\./);
-    assert.equal(await runsOf(policy), 1);
-    // A person may look once more all the same.
-    const again = await replay(policy, '--event', '4', '--json');
+    const ended = await command(own, ['replay', '--attention', '--json']);
+    assertExit(ended, 5);
+    const rows = (documentOf(ended) as Rows).replayed;
+    assert.deepEqual(
+      new Map(rows.map(({ run, before: was, after: is, changed }) => [run, [was, is, changed.length]])),
+      new Map([
+        [cut.runText, ['TERMINATED', 'COMPLETED', 2]],
+        [unmended.policy.runText, ['FAILED', 'FAILED', 0]],
+        [mended.policy.runText, ['FAILED', 'COMPLETED', 2]],
+      ]),
+    );
+    for (const policy of [cut, mended.policy, done]) assertMovedOnce(policy, own);
+    unmended.mend();
+    const again = await command(own, ['replay', '--attention']);
     assertExit(again, 0);
-    assert.deepEqual(replayOf(again).changed, []);
-    assert.equal(replayOf(again).eventId, 4);
-    assertMovedOnce(policy);
+    assert.match(again.stdout, /^RUN +WAS +IS +CHANGED\n\S+ +FAILED +COMPLETED +2 items$/m);
+    const nothing = await command(own, ['replay', '--attention']);
+    assertExit(nothing, 0);
+    assert.match(nothing.stdout, /No run has failed or was terminated; there is nothing to do\./);
   });
 
-  test('of a run that was cancelled is refused, and names what takes the cancel back', async () => {
-    const { policy, account } = await tradedAndNotPaid({ cancel: true });
-    account.put('LIVE');
-    const ended = await replay(policy);
-    assertExit(ended, 4);
-    assert.match(flat(ended.stderr), /RUN_CANCELLED .*nothing was reset.* --go-on/);
-    assert.equal(await runsOf(policy), 1);
-  });
-
-  test('of an event to which Temporal resets nothing names where they are listed', async () => {
-    const { policy } = await failed();
-    const ended = await replay(policy, '--event', '5');
-    assertExit(ended, 2);
-    assert.match(flat(ended.stderr), /NO_SUCH_EVENT .*no reset of \S+ to event 5.*explain-reset/);
-    assert.equal(await runsOf(policy), 1);
-  });
-
-  test('of a run that is held does not reset it: it looks at once', async () => {
+  test('live, a person is asked before anything is reset', { skip: NO_OPENSSL }, async (t) => {
+    const live = await openStage({ mode: 'LIVE', settings: { executedDecimals: 'currency' } });
+    t.after(() => live.close());
+    await live.startWorker();
     const policy = await putPolicy(
-      stage,
-      ['shortfall: skip', 'shortfall: hold'],
-      ['sell: USD', 'sell: GBP'],
-      ['worst_rate: "16.90 MXN per USD"', 'worst_rate: "16.90 MXN per GBP"'],
-    );
-    assertExit(await command(stage, ['run', policy.file]), 8);
-    stage.sandbox.setBalances({ GBP: '100000' });
-    const ended = await replay(policy, '--wait', '--json');
-    assertExit(ended, 0);
-    assert.equal(replayOf(ended).eventId, null);
-    assert.match(flat(ended.stderr), /is held .* It was told to look now; nothing was reset/);
-    assert.equal(await runsOf(policy), 1);
-    assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.runText}.supplier`]);
-  });
-
-  test('of a batch lets its run and its chunks pay what is left', async () => {
-    const account = newAccount('UNVERIFIED');
-    const rows = paymentsOf(120).map((row, index) =>
-      index === 70 ? ([row[0], account.id, 'MXN', row[3]] as const) : row,
-    );
-    const batch = await startBatch(stage, rows, { perChunk: 60 });
-    assertPaidOnce(batch, await untilAllEnded(stage, batch), ['inv-71']);
-    account.put('LIVE');
-    const ended = await command(stage, ['replay', `${batch.name.policy}.${batch.name.id}`, '--json']);
-    assertExit(ended, 0);
-    assert.deepEqual(
-      replayOf(ended).changed.map(({ item, after: is, amount }) => [item, is, amount]),
-      [['inv-71', 'PAID', '80.5']],
-    );
-    assertPaidOnce(batch, await untilAllEnded(stage, batch));
-  });
-
-  test('whose answer is lost looks first, and resets once', async (t) => {
-    const { policy, mend } = await failed();
-    mend();
-    const proxy = await openTemporalProxy(stage.env['TEMPORAL_ADDRESS'] ?? '', {
-      call: 'ResetWorkflowExecution',
-      saying: '',
-      arrives: true,
-      goesOn: true,
-    });
-    t.after(() => proxy.close());
-    const env = { TEMPORAL_ADDRESS: proxy.address };
-    const ended = await command(stage, ['replay', policy.runText], { env });
-    assertExit(ended, 0);
-    assert.equal(proxy.calls(), 1);
-    assertMovedOnce(policy);
-    assert.equal(await runsOf(policy), 2);
-  });
-
-  test('by two people at the same time moves nothing twice', async () => {
-    const { policy, mend } = await failed();
-    mend();
-    for (const ended of await Promise.all([replay(policy), replay(policy)])) assertExit(ended, 0);
-    assertMovedOnce(policy);
-  });
-});
-
-type Rows = {
-  readonly replayed: readonly {
-    readonly run: string;
-    readonly before: string;
-    readonly after: string;
-    readonly changed: readonly Change[];
-  }[];
-};
-
-test('replay --attention replays what failed or was terminated, and nothing else', async (t) => {
-  // It is about every run that there is.
-  const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
-  const own = await openStage({ temporalAddress: server.address, balances: { USD: '1000000' } });
-  t.after(async () => {
-    await own.close();
-    await server.stop();
-  });
-  await own.startWorker();
-  const [mended, unmended] = [await failed(own), await failed(own)];
-  mended.mend();
-  const done = await putPolicy(own);
-  assertExit(await command(own, ['run', done.file]), 0);
-  const held = await putPolicy(
-    own,
-    ['shortfall: skip', 'shortfall: hold'],
-    ['sell: "1000.00"', 'sell: "90000000.00"'],
-  );
-  assertExit(await command(own, ['run', held.file, '--detach']), 8);
-  const cut = await putPolicy(own);
-  const hold = own.sandbox.addFault({
-    operation: 'createTrade',
-    times: 1,
-    when: { reference: `${cut.runText}.*` },
-    effect: { kind: 'hold', when: 'after' },
-  });
-  assertExit(await command(own, ['run', cut.file, '--detach']), 8);
-  await own.sandbox.faultHit(hold);
-  await own.temporal.client.workflow.getHandle(cut.workflowId).terminate('a mistake');
-  own.sandbox.releaseFaults(hold);
-
-  const ended = await command(own, ['replay', '--attention', '--json']);
-  assertExit(ended, 5);
-  const rows = (documentOf(ended) as Rows).replayed;
-  assert.deepEqual(
-    new Map(rows.map(({ run, before: was, after: is, changed }) => [run, [was, is, changed.length]])),
-    new Map([
-      [cut.runText, ['TERMINATED', 'COMPLETED', 2]],
-      [unmended.policy.runText, ['FAILED', 'FAILED', 0]],
-      [mended.policy.runText, ['FAILED', 'COMPLETED', 2]],
-    ]),
-  );
-  for (const policy of [cut, mended.policy, done]) assertMovedOnce(policy, own);
-  unmended.mend();
-  const again = await command(own, ['replay', '--attention']);
-  assertExit(again, 0);
-  assert.match(again.stdout, /^RUN +WAS +IS +CHANGED\n\S+ +FAILED +COMPLETED +2 items$/m);
-  const nothing = await command(own, ['replay', '--attention']);
-  assertExit(nothing, 0);
-  assert.match(nothing.stdout, /No run has failed or was terminated; there is nothing to do\./);
-});
-
-test('live, a person is asked before anything is reset', { skip: NO_OPENSSL }, async (t) => {
-  const live = await openStage({ mode: 'LIVE', settings: { executedDecimals: 'currency' } });
-  t.after(() => live.close());
-  await live.startWorker();
-  const policy = await putPolicy(
-    live,
-    ['environment: sandbox', 'environment: live'],
-    [
-      /^withdraw:/m,
-      'limits: { per_run: "1500.00 USD", per_payment: ["30000.00 MXN"], paid_per_run: ["30000.00 MXN"] }\n\nwithdraw:',
-    ],
-  );
-  live.sandbox.setRates({ 'USD/MXN': '16.00' });
-  assertExit(await command(live, ['run', policy.file, '--yes']), 4);
-  live.sandbox.setRates({ 'USD/MXN': '18.50' });
-  const asked: string[] = [];
-  const answering = (answer: string) => ({
-    ask: async (question: string) => {
-      asked.push(question);
-      return answer;
-    },
-  });
-  for (const person of [{}, answering('no')]) {
-    const refused = await command(live, ['replay', policy.runText], person);
-    assertExit(refused, 4);
-    assert.match(flat(refused.stderr), /NOT_CONFIRMED .*nothing was reset/);
-  }
-  assert.deepEqual(movedFor(live, policy), { trades: [], withdrawals: [] });
-  const ended = await command(live, ['replay', policy.runText], answering('yes'));
-  assertExit(ended, 0);
-  assert.equal(asked.length, 2);
-  assert.match(flat(ended.stderr), /LIVE: usd-mxn-1: NOT_TRADED, .* supplier: NOT_PAID, /);
-  assertMovedOnce(policy, live);
-});
-
-type Explained = {
-  readonly event: { readonly eventId: number; readonly step: string };
-  readonly recommended: { readonly eventId: number };
-  readonly events: readonly { readonly eventId: number; readonly step: string }[];
-  readonly items: readonly { readonly item: string; readonly fate: string }[];
-  readonly isUnplanned: boolean;
-  readonly safetyWait: { readonly items: readonly string[] } | null;
-  readonly said: readonly { readonly result: string }[];
-};
-
-async function explained(policy: PolicyOnStage, ...options: readonly string[]): Promise<Explained> {
-  const ended = await command(stage, ['explain-reset', policy.runText, '--json', ...options]);
-  assertExit(ended, 0);
-  return documentOf(ended) as Explained;
-}
-
-const fatesOf = ({ items }: Explained): readonly (readonly [string, string])[] =>
-  items.map(({ item, fate }) => [item, fate]);
-
-const HISTORY = 'stays as the history says';
-const ADOPTED = 'is found at the service and adopted';
-const AGAIN = 'is tried again';
-
-/** What the service was asked since: trades and withdrawals sent, and lists read. */
-function askedSince(mark: number, { runText }: PolicyOnStage): { sends: string[]; looks: string[] } {
-  const log = stage.sandbox.requests(mark);
-  const of = (operations: readonly string[], isOurs: (reference: unknown) => boolean): string[] =>
-    log
-      .filter(({ operation, reference }) => operations.includes(String(operation)) && isOurs(reference))
-      .map(({ operation }) => String(operation));
-  return {
-    sends: of(['createTrade', 'createWithdrawal'], (reference) =>
-      String(reference).startsWith(`${runText}.`),
-    ),
-    looks: of(['listTrades', 'listWithdrawals', 'getTrade', 'getWithdrawal'], () => true),
-  };
-}
-
-const markOf = (): number => stage.sandbox.requests().at(-1)?.seq ?? 0;
-
-describe('explain-reset', { timeout: 300_000 }, () => {
-  test('says of a completed run what a reset to each event that it lists then does', async () => {
-    const policy = await putPolicy(stage);
-    assertExit(await command(stage, ['run', policy.file]), 0);
-    const { events } = await explained(policy);
-    assert.deepEqual(
-      events.map(({ step }) => step.replace(/(?<=Price for|Trade|Pay supplier).*/, '')),
+      live,
+      ['environment: sandbox', 'environment: live'],
       [
-        'Read the plan',
-        'Price for',
-        'Trade',
-        'Until the MXN of usd-mxn-1 have come',
-        'Pay supplier',
-        'Until supplier is paid',
-        'Its end',
+        /^withdraw:/m,
+        'limits: { per_run: "1500.00 USD", per_payment: ["30000.00 MXN"], paid_per_run: ["30000.00 MXN"] }\n\nwithdraw:',
       ],
     );
-    // One after the other: each resets what the one before has made, whose history begins with the same events.
-    for (const { eventId, step } of events.toReversed()) {
-      const said = await explained(policy, '--event', String(eventId));
-      assert.equal(said.event.eventId, eventId);
-      const isTraded = !/^(Read|Price|Trade)/.test(step);
-      const isAccepted = /^(Until supplier|Its end)/.test(step);
-      assert.deepEqual(
-        fatesOf(said),
-        [
-          ['usd-mxn-1', isTraded ? HISTORY : ADOPTED],
-          ['supplier', isAccepted ? HISTORY : ADOPTED],
-        ],
-        step,
-      );
-      assert.equal(said.safetyWait, null);
-      const mark = markOf();
-      const ended = await replay(policy, '--event', String(eventId), '--json');
-      assertExit(ended, 0);
-      assert.deepEqual(replayOf(ended).changed, []);
-      assert.doesNotMatch(ended.stderr, /safety wait/i);
-      const { sends, looks } = askedSince(mark, policy);
-      assert.deepEqual(sends, [], step);
-      assert.equal(looks.includes('listTrades'), !isTraded, step);
-      assert.equal(looks.includes('listWithdrawals'), !isAccepted, step);
-      assertMovedOnce(policy);
+    live.sandbox.setRates({ 'USD/MXN': '16.00' });
+    assertExit(await command(live, ['run', policy.file, '--yes']), 4);
+    live.sandbox.setRates({ 'USD/MXN': '18.50' });
+    const asked: string[] = [];
+    const answering = (answer: string) => ({
+      ask: async (question: string) => {
+        asked.push(question);
+        return answer;
+      },
+    });
+    for (const person of [{}, answering('no')]) {
+      const refused = await command(live, ['replay', policy.runText], person);
+      assertExit(refused, 4);
+      assert.match(flat(refused.stderr), /NOT_CONFIRMED .*nothing was reset/);
     }
+    assert.deepEqual(movedFor(live, policy), { trades: [], withdrawals: [] });
+    const ended = await command(live, ['replay', policy.runText], answering('yes'));
+    assertExit(ended, 0);
+    assert.equal(asked.length, 2);
+    assert.match(flat(ended.stderr), /LIVE: usd-mxn-1: NOT_TRADED, .* supplier: NOT_PAID, /);
+    assertMovedOnce(policy, live);
   });
 
-  test('says of a run that was too dear that it waits safely, and it does, at the first event and the last', async () => {
-    const tooDear = async (which: number) => {
-      const policy = await putPolicy(stage, [/worst_rate: ".*"/, 'worst_rate: "18.40 MXN per USD"']);
-      assertExit(await command(stage, ['run', policy.file]), 4);
-      const { events } = await explained(policy);
-      return { policy, eventId: String(events.at(which)?.eventId) };
+  type Explained = {
+    readonly event: { readonly eventId: number; readonly step: string };
+    readonly recommended: { readonly eventId: number };
+    readonly events: readonly { readonly eventId: number; readonly step: string }[];
+    readonly items: readonly { readonly item: string; readonly fate: string }[];
+    readonly isUnplanned: boolean;
+    readonly safetyWait: { readonly items: readonly string[] } | null;
+    readonly said: readonly { readonly result: string }[];
+  };
+
+  async function explained(
+    policy: PolicyOnStage,
+    options: readonly string[] = [],
+    on: Stage = stage,
+  ): Promise<Explained> {
+    const ended = await command(on, ['explain-reset', policy.runText, '--json', ...options]);
+    assertExit(ended, 0);
+    return documentOf(ended) as Explained;
+  }
+
+  const fatesOf = ({ items }: Explained): readonly (readonly [string, string])[] =>
+    items.map(({ item, fate }) => [item, fate]);
+
+  const HISTORY = 'stays as the history says';
+  const ADOPTED = 'is found at the service and adopted';
+  const AGAIN = 'is tried again';
+
+  /** What the service was asked since: trades and withdrawals sent, and lists read. */
+  function askedSince({ sandbox }: Stage, mark: number) {
+    const asked = sandbox.requests(mark).map(({ operation }) => String(operation));
+    return {
+      sends: asked.filter((operation) => ['createTrade', 'createWithdrawal'].includes(operation)),
+      looks: asked.filter((operation) => ['listTrades', 'listWithdrawals'].includes(operation)),
     };
-    stage.sandbox.setRates({ 'USD/MXN': '18.10' });
-    const all = await Promise.all([0, -1].map(tooDear));
-    stage.sandbox.setRates({ 'USD/MXN': '18.50' });
-    await Promise.all(
-      all.map(async ({ policy, eventId }) => {
-        const said = await explained(policy, '--event', eventId);
-        assert.deepEqual(fatesOf(said), [
-          ['usd-mxn-1', AGAIN],
-          ['supplier', AGAIN],
-        ]);
-        assert.deepEqual(said.safetyWait?.items, ['usd-mxn-1']);
-        const ended = await replay(policy, '--event', eventId, '--json');
+  }
+
+  describe('explain-reset', AT_ONCE, () => {
+    test('says of a completed run what a reset to each event that it lists then does', async (t) => {
+      // Every request is of this run.
+      const own = await openStage({ balances: { USD: '1000000' } });
+      t.after(() => own.close());
+      await own.startWorker();
+      const policy = await putPolicy(own);
+      assertExit(await command(own, ['run', policy.file]), 0);
+      const { events } = await explained(policy, [], own);
+      assert.deepEqual(
+        events.map(({ step }) => step.replace(/(?<=Price for|Trade|Pay supplier).*/, '')),
+        [
+          'Read the plan',
+          'Price for',
+          'Trade',
+          'Until the MXN of usd-mxn-1 have come',
+          'Pay supplier',
+          'Until supplier is paid',
+          'Its end',
+        ],
+      );
+      // One after the other: each resets what the one before has made, whose history begins with the same events.
+      for (const { eventId, step } of events.toReversed()) {
+        const said = await explained(policy, ['--event', String(eventId)], own);
+        assert.equal(said.event.eventId, eventId);
+        const isTraded = !/^(Read|Price|Trade)/.test(step);
+        const isAccepted = /^(Until supplier|Its end)/.test(step);
+        assert.deepEqual(
+          fatesOf(said),
+          [
+            ['usd-mxn-1', isTraded ? HISTORY : ADOPTED],
+            ['supplier', isAccepted ? HISTORY : ADOPTED],
+          ],
+          step,
+        );
+        assert.equal(said.safetyWait, null);
+        const mark = own.sandbox.requests().at(-1)?.seq ?? 0;
+        const ended = await replayOn(own, policy, ['--event', String(eventId), '--json']);
         assertExit(ended, 0);
-        assert.match(flat(ended.stderr), /Safety wait until \d\d:\d\d:\d\d UTC; nothing for you to do/);
-        assertMovedOnce(policy);
-      }),
-    );
-  });
+        assert.deepEqual(replayOf(ended).changed, []);
+        assert.doesNotMatch(ended.stderr, /safety wait/i);
+        const { sends, looks } = askedSince(own, mark);
+        assert.deepEqual(sends, [], step);
+        assert.equal(looks.includes('listTrades'), !isTraded, step);
+        // Who waits until it is paid reads the list as well.
+        if (!isAccepted) assert.ok(looks.includes('listWithdrawals'), step);
+        if (step === 'Its end') assert.deepEqual(looks, []);
+        assertMovedOnce(policy, own);
+      }
+    });
 
-  test('says of a run that is cancelled that nothing goes on, and who said so', async () => {
-    const { policy } = await tradedAndNotPaid({ cancel: true });
-    const said = await explained(policy);
-    assert.deepEqual(fatesOf(said), [
-      ['usd-mxn-1', HISTORY],
-      ['supplier', 'stays undone: the run is cancelled'],
-    ]);
-    assert.equal(said.said.length, 1);
-    const text = await command(stage, ['explain-reset', policy.runText]);
-    for (const line of text.stdout.split('\n')) assert.ok(line.length <= 80, line);
-    assert.match(flat(text.stdout), /EVENT AT STEP 4 \S+ Read the plan 10 \S+ Price for 1,000\.00 USD → MXN/);
-  });
+    test('says of a run that was too dear that it waits safely, and it does, at the first event and the last', async () => {
+      const tooDear = async (which: number) => {
+        const policy = await putPolicy(stage, [/worst_rate: ".*"/, 'worst_rate: "18.40 MXN per USD"']);
+        assertExit(await command(stage, ['run', policy.file]), 4);
+        const { events } = await explained(policy);
+        return { policy, eventId: String(events.at(which)?.eventId) };
+      };
+      stage.sandbox.setRates({ 'USD/MXN': '18.10' });
+      const all = await Promise.all([0, -1].map(tooDear));
+      stage.sandbox.setRates({ 'USD/MXN': '18.50' });
+      await Promise.all(
+        all.map(async ({ policy, eventId }) => {
+          const said = await explained(policy, ['--event', eventId]);
+          assert.deepEqual(fatesOf(said), [
+            ['usd-mxn-1', AGAIN],
+            ['supplier', AGAIN],
+          ]);
+          assert.deepEqual(said.safetyWait?.items, ['usd-mxn-1']);
+          const ended = await replay(policy, '--event', eventId, '--json');
+          assertExit(ended, 0);
+          assert.match(flat(ended.stderr), /Safety wait until \d\d:\d\d:\d\d UTC; nothing for you to do/);
+          assertMovedOnce(policy);
+        }),
+      );
+    });
 
-  test('of a run without a plan says so, and names its first event', async () => {
-    const { policy } = await failed();
-    const said = await explained(policy);
-    assert.ok(said.isUnplanned);
-    assert.equal(said.recommended.eventId, 4);
+    test('says of a run that is cancelled that nothing goes on, and who said so', async () => {
+      const { policy } = await tradedAndNotPaid({ cancel: true });
+      const said = await explained(policy);
+      assert.deepEqual(fatesOf(said), [
+        ['usd-mxn-1', HISTORY],
+        ['supplier', 'stays undone: the run is cancelled'],
+      ]);
+      assert.equal(said.said.length, 1);
+      const text = await command(stage, ['explain-reset', policy.runText]);
+      for (const line of text.stdout.split('\n')) assert.ok(line.length <= 80, line);
+      assert.match(
+        flat(text.stdout),
+        /EVENT AT STEP 4 \S+ Read the plan 10 \S+ Price for 1,000\.00 USD → MXN/,
+      );
+    });
+
+    test('of a run without a plan says so, and names its first event', async () => {
+      const { policy } = await failed();
+      const said = await explained(policy);
+      assert.ok(said.isUnplanned);
+      assert.equal(said.recommended.eventId, 4);
+    });
   });
 });
 
