@@ -103,6 +103,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/resolve.ts')).addResolve,
   },
   {
+    term: 'replay [run]',
+    summary: 'resets a run, so that it tries again what is not done',
+    load: async () => (await import('./commands/replay.ts')).addReplay,
+  },
+  {
+    term: 'explain-reset <run>',
+    summary: 'says what a reset would do, and to which events there is one',
+    load: async () => (await import('./commands/explain-reset.ts')).addExplainReset,
+  },
+  {
     term: 'doctor',
     summary: 'checks key, clock, service, Temporal and workers, and says what to do',
     load: async () => (await import('./commands/doctor.ts')).addDoctor,
@@ -116,16 +126,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     term: 'resume',
     summary: 'lets go on what was halted',
     load: async () => (await import('./commands/resume.ts')).addResume,
-  },
-  {
-    term: 'replay [run]',
-    summary: 'resets a run, so that it tries again what is not done',
-    load: async () => (await import('./commands/replay.ts')).addReplay,
-  },
-  {
-    term: 'explain-reset <run>',
-    summary: 'says what a reset would do, and to which events there is one',
-    load: async () => (await import('./commands/explain-reset.ts')).addExplainReset,
   },
   {
     term: 'schedule',
