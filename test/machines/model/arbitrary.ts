@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import type {
+  BatchSettings,
   Event,
   Misfortune,
   Moment,
@@ -300,6 +301,7 @@ const event: fc.Arbitrary<Event> = oneOf<Event>(
 const anything: fc.Arbitrary<Schedule> = fc.record({
   service,
   policy,
+  batch: fc.constant(null),
   faults: fc.record({
     quote: writeFaults('quote', 2),
     trade: writeFaults('trade', 4),
@@ -593,3 +595,53 @@ export const schedules: fc.Arbitrary<Schedule> = oneOf(
       [weight, arbitrary.map((schedule): Schedule => ({ ...schedule, story }))] as const,
   ),
 );
+
+const batch: fc.Arbitrary<BatchSettings> = fc.record({
+  chunks: fc.array(of(1, 2, 3, 4), { minLength: 2, maxLength: 4 }),
+  otherChunks: fc.array(of(1, 2, 3), { minLength: 1, maxLength: 2 }),
+  parallel: of(1, 2, 3, 8),
+  stopAfter: of(null, null, null, 1, 2),
+  canary: of(null, null, null, 1),
+  cutAfter: of(null, null, null, 0, 1),
+  submittedAgainAfterMs: of(5 * SECOND, MINUTE, 2 * HOUR),
+});
+
+/** Of chunks and runs. */
+const placeInBatch = of(0, 0, 1, 1, 2, 3, 4);
+const BATCH_MOMENTS = ['start of a chunk', 'end of a chunk', 'start', 'end'];
+const eventOfBatch: fc.Arbitrary<Event> = oneOf<Event>(
+  [3, fc.record({ when: sometime, what: misfortune, of: placeInBatch })],
+  [1, fc.record({ when: atOnce, what: blow, of: fc.constant(0) })],
+  [
+    1,
+    fc.record({
+      when: fc.record({
+        at: of(...BATCH_MOMENTS),
+        nth: of(1, 1, 2, 3),
+        plusMs: of(0, 30, 150, SECOND, 20 * SECOND),
+      }),
+      what: misfortune,
+      of: placeInBatch,
+    }),
+  ],
+);
+
+/** Batches: the same faults and misfortunes, and those of a coordinator and its chunks. */
+export const batches: fc.Arbitrary<Schedule> = fc
+  .record({
+    schedule: anything,
+    batch,
+    events: fc.array(eventOfBatch, { maxLength: 6, size: 'max' }),
+    alsoMxn: of('50000', '50000', '50000', '300'),
+    withdrawals: writeFaults('withdrawal', 8),
+    longHistory: oneOf([2, fc.constant(4_000)], [1, of(4, 8, 13, 25)]),
+    secondAfterMs: of(null, null, 0, 30, 20 * SECOND, 2 * HOUR),
+  })
+  .map(({ schedule, batch: settings, events, alsoMxn, withdrawals, ...rest }) => ({
+    ...schedule,
+    ...rest,
+    service: { ...schedule.service, alsoMxn },
+    batch: settings,
+    events,
+    faults: { quote: [], trade: [], withdrawal: withdrawals },
+  }));

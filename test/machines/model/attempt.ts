@@ -32,9 +32,11 @@ import type {
   PaymentsCall,
   TradedCall,
 } from '../../../domain/run/calls.ts';
+import { asForgotten } from '../../../domain/writes/doubt.ts';
+import { makeProblem, type Problem } from '../../../domain/problems.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Write } from './service.ts';
-import type { Activity } from './temporal.ts';
+import type { Activity, Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
 /** An attempt that comes to a worker later than this asks whether it still counts (`activities/driver.ts`). */
@@ -59,6 +61,12 @@ export class Attempt {
   #wallDeadlineMs = 0;
   #keyName = '';
   #items: readonly Item[] = [];
+  /** Of a slice: those that are sent once others have come to their end. */
+  #waiting: Item[] = [];
+  /** Of a chunk: who has given the go. */
+  #coordinator = '';
+  /** Of a chunk: why nothing more of its batch is sent. */
+  #stopped: Problem | null = null;
 
   constructor(world: World, activity: Activity, number: number) {
     this.#world = world;
@@ -89,7 +97,34 @@ export class Attempt {
     this.#keyName = world.credentials.keyName;
     const call = this.activity.args as Call;
     this.#items = 'items' in call ? this.#payments(call) : [this.#leg(call)];
-    for (const item of this.#items) this.#next(item, undefined);
+    if (!this.#hasGo(call)) return;
+    const atOnce = 'sideBySide' in call ? call.sideBySide : undefined;
+    this.#waiting = this.#items.slice(atOnce ?? this.#items.length);
+    for (const item of this.#items.slice(0, atOnce)) this.#next(item, undefined);
+  }
+
+  /** A chunk that has no go sends nothing of the call. */
+  #hasGo(call: Call): boolean {
+    if (call.chunk === undefined || !('items' in call)) return true;
+    const { temporal, execution } = this.activity;
+    if (this.#readGo(call.chunk)) return true;
+    this.#world.coverage.hit('batch', 'a slice without a go');
+    const wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) } as const;
+    const items = call.items.map(({ payment, state }) => {
+      const known = this.number > 1 ? asForgotten(state) : state;
+      return { id: payment.id, step: { kind: 'wait' as const, state: known, wait } };
+    });
+    temporal.report(this, { items, evidence: [], runId: execution.runId });
+    return false;
+  }
+
+  /** As `activities/driver.ts` does whenever it reads what people said. */
+  #readGo(chunk: number): boolean {
+    const go = this.activity.temporal.home.goFor(chunk);
+    if (go === null || go === 'over' || !go.mayGo) return false;
+    this.#coordinator = `${go.runId}/`;
+    this.#stopped = go.stopped;
+    return true;
   }
 
   #leg(call: LegCall | TradedCall): Item {
@@ -106,17 +141,18 @@ export class Attempt {
   #payments(call: PaymentsCall): readonly Item[] {
     const context = this.#context(call, call.othersAccepted, call.twinIds);
     const takenBy = new Map<string, string>();
-    return call.items.map(({ payment, wanted, state }) => {
+    return call.items.map(({ payment, wanted: asked, state }) => {
       const take = (recordId: string): boolean => {
         const owner = takenBy.get(recordId) ?? payment.id;
         takenBy.set(recordId, owner);
         return owner === payment.id;
       };
-      return {
-        id: payment.id,
-        steps: createWithdrawalSteps({ ...context, take }, payment, wanted, state),
-        step: null,
+      const steps = (): Steps<Step> => {
+        const stopped = this.#stopped === null ? null : { ...this.#stopped, item: payment.id };
+        const wanted = { ...asked, unwanted: asked.unwanted ?? stopped };
+        return createWithdrawalSteps({ ...context, take }, payment, wanted, state);
       };
+      return { id: payment.id, steps: begunBy(steps), step: null };
     });
   }
 
@@ -150,7 +186,9 @@ export class Attempt {
     const next = item.steps.next(answer as Answer);
     if (next.done === true) {
       item.step = next.value;
-      if (this.#items.every(({ step }) => step !== null)) this.#finish();
+      const waiting = this.#waiting.shift();
+      if (waiting !== undefined) this.#next(waiting, undefined);
+      else if (this.#items.every(({ step }) => step !== null)) this.#finish();
       return;
     }
     const effect = next.value;
@@ -182,22 +220,24 @@ export class Attempt {
         world.agenda.after(INSTRUCTIONS_MS, () => {
           // Without them the attempt fails.
           if (this.isDead) return;
-          if (!temporal.keeps()) temporal.fail(this);
-          else answer(temporal.kept);
+          const { chunk } = this.activity.args as Call;
+          const mayGo = chunk === undefined || this.#readGo(chunk);
+          if (!mayGo || !temporal.home.keeps()) temporal.fail(this);
+          else answer(temporal.home.kept);
         });
         return;
       case 'note facts':
         world.agenda.after(INSTRUCTIONS_MS, () => {
-          if (temporal.keeps()) temporal.note(effect.facts);
-          answer(temporal.keeps());
+          if (temporal.home.keeps()) temporal.home.note(effect.facts);
+          answer(temporal.home.keeps());
         });
         return;
       case 'read claims':
         world.agenda.after(INSTRUCTIONS_MS, () => {
-          const others = world.runs.filter((each) => each !== temporal);
-          const theirs = others.flatMap((each) => each.newest()?.state.payments ?? []);
-          const claimed = theirs.flatMap((record) => acceptedOf(record)?.withdrawalId ?? []);
-          answer({ claimed: claimed.filter((id) => effect.records.some((record) => record.id === id)) });
+          // Of a batch also what other items of it count as theirs.
+          const others = world.runs.filter((each) => each !== temporal.home || each.chunks.length > 0);
+          const claimed = recordsOf(others, effect.records);
+          answer({ claimed });
         });
         return;
       case 'read rival':
@@ -293,7 +333,7 @@ export class Attempt {
       return {
         items: this.#items.map(({ id, step }) => ({ id, step: step as PaymentStep })),
         evidence: [],
-        runId: this.activity.execution.runId,
+        runId: `${this.#coordinator}${this.activity.execution.runId}`,
       };
     if (only === undefined) throw new RangeError('An attempt ended without a step.');
     return { step: only.step as LegStep, evidence: [], runId: this.activity.execution.runId };
@@ -312,8 +352,21 @@ export class Attempt {
 
   name(): string {
     const { execution, name, number, temporal } = this.activity;
-    return `${temporal.itemOf('')}${execution.runId} ${name}#${number} attempt ${this.number}`;
+    return `${temporal.nameOf(execution.runId)} ${name}#${number} attempt ${this.number}`;
   }
+}
+
+/** Which of these records payments of these runs count as theirs. */
+export function recordsOf(runs: readonly Temporal[], records: readonly Withdrawal[]): readonly string[] {
+  const claimed = runs
+    .flatMap((each) => each.payments())
+    .flatMap((record) => acceptedOf(record)?.withdrawalId ?? []);
+  return claimed.filter((id) => records.some((record) => record.id === id));
+}
+
+/** Steps that begin when they are asked for the first effect. */
+function* begunBy(begin: () => Steps<Step>): Steps<Step> {
+  return yield* begin();
 }
 
 /** What a leg that sells everything above what is kept asks for by these balances. */

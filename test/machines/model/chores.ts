@@ -1,16 +1,20 @@
 /**
  * The activities that only read or note: making and reading the plan, keeping a word, and the polls. They are told from
  * the real ones (`activities/observe.ts`, `read-plan.ts`, `await-settlement.ts`, `await-withdrawals.ts`, `polling.ts`),
- * and can be repeated at will, so that nothing strikes them.
+ * and can be repeated at will, so that nothing strikes them. Those between a batch and its chunks are the real ones.
  */
+import { lookBeforeTurn, seeInTurn } from '../../../activities/observing-batch.ts';
+import { readChunks } from '../../../activities/read-chunks.ts';
+import { readGo } from '../../../activities/read-go.ts';
+import type { BatchPayment, SeenBatch } from '../../../domain/batch.ts';
 import type { Problem } from '../../../domain/problems.ts';
 import type { Wait } from '../../../domain/waits.ts';
 import { compare, sum } from '../../../domain/money.ts';
-import { compilePlan } from '../../../domain/plan/compile.ts';
+import { compilePlan, type CompileResult } from '../../../domain/plan/compile.ts';
 import type { PlanHead } from '../../../domain/plan/plan.ts';
 import { isOfRun, type Observation } from '../../../domain/plan/observation.ts';
 import type { SendWindows } from '../../../domain/plan/plan.ts';
-import type { Policy, WithdrawSpec } from '../../../domain/policy.ts';
+import type { PayoutPolicy, Policy, WithdrawSpec } from '../../../domain/policy.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import { followUp } from '../../../domain/service/reply-rules.ts';
 import { isKnown } from '../../../domain/service/facts.ts';
@@ -19,8 +23,12 @@ import { isCancelled } from '../../../domain/people/instructions.ts';
 import { sendWindowsOf } from '../../../calendar/business-date.ts';
 import type { Activities } from '../../../workflows/calls.ts';
 import type {
+  ChunksAnswer,
+  ChunksCall,
   ConfirmCall,
   Confirmed,
+  GoAnswer,
+  GoCall,
   PlanAnswer,
   Settlement,
   SettlementCall,
@@ -30,7 +38,10 @@ import type {
   RunInput,
 } from '../../../domain/run/calls.ts';
 import { notPaidBy } from '../../../domain/run/unpaid.ts';
-import type { PolicySettings } from './schedule.ts';
+import { hashOfChunk } from '../../../language/batch/chunk-hash.ts';
+import { inActivity } from '../../support/activities.ts';
+import { batchWorkerOf } from './batch-worker.ts';
+import type { BatchSettings, PolicySettings } from './schedule.ts';
 import type { Activity, PlanRun, Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
@@ -41,7 +52,36 @@ export type Ours = {
   readonly input: RunInput;
   readonly policy: PolicySettings;
   readonly prefix: string;
+  /** The payments of a batch, chunk by chunk; null: it is none. */
+  readonly batch: readonly (readonly BatchPayment[])[] | null;
 };
+
+/** A batch; the other one of its policy has every other payment of it. */
+export function batchOf(which: 'the' | 'the other', policy: PolicySettings, of: BatchSettings): Ours {
+  const isOther = which === 'the other';
+  const sizes = isOther ? of.otherChunks : of.chunks;
+  let count = 0;
+  const batch = sizes.map((size) => Array.from({ length: size }, () => paymentOf((count += 1) - 1, isOther)));
+  const plain = oursOf('p', policy);
+  const { run } = plain.input;
+  const input: RunInput = {
+    ...plain.input,
+    run: isOther ? { ...run, id: `${run.id}-b` } : run,
+    batch: {
+      payments: count,
+      totals: [{ currency: 'MXN', value: sum(batch.flat().map(([, , , amount]) => amount)) }],
+      chunks: batch.map((payments) => ({ payments: payments.length, hash: hashOfChunk(payments) })),
+    },
+  };
+  return { input, policy, prefix: isOther ? 'b/' : '', batch };
+}
+
+/** The first two of a batch are twins. */
+function paymentOf(index: number, isOther: boolean): BatchPayment {
+  if (isOther && index % 2 === 1) return [`other-${index}`, `wac_other_${index}`, 'MXN', `${500 + index}`];
+  const id = ['supplier', 'second'][index] ?? `payee-${index}`;
+  return index < 2 ? [id, 'wac_supplier', 'MXN', '200'] : [id, `wac_${index}`, 'MXN', `${200 + index}`];
+}
 
 export function oursOf(name: 'p' | 'q', policy: PolicySettings): Ours {
   const input: RunInput = {
@@ -53,7 +93,7 @@ export function oursOf(name: 'p' | 'q', policy: PolicySettings): Ours {
     files: {},
     startedBy: 'ana',
   };
-  return { input, policy, prefix: name === 'p' ? '' : `${name}/` };
+  return { input, policy, prefix: name === 'p' ? '' : `${name}/`, batch: null };
 }
 
 const ORGANISATION = 'org-1';
@@ -87,7 +127,7 @@ export class Chores {
     if (activity.name === 'readPlan') temporal.whenUp(20, () => this.#readPlan(activity));
     else if (activity.name === 'recordInstruction')
       temporal.whenUp(20, () => {
-        if (!temporal.keeps()) {
+        if (!temporal.home.keeps()) {
           this.#world.agenda.after(1_000, () => this.take(activity));
           return;
         }
@@ -96,7 +136,27 @@ export class Chores {
           temporal.keep({ ...instruction, id: `${instruction.kind}-${activity.execution.runId}` });
         return temporal.complete(activity, undefined);
       });
+    else if (isBetween(activity.name)) temporal.whenUp(20, () => this.#betweenChunks(activity));
+    else if (activity.name === 'tellCoordinator')
+      this.#world.agenda.after(10, async () => {
+        await temporal.home.hear(temporal.number ?? 0);
+        await temporal.complete(activity, undefined);
+      });
     else temporal.whenUp(50, () => this.#poll(activity));
+  }
+
+  /** The real activity at one moment; its answer comes a little later. */
+  async #betweenChunks(activity: Activity): Promise<void> {
+    const temporal = this.#temporal;
+    if (activity.isOver || !temporal.isOpen(activity)) return;
+    const deps = batchWorkerOf(this.#world, temporal);
+    const { runId } = activity.execution;
+    const answer =
+      activity.name === 'readGo'
+        ? await inActivity({ runId }, () => readGo(deps)(activity.args as GoCall))
+        : await inActivity({ runId }, () => readChunks(deps)(activity.args as ChunksCall));
+    this.#world.tell(() => `${temporal.nameOf(runId)} ${activity.name}: ${JSON.stringify(shortOf(answer))}`);
+    temporal.whenUp(20, () => temporal.complete(activity, answer));
   }
 
   lookAgain(): void {
@@ -118,6 +178,8 @@ export class Chores {
     }
     const answer = (isLate: boolean): Promise<void> | void => {
       const state = stateOf(temporal.planRun, isLate);
+      const { waiting } = temporal.planRun ?? {};
+      if (isLate && waiting) return temporal.complete(activity, { kind: 'waiting', waiting });
       const cancelled = isCancelled(temporal.kept.instructions);
       if (state !== null) return temporal.complete(activity, { ...state, cancelled });
       temporal.whenUp(PATIENCE_MS, () => answer(true));
@@ -128,8 +190,10 @@ export class Chores {
   makePlan(planRun: PlanRun): void {
     const world = this.#world;
     const { ours } = this.#temporal;
-    this.#temporal.whenUp(100, () => {
+    this.#temporal.whenUp(100, async () => {
       if (this.#temporal.planRun !== planRun || planRun.plan !== null) return;
+      const batch = ours.batch === null ? null : await this.#seeBatch(planRun);
+      if (batch === 'not now') return;
       const observation = this.#observe();
       // Nobody makes the plan of a run anew for somebody else's money.
       const isForeign = world.credentials.organisation !== ORGANISATION;
@@ -137,26 +201,66 @@ export class Chores {
         world.agenda.after(5_000, () => this.makePlan(planRun));
         return;
       }
-      const result = compilePlan({
-        run: ours.input.run,
-        policy: policyOf(ours),
-        policyHash: ours.input.policyHash,
-        date: '2026-11-21',
-        sendWindows: WINDOWS,
-        referenceRates: null,
-        observation,
-        lateAfterMs: world.facts.lateAfterMs,
-        decimalsOf: () => 2,
-        batch: null,
-        madeFor: planRun.forRun,
-      });
-      if (result.ok) planRun.plan = result.plan;
-      else planRun.refused = result.problems;
-      planRun.endedAtMs = world.agenda.nowMs;
-      world.tell(() =>
-        result.ok ? `the plan is made for ${this.#temporal.itemOf(planRun.forRun)}` : 'no plan can be made',
-      );
+      const compile = (): CompileResult =>
+        compilePlan({
+          run: ours.input.run,
+          policy: policyOf(ours, world.schedule.batch),
+          policyHash: ours.input.policyHash,
+          date: '2026-11-21',
+          sendWindows: WINDOWS,
+          referenceRates: null,
+          observation,
+          lateAfterMs: world.facts.lateAfterMs,
+          decimalsOf: () => 2,
+          batch,
+          madeFor: planRun.forRun,
+        });
+      // What was seen in the turn is compiled by a workflow, which may have to wait for its worker.
+      if (ours.batch === null) this.#notePlan(planRun, compile());
+      else this.#temporal.whenUp(50, () => this.#notePlan(planRun, compile()));
     });
+  }
+
+  #notePlan(planRun: PlanRun, result: CompileResult): void {
+    const world = this.#world;
+    if (this.#temporal.planRun !== planRun || planRun.plan !== null) return;
+    if (result.ok) planRun.plan = result.plan;
+    else planRun.refused = result.problems;
+    planRun.endedAtMs = world.agenda.nowMs;
+    world.tell(() =>
+      result.ok ? `the plan is made for ${this.#temporal.itemOf(planRun.forRun)}` : 'no plan can be made',
+    );
+    world.giveTurnBack(this.#temporal);
+  }
+
+  /** As `activities/observe.ts`: the batch before its turn, and in it; `not now`: it is looked at again later. */
+  async #seeBatch(planRun: PlanRun): Promise<SeenBatch | 'not now'> {
+    const world = this.#world;
+    const temporal = this.#temporal;
+    const { input } = temporal.ours;
+    const policy = policyOf(temporal.ours, world.schedule.batch);
+    const { batch: manifest = null } = input;
+    if (policy.kind !== 'payout' || manifest === null) throw new RangeError('It is no batch.');
+    const deps = batchWorkerOf(world, temporal);
+    const { mode, run } = input;
+    const seen = await inActivity({ runId: 'plan' }, async () => {
+      const looked = await lookBeforeTurn(deps, { mode, run, date: '2026-11-21', policy, manifest });
+      if (looked.kind !== 'looked') return looked;
+      return world.isPlanning(temporal) ? seeInTurn(deps, looked) : null;
+    });
+    if (seen?.kind === 'seen') return seen.batch;
+    if (seen?.kind === 'refused') {
+      planRun.refused = seen.problems;
+      planRun.endedAtMs = world.agenda.nowMs;
+    } else {
+      const { reason, problem } = seen?.wait ?? {};
+      planRun.waiting =
+        reason === undefined || problem === undefined
+          ? null
+          : { reason, problem, wakeAtMs: world.temporalMs() + 5_000 };
+      world.agenda.after(5_000, () => this.makePlan(planRun));
+    }
+    return 'not now';
   }
 
   /** As `observeService`: null when anything could not be read. */
@@ -251,7 +355,7 @@ export class Chores {
   #lastWords(activity: Activity): Polled<WithdrawalsAnswer> {
     const { service, facts } = this.#world;
     const call = activity.args as WithdrawalsCall;
-    const { runId } = activity.execution;
+    const runId = this.#lookingAs(activity, call);
     const hasToldEnd = false;
     if (call.undoneIn.some((other) => other !== runId)) return { ended: [], wait: null, runId, hasToldEnd };
     const foreign = this.#foreignReader(call);
@@ -273,6 +377,13 @@ export class Chores {
     if (ended.length > 0) return { ended, wait: null, runId, hasToldEnd };
     if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait, runId, hasToldEnd }));
     return 'not yet';
+  }
+
+  /** Of a chunk its run is named too; where that cannot be asked, nothing is taken up once more. */
+  #lookingAs({ execution: { runId } }: Activity, { chunk, undoneIn }: WithdrawalsCall): string {
+    if (chunk === undefined) return runId;
+    const go = this.#temporal.home.goFor(chunk);
+    return go === null || go === 'over' ? (undoneIn[0] ?? runId) : `${go.runId}/${runId}`;
   }
 
   #foreignReader({ plan }: { readonly plan: PlanHead }): Wait | null {
@@ -336,7 +447,51 @@ export function paymentsOf({ pays }: Pick<PolicySettings, 'pays'>): readonly Wit
 /** Payments of a batch. */
 const BATCH = 60;
 
-function policyOf({ input, policy }: Ours): Policy {
+function isBetween(name: Activity['name']): boolean {
+  return name === 'readGo' || name === 'readChunks';
+}
+
+/** Of an answer between a run and a chunk, what a person wants to see. */
+function shortOf(answer: GoAnswer | ChunksAnswer): unknown {
+  if ('chunks' in answer)
+    return answer.chunks.map(({ number, state, isClosed }) => [
+      number,
+      isClosed,
+      state?.heard,
+      state?.counts,
+    ]);
+  if (answer.kind !== 'go') return answer;
+  const { kind, isFresh, unpayable, alike, released, stopped, runId } = answer;
+  return { kind, isFresh, unpayable, alike, released, stopped: stopped?.code, runId };
+}
+
+function payoutOf({ input, policy }: Ours, { parallel, stopAfter, canary }: BatchSettings): PayoutPolicy {
+  return {
+    kind: 'payout',
+    name: input.run.policy,
+    environment: 'sandbox',
+    zone: 'UTC',
+    schedule: null,
+    quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+    guard: null,
+    settle: { until: 'funds', lateAfterMs: 3_600_000 },
+    shortfall: policy.shortfall,
+    limits: null,
+    payout: {
+      fund: { kind: 'none' },
+      columns: { id: 'id', account: 'account', currency: 'currency', amount: 'amount' },
+      parallel,
+      stopAfter: stopAfter === null ? null : { failed: stopAfter, ratioPercent: null, sameCode: null },
+      canary,
+      dedupeMs: 30 * 86_400_000,
+      destinations: null,
+    },
+  };
+}
+
+function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
+  if (batch !== null) return payoutOf(ours, batch);
+  const { input, policy } = ours;
   const { amount, shortfall, validForSeconds, guard, limit, settle } = policy;
   const amounts = {
     sell: { kind: 'sell', value: '1000.00' },

@@ -1,13 +1,20 @@
 /**
- * One run of the workflow: the real run (`domain/run/`), driven by a history of what it was told. Replayed
- * whenever the run is reset or restored; a replay that asks for other things than the history shows is a fault of the
- * workflow code.
+ * One run of a workflow: the real run, or the real chunk of a batch (`domain/run/`), driven by a history of what it was told.
+ * Replayed whenever it is reset or restored; a replay that asks for other things than the history shows is a fault of
+ * the workflow code.
  */
 import { Run } from '../../../domain/run/run.ts';
+import { Chunk, type ChunkPorts } from '../../../domain/run/chunk.ts';
 import { HistoryIsLong, RunRefused, StepFailed, type Ports } from '../../../domain/run/ports.ts';
 import { newRunState, type RunState } from '../../../domain/run/state.ts';
 import type { Carried } from '../../../domain/run/carry.ts';
-import type { Settlement, WithdrawalsAnswer, RunInput } from '../../../domain/run/calls.ts';
+import type {
+  ChunkInput,
+  GoAnswer,
+  Settlement,
+  WithdrawalsAnswer,
+  RunInput,
+} from '../../../domain/run/calls.ts';
 
 /** What a run is told. */
 export type Told =
@@ -17,7 +24,9 @@ export type Told =
   | { readonly kind: 'failed'; readonly activity: number }
   | { readonly kind: 'fired'; readonly timer: number }
   | { readonly kind: 'cancel' }
-  | { readonly kind: 'wake' };
+  | { readonly kind: 'wake' }
+  /** Of a batch: the chunk of this number has news; or, told to a chunk, its run has. */
+  | { readonly kind: 'news'; readonly chunk: number };
 
 /** What a run asks for. */
 export type Asked =
@@ -48,7 +57,10 @@ export type ActivityName =
   | 'awaitSettlement'
   | 'awaitWithdrawals'
   | 'recordInstruction'
-  | 'confirmOutcomes';
+  | 'confirmOutcomes'
+  | 'readChunks'
+  | 'readGo'
+  | 'tellCoordinator';
 
 /** How a run stands in Temporal. */
 export type Standing = 'open' | 'ended' | 'refused' | 'broken' | 'terminated' | 'continued';
@@ -70,8 +82,12 @@ type Identity = {
   readonly longAfter: number;
 };
 
-/** A run of the workflow: a course, driven by its history. */
+/** What a workflow is started with. */
+export type Input = RunInput | ChunkInput;
+
+/** A run of a workflow: a course, driven by its history. */
 export class Execution {
+  readonly input: Input;
   readonly runId: string;
   readonly originalRunId: string;
   /** As Temporal says it: a reset keeps the start of the run that it was made from. */
@@ -84,7 +100,10 @@ export class Execution {
   standing: Standing = 'open';
   /** Why the workflow broke or was refused; null while it did neither. */
   error: unknown = null;
-  readonly #run: Run;
+  /** Of the workflow `run`; else null. */
+  readonly run: Run | null;
+  /** Of the workflow `payments`; else null. */
+  readonly chunk: Chunk | null;
   readonly #longAfter: number;
   readonly #results = new Map<number, (result: unknown) => void>();
   readonly #failures = new Map<number, () => void>();
@@ -96,16 +115,20 @@ export class Execution {
   #replayed: readonly string[] | null = null;
   #answers: string[] = [];
 
-  constructor(input: RunInput, identity: Identity) {
+  constructor(input: Input, identity: Identity) {
+    this.input = input;
     this.runId = identity.runId;
     this.originalRunId = identity.originalRunId;
     this.startedAtMs = identity.startedAtMs;
     this.begunAtMs = identity.begunAtMs;
     this.carried = identity.carried;
     this.#longAfter = identity.longAfter;
-    const name = input.run.policy;
-    this.state = newRunState(input.run, `sandbox/${name}.2026-11-21`, { name, hash: input.policyHash });
-    this.#run = new Run(input, this.state, this.#ports(), identity.carried);
+    const { policy: name, id } = input.run;
+    const hash = 'policyHash' in input ? input.policyHash : '';
+    this.state = newRunState(input.run, `sandbox/${name}.${id}`, { name, hash });
+    const { carried } = identity;
+    this.run = 'policyHash' in input ? new Run(input, this.state, this.#ports(), carried) : null;
+    this.chunk = 'policyHash' in input ? null : new Chunk(input, this.state, this.#chunkPorts(), carried);
   }
 
   /** Tells the run one thing; resolves with what it asks for once it has nothing more to do by itself. */
@@ -132,10 +155,14 @@ export class Execution {
         this.#release((condition) => condition.timer === told.timer, false);
         break;
       case 'cancel':
-        this.#run.cancel();
+        this.run?.cancel();
         break;
       case 'wake':
-        this.#run.wake();
+        (this.run ?? this.chunk)?.wake();
+        break;
+      case 'news':
+        if (this.run === null) this.chunk?.hear();
+        else this.run.hear(told.chunk);
     }
     do await microtasks();
     while (this.#release((condition) => condition.holds(), true));
@@ -182,7 +209,7 @@ export class Execution {
 
   async #complete(): Promise<void> {
     try {
-      await this.#run.complete();
+      await (this.run ?? this.chunk)?.complete();
       this.standing = 'ended';
     } catch (error) {
       this.error = error;
@@ -193,7 +220,9 @@ export class Execution {
 
   /** What the next history of the run begins with. */
   handOn(): Carried {
-    return this.#run.handOn();
+    const course = this.run ?? this.chunk;
+    if (course === null) throw new RangeError('It has no course.');
+    return course.handOn();
   }
 
   /** Lets every chosen wait go on; true when there was one. */
@@ -227,7 +256,7 @@ export class Execution {
       tellEnd: async () => {},
       asksAnewWhenRefused: () => true,
       confirmOutcomes: activity('confirmOutcomes'),
-      readChunks: () => Promise.reject(new Error('The model plays no batch.')),
+      readChunks: activity('readChunks'),
       awaitWithdrawals: (call) => {
         const { result, giveUp } = this.#ask<WithdrawalsAnswer>('awaitWithdrawals', call);
         return { answer: result, giveUp };
@@ -251,6 +280,15 @@ export class Execution {
       runId: this.runId,
       originalRunId: this.originalRunId,
       show: () => {},
+    };
+  }
+
+  /** A signal to the coordinator is answered like a call: it is there, or nobody hears it. */
+  #chunkPorts(): ChunkPorts {
+    return {
+      ...this.#ports(),
+      readGo: (call) => this.#ask<GoAnswer>('readGo', call).result,
+      tellCoordinator: () => this.#ask<void>('tellCoordinator', null).result,
     };
   }
 

@@ -46,6 +46,7 @@ type Rule =
   | 'M8'
   | 'replay'
   | 'instructions'
+  | 'go'
   | 'send window'
   | 'clock'
   | 'model';
@@ -99,7 +100,8 @@ export class Oracle {
   }
 
   /** The window that the last instruction to pay again gave to a payment; null when nobody gave one. */
-  #lastFenceOf(item: string, { activity: { temporal } }: Attempt): number | null {
+  #lastFenceOf(item: string, { activity }: Attempt): number | null {
+    const temporal = activity.temporal.home;
     const { instructions } = temporal.kept;
     const opened = instructions.findLast(
       (said) => said.kind === 'pay again' && temporal.itemOf(said.item) === item,
@@ -109,7 +111,11 @@ export class Oracle {
 
   /** Step 1: an attempt heeds the instructions that were said before it began, unless they were taken back meanwhile. */
   #wanted(write: Write, attempt: Attempt): void {
-    const { kept, ours } = attempt.activity.temporal;
+    const { home } = attempt.activity.temporal;
+    const { kept, ours } = home;
+    // A chunk sends by the go of a run that is open: it is read once the attempt has begun, and before every write.
+    if (home.chunks.length > 0 && !attempt.isSuperseded() && home.closedBefore(attempt.beganAtMs))
+      this.broken('go', `${write.step} of ${write.item} sent although its run was not open`);
     const item = write.item.slice(ours.prefix.length);
     const then = standingOf(kept.instructions, item, attempt.beganAtMs);
     const now = standingOf(kept.instructions, item, Infinity);
@@ -202,10 +208,22 @@ export class Oracle {
       if (!opened || otherReference === reference || other.failedAtMs === null)
         this.broken('M1', `${write.item} paid twice: ${otherReference} (${other.status}) and ${reference}`);
     }
+    this.#paidByOneBatch(movement, temporal);
     const amount = units(movement.record.withdrawalAmount);
     const planned = this.#plannedAmount(ours, write.item.slice(ours.prefix.length));
     if (planned !== null && amount !== planned)
       this.broken('M4', `${write.item} paid ${textOf(amount)}, planned ${textOf(planned)}`);
+  }
+
+  /** Two batches of a policy never pay an item of one id both. */
+  #paidByOneBatch(movement: Movement, temporal: Temporal): void {
+    const { item } = movement.send.write;
+    for (const other of this.#world.runs) {
+      if (other === temporal || other.ours.batch === null) continue;
+      const theirs = other.itemOf(item.slice(temporal.ours.prefix.length));
+      for (const { status, record } of this.#movementsOf(theirs))
+        if (!isFailed(status)) this.broken('M1', `${item} paid although ${theirs} is, as ${record.id}`);
+    }
   }
 
   /** The run that an item is of. */
@@ -216,7 +234,8 @@ export class Oracle {
   }
 
   /** What a payment comes to by its policy and what was really bought; null: that cannot be told. */
-  #plannedAmount({ policy, prefix }: Ours, id: string): bigint | null {
+  #plannedAmount({ policy, prefix, batch }: Ours, id: string): bigint | null {
+    if (batch !== null) return units(batch.flat().find(([name]) => name === id)?.[3] ?? '0');
     const payments = paymentsOf(policy);
     const amount = payments.find((payment) => payment.id === id)?.amount;
     if (amount === undefined) return -1n;
@@ -249,6 +268,10 @@ export class Oracle {
         this.broken('M3', `the run ended without a plan (${code}), although something was sent`);
       return;
     }
+    if (ours.batch !== null) {
+      this.#batchEnded(temporal, makeReport(state));
+      return;
+    }
     // Proceeds of nothing are no payment.
     for (const { id, amount } of paymentsOf(ours.policy))
       if (amount.kind === 'fixed' && !state.payments.some(({ payment }) => payment.id === id))
@@ -267,6 +290,38 @@ export class Oracle {
     }
     for (const { code } of report.problems)
       if (PAUSES.test(code)) this.broken('M7', `an item ended by ${code}, which only pauses`);
+    for (const item of this.#undone(temporal)) this.broken('M8', `${item} could be done, and is not`);
+  }
+
+  /** The report of a batch: what its chunks say of every payment, and what its run makes of it, are the file and the ledger. */
+  #batchEnded(temporal: Temporal, report: Report): void {
+    const file = (temporal.ours.batch ?? []).flat();
+    const { payments } = paymentsIn(temporal);
+    const named = payments.map(({ id }) => id);
+    if (named.join() !== file.map(([id]) => id).join())
+      this.broken('M3', `the report has ${named.join()}, the file ${file.map(([id]) => id).join()}`);
+    const whole: Report = { ...report, payments };
+    for (const payment of payments) this.#noteSwapped(temporal, payment);
+    for (const payment of payments) this.#paymentReported(temporal, payment, whole);
+    const ids = payments.flatMap(({ withdrawalId }) => withdrawalId ?? []);
+    if (new Set(ids).size < ids.length)
+      this.broken('M3', `one withdrawal counts for two payments: ${ids.join()}`);
+    const sumOf = (outcome: string | null): string => {
+      const amounts = payments.flatMap((each) =>
+        outcome === null || each.outcome === outcome ? [units(each.amount ?? '0')] : [],
+      );
+      return textOf(amounts.reduce((a, b) => a + b, 0n));
+    };
+    const planned = textOf(file.reduce((all, [, , , amount]) => all + units(amount), 0n));
+    const told = report.totals.map(({ currency, ...sums }) => [currency, sums]);
+    const due = [
+      'MXN',
+      { planned, paid: sumOf('PAID'), notPaid: sumOf('NOT_PAID'), needsHuman: sumOf('NEEDS_HUMAN') },
+    ];
+    if (JSON.stringify(told) !== JSON.stringify([due]))
+      this.broken('M3', `the run sums up ${JSON.stringify(told)}, its chunks ${JSON.stringify(due)}`);
+    if ((report.status === 'COMPLETED') !== payments.every(({ outcome }) => outcome === 'PAID'))
+      this.broken('M3', `the run is ${report.status}: ${payments.map(({ outcome }) => outcome).join()}`);
     for (const item of this.#undone(temporal)) this.broken('M8', `${item} could be done, and is not`);
   }
 
@@ -383,7 +438,7 @@ export class Oracle {
     // Two runs that each sell everything: the first one leaves nothing.
     const isSold = policy.amount === 'sell all' && this.#world.runs.length > 1;
     const tradesEnd = TRADES_UNTIL_MS - HOUR_MS;
-    const report = makeReport(state);
+    const report = { ...makeReport(state), ...(temporal.chunks.length > 0 && paymentsIn(temporal)) };
     const legs = report.legs.flatMap(({ id, outcome }) =>
       outcome === 'NOT_TRADED' &&
       !isDecided(id) &&
@@ -396,7 +451,7 @@ export class Oracle {
         : [],
     );
     const isBrought =
-      report.legs.length > 0 &&
+      (report.legs.length > 0 || temporal.chunks.length > 0) &&
       report.legs.every(
         ({ id, outcome }) =>
           outcome === 'TRADED' &&
@@ -409,7 +464,11 @@ export class Oracle {
       const item = temporal.itemOf(id);
       const planned = this.#plannedAmount(temporal.ours, id);
       const isNothing = planned !== null && planned <= 0n;
-      const isFree = !isDecided(id) && isBrought && !isNothing && this.#movementsOf(item).length === 0;
+      const isOthers = this.#world.runs.some(
+        (other) => other !== temporal && this.#movementsOf(other.itemOf(id)).length > 0,
+      );
+      const isFree =
+        !isDecided(id) && isBrought && !isNothing && !isOthers && this.#movementsOf(item).length === 0;
       return outcome === 'NOT_PAID' && isFree && healedAtMs < paymentsEnd && agenda.nowMs < paymentsEnd
         ? [item]
         : [];
@@ -420,7 +479,8 @@ export class Oracle {
   /** Items wait for a person although nothing happened that only a person can judge. */
   askedInVain(temporal: Temporal): void {
     if (this.needsAPerson(temporal)) return;
-    const { legs = [], payments = [] } = temporal.current?.state ?? {};
+    const { legs = [] } = temporal.current?.state ?? {};
+    const payments = temporal.payments();
     const waits = [...legs, ...payments].flatMap(({ waiting }) => waiting?.problem.code ?? []);
     for (const id of temporal.people.waiting())
       this.broken('M8', `${temporal.itemOf(id)} waits for a person in vain (${waits.join()})`);
@@ -450,6 +510,12 @@ export class Oracle {
       healedAtMs > WITHDRAWALS_UNTIL_MS - DAY_MS
     );
   }
+}
+
+/** What the chunks of a batch say. */
+function paymentsIn({ chunks }: Temporal): Pick<Report, 'payments'> {
+  const courses = chunks.flatMap((chunk) => chunk.newest()?.chunk ?? []);
+  return { payments: courses.flatMap((chunk) => makeReport(chunk.reported).payments) };
 }
 
 /** How long a record may wait in silence: a status that the interface shows until it is late, another one not at all. */

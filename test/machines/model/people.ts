@@ -110,7 +110,7 @@ export class People {
     const temporal = this.#temporal;
     const item = which === 0 ? 'supplier' : 'second';
     const name = temporal.itemOf(item);
-    const record = temporal.newest()?.state.payments.find(({ payment }) => payment.id === item);
+    const record = temporal.payments().find(({ payment }) => payment.id === item);
     const isUnpaid = record !== undefined && paymentOutcome(record) === 'NOT_PAID';
     if (!isUnpaid || this.#world.oracle.misled.has(name) || temporal.isAway()) return;
     const follows = Math.max(2, this.#world.latestGeneration(name) + ahead) - 1;
@@ -127,11 +127,12 @@ export class People {
   /** Items of the open run that wait for a person. */
   waiting(): readonly string[] {
     const state = this.#temporal.current?.state;
+    const payments = state === undefined ? [] : this.#temporal.payments();
     return [
       ...(state?.legs ?? [])
         .filter((record) => legOutcome(record) === 'NEEDS_HUMAN')
         .map(({ leg }) => leg.id),
-      ...(state?.payments ?? [])
+      ...payments
         .filter((record) => paymentOutcome(record) === 'NEEDS_HUMAN')
         .map(({ payment }) => payment.id),
     ];
@@ -143,14 +144,14 @@ export class People {
    */
   sayTheTruth(): boolean {
     const { service, coverage } = this.#world;
-    const state = this.#temporal.current?.state;
+    const payments = this.#temporal.payments();
     const waiting = this.waiting().filter((id) => (this.#toldTheTruth.get(id) ?? -1) < service.ledger.length);
     for (const item of waiting) {
       this.#toldTheTruth.set(item, service.ledger.length);
       const name = this.#temporal.itemOf(item);
       const record = service.ledger.find(({ send }) => send.write.item === name)?.record;
       // Somebody named this one's record for an equal payment: it can be only one payment's, and the command says so.
-      const equals = (state?.payments ?? []).filter(
+      const equals = payments.filter(
         ({ payment, amount }) =>
           payment.id !== item &&
           amount !== null &&

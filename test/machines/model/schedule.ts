@@ -97,6 +97,22 @@ export type PolicySettings = {
   readonly startsAt: 'before the date' | 'in the day' | 'before midnight' | 'before trades stop';
 };
 
+/** A batch of payments, which its chunks pay; its money is there. */
+export type BatchSettings = {
+  /** Payments of each chunk. */
+  readonly chunks: readonly number[];
+  /** Of a second batch of the same policy, which has every other payment of the first; it begins at `secondAfterMs`. */
+  readonly otherChunks: readonly number[];
+  readonly parallel: number;
+  /** Stops after so many refusals; null: never. */
+  readonly stopAfter: number | null;
+  readonly canary: number | null;
+  /** The terminal that submits it dies after so many chunks; null: it does not. */
+  readonly cutAfter: number | null;
+  /** Then somebody submits the same file again. */
+  readonly submittedAgainAfterMs: number;
+};
+
 /** A moment: the `nth` time that an effect begins or has been answered, or the run's start or end; `plusMs` later. */
 export type Moment = {
   readonly at: string;
@@ -160,8 +176,8 @@ export type Misfortune =
   | { readonly kind: 'service away'; readonly ms: number }
   | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN'; readonly change: 'comes' | 'goes' };
 
-/** `of`: what it happens to, where there are two runs of ours. */
-export type Event = { readonly when: Moment; readonly what: Misfortune; readonly of: 0 | 1 };
+/** `of`: what it happens to, where there are several workflows of ours: each run, and of a batch its chunks after it. */
+export type Event = { readonly when: Moment; readonly what: Misfortune; readonly of: number };
 
 /** What an operator does when the causes are mended and something is undone: any event of any Temporal run may do. */
 export type Remedy =
@@ -170,6 +186,8 @@ export type Remedy =
 export type Schedule = {
   readonly service: ServiceSettings;
   readonly policy: PolicySettings;
+  /** What is paid instead of what the policy pays; null: no batch. */
+  readonly batch: BatchSettings | null;
   /** What happens to the first, second … request of each write; after the last one nothing more does. */
   readonly faults: { readonly [Step in WriteStep]: readonly WriteFault[] };
   readonly reads: { readonly [Step in ReadStep]: readonly ReadFault[] };
@@ -236,6 +254,7 @@ export const PLAIN_DAY: Schedule = {
     settle: 'funds',
     startsAt: 'in the day',
   },
+  batch: null,
   faults: { quote: [], trade: [], withdrawal: [] },
   reads: { trades: [], withdrawals: [], balances: [], 'by id': [] },
   events: [],

@@ -3,8 +3,13 @@
  * attempts, heartbeats, time-outs and retries; and what no reset of a run loses: its plan and what people said.
  */
 import type { Plan } from '../../../domain/plan/plan.ts';
+import type { Go } from '../../../domain/run/calls.ts';
+import type { PaymentRecord } from '../../../domain/run/items.ts';
+import { newRecord } from '../../../domain/run/state.ts';
+import { paymentOf } from '../../../domain/plan/batch-items.ts';
 import type { Carried } from '../../../domain/run/carry.ts';
 import type { Problem } from '../../../domain/problems.ts';
+import type { Waiting } from '../../../domain/waits.ts';
 import { unionOf } from '../../../domain/people/instruction-shape.ts';
 import type { Fact, Instruction, Recorded } from '../../../domain/people/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../../workflows/limits.ts';
@@ -15,6 +20,7 @@ import {
   Execution,
   type ActivityName,
   type Asked,
+  type Input,
   type Point,
   type Standing,
   type Told,
@@ -48,6 +54,8 @@ export type PlanRun = {
   plan: Plan | null;
   refused: readonly Problem[] | null;
   endedAtMs: number | null;
+  /** Why it is not made yet, where people are told. */
+  waiting?: Waiting | null;
 };
 
 /** An instruction as it is kept, and when Temporal had it. */
@@ -57,6 +65,7 @@ type KeptFact = Fact & { readonly keptAtMs: number };
 
 /** What a run is that begins; all but the first two are of a run that goes on from a history, with its id a restored one. */
 type Beginning = {
+  readonly input: Input;
   readonly originalRunId: string | null;
   readonly startedAtMs: number;
   readonly runId?: string;
@@ -81,6 +90,12 @@ export class Temporal {
   /** A restore brought back a run that had ended, and took away whatever went on with it: its report is of that time. */
   isReportOld = false;
   readonly ours: Ours;
+  /** The run that it belongs to: of a chunk the run of its batch, else itself. */
+  readonly home: Temporal;
+  /** Of a chunk its number, from 1; else null. */
+  readonly number: number | null;
+  /** Of the run of a batch. */
+  readonly chunks: readonly Temporal[];
   readonly chores: Chores;
   readonly people: People;
   readonly #world: World;
@@ -96,9 +111,20 @@ export class Temporal {
   /** When each activity's attempts began, to know what a restored Temporal knows of them. */
   readonly #begun = new Map<string, number[]>();
 
-  constructor(world: World, ours: Ours) {
+  /** @param chunk of a batch, and which one; null: a run */
+  constructor(
+    world: World,
+    ours: Ours,
+    chunk: { readonly home: Temporal; readonly number: number } | null = null,
+  ) {
     this.#world = world;
     this.ours = ours;
+    this.home = chunk?.home ?? this;
+    this.number = chunk?.number ?? null;
+    const batch = chunk === null ? (ours.batch ?? []) : [];
+    this.chunks = batch.map(
+      (_payments, index) => new Temporal(world, ours, { home: this, number: index + 1 }),
+    );
     this.chores = new Chores(world, this);
     this.people = new People(world, this);
   }
@@ -106,6 +132,11 @@ export class Temporal {
   /** The name of an item among those of all runs. */
   itemOf(id: string): string {
     return `${this.ours.prefix}${id}`;
+  }
+
+  /** Of a Temporal run, for people. */
+  nameOf(runId: string): string {
+    return `${this.itemOf('')}${this.number === null ? '' : `chunk ${this.number} `}${runId}`;
   }
 
   newest(): Execution | undefined {
@@ -124,22 +155,100 @@ export class Temporal {
     return activity.execution === this.current && activity.execution.standing === 'open';
   }
 
+  /** No run of it has been open since before then. */
+  closedBefore(atMs: number): boolean {
+    return this.#executions.every(
+      ({ standing, closedAtMs }) => standing !== 'open' && (closedAtMs ?? atMs) < atMs,
+    );
+  }
+
+  /** A Temporal run of this id, or the newest. */
+  execution(runId?: string): Execution | undefined {
+    return this.#executions.findLast((each) => runId === undefined || each.runId === runId);
+  }
+
+  // Batches.
+
+  /** The payments, as they are reported: of a batch by its chunks. */
+  payments(): readonly PaymentRecord[] {
+    const { chunks, ours } = this;
+    if (chunks.length === 0) return this.newest()?.state.payments ?? [];
+    return chunks.flatMap((chunk, index) => {
+      const planned = ours.batch?.[index] ?? [];
+      const reported = chunk.newest()?.chunk?.reported.payments;
+      return reported ?? planned.map((row) => newRecord(paymentOf(ours.input.run, row)));
+    });
+  }
+
+  /** As `operations/chunks.ts` reads it: what the open run says to a chunk; `over`: it has ended. Null: nobody can be asked. */
+  goFor(chunk: number): Go | 'over' | null {
+    const newest = this.newest();
+    if (this.isAway() || newest === undefined) return null;
+    if (newest.standing === 'ended' || newest.standing === 'refused') return 'over';
+    if (newest.standing !== 'open' || newest.run === null) return null;
+    // As `workflows/run.ts` tells whether it made the plan itself.
+    const { runId, originalRunId, state } = newest;
+    const isFirst = runId === originalRunId && state.plan?.madeFor === runId;
+    const go = newest.run.goFor(chunk, { runId, isFresh: isFirst && state.plan?.foundRecords === false });
+    return go.isOver ? 'over' : go;
+  }
+
+  /** Submits the chunks that are missing; false when the terminal dies over it. */
+  async #submit(how: 'first' | 'again' | 'go on'): Promise<boolean> {
+    const { batch } = this.#world.schedule;
+    const cutAfter = how === 'first' ? (batch?.cutAfter ?? null) : null;
+    // As `operations/start.ts` does: nothing of the run was there before.
+    const isFirst = this.newest() === undefined && this.planRun === null;
+    for (const [index, chunk] of this.chunks.entries()) {
+      if (cutAfter === index) {
+        this.#world.coverage.hit('batch', 'a submission is cut');
+        this.#world.later(batch?.submittedAgainAfterMs ?? 0, () => this.start('again'));
+        return false;
+      }
+      if (chunk.newest() === undefined) await chunk.startChunk(isFirst);
+    }
+    return true;
+  }
+
+  /** A chunk is started; nothing where it is open. */
+  async startChunk(isFirst: boolean): Promise<void> {
+    const { input, batch } = this.ours;
+    const { number } = this;
+    if (this.current !== null || number === null || this.isAway()) return;
+    const { run, mode } = input;
+    const payments = batch?.[number - 1] ?? [];
+    if (!isFirst) this.#world.coverage.hit('batch', 'a chunk is started once more');
+    const chunk = { run, mode, number, payments, isFirst };
+    await this.#begin({ input: chunk, originalRunId: null, startedAtMs: this.#world.temporalMs() }, null);
+  }
+
+  /** Of a batch everything is lost in Temporal. */
+  #forgetBatch(): void {
+    for (const chunk of this.chunks) {
+      if (chunk.current !== null) chunk.#terminateNow(chunk.current);
+      chunk.#executions = [];
+    }
+    if (this.chunks.length > 0) this.#executions = [];
+  }
+
   // Runs.
 
   async start(how: 'first' | 'again' | 'go on'): Promise<void> {
     if (this.isAway()) return;
+    if (this.chunks.length > 0 && !(await this.#submit(how))) return;
     const newest = this.newest();
     // Open: attaches. Ended with a report: shows it, sends nothing.
     if (newest?.standing === 'open') return;
     if (newest?.standing === 'ended' && how === 'again') return;
-    await this.#begin({ originalRunId: null, startedAtMs: this.#world.temporalMs() }, null);
+    const { input } = this.ours;
+    await this.#begin({ input, originalRunId: null, startedAtMs: this.#world.temporalMs() }, null);
   }
 
   /** @param history what it goes on from; null for a run that is new */
   async #begin(beginning: Beginning, history: readonly Point[] | null): Promise<void> {
     const world = this.#world;
-    const runId = beginning.runId ?? `run-${(this.#runIds += 1)}`;
-    const execution = new Execution(this.ours.input, {
+    const runId = beginning.runId ?? `${this.#world.nameOfRuns}run-${(this.#runIds += 1)}`;
+    const execution = new Execution(beginning.input, {
       runId,
       originalRunId: beginning.originalRunId ?? runId,
       startedAtMs: beginning.startedAtMs,
@@ -149,14 +258,14 @@ export class Temporal {
     });
     world.tell(
       () =>
-        `${this.itemOf(runId)} starts${history === null ? '' : ` from ${history.length} points of history`}`,
+        `${this.nameOf(runId)} starts${history === null ? '' : ` from ${history.length} points of history`}`,
     );
     this.#executions.push(execution);
     this.current = execution;
     this.isReportOld = false;
     this.#timers.set(execution, new Map());
     this.#activities.set(execution, new Map());
-    world.reach('start');
+    world.reach(this.number === null ? 'start' : 'start of a chunk');
     if (history === null) {
       await this.tell(execution, { kind: 'started' });
       return;
@@ -176,15 +285,24 @@ export class Temporal {
     const cut = Math.max(1, target.history.length - back);
     const history = target.history.slice(0, cut);
     if (this.current !== null) this.#terminateNow(this.current);
-    const { originalRunId, startedAtMs, carried } = target;
-    await this.#begin({ originalRunId, startedAtMs, carried }, history);
+    const { input, originalRunId, startedAtMs, carried } = target;
+    if (this.ours.batch !== null)
+      this.#world.coverage.hit('batch', `reset of ${this.number === null ? 'the run' : 'a chunk'}`);
+    await this.#begin({ input, originalRunId, startedAtMs, carried }, history);
   }
 
   terminate(asked: Extract<Misfortune, { kind: 'terminate' }>): void {
     if (this.current === null || this.isAway()) return;
-    const isLost = asked.plan === 'lost';
+    const isLost = asked.plan === 'lost' && this.number === null;
     if (isLost) this.hasForgotten = true;
     this.#terminateNow(this.current);
+    // Whoever coordinates a chunk starts it again.
+    if (this.number !== null) {
+      this.#world.coverage.hit('batch', 'a chunk is ended');
+      return;
+    }
+    if (isLost && this.chunks.length > 0) this.#world.coverage.hit('batch', 'everything is lost');
+    if (isLost) this.#forgetBatch();
     this.#world.later(isLost ? comesBackAfter(asked.againAfterMs, true) : asked.againAfterMs, async () => {
       if (isLost) this.planRun = null;
       await this.start('again');
@@ -207,7 +325,7 @@ export class Temporal {
 
   async #comeBackAsOf(thenMs: number): Promise<void> {
     this.#world.tell(
-      () => `${this.itemOf('')}Temporal is back as it was at ${new Date(thenMs).toISOString()}`,
+      () => `${this.nameOf('')}Temporal is back as it was at ${new Date(thenMs).toISOString()}`,
     );
     const { instructions, facts } = this.kept;
     this.lost.push(...instructions.filter(({ keptAtMs }) => keptAtMs > thenMs));
@@ -232,12 +350,12 @@ export class Temporal {
     this.isReportOld = open === undefined && known.length > 0;
     if (open === undefined) return;
     const history = open.history.filter(({ atMs }) => atMs <= thenMs);
-    const { runId, originalRunId, startedAtMs, begunAtMs, carried } = open;
-    await this.#begin({ runId, originalRunId, startedAtMs, begunAtMs, carried }, history);
+    const { input, runId, originalRunId, startedAtMs, begunAtMs, carried } = open;
+    await this.#begin({ input, runId, originalRunId, startedAtMs, begunAtMs, carried }, history);
   }
 
   #terminateNow(execution: Execution): void {
-    this.#world.tell(() => `${this.itemOf(execution.runId)} is terminated`);
+    this.#world.tell(() => `${this.nameOf(execution.runId)} is terminated`);
     if (execution.standing === 'open') execution.standing = 'terminated';
     execution.closedAtMs ??= this.#world.agenda.nowMs;
     if (this.current === execution) this.current = null;
@@ -280,6 +398,13 @@ export class Temporal {
     if (this.current !== null) await this.tell(this.current, { kind: 'wake' });
   }
 
+  /** As between a run and its chunks; false: nobody hears it. */
+  async hear(chunk: number): Promise<boolean> {
+    if (this.current === null || this.isAway()) return false;
+    await this.tell(this.current, { kind: 'news', chunk });
+    return true;
+  }
+
   async tell(execution: Execution, told: Told): Promise<void> {
     if (execution !== this.current || execution.standing !== 'open') return;
     const { nowMs } = this.#world.agenda;
@@ -293,19 +418,21 @@ export class Temporal {
   async #continue(execution: Execution): Promise<void> {
     this.#continued += 1;
     this.#world.coverage.hit('event', 'goes on in a new history');
+    if (this.number !== null) this.#world.coverage.hit('batch', 'a chunk goes on in a new history');
     const startedAtMs = this.#world.temporalMs();
-    await this.#begin({ originalRunId: null, startedAtMs, carried: execution.handOn() }, null);
+    const { input } = execution;
+    await this.#begin({ input, originalRunId: null, startedAtMs, carried: execution.handOn() }, null);
   }
 
   #noteStanding(execution: Execution): void {
     const { standing, error, runId } = execution;
     if (standing === 'open') return;
     execution.closedAtMs ??= this.#world.agenda.nowMs;
-    this.#world.tell(() => `${this.itemOf(runId)} has ${standing}`);
+    this.#world.tell(() => `${this.nameOf(runId)} has ${standing}`);
     if (standing === 'broken')
       this.#world.oracle.broken('model', `the workflow broke: ${String((error as Error).stack)}`);
     if (this.current === execution) this.current = null;
-    if (standing !== 'continued') this.#world.reach('end');
+    if (standing !== 'continued') this.#world.reach(this.number === null ? 'end' : 'end of a chunk');
   }
 
   // Activities.

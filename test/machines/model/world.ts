@@ -8,11 +8,11 @@ import type { Credentials } from '../../../domain/plan/plan.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
 import type { RunState } from '../../../domain/run/state.ts';
 import { runName } from '../../../domain/references.ts';
-import { answerTo, newTurnState, takeTurn, type TurnAnswer } from '../../../domain/turn.ts';
+import { answerTo, giveTurnBack, newTurnState, takeTurn, type TurnAnswer } from '../../../domain/turn.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../../domain/service/facts.ts';
 import { Agenda } from './agenda.ts';
 import type { Attempt } from './attempt.ts';
-import { oursOf } from './chores.ts';
+import { batchOf, oursOf, type Ours } from './chores.ts';
 import type { Coverage } from './coverage.ts';
 import { DATE_MS, Oracle, generationIn } from './oracle.ts';
 import { cannotBeTold, comesBackAfter, forgetsAGeneration } from './outside.ts';
@@ -52,6 +52,10 @@ export class World {
   readonly service: Service;
   /** Our runs, as Temporal has them: one, or two of the same day. */
   readonly runs: readonly Temporal[];
+  /** Each run, and of a batch its chunks after it. */
+  readonly workflows: readonly Temporal[];
+  /** What the ids of all Temporal runs begin with. */
+  readonly nameOfRuns: string;
   readonly oracle: Oracle;
   readonly coverage: Coverage;
   /** Whose turn it is to trade: what the workflow `turn` keeps. */
@@ -88,9 +92,11 @@ export class World {
     this.agenda = new Agenda(STARTS_AT_MS[schedule.policy.startsAt]);
     this.#newsAtMs = this.agenda.nowMs;
     this.oracle = new Oracle(this);
-    const { policy, secondAfterMs } = schedule;
-    const second = secondAfterMs === null ? [] : [oursOf('q', { ...policy, pays: 'fixed' })];
-    this.runs = [oursOf('p', policy), ...second].map((ours) => new Temporal(this, ours));
+    worlds += 1;
+    // What real activities remember of one world is nothing to the next.
+    this.nameOfRuns = schedule.batch === null ? '' : `${worlds}-`;
+    this.runs = oursIn(schedule).map((ours) => new Temporal(this, ours));
+    this.workflows = this.runs.flatMap((run) => [run, ...run.chunks]);
     this.service = new Service(schedule, this.agenda, coverage, {
       booked: (movement) => this.#booked(movement),
       changed: () => this.#lookAgain(),
@@ -105,6 +111,16 @@ export class World {
     return answerTo(this.#turn, run, nowMs);
   }
 
+  /** Asked before a batch is seen in its turn; it asks again until it is its own. */
+  isPlanning({ ours }: Temporal): boolean {
+    return takeTurn(this.#turn, runName(ours.input.run), true, this.temporalMs());
+  }
+
+  /** The plan can be read. */
+  giveTurnBack({ ours }: Temporal): void {
+    if (ours.batch !== null) giveTurnBack(this.#turn, runName(ours.input.run), false, this.temporalMs());
+  }
+
   /** Runs the whole schedule; what was broken, in the order in which it was. */
   async run(): Promise<readonly string[]> {
     const { story } = this.schedule;
@@ -112,7 +128,8 @@ export class World {
     const [first, second] = this.runs;
     await first?.start('first');
     if (second !== undefined) this.later(this.schedule.secondAfterMs ?? 0, () => second.start('first'));
-    const most = this.schedule.policy.pays === 'batch' ? MOST_EVENTS_OF_A_BATCH : MOST_EVENTS;
+    const isLarge = this.schedule.policy.pays === 'batch' || this.schedule.batch !== null;
+    const most = isLarge ? MOST_EVENTS_OF_A_BATCH : MOST_EVENTS;
     for (let events = 0; this.oracle.violations.length === 0; events += 1) {
       // Time goes on event by event.
       if (!(await this.#goOn())) break;
@@ -136,7 +153,7 @@ export class World {
       if (pauseMs >= REST_MS && this.#isAtRest()) return false;
       for (const temporal of this.runs)
         // Temporal takes one after the other.
-        if (['none', 'terminated'].includes(temporal.standing())) await temporal.start('again');
+        if ([temporal, ...temporal.chunks].some(isGone)) await temporal.start('again');
     }
     const nextMs = this.agenda.nextMs();
     if (nextMs === null) return false;
@@ -163,12 +180,17 @@ export class World {
     return this.agenda.nowMs + this.ourSkewMs;
   }
 
+  /** Of workers that outlive every crash; no two worlds have a moment in common. */
+  monotonicMs(): number {
+    return this.agenda.nowMs + worlds * 400 * DAY_MS;
+  }
+
   temporalMs(): number {
     return this.agenda.nowMs + this.#temporalSkewMs;
   }
 
   #lookAgain(): void {
-    for (const { chores } of this.runs) chores.lookAgain();
+    for (const { chores } of this.workflows) chores.lookAgain();
   }
 
   /** Every answer that tells the service's clock teaches the worker (`activities/clock-skew.ts`). */
@@ -249,20 +271,20 @@ export class World {
     if (nowMs - this.#newsAtMs < LULL_MS || nextMs - nowMs < 2 * LULL_MS) return;
     this.tell(() => 'nothing happens; no worker for a while');
     this.#stopWorkers();
-    for (const temporal of this.runs) temporal.withoutWorkers(nextMs - LULL_MS / 2);
+    for (const temporal of this.workflows) temporal.withoutWorkers(nextMs - LULL_MS / 2);
     this.#news();
   }
 
   /** Another process will go on: it has heard no clock yet. */
   #stopWorkers(): void {
-    for (const temporal of this.runs) temporal.strike({ kind: 'crash' });
+    for (const temporal of this.workflows) temporal.strike({ kind: 'crash' });
     this.toldSkewMs = null;
   }
 
   #befall(event: Event): void {
     this.#note(event);
     if (event.what.kind === 'crash') this.#stopWorkers();
-    else for (const temporal of this.runs) temporal.strike(event.what);
+    else for (const temporal of this.workflows) temporal.strike(event.what);
   }
 
   #note({ what, when }: Event): void {
@@ -280,9 +302,9 @@ export class World {
       return;
     }
     this.#note(event);
-    const temporal = this.runs[event.of] ?? this.runs[0];
+    const temporal = this.workflows[event.of] ?? this.workflows[0];
     if (temporal === undefined) return;
-    const { people } = temporal;
+    const { people } = temporal.home;
     switch (what.kind) {
       case 'crash':
       case 'freeze':
@@ -293,7 +315,7 @@ export class World {
         return;
       case 'away':
         this.#stopWorkers();
-        for (const each of this.runs) each.withoutWorkers(this.agenda.nowMs + what.ms);
+        for (const each of this.workflows) each.withoutWorkers(this.agenda.nowMs + what.ms);
         this.later(what.ms, async () => {});
         return;
       case 'reset':
@@ -309,7 +331,7 @@ export class World {
       case 'start':
         for (let start = 0; start < what.times; start += 1)
           // Temporal takes one after the other.
-          await temporal.start('again');
+          await temporal.home.start('again');
         return;
       case 'restore':
         this.#restore(what);
@@ -347,7 +369,7 @@ export class World {
         this.agenda.after(what.ms, () => this.#lookAgain());
         return;
       case 'instructions unreadable':
-        temporal.unreadableUntilMs = this.agenda.nowMs + what.ms;
+        temporal.home.unreadableUntilMs = this.agenda.nowMs + what.ms;
         this.later(what.ms, async () => {});
         return;
       case 'service away':
@@ -376,7 +398,7 @@ export class World {
       ({ planRun }) => planRun !== null && (planRun.endedAtMs ?? Infinity) > thenMs,
     );
     const backAfterMs = comesBackAfter(takesMs, losesPlan);
-    for (const temporal of this.runs) temporal.restore(thenMs, backAfterMs);
+    for (const temporal of this.workflows) temporal.restore(thenMs, backAfterMs);
   }
 
   /** A worker gets another key file by being started again. */
@@ -410,7 +432,7 @@ export class World {
     this.ourSkewMs = 0;
     this.#temporalSkewMs = 0;
     this.credentials = this.#planKey();
-    for (const temporal of this.runs) temporal.withWorkers();
+    for (const temporal of this.workflows) temporal.withWorkers();
     // A service that sends no `Date` does not tell that the clocks agree again: whoever set them starts the worker anew.
     if (!this.service.settings.dates) this.toldSkewMs = null;
     this.service.heal();
@@ -419,7 +441,7 @@ export class World {
   /** After the faults have stopped: everything has ended, or nothing will change any more. What waits for a person hears the truth. */
   #isAtRest(): boolean {
     const isBooking = this.service.alive().length > 0;
-    if (this.runs.every(hasEnded) && this.#coming.size === 0) return !isBooking && !this.#remedy();
+    if (this.workflows.every(hasEnded) && this.#coming.size === 0) return !isBooking && !this.#remedy();
     const open = this.runs.filter(({ current }) => current !== null);
     if (isBooking || open.length === 0) return false;
     const sinceMs = this.agenda.nowMs - (this.healedAtMs ?? 0);
@@ -452,7 +474,8 @@ export class World {
   #judgeTheEnd(): void {
     for (const temporal of this.runs) {
       const newest = temporal.newest();
-      if (temporal.current !== null || newest === undefined || newest.standing === 'open') {
+      const isOpen = [temporal, ...temporal.chunks].some(({ current }) => current !== null);
+      if (isOpen || newest === undefined || newest.standing === 'open') {
         this.oracle.broken('M8', `the run never ends: ${this.#whereItStands()}`);
         return;
       }
@@ -462,13 +485,34 @@ export class World {
   }
 
   #whereItStands(): string {
-    const waits = this.runs.flatMap(({ current }) => (current === null ? [] : waitsOf(current.state)));
+    const open = this.workflows.flatMap(({ current }) => current ?? []);
+    const waits = open.flatMap(({ state }) => waitsOf(state));
     return [
       ...new Set(waits.map(({ reason, problem: { code, message } }) => `${reason}, ${code}: ${message}`)),
     ]
       .slice(0, 3)
       .join('; ');
   }
+}
+
+/** A batch, or a policy and perhaps another one. */
+function oursIn({ policy, batch, secondAfterMs }: Schedule): readonly Ours[] {
+  if (batch === null)
+    return [
+      oursOf('p', policy),
+      ...(secondAfterMs === null ? [] : [oursOf('q', { ...policy, pays: 'fixed' })]),
+    ];
+  const other = secondAfterMs === null ? [] : [batchOf('the other', policy, batch)];
+  return [batchOf('the', policy, batch), ...other];
+}
+
+/** How many worlds this process has seen. */
+let worlds = 0;
+
+/** Somebody has to start it, or submit it. */
+function isGone(temporal: Temporal): boolean {
+  const standing = temporal.standing();
+  return standing === 'none' || (standing === 'terminated' && temporal.number === null);
 }
 
 function hasEnded(temporal: Temporal): boolean {
@@ -481,9 +525,10 @@ function waitsOf(state: RunState): readonly Waiting[] {
 }
 
 /** Somebody is asked, and everything else has had its time. */
-function waitsForPeople({ current }: Temporal, isLongSince: boolean): boolean {
+function waitsForPeople({ current, chunks }: Temporal, isLongSince: boolean): boolean {
   if (current === null || current.state.waiting !== null) return false;
-  const waits = waitsOf(current.state);
+  const states = [current, ...chunks.flatMap((chunk) => chunk.current ?? [])].map(({ state }) => state);
+  const waits = states.flatMap(waitsOf);
   return isLongSince ? waits.some(isForAPerson) : waits.length > 0 && waits.every(isForAPerson);
 }
 

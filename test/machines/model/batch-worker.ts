@@ -1,0 +1,160 @@
+/**
+ * What the activities of a batch are given (`activities/deps.ts`), as far as they ask for it: Temporal and the service of the
+ * model, read at one moment of its time. The real activities `readGo`, `readChunks` and the look before the plan run with it;
+ * only what `operations/` reads from Temporal is told once more here, with the rules of `domain/run/held.ts`.
+ */
+import type { Deps, Holder, Suspect } from '../../../activities/deps.ts';
+import { nameOfPayment } from '../../../domain/batch.ts';
+import { runName, type RunName } from '../../../domain/references.ts';
+import type { ChunkInput } from '../../../domain/run/calls.ts';
+import { chunkStateOf } from '../../../domain/run/chunk-state.ts';
+import { isHeld, recordOf, type Coordinator } from '../../../domain/run/held.ts';
+import type { Reply } from '../../../domain/service/reply.ts';
+import { chunkIdOf } from '../../../workflows/names.ts';
+import { recordsOf } from './attempt.ts';
+import type { Temporal } from './temporal.ts';
+import type { World } from './world.ts';
+
+const NO_ANSWER: Reply<never> = {
+  kind: 'UNKNOWN',
+  reason: 'no answer',
+  error: null,
+  facts: { status: null, traceId: null, replayed: null, retryAfterMs: null, serviceTimeMs: null },
+};
+/** A worker that carries out an activity of this run or chunk. */
+export function batchWorkerOf(world: World, temporal: Temporal): Deps {
+  const { home } = temporal;
+  const { run: own, mode } = home.ours.input;
+  const chunkOf = (number: number): Temporal | undefined => home.chunks[number - 1];
+  const homeOf = (run: RunName): Temporal | undefined =>
+    world.runs.find(({ ours }) => runName(ours.input.run) === runName(run));
+  const others = world.runs.filter((each) => each !== home && each.ours.input.run.policy === own.policy);
+  const accounts = world.runs.flatMap(({ ours }) => (ours.batch ?? []).flat().map(([, id]) => id));
+  const items = accounts.map((id) => ({ id, status: 'VERIFIED', currency: 'MXN' }));
+  const listed = { ...NO_ANSWER, kind: 'DONE', value: { items, nextCursor: null, prevCursor: null } };
+  const service = { ...world.credentials, listWithdrawalAccounts: async () => listed };
+  const deps = {
+    service,
+    reader: service,
+    facts: world.facts,
+    // What workers remember is of one world.
+    clock: { wallMs: () => world.wallMs(), monotonicMs: () => world.monotonicMs() },
+    reached: () => {},
+    isStopping: () => false,
+    instructions: {
+      read: async () => home.kept,
+      end: async () => {},
+    },
+    scans: {
+      lookUp: async ({ sinceMs, wanted }: Parameters<Deps['scans']['lookUp']>[0]) => {
+        const { records, complete } = world.service.scanWithdrawals(
+          (record) => Date.parse(record.createdAt) >= sinceMs && wanted(record),
+        );
+        return { records, stopped: complete ? null : NO_ANSWER };
+      },
+    },
+    plans: {
+      read: async () => {
+        const plan = home.planRun?.plan ?? null;
+        return plan === null ? { kind: 'waiting', waiting: null } : { kind: 'plan', plan };
+      },
+    },
+    chunks: {
+      readInput: async (workflowId: string, runId?: string): Promise<ChunkInput | null> => {
+        const asked =
+          runId === undefined
+            ? home.chunks.find(({ number }) => chunkIdOf(mode, own, number ?? 0) === workflowId)
+            : temporal;
+        const input = asked?.execution(runId)?.input;
+        return input !== undefined && 'payments' in input ? input : null;
+      },
+      readGo: async (_mode: unknown, _run: unknown, number: number) => home.goFor(number),
+      readState: async (_mode: unknown, _run: unknown, number: number) => {
+        const newest = chunkOf(number)?.newest();
+        if (newest === undefined || newest.chunk === null) return null;
+        return { state: chunkStateOf(newest.chunk.standing), isClosed: newest.standing !== 'open' };
+      },
+      tell: async (_mode: unknown, _run: unknown, number: number) =>
+        (await chunkOf(number)?.hear(number)) ?? false,
+      startAgain: async (_mode: unknown, _run: unknown, number: number) => {
+        const chunk = chunkOf(number);
+        if (chunk?.newest() !== undefined) await chunk.startChunk(false);
+      },
+      reopenRun: async () => {
+        world.coverage.hit('batch', 'a chunk opens its run again');
+        if (home.newest() !== undefined) await home.start('go on');
+      },
+    },
+    otherRuns: {
+      recordsOf: async (_mode: unknown, _run: unknown, records: Parameters<typeof recordsOf>[1]) =>
+        recordsOf(world.runs, records),
+    },
+    otherBatches: {
+      suspects: async (_of: unknown, names: readonly string[]): Promise<readonly Suspect[]> =>
+        others.flatMap(({ ours, chunks }) =>
+          chunks.flatMap((chunk, index) => {
+            const theirs = (ours.batch?.[index] ?? []).map(nameOfPayment);
+            const suspected = names.filter((name) => theirs.includes(name));
+            if (chunk.newest() === undefined || suspected.length === 0) return [];
+            return [{ run: ours.input.run, number: index + 1, names: suspected }];
+          }),
+        ),
+      holders: async (_mode: unknown, suspects: readonly Suspect[]) => {
+        const held = new Map<string, Holder>();
+        for (const suspect of suspects) {
+          const other = homeOf(suspect.run);
+          if (other === undefined) continue;
+          for (const [name, withdrawalId] of heldBy(other, suspect)) {
+            world.coverage.hit('batch', 'another batch holds a payment');
+            held.set(name, { run: runName(suspect.run), withdrawalId });
+          }
+        }
+        return { held, silent: null };
+      },
+      // Those that were planned before: of two the first one goes before.
+      plannedBeside: async () => {
+        const atMs = home.planRun?.endedAtMs ?? Infinity;
+        const isBefore = ({ planRun, ours }: Temporal): boolean => {
+          const theirsMs = planRun?.plan === null ? null : (planRun?.endedAtMs ?? null);
+          const isNamedFirst = runName(ours.input.run) < runName(own);
+          return theirsMs !== null && (theirsMs < atMs || (theirsMs === atMs && isNamedFirst));
+        };
+        return others.filter(isBefore).map(({ ours }) => ours.input.run);
+      },
+    },
+  };
+  // Whatever else there is, these activities ask for none of it.
+  return deps as unknown as Deps;
+}
+
+/** As `operations/other-batches.ts`: what one chunk holds of these; a batch without a plan holds nothing. */
+function heldBy(
+  other: Temporal,
+  { number, names }: Suspect,
+): readonly (readonly [name: string, withdrawalId: string | null])[] {
+  const plan = other.planRun?.plan ?? null;
+  const chunk = other.chunks[number - 1]?.newest()?.chunk ?? null;
+  if (plan === null || chunk === null) return [];
+  const letters = plan.batch?.chunks[number - 1]?.unpayable ?? '';
+  const payments = (other.ours.batch?.[number - 1] ?? []).map(nameOfPayment);
+  const answer = chunk.items(names);
+  const coordinator = coordinatorOf(other);
+  return names.flatMap((name) => {
+    const isWanted = (letters[payments.indexOf(name)] ?? '.') === '.';
+    const asked = { name, isWanted, madeFor: plan.madeFor };
+    return isHeld(answer, coordinator, asked) ? [[name, recordOf(answer, asked)] as const] : [];
+  });
+}
+
+function coordinatorOf(other: Temporal): Coordinator {
+  const newest = other.newest();
+  switch (newest?.standing) {
+    case 'open':
+      return { kind: 'open', runId: newest.runId };
+    case 'ended':
+    case 'refused':
+      return { kind: 'ended' };
+    default:
+      return { kind: 'cut off' };
+  }
+}
