@@ -3,7 +3,7 @@
  * from one of which nothing is known, and nothing that the plan says. Pure.
  */
 import { fixedAmountOf } from '../plan/amounts.ts';
-import type { Payment, Plan } from '../plan/plan.ts';
+import type { Payment, Plan, PlanHead } from '../plan/plan.ts';
 import type { SendState } from '../writes/doubt.ts';
 import { OPEN, type PaymentPhase } from '../writes/phase.ts';
 import { ADVICE } from '../writes/step.ts';
@@ -30,6 +30,8 @@ import type { Evidence, RunState } from './state.ts';
 export type Carried = {
   /** Which plan it is about; null while there is none. */
   readonly plan: string | null;
+  /** Of a chunk, which has no plan before its go; absent where it had none, and for a run, which reads its plan. */
+  readonly head?: PlanHead;
   /** The Temporal run that hands on: its own id, not the one that a reset keeps. */
   readonly runId: string;
   /** As which run the chunks of its batch know it; of whatever has no chunks its `runId`. */

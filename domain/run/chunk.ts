@@ -4,7 +4,7 @@
  * leaves without the go, which is asked for again before every write.
  */
 import { isUnpayable } from '../batch.ts';
-import type { Plan, PlanHead } from '../plan/plan.ts';
+import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { paymentOf, unpayable } from '../plan/batch-items.ts';
 import { LOOK_ALIKE } from '../writes/look-alikes.ts';
 import { isShown } from '../waits.ts';
@@ -165,7 +165,7 @@ export class Chunk implements Paying {
         case 'over':
           this.#heard = answer.runId;
           this.#isOver = true;
-          return;
+          return this.#endAsHandedOn();
         case 'reopened':
           this.#heard = answer.runId;
           continue;
@@ -186,12 +186,21 @@ export class Chunk implements Paying {
     }
   }
 
+  /** The run has ended before this history had a go: what the one before knew is all that there is to tell. */
+  #endAsHandedOn(): void {
+    const head = this.#carried?.head;
+    if (this.state.plan === null && head !== undefined) this.#adopt(head);
+  }
+
+  #adopt(head: PlanHead): void {
+    const { state, ports, input } = this;
+    adoptPlan(state, planOf(input, head));
+    if (this.#carried !== null) takeOver(state, this.#carried, ports.originalRunId);
+  }
+
   #take(go: GoOf): void {
     const { state, ports, input } = this;
-    if (state.plan === null) {
-      adoptPlan(state, planOf(input, go.plan));
-      if (this.#carried !== null) takeOver(state, this.#carried, ports.originalRunId);
-    }
+    if (this.#go === null) this.#adopt(go.plan);
     this.#head = { ...go.plan, madeFor: go.isFresh ? ports.originalRunId : go.plan.madeFor };
     let isOther = JSON.stringify(go) !== JSON.stringify(this.#go);
     // Another Temporal run, of the coordinator or of the chunk: what was paid may have come back meanwhile.
@@ -316,10 +325,14 @@ export class Chunk implements Paying {
     this.ports.show();
   }
 
-  /** What the next history of the chunk begins with. */
+  /** What the next history of the chunk begins with. One that had no go knows what it was handed on, and no more. */
   handOn(): Carried {
-    const { runId } = this.ports;
-    return carry(this.state, { runId, knownAs: runId });
+    const { runId, originalRunId } = this.ports;
+    const { plan } = this.state;
+    // After a reset another history may have had one: what was known before it counts no more.
+    if (plan === null && this.#carried !== null && runId === originalRunId) return this.#carried;
+    const carried = carry(this.state, { runId, knownAs: runId });
+    return plan === null ? carried : { ...carried, head: headOf(plan) };
   }
 
   // What paying and tracking take of it.

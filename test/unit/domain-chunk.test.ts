@@ -559,3 +559,56 @@ test('a chunk whose history has grown long goes on in a new one, and tries nothi
   assert.deepEqual(chunkStateOf(next.chunk.standing).refusals, { refused: 1, sent: 4, inARow: null });
   assert.equal(next.chunk.items(ALL).isFirst, false);
 });
+
+test('a chunk that goes on in a new history as its run ends reports what the one before knew', async () => {
+  const first = await worldOf();
+  await first.pay();
+  first.historyIsLong = true;
+  await first.tell(OVER);
+  assert.ok((await first.end) instanceof HistoryIsLong);
+  const next = await worldOf({
+    go: { ...OVER, runId: '/c2' },
+    runId: 'c2',
+    carried: first.chunk.handOn(),
+  });
+  assert.equal(next.isEnded, true);
+  assert.deepEqual(
+    next.chunk.reported.payments.map(({ stage }) => stage.kind),
+    ['paid', 'paid', 'paid', 'paid'],
+  );
+  assert.equal(chunkStateOf(next.chunk.standing).counts.paid, 4);
+  assert.deepEqual(next.calls, []);
+});
+
+test('opened again after such an end it pays by the new go, and nothing that the one before knew as paid', async () => {
+  const first = new World({ go: { ...GO, released: ['EUR'] } });
+  first.refuses = ['inv-2'];
+  await first.time.quiet();
+  first.historyIsLong = true;
+  await first.tell(OVER);
+  // It was reset since: it hears of the end as the one before.
+  let asked = 0;
+  const next = await worldOf({
+    go: async () => ((asked += 1) === 1 ? { ...OVER, runId: '/c2' } : { ...GO, runId: 'r2/c3' }),
+    runId: 'c3',
+    carried: first.chunk.handOn(),
+  });
+  assert.deepEqual(next.sent, ['inv-2', 'inv-4']);
+});
+
+test('a chunk that goes on once more before it has a go forgets nothing', async () => {
+  const first = await worldOf({ go: { ...GO, released: ['EUR'] } });
+  first.historyIsLong = true;
+  await first.tell({ ...GO, released: ['EUR'], wakes: 1 });
+  const second = new World({ go: WAIT, runId: 'c2', carried: first.chunk.handOn() });
+  await second.time.quiet();
+  second.historyIsLong = true;
+  await second.tell(WAIT);
+  assert.ok((await second.end) instanceof HistoryIsLong);
+  const third = await worldOf({
+    go: { ...GO, runId: 'r1/c3' },
+    runId: 'c3',
+    carried: second.chunk.handOn(),
+  });
+  assert.deepEqual(third.sent, ['inv-4']);
+});

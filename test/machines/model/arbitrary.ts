@@ -633,14 +633,16 @@ export const batches: fc.Arbitrary<Schedule> = fc
     batch,
     events: fc.array(eventOfBatch, { maxLength: 6, size: 'max' }),
     alsoMxn: of('50000', '50000', '50000', '300'),
+    // Strangers' records take the freshness of a plan away.
+    twins: of(false, false, false, true),
     withdrawals: writeFaults('withdrawal', 8),
     longHistory: oneOf([2, fc.constant(4_000)], [1, of(4, 8, 13, 25)]),
     secondAfterMs: of(null, null, 0, 30, 20 * SECOND, 2 * HOUR),
   })
-  .map(({ schedule, batch: settings, events, alsoMxn, withdrawals, ...rest }) => ({
+  .map(({ schedule, batch: settings, events, alsoMxn, twins, withdrawals, ...rest }) => ({
     ...schedule,
     ...rest,
-    service: { ...schedule.service, alsoMxn },
+    service: { ...schedule.service, alsoMxn, twins },
     batch: settings,
     events,
     faults: { quote: [], trade: [], withdrawal: withdrawals },

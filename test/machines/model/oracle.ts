@@ -30,6 +30,8 @@ const WITHDRAWALS_UNTIL_MS = DATE_MS + 5.5 * DAY_MS;
 const WINDOW_SLACK_MS = 45_000;
 /** From when something is known to the sentence about it. */
 const SAYS_WITHIN_MS = 3 * 60_000;
+/** A chunk that somebody has ended is missed by its run within ten minutes. */
+const SAYS_OF_CHUNKS_WITHIN_MS = 11 * 60_000;
 const WORST_RATE = '17';
 const MOST_BOUGHT = '17300';
 /** Codes that pause: they never end an item (M7). */
@@ -394,7 +396,8 @@ export class Oracle {
       const pays = moved.some(({ kind }) => kind === 'withdrawal');
       const pending = moved.filter(({ kind, status }) => !isLast(status) && (kind === 'withdrawal' || !pays));
       const untilMs = Math.min(...(pending.length === 0 ? [agenda.nowMs] : pending.map(mayBeQuietUntil)));
-      if (nextMs <= untilMs + SAYS_WITHIN_MS || statusOf(current.state) !== 'RUNNING') continue;
+      const saysWithinMs = temporal.chunks.length > 0 ? SAYS_OF_CHUNKS_WITHIN_MS : SAYS_WITHIN_MS;
+      if (nextMs <= untilMs + saysWithinMs || statusOf(current.state) !== 'RUNNING') continue;
       const what = pending.map(({ record, status }) => `${record.id} is ${status}`).join(', ');
       this.broken(
         'M8',
@@ -464,9 +467,13 @@ export class Oracle {
       const item = temporal.itemOf(id);
       const planned = this.#plannedAmount(temporal.ours, id);
       const isNothing = planned !== null && planned <= 0n;
-      const isOthers = this.#world.runs.some(
-        (other) => other !== temporal && this.#movementsOf(other.itemOf(id)).length > 0,
+      // Each of two batches that are taken up at one moment leaves it to the other; a person goes on with one of them.
+      const isBoth = this.#world.runs.some(
+        (other) => other !== temporal && (other.ours.batch ?? []).flat().some(([name]) => name === id),
       );
+      // Among the strangers' records is one of another batch of the policy.
+      const isStrangers = temporal.ours.batch !== null && schedule.service.twins && id === 'supplier';
+      const isOthers = isBoth || isStrangers;
       const isFree =
         !isDecided(id) && isBrought && !isNothing && !isOthers && this.#movementsOf(item).length === 0;
       return outcome === 'NOT_PAID' && isFree && healedAtMs < paymentsEnd && agenda.nowMs < paymentsEnd

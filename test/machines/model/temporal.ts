@@ -247,7 +247,7 @@ export class Temporal {
   /** @param history what it goes on from; null for a run that is new */
   async #begin(beginning: Beginning, history: readonly Point[] | null): Promise<void> {
     const world = this.#world;
-    const runId = beginning.runId ?? `${this.#world.nameOfRuns}run-${(this.#runIds += 1)}`;
+    const runId = beginning.runId ?? this.#nextRunId();
     const execution = new Execution(beginning.input, {
       runId,
       originalRunId: beginning.originalRunId ?? runId,
@@ -275,6 +275,15 @@ export class Temporal {
     this.#noteStanding(execution);
     if (hasContinued(execution)) return this.#continue(execution);
     for (const { asked, atMs } of execution.pending()) this.#carryOut(execution, asked, atMs);
+  }
+
+  /** Of a batch no two workflows have an id in common: real activities remember by them what they have seen. */
+  #nextRunId(): string {
+    const { chunks, number, ours } = this;
+    const name = `run-${(this.#runIds += 1)}`;
+    if (ours.batch === null) return name;
+    const workflow = `${ours.prefix === '' ? 'a' : 'b'}${chunks.length > 0 ? '' : (number ?? '')}`;
+    return `${this.#world.nameOfRuns}${workflow}-${name}`;
   }
 
   /** Goes back to a point of history: the attempts at work go on, their outcomes count no more. */
