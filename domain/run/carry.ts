@@ -32,6 +32,8 @@ export type Carried = {
   readonly plan: string | null;
   /** Of a chunk, which has no plan before its go; absent where it had none, and for a run, which reads its plan. */
   readonly head?: PlanHead;
+  /** Of a chunk that was reset and has asked nobody since: the `originalExecutionRunId` that told so; else absent. */
+  readonly resetOf?: string;
   /** The Temporal run that hands on: its own id, not the one that a reset keeps. */
   readonly runId: string;
   /** As which run the chunks of its batch know it; of whatever has no chunks its `runId`. */

@@ -150,7 +150,8 @@ export class Chunk implements Paying {
       const heard = this.#heard;
       const isContinued = this.#carried !== null;
       const { mode, run, number } = input;
-      const { originalRunId } = ports;
+      // A reset that nobody has heard of counts in the next history as well.
+      const originalRunId = this.#carried?.resetOf ?? ports.originalRunId;
       const answer = await ports
         .readGo({ mode, run, number, originalRunId, isContinued, heard })
         .catch(failed);
@@ -331,8 +332,12 @@ export class Chunk implements Paying {
     const { plan } = this.state;
     // After a reset another history may have had one: what was known before it counts no more.
     if (plan === null && this.#carried !== null && runId === originalRunId) return this.#carried;
-    const carried = carry(this.state, { runId, knownAs: runId });
-    return plan === null ? carried : { ...carried, head: headOf(plan) };
+    const isUnheard = runId !== originalRunId && this.#heard?.endsWith(`/${runId}`) !== true;
+    return {
+      ...carry(this.state, { runId, knownAs: runId }),
+      ...(plan !== null && { head: headOf(plan) }),
+      ...(isUnheard && { resetOf: originalRunId }),
+    };
   }
 
   // What paying and tracking take of it.

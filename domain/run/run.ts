@@ -194,9 +194,10 @@ export class Run implements Carrying {
     const { runId } = await this.ports.tellRun();
     const knownAs = this.knownAs(runId);
     const isOther = isBatch && this.state.knownAs !== knownAs;
-    // Its chunks must hear of this one.
+    // Its chunks must hear of this one, which was not stopped by anything.
     if (isOther) {
       this.state.knownAs = knownAs;
+      this.state.stopped = null;
       this.releases += 1;
     }
     const goesOn = this.takeUp(runId) || isOther;

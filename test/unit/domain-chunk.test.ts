@@ -75,20 +75,27 @@ class World {
   readonly end: Promise<unknown>;
   #isPaid = false;
 
-  constructor(more: { readonly go?: World['go']; readonly runId?: string; readonly carried?: Carried } = {}) {
-    const { go = GO, runId = 'c1', carried = null } = more;
+  constructor(
+    more: {
+      readonly go?: World['go'];
+      readonly runId?: string;
+      readonly originalRunId?: string;
+      readonly carried?: Carried;
+    } = {},
+  ) {
+    const { go = GO, runId = 'c1', originalRunId = runId, carried = null } = more;
     this.go = go;
     this.newestRunId = runId;
     const input = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true } as const;
     const state = newRunState(RUN, 'sandbox/p.2026-11-21/payments-0001', { name: 'p', hash: '' });
-    this.chunk = new Chunk(input, state, this.#ports(runId), carried);
+    this.chunk = new Chunk(input, state, this.#ports(runId, originalRunId), carried);
     this.end = this.chunk.complete().then(
       () => (this.isEnded = true),
       (error: unknown) => error,
     );
   }
 
-  #ports(runId: string): ChunkPorts {
+  #ports(runId: string, originalRunId: string): ChunkPorts {
     return {
       readGo: async (call) => {
         this.asked.push(call);
@@ -130,7 +137,7 @@ class World {
         return { runId: this.newestRunId };
       },
       runId,
-      originalRunId: runId,
+      originalRunId,
     };
   }
 
@@ -611,4 +618,18 @@ test('a chunk that goes on once more before it has a go forgets nothing', async 
     carried: second.chunk.handOn(),
   });
   assert.deepEqual(third.sent, ['inv-4']);
+});
+
+test('a chunk that was reset and goes on before it asks for its go asks as one that was reset', async () => {
+  const reset = await worldOf({ runId: 'c2', originalRunId: 'c1', go: { ...GO, runId: 'r1/c1' } });
+  reset.historyIsLong = true;
+  await reset.tell(GO);
+  const next = await worldOf({ go: WAIT, runId: 'c3', carried: reset.chunk.handOn() });
+  assert.equal(next.asked[0]?.originalRunId, 'c1');
+
+  const heard = await worldOf({ runId: 'c2', originalRunId: 'c1', go: { ...GO, runId: 'r1/c2' } });
+  heard.historyIsLong = true;
+  await heard.tell(GO);
+  const other = await worldOf({ go: WAIT, runId: 'c3', carried: heard.chunk.handOn() });
+  assert.equal(other.asked[0]?.originalRunId, 'c3');
 });

@@ -6,6 +6,7 @@ import { movesOf } from '../../domain/plan/moves.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { shownWaits, makeReport, statusOf } from '../../domain/run/report.ts';
 import { adoptPlan, newRunState } from '../../domain/run/state.ts';
+import type { ChunkState } from '../../domain/run/chunk-state.ts';
 import { newLeg, newPayment } from '../../domain/run/items.ts';
 import { takeOver, type Carried } from '../../domain/run/carry.ts';
 import { Run } from '../../domain/run/run.ts';
@@ -1049,6 +1050,49 @@ test('a reset of a run that was refused a plan asks for it once more, whatever t
     'plan',
   ]);
   assert.deepEqual(mended.state.refusals, []);
+});
+
+test('a batch that was stopped and is reset at its very end tries again, as after every reset', async () => {
+  const batch = {
+    payments: 1,
+    totals: [{ currency: 'MXN', value: '10' }],
+    payable: [{ currency: 'MXN', value: '10' }],
+    heldBy: [],
+    chunks: [{ payments: 1, hash: 'hash', unpayable: null }],
+    parallel: 1,
+    stopAfter: { failed: 1, ratioPercent: null, sameCode: null },
+    canary: null,
+    dedupeMs: 0,
+  };
+  const plan: Plan = { ...PLAN, legs: [], payments: [], batch };
+  let runId = 'run-1';
+  const stops: (string | undefined)[] = [];
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const none = { planned: 1, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: 0 };
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan }),
+    readChunks: async ({ read, isEnding }) => {
+      if (!isEnding) stops.push(run.goFor(1, { runId, isFresh: false }).stopped?.code);
+      // In the first run its payment is refused, in the second one it is paid.
+      const isRefused = runId === 'run-1';
+      const standing: ChunkState = {
+        number: 1,
+        heard: `${runId}/c1`,
+        isSending: false,
+        counts: { ...none, ...(isRefused ? { notPaid: 1 } : { accepted: 1, paid: 1 }) },
+        totals: [],
+        waits: [],
+        refusals: { refused: isRefused ? 1 : 0, sent: 1, inARow: null },
+        codes: [],
+      };
+      return { chunks: read.map((number) => ({ number, state: standing, isClosed: false })), runId };
+    },
+    tellRun: async () => ({ runId: (runId = 'run-2') }),
+  });
+  const run = new Run(INPUT, state, world);
+  await run.complete();
+  assert.deepEqual(stops, [undefined, undefined]);
+  assert.equal(state.stopped, null);
 });
 
 test('a run that ends with something undone asks once which run it is, last of all', async () => {

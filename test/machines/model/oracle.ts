@@ -15,7 +15,7 @@ import type { Movement, Write } from './service.ts';
 import { isFailed, isLast } from './service.ts';
 import { paymentsOf, type Ours } from './chores.ts';
 import type { Execution } from './execution.ts';
-import { answersOfBefore, isBookedBehind, isForgottenWork } from './outside.ts';
+import { answersOfBefore, isBookedBehind, isForgottenBatch, isForgottenWork } from './outside.ts';
 import type { KeptInstruction, Temporal } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
 import type { World } from './world.ts';
@@ -266,7 +266,7 @@ export class Oracle {
       const code = error instanceof RunRefused ? error.code : standing;
       const { ledger } = this.#world.service;
       const moved = ledger.some(({ send }) => this.#oursOf(send.write.item) === temporal);
-      if (moved && code !== 'CANCELLED')
+      if (moved && code !== 'CANCELLED' && !isForgottenBatch(this.#world, temporal))
         this.broken('M3', `the run ended without a plan (${code}), although something was sent`);
       return;
     }
@@ -494,8 +494,10 @@ export class Oracle {
   }
 
   /** What no lookup and no key can settle, whatever the item: then people are rightly asked. */
-  needsAPerson({ kept, lost, hasForgotten }: Temporal): boolean {
-    const { schedule, keysUsed, healedAtMs } = this.#world;
+  needsAPerson({ kept, lost }: Temporal): boolean {
+    const { schedule, keysUsed, healedAtMs, runs } = this.#world;
+    // What another run has forgotten, nobody accounts for.
+    const hasForgotten = runs.some((run) => run.hasForgotten);
     const { service, faults, events } = schedule;
     const showsTags = service.metadataInLists === 'always';
     const isOdd = [...faults.trade, ...faults.withdrawal].some(

@@ -3,6 +3,7 @@
  * no further. Everything else that can happen may happen at any moment. Each is counted (`outside: …` in the table), so
  * that nobody takes silence for proof.
  */
+import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
 /**
@@ -82,6 +83,18 @@ export function isForgottenWork(world: World, hasForgotten: boolean, late: Work,
     world,
     hasForgotten && isOthers && world.agenda.nowMs > late.sentAtMs + WORK_BEGINS_WITHIN_MS,
     'work of the service under an API key that a restore forgets',
+  );
+}
+
+/**
+ * A batch that Temporal has forgotten after its window, at a service whose lists show no tags: nothing tells that it was ever
+ * paid. No plan is made for it, and nothing is sent.
+ */
+export function isForgottenBatch(world: World, { ours, hasForgotten }: Temporal): boolean {
+  return noted(
+    world,
+    ours.batch !== null && hasForgotten && world.service.settings.metadataInLists !== 'always',
+    'a batch that nothing tells of any more',
   );
 }
 
