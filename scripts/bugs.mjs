@@ -11,7 +11,7 @@ import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { FUZZ, plant, readDefects } from './lib/defects.mjs';
+import { FUZZ, FUZZ_BATCHES, plant, readDefects } from './lib/defects.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
 import { testFileOf } from './lib/test-files.mjs';
@@ -31,7 +31,12 @@ const AT_ONCE = 2;
 const NOT_COPIED = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
 /** Seed and share of the first process in test/machines/fuzz-schedules.test.ts: whatever is caught here, `npm test` catches. */
 const SEED = 20_261_121;
-const SCHEDULES = 10_000;
+/** @type {Record<string, { of: 'runs' | 'batches', schedules: number }>} */
+const SHARES = {
+  [FUZZ]: { of: 'runs', schedules: 10_000 },
+  [FUZZ_BATCHES]: { of: 'batches', schedules: 250 },
+};
+const isModel = (/** @type {string} */ catcher) => Object.hasOwn(SHARES, catcher);
 /** A catcher that takes longer hangs, which proves nothing. */
 const LIMIT_MS = 6 * 60_000;
 const TOO_LONG = `it was still at work after ${LIMIT_MS / 60_000} minutes`;
@@ -65,7 +70,7 @@ export async function bugs({ names = [], testsOnly = false, root = ROOT } = {}) 
   if (unknown !== undefined)
     throw new ScriptFailed(`No defect in test/machines/bugs/ is called '${unknown}'.`);
   const isWanted = (/** @type {Defect} */ { name, caught_by: catchers }) =>
-    testsOnly ? !catchers.includes(FUZZ) : names.length === 0 || names.includes(name);
+    testsOnly ? !catchers.some((catcher) => isModel(catcher)) : names.length === 0 || names.includes(name);
   const defects = all.filter(isWanted);
   const copies = Array.from({ length: AT_ONCE }, () => copyOf(root));
   try {
@@ -127,7 +132,7 @@ async function missedBy(defect, copy) {
  * @param {Defect | null} defect what is planted there; null: nothing
  */
 function judge(catcher, copy, defect) {
-  return catcher === FUZZ ? judgeByFuzz(copy, defect) : judgeByTest(catcher, copy);
+  return isModel(catcher) ? judgeByFuzz(catcher, copy, defect) : judgeByTest(catcher, copy);
 }
 
 /**
@@ -168,11 +173,12 @@ async function judgeByTest(name, copy) {
 /**
  * Plays schedules up to the first that breaks a promise.
  *
+ * @param {string} catcher
  * @param {string} copy
  * @param {Defect | null} defect
  * @returns {Promise<Verdict>}
  */
-async function judgeByFuzz(copy, defect) {
+async function judgeByFuzz(catcher, copy, defect) {
   const child = fork(join(copy, 'test', 'machines', 'model', 'fuzz-process.ts'), {
     cwd: copy,
     env: ownEnvironment(),
@@ -190,7 +196,8 @@ async function judgeByFuzz(copy, defect) {
   child.once('message', (message) => {
     outcome = /** @type {import('../test/machines/model/fuzz.ts').Outcome} */ (message);
   });
-  child.send({ schedules: SCHEDULES, seed: SEED, path: null, shrinks: false });
+  const share = SHARES[catcher];
+  child.send({ ...share, seed: SEED, path: null, shrinks: false });
   const [, signal] = await once(child, 'close');
   if (outcome === null) return { kind: 'broken', why: signal === null ? errorIn(complaint) : TOO_LONG };
   return verdictOf(outcome, defect);

@@ -1,4 +1,4 @@
-// `npm run fuzz`: the model-based test over as many schedules as wanted: `-- --schedules N --seed S`. A schedule that
+// `npm run fuzz`: the model-based test over as many schedules as wanted: `-- --schedules N --batches N --seed S`. A schedule that
 // breaks a promise is printed as data, with its story; `-- --seed S --path P` shows it again. `--table` prints what was hit.
 
 import { parseArgs } from 'node:util';
@@ -10,6 +10,7 @@ await runIfMain(import.meta.url, async () => {
   const { values } = parseArgs({
     options: {
       schedules: { type: 'string', default: '20000' },
+      batches: { type: 'string', default: '500' },
       seed: { type: 'string' },
       path: { type: 'string' },
       processes: { type: 'string', default: '2' },
@@ -18,6 +19,7 @@ await runIfMain(import.meta.url, async () => {
   });
   const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000_000), '--seed');
   const schedules = numberOf(values.schedules, '--schedules');
+  const batches = numberOf(values.batches, '--batches');
   const processes = numberOf(values.processes, '--processes');
   await setup({ upTo: 'dependencies' });
   const { tsImport } = await import('tsx/esm/api');
@@ -26,9 +28,15 @@ await runIfMain(import.meta.url, async () => {
   const startedAt = performance.now();
   const outcome =
     values.path === undefined
-      ? await fuzz({ schedules, seed, processes })
+      ? await fuzz({ schedules, batches, seed, processes })
       : // A path leads to a schedule that is as short as it can be.
-        await runShare({ schedules, seed, path: values.path, shrinks: false });
+        await runShare({
+          of: batches === 1 ? 'batches' : 'runs',
+          schedules,
+          seed,
+          path: values.path,
+          shrinks: false,
+        });
   const seconds = (performance.now() - startedAt) / 1_000;
   if (values.table) process.stdout.write(`${tableOf(outcome.counts)}\n`);
   const pace = (outcome.schedules / seconds).toFixed(0);

@@ -15,13 +15,23 @@ const GOAL_SECONDS = 30;
 /** Of the schedules: as in `npm test`, so that a change is what breaks them. */
 const SEED = 20_261_121;
 const SCHEDULES = 500;
+const BATCHES = 20;
 
 await runIfMain(import.meta.url, async () => {
   await setup({ upTo: 'dependencies' });
   const startedAt = performance.now();
   const tests = ['--import', 'tsx', '--test-reporter=spec', join(ROOT, 'scripts', 'lib', 'unit-tests.mjs')];
   const typeChecker = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-  const schedules = ['--schedules', `${SCHEDULES}`, '--seed', `${SEED}`, '--processes', '1'];
+  const schedules = [
+    '--schedules',
+    `${SCHEDULES}`,
+    '--batches',
+    `${BATCHES}`,
+    '--seed',
+    `${SEED}`,
+    '--processes',
+    '1',
+  ];
   const fine = await Promise.all([
     part('tests that start nothing', async () => {
       const printed = await node(tests);

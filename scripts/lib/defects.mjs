@@ -29,6 +29,8 @@ import { testFileOf } from './test-files.mjs';
 
 /** Catches what is a matter of sequence: the model-based test. */
 export const FUZZ = 'fuzz';
+/** The same with batches. */
+export const FUZZ_BATCHES = 'fuzz-batches';
 
 /**
  * Every planted defect under `root`, checked.
@@ -62,7 +64,7 @@ function mistakesOf(defect, all, root) {
   if (catchers.length === 0) mistakes.push('nothing catches it');
   if (defect.change.length === 0) mistakes.push('it changes nothing');
   for (const catcher of catchers)
-    if (catcher !== FUZZ && testFileOf(catcher, root) === undefined)
+    if (![FUZZ, FUZZ_BATCHES].includes(catcher) && testFileOf(catcher, root) === undefined)
       mistakes.push(`there is no test ${catcher}.test.ts`);
   return mistakes.map((mistake) => `Defect '${name}': ${mistake}.`);
 }

@@ -91,6 +91,12 @@ const EVENTS = [
   ],
 ];
 
+const OF_BATCHES = [
+  ...['a slice without a go', 'a submission is cut', 'everything is lost', 'another batch holds a payment'],
+  ...['reset of the run', 'reset of a chunk', 'a chunk is ended', 'a chunk is started once more'],
+  ...['a chunk opens its run again', 'a chunk goes on in a new history'],
+];
+
 /** Every cell that a run of the test must have hit. */
 export function expectedCells(): readonly string[] {
   const writes = STEPS.flatMap((step) => [
@@ -109,6 +115,7 @@ export function expectedCells(): readonly string[] {
     ...reads,
     ...blows,
     ...EVENTS.map((what) => cellOf('event', what)),
+    ...OF_BATCHES.map((what) => cellOf('batch', what)),
     ...stories.map(([name]) => cellOf('story', name)),
   ];
 }

@@ -6,13 +6,15 @@ import { fork } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { schedules } from './arbitrary.ts';
+import { batches, schedules } from './arbitrary.ts';
 import { Coverage, type Counts } from './coverage.ts';
 
 import type { Schedule } from './schedule.ts';
 import { World } from './world.ts';
 
 export type Share = {
+  /** What is played: runs that pay by themselves, or batches that are paid by their chunks. */
+  readonly of: keyof typeof PLAYED;
   readonly schedules: number;
   readonly seed: number;
   /** Where fast-check stopped shrinking; null for a run from the start. */
@@ -21,13 +23,17 @@ export type Share = {
   readonly shrinks: boolean;
 };
 
+const PLAYED = { runs: schedules, batches };
+
 export type Outcome = {
+  /** Those of batches included. */
   readonly schedules: number;
   readonly counts: Counts;
   readonly failure: Failure | null;
 };
 
 export type Failure = {
+  readonly of: Share['of'];
   readonly seed: number;
   readonly path: string;
   readonly schedule: Schedule;
@@ -37,32 +43,42 @@ export type Failure = {
 };
 
 /** Runs a share in this process; stops at the first schedule that breaks a promise. */
-export async function runShare({ schedules: numRuns, seed, path, shrinks }: Share): Promise<Outcome> {
+export async function runShare({ of, schedules: numRuns, seed, path, shrinks }: Share): Promise<Outcome> {
   const coverage = new Coverage();
   let ran = 0;
-  const property = fc.asyncProperty(schedules, async (schedule) => {
+  const property = fc.asyncProperty(PLAYED[of], async (schedule) => {
     ran += 1;
     return (await new World(schedule, coverage).run()).length === 0;
   });
   const from = path === null ? {} : { path };
   const result = await fc.check(property, { numRuns, seed, ...from, endOnFailure: !shrinks });
   const [schedule] = result.counterexample ?? [];
-  const failure = schedule === undefined ? null : await describe(schedule, result);
+  const failure = schedule === undefined ? null : { of, ...(await describe(schedule, result)) };
   return { schedules: ran, counts: coverage.counts(), failure };
 }
 
-/** Runs `schedules` in `processes` processes, each with a seed of its own: `seed`, `seed + 1`, … */
+/** Runs `schedules`, and `batches` of batches, in `processes` processes, each with a seed of its own: `seed`, `seed + 1`, … */
 export async function fuzz(asked: {
   readonly schedules: number;
+  readonly batches: number;
   readonly seed: number;
   readonly processes: number;
 }): Promise<Outcome> {
-  const share = Math.ceil(asked.schedules / asked.processes);
-  const outcomes = await Promise.all(
-    Array.from({ length: asked.processes }, (_, process) =>
-      inProcess({ schedules: share, seed: asked.seed + process, path: null, shrinks: true }),
-    ),
-  );
+  const shareOf = (of: Share['of'], all: number, process: number): Share => ({
+    of,
+    schedules: Math.ceil(all / asked.processes),
+    seed: asked.seed + process,
+    path: null,
+    shrinks: true,
+  });
+  const outcomes = (
+    await Promise.all(
+      Array.from({ length: asked.processes }, async (_, process) => [
+        await inProcess(shareOf('batches', asked.batches, process)),
+        await inProcess(shareOf('runs', asked.schedules, process)),
+      ]),
+    )
+  ).flat();
   const coverage = new Coverage();
   for (const { counts } of outcomes) coverage.add(counts);
   return {
@@ -92,14 +108,14 @@ async function inProcess(share: Share): Promise<Outcome> {
 async function describe(
   schedule: Schedule,
   { seed, counterexamplePath }: { readonly seed: number; readonly counterexamplePath: string | null },
-): Promise<Failure> {
+): Promise<Omit<Failure, 'of'>> {
   const story: string[] = [];
   const broken = await new World(schedule, new Coverage(), story).run();
   return { seed, path: counterexamplePath ?? '', schedule, broken, story };
 }
 
 /** A failure for a person: what was broken, the schedule as data, its last events, and how to see it again. */
-export function textOfFailure({ seed, path, schedule, broken, story }: Failure): string {
+export function textOfFailure({ of, seed, path, schedule, broken, story }: Failure): string {
   return [
     ...broken,
     '',
@@ -109,6 +125,6 @@ export function textOfFailure({ seed, path, schedule, broken, story }: Failure):
     'What happened:',
     ...story.slice(-200),
     '',
-    `Again: npm run fuzz -- --seed ${seed} --path ${path}`,
+    `Again: npm run fuzz -- --seed ${seed} --path ${path}${of === 'batches' ? ' --batches 1' : ''}`,
   ].join('\n');
 }

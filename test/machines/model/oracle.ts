@@ -498,6 +498,10 @@ export class Oracle {
     const { schedule, keysUsed, healedAtMs, runs } = this.#world;
     // What another run has forgotten, nobody accounts for.
     const hasForgotten = runs.some((run) => run.hasForgotten);
+    // No key may ask for a payment that was sent and then was not wanted any more: the batch stopped, or another one has it.
+    const { batch } = schedule;
+    const isUnwanted =
+      batch !== null && (batch.stopAfter !== null || batch.canary !== null || runs.length > 1);
     const { service, faults, events } = schedule;
     const showsTags = service.metadataInLists === 'always';
     const isOdd = [...faults.trade, ...faults.withdrawal].some(
@@ -513,6 +517,7 @@ export class Oracle {
       service.tradeWord === 'FAILED' ||
       (keysUsed.size > 1 && (!showsTags || service.keysBelongTo === 'api key')) ||
       (hasForgotten && !showsTags) ||
+      (isUnwanted && !showsTags) ||
       kept.instructions.length + lost.length > 0 ||
       events.some(({ what }) => what.kind === 'our clock' || what.kind === 'credentials') ||
       healedAtMs === null ||
