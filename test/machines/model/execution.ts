@@ -104,7 +104,8 @@ export class Execution {
   readonly run: Run | null;
   /** Of the workflow `payments`; else null. */
   readonly chunk: Chunk | null;
-  readonly #longAfter: number;
+  /** As `Identity` has it: a replay must find it long where it was. */
+  readonly longAfter: number;
   readonly #results = new Map<number, (result: unknown) => void>();
   readonly #failures = new Map<number, () => void>();
   #conditions: Condition[] = [];
@@ -122,7 +123,7 @@ export class Execution {
     this.startedAtMs = identity.startedAtMs;
     this.begunAtMs = identity.begunAtMs;
     this.carried = identity.carried;
-    this.#longAfter = identity.longAfter;
+    this.longAfter = identity.longAfter;
     const { policy: name, id } = input.run;
     const hash = 'policyHash' in input ? input.policyHash : '';
     this.state = newRunState(input.run, `sandbox/${name}.${id}`, { name, hash });
@@ -276,7 +277,7 @@ export class Execution {
           this.#conditions.push({ holds, timer, resolve });
         }),
       nowMs: () => this.#nowMs,
-      historyIsLong: () => this.history.length >= this.#longAfter,
+      historyIsLong: () => this.history.length >= this.longAfter,
       runId: this.runId,
       originalRunId: this.originalRunId,
       show: () => {},

@@ -71,6 +71,7 @@ type Beginning = {
   readonly runId?: string;
   readonly begunAtMs?: number;
   readonly carried?: Carried | null;
+  readonly longAfter?: number;
 };
 
 export class Temporal {
@@ -254,7 +255,8 @@ export class Temporal {
       startedAtMs: beginning.startedAtMs,
       begunAtMs: beginning.begunAtMs ?? world.agenda.nowMs,
       carried: beginning.carried ?? null,
-      longAfter: this.#continued < MOST_CONTINUED ? world.schedule.longHistory : Infinity,
+      longAfter:
+        beginning.longAfter ?? (this.#continued < MOST_CONTINUED ? world.schedule.longHistory : Infinity),
     });
     world.tell(
       () =>
@@ -294,10 +296,10 @@ export class Temporal {
     const cut = Math.max(1, target.history.length - back);
     const history = target.history.slice(0, cut);
     if (this.current !== null) this.#terminateNow(this.current);
-    const { input, originalRunId, startedAtMs, carried } = target;
+    const { input, originalRunId, startedAtMs, carried, longAfter } = target;
     if (this.ours.batch !== null)
       this.#world.coverage.hit('batch', `reset of ${this.number === null ? 'the run' : 'a chunk'}`);
-    await this.#begin({ input, originalRunId, startedAtMs, carried }, history);
+    await this.#begin({ input, originalRunId, startedAtMs, carried, longAfter }, history);
   }
 
   terminate(asked: Extract<Misfortune, { kind: 'terminate' }>): void {
@@ -359,8 +361,8 @@ export class Temporal {
     this.isReportOld = open === undefined && known.length > 0;
     if (open === undefined) return;
     const history = open.history.filter(({ atMs }) => atMs <= thenMs);
-    const { input, runId, originalRunId, startedAtMs, begunAtMs, carried } = open;
-    await this.#begin({ input, runId, originalRunId, startedAtMs, begunAtMs, carried }, history);
+    const { input, runId, originalRunId, startedAtMs, begunAtMs, carried, longAfter } = open;
+    await this.#begin({ input, runId, originalRunId, startedAtMs, begunAtMs, carried, longAfter }, history);
   }
 
   #terminateNow(execution: Execution): void {
