@@ -627,7 +627,7 @@ const eventOfBatch: fc.Arbitrary<Event> = oneOf<Event>(
 );
 
 /** Batches: the same faults and misfortunes, and those of a coordinator and its chunks. */
-export const batches: fc.Arbitrary<Schedule> = fc
+const anyBatch: fc.Arbitrary<Schedule> = fc
   .record({
     schedule: anything,
     batch,
@@ -647,3 +647,64 @@ export const batches: fc.Arbitrary<Schedule> = fc
     events,
     faults: { quote: [], trade: [], withdrawal: withdrawals },
   }));
+
+/** Everything is lost in Temporal while payments are made, and the same file is submitted again under another API key. */
+const lostUnderAnotherKey = fc
+  .record({ schedule: anyBatch, nth: of(1, 2, 3), againAfterMs: of(5 * MINUTE, 2 * HOUR) })
+  .map(({ schedule, nth, againAfterMs }): Schedule => {
+    const at = whenever('after send withdrawal', nth, 0);
+    return {
+      ...schedule,
+      service: {
+        ...schedule.service,
+        keysBelongTo: 'api key',
+        metadataInLists: 'always',
+        twins: false,
+        paymentWord: 'COMPLETED',
+        returnsAfterMs: null,
+        lagMs: 0,
+      },
+      faults: { quote: [], trade: [], withdrawal: [] },
+      events: [
+        first({ kind: 'terminate', againAfterMs, plan: 'lost' }, at),
+        first({ kind: 'credentials', use: 'another key' }, { ...at, plusMs: SECOND }),
+      ],
+      secondAfterMs: null,
+    };
+  });
+
+/** Nobody could be paid by either of two batches; then both go on at the same moment. */
+const bothGoOn = fc
+  .record({ schedule: anyBatch, apartMs: of(0, 0, 30, 90, 400) })
+  .map(({ schedule, apartMs }): Schedule => {
+    const code = 'WITHDRAWAL_ADDRESS_NOT_VERIFIED';
+    const refused: Misfortune = { kind: 'refuses', step: 'withdrawal', code, ms: 5 * MINUTE };
+    const other = 1 + (schedule.batch?.chunks.length ?? 0);
+    return {
+      ...schedule,
+      service: { ...schedule.service, stores: 'nothing else', twins: false },
+      policy: { ...schedule.policy, startsAt: 'in the day' },
+      faults: { quote: [], trade: [], withdrawal: [] },
+      events: [
+        first(refused, whenever('start', 1, 0)),
+        first({ kind: 'go on' }, whenever('end', 2, 10 * MINUTE)),
+        { what: { kind: 'go on' }, when: whenever('end', 2, 10 * MINUTE + apartMs), of: other },
+      ],
+      secondAfterMs: 30,
+      longHistory: 4_000,
+    };
+  });
+
+/** Courses of events of batches that chance seldom brings, with how often they are played in a hundred schedules of batches. */
+export const STORIES_OF_BATCHES = {
+  'lost under another key': [6, lostUnderAnotherKey],
+  'both batches go on': [6, bothGoOn],
+} as const satisfies Readonly<Record<string, readonly [number, fc.Arbitrary<Schedule>]>>;
+
+export const batches: fc.Arbitrary<Schedule> = oneOf(
+  [88, anyBatch],
+  ...Object.entries(STORIES_OF_BATCHES).map(
+    ([story, [weight, arbitrary]]) =>
+      [weight, arbitrary.map((schedule): Schedule => ({ ...schedule, story }))] as const,
+  ),
+);

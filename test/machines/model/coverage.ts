@@ -2,7 +2,7 @@
  * Which faults were hit at which step, and how often. A cell that stays empty means that the schedules do not reach what
  * they claim to reach: the test fails then.
  */
-import { MOMENTS, PROBABLY_OURS, REFUSALS, STORIES } from './arbitrary.ts';
+import { MOMENTS, PROBABLY_OURS, REFUSALS, STORIES, STORIES_OF_BATCHES } from './arbitrary.ts';
 import type { WriteStep } from './schedule.ts';
 
 export type Counts = readonly (readonly [cell: string, times: number])[];
@@ -109,7 +109,7 @@ export function expectedCells(): readonly string[] {
     ['no answer', 'html', '500', 'second page', 'key refused'].map((what) => cellOf(step, what)),
   );
   const blows = ['crash', 'freeze', 'mute'].flatMap((blow) => MOMENTS.map((moment) => cellOf(blow, moment)));
-  const stories = Object.entries(STORIES).filter(([, [weight]]) => weight > 0);
+  const stories = Object.entries({ ...STORIES, ...STORIES_OF_BATCHES }).filter(([, [weight]]) => weight > 0);
   return [
     ...writes,
     ...reads,
