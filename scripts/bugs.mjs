@@ -196,8 +196,7 @@ async function judgeByFuzz(catcher, copy, defect) {
   child.once('message', (message) => {
     outcome = /** @type {import('../test/machines/model/fuzz.ts').Outcome} */ (message);
   });
-  const share = SHARES[catcher];
-  child.send({ ...share, seed: SEED, path: null, shrinks: false });
+  child.send({ ...SHARES[catcher], seed: SEED, path: null, shrinks: false });
   const [, signal] = await once(child, 'close');
   if (outcome === null) return { kind: 'broken', why: signal === null ? errorIn(complaint) : TOO_LONG };
   return verdictOf(outcome, defect);

@@ -148,13 +148,7 @@ function heldBy(
 
 function coordinatorOf(other: Temporal): Coordinator {
   const newest = other.newest();
-  switch (newest?.standing) {
-    case 'open':
-      return { kind: 'open', runId: newest.runId };
-    case 'ended':
-    case 'refused':
-      return { kind: 'ended' };
-    default:
-      return { kind: 'cut off' };
-  }
+  if (newest?.standing === 'open') return { kind: 'open', runId: newest.runId };
+  const hasEnded = newest?.standing === 'ended' || newest?.standing === 'refused';
+  return { kind: hasEnded ? 'ended' : 'cut off' };
 }
