@@ -15,7 +15,13 @@ import type { Movement, Write } from './service.ts';
 import { isFailed, isLast } from './service.ts';
 import { paymentsOf, type Ours } from './chores.ts';
 import type { Execution } from './execution.ts';
-import { answersOfBefore, isBookedBehind, isForgottenBatch, isForgottenWork } from './outside.ts';
+import {
+  answersOfBefore,
+  isBookedBehind,
+  isForgottenBatch,
+  isForgottenByOthers,
+  isForgottenWork,
+} from './outside.ts';
 import type { KeptInstruction, Temporal } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
 import type { World } from './world.ts';
@@ -223,8 +229,15 @@ export class Oracle {
     for (const other of this.#world.runs) {
       if (other === temporal || other.ours.batch === null) continue;
       const theirs = other.itemOf(item.slice(temporal.ours.prefix.length));
-      for (const { status, record } of this.#movementsOf(theirs))
-        if (!isFailed(status)) this.broken('M1', `${item} paid although ${theirs} is, as ${record.id}`);
+      // Whoever has said what is not so answers for it.
+      if (this.misled.has(item) || this.misled.has(theirs)) continue;
+      for (const { status, record, atMs } of this.#movementsOf(theirs)) {
+        const hasForgotten = temporal.hasForgotten || other.hasForgotten;
+        const isInWork = movement.send.sentAtMs < atMs;
+        if (isFailed(status) || isForgottenByOthers(this.#world, { hasForgotten, paidAtMs: atMs, isInWork }))
+          continue;
+        this.broken('M1', `${item} paid although ${theirs} is, as ${record.id}`);
+      }
     }
   }
 

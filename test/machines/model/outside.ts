@@ -98,6 +98,21 @@ export function isForgottenBatch(world: World, { ours, hasForgotten }: Temporal)
   );
 }
 
+/**
+ * Another batch of the policy knows what this one has paid by Temporal and by the lists. Once Temporal has lost it, the lists
+ * alone tell: not before they show it, nor without its tag, nor while the service is still at work on it.
+ */
+export function isForgottenByOthers(
+  world: World,
+  lost: { readonly hasForgotten: boolean; readonly paidAtMs: number; readonly isInWork: boolean },
+): boolean {
+  const isListed =
+    world.service.settings.metadataInLists === 'always' &&
+    world.agenda.nowMs > lost.paidAtMs + LOSS_TAKES_MS &&
+    !lost.isInWork;
+  return noted(world, lost.hasForgotten && !isListed, 'a payment of a lost batch that no list shows');
+}
+
 type Work = { readonly sentAtMs: number; readonly write: { readonly keyName: string } };
 
 function noted(world: World, isOutside: boolean, what: string): boolean {
