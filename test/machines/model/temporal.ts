@@ -88,6 +88,8 @@ export class Temporal {
   current: Execution | null = null;
   /** A restore or a lost plan has made a run forget. */
   hasForgotten = false;
+  /** Somebody has reset it. */
+  wasReset = false;
   /** A restore brought back a run that had ended, and took away whatever went on with it: its report is of that time. */
   isReportOld = false;
   readonly ours: Ours;
@@ -293,6 +295,7 @@ export class Temporal {
     if (this.isAway()) return;
     const target = this.#executions.at(-1 - run) ?? this.#executions[0];
     if (target === undefined) return;
+    this.wasReset = true;
     const cut = Math.max(1, target.history.length - back);
     const history = target.history.slice(0, cut);
     if (this.current !== null) this.#terminateNow(this.current);
