@@ -516,7 +516,10 @@ function isGone(temporal: Temporal): boolean {
 }
 
 function hasEnded(temporal: Temporal): boolean {
-  return !temporal.isAway() && ['ended', 'refused'].includes(temporal.standing());
+  const standing = temporal.standing();
+  // A chunk that somebody has ended is its run's to start again, as long as that is open.
+  const isLeft = temporal.number !== null && standing === 'terminated' && temporal.home.current === null;
+  return !temporal.isAway() && (isLeft || ['ended', 'refused'].includes(standing));
 }
 
 /** Everything that a run says it waits for. */
