@@ -92,14 +92,17 @@ describe('when a run failed', { skip }, () => {
 
   test('a run that was refused before anything moved is planned anew after a reset', async () => {
     setAccount('UNVERIFIED');
-    const run = await stage.start(QUICK);
+    const run = await stage.start(QUICK, { name: 'mxn-supplier' });
     assert.equal((await run.report()).status, 'FAILED');
     await ui.openWorkflow(run.handle.workflowId);
     await ui.untilShown(/is UNVERIFIED: the service pays nothing to it/);
+    await ui.takePicture('failed-run.png');
     setAccount('LIVE');
     await reset(run, 1);
     assert.equal((await run.report()).status, 'COMPLETED');
     assertOnce(run);
+    await ui.openWorkflow(run.handle.workflowId);
+    await ui.takePicture('failed-run-done.png');
   });
 
   test('a run that waits is found by the query of the guide, and says what it waits for', async () => {

@@ -54,7 +54,7 @@ export class TemporalUi {
   }
 
   static async open(browser: Browser, url: string): Promise<TemporalUi> {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, timezoneId: 'UTC' });
+    const context = await browser.newContext({ viewport: { width: 1280, height: 760 }, timezoneId: 'UTC' });
     return new TemporalUi(await context.newPage(), url);
   }
 
@@ -90,8 +90,15 @@ export class TemporalUi {
   async confirmReset(event: string, reason: string): Promise<void> {
     await this.#dialog.getByRole('option', { name: event, exact: true }).click();
     await this.#dialog.getByTestId('reset-reason').fill(reason);
+    await this.takePicture('failed-run-reset.png');
     await this.#dialog.getByTestId('confirm-modal-button').click();
     await this.#dialog.waitFor({ state: 'hidden' });
+  }
+
+  /** For the guide: written only where CAMBIST_PICTURES names a folder. */
+  async takePicture(name: string): Promise<void> {
+    const folder = process.env['CAMBIST_PICTURES'];
+    if (folder !== undefined) await this.page.screenshot({ path: join(folder, name) });
   }
 
   /** All text that the page shows. */
