@@ -104,7 +104,12 @@ test('the last proof has every figure of `npm run proof`, and its date', () => {
 test('the exit codes are those of the commands', () => {
   const endings = Object.keys(EXIT_CODES) as (keyof typeof EXIT_CODES)[];
   const expected = endings.map((ending) => [`${EXIT_CODES[ending]}`, EXIT_MEANINGS[ending]]);
-  assert.deepEqual(commands.rows('Exit codes'), expected);
+  const rows = commands.rows('Exit codes');
+  assert.deepEqual(
+    rows.map(([code, meaning]) => [code, meaning]),
+    expected,
+  );
+  for (const [code, , advice = ''] of rows) assert.notEqual(advice, '', `what to do about exit code ${code}`);
 });
 
 test('the commands and their options are those of the program', async () => {
