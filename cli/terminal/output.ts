@@ -90,6 +90,12 @@ export class Output {
     this.#write(this.io.stderr, wrap(plain(lines).join('\n'), this.#noteWidth));
   }
 
+  /** A line of a log, always to stderr: `text` for a person, `value` on one line with `--json`. */
+  log(text: string, value: unknown): void {
+    if (this.isJson) this.io.stderr.write(`${forJson(JSON.stringify(value))}\n`);
+    else this.note(text);
+  }
+
   /** A remark that may be there. */
   remark(line: string | null): void {
     if (line !== null) this.note(line);
