@@ -4,6 +4,7 @@ import { measureBatches } from './batches.ts';
 import { measureConvert } from './convert.ts';
 import { isRight, tableOf } from './figures.ts';
 import { measureHeld } from './held.ts';
+import { measureLarge } from './large.ts';
 import { measurePace } from './pace.ts';
 import { measurePayouts } from './payouts.ts';
 import { measurePolicies } from './policies.ts';
@@ -40,6 +41,14 @@ export async function bench(): Promise<number> {
   say('A run that only waits for money …');
   const held = await withServer([], measureHeld);
   const sections = [startUp, policies, batches, pace, signing, ...worker, convert, payouts, held];
+  console.log(tableOf(sections));
+  return isRight(sections) ? 0 : 1;
+}
+
+/** `npm run bench -- large`: what may not grow with a batch, up to 100,000 payments; a quarter of an hour and more. */
+export async function benchLarge(): Promise<number> {
+  say('Batches of 1,000, 10,000 and 100,000 payments …');
+  const sections = [await withServer([], () => measureLarge([1_000, 10_000, 100_000]))];
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }

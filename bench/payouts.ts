@@ -18,7 +18,8 @@ import { openStage, type Stage } from '../test/support/stage.ts';
 import { counted, number, plain, timed, type Figure, type Section } from './figures.ts';
 import type { OnePayment, PaymentActivities } from './hand-written-payment.ts';
 
-const AT_ONCE = { withdrawalSteps: [{ status: 'PENDING', forMs: 0 }] };
+/** A payment is paid in the moment in which it is accepted. */
+export const AT_ONCE = { withdrawalSteps: [{ status: 'PENDING', forMs: 0 }] };
 
 const PARALLEL = 8;
 /** Few by hand: each is a workflow of its own. */
@@ -44,7 +45,7 @@ export async function measurePayouts(sizes: readonly [number, ...number[]]): Pro
   }
 }
 
-type Batch = {
+export type Batch = {
   readonly payments: number;
   readonly events: number;
   readonly tasks: number;
@@ -98,7 +99,7 @@ function sectionOf(batches: readonly Batch[], byHand: number, bare: number): Sec
 }
 
 /** From the command line, as a user does; the time is the server's, from the first event of the run to its last. */
-async function payBatch(stage: Stage, payments: number, name: string): Promise<Batch> {
+export async function payBatch(stage: Stage, payments: number, name: string): Promise<Batch> {
   const policy = `policy: 1\nkind: payout\nname: ${name}\nenvironment: sandbox\nzone: UTC\npayout:\n  fund: { mode: none }\n  parallel: ${PARALLEL}\n`;
   await writeFile(join(stage.folder, `${name}.yaml`), policy);
   const rows = Array.from(
