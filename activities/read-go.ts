@@ -51,8 +51,10 @@ async function answerOf(deps: Deps, call: GoCall): Promise<GoAnswer> {
   const go = await deps.chunks.readGo(mode, run, number);
   if (go === 'over') {
     const name = `/${runId}`;
-    // Reset, it has heard nothing as this Temporal run: whoever resets it wants what is undone to be tried again.
-    const isReset = call.originalRunId !== runId && call.heard?.endsWith(name) !== true;
+    // Reset, it has heard nothing as this Temporal run, or its run has ended without having heard of what it took up: whoever
+    // resets it wants what is undone to be tried again.
+    const isToGoOn = call.isOpen || call.heard?.endsWith(name) !== true;
+    const isReset = call.originalRunId !== runId && isToGoOn;
     if (isReset) await deps.chunks.reopenRun(mode, run);
     return { kind: isReset ? 'reopened' : 'over', runId: name };
   }

@@ -195,6 +195,8 @@ export type GoCall = {
   readonly isContinued: boolean;
   /** Who looked when the chunk heard of its run last; null: it has not. */
   readonly heard: string | null;
+  /** The run has given its go, and payments are open. */
+  readonly isOpen: boolean;
 };
 export type GoAnswer =
   | {

@@ -57,6 +57,8 @@ export class Chunk implements Paying {
   readonly #carried: Carried | null;
   #head: PlanHead | null = null;
   #go: GoOf | null = null;
+  /** Of the run as it is now: one that was started again for this chunk has given none yet. */
+  #hasGo = false;
   #isOver = false;
   /** Since they were begun, paying, tracking or listening has seen that nothing is open. */
   #wasOver = false;
@@ -149,11 +151,12 @@ export class Chunk implements Paying {
       this.#answered = this.#news;
       const heard = this.#heard;
       const isContinued = this.#carried !== null;
+      const isOpen = this.#hasGo && this.state.payments.some(isOpenPayment);
       const { mode, run, number } = input;
       // A reset that nobody has heard of counts in the next history as well.
       const originalRunId = this.#carried?.resetOf ?? ports.originalRunId;
       const answer = await ports
-        .readGo({ mode, run, number, originalRunId, isContinued, heard })
+        .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen })
         .catch(failed);
       const isNews = (): boolean => this.#news !== this.#answered;
       if (answer instanceof StepFailed) {
@@ -169,6 +172,7 @@ export class Chunk implements Paying {
           return this.#endAsHandedOn();
         case 'reopened':
           this.#heard = answer.runId;
+          this.#hasGo = false;
           continue;
         case 'refused':
           throw new RunRefused(answer.problem.code, answer.problem.message, [answer.problem]);
@@ -207,6 +211,7 @@ export class Chunk implements Paying {
     // Another Temporal run, of the coordinator or of the chunk: what was paid may have come back meanwhile.
     if (this.#go?.runId !== go.runId) followAnew(state, ports.nowMs());
     this.#go = go;
+    this.#hasGo = true;
     this.#heard = go.runId;
     takeUp(state, go.runId);
     let left = this.#leftOf(go);

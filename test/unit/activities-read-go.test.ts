@@ -101,7 +101,9 @@ async function goOf({ alike, atMs, isTakenUp = false, more = {} }: Situation) {
   });
   const runId = `chunk-${asked}`;
   const call = { mode: 'SANDBOX', run: RUN, number: 1, originalRunId: runId, isContinued: false } as const;
-  const answer: GoAnswer = await inActivity({ runId }, () => readGo(deps)({ ...call, heard: null }));
+  const answer: GoAnswer = await inActivity({ runId }, () =>
+    readGo(deps)({ ...call, heard: null, isOpen: false }),
+  );
   assert.equal(answer.kind, 'go', JSON.stringify(answer));
   return {
     alike: answer.kind === 'go' ? (answer.alike ?? null) : null,
@@ -152,3 +154,46 @@ for (const [what, situation, alike, scans] of CASES)
     assert.equal(told.named, alike === 'l.' ? 'wtd_9' : null);
     assert.equal(told.scans, scans);
   });
+
+test('a chunk that was reset starts its ended run again, unless it has heard of that end and nothing is open', async () => {
+  const answerOf = async (what: { originalRunId: string; heard: string | null; isOpen: boolean }) => {
+    let reopened = 0;
+    const never = () => Promise.reject(new Error('Nothing asks for this here.'));
+    const { deps } = worker(
+      {},
+      {
+        chunks: {
+          readInput: async () => ({
+            run: RUN,
+            mode: 'SANDBOX',
+            number: 1,
+            payments: PAYMENTS,
+            isFirst: true,
+          }),
+          readGo: async () => 'over',
+          reopenRun: async () => {
+            reopened += 1;
+          },
+          readState: never,
+          tell: never,
+          startAgain: never,
+        },
+      },
+    );
+    const call = { mode: 'SANDBOX', run: RUN, number: 1, isContinued: false, ...what } as const;
+    const { kind } = await inActivity({ runId: 'c2' }, () => readGo(deps)(call));
+    assert.equal(kind, reopened === 1 ? 'reopened' : 'over');
+    return kind;
+  };
+  const cases: readonly (readonly [originalRunId: string, heard: string | null, isOpen: boolean])[] = [
+    ['c1', null, false],
+    ['c1', 'r1/c1', false],
+    ['c1', 'r1/c2', true],
+    ['c1', 'r1/c2', false],
+    ['c2', 'r1/c2', true],
+  ];
+  const kinds: string[] = [];
+  for (const [originalRunId, heard, isOpen] of cases)
+    kinds.push(await answerOf({ originalRunId, heard, isOpen }));
+  assert.deepEqual(kinds, ['reopened', 'reopened', 'reopened', 'over', 'over']);
+});

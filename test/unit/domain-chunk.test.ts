@@ -432,6 +432,21 @@ test('a run that ends before it has given its go ends its chunk, and nothing was
   assert.deepEqual(world.calls, []);
 });
 
+test('a chunk says whether its run has given a go and payments are open, of a run that was started again not before its go', async () => {
+  const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
+  let answers: readonly GoAnswer[] = [{ kind: 'reopened', runId: 'r2/c1' }, OVER];
+  await world.tell(async () => {
+    const [answer = OVER] = answers;
+    answers = answers.slice(1);
+    return answer;
+  });
+  assert.deepEqual(
+    world.asked.map(({ isOpen }) => isOpen),
+    [false, true, false],
+  );
+  assert.equal(world.isEnded, true);
+});
+
 test('a run that has ended ends its chunk also while payments of it are open', async () => {
   const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
   await world.tell(OVER);

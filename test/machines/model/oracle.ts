@@ -21,7 +21,6 @@ import {
   isForgottenBatch,
   isForgottenByOthers,
   isForgottenWork,
-  isResetAsItsRunEnds,
 } from './outside.ts';
 import type { KeptInstruction, Temporal } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
@@ -316,13 +315,6 @@ export class Oracle {
     const named = payments.map(({ id }) => id);
     if (named.join() !== file.map(([id]) => id).join())
       this.broken('M3', `the report has ${named.join()}, the file ${file.map(([id]) => id).join()}`);
-    const isCrossed = temporal.chunks.some((chunk) => {
-      const { payments: own } = paymentsIn({ chunks: [chunk] });
-      const pending = own.filter(({ outcome }) => outcome === 'PENDING');
-      const moved = pending.map(({ id }) => this.#movementsOf(temporal.itemOf(id)).length > 0);
-      return isResetAsItsRunEnds(this.#world, chunk, moved);
-    });
-    if (isCrossed) return;
     const whole: Report = { ...report, payments };
     for (const payment of payments) this.#noteSwapped(temporal, payment);
     for (const payment of payments) this.#paymentReported(temporal, payment, whole);

@@ -113,20 +113,6 @@ export function isForgottenByOthers(
   return noted(world, lost.hasForgotten && !isListed, 'a payment of a lost batch that no list shows');
 }
 
-/**
- * A chunk that is reset just as its run ends has its go by then, and the run does not hear any more that it has opened a
- * payment again: nothing more is sent, the chunk calls the payment pending, and the run not paid.
- */
-export function isResetAsItsRunEnds(
-  world: World,
-  { wasReset }: Temporal,
-  pending: readonly boolean[],
-): boolean {
-  // `pending`: whether the ledger has something of each payment that its report calls pending.
-  const isUnsent = pending.length > 0 && pending.every((isMoved) => !isMoved);
-  return noted(world, wasReset && isUnsent, 'a chunk that is reset as its run ends');
-}
-
 type Work = { readonly sentAtMs: number; readonly write: { readonly keyName: string } };
 
 function noted(world: World, isOutside: boolean, what: string): boolean {

@@ -325,7 +325,7 @@ function awaitsSettlement({ status, problems }: Report): boolean {
 }
 
 const LOOKS_EVERY_MS = 300;
-const BROUGHT_WITHIN_MS = 240_000;
+const BROUGHT_WITHIN_MS = 420_000;
 
 /** Waits for a hold, and wakes it once, so that its history has a signal. */
 async function holding(
