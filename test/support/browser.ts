@@ -55,6 +55,8 @@ export class TemporalUi {
 
   static async open(browser: Browser, url: string): Promise<TemporalUi> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 760 }, timezoneId: 'UTC' });
+    // The machine may be busy with other tests.
+    context.setDefaultTimeout(90_000);
     return new TemporalUi(await context.newPage(), url);
   }
 
