@@ -74,8 +74,8 @@ export type Deps = {
     tell(mode: Mode, run: RunName, number: number): Promise<boolean>;
     /** With the payments that it had; nothing where Temporal has none. */
     startAgain(mode: Mode, run: RunName, number: number): Promise<void>;
-    /** Starts the run of a batch again that has ended, with what it was started with. */
-    reopenRun(mode: Mode, run: RunName): Promise<void>;
+    /** Starts the run of a batch again that has ended, with what it was started with. False: one is open. */
+    reopenRun(mode: Mode, run: RunName): Promise<boolean>;
   };
   /** One spender at a time: turns of the runs of one organisation. */
   readonly turn: {

@@ -131,7 +131,8 @@ async function slept(deps: Deps, pauseMs: number): Promise<boolean> {
   return true;
 }
 
-function notYet(what: string, nextRetryDelayMs: number): ApplicationFailure {
+/** A failure that alarms nobody: the activity is asked again after so long. */
+export function notYet(what: string, nextRetryDelayMs: number): ApplicationFailure {
   return withoutStack(
     ApplicationFailure.create({
       type: 'NOT_YET',

@@ -29,10 +29,13 @@ import { beating } from './heartbeats.ts';
 import { findAlike, judged, readApproval, type FoundAlike } from './look-alikes.ts';
 import { askOthers, findOthers } from './other-batches.ts';
 import { foreignMode } from './own-mode.ts';
+import { notYet } from './polling.ts';
 import { wrongChunk } from './run-input.ts';
 
 /** How soon a chunk asks again by itself; the coordinator tells it sooner. */
 const ASK_AGAIN_MS = 60_000;
+/** How soon it asks a run again that is about to end: only one that has ended can be started again. */
+const STILL_OPEN_MS = 1_000;
 
 export const readGo =
   (deps: Deps): Activities['readGo'] =>
@@ -55,12 +58,13 @@ async function answerOf(deps: Deps, call: GoCall): Promise<GoAnswer> {
     // resets it wants what is undone to be tried again.
     const isToGoOn = call.isOpen || call.heard?.endsWith(name) !== true;
     const isReset = call.originalRunId !== runId && isToGoOn;
-    if (isReset) await deps.chunks.reopenRun(mode, run);
+    if (isReset && !(await deps.chunks.reopenRun(mode, run)))
+      throw notYet('The run still has to end', STILL_OPEN_MS);
     return { kind: isReset ? 'reopened' : 'over', runId: name };
   }
-  if (go === null || !go.mayGo) return notYet();
+  if (go === null || !go.mayGo) return noGoYet();
   const state = await deps.plans.read(mode, run, 0);
-  if (state.kind !== 'plan') return notYet();
+  if (state.kind !== 'plan') return noGoYet();
   const { plan } = state;
   const { batch } = plan;
   const planned = batch?.chunks[number - 1];
@@ -253,7 +257,7 @@ async function foundAlike(
   return found;
 }
 
-function notYet(): GoAnswer {
+function noGoYet(): GoAnswer {
   const problem = makeProblem('CHUNK_WAITS', null);
   return { kind: 'wait', wait: { afterMs: ASK_AGAIN_MS, reason: 'service', problem } };
 }

@@ -106,11 +106,11 @@ async function startChunkAgain(
   await startChunk(client, taskQueue, { ...input, isFirst: false }, 'ALLOW_DUPLICATE');
 }
 
-/** Starts the run of a batch again, with what it was started with; nothing where Temporal has none, or an open one. */
-async function reopenRun(client: Client, taskQueue: string, mode: Mode, run: RunName): Promise<void> {
+/** Starts the run of a batch again, with what it was started with, where Temporal has it. False: one is open. */
+async function reopenRun(client: Client, taskQueue: string, mode: Mode, run: RunName): Promise<boolean> {
   const workflowId = workflowIdOf(mode, run);
   const start = await readStart(client, workflowId);
-  if (start?.type !== RUN_TYPE) return;
+  if (start?.type !== RUN_TYPE) return true;
   try {
     await client.workflow.start(RUN_TYPE, {
       workflowId,
@@ -124,8 +124,10 @@ async function reopenRun(client: Client, taskQueue: string, mode: Mode, run: Run
         { key: stateAttribute, value: 'RUNNING' },
       ],
     });
+    return true;
   } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
   }
 }
 

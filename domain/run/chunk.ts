@@ -68,6 +68,9 @@ export class Chunk implements Paying {
   #news = 0;
   /** Of these, how many it had told when its go was asked for last. */
   #answered = 0;
+  /** How often in a row nobody could say whether it has a go, and how soon it asks again by itself. */
+  #waits = 0;
+  #asksAgainMs = LONGEST_SILENCE_MS;
   /** How it stood when the coordinator was told, and whether it stands otherwise now. */
   #told = '';
   #isToBeTold = false;
@@ -125,7 +128,7 @@ export class Chunk implements Paying {
     }
   }
 
-  /** Until the coordinator has something to tell, or has been silent for long; meanwhile it is told what is new here. */
+  /** Until the coordinator has something to tell, or it is time to ask; meanwhile it is told what is new here. */
   async #untilNews(): Promise<void> {
     const wasOver = this.isOver();
     const isNews = (): boolean => this.#news !== this.#answered || this.isOver() !== wasOver;
@@ -133,7 +136,7 @@ export class Chunk implements Paying {
       const isToGoOn = (): boolean => isNews() || this.#isToBeTold;
       const isEarly = await this.ports.waitUntil(
         isToGoOn,
-        LONGEST_SILENCE_MS,
+        this.#asksAgainMs,
         'Then it asks its run by itself',
       );
       await this.#tellNews();
@@ -144,7 +147,7 @@ export class Chunk implements Paying {
   /** Until there is a go, or the run is over. */
   async #askForGo(): Promise<void> {
     const { ports, pauses, state, input } = this;
-    for (let failures = 0, waits = 0; ;) {
+    for (let failures = 0; ;) {
       if (ports.historyIsLong()) await this.leaveLongHistory();
       const { asked } = pauses;
       // What is told while it is asked may be missing in the answer.
@@ -177,14 +180,18 @@ export class Chunk implements Paying {
         case 'refused':
           throw new RunRefused(answer.problem.code, answer.problem.message, [answer.problem]);
         case 'wait': {
+          this.#waits += 1;
+          const afterMs = Math.min(answer.wait.afterMs * this.#waits, LONGEST_SILENCE_MS);
+          this.#asksAgainMs = afterMs;
+          const wait = { ...answer.wait, afterMs };
           // Payments that are on their way are followed whoever gives a go.
-          if (this.#head !== null) return pauses.show(state, answer.wait);
-          waits += 1;
-          const afterMs = Math.min(answer.wait.afterMs * waits, LONGEST_SILENCE_MS);
-          await pauses.pause(state, { ...answer.wait, afterMs }, asked, isNews);
+          if (this.#head !== null) return pauses.show(state, wait);
+          await pauses.pause(state, wait, asked, isNews);
           continue;
         }
         case 'go':
+          this.#waits = 0;
+          this.#asksAgainMs = LONGEST_SILENCE_MS;
           pauses.goesOn(state);
           return this.#take(answer);
       }

@@ -567,7 +567,6 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
         );
         assert.equal(writesTo(run, operation).length, 1);
         assert.equal(run.movements()[operation === 'createTrade' ? 'trades' : 'withdrawals'].length, 1);
-        await run.handle.terminate();
       });
     }
   });

@@ -173,6 +173,7 @@ test('a chunk that was reset starts its ended run again, unless it has heard of 
           readGo: async () => 'over',
           reopenRun: async () => {
             reopened += 1;
+            return true;
           },
           readState: never,
           tell: never,
@@ -196,4 +197,37 @@ test('a chunk that was reset starts its ended run again, unless it has heard of 
   for (const [originalRunId, heard, isOpen] of cases)
     kinds.push(await answerOf({ originalRunId, heard, isOpen }));
   assert.deepEqual(kinds, ['reopened', 'reopened', 'reopened', 'over', 'over']);
+});
+
+test('a chunk that was reset while its run is about to end is asked for once that has ended, which is then started again', async () => {
+  let isOpen = true;
+  const never = () => Promise.reject(new Error('Nothing asks for this here.'));
+  const { deps } = worker(
+    {},
+    {
+      chunks: {
+        readInput: async () => ({ run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true }),
+        readGo: async () => 'over',
+        reopenRun: async () => !isOpen,
+        readState: never,
+        tell: never,
+        startAgain: never,
+      },
+    },
+  );
+  const ask = () =>
+    inActivity({ runId: 'c2' }, () =>
+      readGo(deps)({
+        mode: 'SANDBOX',
+        run: RUN,
+        number: 1,
+        originalRunId: 'c1',
+        isContinued: false,
+        heard: null,
+        isOpen: false,
+      }),
+    );
+  await assert.rejects(ask(), { type: 'NOT_YET', nextRetryDelay: 1_000 });
+  isOpen = false;
+  assert.equal((await ask()).kind, 'reopened');
 });

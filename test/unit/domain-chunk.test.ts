@@ -514,6 +514,23 @@ test('while nobody can say whether it has a go, what is on its way is followed, 
   assert.deepEqual(world.stages, ['paid', 'paid', 'paid', 'paid']);
 });
 
+test('a chunk that was given no go for a moment asks again by itself soon, ever later, also when everything is paid', async () => {
+  const world = await worldOf();
+  await world.pay();
+  await world.tell(WAIT);
+  const before = world.asked.length;
+  await world.time.pass(MINUTE_MS);
+  assert.equal(world.asked.length, before + 1);
+  await world.time.pass(2 * MINUTE_MS - 1);
+  assert.equal(world.asked.length, before + 1);
+  world.go = HEARD_BY_ANOTHER;
+  await world.time.pass(1);
+  assert.equal(world.asked.length, before + 2);
+  assert.deepEqual(world.chunk.standing.heard, 'r2/c1');
+  await world.time.pass(10 * MINUTE_MS - 1);
+  assert.equal(world.asked.length, before + 2);
+});
+
 test('the coordinator hears that the chunk sends, that it has sent all, and that all is paid: not each payment', async () => {
   const world = await worldOf({ go: WAIT });
   assert.equal(world.told, 0);

@@ -81,8 +81,10 @@ export function batchWorkerOf(world: World, temporal: Temporal): Deps {
         if (chunk?.newest() !== undefined) await chunk.startChunk(false);
       },
       reopenRun: async () => {
+        if (home.newest()?.standing === 'open') return false;
         world.coverage.hit('batch', 'a chunk opens its run again');
         if (home.newest() !== undefined) await home.start('go on');
+        return true;
       },
     },
     otherRuns: {

@@ -3,6 +3,7 @@
  * the real ones (`activities/observe.ts`, `read-plan.ts`, `await-settlement.ts`, `await-withdrawals.ts`, `polling.ts`),
  * and can be repeated at will, so that nothing strikes them. Those between a batch and its chunks are the real ones.
  */
+import { ApplicationFailure } from '@temporalio/common';
 import { lookBeforeTurn, seeInTurn } from '../../../activities/observing-batch.ts';
 import { readChunks } from '../../../activities/read-chunks.ts';
 import { readGo } from '../../../activities/read-go.ts';
@@ -151,10 +152,15 @@ export class Chores {
     if (activity.isOver || !temporal.isOpen(activity)) return;
     const deps = batchWorkerOf(this.#world, temporal);
     const { runId } = activity.execution;
-    const answer =
+    const asked =
       activity.name === 'readGo'
-        ? await inActivity({ runId }, () => readGo(deps)(activity.args as GoCall))
-        : await inActivity({ runId }, () => readChunks(deps)(activity.args as ChunksCall));
+        ? inActivity({ runId }, () => readGo(deps)(activity.args as GoCall))
+        : inActivity({ runId }, () => readChunks(deps)(activity.args as ChunksCall));
+    const answer = await asked.catch(notYet);
+    if (answer instanceof ApplicationFailure) {
+      temporal.whenUp(Number(answer.nextRetryDelay), () => this.#betweenChunks(activity));
+      return;
+    }
     this.#world.tell(() => `${temporal.nameOf(runId)} ${activity.name}: ${JSON.stringify(shortOf(answer))}`);
     temporal.whenUp(20, () => temporal.complete(activity, answer));
   }
@@ -391,6 +397,12 @@ export class Chores {
     const problem = foreignCredentials({ plan, credentials, reader: credentials });
     return problem === null ? null : configurationWait(problem, 3);
   }
+}
+
+/** What a real activity throws to be asked again after a time. */
+function notYet(error: unknown): ApplicationFailure {
+  if (error instanceof ApplicationFailure && typeof error.nextRetryDelay === 'number') return error;
+  throw error;
 }
 
 /** Where a plan workflow stands for somebody who asks; null: ask again a little later. */
