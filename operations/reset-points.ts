@@ -2,7 +2,7 @@
  * The events to which Temporal takes a reset back, first to last, each with the step that the run was at. The ids are
  * those that the reset dialog of Temporal's UI lists, which names no step. Reads a history; changes nothing.
  */
-import type { Activities } from '../workflows/calls.ts';
+import { END_STEP, Steps, activityStep, signalStep, timerStep } from '../workflows/steps.ts';
 import type { HistoryEvents } from './history.ts';
 
 type HistoryEvent = HistoryEvents[number];
@@ -22,25 +22,6 @@ export type ResetPoint = {
   readonly step: string;
 };
 
-/** What an activity is for, where nothing stands beside it in the history. */
-const STEPS: Readonly<Record<keyof Activities, string>> = {
-  readPlan: 'Read the plan',
-  readChunks: 'Read how the chunks of the batch stand',
-  readGo: 'Ask the run for the go',
-  confirmOutcomes: 'See that the service shows what was done',
-  recordInstruction: 'Keep what people said',
-  requestQuote: 'Price',
-  executeTrade: 'Trade',
-  createWithdrawals: 'Pay',
-  awaitSettlement: 'Wait for the settlement',
-  awaitWithdrawals: 'Wait until payments are paid',
-  tellRun: 'Ask which run it is',
-  observe: 'Look at the service',
-  takeOverInstructions: 'Take over what people said',
-  acceptInstruction: 'Accept what a person says',
-  startScheduled: 'Start the run of the schedule',
-};
-
 /** @param textOf the text of a payload */
 export async function resetPointsOf(
   events: HistoryEvents,
@@ -55,7 +36,7 @@ export async function resetPointsOf(
     const { eventId: id } = event;
     if (kind === null || !id) continue;
     const eventId = Number(id);
-    if (kind === 'WorkflowTaskCompleted') next = steps.get(eventId) ?? GOES_ON;
+    if (kind === 'WorkflowTaskCompleted') next = steps.of(eventId) ?? GOES_ON;
     points.push({ eventId, id, kind, atMs: timeOf(event), step: next });
   }
   return points.toReversed();
@@ -89,48 +70,28 @@ function kindOf(event: HistoryEvent): ResetPoint['kind'] | null {
 async function stepsByTask(
   events: HistoryEvents,
   textOf: (payload: Payload) => Promise<string>,
-): Promise<ReadonlyMap<number, string>> {
-  const steps = new Map<number, string>();
+): Promise<Steps> {
+  const steps = new Steps();
   for (const event of events) {
-    const caused = await stepOf(event, textOf);
-    if (caused === null) continue;
-    const before = steps.get(caused.task);
-    // Beside a call, a timer only says until when it is patient.
-    if (before === undefined) steps.set(caused.task, caused.step);
-    else if (!caused.isTimer) steps.set(caused.task, `${before}; ${caused.step}`);
+    const summary = event.userMetadata?.summary ?? null;
+    const said = summary === null ? '' : await textOf(summary);
+    const { activityTaskScheduledEventAttributes: activity, timerStartedEventAttributes: timer } = event;
+    if (activity) steps.add(taskOf(activity), activityStep(activity.activityType?.name ?? '', said));
+    if (timer) steps.add(taskOf(timer), timerStep(said), true);
+    const told = event.signalExternalWorkflowExecutionInitiatedEventAttributes;
+    if (told) steps.add(taskOf(told), signalStep(told.signalName ?? ''));
+    const ended =
+      event.workflowExecutionCompletedEventAttributes ??
+      event.workflowExecutionFailedEventAttributes ??
+      event.workflowExecutionCanceledEventAttributes ??
+      event.workflowExecutionContinuedAsNewEventAttributes;
+    if (ended) steps.add(taskOf(ended), END_STEP);
   }
   return steps;
 }
 
-type Caused = { readonly task: number; readonly step: string; readonly isTimer: boolean };
-
-async function stepOf(
-  event: HistoryEvent,
-  textOf: (payload: Payload) => Promise<string>,
-): Promise<Caused | null> {
-  const summary = event.userMetadata?.summary ?? null;
-  const said = summary === null ? '' : await textOf(summary);
-  const caused = (
-    { workflowTaskCompletedEventId: task }: { readonly workflowTaskCompletedEventId?: unknown },
-    step: string,
-    isTimer = false,
-  ): Caused => ({ task: Number(task), step, isTimer });
-  const { activityTaskScheduledEventAttributes: activity, timerStartedEventAttributes: timer } = event;
-  if (activity) {
-    const type = activity.activityType?.name ?? '';
-    const step = (STEPS as Readonly<Record<string, string>>)[type] ?? type;
-    // Earlier versions of this program named the item only.
-    return caused(activity, /\s/.test(said) ? said : said === '' ? step : `${step}: ${said}`);
-  }
-  if (timer) return caused(timer, said === '' ? 'Waits' : said, true);
-  const ended =
-    event.workflowExecutionCompletedEventAttributes ??
-    event.workflowExecutionFailedEventAttributes ??
-    event.workflowExecutionCanceledEventAttributes ??
-    event.workflowExecutionContinuedAsNewEventAttributes;
-  if (ended) return caused(ended, 'Its end');
-  const told = event.signalExternalWorkflowExecutionInitiatedEventAttributes;
-  return told ? caused(told, 'Says that it is about to end') : null;
+function taskOf({ workflowTaskCompletedEventId: id }: { readonly workflowTaskCompletedEventId?: unknown }) {
+  return Number(id);
 }
 
 function timeOf({ eventTime }: HistoryEvent): number {

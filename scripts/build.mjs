@@ -89,7 +89,9 @@ async function bundle(workflowsPath) {
     // Names inside the bundle are relative to this folder, wherever the build was started from.
     const { code } = await bundleWorkflowCode({
       workflowsPath,
-      workflowInterceptorModules: [join(dirname(workflowsPath), 'never-ahead.js')],
+      workflowInterceptorModules: ['never-ahead.js', 'current-details.js'].map((name) =>
+        join(dirname(workflowsPath), name),
+      ),
       logger,
       // Our modules as one: each workflow that starts evaluates them anew.
       webpackConfigHook: (config) => ({

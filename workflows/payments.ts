@@ -8,7 +8,6 @@ import {
   type TemporalFailure,
   continueAsNew,
   getExternalWorkflowHandle,
-  setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -28,6 +27,7 @@ import { reportPage } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
+import { showStanding, showStep } from './current-details.ts';
 import {
   chunkIdOf,
   chunkQuery,
@@ -41,6 +41,7 @@ import { failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
+import { END_STEP } from './steps.ts';
 import { asMarkdown, summaryOfPayments, summaryOfWithdrawals } from './ui-texts.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -76,6 +77,8 @@ async function untilItsEnd(chunk: Chunk): Promise<'ended' | 'history is long'> {
   } catch (error) {
     if (error instanceof HistoryIsLong) return 'history is long';
     throw error instanceof RunRefused ? refusalOf(error) : failureOfTheRun(error);
+  } finally {
+    showStep(END_STEP);
   }
 }
 
@@ -115,7 +118,7 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,
-    show: () => setCurrentDetails(detailsOf(standing())),
+    show: () => showStanding(detailsOf(standing())),
   };
 }
 

@@ -10,7 +10,6 @@ import {
   continueAsNew,
   getExternalWorkflowHandle,
   patched,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
   workflowInfo,
@@ -33,6 +32,7 @@ import { progressPage } from '../domain/run/progress.ts';
 import type { Problem } from '../domain/problems.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
+import { showStanding, showStep } from './current-details.ts';
 import {
   goQuery,
   instructionsIdOf,
@@ -48,6 +48,7 @@ import { failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
+import { END_STEP } from './steps.ts';
 import {
   detailsOf,
   endOf,
@@ -101,6 +102,8 @@ async function untilItsEnd(course: Run): Promise<'ended' | 'history is long'> {
     const failure = error instanceof RunRefused ? refusalOf(error) : failureOfTheRun(error);
     if (failure instanceof TemporalFailure && !course.hasToldRefusal) await tellEnd(course.input);
     throw failure;
+  } finally {
+    showStep(END_STEP);
   }
 }
 
@@ -152,7 +155,7 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
     originalRunId: info.originalExecutionRunId,
     // One search attribute, only when it changes, and the current details.
     show: () => {
-      setCurrentDetails(detailsOf(state));
+      showStanding(detailsOf(state));
       const status = statusOf(state);
       if (shown === status) return;
       shown = status;

@@ -7,7 +7,8 @@ import { decodeOptionalSinglePayload } from '@temporalio/common/lib/internal-non
 import { assertExit, command } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
-import { openStage, type Stage } from '../support/stage.ts';
+import { resetPoints } from '../support/resets.ts';
+import { openStage, type Run, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
 before(async () => {
@@ -53,9 +54,7 @@ test('a run tells its story beside its events, in its details, and in the list',
   assertExit(await command(stage, ['run', `${name}.yaml`, '--wait']), 0);
   const { events } = await handle.fetchHistory();
   const summaries = await Promise.all(
-    (events ?? []).map(({ userMetadata }) =>
-      decodeOptionalSinglePayload<string>(client.options.loadedDataConverter, userMetadata?.summary),
-    ),
+    (events ?? []).map(({ userMetadata }) => textOf(userMetadata?.summary)),
   );
   for (const told of [
     /^Looks again for usd-mxn-1: SHORTFALL$/,
@@ -67,7 +66,7 @@ test('a run tells its story beside its events, in its details, and in the list',
     /^Until supplier is paid$/,
   ])
     assert.ok(
-      summaries.some((summary) => told.test(summary ?? '')),
+      summaries.some((summary) => told.test(summary)),
       `${String(told)} is not among ${summaries.join('; ')}`,
     );
 });
@@ -89,6 +88,62 @@ test('a run that failed opens with what is done of it and what to do, also in it
   assert.match(currentDetails, /^\*\*FAILED\*\*\n\nEnded: nothing was traded or paid/);
   assert.match(currentDetails, /\n- `OUTSIDE_GUARD` usd-mxn-1: /);
 });
+
+test('the details of a run name the events of the reset dialog with their steps, while it is held and once it has failed', async () => {
+  const guard = '{ worst_rate: "18 MXN per USD" }';
+  const run = await stage.start(
+    convertPolicy({
+      amount: '{ sell: "7000.00" }',
+      quote: '{ settlement: IMMEDIATE }',
+      guard,
+      shortfall: 'hold',
+    }),
+  );
+  await run.heldBy('SHORTFALL');
+  const held = await eventsInDetails(run.handle);
+  stage.sandbox.deposit({ currency: 'USD', amount: '7000' });
+  await run.wake();
+  assert.equal((await run.report()).status, 'FAILED');
+  const failed = await eventsInDetails(run.handle);
+
+  const { events } = await run.handle.fetchHistory();
+  const summaries = new Map<string, string>();
+  for (const event of events ?? []) {
+    const { workflowTaskCompletedEventId: task } =
+      event.activityTaskScheduledEventAttributes ?? event.timerStartedEventAttributes ?? {};
+    const summary = await textOf(event.userMetadata?.summary);
+    if (event.activityTaskScheduledEventAttributes || !summaries.has(String(task)))
+      summaries.set(String(task), summary);
+  }
+  const dialog = (await resetPoints(run.handle)).map(String);
+  for (const [event, step] of [...held, ...failed]) {
+    assert.ok(dialog.includes(event), `The dialog does not list ${event}: ${step}`);
+    assert.ok(step.includes(summaries.get(event) ?? ''), `${event} is ${summaries.get(event)}, not ${step}`);
+  }
+  assert.deepEqual(failed[0], [dialog.at(-1), 'Its end']);
+  assert.deepEqual(held[0]?.[1], 'Looks again for usd-mxn-1: SHORTFALL');
+  assert.ok(failed.some(([, step]) => step === 'Price for 7,000.00 USD → MXN'));
+  assert.deepEqual(
+    failed.map(([event]) => Number(event)),
+    failed.map(([event]) => Number(event)).toSorted((a, b) => b - a),
+  );
+});
+
+type Payload = Parameters<typeof decodeOptionalSinglePayload>[1];
+
+async function textOf(payload: Payload): Promise<string> {
+  const { loadedDataConverter } = stage.temporal.client.options;
+  return (await decodeOptionalSinglePayload<string>(loadedDataConverter, payload)) ?? '';
+}
+
+/** The table at the end of the current details, as Temporal tells them. */
+async function eventsInDetails(handle: Run['handle']): Promise<readonly (readonly [string, string])[]> {
+  const { currentDetails } = await handle.query<{ readonly currentDetails: string }>(
+    '__temporal_workflow_metadata',
+  );
+  const [, table = ''] = currentDetails.split('| event | step |');
+  return [...table.matchAll(/^\| (\d+) \| (.+) \|$/gm)].map(([, event = '', step = '']) => [event, step]);
+}
 
 /** Temporal lists a little later. */
 async function until(holds: () => Promise<boolean>): Promise<void> {

@@ -1,0 +1,64 @@
+/**
+ * What the Temporal UI shows as the current details of a workflow: how it stands, and below it the last events of Temporal's
+ * reset dialog, which names no step, each with the step that a reset to it takes up again.
+ */
+import { setCurrentDetails, workflowInfo, type WorkflowInterceptorsFactory } from '@temporalio/workflow';
+import { Steps, activityStep, signalStep, timerStep } from './steps.ts';
+
+/** More would not fit a page; `explain-reset` has all. */
+const MOST_STEPS = 15;
+
+const steps = new Steps();
+/** Null: this workflow shows no details. */
+let standing: string | null = null;
+
+/** @param text how the workflow stands now, in Markdown */
+export function showStanding(text: string): void {
+  standing = text;
+  show();
+}
+
+/** The task of the workflow that is under way brings a step about. */
+export function showStep(step: string, isTimer = false): void {
+  // The event that completes a task follows the one that started it, which is the last one that the workflow knows of.
+  steps.add(workflowInfo().historyLength + 1, step, isTimer);
+  steps.keepLast(MOST_STEPS);
+  show();
+}
+
+/** Notes every call, timer and signal to another workflow as a step. */
+export const interceptors: WorkflowInterceptorsFactory = () => ({
+  outbound: [
+    {
+      scheduleActivity(input, next) {
+        showStep(activityStep(input.activityType, input.options.summary ?? ''));
+        return next(input);
+      },
+      startTimer(input, next) {
+        showStep(timerStep(input.options?.summary ?? ''), true);
+        return next(input);
+      },
+      signalWorkflow(input, next) {
+        showStep(signalStep(input.signalName));
+        return next(input);
+      },
+    },
+  ],
+});
+
+function show(): void {
+  if (standing === null) return;
+  const rows = steps.last(MOST_STEPS).map(([event, step]) => `| ${event} | ${step} |`);
+  if (rows.length === 0) return setCurrentDetails(standing);
+  setCurrentDetails(
+    [
+      standing,
+      '',
+      'Any event of the reset dialog is safe. The last ones, and what is done again from there:',
+      '',
+      '| event | step |',
+      '| - | - |',
+      ...rows,
+    ].join('\n'),
+  );
+}
