@@ -11,6 +11,7 @@ import { isFromBalances, keptPlan, type Plan } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { policyHash } from '../language/policy/policy-hash.ts';
+import { waitingOf } from '../domain/waits.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { PlanAnswer, PlanInput } from '../domain/run/calls.ts';
 import { isRunCancelled } from './cancelled.ts';
@@ -30,8 +31,7 @@ export const readPlan =
       if (wrong !== null) return { kind: 'refused', problems: [wrong] };
       const wait = foreignMode(deps, asked.mode);
       if (wait !== null) {
-        const wakeAtMs = deps.clock.wallMs() + wait.afterMs;
-        return { kind: 'waiting', waiting: { reason: wait.reason, problem: wait.problem, wakeAtMs } };
+        return { kind: 'waiting', waiting: waitingOf(wait, deps.clock.wallMs(), null) };
       }
       const { runId } = ActivityContext.current().info.workflowExecution ?? { runId: 'unknown' };
       return answerOf(deps, { ...asked, askedBy: runId });

@@ -45,12 +45,21 @@ export type Wait = {
   readonly safeAtMs?: number;
 };
 
-/** The same as it is shown: with the moment at which it looks again by itself, epoch milliseconds. */
-export type Waiting = Omit<Wait, 'afterMs'> & { readonly wakeAtMs: number };
+/**
+ * The same as it is shown: with the moment at which it looks again by itself, and the one since when it waits for this,
+ * epoch milliseconds; earlier versions noted no beginning.
+ */
+export type Waiting = Omit<Wait, 'afterMs'> & { readonly wakeAtMs: number; readonly sinceMs?: number };
 
-/** A wait as it is shown from now on. */
-export function waitingOf({ afterMs, ...wait }: Wait, nowMs: number): Waiting {
-  return { ...wait, wakeAtMs: nowMs + afterMs };
+/** A wait as it is shown from now on. @param before what was shown until now: the same wait goes on */
+export function waitingOf(
+  { afterMs, reason, problem, safeAtMs }: Wait,
+  nowMs: number,
+  before: Waiting | null,
+): Waiting {
+  const sinceMs = before?.problem.code === problem.code ? (before.sinceMs ?? nowMs) : nowMs;
+  const wakeAtMs = nowMs + afterMs;
+  return { reason, problem, ...(safeAtMs !== undefined && { safeAtMs }), wakeAtMs, sinceMs };
 }
 
 /** The one sentence for it, the same wherever it is shown: `safety wait until 20:37:37 UTC; nothing for you to do`. */

@@ -42,7 +42,7 @@ import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
 import { END_STEP } from './steps.ts';
-import { asMarkdown, summaryOfPayments, summaryOfWithdrawals } from './ui-texts.ts';
+import { summaryOfPayments, summaryOfWithdrawals, waitLine } from './ui-texts.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** @param carried what an earlier history of this chunk hands on; a chunk is started without it */
@@ -124,11 +124,8 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
 
 function detailsOf(standing: Standing): string {
   const { planned, accepted, paid, notPaid, needsHuman } = countsIn(standing);
-  const lines = waitsIn(standing).map(
-    ({ problem }) => `- \`${problem.code}\` ${asMarkdown(`${problem.message} ${problem.fix}`)}`,
-  );
   return [
     `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
-    ...lines,
+    ...waitsIn(standing).map(waitLine),
   ].join('\n');
 }

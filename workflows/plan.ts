@@ -16,7 +16,7 @@ import { compilePlan } from '../domain/plan/compile.ts';
 import { isFromBalances, keptPlan, type Credentials, type KeptPlan } from '../domain/plan/plan.ts';
 import type { Problem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
-import type { Waiting } from '../domain/waits.ts';
+import { waitingOf, type Waiting } from '../domain/waits.ts';
 import { growing } from '../domain/run/growing.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { reads } from './activities.ts';
@@ -58,7 +58,7 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
           const { reason, problem, afterMs: firstMs } = observed.wait;
           // A turn is soon over: whoever waits for it is waiting in a line already.
           const afterMs = reason === 'turn' ? firstMs : growing(firstMs, stops, LONGEST_WAIT_MS);
-          waiting = { reason, problem, wakeAtMs: Date.now() + afterMs };
+          waiting = waitingOf({ reason, problem, afterMs }, Date.now(), waiting);
           const before = wakes;
           await condition(() => wakes !== before, afterMs);
           if (workflowInfo().continueAsNewSuggested) return null;

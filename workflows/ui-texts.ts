@@ -122,11 +122,13 @@ function problemLine({ code, item, message, fix }: Problem): string {
   return `- \`${code}\` ${whose}${asMarkdown(`${message} ${fix}`)}`;
 }
 
-function waitLine({ problem, wakeAtMs, reason, safeAtMs }: Waiting): string {
+/** What waits, since when, and when it looks again. */
+export function waitLine({ problem, wakeAtMs, sinceMs, reason, safeAtMs }: Waiting): string {
+  const since = sinceMs === undefined ? '' : ` Since ${clockTime(sinceMs)}.`;
   // A poller looks every few seconds; a safety wait says its end.
   const next =
     reason === 'settlement' || safeAtMs !== undefined ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
-  return `${problemLine(problem)}${next}`;
+  return `${problemLine(problem)}${since}${next}`;
 }
 
 function bounded(lines: readonly string[], what: string): readonly string[] {

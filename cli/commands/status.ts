@@ -39,7 +39,9 @@ type Shown = {
   /** Null: nobody has told. */
   readonly startedBy: string | null;
   readonly sentence: string;
-  /** When it looks again by itself; null: it does not wait, or nobody can tell. */
+  /** Since when it waits for what it waits for; null: it does not wait, or nobody can tell. */
+  readonly since: string | null;
+  /** When it looks again by itself; null likewise. */
   readonly wakesAt: string | null;
   /** What would unblock it; null when nothing has to. */
   readonly unblockedBy: string | null;
@@ -89,6 +91,7 @@ function shownOf(standing: Standing, nowMs: number): Shown {
         status: report.status,
         startedBy: report.startedBy,
         sentence: statusSentence(report, progress, nowMs),
+        since: wait?.sinceMs === undefined ? null : new Date(wait.sinceMs).toISOString(),
         wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
         unblockedBy: wait === null ? null : unblocking(report, wait),
         batch: batch === null ? null : { counts: batch.counts, totals: batch.totals },
@@ -101,6 +104,7 @@ function shownOf(standing: Standing, nowMs: number): Shown {
         status: facts.state,
         startedBy: null,
         sentence: `${known.run}: ${problem?.message ?? 'it cannot be read'}. ${problem?.fix ?? ''}`,
+        since: null,
         wakesAt: null,
         unblockedBy: problem?.fix ?? null,
         batch: null,

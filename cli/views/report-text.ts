@@ -350,7 +350,8 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
     case 'HELD': {
       if (wait === null) return `${report.run} is held (${counted}).`;
       const next = wait.wakeAtMs > nowMs ? clockTime(wait.wakeAtMs, nowMs) : null;
-      const why = `${report.run} is held (${counted}) by ${wait.problem.code}: ${unstopped(wait.problem.message)}`;
+      const since = wait.sinceMs === undefined ? '' : ` since ${clockTime(wait.sinceMs, nowMs)}`;
+      const why = `${report.run} is held (${counted}) by ${wait.problem.code}${since}: ${unstopped(wait.problem.message)}`;
       if (wait.safeAtMs !== undefined) return `${why}; ${safetyWaitText(wait.safeAtMs, nowMs)}.`;
       // Said once: an advice to do nothing says what follows by itself.
       const advice = unblocking(report, wait);

@@ -11,6 +11,7 @@ import { StepFailed, failed, type Ports } from './ports.ts';
 import { stopOf } from './stop-rule.ts';
 import type { Pauses } from './pauses.ts';
 import type { RunInput } from './calls.ts';
+import { waitingOf, type Waiting } from '../waits.ts';
 import type { RunState } from './state.ts';
 
 /** What conducting takes of a run. */
@@ -84,7 +85,7 @@ export async function conduct(run: Conducting): Promise<void> {
       const chunk = chunks[number - 1];
       if (chunk === undefined) continue;
       Object.assign(chunk, { state: standing, isClosed });
-      chunk.waiting = standing === null ? missing(run, number) : null;
+      chunk.waiting = standing === null ? missing(run, chunk) : null;
       // One that has ended undone is started again when it is told.
       if (isClosed && !isDone(chunk, knownAs)) chunk.toldOf = -1;
     }
@@ -160,11 +161,11 @@ function isToBeTold({ state, releases }: Conducting, chunk: ChunkRecord): boolea
   return chunk.mayGo && chunk.toldOf !== releases && !isDone(chunk, state.knownAs);
 }
 
-function missing({ ports }: Conducting, number: number): ChunkRecord['waiting'] {
+function missing({ ports }: Conducting, { number, waiting }: ChunkRecord): Waiting {
   const problem = makeProblem('CHUNK_MISSING', null, {
     message: `Chunk ${number} of the batch is not in Temporal; what of it was paid is not known here.`,
   });
-  return { reason: 'person', problem, wakeAtMs: ports.nowMs() + LONGEST_SILENCE_MS };
+  return waitingOf({ reason: 'person', problem, afterMs: LONGEST_SILENCE_MS }, ports.nowMs(), waiting);
 }
 
 /** Currencies of which the money is there, or never will be by a trade: they are paid. */

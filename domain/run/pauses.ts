@@ -106,7 +106,7 @@ export class Pauses {
   }
 
   show(waiter: Waiter, wait: Wait): void {
-    waiter.waiting = waitingOf(wait, this.#ports.nowMs());
+    waiter.waiting = waitingOf(wait, this.#ports.nowMs(), waiter.waiting);
     this.#ports.show();
   }
 

@@ -94,9 +94,9 @@ export async function pay(paying: Paying): Promise<void> {
   }
 
   function takeStep(record: UnsentRecord, step: PaymentStep, runId: string): void {
-    record.waiting = null;
     switch (step.kind) {
       case 'accepted': {
+        record.waiting = null;
         const { amount, ...accepted } = step.accepted;
         moveTo(record, { kind: 'accepted', accepted: { ...accepted, atMs: ports.nowMs() } });
         record.amount ??= amount;
@@ -105,6 +105,7 @@ export async function pay(paying: Paying): Promise<void> {
         return;
       }
       case 'not paid':
+        record.waiting = null;
         return moveTo(record, { kind: 'not paid', problem: step.problem, endedIn: runId });
       case 'wait':
         return keepWaiting(record, step.state, step.wait);
@@ -116,7 +117,7 @@ export async function pay(paying: Paying): Promise<void> {
     leftMs.set(record, paced.afterMs);
     record.stage.state = known;
     record.stage.needsHuman = paced.reason === 'person';
-    record.waiting = waitingOf(paced, ports.nowMs());
+    record.waiting = waitingOf(paced, ports.nowMs(), record.waiting);
   }
 }
 

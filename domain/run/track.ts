@@ -3,6 +3,7 @@
  * late or has a status that nobody knows. Takes what paying takes.
  */
 import type { Problem } from '../problems.ts';
+import { waitingOf } from '../waits.ts';
 import type { WithdrawalsCall } from './calls.ts';
 import type { Paying } from './parts.ts';
 import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
@@ -140,11 +141,9 @@ function tell({ ports }: Paying, record: PaymentRecord, { isUnknown, isLate }: F
     return;
   }
   const { payment, stage } = record;
-  record.waiting = {
-    reason: isUnknown ? 'configuration' : 'settlement',
-    problem: (isUnknown ? statusUnknownOf : withdrawalLate)(payment.id, stage.accepted),
-    wakeAtMs: ports.nowMs(),
-  };
+  const reason = isUnknown ? 'configuration' : 'settlement';
+  const problem = (isUnknown ? statusUnknownOf : withdrawalLate)(payment.id, stage.accepted);
+  record.waiting = waitingOf({ reason, problem, afterMs: 0 }, ports.nowMs(), record.waiting);
 }
 
 function statusUnknownOf(item: string, { withdrawalId, status }: Accepted): Problem {

@@ -108,6 +108,7 @@ const held: Waiting = {
     fix: 'Nothing to do: it looks again by itself.',
   },
   wakeAtMs: NOW_MS + 65_000,
+  sinceMs: NOW_MS - 3_000,
 };
 const PROGRESS: Progress = {
   status: 'HELD',
@@ -182,12 +183,12 @@ test('a report says everything that it knows', () => {
     assert.ok(text.includes(part), part);
 });
 
-test('a run that is held says by what, until when, and what would unblock it', () => {
+test('a run that is held says by what, since when, until when, and what would unblock it', () => {
   const report = makeReportOf({ status: 'HELD', payment: 'PENDING', problems: [held.problem] });
   assert.equal(
     statusSentence(report, PROGRESS, NOW_MS),
-    'mxn-supplier.2026-11-21 is held (1 of 2 items done) by AWAITING_SETTLEMENT: Leg "usd-mxn-1" is traded; its MXN ' +
-      `is not withdrawable yet; it looks again by itself at ${clockTime(held.wakeAtMs, NOW_MS)}, nothing to do.`,
+    'mxn-supplier.2026-11-21 is held (1 of 2 items done) by AWAITING_SETTLEMENT since ' +
+      `${clockTime(NOW_MS - 3_000, NOW_MS)}: Leg "usd-mxn-1" is traded; its MXN is not withdrawable yet; it looks again by itself at ${clockTime(held.wakeAtMs, NOW_MS)}, nothing to do.`,
   );
 });
 

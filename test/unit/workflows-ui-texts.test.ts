@@ -7,7 +7,7 @@ import type { Problem } from '../../domain/problems.ts';
 import { newLeg, type PaymentStage } from '../../domain/run/items.ts';
 import { Pauses } from '../../domain/run/pauses.ts';
 import { newRecord, newRunState, type RunState } from '../../domain/run/state.ts';
-import { safetyWaitText, type Waiting } from '../../domain/waits.ts';
+import { safetyWaitText, waitingOf, type Waiting } from '../../domain/waits.ts';
 import { asMarkdown, detailsOf, endOf, summaryOfPayments, summaryOfTrade } from '../../workflows/ui-texts.ts';
 
 const PAYMENT: Payment = {
@@ -83,7 +83,7 @@ test('the details have each item with its outcome, what is waited for with the n
       fix: 'Start it with --go-on ITEM.',
     },
   };
-  const held = state.waiting;
+  const held = { ...state.waiting, sinceMs: Date.parse('2026-11-21T15:02:00Z') };
   state.waiting = {
     ...held,
     reason: 'doubt',
@@ -97,7 +97,7 @@ test('the details have each item with its outcome, what is waited for with the n
   // Not when it looks next, which may be several times before.
   assert.ok(
     detailsOf(state).includes(
-      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC; nothing for you to do.\n',
+      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC; nothing for you to do. Since 15:02 UTC.\n',
     ),
     detailsOf(state),
   );
@@ -106,7 +106,7 @@ test('the details have each item with its outcome, what is waited for with the n
     detailsOf(state),
     [
       '**HELD**',
-      '- `SHORTFALL` supplier: No money. Start it with `--go-on ITEM`. Looks again at 20:37 UTC.',
+      '- `SHORTFALL` supplier: No money. Start it with `--go-on ITEM`. Since 15:02 UTC. Looks again at 20:37 UTC.',
       '',
       '| item | what | outcome |',
       '| - | - | - |',
@@ -191,5 +191,18 @@ test('beside the timer of a safety wait stands its end, at each look the same', 
     'usd-mxn-1: safety wait until 20:37:37 UTC; nothing for you to do',
     'Looks again for usd-mxn-1: IN_DOUBT',
   ]);
-  assert.deepEqual(waiter.waiting, { reason: 'doubt', problem, wakeAtMs: nowMs + 9_000 });
+  assert.deepEqual(waiter.waiting, { reason: 'doubt', problem, wakeAtMs: nowMs + 9_000, sinceMs: nowMs });
+});
+
+test('what waits says since when it waits for this, however often it has looked', () => {
+  const problem: Problem = { code: 'SHORTFALL', item: 'supplier', message: 'm', fix: 'f' };
+  const wait = { afterMs: 1_000, reason: 'money', problem } as const;
+  const first = waitingOf(wait, 5_000, null);
+  const again = waitingOf({ ...wait, afterMs: 2_000 }, 6_000, first);
+  assert.deepEqual([again.sinceMs, again.wakeAtMs], [5_000, 8_000]);
+  const other = { ...wait, problem: { ...problem, code: 'IN_DOUBT' } } as const;
+  assert.equal(waitingOf(other, 8_000, again).sinceMs, 8_000);
+  // What an earlier version waits for has no beginning.
+  const { sinceMs: _, ...old } = first;
+  assert.equal(waitingOf(wait, 9_000, old).sinceMs, 9_000);
 });
