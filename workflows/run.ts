@@ -74,7 +74,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
   // A query leaves nothing in the history, so that it may depend on which Temporal run this is.
   setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
-  setHandler(goQuery, (number) => course.goFor(number, isMadeHere(state)));
+  setHandler(goQuery, (number) => course.goFor(number));
   setHandler(newsSignal, (number) => course.hear(number));
   setHandler(wakeSignal, () => course.wake());
   // Never settles unless somebody cancels: a listener, not something to wait for.
@@ -83,13 +83,6 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());
   return conclude(state);
-}
-
-/** This very Temporal run made the plan, over a service that had no record of it, and has not gone on since. */
-function isMadeHere({ plan }: RunState): { readonly runId: string; readonly isFresh: boolean } {
-  const { runId, originalExecutionRunId } = workflowInfo();
-  const isFirst = runId === originalExecutionRunId && plan?.madeFor === runId;
-  return { runId, isFresh: isFirst && !plan.foundRecords };
 }
 
 /** Carries the run out; whichever way it ends, what keeps people's instructions hears of it. */

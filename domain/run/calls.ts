@@ -238,7 +238,7 @@ export type GoAnswer =
 export type Go = {
   /** Temporal run of the coordinator; of one that goes on in a new history, the one with which it began. */
   readonly runId: string;
-  /** It is the very run that made the plan, over a service that had no record of it. */
+  /** It is the run that made the plan, over a service that had no record of it, in whichever of its histories. */
   readonly isFresh: boolean;
   readonly isOver: boolean;
   readonly mayGo: boolean;

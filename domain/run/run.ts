@@ -316,15 +316,18 @@ export class Run implements Carrying {
 
   // People.
 
-  /** What a chunk of the batch may do now; which Temporal run this is stands in no history. */
-  goFor(number: number, of: Pick<Go, 'runId' | 'isFresh'>): Go {
-    const { state } = this;
+  /** What a chunk of the batch may do now, for whoever asks: it depends on which Temporal run this is, and no history does. */
+  goFor(number: number): Go {
+    const { state, ports } = this;
     const mayGo = state.chunks[number - 1]?.mayGo === true;
     const most = state.isTested ? null : (state.plan?.batch?.canary ?? null);
     const { ended: isOver, stopped } = state;
     const wakes = this.pauses.asked;
-    const runId = this.knownAs(of.runId);
-    return { ...of, runId, isOver, mayGo, released: releasedIn(state), most, stopped, wakes };
+    const runId = this.knownAs(ports.runId);
+    // Histories that follow one another are one run: the go is as fresh in the last of them as in the first.
+    const isFirst = ports.runId === ports.originalRunId && state.plan?.madeFor === runId;
+    const isFresh = isFirst && state.plan?.foundRecords === false;
+    return { runId, isFresh, isOver, mayGo, released: releasedIn(state), most, stopped, wakes };
   }
 
   /** A chunk of the batch has news. */

@@ -181,12 +181,16 @@ test('a payment whose leg is not in the plan, because nothing was there to sell,
   assert.deepEqual(await unwantedOf({ ...PLAN, legs: [], payments }), [[PAYMENT.id, 'LEG_NOT_TRADED']]);
 });
 
-test('the chunks of a batch know histories that follow one another as one run, and a reset as another', () => {
+test('the chunks of a batch know histories that follow one another as one run, as fresh as the first, and a reset as another', () => {
   const names: string[] = [];
+  const fresh: boolean[] = [];
   const goOn = (runId: string, originalRunId: string, carried: Carried | null): Carried => {
     const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
     const run = new Run(INPUT, state, ports({ runId, originalRunId }), carried);
-    names.push(run.goFor(1, { runId, isFresh: false }).runId);
+    adoptPlan(state, { ...PLAN, madeFor: 'run-1', foundRecords: false });
+    const go = run.goFor(1);
+    names.push(go.runId);
+    fresh.push(go.isFresh);
     return run.handOn();
   };
   const first = goOn('run-1', 'run-1', null);
@@ -195,6 +199,7 @@ test('the chunks of a batch know histories that follow one another as one run, a
   const reset = goOn('run-4', 'run-2', first);
   goOn('run-5', 'run-5', reset);
   assert.deepEqual(names, ['run-1', 'run-1', 'run-1', 'run-4', 'run-4']);
+  assert.deepEqual(fresh, [true, true, true, false, false]);
 });
 
 test('why a leg was not traded stands once in the report, however many payments depend on it', async () => {
@@ -1072,7 +1077,7 @@ test('a batch that was stopped and is reset at its very end tries again, as afte
   const world = ports({
     readPlan: async () => ({ kind: 'plan', plan }),
     readChunks: async ({ read, isEnding }) => {
-      if (!isEnding) stops.push(run.goFor(1, { runId, isFresh: false }).stopped?.code);
+      if (!isEnding) stops.push(run.goFor(1).stopped?.code);
       // In the first run its payment is refused, in the second one it is paid.
       const isRefused = runId === 'run-1';
       const standing: ChunkState = {

@@ -189,10 +189,7 @@ export class Temporal {
     if (this.isAway() || newest === undefined) return null;
     if (newest.standing === 'ended' || newest.standing === 'refused') return 'over';
     if (newest.standing !== 'open' || newest.run === null) return null;
-    // As `workflows/run.ts` tells whether it made the plan itself.
-    const { runId, originalRunId, state } = newest;
-    const isFirst = runId === originalRunId && state.plan?.madeFor === runId;
-    const go = newest.run.goFor(chunk, { runId, isFresh: isFirst && state.plan?.foundRecords === false });
+    const go = newest.run.goFor(chunk);
     return go.isOver ? 'over' : go;
   }
 
