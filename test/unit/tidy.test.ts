@@ -68,7 +68,7 @@ const EDGES_OF_DOMAIN: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Workflow code runs in a sandbox of its own: the others use its types, and of its values only what these hold. */
-const SHARED_BY_WORKFLOWS = ['workflows/names.ts', 'workflows/limits.ts'];
+const SHARED_BY_WORKFLOWS = ['workflows/names.ts', 'workflows/limits.ts', 'workflows/steps.ts'];
 
 /** Only the commands that serve something put a worker, a dev server or a sandbox together. */
 const SERVING_COMMANDS = ['up', 'worker', 'sandbox', 'temporal'].map((name) => `cli/commands/${name}.ts`);
