@@ -140,7 +140,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     assertExit(status, 6);
     assert.match(
       flat(status.stdout),
-      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH: .* Decide: npx cambist resolve \S+ supplier \(--executed/,
+      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH since \d\d:\d\d:\d\d: .* Decide: npx cambist resolve \S+ supplier \(--executed/,
     );
 
     const twin = await payByHand(policy);

@@ -292,7 +292,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     assertExit(status, 8);
     assert.match(
       status.stdout,
-      /is held \(0 of 2 items done\) by SHORTFALL: .*it\s+looks again by itself at/s,
+      /is held \(0 of 2 items done\) by SHORTFALL since \d\d:\d\d:\d\d:.*it\s+looks again by\s+itself at/s,
     );
 
     const cancelled = await commandProcess(stage, ['cancel', policy.runText, '--by', 'ana', '--json']);

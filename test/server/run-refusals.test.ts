@@ -234,7 +234,8 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
       const report = await run.report();
       assertNothingPaid(run, report, 'QUOTES_USED_UP');
       assert.equal(calls(report, 'send quote'), 2);
-      assert.equal(writesTo(run, 'createTrade').length, 2);
+      // A request whose answer was slow may have left twice; it is then the same request, with the same key.
+      assert.equal(new Set(writesTo(run, 'createTrade').map((entry) => entry.idempotencyKey)).size, 2);
     });
   });
 
