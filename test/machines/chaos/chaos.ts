@@ -7,7 +7,7 @@
  * The seed repeats what is done and when, not how the processes take it: a failure is one whatever the machine's mood.
  */
 import { readReport } from '../../../domain/run/report.ts';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { appendFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,6 +62,9 @@ const MOST_USD = 1_100_000;
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 /** As a shell has it for Ctrl-C. */
 const INTERRUPTED = 130;
+/** Longer than each part takes on a slow machine: what stands still is told, with what it said last. */
+const PART_LIMIT_MS = 4 * 60_000;
+const LAST_LINES = 25;
 
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const { seed, stormMs } = options;
@@ -82,7 +85,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     process.exit(INTERRUPTED);
   };
   for (const signal of SIGNALS) process.on(signal, interrupt);
-  const scene = await Scene.open({ seed, folder, note });
+  const scene = await inTime('The opening', PART_LIMIT_MS, Scene.open({ seed, folder, note }));
   const failures: string[] = [];
   try {
     tell(
@@ -90,17 +93,21 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     );
     for (const fault of stormFaults(diceOf(seed, 'faults'))) scene.sandbox.addFault(fault);
     const deposits = setInterval(() => scene.bringMoneyIn(), 1_000);
-    const [harm, people] = await Promise.all([
+    const storm = Promise.all([
       weather(scene, diceOf(seed, 'weather'), stormMs),
       crowd(scene, diceOf(seed, 'crowd'), stormMs),
     ]);
+    const [harm, people] = await inTime('The storm', stormMs + PART_LIMIT_MS, storm);
     clearInterval(deposits);
     const struck = scene.sandbox.faults().filter(({ hits }) => hits > 0);
     scene.sandbox.clearFaults();
     tell(`calm after ${struck.reduce((sum, { hits }) => sum + hits, 0)} faults of the service`);
     const calm = new Calm(scene, people.drafts, tell);
-    failures.push(...(await calm.untilAllHaveEnded(2 * 60_000 + stormMs)));
-    failures.push(...(await calm.judge()));
+    const calmMs = 2 * 60_000 + stormMs;
+    failures.push(
+      ...(await inTime('The calm', calmMs + PART_LIMIT_MS, calm.untilAllHaveEnded(calmMs))),
+      ...(await inTime('The judgement', PART_LIMIT_MS, calm.judge())),
+    );
     const resets = Object.values(scene.wires).reduce((sum, wire) => sum + wire.resets(), 0);
     return {
       figures: {
@@ -120,10 +127,36 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     failures.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return { figures: {}, failures, folder };
   } finally {
-    await scene.close();
+    if (failures.length > 0) failures.push(...(await lastLines(folder)));
+    await inTime('The end', PART_LIMIT_MS, scene.close());
     for (const signal of SIGNALS) process.off(signal, interrupt);
     if (failures.length === 0) await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What a part of the chaos run gives, or an error when it takes longer. */
+async function inTime<T>(part: string, limitMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = new Error(`${part} did not end within ${Math.round(limitMs / 1_000)} s.`);
+    timer = setTimeout(() => reject(error), limitMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** For whoever cannot read the logs of the machine on which it failed. */
+async function lastLines(folder: string): Promise<readonly string[]> {
+  const logs = (await readdir(folder)).filter((name) => name.endsWith('.log'));
+  return Promise.all(
+    logs.map(async (name) => {
+      const lines = (await readFile(join(folder, name), 'utf8')).trimEnd().split('\n');
+      return `--- the end of ${name}\n${lines.slice(-LAST_LINES).join('\n')}`;
+    }),
+  );
 }
 
 function figuresOf({ drafts, deeds }: Crowd, harm: Harm): Record<string, number> {
