@@ -87,8 +87,9 @@ export async function buildProgram(
         ),
         '',
         'Configuration is by variables: CAMBIST_BASE_URL, CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE,',
-        'CAMBIST_APP_MODE, CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_TASK_QUEUE and',
-        'TEMPORAL_*. Where no service is configured, a running `npx cambist up` in this folder is used.',
+        'CAMBIST_APP_MODE, CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_TASK_QUEUE,',
+        'CAMBIST_BUILD_ID and TEMPORAL_*. Where no service is configured, a running `npx cambist up` in',
+        'this folder is used.',
       ].join('\n'),
     );
   await addCommands(program, COMMANDS, { session, wanted, terms });

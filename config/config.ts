@@ -29,6 +29,8 @@ export type Settings = {
   /** Folder of reference files for scheduled policies; null when none is named. */
   readonly filesFolder: string | null;
   readonly taskQueue: string;
+  /** By which Temporal tells the workers of one build from those of another; null: it does not. */
+  readonly buildId: string | null;
   readonly warnings: readonly string[];
 };
 
@@ -53,6 +55,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     ? await attempt(() => keyFrom(readKeyPath, mode, 'CAMBIST_READ_KEY_FILE', warnings), note)
     : null;
   const facts = await readFacts(env['CAMBIST_SERVICE_FILE'], problems);
+  const buildId = readBuildId(env['CAMBIST_BUILD_ID'], problems);
   if (key !== null && readOnly !== null && readOnly.organisation !== key.organisation)
     problems.push(foreignReadKey(key, readOnly));
   if (mode === null || address === null || key === null || problems.length > 0)
@@ -66,6 +69,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     facts,
     filesFolder: env['CAMBIST_FILES'] || null,
     taskQueue: taskQueueOf(env, mode),
+    buildId,
     warnings,
   };
 }
@@ -95,6 +99,21 @@ function readMode(text: string | undefined, problems: ConfigurationProblem[]): M
     message:
       text === undefined || text === '' ? 'CAMBIST_APP_MODE is not set.' : `CAMBIST_APP_MODE is "${text}".`,
     fix: 'Set it to SANDBOX or LIVE; there is no default, so that live money is never touched by accident.',
+  });
+  return null;
+}
+
+/** It is typed into commands, and stands behind a delimiter in Temporal's own names of versions. */
+const BUILD_ID = /^[A-Za-z0-9][A-Za-z0-9.-]{0,63}$/;
+
+function readBuildId(text: string | undefined, problems: ConfigurationProblem[]): string | null {
+  if (text === undefined || text === '') return null;
+  if (BUILD_ID.test(text)) return text;
+  problems.push({
+    code: 'BUILD_ID_INVALID',
+    item: null,
+    message: `CAMBIST_BUILD_ID is "${text}".`,
+    fix: 'Use up to 64 letters, digits, dots and dashes, a letter or digit first: a version such as "1.4.0", or the id of a commit. Or unset it: then workers have no build.',
   });
   return null;
 }

@@ -125,6 +125,11 @@ export const START_PROBLEMS = {
     sentence: 'The key is on another curve than P-256.',
     advice: 'Create a P-256 API key.',
   },
+  BUILD_ID_INVALID: {
+    ending: 'configuration',
+    sentence: 'CAMBIST_BUILD_ID is no build id.',
+    advice: 'Use letters, digits, dots and dashes, or unset it.',
+  },
   SERVICE_FILE_NOT_FOUND: {
     ending: 'configuration',
     sentence: 'The service file cannot be read.',
@@ -246,6 +251,16 @@ export const START_PROBLEMS = {
     ending: 'configuration',
     sentence: 'A worker has another version than the command line (`doctor`).',
     advice: 'Start all workers with the version of the command line.',
+  },
+  BUILD_WITHOUT_WORKER: {
+    ending: 'infrastructure',
+    sentence: 'Work goes to a build of which no worker is there.',
+    advice: 'Start a worker of that build (CAMBIST_BUILD_ID), or make another build current.',
+  },
+  BUILD_NOT_CURRENT: {
+    ending: 'infrastructure',
+    sentence: 'Workers of a build get no work, because another one is current.',
+    advice: 'Make their build current by the command that is shown, or end them.',
   },
   HALT_RECORD_ENDED: {
     ending: 'needs a human',

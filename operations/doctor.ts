@@ -13,6 +13,7 @@ import { createClient, loadSettings, type Settings } from '../config/config.ts';
 import { withDevEnvironment } from '../config/dev-environment.ts';
 import { taskQueueOf } from '../config/task-queue.ts';
 import { connectTemporal, registerSearchAttributes } from '../config/temporal.ts';
+import { hasBuilds, idleOf, lackingOf, pinnedTroubles, readRouting } from './builds.ts';
 import { isOfVersion } from './worker-identity.ts';
 import { endingOfCode } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
@@ -157,6 +158,7 @@ async function checkTemporal(
       ),
       check('retention', checkRetention(place)),
       check('workers', checkWorkers(place, asked)),
+      check('builds', checkBuilds(place, asked)),
       check('schedules', checkSchedules(place, settings, asked.now())),
       check('halts', checkHalts(place)),
     ]);
@@ -206,6 +208,19 @@ async function checkWorkers(
       fix: 'Start all workers with the version of the command line; a worker that has just ended is still named for a minute.',
     }),
   ];
+}
+
+/** Where nobody has a build there is nothing to say. */
+async function checkBuilds(place: Place, { now }: Asked): Promise<readonly Check[]> {
+  const { taskQueue, namespace } = place;
+  const routing = await readRouting(place, taskQueue, now());
+  if (!hasBuilds(routing)) return [];
+  const lacking = [...lackingOf(routing, namespace), ...(await pinnedTroubles(place, routing))];
+  const checks = [
+    ...lacking.map((trouble) => wrong('builds', trouble)),
+    ...idleOf(routing, namespace).map((trouble) => warned('builds', trouble)),
+  ];
+  return checks.length > 0 ? checks : [ok('builds', 'every build that gets work has a worker')];
 }
 
 async function checkSchedules(

@@ -7,6 +7,7 @@ import { isCancelled } from '../domain/people/instructions.ts';
 import type { Report, ReportLeg, ReportPayment } from '../domain/run/report.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import { isRecord } from '../domain/shape.ts';
+import { requireBuild } from './builds.ts';
 import { readEvents, valuesOf, type HistoryEvents } from './history.ts';
 import { INSTRUCTION_CALL } from './instruction-evidence.ts';
 import { readKept } from './keep-instruction.ts';
@@ -64,14 +65,15 @@ export type ResetExplained = {
 
 /**
  * @param event the id that a person names; null: the recommended one
- * @throws CommandFailure for an event to which Temporal resets nothing
+ * @throws CommandFailure for an event to which Temporal resets nothing, and where the run’s work goes to a build that is gone
  */
 export async function explainReset(
   place: Place,
   run: RunName,
-  event: number | null,
+  { event, nowMs }: { readonly event: number | null; readonly nowMs: number },
 ): Promise<ResetExplained> {
   const facts = await requireRun(place, run);
+  await requireBuild(place, facts, nowMs);
   const { report } = await readRun(place, facts);
   const events = (await readEvents(place.client, facts.workflowId, facts.temporalRunId)) ?? [];
   const values = (payloads: Payloads): Promise<readonly unknown[]> => valuesOf(place.client, payloads);

@@ -6,6 +6,7 @@ import type { Ending } from '../domain/endings.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { Report, ReportStatus } from '../domain/run/report.ts';
 import type { Trouble } from '../language/text/problem.ts';
+import { requireBuild } from './builds.ts';
 import { endingOf } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
 import { failureOf } from './failure-of.ts';
@@ -33,10 +34,16 @@ export type ReplayVerdict =
 /**
  * What replaying the run would do.
  * @param event the id that a person names; null: the recommended one
- * @throws CommandFailure for a run that is cancelled, and for an event to which Temporal resets nothing
+ * @throws CommandFailure for a run that is cancelled, for one whose work goes to a build that is gone, and for an event to
+ * which Temporal resets nothing
  */
-export async function judgeReplay(place: Place, run: RunName, event: number | null): Promise<ReplayVerdict> {
+export async function judgeReplay(
+  place: Place,
+  run: RunName,
+  { event, nowMs }: { readonly event: number | null; readonly nowMs: number },
+): Promise<ReplayVerdict> {
   const facts = await requireRun(place, run);
+  await requireBuild(place, facts, nowMs);
   if (facts.isOpen && event === null) {
     const view = await readRun(place, facts);
     return { kind: 'open', view, isHeld: view.report.status === 'HELD' };
@@ -173,7 +180,12 @@ export function isToReplay({ isOpen, state }: RunFacts): boolean {
 export async function replayAll(
   place: Place,
   runs: readonly RunFacts[],
-  how: { readonly by: string; readonly left: AbortSignal; readonly onDone: (replayed: Replayed) => void },
+  how: {
+    readonly by: string;
+    readonly left: AbortSignal;
+    readonly now: () => number;
+    readonly onDone: (replayed: Replayed) => void;
+  },
 ): Promise<readonly Replayed[]> {
   const all = new Map<number, Replayed>();
   const rest = runs.entries();
@@ -192,10 +204,10 @@ export async function replayAll(
 async function replayOne(
   place: Place,
   { run, state }: RunFacts,
-  { by, left }: { readonly by: string; readonly left: AbortSignal },
+  { by, left, now }: { readonly by: string; readonly left: AbortSignal; readonly now: () => number },
 ): Promise<Replayed> {
   try {
-    const verdict = await judgeReplay(place, run, null);
+    const verdict = await judgeReplay(place, run, { event: null, nowMs: now() });
     if (verdict.kind !== 'reset')
       // Somebody else has brought it on since.
       return { ...replayedAs(verdict.view), run, before: state, changes: [] };

@@ -438,7 +438,7 @@ const WORKFLOW_TASKS = 1;
 /** Whether Temporal has heard of a worker on this queue in the last minutes; false when it cannot be asked. */
 export async function hasWorker(client: Client, taskQueue: string): Promise<boolean> {
   try {
-    return (await pollersOf(client, taskQueue)).length > 0;
+    return (await describeQueue(client, taskQueue)).pollers.length > 0;
   } catch {
     return false;
   }
@@ -453,23 +453,27 @@ export async function readPollers(
   taskQueue: string,
   nowMs: number,
 ): Promise<readonly string[]> {
-  const pollers = await pollersOf(client, taskQueue);
-  const sinceSeconds = nowMs / 1_000 - ASKS_AGAIN_SECONDS;
-  const present = pollers.filter(
-    ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) >= sinceSeconds,
-  );
-  return [...new Set(present.map(({ identity }) => identity ?? ''))];
+  const { pollers } = await describeQueue(client, taskQueue);
+  return [...new Set(presentOf(pollers, nowMs).map(({ identity }) => identity ?? ''))];
 }
 
-async function pollersOf(client: Client, taskQueue: string) {
-  const { pollers } = await client.withDeadline(Date.now() + FIRST_QUESTION_LIMIT_MS, () =>
+type Pollers = Awaited<ReturnType<typeof describeQueue>>['pollers'];
+
+/** Those that have asked for work in the last minute. */
+export function presentOf(pollers: Pollers, nowMs: number): Pollers {
+  const sinceSeconds = nowMs / 1_000 - ASKS_AGAIN_SECONDS;
+  return pollers.filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) >= sinceSeconds);
+}
+
+/** What Temporal tells of a task queue: who asks for work of it, and of which build it gives it to. */
+export function describeQueue(client: Client, taskQueue: string) {
+  return client.withDeadline(Date.now() + FIRST_QUESTION_LIMIT_MS, () =>
     client.workflowService.describeTaskQueue({
       namespace: client.options.namespace,
       taskQueue: { name: taskQueue },
       taskQueueType: WORKFLOW_TASKS,
     }),
   );
-  return pollers;
 }
 
 function noAnswer(facts: RunFacts, waitedMs: number): Trouble {

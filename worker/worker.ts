@@ -31,11 +31,13 @@ import {
   readEarlierInstructions,
   recordInstruction,
 } from '../operations/instructions.ts';
+import { ownTrouble } from '../operations/builds.ts';
 import { turnsOf } from '../operations/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { planIdOf } from '../workflows/names.ts';
 import { connectWorker } from './connect.ts';
 import { createClient, type Settings } from '../config/config.ts';
+import { deploymentOf } from '../config/task-queue.ts';
 import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
@@ -59,6 +61,8 @@ export type RunningWorker = {
   /** Ends in order: activities under way are finished first. */
   readonly shutdown: () => void;
   readonly taskQueue: string;
+  /** Why its build gets no work; null when it does, and without builds. */
+  readonly trouble: Awaited<ReturnType<typeof ownTrouble>>;
   /** Where its Temporal is. */
   readonly address: string;
   readonly namespace: string;
@@ -88,6 +92,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const halts = new HaltGate({ read: haltsOf({ client, mode: settings.mode }), clock: machineClock });
   await halts.look();
   const looking = new AbortController();
+  const build =
+    settings.buildId === null ? null : { deployment: deploymentOf(taskQueue), id: settings.buildId };
   const worker: Worker = await Worker.create({
     connection,
     namespace,
@@ -143,6 +149,14 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
           (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
       },
     }),
+    ...(build !== null && {
+      workerDeploymentOptions: {
+        version: { deploymentName: build.deployment, buildId: build.id },
+        useWorkerVersioning: true,
+        // Histories replay under every newer build, so that no run waits for one that is gone.
+        defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
+      },
+    }),
     ...(options.identity !== undefined && { identity: options.identity }),
     ...(options.interceptors !== undefined && { interceptors: options.interceptors }),
     // Longer than any call that writes, so that a deploy interrupts none.
@@ -151,8 +165,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     stickyQueueScheduleToStartTimeout: '2s',
     maxCachedWorkflows: 500,
   });
+  const trouble = build === null ? null : await ownTrouble(temporal, taskQueue, build);
   return {
     taskQueue,
+    trouble,
     address: profile.address,
     namespace,
     shutdown: () => worker.shutdown(),

@@ -36,7 +36,7 @@ export function addExplainReset(command: Command, session: Session): void {
 async function explain(output: Output, name: string, { event }: ExplainOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
   return atPlace(output.caller, mode, async (place): Promise<Ending> => {
-    const explained = await explainReset(place, run, event ?? null);
+    const explained = await explainReset(place, run, { event: event ?? null, nowMs: output.io.now() });
     output.document({ ...explainedDocument(explained), exitCode: EXIT_CODES.done });
     output.show(explainedText(explained, { nowMs: output.io.now(), width: output.width }));
     return 'done';

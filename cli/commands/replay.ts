@@ -85,7 +85,10 @@ async function replayAsked(
   if (name === undefined) throw mistake('RUN', 'no run is named', 'Name one, or type --attention for all.');
   const { run, mode } = parseRun(name);
   return atPlace(output.caller, mode, async (place) => {
-    const verdict = await judgeReplay(place, run, options.event ?? null);
+    const verdict = await judgeReplay(place, run, {
+      event: options.event ?? null,
+      nowMs: output.io.now(),
+    });
     switch (verdict.kind) {
       case 'nothing':
         return tellUnchanged(output, verdict.view, `${runName(run)} is completed; there is nothing to do.`);
@@ -187,7 +190,12 @@ async function replayAttention(output: Output, place: Place, options: ReplayOpti
   try {
     const onDone = ({ run, after }: { run: RunName; after: string | null }): void =>
       output.step(`${runName(run)}: ${after ?? 'not replayed'}`);
-    const all = await replayAll(place, runs, { by: userName(), left: left.signal, onDone });
+    const all = await replayAll(place, runs, {
+      by: userName(),
+      left: left.signal,
+      now: output.io.now,
+      onDone,
+    });
     const ending = left.signal.aborted ? 'detached' : firstOf(all.map((each) => each.ending));
     output.document({ replayed: all.map(replayedDocument), exitCode: EXIT_CODES[ending] });
     output.show(replayedText(all, output.width));

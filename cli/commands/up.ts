@@ -158,7 +158,10 @@ function ownTemporal(env: NodeJS.ProcessEnv): Record<string, string> {
 const SERVICE_FILE = '.cambist/service.yaml';
 const SERVICE_FACTS = 'list_lag: 1s # the sandbox lists new records at once\n';
 
-/** What was configured by hand for another service, or for another Temporal than the one of this command, is left out. */
+/**
+ * What was configured by hand for another service, or for another Temporal than the one of this command, is left out: in a
+ * Temporal of its own nobody makes a build current.
+ */
 function workerEnvironment(
   env: NodeJS.ProcessEnv,
   variables: Readonly<Record<string, string>>,
@@ -170,7 +173,9 @@ function workerEnvironment(
 ): NodeJS.ProcessEnv {
   const isOwnTemporal = variables['TEMPORAL_TLS'] !== undefined;
   const kept = Object.entries(env).filter(
-    ([name]) => name !== 'CAMBIST_READ_KEY_FILE' && !(isOwnTemporal && name.startsWith('TEMPORAL_')),
+    ([name]) =>
+      name !== 'CAMBIST_READ_KEY_FILE' &&
+      !(isOwnTemporal && (name === 'CAMBIST_BUILD_ID' || name.startsWith('TEMPORAL_'))),
   );
   return {
     ...Object.fromEntries(kept),

@@ -52,7 +52,14 @@ async function work(output: Output): Promise<Ending> {
     namespace: worker.namespace,
     taskQueue: worker.taskQueue,
     pid: process.pid,
+    ...(settings.buildId !== null && { build: settings.buildId }),
   });
+  if (worker.trouble !== null) {
+    const { code, message, fix } = worker.trouble;
+    const text = `${code}: ${message}. ${fix}`;
+    const record = { at: new Date().toISOString(), level: 'warning', message: text };
+    output.log(`warning ${text}`, record);
+  }
   await ended;
   return 'done';
 }

@@ -60,6 +60,7 @@ async function start(
   const settings = {
     facts: DEFAULT_SERVICE_FACTS,
     filesFolder: null,
+    buildId: null,
     mode: 'SANDBOX',
     get address(): never {
       throw new ReachesTheService();

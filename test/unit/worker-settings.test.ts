@@ -8,6 +8,7 @@ import { mock, test, type TestContext } from 'node:test';
 import { loadSettings } from '../../config/config.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
 import { ConfigurationError } from '../../config/errors.ts';
+import { deploymentOf } from '../../config/task-queue.ts';
 import { readProfile } from '../../config/temporal.ts';
 import { KEY_NAME } from '../support/service-fixture.ts';
 
@@ -188,3 +189,23 @@ async function codesOf(work: () => unknown): Promise<readonly string[]> {
     return error.problems.map(({ code }) => code);
   }
 }
+
+test('a build id is a short plain token, or there is none', async (t) => {
+  const folder = folderOfUp(t, UP);
+  const buildOf = async (text: string) => (await loadSettings({ CAMBIST_BUILD_ID: text }, folder)).buildId;
+  assert.equal((await loadSettings({}, folder)).buildId, null);
+  assert.equal(await buildOf(''), null);
+  for (const text of ['1.4.0', '4f1083e', '2026-11-23', 'v2-rc.1', 'a'.repeat(64)])
+    assert.equal(await buildOf(text), text);
+  for (const text of ['1 4', 'a:b', '$(x)', '-1', '.1', 'ü', 'a/b', "a'b", 'a\n', 'a'.repeat(65)])
+    await assert.rejects(
+      buildOf(text),
+      (error) => error instanceof ConfigurationError && error.problems[0]?.code === 'BUILD_ID_INVALID',
+      text,
+    );
+});
+
+test('a deployment is named after its task queue, in characters that Temporal takes', () => {
+  assert.equal(deploymentOf('cambist-sandbox'), 'cambist-sandbox');
+  assert.equal(deploymentOf('eu.west:live 1'), 'eu-west-live-1');
+});
