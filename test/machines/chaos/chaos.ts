@@ -428,6 +428,8 @@ class Calm {
   async #plan({ run }: Draft): Promise<Plan | null> {
     try {
       const planWorkflow = this.#scene.temporal.client.workflow.getHandle(planIdOf('SANDBOX', run));
+      // One that is still being made is of a run that was cancelled before, and may wait for long.
+      if ((await planWorkflow.describe()).status.name === 'RUNNING') return null;
       return (await planWorkflow.result()) as Plan;
     } catch {
       // It was refused: nothing was to be done.
