@@ -25,6 +25,8 @@ type HaltGateOptions = {
   /** What stands now; rejects when that cannot be told, within about `READING_HOLDS_MS`. */
   readonly read: () => Promise<readonly Halt[]>;
   readonly clock: Clock;
+  /** Told what stands when a reading has changed it; the gate is closed for it by then. */
+  readonly onChange?: (halts: readonly Halt[]) => void;
 };
 
 export class HaltGate {
@@ -51,12 +53,14 @@ export class HaltGate {
   /** One reading. What cannot be read leaves what was known, which grows old. */
   async look(): Promise<void> {
     const asked = this.#now();
+    const before = this.#halts;
     try {
       this.#halts = await this.#options.read();
       this.#asked = asked;
     } catch {
       return;
     }
+    if (this.#halts !== before) this.#options.onChange?.(this.#halts);
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const go of waiting) go();

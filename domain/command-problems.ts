@@ -306,6 +306,11 @@ export const REFUSALS = {
     sentence: 'What is to be halted is taken back again and again.',
     advice: 'See who ends the workflow `<mode>/halt` in the Temporal UI; until then stop the workers.',
   },
+  HALT_DRILL_FAILED: {
+    ending: 'infrastructure',
+    sentence: 'In a drill, a worker did not say in time that a halt stops it.',
+    advice: 'End that worker if it is there; one that has ended is known for about a minute.',
+  },
   BATCH_OF_OTHER_KIND: {
     ending: 'bad input',
     sentence: 'Only policies of kind payout take a batch.',

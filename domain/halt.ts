@@ -30,6 +30,19 @@ export type HaltedWrite = { readonly policy: string; readonly currencies: readon
 /** Why nothing may leave: people have halted it, or nobody can tell whether they have. */
 export type Closed = { readonly kind: 'halted' | 'unreadable'; readonly problem: Problem };
 
+/** No policy can be called so: no name of one holds a slash. */
+const DRILL = 'halt-drill/';
+
+/** What a drill halts: everything of a policy that nobody has. */
+export function drillScope(name: string): HaltScope {
+  return { policy: `${DRILL}${name}`, currency: null };
+}
+
+/** The name of the drill that halts this; null: people mean it. */
+export function drillOf({ policy }: HaltScope): string | null {
+  return policy?.startsWith(DRILL) === true ? policy.slice(DRILL.length) : null;
+}
+
 const scope: Fields = { policy: orNull(lineOf(100)), currency: orNull(lineOf(10)) };
 const SAID: Fields = { scope: recordOf(scope), by: lineOf(500), why: lineOf(2_000) };
 const HALT: Fields = { ...SAID, atMs: isMoment };

@@ -25,7 +25,7 @@ import {
   wakeSignal,
 } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
-import { valuesOf } from './history.ts';
+import { timeOf, valuesOf } from './history.ts';
 
 /** A Temporal that does not answer is told. */
 const SAY_LIMIT_MS = 10_000;
@@ -85,9 +85,7 @@ async function readHalts({ client, mode }: Of, last: Reading = NOTHING): Promise
     const signal = event.workflowExecutionSignaledEventAttributes;
     if (!signal) continue;
     const [said] = await valuesOf(client, signal.input?.payloads);
-    const { seconds, nanos } = event.eventTime ?? {};
-    const atMs = Number(seconds ?? 0) * 1_000 + Math.floor((nanos ?? 0) / 1_000_000);
-    words.push({ word: signal.signalName ?? '', said, atMs });
+    words.push({ word: signal.signalName ?? '', said, atMs: timeOf(event) });
   }
   // One that somebody has ended still tells what stood: ending it lets nothing go.
   return { version, halts: haltsAfter(carried, words), isEnded: status.name !== 'RUNNING' };

@@ -2,6 +2,7 @@
 import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 
 export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
+export type HistoryEvent = HistoryEvents[number];
 type Payloads = Parameters<Client['options']['loadedDataConverter']['payloadCodecs'][number]['decode']>[0];
 
 /** gRPC's code for what is not there. */
@@ -44,6 +45,11 @@ export async function readStart(
     if (isGone(error)) return null;
     throw error;
   }
+}
+
+/** When the server wrote it, epoch milliseconds. */
+export function timeOf({ eventTime }: HistoryEvent): number {
+  return Number(eventTime?.seconds ?? 0) * 1_000 + Math.floor((eventTime?.nanos ?? 0) / 1_000_000);
 }
 
 /** Temporal has no such workflow, or not any more. Reading a history tells it by the code of the call alone. */

@@ -3,9 +3,8 @@
  * those that the reset dialog of Temporal's UI lists, which names no step. Reads a history; changes nothing.
  */
 import { END_STEP, Steps, activityStep, signalStep, timerStep } from '../workflows/steps.ts';
-import type { HistoryEvents } from './history.ts';
+import { timeOf, type HistoryEvent, type HistoryEvents } from './history.ts';
 
-type HistoryEvent = HistoryEvents[number];
 type Payload = NonNullable<NonNullable<HistoryEvent['userMetadata']>['summary']>;
 
 /** As the server numbers events: 64 bits. */
@@ -92,8 +91,4 @@ async function stepsByTask(
 
 function taskOf({ workflowTaskCompletedEventId: id }: { readonly workflowTaskCompletedEventId?: unknown }) {
   return Number(id);
-}
-
-function timeOf({ eventTime }: HistoryEvent): number {
-  return Number(eventTime?.seconds ?? 0) * 1_000 + Math.floor((eventTime?.nanos ?? 0) / 1_000_000);
 }

@@ -2,6 +2,7 @@
  * The composition root of a worker: settings, the service client, Temporal, the prebuilt workflow bundle, the
  * activities. Nothing else in the program puts these together.
  */
+import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
@@ -10,6 +11,7 @@ import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { isCurrentAttempt } from '../operations/attempts.ts';
 import { chunksOf } from '../operations/chunks.ts';
+import { answerDrills } from '../operations/halt-drill.ts';
 import { haltsOf } from '../operations/halts.ts';
 import { otherBatchesOf } from '../operations/other-batches.ts';
 import { startScheduled } from '../operations/start-by-schedule.ts';
@@ -89,7 +91,14 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { taskQueue } = settings;
   const clock = options.clock ?? machineClock;
   // By the machine's own time also where a test lets time pass.
-  const halts = new HaltGate({ read: haltsOf({ client, mode: settings.mode }), clock: machineClock });
+  const identity = options.identity ?? `${process.pid}@${hostname()}`;
+  const halted = { client, mode: settings.mode };
+  const halts = new HaltGate({
+    read: haltsOf(halted),
+    clock: machineClock,
+    onChange: (standing) =>
+      answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) }),
+  });
   await halts.look();
   const looking = new AbortController();
   const build =
@@ -157,7 +166,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
         defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
       },
     }),
-    ...(options.identity !== undefined && { identity: options.identity }),
+    identity,
     ...(options.interceptors !== undefined && { interceptors: options.interceptors }),
     // Longer than any call that writes, so that a deploy interrupts none.
     shutdownGraceTime: WRITE_LIMITS.startToCloseMs,

@@ -26,13 +26,15 @@ export function showStep(step: string, isTimer = false): void {
   show();
 }
 
-/** Notes every call, timer and signal to another workflow as a step. */
+/** Notes every call, timer and signal to another workflow as a step, and lets no call go without its words. */
 export const interceptors: WorkflowInterceptorsFactory = () => ({
   outbound: [
     {
       scheduleActivity(input, next) {
-        showStep(activityStep(input.activityType, input.options.summary ?? ''));
-        return next(input);
+        const summary = activityStep(input.activityType, input.options.summary ?? '');
+        showStep(summary);
+        // Without one the timeline of the UI shows the name of the function.
+        return next({ ...input, options: { ...input.options, summary } });
       },
       startTimer(input, next) {
         showStep(timerStep(input.options?.summary ?? ''), true);

@@ -57,6 +57,11 @@ export function haltIdOf(mode: Mode): string {
   return `${mode.toLowerCase()}/halt`;
 }
 
+/** Id of the workflow in which workers say that a drill of the kill switch has stopped them. */
+export function haltDrillIdOf(mode: Mode, drill: string): string {
+  return `${haltIdOf(mode)}-drill/${drill}`;
+}
+
 /** Id of the Temporal schedule of a policy. What it starts has this id too, with the nominal time behind it. */
 export function scheduleIdOf(mode: Mode, policy: string): string {
   return `${mode.toLowerCase()}/schedule/${policy}`;
@@ -152,6 +157,8 @@ export const reopenRunSignal = defineSignal<[run: string]>('reopen');
 /** People stop every write, or those of a scope, and let them go on. */
 export const haltSignal = defineSignal<[HaltSaid]>('halt');
 export const resumeSignal = defineSignal<[HaltSaid]>('resume');
+/** A worker, by its identity, says to a drill that nothing of what is halted leaves it any more. */
+export const stoppedSignal = defineSignal<[worker: string]>('stopped');
 /** Who has the turn, who waits for it, and which runs may still take money. */
 export const turnQuery = defineQuery<TurnState>('turn');
 /** What a run will still take; null while it has no plan. */

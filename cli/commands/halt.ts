@@ -1,15 +1,17 @@
 /** `cambist halt`: the kill switch. Nothing of it is sent until `resume`; looks go on. Needs Temporal, and no worker. */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { READING_HOLDS_MS, scopeText, type HaltScope } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import type { Mode } from '../../domain/service/records.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import { drillHalt } from '../../operations/halt-drill.ts';
 import { halt, isUnknown } from '../../operations/halts.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { currencyCode, modeName, policyName, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { userName } from '../terminal/user-name.ts';
-import { showHalts } from '../views/halts-text.ts';
+import { showDrill, showHalts } from '../views/halts-text.ts';
 
 export type HaltOptions = JsonOption & {
   readonly policy?: string;
@@ -18,21 +20,33 @@ export type HaltOptions = JsonOption & {
   readonly by?: string;
 };
 
+type StopOptions = HaltOptions & { readonly reason?: string; readonly drill?: boolean };
+
 export function addHalt(command: Command, session: Session): void {
   command
     .description(
       'Stops every quote, trade and withdrawal of every worker within one second, or those of a policy or a currency, until ' +
         '`npx cambist resume`. Looks go on, nothing fails by it, and what was on its way is followed. Returns when it holds.',
     )
-    .requiredOption('--reason <text>', 'why; every run that waits for it shows it', statement);
-  withScope(command, 'stop').action((options: HaltOptions & { readonly reason: string }) =>
-    act(session, options, (output) => stop(output, options)),
+    .option('--reason <text>', 'why; every run that waits for it shows it', statement)
+    .addOption(
+      new Option('--drill', 'show that every worker stops in time; stops nothing').conflicts([
+        'reason',
+        'policy',
+        'currency',
+      ]),
+    );
+  withScope(command, 'stop').action((options: StopOptions) =>
+    act(session, options, (output) =>
+      options.drill === true ? runDrill(output, options) : stop(output, options),
+    ),
   );
   teach(command, {
     examples: [
       'npx cambist halt --reason "wrong accounts, see OPS-17" --by ana',
       'npx cambist halt --policy mxn-supplier --reason "supplier’s account is doubted"',
       'npx cambist halt --currency MXN --reason "bank holiday not in the calendar"',
+      'npx cambist halt --drill',
     ],
     endings: ['done', 'bad input', 'configuration', 'infrastructure'],
   });
@@ -51,8 +65,9 @@ export function scopeOf({ policy, currency }: HaltOptions): HaltScope {
   return { policy: policy ?? null, currency: currency ?? null };
 }
 
-async function stop(output: Output, options: HaltOptions & { readonly reason: string }): Promise<Ending> {
+async function stop(output: Output, options: StopOptions): Promise<Ending> {
   const { by = userName(), reason: why } = options;
+  if (why === undefined) throw noReason();
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
     const halts = await halt(place, { scope, by, why });
@@ -64,4 +79,28 @@ async function stop(output: Output, options: HaltOptions & { readonly reason: st
     const message = `Halted in ${place.mode}: ${scopeText(scope)}. Since ${since} no worker sends anything of it.`;
     return showHalts(output, halts, message);
   });
+}
+
+async function runDrill(output: Output, { by = userName(), mode }: StopOptions): Promise<Ending> {
+  return atPlace(output.caller, mode ?? null, async (place): Promise<Ending> => {
+    const left = new AbortController();
+    const stopListening = output.io.onInterrupt(() => left.abort());
+    try {
+      const stopped = await drillHalt(place, { by, nowMs: output.io.now(), left: left.signal });
+      return showDrill(output, stopped, left.signal.aborted);
+    } finally {
+      stopListening();
+    }
+  });
+}
+
+function noReason(): CommandFailure {
+  return new CommandFailure('bad input', [
+    {
+      code: 'BAD_COMMAND_LINE',
+      place: '--reason',
+      message: 'a halt has a reason, which every run that waits for it shows; nothing was halted',
+      fix: 'Say why: `npx cambist halt --reason "wrong accounts"`. A drill needs none: `npx cambist halt --drill`.',
+    },
+  ]);
 }

@@ -1,8 +1,10 @@
 /** What is halted, as `halt`, `resume`, `status` and `list` show it. */
-import { haltSentence, scopeOptions, type Halt } from '../../domain/halt.ts';
+import { READING_HOLDS_MS, haltSentence, scopeOptions, type Halt } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import type { Stopped } from '../../operations/halt-drill.ts';
 import type { Output } from '../terminal/output.ts';
+import { count, table } from '../terminal/text.ts';
 
 /** What was done, and every halt that stands now. */
 export function showHalts(output: Output, halts: readonly Halt[], message: string): Ending {
@@ -17,4 +19,28 @@ export function haltLine(halt: Halt): string {
 
 export function haltDocument({ scope, by, why, atMs }: Halt): Record<string, unknown> {
   return { ...scope, by, why, since: new Date(atMs).toISOString() };
+}
+
+/** How fast each worker was stopped by a drill. */
+export function showDrill(output: Output, stopped: readonly Stopped[], isLeft: boolean): Ending {
+  const ending = isLeft ? 'detached' : 'done';
+  const slowestMs = Math.max(0, ...stopped.map(({ afterMs }) => afterMs));
+  output.document({ stopped, slowestMs, exitCode: EXIT_CODES[ending] });
+  const columns = [{ title: 'WORKER' }, { title: 'STOPPED AFTER', right: true }];
+  const rows = stopped.map(({ worker, afterMs }) => [worker, seconds(afterMs)]);
+  if (rows.length > 0) output.show(table(columns, rows, output.width));
+  if (isLeft) output.say('Left before every worker had answered. Nothing was halted.');
+  else
+    output.say(
+      `A halt stops ${count(stopped.length, 'worker')}: the slowest said so after ${seconds(slowestMs)}. Nothing was halted.`,
+    );
+  if (slowestMs > READING_HOLDS_MS)
+    output.note(
+      'Slower than a second: such a worker sends nothing meanwhile, as its last reading is too old. It, or Temporal, has much to do.',
+    );
+  return ending;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(2)} s`;
 }

@@ -8,6 +8,7 @@ import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { haltIdOf } from '../../workflows/names.ts';
 import { paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';
 import { assertExit, command } from '../support/commands.ts';
+import { startBuiltWorker } from '../support/built-worker.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { openWire } from '../support/proxy.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Stage } from '../support/stage.ts';
@@ -154,6 +155,63 @@ test('halts that are said at once are all kept, without any worker, and by whoev
     assert.deepEqual(await kept(), new Set(['EUR', 'GBP', 'MXN', 'USD']));
   } finally {
     for (const currency of currencies) await command(stage, ['resume', '--currency', currency]);
+    await stage.close();
+  }
+});
+
+type Drilled = {
+  readonly stopped: readonly { readonly worker: string; readonly afterMs: number }[];
+  readonly slowestMs: number;
+};
+
+test('a drill tells how fast each worker stops, while a batch is paid, and stops nothing', async () => {
+  const stage = await openSlowStage();
+  const { env, temporal } = stage;
+  const workers = [startBuiltWorker({ env }), startBuiltWorker({ env })];
+  try {
+    await Promise.all(workers.map(({ ready }) => ready));
+    const run = await startBatch(stage, paymentsOf(PAYMENTS), { perChunk: PAYMENTS, policy: POLICY });
+    await underWay(run);
+    const drilled = await command(stage, ['halt', '--drill', '--json']);
+    assertExit(drilled, 0);
+    const { stopped, slowestMs } = JSON.parse(drilled.stdout) as Drilled;
+    const pids = stopped.map(({ worker }) => Number.parseInt(worker, 10));
+    assert.deepEqual(pids.toSorted(), workers.map(({ process: { pid } }) => pid).toSorted());
+    assert.equal(slowestMs, stopped.at(-1)?.afterMs);
+    const sent = run.writes().length;
+    assert.ok(sent < PAYMENTS, `${sent} were sent before it ended`);
+    assertPaidOnce(run, (await run.report()).status);
+    assert.deepEqual(await currentHalts({ client: temporal.client, mode: 'SANDBOX' }), []);
+    const open = await temporal.client.workflow.count(
+      "WorkflowType = 'halt' AND ExecutionStatus = 'Running'",
+    );
+    assert.equal(open.count, 1, 'the record of halts alone');
+  } finally {
+    await Promise.all(workers.map((worker) => worker.kill()));
+    await stage.close();
+  }
+});
+
+test('a drill names the worker that stands still, and whoever has none is told to start one', async () => {
+  const stage = await openSlowStage();
+  const { env, temporal } = stage;
+  const workers = [startBuiltWorker({ env }), startBuiltWorker({ env })];
+  const [frozen, other] = workers.map(({ process: child }) => child);
+  try {
+    assertExit(await command(stage, ['halt', '--drill']), 7);
+    await Promise.all(workers.map(({ ready }) => ready));
+    frozen?.kill('SIGSTOP');
+    const drilled = await command(stage, ['halt', '--drill']);
+    assertExit(drilled, 7);
+    assert.match(drilled.stderr, new RegExp(`^HALT_DRILL_FAILED ${frozen?.pid}@`));
+    assert.doesNotMatch(drilled.stderr, new RegExp(`${other?.pid}@`));
+    assert.deepEqual(await currentHalts({ client: temporal.client, mode: 'SANDBOX' }), []);
+    frozen?.kill('SIGCONT');
+    const again = await command(stage, ['halt', '--drill']);
+    assertExit(again, 0);
+    assert.match(again.stdout, /^A halt stops 2 workers: .* Nothing was halted\.$/m);
+  } finally {
+    await Promise.all(workers.map((worker) => worker.kill()));
     await stage.close();
   }
 });

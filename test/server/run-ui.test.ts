@@ -69,6 +69,15 @@ test('a run tells its story beside its events, in its details, and in the list',
       summaries.some((summary) => told.test(summary)),
       `${String(told)} is not among ${summaries.join('; ')}`,
     );
+  const unsaid = (events ?? []).filter(
+    ({ activityTaskScheduledEventAttributes, timerStartedEventAttributes, userMetadata }) =>
+      (activityTaskScheduledEventAttributes ?? timerStartedEventAttributes) && !userMetadata?.summary,
+  );
+  assert.deepEqual(
+    unsaid.map(({ eventId }) => String(eventId)),
+    [],
+    'the timeline names each call and timer in words',
+  );
 });
 
 test('a run that failed opens with what is done of it and what to do, also in its details', async () => {

@@ -36,6 +36,23 @@ function gateAt() {
 const halts = (scope: HaltScope = { policy: null, currency: null }): readonly Halt[] =>
   haltsAfter([], [{ word: 'halt', said: { scope, by: 'ana', why: 'wrong accounts' }, atMs: NOW }]);
 
+test('whoever is told of a change finds the gate closed for it, and is told of each change once', async () => {
+  const told: string[] = [];
+  let standing: readonly Halt[] = [];
+  const gate: HaltGate = new HaltGate({
+    read: () => Promise.resolve(standing),
+    clock: { monotonicMs: () => 0, wallMs: () => NOW },
+    onChange: () => told.push(gate.whyNot(WRITE)?.kind ?? 'open'),
+  });
+  for (const next of [standing, halts(), halts({ policy: 'q', currency: null })]) {
+    standing = next;
+    await gate.look();
+    await gate.look();
+  }
+  // Whoever begins knows of nothing that stands.
+  assert.deepEqual(told, ['open', 'halted', 'open']);
+});
+
 test('a gate is closed until it has been read', async () => {
   const { gate, answers, why } = gateAt();
   assert.equal(why(), 'unreadable');

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  drillOf,
+  drillScope,
   haltOf,
   halted,
   haltsAfter,
@@ -144,4 +146,14 @@ test('what is halted and in doubt is looked for, and neither ends nor is sent', 
   assert.equal(result.wait.reason, 'halt');
   assert.deepEqual(result.state.doubt, doubt);
   assert.ok(kindsOf(effects).includes('scan withdrawals'));
+});
+
+test('a drill halts no write of any policy, and is no halt that people mean', () => {
+  const [drill] = haltsAfter([], [said('halt', drillScope('4f2a'))]);
+  assert.ok(drill !== undefined);
+  assert.equal(drillOf(drill.scope), '4f2a');
+  for (const policy of ['p', 'halt-drill', 'halt-drill-4f2a', '4f2a', ''])
+    assert.equal(haltOf([drill], { policy, currencies: ['MXN', 'USD'] }), null, policy);
+  for (const scope of [ALL, OF_P, IN_MXN, P_IN_MXN]) assert.equal(drillOf(scope), null);
+  assert.deepEqual(haltsAfter([], [said('halt', drillScope('4f2a')), said('resume', ALL)]), [drill]);
 });

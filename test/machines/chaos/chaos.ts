@@ -65,6 +65,8 @@ const INTERRUPTED = 130;
 /** Longer than each part takes on a slow machine: what stands still is told, with what it said last. */
 const PART_LIMIT_MS = 4 * 60_000;
 const LAST_LINES = 25;
+/** A question to Temporal is given up after so long: one that is lost with the worker that had it is never answered. */
+const QUESTION_MS = 15_000;
 
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const { seed, stormMs } = options;
@@ -381,7 +383,8 @@ class Calm {
 
   async #status({ workflowId }: Draft): Promise<string | null> {
     try {
-      return (await this.#scene.temporal.client.workflow.getHandle(workflowId).describe()).status.name;
+      const handle = this.#scene.temporal.client.workflow.getHandle(workflowId);
+      return (await patiently(() => this.#soon(() => handle.describe()), isAnswerable)).status.name;
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return null;
       throw error;
@@ -406,12 +409,18 @@ class Calm {
       const { temporal } = this.#scene;
       this.decisions += 1;
       this.#tell(`a person decides about ${draft.name}, ${item.id}: ${JSON.stringify(report.problems)}`);
-      await recordInstruction(
-        { client: temporal.client, taskQueue: TASK_QUEUE, mode: 'SANDBOX', run: draft.run },
+      const said =
         record === undefined
-          ? { ...by, kind: 'not executed', why: 'the ledger shows nothing' }
-          : { ...by, kind: 'executed', recordId: String(record['id']), why: 'the ledger shows it' },
-      );
+          ? ({ ...by, kind: 'not executed', why: 'the ledger shows nothing' } as const)
+          : ({
+              ...by,
+              kind: 'executed',
+              recordId: String(record['id']),
+              why: 'the ledger shows it',
+            } as const);
+      const of = { client: temporal.client, taskQueue: TASK_QUEUE, mode: 'SANDBOX', run: draft.run } as const;
+      // Who is not heard says it again in the next round.
+      await attempt(this.#scene, () => recordInstruction(of, said));
       await this.#wake(draft);
     }
   }
@@ -419,21 +428,28 @@ class Calm {
   /** Null: it tells none. */
   async #report({ workflowId }: Draft): Promise<Report | null> {
     const handle = this.#scene.temporal.client.workflow.getHandle(workflowId);
-    const ask = () => readReport((offset) => handle.query(reportQuery, offset));
-    // A run that was never started is not there later either.
-    const isLost = (error: unknown) => !(error instanceof WorkflowNotFoundError);
-    return patiently(ask, isLost).catch(() => null);
+    const ask = () => readReport((offset) => this.#soon(() => handle.query(reportQuery, offset)));
+    return patiently(ask, isAnswerable).catch(() => null);
   }
 
   async #plan({ run }: Draft): Promise<Plan | null> {
     try {
       const planWorkflow = this.#scene.temporal.client.workflow.getHandle(planIdOf('SANDBOX', run));
       // One that is still being made is of a run that was cancelled before, and may wait for long.
-      if ((await planWorkflow.describe()).status.name === 'RUNNING') return null;
-      return (await planWorkflow.result()) as Plan;
+      if ((await this.#soon(() => planWorkflow.describe())).status.name === 'RUNNING') return null;
+      return (await this.#soon(() => planWorkflow.result())) as Plan;
     } catch {
       // It was refused: nothing was to be done.
       return null;
     }
   }
+
+  #soon<T>(ask: () => Promise<T>): Promise<T> {
+    return this.#scene.temporal.client.withDeadline(Date.now() + QUESTION_MS, ask);
+  }
+}
+
+/** What was never started is not there later either. */
+function isAnswerable(error: unknown): boolean {
+  return !(error instanceof WorkflowNotFoundError);
 }
