@@ -123,7 +123,7 @@ function pauseAfter(waitedMs: number): number {
 }
 
 /** False when its worker ends meanwhile. */
-async function slept(deps: Deps, pauseMs: number): Promise<boolean> {
+export async function slept(deps: Deps, pauseMs: number): Promise<boolean> {
   for (let leftMs = pauseMs; leftMs > 0; leftMs -= SLEEP_STEP_MS) {
     if (deps.isStopping()) return false;
     await ActivityContext.current().sleep(Math.min(leftMs, SLEEP_STEP_MS));

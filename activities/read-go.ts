@@ -29,20 +29,31 @@ import { beating } from './heartbeats.ts';
 import { findAlike, judged, readApproval, type FoundAlike } from './look-alikes.ts';
 import { askOthers, findOthers } from './other-batches.ts';
 import { foreignMode } from './own-mode.ts';
-import { notYet } from './polling.ts';
+import { notYet, slept } from './polling.ts';
 import { wrongChunk } from './run-input.ts';
 
 /** How soon a chunk asks again by itself; the coordinator tells it sooner. */
 const ASK_AGAIN_MS = 60_000;
-/** How soon it asks a run again that is about to end: only one that has ended can be started again. */
-const STILL_OPEN_MS = 1_000;
+/**
+ * How soon it asks a run again that is about to end, and how often in one attempt: only one that has ended can be started
+ * again, and a large batch tells each of its chunks before it ends.
+ */
+const STILL_OPEN = { pauseMs: 1_000, most: 60 };
 
 export const readGo =
   (deps: Deps): Activities['readGo'] =>
   (call) =>
-    beating(() => answerOf(deps, call));
+    beating(async () => {
+      for (let asked = 1; ; asked += 1) {
+        const answer = await answerOf(deps, call);
+        if (answer !== null) return answer;
+        const isInline = asked < STILL_OPEN.most && (await slept(deps, STILL_OPEN.pauseMs));
+        if (!isInline) throw notYet('The run still has to end', STILL_OPEN.pauseMs);
+      }
+    });
 
-async function answerOf(deps: Deps, call: GoCall): Promise<GoAnswer> {
+/** Null: its run is about to end, and can be started again once it has. */
+async function answerOf(deps: Deps, call: GoCall): Promise<GoAnswer | null> {
   const { mode, run, number } = call;
   const foreign = foreignMode(deps, mode);
   if (foreign !== null) return { kind: 'wait', wait: foreign };
@@ -58,8 +69,7 @@ async function answerOf(deps: Deps, call: GoCall): Promise<GoAnswer> {
     // resets it wants what is undone to be tried again.
     const isToGoOn = call.isOpen || call.heard?.endsWith(name) !== true;
     const isReset = call.originalRunId !== runId && isToGoOn;
-    if (isReset && !(await deps.chunks.reopenRun(mode, run)))
-      throw notYet('The run still has to end', STILL_OPEN_MS);
+    if (isReset && !(await deps.chunks.reopenRun(mode, run))) return null;
     return { kind: isReset ? 'reopened' : 'over', runId: name };
   }
   if (go === null || !go.mayGo) return noGoYet();

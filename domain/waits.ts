@@ -36,30 +36,38 @@ const FIRST_TO_LAST = Object.keys(WAIT_REASONS);
 
 /**
  * An item that cannot go on now. `safeAtMs`: of a *safety wait*, which only time ends, its end in epoch milliseconds; it may
- * look several times before. Absent of every other wait.
+ * look several times before. Absent of every other wait. `sinceMs`: when it began, where that is known, and not by when it was
+ * first shown.
  */
 export type Wait = {
   readonly afterMs: number;
   readonly reason: WaitReason;
   readonly problem: Problem;
   readonly safeAtMs?: number;
+  readonly sinceMs?: number;
 };
 
 /**
  * The same as it is shown: with the moment at which it looks again by itself, and the one since when it waits for this,
- * epoch milliseconds; earlier versions noted no beginning.
+ * epoch milliseconds; absent where an earlier history may have waited for it too, and in what earlier versions left.
  */
-export type Waiting = Omit<Wait, 'afterMs'> & { readonly wakeAtMs: number; readonly sinceMs?: number };
+export type Waiting = Omit<Wait, 'afterMs'> & { readonly wakeAtMs: number };
 
 /** A wait as it is shown from now on. @param before what was shown until now: the same wait goes on */
 export function waitingOf(
-  { afterMs, reason, problem, safeAtMs }: Wait,
+  { afterMs, reason, problem, safeAtMs, sinceMs }: Wait,
   nowMs: number,
   before: Waiting | null,
 ): Waiting {
-  const sinceMs = before?.problem.code === problem.code ? (before.sinceMs ?? nowMs) : nowMs;
   const wakeAtMs = nowMs + afterMs;
-  return { reason, problem, ...(safeAtMs !== undefined && { safeAtMs }), wakeAtMs, sinceMs };
+  const began = sinceMs ?? (before?.problem.code === problem.code ? before.sinceMs : nowMs);
+  return {
+    reason,
+    problem,
+    ...(safeAtMs !== undefined && { safeAtMs }),
+    wakeAtMs,
+    ...(began !== undefined && { sinceMs: began }),
+  };
 }
 
 /** The one sentence for it, the same wherever it is shown: `safety wait until 20:37:37 UTC; nothing for you to do`. */

@@ -56,7 +56,7 @@ function show(): void {
     [
       standing,
       '',
-      'Any event of the reset dialog is safe. The last ones, and what is done again from there:',
+      'Any event of the reset dialog is safe. The last ones, and what is done again from there; one that is not named goes on waiting:',
       '',
       '| event | step |',
       '| - | - |',

@@ -124,7 +124,7 @@ function problemLine({ code, item, message, fix }: Problem): string {
 
 /** What waits, since when, and when it looks again. */
 export function waitLine({ problem, wakeAtMs, sinceMs, reason, safeAtMs }: Waiting): string {
-  const since = sinceMs === undefined ? '' : ` Since ${clockTime(sinceMs)}.`;
+  const since = sinceMs === undefined ? '' : ` Since ${dayAndTime(sinceMs)}.`;
   // A poller looks every few seconds; a safety wait says its end.
   const next =
     reason === 'settlement' || safeAtMs !== undefined ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
@@ -152,6 +152,11 @@ export function asMarkdown(text: string): string {
 
 function short(text: string): string {
   return text.length <= LONGEST_SUMMARY ? text : `${text.slice(0, LONGEST_SUMMARY - 1)}…`;
+}
+
+/** `2026-11-21 15:40 UTC`: nobody draws the details anew when a day ends. */
+function dayAndTime(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 /** `15:40 UTC`; a day that is not said is the nearest. */

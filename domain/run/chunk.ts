@@ -81,7 +81,7 @@ export class Chunk implements Paying {
     this.input = input;
     this.state = state;
     this.ports = { ...ports, show: () => this.#show(ports) };
-    this.pauses = new Pauses(this.ports);
+    this.pauses = new Pauses(this.ports, carried !== null);
     this.#carried = carried;
   }
 

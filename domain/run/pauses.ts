@@ -25,15 +25,24 @@ const LONGEST_MONEY_WAIT_MS = 300_000;
 const PATIENT_MS = 60_000;
 const LONGEST_POLL_WAIT_MS = 600_000;
 
+/** What waits, looks, and waits for the same again so soon has waited all the time. */
+const SAME_WAIT_MS = 300_000;
+
 const NEVER = (): boolean => false;
 
 export class Pauses {
   readonly #ports: Pick<Ports, 'waitUntil' | 'nowMs' | 'show'>;
   readonly #paces = new Map<Waiter, Pace>();
+  /** What was shown last of each waiter, by the code of its problem. */
+  readonly #shown = new Map<Waiter, Map<string, Waiting>>();
+  /** Until then, an earlier history may have waited for what is shown for the first time. */
+  readonly #inheritsUntilMs: number;
   #asked = 0;
 
-  constructor(ports: Pick<Ports, 'waitUntil' | 'nowMs' | 'show'>) {
+  /** @param isContinued an earlier history of the same workflow has handed on to this one */
+  constructor(ports: Pick<Ports, 'waitUntil' | 'nowMs' | 'show'>, isContinued = false) {
     this.#ports = ports;
+    this.#inheritsUntilMs = isContinued ? ports.nowMs() + SAME_WAIT_MS : 0;
   }
 
   /** Counts people's wake-ups and cancels. */
@@ -106,8 +115,25 @@ export class Pauses {
   }
 
   show(waiter: Waiter, wait: Wait): void {
-    waiter.waiting = waitingOf(wait, this.#ports.nowMs(), waiter.waiting);
+    this.note(waiter, wait);
     this.#ports.show();
+  }
+
+  /** The same for whoever shows several at once. */
+  note(waiter: Waiter, wait: Wait): void {
+    const shown = this.#shown.get(waiter) ?? new Map<string, Waiting>();
+    waiter.waiting = waitingOf(wait, this.#ports.nowMs(), this.#before(waiter, wait, shown));
+    this.#shown.set(waiter, shown.set(wait.problem.code, waiter.waiting));
+  }
+
+  /** The same wait as it was shown before; null: it begins now. */
+  #before(waiter: Waiter, wait: Wait, shown: ReadonlyMap<string, Waiting>): Waiting | null {
+    const { code } = wait.problem;
+    if (waiter.waiting?.problem.code === code) return waiter.waiting;
+    const nowMs = this.#ports.nowMs();
+    const before = shown.get(code) ?? null;
+    if (before !== null) return nowMs - before.wakeAtMs <= SAME_WAIT_MS ? before : null;
+    return nowMs < this.#inheritsUntilMs ? { ...wait, wakeAtMs: nowMs } : null;
   }
 
   /** A durable wait that a wake-up, or what is news to the waiter, ends early; true when one did. */

@@ -3,7 +3,7 @@
  * it needs (`Paying`).
  */
 import { add, normalise } from '../money.ts';
-import { safetyWaitText, waitingOf, type Wait } from '../waits.ts';
+import { safetyWaitText, type Wait } from '../waits.ts';
 import { asForgotten } from '../writes/doubt.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { PaymentsAnswer } from './calls.ts';
@@ -117,7 +117,7 @@ export async function pay(paying: Paying): Promise<void> {
     leftMs.set(record, paced.afterMs);
     record.stage.state = known;
     record.stage.needsHuman = paced.reason === 'person';
-    record.waiting = waitingOf(paced, ports.nowMs(), record.waiting);
+    pauses.note(record, paced);
   }
 }
 

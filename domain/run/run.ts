@@ -49,7 +49,7 @@ export class Run implements Carrying {
     this.input = input;
     this.state = state;
     this.ports = ports;
-    this.pauses = new Pauses(ports);
+    this.pauses = new Pauses(ports, carried !== null);
     this.#carried = carried;
   }
 

@@ -54,7 +54,6 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     if (watch.isLate) pauses.show(record, settlementWait(run, record, stage, watch));
   }
   if (!isOver()) await ports.waitUntil(isOver);
-  record.waiting = null;
   if (isOpen) {
     giveUp();
     await answer.catch(() => undefined);
@@ -100,8 +99,8 @@ const NOT_YET: Readonly<Record<SettleSettings['until'], string>> = {
 function settlementWait(
   { plan }: Carrying,
   { leg }: LegRecord,
-  { traded }: TradedLeg,
-  { isLate, unknownStatus }: Watch,
+  { traded, atMs }: TradedLeg,
+  { isLate, lateAtMs, unknownStatus }: Watch,
 ): Wait {
   // The poller looks by itself every few seconds; there is no timer of ours to show.
   const afterMs = 0;
@@ -120,6 +119,7 @@ function settlementWait(
   return {
     afterMs,
     reason: 'settlement',
+    sinceMs: isLate ? lateAtMs : atMs,
     problem: {
       code: isLate ? 'SETTLEMENT_LATE' : 'AWAITING_SETTLEMENT',
       item: leg.id,

@@ -3,7 +3,7 @@
  * late or has a status that nobody knows. Takes what paying takes.
  */
 import type { Problem } from '../problems.ts';
-import { waitingOf } from '../waits.ts';
+import type { Wait } from '../waits.ts';
 import type { WithdrawalsCall } from './calls.ts';
 import type { Paying } from './parts.ts';
 import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
@@ -134,16 +134,24 @@ async function noticeLate(paying: Paying, followOf: FollowOf): Promise<void> {
 }
 
 /** Shows what an accepted payment waits for that people should know: a status in no list, or a late one. */
-function tell({ ports }: Paying, record: PaymentRecord, { isUnknown, isLate }: Follow): void {
+function tell({ pauses, lateAfterMs }: Paying, record: PaymentRecord, { isUnknown, isLate }: Follow): void {
   const isShown = isUnderWay(record) && (isUnknown || isLate);
   if (!isShown) {
     record.waiting = null;
     return;
   }
   const { payment, stage } = record;
-  const reason = isUnknown ? 'configuration' : 'settlement';
-  const problem = (isUnknown ? statusUnknownOf : withdrawalLate)(payment.id, stage.accepted);
-  record.waiting = waitingOf({ reason, problem, afterMs: 0 }, ports.nowMs(), record.waiting);
+  const { accepted } = stage;
+  const { id } = payment;
+  const wait: Wait = isUnknown
+    ? { reason: 'configuration', problem: statusUnknownOf(id, accepted), afterMs: 0 }
+    : {
+        reason: 'settlement',
+        problem: withdrawalLate(id, accepted),
+        afterMs: 0,
+        sinceMs: accepted.atMs + lateAfterMs.withdrawal,
+      };
+  pauses.note(record, wait);
 }
 
 function statusUnknownOf(item: string, { withdrawalId, status }: Accepted): Problem {

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeOptionalSinglePayload } from '@temporalio/common/lib/internal-non-workflow/index.js';
+import { runName } from '../../domain/references.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
@@ -132,9 +133,17 @@ test('the details of a run name the events of the reset dialog with their steps,
   assert.deepEqual(failed[0], [dialog.at(-1), 'Its end']);
   assert.deepEqual(held[0]?.[1], 'Looks again for usd-mxn-1: SHORTFALL');
   assert.ok(failed.some(([, step]) => step === 'Price for 7,000.00 USD → MXN'));
+  // The same words as in the whole table, and none left out that names a step.
+  const explained = await command(stage, ['explain-reset', runName(run.name), '--json']);
+  assertExit(explained, 0);
+  const { events: listed } = JSON.parse(explained.stdout) as {
+    readonly events: readonly { readonly eventId: number; readonly step: string }[];
+  };
+  const oldest = Number(failed.at(-1)?.[0]);
+  const named = listed.filter(({ eventId, step }) => eventId >= oldest && step !== 'Goes on waiting');
   assert.deepEqual(
-    failed.map(([event]) => Number(event)),
-    failed.map(([event]) => Number(event)).toSorted((a, b) => b - a),
+    failed,
+    named.map(({ eventId, step }) => [String(eventId), step]).toReversed(),
   );
 });
 

@@ -199,8 +199,9 @@ test('a chunk that was reset starts its ended run again, unless it has heard of 
   assert.deepEqual(kinds, ['reopened', 'reopened', 'reopened', 'over', 'over']);
 });
 
-test('a chunk that was reset while its run is about to end is asked for once that has ended, which is then started again', async () => {
-  let isOpen = true;
+test('a chunk that was reset while its run is about to end asks for a minute in one attempt, and starts it again once it has ended', async () => {
+  let endsAfter = 9;
+  let asked = 0;
   const never = () => Promise.reject(new Error('Nothing asks for this here.'));
   const { deps } = worker(
     {},
@@ -208,15 +209,19 @@ test('a chunk that was reset while its run is about to end is asked for once tha
       chunks: {
         readInput: async () => ({ run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true }),
         readGo: async () => 'over',
-        reopenRun: async () => !isOpen,
+        reopenRun: async () => {
+          asked += 1;
+          return asked > endsAfter;
+        },
         readState: never,
         tell: never,
         startAgain: never,
       },
     },
   );
+  const slept: number[] = [];
   const ask = () =>
-    inActivity({ runId: 'c2' }, () =>
+    inActivity({ runId: 'c2', slept }, () =>
       readGo(deps)({
         mode: 'SANDBOX',
         run: RUN,
@@ -227,7 +232,10 @@ test('a chunk that was reset while its run is about to end is asked for once tha
         isOpen: false,
       }),
     );
-  await assert.rejects(ask(), { type: 'NOT_YET', nextRetryDelay: 1_000 });
-  isOpen = false;
+  const sleptMs = () => slept.splice(0).reduce((sum, ms) => sum + ms, 0);
   assert.equal((await ask()).kind, 'reopened');
+  assert.equal(sleptMs(), 9_000);
+  endsAfter = 1_000;
+  await assert.rejects(ask(), { type: 'NOT_YET', nextRetryDelay: 1_000 });
+  assert.equal(sleptMs(), 59_000);
 });

@@ -97,7 +97,7 @@ test('the details have each item with its outcome, what is waited for with the n
   // Not when it looks next, which may be several times before.
   assert.ok(
     detailsOf(state).includes(
-      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC; nothing for you to do. Since 15:02 UTC.\n',
+      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC; nothing for you to do. Since 2026-11-21 15:02 UTC.\n',
     ),
     detailsOf(state),
   );
@@ -106,7 +106,7 @@ test('the details have each item with its outcome, what is waited for with the n
     detailsOf(state),
     [
       '**HELD**',
-      '- `SHORTFALL` supplier: No money. Start it with `--go-on ITEM`. Since 15:02 UTC. Looks again at 20:37 UTC.',
+      '- `SHORTFALL` supplier: No money. Start it with `--go-on ITEM`. Since 2026-11-21 15:02 UTC. Looks again at 20:37 UTC.',
       '',
       '| item | what | outcome |',
       '| - | - | - |',
@@ -202,7 +202,42 @@ test('what waits says since when it waits for this, however often it has looked'
   assert.deepEqual([again.sinceMs, again.wakeAtMs], [5_000, 8_000]);
   const other = { ...wait, problem: { ...problem, code: 'IN_DOUBT' } } as const;
   assert.equal(waitingOf(other, 8_000, again).sinceMs, 8_000);
-  // What an earlier version waits for has no beginning.
+  // Of one that an earlier history may have waited for, nobody knows the beginning.
   const { sinceMs: _, ...old } = first;
-  assert.equal(waitingOf(wait, 9_000, old).sinceMs, 9_000);
+  assert.equal(waitingOf(wait, 9_000, old).sinceMs, undefined);
+  // Whoever knows it says it.
+  assert.equal(waitingOf({ ...wait, sinceMs: 1_000 }, 9_000, first).sinceMs, 1_000);
+});
+
+test('what looks, and then waits for the same again, has waited all the time; what waits for it once more does not', async () => {
+  let nowMs = 0;
+  const ports = {
+    waitUntil: async (_condition: () => boolean, timeoutMs = 0) => {
+      nowMs += timeoutMs;
+      return false;
+    },
+    nowMs: () => nowMs,
+    show: () => {},
+  };
+  const problem: Problem = { code: 'ACTIVITY_FAILED', item: null, message: 'm', fix: 'f' };
+  const wait = { afterMs: 600_000, reason: 'outage', problem } as const;
+  const sinceOf = async (pauses: Pauses, lookMs: number): Promise<readonly (number | undefined)[]> => {
+    const waiter: { waiting: Waiting | null } = { waiting: null };
+    const since: (number | undefined)[] = [];
+    for (let looks = 0; looks < 3; looks += 1) {
+      await pauses.pause(waiter, wait, 0);
+      since.push(waiter.waiting?.sinceMs);
+      pauses.goesOn(waiter);
+      nowMs += lookMs;
+    }
+    return since;
+  };
+  assert.deepEqual(await sinceOf(new Pauses(ports), 60_000), [0, 0, 0]);
+  nowMs = 0;
+  assert.deepEqual(await sinceOf(new Pauses(ports), 900_000), [0, 1_500_000, 3_000_000]);
+  nowMs = 0;
+  const inherited = undefined;
+  assert.deepEqual(await sinceOf(new Pauses(ports, true), 60_000), [inherited, inherited, inherited]);
+  nowMs = 0;
+  assert.deepEqual(await sinceOf(new Pauses(ports, true), 900_000), [inherited, 1_500_000, 3_000_000]);
 });
