@@ -17,7 +17,7 @@ import {
 import type { Mode } from '../domain/service/records.ts';
 import { HALT_QUEUE, HALT_TYPE, haltDrillIdOf, stoppedSignal } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
-import { halt, resume } from './halts.ts';
+import { keepHalt, resume } from './halts.ts';
 import { timeOf, valuesOf } from './history.ts';
 import type { Place } from './place.ts';
 import { readPollers } from './runs.ts';
@@ -29,7 +29,7 @@ export type Stopped = { readonly worker: string; readonly afterMs: number };
 const ANSWER_LIMIT_MS = 10_000;
 const LOOK_EVERY_MS = 100;
 const SAY_LIMIT_MS = 5_000;
-/** What a command that was killed in the middle leaves ends by itself. */
+/** What a command that was killed in the middle leaves ends by itself, and its halt by the next drill. */
 const LIFE_MS = 600_000;
 
 type Worker = { readonly worker: string; readonly whyNot: (write: HaltedWrite) => Closed | null };
@@ -74,8 +74,10 @@ export async function drillHalt(
     staticDetails: 'Workers say here that it has stopped them. Nothing was stopped by it.',
   });
   try {
-    const halts = await halt(place, said);
+    const halts = await keepHalt(place, said);
     const saidAtMs = halts.find(({ scope }) => isSameScope(scope, said.scope))?.atMs ?? nowMs;
+    const isLeft = ({ scope, atMs }: Halt): boolean => drillOf(scope) !== null && saidAtMs - atMs > LIFE_MS;
+    for (const { scope } of halts.filter(isLeft)) await resume(place, { ...said, scope });
     const untilMs = performance.now() + ANSWER_LIMIT_MS;
     for (;;) {
       const stopped = await readStopped(client, handle.workflowId, saidAtMs);

@@ -7,6 +7,7 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import {
   READING_HOLDS_MS,
+  drillOf,
   haltsAfter,
   isSameScope,
   type Halt,
@@ -54,14 +55,23 @@ export function haltsOf(of: Of): () => Promise<readonly Halt[]> {
   };
 }
 
-/** What is halted now, as a command asks. */
+/** What is halted now, as a command asks; drills stop nothing, and are left out. */
 export async function currentHalts(of: Of): Promise<readonly Halt[]> {
   return (await haltRecord(of)).halts;
 }
 
 /** The same, and whether somebody has ended what keeps it. */
-export function haltRecord(of: Of): Promise<Omit<Reading, 'version'>> {
+export async function haltRecord(of: Of): Promise<Omit<Reading, 'version'>> {
+  const { halts, isEnded } = await asked(of);
+  return { halts: halts.filter(isMeant), isEnded };
+}
+
+function asked(of: Of): Promise<Reading> {
   return of.client.withDeadline(Date.now() + SAY_LIMIT_MS, () => readHalts(of));
+}
+
+function isMeant({ scope }: Halt): boolean {
+  return drillOf(scope) === null;
 }
 
 async function readHalts({ client, mode }: Of, last: Reading = NOTHING): Promise<Reading> {
@@ -93,7 +103,12 @@ async function readHalts({ client, mode }: Of, last: Reading = NOTHING): Promise
 
 /** @returns what is halted now */
 export async function halt(of: Of, said: HaltSaid): Promise<readonly Halt[]> {
-  let halts = await currentHalts(of);
+  return (await keepHalt(of, said)).filter(isMeant);
+}
+
+/** The same for a drill: @returns the drills that stand as well. */
+export async function keepHalt(of: Of, said: HaltSaid): Promise<readonly Halt[]> {
+  let { halts } = await asked(of);
   for (let tries = 1; tries <= TRIES; tries += 1) {
     halts = await say(of, haltSignal.name, said, halts);
     // Only who ends the record in this very moment, and begins another one, can take it away.
@@ -114,7 +129,8 @@ export async function halt(of: Of, said: HaltSaid): Promise<readonly Halt[]> {
  * @returns what is halted still
  */
 export async function resume(of: Of, said: HaltSaid): Promise<readonly Halt[]> {
-  return say(of, resumeSignal.name, said, await currentHalts(of));
+  const { halts } = await asked(of);
+  return (await say(of, resumeSignal.name, said, halts)).filter(isMeant);
 }
 
 /** @param before goes on in a new record, where somebody has ended the one that there was. */
@@ -137,7 +153,7 @@ async function say(
         'Kept for `npx cambist halt` and `npx cambist resume`; every worker reads it. No worker serves it, and none is needed. Leave it open.',
     }),
   );
-  return currentHalts(of);
+  return (await asked(of)).halts;
 }
 
 /** Whether Temporal's list of runs, which may be a moment behind, has none of this policy; false where it cannot be asked. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { READING_HOLDS_MS } from '../../domain/halt.ts';
-import { currentHalts, halt } from '../../operations/halts.ts';
+import { currentHalts, halt, haltsOf } from '../../operations/halts.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { haltIdOf } from '../../workflows/names.ts';
 import { paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';
@@ -181,7 +181,7 @@ test('a drill tells how fast each worker stops, while a batch is paid, and stops
     const sent = run.writes().length;
     assert.ok(sent < PAYMENTS, `${sent} were sent before it ended`);
     assertPaidOnce(run, (await run.report()).status);
-    assert.deepEqual(await currentHalts({ client: temporal.client, mode: 'SANDBOX' }), []);
+    assert.deepEqual(await haltsOf({ client: temporal.client, mode: 'SANDBOX' })(), []);
     const open = await temporal.client.workflow.count(
       "WorkflowType = 'halt' AND ExecutionStatus = 'Running'",
     );
@@ -205,7 +205,7 @@ test('a drill names the worker that stands still, and whoever has none is told t
     assertExit(drilled, 7);
     assert.match(drilled.stderr, new RegExp(`^HALT_DRILL_FAILED ${frozen?.pid}@`));
     assert.doesNotMatch(drilled.stderr, new RegExp(`${other?.pid}@`));
-    assert.deepEqual(await currentHalts({ client: temporal.client, mode: 'SANDBOX' }), []);
+    assert.deepEqual(await haltsOf({ client: temporal.client, mode: 'SANDBOX' })(), []);
     frozen?.kill('SIGCONT');
     const again = await command(stage, ['halt', '--drill']);
     assertExit(again, 0);
