@@ -262,6 +262,11 @@ export const START_PROBLEMS = {
     sentence: 'Workers of a build get no work, because another one is current.',
     advice: 'Make their build current by the command that is shown, or end them.',
   },
+  RUNS_LOST: {
+    ending: 'needs a human',
+    sentence: 'The service has records of runs that Temporal does not know (`doctor`).',
+    advice: 'After a restore of Temporal, start those runs again under their ids: they adopt what was done.',
+  },
   HALT_RECORD_ENDED: {
     ending: 'needs a human',
     sentence: 'Somebody has ended the workflow that keeps what is halted (`doctor`).',

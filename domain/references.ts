@@ -50,6 +50,13 @@ export function reference(run: RunName, item: string, generation = 1): string {
   return generation === 1 ? base : `${base}~${generation}`;
 }
 
+/** The run whose item a reference names; null when it is no reference of ours. */
+export function runOf(text: string): RunName | null {
+  const [policy, id, item, ...rest] = firstReference(text).split('.');
+  if (item === undefined || !isPart(item) || rest.length > 0) return null;
+  return parseRunName(`${policy ?? ''}.${id ?? ''}`);
+}
+
 /** The generation in which `text` names the item whose first reference is `base`; null when it names something else. */
 export function generationOf(base: string, text: string): number | null {
   if (text === base) return 1;

@@ -6,6 +6,7 @@
 import type { Ending } from '../domain/endings.ts';
 import { haltSentence, scopeOptions } from '../domain/halt.ts';
 import { makeProblem } from '../domain/problems.ts';
+import { runName } from '../domain/references.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import type { Trouble } from '../language/text/problem.ts';
@@ -19,6 +20,7 @@ import { endingOfCode } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
 import { failureOf } from './failure-of.ts';
 import { haltRecord } from './halts.ts';
+import { lostRuns } from './lost-runs.ts';
 import { modeOf, type Caller, type Place } from './place.ts';
 import { checkService } from './preflight.ts';
 import { readPollers } from './runs.ts';
@@ -44,6 +46,8 @@ const REQUEST_LIMIT_MS = 4_000;
 /** In live the worker's own rules need histories of a month; the service forgets keys after a week. */
 const LEAST_RETENTION_DAYS = 30;
 const DAY_SECONDS = 86_400;
+/** Of older records nobody need know the run. */
+const LONGEST_LOOK_SECONDS = 7 * DAY_SECONDS;
 
 type Asked = {
   readonly now: () => number;
@@ -161,6 +165,7 @@ async function checkTemporal(
       check('builds', checkBuilds(place, asked)),
       check('schedules', checkSchedules(place, settings, asked.now())),
       check('halts', checkHalts(place)),
+      check('records', settings === null ? Promise.resolve([]) : checkRecords(place, settings, asked)),
     ]);
     return [ok('Temporal', `namespace "${namespace}" at ${address}`), ...checks.flat()];
   } finally {
@@ -168,9 +173,14 @@ async function checkTemporal(
   }
 }
 
-async function checkRetention({ connection, namespace, mode }: Place): Promise<readonly Check[]> {
+async function retentionSeconds({ connection, namespace }: Place): Promise<number> {
   const { config } = await connection.workflowService.describeNamespace({ namespace });
-  const days = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / DAY_SECONDS;
+  return Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
+}
+
+async function checkRetention(place: Place): Promise<readonly Check[]> {
+  const { namespace, mode } = place;
+  const days = (await retentionSeconds(place)) / DAY_SECONDS;
   const kept = `what has ended is kept for ${days < 1 ? 'less than a day' : `${Math.floor(days)} d`}`;
   if (mode !== 'LIVE' || days >= LEAST_RETENTION_DAYS) return [ok('retention', kept)];
   return [
@@ -278,6 +288,29 @@ async function checkReference(
       message: `it is of ${asOf}, older than \`max_age\` of the policy allows: the next run would trade nothing`,
     }),
   ];
+}
+
+/** Whether Temporal knows the runs of which the service has new records. */
+async function checkRecords(place: Place, settings: Settings, { now }: Asked): Promise<readonly Check[]> {
+  const client = createClient(settings, settings.readKey === null ? 'write' : 'read', REQUEST_LIMIT_MS);
+  try {
+    const keptMs = Math.min(await retentionSeconds(place), LONGEST_LOOK_SECONDS) * 1_000;
+    const lost = await lostRuns(place, client, now() - keptMs);
+    // The check of the service has told why.
+    if (lost === null) return [];
+    if (lost.length === 0)
+      return [ok('records', 'Temporal knows the runs of the newest trades and withdrawals')];
+    return [
+      warned('records', {
+        code: 'RUNS_LOST',
+        place: place.namespace,
+        message: `the service has records of runs that Temporal does not know: ${lost.map(runName).join(', ')}`,
+        fix: 'Was Temporal restored from a backup? Then start each of them again under its id (`npx cambist run POLICY --id ID`): it adopts what was done. Pay nothing by hand before that. Or does another namespace use this key? Then all is well, if no policy runs in both.',
+      }),
+    ];
+  } finally {
+    void client.close();
+  }
 }
 
 async function checkHalts(place: Place): Promise<readonly Check[]> {

@@ -8,6 +8,7 @@ import { workerIdentity } from '../../operations/worker-identity.ts';
 import { packageVersion } from '../../cli/commands/version.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { assertExit, command, type Ended } from '../support/commands.ts';
+import { runName } from '../../domain/references.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { openWire } from '../support/proxy.ts';
@@ -66,6 +67,7 @@ test('where all is well it is green, looks at everything, and moves nothing', as
       'workers',
       'schedules',
       'halts',
+      'records',
     ],
   );
   const methods = stage.sandbox.requests().map(({ method }) => method);
@@ -198,4 +200,22 @@ test('it ends within five seconds whatever is away or stands still', async () =>
   const away = await examine({ TEMPORAL_ADDRESS: '127.0.0.1:1', CAMBIST_BASE_URL: 'http://127.0.0.1:1/v3' });
   assertExit(away, 7);
   assert.equal(findings(away)[0], 'problem: service: SERVICE_UNREACHABLE');
+});
+
+test('a run that Temporal has lost, while the service has its records, is named', async () => {
+  const [kept, lost] = [await stage.start(convertPolicy()), await stage.start(convertPolicy())];
+  for (const run of [kept, lost]) assert.equal((await run.report()).status, 'COMPLETED');
+  assert.deepEqual(findings(await examine()), []);
+  const { client, namespace } = stage.temporal;
+  await client.workflowService.deleteWorkflowExecution({
+    namespace,
+    workflowExecution: { workflowId: lost.handle.workflowId },
+  });
+  let found = findings(await examine());
+  // Temporal deletes a little later.
+  for (let tries = 0; found.length === 0 && tries < 40; tries += 1) found = findings(await examine());
+  assert.deepEqual(found, ['warning: records: RUNS_LOST']);
+  const { says } = checksOf(await examine()).find(({ name }) => name === 'records') ?? { says: '' };
+  assert.ok(says.includes(runName(lost.name)), says);
+  assert.ok(!says.includes(runName(kept.name)), says);
 });
