@@ -15,7 +15,7 @@ import { readKeyFile, type ApiKey } from '../service/key.ts';
 import { withDevEnvironment } from './dev-environment.ts';
 import { ConfigurationError, type ConfigurationProblem } from './errors.ts';
 import { readTextFile } from './read-text-file.ts';
-import { taskQueueOf } from './task-queue.ts';
+import { canNameDeployment, taskQueueOf } from './task-queue.ts';
 
 /** Everything that a worker or a command needs to reach the service. */
 export type Settings = {
@@ -58,6 +58,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
   const buildId = readBuildId(env['CAMBIST_BUILD_ID'], problems);
   if (key !== null && readOnly !== null && readOnly.organisation !== key.organisation)
     problems.push(foreignReadKey(key, readOnly));
+  if (mode !== null && buildId !== null) problems.push(...unfitForBuilds(taskQueueOf(env, mode)));
   if (mode === null || address === null || key === null || problems.length > 0)
     throw new ConfigurationError(problems);
   return {
@@ -116,6 +117,19 @@ function readBuildId(text: string | undefined, problems: ConfigurationProblem[])
     fix: 'Use up to 64 letters, digits, dots and dashes, a letter or digit first: a version such as "1.4.0", or the id of a commit. Or unset it: then workers have no build.',
   });
   return null;
+}
+
+/** Another name for the deployment could be that of another queue's deployment too. */
+function unfitForBuilds(taskQueue: string): readonly Problem[] {
+  if (canNameDeployment(taskQueue)) return [];
+  return [
+    {
+      code: 'BUILD_ID_INVALID',
+      item: null,
+      message: `CAMBIST_BUILD_ID is set, and CAMBIST_TASK_QUEUE is "${taskQueue}", which cannot name a deployment in Temporal.`,
+      fix: 'Use a task queue whose name has only letters, digits, "-" and "_", for workers and commands. Or unset CAMBIST_BUILD_ID: then workers have no build.',
+    },
+  ];
 }
 
 /** Node's own switch that accepts any certificate: whoever stands between us and the service would see and answer all. */

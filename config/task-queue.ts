@@ -1,4 +1,4 @@
-/** The task queue of a mode, where workers and commands meet, and the deployment that its workers of all builds are. */
+/** The task queue of a mode, where workers and commands meet. Workers of all builds on it are the deployment of its name. */
 import type { Mode } from '../domain/service/records.ts';
 
 export function taskQueueOf(env: NodeJS.ProcessEnv, mode: Mode): string {
@@ -6,6 +6,6 @@ export function taskQueueOf(env: NodeJS.ProcessEnv, mode: Mode): string {
 }
 
 /** Temporal takes no dots and colons in the name of a deployment; it is typed into commands. */
-export function deploymentOf(taskQueue: string): string {
-  return taskQueue.replaceAll(/[^A-Za-z0-9_-]/g, '-');
+export function canNameDeployment(taskQueue: string): boolean {
+  return /^[A-Za-z0-9_-]+$/.test(taskQueue);
 }

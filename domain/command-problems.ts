@@ -127,8 +127,9 @@ export const START_PROBLEMS = {
   },
   BUILD_ID_INVALID: {
     ending: 'configuration',
-    sentence: 'CAMBIST_BUILD_ID is no build id.',
-    advice: 'Use letters, digits, dots and dashes, or unset it.',
+    sentence: 'CAMBIST_BUILD_ID is no build id, or the name of the task queue allows none.',
+    advice:
+      'Use letters, digits, dots and dashes, for the task queue letters, digits, dashes and underscores; or unset it.',
   },
   SERVICE_FILE_NOT_FOUND: {
     ending: 'configuration',

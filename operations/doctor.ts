@@ -14,7 +14,7 @@ import { createClient, loadSettings, type Settings } from '../config/config.ts';
 import { withDevEnvironment } from '../config/dev-environment.ts';
 import { taskQueueOf } from '../config/task-queue.ts';
 import { connectTemporal, registerSearchAttributes } from '../config/temporal.ts';
-import { hasBuilds, idleOf, lackingOf, pinnedTroubles, readRouting } from './builds.ts';
+import { hasBuilds, idleOf, lackingOf, pinnedTroubles, readPinned, readRouting } from './builds.ts';
 import { isOfVersion } from './worker-identity.ts';
 import { endingOfCode } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
@@ -220,15 +220,18 @@ async function checkWorkers(
   ];
 }
 
-/** Where nobody has a build there is nothing to say. */
+/** Where nobody has a build, and no run is pinned to one, there is nothing to say. */
 async function checkBuilds(place: Place, { now }: Asked): Promise<readonly Check[]> {
   const { taskQueue, namespace } = place;
-  const routing = await readRouting(place, taskQueue, now());
-  if (!hasBuilds(routing)) return [];
-  const lacking = [...lackingOf(routing, namespace), ...(await pinnedTroubles(place, routing))];
+  const [routing, pinned] = await Promise.all([
+    readRouting(place, taskQueue, now()),
+    readPinned(place, taskQueue),
+  ]);
+  if (!hasBuilds(routing) && pinned.length === 0) return [];
+  const lacking = [...lackingOf(routing, namespace), ...pinnedTroubles(pinned, routing, namespace)];
   const checks = [
     ...lacking.map((trouble) => wrong('builds', trouble)),
-    ...idleOf(routing, namespace).map((trouble) => warned('builds', trouble)),
+    ...idleOf(routing, pinned, namespace).map((trouble) => warned('builds', trouble)),
   ];
   return checks.length > 0 ? checks : [ok('builds', 'every build that gets work has a worker')];
 }

@@ -459,9 +459,9 @@ export async function readPollers(
 
 type Pollers = Awaited<ReturnType<typeof describeQueue>>['pollers'];
 
-/** Those that have asked for work in the last minute. */
-export function presentOf(pollers: Pollers, nowMs: number): Pollers {
-  const sinceSeconds = nowMs / 1_000 - ASKS_AGAIN_SECONDS;
+/** Those that have asked for work in the last minute, or as long as is said. */
+export function presentOf(pollers: Pollers, nowMs: number, withinSeconds = ASKS_AGAIN_SECONDS): Pollers {
+  const sinceSeconds = nowMs / 1_000 - withinSeconds;
   return pollers.filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) >= sinceSeconds);
 }
 

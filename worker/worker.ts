@@ -39,7 +39,6 @@ import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { planIdOf } from '../workflows/names.ts';
 import { connectWorker } from './connect.ts';
 import { createClient, type Settings } from '../config/config.ts';
-import { deploymentOf } from '../config/task-queue.ts';
 import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
@@ -101,8 +100,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   });
   await halts.look();
   const looking = new AbortController();
-  const build =
-    settings.buildId === null ? null : { deployment: deploymentOf(taskQueue), id: settings.buildId };
+  // The deployment is called as its task queue is.
+  const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };
   const worker: Worker = await Worker.create({
     connection,
     namespace,

@@ -27,7 +27,7 @@ import { uniqueName } from '../support/dev-server.ts';
 import { patiently } from '../support/patiently.ts';
 import { PassingTime } from '../support/passing-time.ts';
 import { twoPayments } from '../support/places.ts';
-import { openStage, type Stage } from '../support/stage.ts';
+import { openStage, type Run, type Stage } from '../support/stage.ts';
 
 const PAYMENTS = 200;
 
@@ -151,7 +151,7 @@ test('a batch whose worker was killed goes on under a newer build once that is c
       /Start a worker with CAMBIST_BUILD_ID=1\.4\.0\. Or make workers of build .* current: `.* --build-id 1\.5\.0`/,
     );
     for (const asked of ['replay', 'explain-reset']) {
-      const ended = await command(at(stage, later), [asked, runName(batch.name), '--json']);
+      const ended = await command(at(stage, killedAtMs + 121_500), [asked, runName(batch.name), '--json']);
       assertExit(ended, 7);
       assert.deepEqual(
         problemsOf(ended).map(({ code }) => code),
@@ -207,40 +207,95 @@ test('a batch whose worker was killed goes on under another bundle without any b
   }
 });
 
-test('a run that somebody has pinned to a build without worker is named, and goes on when the pin is taken back', async () => {
+/** As a person does in Temporal. */
+async function pin({ temporal, env }: Stage, run: Run, buildId: string): Promise<void> {
+  const deploymentName = env['CAMBIST_TASK_QUEUE'] ?? '';
+  await temporal.client.workflowService.updateWorkflowExecutionOptions({
+    namespace: temporal.namespace,
+    workflowExecution: { workflowId: run.handle.workflowId },
+    updateMask: { paths: ['versioning_override'] },
+    workflowExecutionOptions: {
+      versioningOverride: { pinned: { behavior: 1, version: { deploymentName, buildId } } },
+    },
+  });
+}
+
+test('runs that somebody has pinned to builds without worker are named, also where nobody has a build, and go on when their pins are taken back', async () => {
   const stage = await openBank();
-  const { worker, said } = await startOfBuild(stage, '2.0.0');
   try {
-    await typeCommandOf(stage, said, ['--yes']);
-    const { run, release } = await stage.startHeld(twoPayments(), 'createWithdrawal', { when: 'after' });
-    const workflow = run.handle.workflowId;
-    const deploymentName = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-    await stage.temporal.client.workflowService.updateWorkflowExecutionOptions({
-      namespace: stage.temporal.namespace,
-      workflowExecution: { workflowId: workflow },
-      updateMask: { paths: ['versioning_override'] },
-      workflowExecutionOptions: {
-        versioningOverride: { pinned: { behavior: 1, version: { deploymentName, buildId: '1.0.0' } } },
-      },
-    });
-    release();
+    await stage.startWorker();
+    const first = await stage.startHeld(twoPayments(), 'createWithdrawal', { when: 'after' });
+    const second = await stage.startHeld(twoPayments(), 'createWithdrawal', { when: 'after' });
+    await pin(stage, first.run, '1.0.0');
+    await pin(stage, second.run, '1.1.0');
+    first.release();
+    second.release();
     // What the list shows comes later.
-    const [found] = await patiently(async () => {
+    const found = await patiently(async () => {
       const all = await findings(stage);
-      assert.deepEqual(codesOf(all), ['problem BUILD_WITHOUT_WORKER']);
+      assert.deepEqual(codesOf(all), ['problem BUILD_WITHOUT_WORKER', 'problem BUILD_WITHOUT_WORKER']);
       return all;
     });
-    assert.match(found?.fix ?? '', /^Start a worker with CAMBIST_BUILD_ID=1\.0\.0\. /);
-    const ended = await command(stage, ['replay', runName(run.name), '--event', '4', '--json']);
+    const ofFirst = found.find(({ fix }) => fix.startsWith('Start a worker with CAMBIST_BUILD_ID=1.0.0. '));
+    assert.ok(ofFirst !== undefined, JSON.stringify(found));
+    await typeCommandOf(stage, ofFirst.fix, ['--yes']);
+    await assertCompleted(stage, first.run);
+
+    const ended = await command(stage, ['replay', runName(second.run.name), '--event', '4', '--json']);
     assertExit(ended, 7);
     const [problem] = problemsOf(ended);
     assert.equal(problem?.code, 'BUILD_WITHOUT_WORKER');
+    assert.match(problem.fix, /^Start a worker with CAMBIST_BUILD_ID=1\.1\.0\. /, 'its pin was left');
     await typeCommandOf(stage, problem.fix);
-    const report = await run.report();
-    assert.equal(report.status, 'COMPLETED');
-    assert.deepEqual(disagreements(report, stage.sandbox.ledger()), []);
+    await assertCompleted(stage, second.run);
   } finally {
-    await kill(worker);
+    await stage.close();
+  }
+});
+
+async function assertCompleted(stage: Stage, run: Run): Promise<void> {
+  const report = await run.report();
+  assert.equal(report.status, 'COMPLETED');
+  assert.deepEqual(disagreements(report, stage.sandbox.ledger()), []);
+}
+
+test('a ramp to a build without worker is named, and the current build gets all of the work when it is taken back', async () => {
+  const stage = await openBank();
+  const started: Started[] = [];
+  const start = async (build: string) => {
+    const { worker, said } = await startOfBuild(stage, build);
+    started.push(worker);
+    return { worker, said };
+  };
+  try {
+    // Temporal knows a ramp only on queues of which the build has asked for work.
+    const ramped = await start('2.1.0');
+    const killedAtMs = Date.now();
+    await kill(ramped.worker);
+    await delay(2_000);
+    const { said } = await start('2.0.0');
+    await typeCommandOf(stage, said, ['--yes']);
+    const { client, namespace } = stage.temporal;
+    await client.workflowService.setWorkerDeploymentRampingVersion({
+      namespace,
+      deploymentName: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
+      buildId: '2.1.0',
+      percentage: 100,
+      ignoreMissingTaskQueues: true,
+      allowNoPollers: true,
+    });
+    const [gone, idle] = await patiently(async () => {
+      const all = await findings(stage, killedAtMs + 71_500);
+      assert.deepEqual(codesOf(all), ['problem BUILD_WITHOUT_WORKER', 'warning BUILD_NOT_CURRENT']);
+      return all;
+    });
+    assert.match(idle?.fix ?? '', /--build-id 2\.1\.0 --delete`/);
+    await typeCommandOf(stage, gone?.fix ?? '', ['--yes']);
+    await patiently(async () =>
+      assert.deepEqual(codesOf(await findings(stage, killedAtMs + 71_500)), ['ok null']),
+    );
+  } finally {
+    await Promise.all(started.map(kill));
     await stage.close();
   }
 });

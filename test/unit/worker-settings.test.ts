@@ -8,7 +8,6 @@ import { mock, test, type TestContext } from 'node:test';
 import { loadSettings } from '../../config/config.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
 import { ConfigurationError } from '../../config/errors.ts';
-import { deploymentOf } from '../../config/task-queue.ts';
 import { readProfile } from '../../config/temporal.ts';
 import { KEY_NAME } from '../support/service-fixture.ts';
 
@@ -205,7 +204,13 @@ test('a build id is a short plain token, or there is none', async (t) => {
     );
 });
 
-test('a deployment is named after its task queue, in characters that Temporal takes', () => {
-  assert.equal(deploymentOf('cambist-sandbox'), 'cambist-sandbox');
-  assert.equal(deploymentOf('eu.west:live 1'), 'eu-west-live-1');
+test('a build id is refused beside a task queue that cannot name a deployment, as two queues could share one', async (t) => {
+  const folder = folderOfUp(t, UP);
+  const loaded = (queue: string, build: string) =>
+    codesOf(() => loadSettings({ CAMBIST_TASK_QUEUE: queue, CAMBIST_BUILD_ID: build }, folder));
+  for (const queue of ['', 'eu-west', 'EU_west-1']) assert.deepEqual(await loaded(queue, '1.4.0'), []);
+  for (const queue of ['eu.west', 'eu:west', 'eu west', 'zürich', 'a/b']) {
+    assert.deepEqual(await loaded(queue, '1.4.0'), ['BUILD_ID_INVALID'], queue);
+    assert.deepEqual(await loaded(queue, ''), [], queue);
+  }
 });
