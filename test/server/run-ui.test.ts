@@ -141,10 +141,7 @@ test('the details of a run name the events of the reset dialog with their steps,
   };
   const oldest = Number(failed.at(-1)?.[0]);
   const named = listed.filter(({ eventId, step }) => eventId >= oldest && step !== 'Goes on waiting');
-  assert.deepEqual(
-    failed,
-    named.map(({ eventId, step }) => [String(eventId), step]).toReversed(),
-  );
+  assert.deepEqual(failed, named.map(({ eventId, step }) => [String(eventId), step]).toReversed());
 });
 
 type Payload = Parameters<typeof decodeOptionalSinglePayload>[1];

@@ -201,7 +201,7 @@ test('a chunk that was reset starts its ended run again, unless it has heard of 
 
 test('a chunk that was reset while its run is about to end asks for a minute in one attempt, and starts it again once it has ended', async () => {
   let endsAfter = 9;
-  let asked = 0;
+  let looks = 0;
   const never = () => Promise.reject(new Error('Nothing asks for this here.'));
   const { deps } = worker(
     {},
@@ -210,8 +210,8 @@ test('a chunk that was reset while its run is about to end asks for a minute in 
         readInput: async () => ({ run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true }),
         readGo: async () => 'over',
         reopenRun: async () => {
-          asked += 1;
-          return asked > endsAfter;
+          looks += 1;
+          return looks > endsAfter;
         },
         readState: never,
         tell: never,
