@@ -8,6 +8,8 @@ import { workerIdentity } from '../../operations/worker-identity.ts';
 import { packageVersion } from '../../cli/commands/version.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { assertExit, command, type Ended } from '../support/commands.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readStart } from '../../operations/history.ts';
 import { runName } from '../../domain/references.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
@@ -211,11 +213,11 @@ test('a run that Temporal has lost, while the service has its records, is named'
     namespace,
     workflowExecution: { workflowId: lost.handle.workflowId },
   });
-  let found = findings(await examine());
   // Temporal deletes a little later.
-  for (let tries = 0; found.length === 0 && tries < 40; tries += 1) found = findings(await examine());
-  assert.deepEqual(found, ['warning: records: RUNS_LOST']);
-  const { says } = checksOf(await examine()).find(({ name }) => name === 'records') ?? { says: '' };
+  while ((await readStart(client, lost.handle.workflowId)) !== null) await delay(20);
+  const ended = await examine();
+  assert.deepEqual(findings(ended), ['warning: records: RUNS_LOST']);
+  const { says } = checksOf(ended).find(({ name }) => name === 'records') ?? { says: '' };
   assert.ok(says.includes(runName(lost.name)), says);
   assert.ok(!says.includes(runName(kept.name)), says);
 });

@@ -175,8 +175,10 @@ test('a drill tells how fast each worker stops, while a batch is paid, and stops
     const drilled = await command(stage, ['halt', '--drill', '--json']);
     assertExit(drilled, 0);
     const { stopped, slowestMs } = JSON.parse(drilled.stdout) as Drilled;
-    const pids = stopped.map(({ worker }) => Number.parseInt(worker, 10));
-    assert.deepEqual(pids.toSorted(), workers.map(({ process: { pid } }) => pid).toSorted());
+    assert.deepEqual(
+      new Set(stopped.map(({ worker }) => Number.parseInt(worker, 10))),
+      new Set(workers.map(({ process: { pid } }) => pid)),
+    );
     assert.equal(slowestMs, stopped.at(-1)?.afterMs);
     const sent = run.writes().length;
     assert.ok(sent < PAYMENTS, `${sent} were sent before it ended`);
