@@ -40,8 +40,8 @@ export type Ports = {
     readonly instruction: Omit<Extract<Instruction, { kind: 'cancel' }>, 'id'>;
   }): Promise<void>;
   /**
-   * Which Temporal run this is, asked in the task that may end it: a reset to any event asks anew. Workflow code that
-   * branched on its own id would break replay; what was answered is history.
+   * Which Temporal run this is, asked in the task that may end it: a reset to any event asks anew (but see `isKeptAnswer`).
+   * Workflow code that branched on its own id would break replay; what was answered is history.
    */
   tellRun(): Promise<{ readonly runId: string }>;
   /** Tells what keeps people's instructions that the run ends. */
@@ -62,6 +62,18 @@ export type Ports = {
   /** Called whenever the state has changed: shows it to people. */
   show(): void;
 };
+
+/**
+ * True for an answer of `tellRun` that an earlier Temporal run was given, and a reset has kept: a worker that stands still for
+ * seconds lets Temporal record it before the task that asked is over. Whoever was told so asks once more before it ends. Where
+ * nothing was reset there is no other run; and one that was never ended by such an answer has gone on by it.
+ */
+export function isKeptAnswer(
+  { runId, originalRunId }: Pick<Ports, 'runId' | 'originalRunId'>,
+  told: string,
+): boolean {
+  return runId !== originalRunId && told !== runId;
+}
 
 /** The run cannot go on: no plan, another policy, a broken invariant. Carries what a person must know. */
 export class RunRefused extends Error {

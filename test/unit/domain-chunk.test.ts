@@ -66,6 +66,8 @@ class World {
   holds: readonly string[] = [];
   historyIsLong = false;
   newestRunId = 'c1';
+  /** As which run it is told of once it has been told; null: the same. */
+  tellsThen: string | null = null;
   readonly asked: GoCall[] = [];
   readonly calls: PaymentsCall[] = [];
   tellRuns = 0;
@@ -134,7 +136,9 @@ class World {
       show: () => {},
       tellRun: async () => {
         this.tellRuns += 1;
-        return { runId: this.newestRunId };
+        const told = this.newestRunId;
+        this.newestRunId = this.tellsThen ?? told;
+        return { runId: told };
       },
       runId,
       originalRunId,
@@ -474,6 +478,29 @@ test('a chunk that is reset once its run has ended asks again, and goes on as th
   assert.deepEqual(world.sent, [...ALL, 'inv-2']);
   assert.deepEqual(world.stages, ['paid', 'paid', 'paid', 'paid']);
   assert.equal(world.isEnded, false);
+});
+
+test('a chunk whose reset has kept the answer which run it is asks once more', async () => {
+  const world = new World({ runId: 'c2', originalRunId: 'c1' });
+  world.newestRunId = 'c1';
+  world.refuses = ['inv-2'];
+  await world.time.quiet();
+  await world.pay();
+  world.refuses = [];
+  const answers: GoAnswer[] = [
+    { kind: 'over', runId: '/c1' },
+    { kind: 'reopened', runId: '/c2' },
+    { ...GO, runId: 'r2/c2' },
+  ];
+  await world.tell(async () => {
+    const next = answers.shift();
+    if (next?.kind === 'go') world.go = next;
+    // What follows was asked after the reset.
+    if (answers.length === 2) world.tellsThen = 'c2';
+    return next ?? OVER;
+  });
+  assert.deepEqual(world.stages, ['paid', 'paid', 'paid', 'paid']);
+  assert.deepEqual([world.tellRuns, world.isEnded], [2, false]);
 });
 
 test('a chunk that ends undone and was not reset stays ended', async () => {

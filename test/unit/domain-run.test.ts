@@ -1011,6 +1011,27 @@ test('a run that was reset after it had failed takes up once more what is not do
   assert.equal(makeReport(state).status, 'COMPLETED');
 });
 
+test('a reset that has kept the answer which run it is asks once more; where nothing was reset that answer counts', async () => {
+  for (const [runId, answers, isTakenUp] of [
+    ['run-2', ['run-1', 'run-2'], true],
+    ['run-1', ['run-1'], false],
+  ] as const) {
+    const { world, asked, inRun } = undoneIn1({});
+    const left = [...answers];
+    const tellRun: Ports['tellRun'] = () => {
+      inRun(left.shift() ?? 'none is left');
+      return world.tellRun();
+    };
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    await new Run(INPUT, state, { ...world, tellRun, runId, originalRunId: 'run-1' }).complete();
+    assert.deepEqual(
+      asked.filter((what) => what.startsWith('told')),
+      answers.map((answer) => `told ${answer}`),
+    );
+    assert.equal(makeReport(state).status === 'COMPLETED', isTakenUp);
+  }
+});
+
 /** Refused a plan as often as there are refusals, then given one; asked last of all in these Temporal runs. */
 function refusedIn(runs: readonly string[], refusals: number) {
   const asked: string[] = [];

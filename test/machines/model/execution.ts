@@ -172,13 +172,19 @@ export class Execution {
     return point.asked;
   }
 
-  /** Tells the run an earlier history; what it asks for must be the same. Returns the first difference. */
-  async replay(points: readonly Point[], wasReset: boolean): Promise<string | null> {
+  /**
+   * Tells the run an earlier history; what it asks for must be the same. Returns the first difference. A reset that keeps the
+   * answers is one of a worker that stood still: which run it was had been recorded before its last task was over.
+   */
+  async replay(
+    points: readonly Point[],
+    { wasReset, keepsAnswers }: { readonly wasReset: boolean; readonly keepsAnswers: boolean },
+  ): Promise<string | null> {
     for (const point of points) {
       // A reset carries out the last task anew: what it asks for may differ.
       const isAnew = wasReset && point === points.at(-1);
       // History is in order.
-      const asked = await this.tell(point, isAnew ? null : point.answers);
+      const asked = await this.tell(point, isAnew && !keepsAnswers ? null : point.answers);
       if (isAnew) return null;
       const difference = differenceOf(point.asked, asked);
       if (difference !== null) return difference;

@@ -33,6 +33,8 @@ import type { World } from './world.ts';
 /** Attempts of a call that writes (`workflows/activities.ts`). */
 const ATTEMPTS = 5;
 /** A run goes on in a new history at most so often: in truth thousands of events lie between. */
+/** One reset in so many keeps the answer to which run it was. */
+const KEEPS_ANSWERS = 3;
 const MOST_CONTINUED = 2;
 
 /** An activity that a run has asked for. */
@@ -105,6 +107,7 @@ export class Temporal {
   #executions: Execution[] = [];
   #runIds = 0;
   #continued = 0;
+  #resets = 0;
   #upAtMs = 0;
   #workersUpAtMs = 0;
   #dispatchMs = 0;
@@ -271,7 +274,10 @@ export class Temporal {
       await this.tell(execution, { kind: 'started' });
       return;
     }
-    const difference = await execution.replay(history, beginning.runId === undefined);
+    const wasReset = beginning.runId === undefined;
+    if (wasReset) this.#resets += 1;
+    const keepsAnswers = wasReset && this.#resets % KEEPS_ANSWERS === 0;
+    const difference = await execution.replay(history, { wasReset, keepsAnswers });
     if (difference !== null) world.oracle.broken('replay', difference);
     this.#noteStanding(execution);
     if (hasContinued(execution)) return this.#continue(execution);
