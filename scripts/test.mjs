@@ -13,11 +13,8 @@ import { setup } from './setup.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/**
- * Most of the time of a file with runs is waiting, so that more of them than cores get on well; the schedules of the model,
- * which wait for nothing, take what the others leave.
- */
-const FILES_AT_ONCE = 3;
+/** One for each core of a small machine: with more of them, workers stand still for seconds. */
+const FILES_AT_ONCE = 2;
 /** They take the longest, and so they begin first. */
 const LONG = [
   'machines/resets',

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { READING_HOLDS_MS } from '../../domain/halt.ts';
 import { currentHalts, halt, haltsOf } from '../../operations/halts.ts';
+import { readPollers } from '../../operations/runs.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { haltIdOf } from '../../workflows/names.ts';
 import { paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';
@@ -202,6 +203,12 @@ test('a drill names the worker that stands still, and whoever has none is told t
   try {
     assertExit(await command(stage, ['halt', '--drill']), 7);
     await Promise.all(workers.map(({ ready }) => ready));
+    // Temporal hears of a worker a moment after it is ready.
+    const isKnown = async (): Promise<boolean> => {
+      const known = await readPollers(temporal.client, env['CAMBIST_TASK_QUEUE'] ?? '', Date.now());
+      return [frozen, other].every((child) => known.some((name) => name.startsWith(`${child?.pid}@`)));
+    };
+    while (!(await isKnown())) await delay(50);
     frozen?.kill('SIGSTOP');
     const drilled = await command(stage, ['halt', '--drill']);
     assertExit(drilled, 7);

@@ -39,7 +39,7 @@ async function endOfCancelled(place: Place, run: Run): Promise<Report> {
 }
 
 /** Shorter than the service can keep a write waiting: the word must not wait for the write. */
-const KEPT_WITHIN_MS = 12_000;
+const KEPT_WITHIN_MS = 18_000;
 
 async function untilCancelIsKept({ stage }: Place, run: Run): Promise<void> {
   const { client } = stage.temporal;
