@@ -9,10 +9,11 @@ import {
   type ConnectionOptions,
   type WorkflowClientInterceptor,
 } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/service/records.ts';
 import type { Problem, ProblemCode } from '../domain/problems.ts';
-import { ASK_AGAIN, SEARCH_ATTRIBUTES } from '../workflows/names.ts';
+import { ASK_AGAIN, HAS_ENDED, SEARCH_ATTRIBUTES } from '../workflows/names.ts';
 import { uncheckedCertificates } from './config.ts';
 import { ConfigurationError, InfrastructureError } from './errors.ts';
 
@@ -30,6 +31,8 @@ const RETRY_MS = 500;
 /** A question that a workflow refuses is asked so often, first after so long. */
 const QUESTION_TRIES = 8;
 const ASK_AGAIN_MS = 50;
+/** `RUNNING` of the server's enumeration of states. */
+const RUNNING = 1;
 /** `KEYWORD` of the server's enumeration of indexed value types. */
 const KEYWORD = 2;
 const isKeyword = (type: number): boolean => type === KEYWORD;
@@ -83,7 +86,11 @@ async function connectOnce({ options, namespace, address }: Profile, limitMs: nu
     await connection.close();
     throw error;
   }
-  const client = new Client({ connection, namespace, interceptors: { workflow: [askAgain] } });
+  const client = new Client({
+    connection,
+    namespace,
+    interceptors: { workflow: [askAgain(connection, namespace)] },
+  });
   return { client, connection, namespace, address };
 }
 
@@ -98,20 +105,32 @@ const tryAgain: CallInterceptor = (options, next) => {
   return (isReset ? ONCE : AGAIN)(options, next);
 };
 
-/** A workflow that was about to go on is asked again: it answers once it has gone on. */
-export const askAgain: WorkflowClientInterceptor = {
-  query: async (input, next) => {
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await next(input);
-      } catch (error) {
-        const isToAsk = error instanceof Error && error.message === ASK_AGAIN;
-        if (!isToAsk || tries === QUESTION_TRIES) throw error;
-        await sleep(ASK_AGAIN_MS * tries);
+/**
+ * A workflow that was about to go on is asked again: it answers once it has gone on. One that somebody has terminated before it
+ * could is told that it has ended.
+ */
+export function askAgain(connection: Connection, namespace: string): WorkflowClientInterceptor {
+  return {
+    query: async (input, next) => {
+      let { headers } = input;
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await next({ ...input, headers });
+        } catch (error) {
+          const isToAsk = error instanceof Error && error.message === ASK_AGAIN;
+          if (!isToAsk || tries === QUESTION_TRIES) throw error;
+          const { workflowExecutionInfo } = await connection.workflowService.describeWorkflowExecution({
+            namespace,
+            execution: input.workflowExecution,
+          });
+          const hasEnded = Number(workflowExecutionInfo?.status) !== RUNNING;
+          if (hasEnded) headers = { ...headers, [HAS_ENDED]: defaultPayloadConverter.toPayload(true) };
+          else await sleep(ASK_AGAIN_MS * tries);
+        }
       }
-    }
-  },
-};
+    },
+  };
+}
 
 /** Names that the namespace does not know are registered: until then it refuses each start, and each list of runs. */
 async function untilRunsAreTaken(connection: Connection, namespace: string, address: string): Promise<void> {

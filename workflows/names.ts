@@ -163,5 +163,7 @@ export const stoppedSignal = defineSignal<[worker: string]>('stopped');
 export const turnQuery = defineQuery<TurnState>('turn');
 /** What a run will still take; null while it has no plan. */
 export const reservedQuery = defineQuery<readonly Reserved[] | null>('reserved');
+/** Header of a question to a workflow that has ended: no task follows that it could be ahead of. */
+export const HAS_ENDED = 'cambist-has-ended';
 /** What a workflow says to a question that came while it was about to go on (`never-ahead.ts`). */
 export const ASK_AGAIN = 'The workflow is about to go on: ask again.';

@@ -34,7 +34,10 @@ const address = await testServerAddress();
 const connection = await Connection.connect({ address });
 const native = await NativeConnection.connect({ address });
 const client = new Client({ connection });
-const patientClient = new Client({ connection, interceptors: { workflow: [askAgain] } });
+const patientClient = new Client({
+  connection,
+  interceptors: { workflow: [askAgain(connection, 'default')] },
+});
 const workflowBundle = await bundleWorkflowCode({
   workflowsPath: fileOf('../support/asked-workflow.ts'),
   workflowInterceptorModules: [fileOf('../../workflows/never-ahead.ts')],
@@ -112,4 +115,24 @@ test('a question never makes a workflow run ahead of its history: what it does t
 test('whoever asks through a client of ours is answered, once the workflow has gone on', async () => {
   const { answer } = await askedWhileAway(patientClient);
   assert.equal(answer, 'past the first step');
+});
+
+test('a workflow that is terminated before it could go on is asked all the same', async () => {
+  const taskQueue = uniqueName('asked');
+  const worker = await workerOn(taskQueue);
+  const handle = await client.workflow.start('asked', { taskQueue, workflowId: taskQueue });
+  const token = await worker.firstStep;
+  await worker.stop();
+  await client.activity.complete(token, undefined);
+  await handle.terminate('somebody did not want to wait');
+  const later = await workerOn(taskQueue);
+  const ask = (questions: Client) =>
+    questions.workflow
+      .getHandle(taskQueue)
+      .query<string, [number]>('slow', 0)
+      .catch((error: Error) => error.message);
+  assert.equal(await ask(client), ASK_AGAIN);
+  assert.equal(await ask(patientClient), 'past the first step');
+  assert.equal(await ask(client), ASK_AGAIN);
+  await later.stop();
 });
