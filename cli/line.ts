@@ -1,5 +1,11 @@
 /** A mistake of the command line, shown in the line that was typed. Pure. */
 import { excerptOf, type Trouble } from '../language/text/problem.ts';
+import { CommandFailure } from '../operations/failure.ts';
+
+/** What was typed does not go together. @param place the option or argument that it is about */
+export function mistake(place: string, message: string, fix: string): CommandFailure {
+  return new CommandFailure('bad input', [{ code: 'BAD_COMMAND_LINE', place, message, fix }]);
+}
 
 /** The trouble with the line and carets under what it is about, where that stands in the line. */
 export function inLine(trouble: Trouble, argv: readonly string[]): Trouble {

@@ -153,6 +153,7 @@ async function checkTemporal(
     }
   };
   try {
+    const retention = retentionSeconds(place);
     const checks = await Promise.all([
       check(
         'search attributes',
@@ -160,12 +161,15 @@ async function checkTemporal(
           ok('search attributes', 'there, each of its type'),
         ]),
       ),
-      check('retention', checkRetention(place)),
+      check('retention', checkRetention(place, retention)),
       check('workers', checkWorkers(place, asked)),
       check('builds', checkBuilds(place, asked)),
       check('schedules', checkSchedules(place, settings, asked.now())),
       check('halts', checkHalts(place)),
-      check('records', settings === null ? Promise.resolve([]) : checkRecords(place, settings, asked)),
+      check(
+        'records',
+        settings === null ? Promise.resolve([]) : checkRecords(place, settings, asked, retention),
+      ),
     ]);
     return [ok('Temporal', `namespace "${namespace}" at ${address}`), ...checks.flat()];
   } finally {
@@ -178,9 +182,11 @@ async function retentionSeconds({ connection, namespace }: Place): Promise<numbe
   return Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
 }
 
-async function checkRetention(place: Place): Promise<readonly Check[]> {
-  const { namespace, mode } = place;
-  const days = (await retentionSeconds(place)) / DAY_SECONDS;
+async function checkRetention(
+  { namespace, mode }: Place,
+  retention: Promise<number>,
+): Promise<readonly Check[]> {
+  const days = (await retention) / DAY_SECONDS;
   const kept = `what has ended is kept for ${days < 1 ? 'less than a day' : `${Math.floor(days)} d`}`;
   if (mode !== 'LIVE' || days >= LEAST_RETENTION_DAYS) return [ok('retention', kept)];
   return [
@@ -294,10 +300,15 @@ async function checkReference(
 }
 
 /** Whether Temporal knows the runs of which the service has new records. */
-async function checkRecords(place: Place, settings: Settings, { now }: Asked): Promise<readonly Check[]> {
-  const client = createClient(settings, settings.readKey === null ? 'write' : 'read', REQUEST_LIMIT_MS);
+async function checkRecords(
+  place: Place,
+  settings: Settings,
+  { now }: Asked,
+  retention: Promise<number>,
+): Promise<readonly Check[]> {
+  const client = createClient(settings, 'read', REQUEST_LIMIT_MS);
   try {
-    const keptMs = Math.min(await retentionSeconds(place), LONGEST_LOOK_SECONDS) * 1_000;
+    const keptMs = Math.min(await retention, LONGEST_LOOK_SECONDS) * 1_000;
     const lost = await lostRuns(place, client, now() - keptMs);
     // The check of the service has told why.
     if (lost === null) return [];

@@ -2,10 +2,10 @@
  * Runs of which the service has records and Temporal nothing: the sign of a Temporal that was restored from an older backup,
  * or of another one that uses the same key. Looks at the newest page of either list, and reads only.
  */
-import { WorkflowNotFoundError } from '@temporalio/client';
-import { runName, runOf, workflowIdOf, type RunName } from '../domain/references.ts';
+import { runName, runOf, type RunName } from '../domain/references.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { Place } from './place.ts';
+import { describeRun } from './runs.ts';
 
 /** So many runs are asked for, the newest. */
 const MOST_RUNS = 20;
@@ -34,16 +34,6 @@ export async function lostRuns(
     if (run !== null && Date.parse(createdAt) >= sinceMs) runs.set(runName(run), run);
   }
   const asked = [...runs.values()].slice(0, MOST_RUNS);
-  const areKnown = await Promise.all(
-    asked.map(async (run) => {
-      try {
-        await client.workflow.getHandle(workflowIdOf(mode, run)).describe();
-        return true;
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return false;
-        throw error;
-      }
-    }),
-  );
-  return asked.filter((_run, index) => areKnown[index] === false);
+  const known = await Promise.all(asked.map((run) => describeRun(client, mode, run)));
+  return asked.filter((_run, index) => known[index] === null);
 }

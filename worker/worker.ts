@@ -89,11 +89,11 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { client } = temporal;
   const { taskQueue } = settings;
   const clock = options.clock ?? machineClock;
-  // By the machine's own time also where a test lets time pass.
   const identity = options.identity ?? `${process.pid}@${hostname()}`;
   const halted = { client, mode: settings.mode };
   const halts = new HaltGate({
     read: haltsOf(halted),
+    // By the machine's own time also where a test lets time pass.
     clock: machineClock,
     onChange: (standing) =>
       answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) }),

@@ -3,11 +3,11 @@ import { Option, type Command } from 'commander';
 import { READING_HOLDS_MS, scopeText, type HaltScope } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import type { Mode } from '../../domain/service/records.ts';
-import { CommandFailure } from '../../operations/failure.ts';
 import { drillHalt } from '../../operations/halt-drill.ts';
 import { halt, isUnknown } from '../../operations/halts.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { mistake } from '../line.ts';
 import { currencyCode, modeName, policyName, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { userName } from '../terminal/user-name.ts';
@@ -67,7 +67,12 @@ export function scopeOf({ policy, currency }: HaltOptions): HaltScope {
 
 async function stop(output: Output, options: StopOptions): Promise<Ending> {
   const { by = userName(), reason: why } = options;
-  if (why === undefined) throw noReason();
+  if (why === undefined)
+    throw mistake(
+      '--reason',
+      'a halt has a reason, which every run that waits for it shows; nothing was halted',
+      'Say why: `npx cambist halt --reason "wrong accounts"`. A drill needs none: `npx cambist halt --drill`.',
+    );
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
     const halts = await halt(place, { scope, by, why });
@@ -92,15 +97,4 @@ async function runDrill(output: Output, { by = userName(), mode }: StopOptions):
       stopListening();
     }
   });
-}
-
-function noReason(): CommandFailure {
-  return new CommandFailure('bad input', [
-    {
-      code: 'BAD_COMMAND_LINE',
-      place: '--reason',
-      message: 'a halt has a reason, which every run that waits for it shows; nothing was halted',
-      fix: 'Say why: `npx cambist halt --reason "wrong accounts"`. A drill needs none: `npx cambist halt --drill`.',
-    },
-  ]);
 }

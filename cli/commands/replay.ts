@@ -8,7 +8,6 @@ import { runName, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { listAttention } from '../../operations/attention.ts';
 import { EXIT_CODES, endingOf, firstOf } from '../../operations/exit-codes.ts';
-import { CommandFailure } from '../../operations/failure.ts';
 import { wakeRun } from '../../operations/keep-instruction.ts';
 import { atPlace, type Place } from '../../operations/place.ts';
 import {
@@ -23,6 +22,7 @@ import {
 import { parseRun } from '../../operations/run-names.ts';
 import { reasonsOf, type RunFacts, type RunView } from '../../operations/runs.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
+import { mistake } from '../line.ts';
 import { confirmLive } from '../confirm-live.ts';
 import { follow, type Told } from '../follow.ts';
 import { eventId } from '../terminal/options.ts';
@@ -215,8 +215,4 @@ function requireAlone(name: string | undefined, { event, wait }: ReplayOptions):
       `it is about many runs, and ${about} about one`,
       'Leave one of the two out.',
     );
-}
-
-function mistake(place: string, message: string, fix: string): CommandFailure {
-  return new CommandFailure('bad input', [{ code: 'BAD_COMMAND_LINE', place, message, fix }]);
 }

@@ -38,9 +38,8 @@ async function work(output: Output): Promise<Ending> {
   const settings = await loadSettings(env, io.cwd);
   for (const warning of settings.warnings) output.note(`warning: ${warning}`);
   // It also listens to signals, and shuts the worker down on the first one.
-  Runtime.install({
-    logger: new DefaultLogger('WARN', (entry) => output.log(logLine(entry), logRecord(entry))),
-  });
+  const logger = new DefaultLogger('WARN', (entry) => output.log(logLine(entry), logRecord(entry)));
+  Runtime.install({ logger });
   const patience = { ms: PATIENCE_MS, say: (message: string) => output.note(message) };
   const identity = workerIdentity(packageVersion(), { pid: process.pid, host: hostname() });
   const worker = await startWorker({ settings, env, patience, identity });
@@ -56,9 +55,7 @@ async function work(output: Output): Promise<Ending> {
   });
   if (worker.trouble !== null) {
     const { code, message, fix } = worker.trouble;
-    const text = `${code}: ${message}. ${fix}`;
-    const record = { at: new Date().toISOString(), level: 'warning', message: text };
-    output.log(`warning ${text}`, record);
+    logger.warn(`${code}: ${message}. ${fix}`);
   }
   await ended;
   return 'done';

@@ -97,9 +97,14 @@ async function typeCommandOf(stage: Stage, text: string, yes: readonly string[] 
   await promisify(execFile)(temporal, [...words, ...yes, '--address', stage.env['TEMPORAL_ADDRESS'] ?? '']);
 }
 
-/** `cambist worker` of a build that is not current yet, and what it said about that. */
-async function startOfBuild(stage: Stage, build: string): Promise<{ worker: Started; said: string }> {
+/** `cambist worker` of a build that is not current yet, and what it said about that. @param started it is added to these */
+async function startOfBuild(
+  stage: Stage,
+  build: string,
+  started: Started[],
+): Promise<{ worker: Started; said: string }> {
   const worker = startCommand(stage, ['worker', '--json'], { env: { CAMBIST_BUILD_ID: build } });
+  started.push(worker);
   let said = '';
   worker.process.stderr?.on('data', (text: string) => (said += text));
   await worker.says(/"ready":"worker"/);
@@ -117,11 +122,7 @@ async function startOfBuild(stage: Stage, build: string): Promise<{ worker: Star
 test('a batch whose worker was killed goes on under a newer build once that is current, and pays each once', async () => {
   const stage = await openBank();
   const started: Started[] = [];
-  const start = async (build: string) => {
-    const { worker, said } = await startOfBuild(stage, build);
-    started.push(worker);
-    return { worker, said };
-  };
+  const start = (build: string) => startOfBuild(stage, build, started);
   try {
     const old = await start('1.4.0');
     assert.deepEqual(codesOf(await findings(stage)), [
@@ -262,11 +263,7 @@ async function assertCompleted(stage: Stage, run: Run): Promise<void> {
 test('a ramp to a build without worker is named, and the current build gets all of the work when it is taken back', async () => {
   const stage = await openBank();
   const started: Started[] = [];
-  const start = async (build: string) => {
-    const { worker, said } = await startOfBuild(stage, build);
-    started.push(worker);
-    return { worker, said };
-  };
+  const start = (build: string) => startOfBuild(stage, build, started);
   try {
     // Temporal knows a ramp only on queues of which the build has asked for work.
     const ramped = await start('2.1.0');
