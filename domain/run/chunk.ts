@@ -18,7 +18,7 @@ import { acceptedOf, isOpenPayment, isUnsent, paymentProblem } from './items.ts'
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
-import { HistoryIsLong, RunRefused, StepFailed, failed, isKeptAnswer, type Ports } from './ports.ts';
+import { HistoryIsLong, RunRefused, StepFailed, failed, runThatGoesOn, type Ports } from './ports.ts';
 import { refusalsIn, stopOf } from './stop-rule.ts';
 import { adoptPlan, followAnew, newRecord, takeUp, undoneIn, type RunState } from './state.ts';
 import { track } from './track.ts';
@@ -114,14 +114,10 @@ export class Chunk implements Paying {
    * its run's to go on with.
    */
   async #wasReset(): Promise<boolean> {
-    for (;;) {
-      const { runId } = await this.ports.tellRun();
-      const hasHeard = this.#heard?.endsWith(`/${runId}`) === true;
-      if (hasHeard && !isKeptAnswer(this.ports, runId)) return false;
-      if (hasHeard) continue;
-      this.#isOver = false;
-      return true;
-    }
+    const hasHeard = (runId: string): boolean => this.#heard?.endsWith(`/${runId}`) === true;
+    if ((await runThatGoesOn(this.ports, (runId) => !hasHeard(runId))) === null) return false;
+    this.#isOver = false;
+    return true;
   }
 
   /** While payments are open, what the coordinator says may change: a currency is funded, or another run goes on. */

@@ -40,7 +40,7 @@ export type Ports = {
     readonly instruction: Omit<Extract<Instruction, { kind: 'cancel' }>, 'id'>;
   }): Promise<void>;
   /**
-   * Which Temporal run this is, asked in the task that may end it: a reset to any event asks anew (but see `isKeptAnswer`).
+   * Which Temporal run this is, asked in the task that may end it: a reset to any event asks anew (but see `runThatGoesOn`).
    * Workflow code that branched on its own id would break replay; what was answered is history.
    */
   tellRun(): Promise<{ readonly runId: string }>;
@@ -64,15 +64,21 @@ export type Ports = {
 };
 
 /**
- * True for an answer of `tellRun` that an earlier Temporal run was given, and a reset has kept: a worker that stands still for
- * seconds lets Temporal record it before the task that asked is over. Whoever was told so asks once more before it ends. Where
- * nothing was reset there is no other run; and one that was never ended by such an answer has gone on by it.
+ * Asks, last of all, which Temporal run this is. Returns it where `goesOn` finds something to do for it; null: it may end. A
+ * worker that stands still for seconds lets Temporal record an answer before the task that asked is over, so that a reset keeps
+ * what an earlier run was told: nothing ends by such an answer, and it is asked once more. Where nothing was reset there is no
+ * other run.
  */
-export function isKeptAnswer(
-  { runId, originalRunId }: Pick<Ports, 'runId' | 'originalRunId'>,
-  told: string,
-): boolean {
-  return runId !== originalRunId && told !== runId;
+export async function runThatGoesOn(
+  { tellRun, runId: own, originalRunId }: Pick<Ports, 'tellRun' | 'runId' | 'originalRunId'>,
+  goesOn: (runId: string) => boolean,
+): Promise<string | null> {
+  for (;;) {
+    const { runId } = await tellRun();
+    if (goesOn(runId)) return runId;
+    const isKept = own !== originalRunId && runId !== own;
+    if (!isKept) return null;
+  }
 }
 
 /** The run cannot go on: no plan, another policy, a broken invariant. Carries what a person must know. */

@@ -15,7 +15,7 @@ import { acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
 import { heldBack, isResting, type HeldBack } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
-import { HistoryIsLong, RunRefused, StepFailed, failed, isKeptAnswer, type Ports } from './ports.ts';
+import { HistoryIsLong, RunRefused, StepFailed, failed, runThatGoesOn, type Ports } from './ports.ts';
 import { readPlan } from './read-plan.ts';
 import { fixAmounts, isDecided, release } from './release.ts';
 import { settle } from './settle.ts';
@@ -92,10 +92,8 @@ export class Run implements Carrying {
     await ports.tellEnd();
     this.hasToldRefusal = true;
     if (!ports.asksAnewWhenRefused()) return null;
-    let runId = askedIn;
-    do ({ runId } = await ports.tellRun());
-    while (runId === askedIn && isKeptAnswer(ports, runId));
-    if (runId === askedIn) return null;
+    const runId = await runThatGoesOn(ports, (told) => told !== askedIn);
+    if (runId === null) return null;
     this.hasToldRefusal = false;
     state.refusals = [];
     state.ended = false;
@@ -193,11 +191,7 @@ export class Run implements Carrying {
     if (isBatch) await this.#end();
     // Of a batch also where everybody is paid: who resets it wants to know what has come back since.
     if (!isBatch && !isUndone(this.state)) return false;
-    for (;;) {
-      const { runId } = await this.ports.tellRun();
-      if (this.#takesUpBy(runId, isBatch)) return true;
-      if (!isKeptAnswer(this.ports, runId)) return false;
-    }
+    return (await runThatGoesOn(this.ports, (runId) => this.#takesUpBy(runId, isBatch))) !== null;
   }
 
   #takesUpBy(runId: string, isBatch: boolean): boolean {
