@@ -58,7 +58,7 @@ export type RunState = {
   evidence: Evidence[];
 };
 
-/** Evidence is a help, not a record: the newest calls of a long run, as many as fit a payload. */
+/** Evidence is a help, not a record: the first calls of a long run and its newest ones, as many as fit a payload. */
 const MAX_EVIDENCE = 100;
 
 export function newRunState(run: RunName, workflowId: string, policy: RunState['policy']): RunState {
@@ -103,7 +103,10 @@ export function newRecord(payment: Payment): PaymentRecord {
 }
 
 export function addEvidence(state: Pick<RunState, 'evidence'>, evidence: readonly Evidence[]): void {
-  state.evidence = [...state.evidence, ...evidence].slice(-MAX_EVIDENCE);
+  const all = [...state.evidence, ...evidence];
+  const half = MAX_EVIDENCE / 2;
+  // What is asked for again and again stands in the middle.
+  state.evidence = all.length <= MAX_EVIDENCE ? all : [...all.slice(0, half), ...all.slice(-half)];
 }
 
 // A reset means: try again what is not done.

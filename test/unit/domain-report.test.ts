@@ -146,7 +146,7 @@ test('the rate of a leg is what it bought by what it sold', () => {
   assert.equal(leg?.buyAmount, '1.0000000001');
 });
 
-test('evidence keeps the newest hundred calls', () => {
+test('evidence keeps the first fifty calls and the newest fifty', () => {
   const state = stateOf([PAYMENT]);
   const call = (index: number): Evidence => ({
     at: `${index}`,
@@ -157,17 +157,21 @@ test('evidence keeps the newest hundred calls', () => {
     replayed: null,
     quote: null,
   });
-  addEvidence(
-    state,
-    Array.from({ length: 75 }, (_, index) => call(index)),
+  for (const [from, count] of [
+    [0, 75],
+    [75, 50],
+    [125, 75],
+  ] as const)
+    addEvidence(
+      state,
+      Array.from({ length: count }, (_, index) => call(from + index)),
+    );
+  const kept = (from: number): readonly string[] =>
+    Array.from({ length: 50 }, (_, index) => String(from + index));
+  assert.deepEqual(
+    state.evidence.map(({ at }) => at),
+    [...kept(0), ...kept(150)],
   );
-  addEvidence(
-    state,
-    Array.from({ length: 50 }, (_, index) => call(75 + index)),
-  );
-  assert.equal(state.evidence.length, 100);
-  assert.equal(state.evidence[0]?.at, '25');
-  assert.equal(state.evidence.at(-1)?.at, '124');
 });
 
 test('the totals tell apart what is paid, what is not, and what a person must decide', () => {
