@@ -88,10 +88,11 @@ async function report(output: Output, name: string, options: ReportOptions): Pro
 /** The report line by line as it is read: the run as a whole first, then each payment, and what is wrong after it. */
 async function showLines(output: Output, place: Place, facts: RunFacts): Promise<Ending> {
   let whole: Report | null = null;
-  for await (const { report: part } of readParts(place, facts)) {
+  for await (const { report: part, traceIds } of readParts(place, facts)) {
     const { payments, problems, ...run } = part;
     if (whole === null) output.line({ run });
-    for (const payment of payments) output.line({ payment });
+    for (const [index, payment] of payments.entries())
+      output.line({ payment, traceId: traceIds?.[index] ?? null });
     for (const problem of problems) output.line({ problem });
     const wrong = new Set(problems.map(({ item }) => item));
     const kept = payments.filter(({ id }) => wrong.has(id));

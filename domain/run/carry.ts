@@ -2,6 +2,7 @@
  * What one history of a run hands on to the next (continue-as-new), as little as will do: of each item only what differs
  * from one of which nothing is known, and nothing that the plan says. Pure.
  */
+import { jsonBytes } from '../json-bytes.ts';
 import { fixedAmountOf } from '../plan/amounts.ts';
 import type { Payment, Plan, PlanHead } from '../plan/plan.ts';
 import type { SendState } from '../writes/doubt.ts';
@@ -43,7 +44,14 @@ export type Carried = {
   readonly payments: readonly CarriedPayment[];
   readonly cancelled: boolean;
   readonly evidence: readonly Evidence[];
+  /** Of the payments in the order of the plan, as many as fit; absent: there is none, or an earlier version handed on. */
+  readonly traceIds?: TraceIds;
 };
+
+type TraceIds = readonly (string | null)[];
+
+/** What is handed on has room for trace ids up to here: with what is put around it below the 128 KiB that Temporal likes to carry. */
+const MOST_BYTES = 120_000;
 
 /** A leg at its stage; of one that is to be converted only what is known. */
 type CarriedLeg = { readonly id: string } & (
@@ -81,7 +89,7 @@ function nameOf(plan: Plan): string {
 /** @param by who hands on */
 export function carry(state: RunState, by: Pick<Carried, 'runId' | 'knownAs'>): Carried {
   const { runId, knownAs } = by;
-  return {
+  const carried: Carried = {
     plan: state.plan === null ? null : nameOf(state.plan),
     runId,
     knownAs,
@@ -90,6 +98,16 @@ export function carry(state: RunState, by: Pick<Carried, 'runId' | 'knownAs'>): 
     cancelled: state.cancelled,
     evidence: state.evidence,
   };
+  const traceIds = traceIdsOf(state, MOST_BYTES - jsonBytes(carried));
+  return traceIds.some((traceId) => traceId !== null) ? { ...carried, traceIds } : carried;
+}
+
+/** They are a help, not a record: those of the first payments, as far as there is room. */
+function traceIdsOf({ payments }: RunState, roomBytes: number): TraceIds {
+  let bytes = 0;
+  const isOver = ({ traceId }: PaymentRecord): boolean => (bytes += jsonBytes(traceId) + 1) > roomBytes;
+  const end = payments.findIndex(isOver);
+  return payments.slice(0, end === -1 ? payments.length : end).map(({ traceId }) => traceId);
 }
 
 /** Null: nothing is known of it. */
@@ -177,8 +195,9 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
   const legs = new Map(carried.legs.map((item) => [item.id, item]));
   for (const record of state.legs) record.stage = legFrom(legs.get(record.leg.id), heir);
   const payments = new Map(carried.payments.map((item) => [item.id, item]));
-  for (const record of state.payments) {
+  for (const [index, record] of state.payments.entries()) {
     const item = payments.get(record.payment.id);
+    record.traceId = carried.traceIds?.[index] ?? null;
     record.amount = item?.amount ?? record.amount;
     record.stage = paymentFrom(item, record.payment, heir);
   }

@@ -78,7 +78,7 @@ export type PaymentRecord = {
   waiting: Waiting | null;
   /** A call that may send it is under way. */
   isAtWork: boolean;
-  /** Of the service's last reply to a send of it; not handed on to the next history, in which it would not fit. */
+  /** Of the service's last reply to a send of it; null also where an earlier history sent it, of which a reset left nothing. */
   traceId: string | null;
 };
 

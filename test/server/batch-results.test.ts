@@ -18,6 +18,11 @@ before(async () => {
 });
 after(() => stage.close());
 
+/** The last cell of a row of results. */
+function traceOf(line: string): string | null {
+  return line.slice(line.lastIndexOf(',') + 1) || null;
+}
+
 const PAYMENTS = 1_100;
 const DATE = new Date().toISOString().slice(0, 10);
 
@@ -59,7 +64,7 @@ test('a batch of 1,100 payments is followed in a few lines, told in a few more, 
     const [outcome, withdrawalId = ''] = line.slice(row.length + 1).split(',');
     assert.equal(outcome, index % 100 === 7 ? 'NOT_PAID' : 'PAID', line);
     assert.equal(booked.has(withdrawalId), outcome === 'PAID', line);
-    assert.equal(traces.has(line.slice(line.lastIndexOf(',') + 1)), outcome === 'PAID', line);
+    assert.equal(traces.has(traceOf(line) ?? ''), outcome === 'PAID', line);
   }
   assert.deepEqual(
     (await readdir(stage.folder)).filter((file) => file.endsWith('.part')),
@@ -88,7 +93,7 @@ test('a batch of 1,100 payments is followed in a few lines, told in a few more, 
   const { payments, problems, ...whole } = reportOf(reported);
   const wanted = [
     { run: whole },
-    ...payments.map((payment) => ({ payment })),
+    ...payments.map((payment, index) => ({ payment, traceId: traceOf(lines[index] ?? '') })),
     ...problems.map((problem) => ({ problem })),
   ];
   const byLine = (one: unknown): string => JSON.stringify(one);

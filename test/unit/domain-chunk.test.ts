@@ -8,6 +8,7 @@ import type { Carried } from '../../domain/run/carry.ts';
 import { chunkStateOf } from '../../domain/run/chunk-state.ts';
 import { Chunk, type ChunkPorts } from '../../domain/run/chunk.ts';
 import { HistoryIsLong, StepFailed } from '../../domain/run/ports.ts';
+import { reportPage } from '../../domain/run/report.ts';
 import { newRunState } from '../../domain/run/state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { RUN, context } from '../support/scripts.ts';
@@ -156,7 +157,7 @@ class World {
     const problem = unwanted ?? cancelled ?? (this.refuses.includes(id) ? refusal : null);
     if (problem !== null) return { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } } as const;
     const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: amount ?? '0' };
-    return { id, step: { kind: 'accepted', accepted } } as const;
+    return { id, step: { kind: 'accepted', accepted }, traceId: `trace-${id}` } as const;
   }
 
   /** What left, in order. */
@@ -624,6 +625,16 @@ test('a chunk whose history has grown long goes on in a new one, and tries nothi
   assert.deepEqual(next.stages, ['accepted', 'not paid', 'accepted', 'accepted']);
   assert.deepEqual(chunkStateOf(next.chunk.standing).refusals, { refused: 1, sent: 4, inARow: null });
   assert.equal(next.chunk.items(ALL).isFirst, false);
+});
+
+test('a chunk that goes on in a new history tells the trace ids of what the one before has sent', async () => {
+  const first = new World({ go: { ...GO, released: ['EUR'] } });
+  first.refuses = ['inv-2'];
+  await first.time.quiet();
+  first.historyIsLong = true;
+  await first.tell({ ...GO, released: ['EUR'], wakes: 1 });
+  const next = await worldOf({ go: { ...OVER, runId: '/c2' }, runId: 'c2', carried: first.chunk.handOn() });
+  assert.deepEqual(reportPage(next.chunk.reported, 0).traceIds, ['trace-inv-1', null, 'trace-inv-3', null]);
 });
 
 test('a chunk that goes on in a new history as its run ends reports what the one before knew', async () => {

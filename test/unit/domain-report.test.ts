@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { add, sum } from '../../domain/money.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
+import { carry, takeOver } from '../../domain/run/carry.ts';
 import { makeReport, readReport, reportPage, statusOf, type ReportPage } from '../../domain/run/report.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence, type RunState } from '../../domain/run/state.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
@@ -279,6 +280,28 @@ test('a part of a report is far below what Temporal carries, and payments withou
       parts.flatMap(({ traceIds }) => traceIds),
       state.payments.map(({ traceId }) => traceId),
     );
+  }
+});
+
+test('of the trace ids as many are handed on as fit below what Temporal carries, those of short ones all', () => {
+  for (const [length, expected] of [
+    [32, 500],
+    [200, 200],
+  ] as const) {
+    const state = many(500);
+    const traceIds = state.payments.map((_, index) => `${index}-`.padEnd(length, 't'));
+    for (const [index, record] of state.payments.entries()) {
+      record.stage = paymentAt('PAID', PROBLEM);
+      record.traceId = traceIds[index] ?? null;
+    }
+    const carried = carry(state, { runId: 'run-1', knownAs: 'run-1' });
+    assert.ok(Buffer.byteLength(JSON.stringify(carried)) < 128 * 1_024);
+    const after = many(500);
+    assert.ok(takeOver(after, carried, 'run-2'));
+    const handedOn = after.payments.map(({ traceId }) => traceId);
+    const known = handedOn.filter((traceId) => traceId !== null);
+    assert.deepEqual(known, traceIds.slice(0, known.length));
+    assert.ok(known.length >= expected, `${known.length} of ${length} characters each`);
   }
 });
 
