@@ -6,7 +6,10 @@ import type { LegReason } from '../domain/plan/plan.ts';
 import { isCancelled } from '../domain/people/instructions.ts';
 import type { Report, ReportLeg, ReportPayment } from '../domain/run/report.ts';
 import { runName, type RunName } from '../domain/references.ts';
+import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../domain/service/facts.ts';
 import { isRecord } from '../domain/shape.ts';
+import { othersSendMs } from '../domain/writes/doubt.ts';
+import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { requireBuild } from './builds.ts';
 import { readEvents, valuesOf, type HistoryEvents } from './history.ts';
 import { INSTRUCTION_CALL } from './instruction-evidence.ts';
@@ -45,6 +48,16 @@ export type ExplainedItem = {
   readonly fate: Fate;
 };
 
+/** How long a trade waits after a reset, and why. */
+export type SafetyWait = {
+  /** None where there is no plan yet. */
+  readonly items: readonly string[];
+  readonly lastsMs: number;
+  /** The worker waits by its own service file: here by that of this terminal, or by the defaults where it has none. */
+  readonly by: 'service file' | 'defaults';
+  readonly why: string;
+};
+
 export type ResetExplained = {
   readonly run: string;
   readonly status: string;
@@ -55,8 +68,8 @@ export type ResetExplained = {
   readonly items: readonly ExplainedItem[];
   /** It has no plan: everything in it is planned anew, or as far as the service shows. */
   readonly isUnplanned: boolean;
-  /** Legs that wait for the safety wait, and why; null: none does. */
-  readonly safetyWait: { readonly items: readonly string[]; readonly why: string } | null;
+  /** Of the legs that are tried again, or of those that a plan still to be made has; null: there are none. */
+  readonly safetyWait: SafetyWait | null;
   /** Signals after the event, which come once more, by name. */
   readonly signals: readonly { readonly name: string; readonly count: number }[];
   /** What people said about the run, all of which counts again. */
@@ -70,7 +83,16 @@ export type ResetExplained = {
 export async function explainReset(
   place: Place,
   run: RunName,
-  { event, nowMs }: { readonly event: number | null; readonly nowMs: number },
+  {
+    event,
+    nowMs,
+    serviceFile,
+  }: {
+    readonly event: number | null;
+    readonly nowMs: number;
+    /** Of this terminal; null: it has none. */
+    readonly serviceFile: Pick<ServiceFacts, 'settleDoubtMs'> | null;
+  },
 ): Promise<ResetExplained> {
   const facts = await requireRun(place, run);
   await requireBuild(place, facts, nowMs);
@@ -94,7 +116,7 @@ export async function explainReset(
     points,
     items,
     isUnplanned: items.length === 0,
-    safetyWait: safetyWaitOf(items),
+    safetyWait: safetyWaitOf(items, serviceFile),
     signals: signalsAfter(events, point.eventId),
     said: report.evidence.filter(({ call }) => call === INSTRUCTION_CALL),
   };
@@ -192,13 +214,22 @@ function kindOf(step: unknown): unknown {
   return isRecord(step) ? step['kind'] : null;
 }
 
-/** A quote can be traded behind the back of whoever asks for the next one; a payment has a key that answers for itself. */
-function safetyWaitOf(items: readonly ExplainedItem[]): ResetExplained['safetyWait'] {
+/**
+ * A quote can be traded behind the back of whoever asks for the next one; a payment has a key that answers for itself. A
+ * reset cannot know what was sent before it, so that each such leg waits as long as if something had been.
+ */
+function safetyWaitOf(
+  items: readonly ExplainedItem[],
+  serviceFile: Pick<ServiceFacts, 'settleDoubtMs'> | null,
+): SafetyWait | null {
   const legs = items.filter(({ kind, fate }) => kind === 'leg' && fate.startsWith('is tried again'));
-  if (legs.length === 0) return null;
+  if (legs.length === 0 && items.length > 0) return null;
+  const { settleDoubtMs } = serviceFile ?? DEFAULT_SERVICE_FACTS;
   return {
     items: legs.map(({ item }) => item),
-    why: 'What an earlier run sent in its last moments cannot be known, so it looks twice before it asks for a new quote: about three minutes, by `settle_doubt` and `list_lag` of the service file.',
+    lastsMs: othersSendMs({ attempt: WRITE_LIMITS }) + settleDoubtMs.trade,
+    by: serviceFile === null ? 'defaults' : 'service file',
+    why: 'What an earlier run sent in its last moments cannot be known, so it looks twice before it asks for a new quote.',
   };
 }
 

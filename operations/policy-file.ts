@@ -4,6 +4,7 @@
  */
 import { dirname, isAbsolute, join } from 'node:path';
 import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { scheduleProblems } from '../language/policy/schedule-problems.ts';
 import { loadDestinations, type Destinations } from '../language/load-destinations.ts';
@@ -116,17 +117,24 @@ export function requireEnvironment(policyFile: PolicyFile, settings: Settings): 
 }
 
 /** The operator's decimals, where a service file is configured: fixed amounts are held against them. */
-export async function readDecimals({
+export async function readDecimals(
+  caller: Pick<Caller, 'env' | 'cwd'>,
+): Promise<Readonly<Record<string, number>>> {
+  return (await readServiceFile(caller))?.decimals ?? {};
+}
+
+/** What the service file of this terminal says; null: none is configured. @throws CommandFailure when it cannot be used */
+export async function readServiceFile({
   env: environment,
   cwd,
-}: Pick<Caller, 'env' | 'cwd'>): Promise<Readonly<Record<string, number>>> {
+}: Pick<Caller, 'env' | 'cwd'>): Promise<ServiceFacts | null> {
   const env = await withDevEnvironment(environment, cwd);
   const path = env['CAMBIST_SERVICE_FILE'];
-  if (path === undefined || path === '') return {};
+  if (path === undefined || path === '') return null;
   const read = await readText(path, `CAMBIST_SERVICE_FILE "${path}"`);
   if (!read.ok) throw new CommandFailure('configuration', [read.problem]);
   const loaded = loadServiceFacts(read.text, path);
-  if (loaded.ok) return loaded.facts.decimals;
+  if (loaded.ok) return loaded.facts;
   throw new CommandFailure('configuration', loaded.problems.map(troubleOfPolicy));
 }
 

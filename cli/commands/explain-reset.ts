@@ -4,6 +4,7 @@ import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { explainReset } from '../../operations/explain-reset.ts';
 import { atPlace } from '../../operations/place.ts';
+import { readServiceFile } from '../../operations/policy-file.ts';
 import { parseRun } from '../../operations/run-names.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { eventId } from '../terminal/options.ts';
@@ -36,9 +37,11 @@ export function addExplainReset(command: Command, session: Session): void {
 async function explain(output: Output, name: string, { event }: ExplainOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
   return atPlace(output.caller, mode, async (place): Promise<Ending> => {
-    const explained = await explainReset(place, run, { event: event ?? null, nowMs: output.io.now() });
+    const serviceFile = await readServiceFile(output.caller);
+    const nowMs = output.io.now();
+    const explained = await explainReset(place, run, { event: event ?? null, nowMs, serviceFile });
     output.document({ ...explainedDocument(explained), exitCode: EXIT_CODES.done });
-    output.show(explainedText(explained, { nowMs: output.io.now(), width: output.width }));
+    output.show(explainedText(explained, { nowMs, width: output.width }));
     return 'done';
   });
 }

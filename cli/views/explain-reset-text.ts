@@ -2,7 +2,7 @@
 import type { ResetPoint } from '../../operations/reset-points.ts';
 import type { ExplainedItem, ResetExplained } from '../../operations/explain-reset.ts';
 import { plain } from '../terminal/safe.ts';
-import { clockTime, count, pad, table, wrap } from '../terminal/text.ts';
+import { clockTime, count, pad, span, table, wrap } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 
@@ -61,10 +61,14 @@ function itemsText(items: readonly ExplainedItem[], width: number): string {
 }
 
 function safetyText({ safetyWait, isUnplanned }: ResetExplained): string {
-  if (safetyWait !== null) return `Safety wait: yes, for ${safetyWait.items.join(', ')}. ${safetyWait.why}`;
-  return isUnplanned
-    ? 'Safety wait: yes, of about three minutes, where its plan trades something.'
-    : 'Safety wait: none for a trade, since no leg is tried again.';
+  if (safetyWait === null) return 'Safety wait: none for a trade, since no leg is tried again.';
+  const { items, lastsMs, by, why } = safetyWait;
+  const which = isUnplanned ? 'where its plan trades something' : `for ${items.join(', ')}`;
+  const whose =
+    by === 'service file'
+      ? 'by the service file of this terminal'
+      : 'by the defaults, as this terminal has no service file';
+  return `Safety wait: yes, ${which}, about ${span(lastsMs)} ${whose}; the worker goes by its own. ${why}`;
 }
 
 function signalsText({ signals }: ResetExplained): string {

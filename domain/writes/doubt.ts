@@ -68,7 +68,11 @@ export function isNewStart({
 }
 
 /** From now on, how long a send may still be accepted that somebody else has made, or makes now, in an older attempt. */
-export function othersSendMs({ attempt }: Pick<Context, 'attempt'>): number {
+export function othersSendMs({
+  attempt,
+}: {
+  readonly attempt: Pick<Context['attempt'], 'sendWithinMs'>;
+}): number {
   return attempt.sendWithinMs + SEND_OUTLIVES_MS;
 }
 

@@ -31,6 +31,7 @@ before(async () => {
 after(() => stage.close());
 
 /** They wait for most of their time. */
+const DAY_MS = 86_400_000;
 const AT_ONCE = { concurrency: 8, timeout: 300_000 };
 
 /** An account of its own, which the service does not pay to until it is verified. */
@@ -360,7 +361,7 @@ describe('a run that has ended', AT_ONCE, () => {
     readonly events: readonly { readonly eventId: number; readonly step: string }[];
     readonly items: readonly { readonly item: string; readonly fate: string }[];
     readonly isUnplanned: boolean;
-    readonly safetyWait: { readonly items: readonly string[] } | null;
+    readonly safetyWait: { readonly items: readonly string[]; readonly lastsMs: number } | null;
     readonly said: readonly { readonly result: string }[];
   };
 
@@ -459,9 +460,16 @@ describe('a run that has ended', AT_ONCE, () => {
             ['supplier', AGAIN],
           ]);
           assert.deepEqual(said.safetyWait?.items, ['usd-mxn-1']);
+          const beganAtMs = stage.time.now();
           const ended = await replay(policy, '--event', eventId, '--json');
           assertExit(ended, 0);
-          assert.match(flat(ended.stderr), /Safety wait until \d\d:\d\d:\d\d UTC; nothing for you to do/);
+          const [, end = ''] =
+            /Safety wait until (\S+) UTC; nothing for you to do/.exec(flat(ended.stderr)) ?? [];
+          const [day = ''] = new Date(beganAtMs).toISOString().split('T');
+          const saidMs = Date.parse(`${day}T${end}Z`) - beganAtMs;
+          // It begins a moment after the reset, and may end on the next day.
+          const laterMs = ((saidMs + DAY_MS) % DAY_MS) - said.safetyWait.lastsMs;
+          assert.ok(laterMs >= 0 && laterMs < 30_000, `${laterMs} ms later than said`);
           assertMovedOnce(policy);
         }),
       );
@@ -487,6 +495,17 @@ describe('a run that has ended', AT_ONCE, () => {
       const { policy } = await failed();
       const said = await explained(policy);
       assert.ok(said.isUnplanned);
+      assert.deepEqual([said.safetyWait?.items, said.safetyWait?.lastsMs], [[], 77_000]);
+      const text = async (env: NodeJS.ProcessEnv) =>
+        flat((await command(stage, ['explain-reset', policy.runText], { env })).stdout);
+      assert.match(
+        await text({}),
+        /Safety wait: yes, where its plan trades something, about 77 s by the service file of this terminal; the worker goes by its own\./,
+      );
+      assert.match(
+        await text({ CAMBIST_SERVICE_FILE: '' }),
+        /about 3 min by the defaults, as this terminal has no service file; the worker goes by its own\./,
+      );
       assert.equal(said.recommended.eventId, 4);
     });
   });
