@@ -4,41 +4,16 @@
  */
 import { loggedLines } from '../support/logs.ts';
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
-import type { WorkflowHandle } from '@temporalio/client';
 import { planIdOf, instructionsIdOf } from '../../workflows/names.ts';
-import { MXN_ACCOUNT, convertPolicy } from '../support/policies.ts';
-import { openServiceProxy, type Credentials } from '../support/proxy.ts';
+import { ACCOUNTS, assertNone, canariesOf, keptOf, quoting, textsIn } from '../support/canaries.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { openServiceProxy } from '../support/proxy.ts';
 import { assertDoneOnce, openStage, type Run } from '../support/stage.ts';
-
-const BENEFICIARY = {
-  accountName: 'Canary Beneficiary',
-  accountNumber: '0321800001CANARY',
-  bankName: 'Banco Canario',
-};
-const WALLET = '0xCa9aryCa9aryCa9aryCa9aryCa9aryCa9aryCa9a';
 
 const stage = await openStage({
   rates: { 'USD/MXN': '17.25' },
-  accounts: [
-    { id: MXN_ACCOUNT, currency: 'MXN', assetType: 'FIAT', status: 'LIVE', destination: BENEFICIARY },
-    {
-      id: 'wac_ShutAccount',
-      currency: 'MXN',
-      assetType: 'FIAT',
-      status: 'CLOSED',
-      destination: BENEFICIARY,
-    },
-    {
-      id: 'wac_BrokenWa99et',
-      currency: 'USDC',
-      assetType: 'CRYPTO',
-      status: 'LIVE',
-      checksumFails: true,
-      destination: { address: WALLET },
-    },
-  ],
+  accounts: ACCOUNTS,
 });
 const service = new URL(stage.sandbox.baseUrl);
 const proxy = await openServiceProxy(service.host);
@@ -47,45 +22,6 @@ after(async () => {
   await stage.close();
   await proxy.close();
 });
-
-/** An error of the service that quotes what it was sent. */
-function quoting(code: string) {
-  return ({ token, signature }: Credentials) => ({
-    status: 500,
-    body: JSON.stringify({
-      error: {
-        code,
-        type: 'INTERNAL_ERROR',
-        message: `Bearer ${token} with ${signature} broke it in passing`,
-        retryStrategy: 'CHECK_STATE_THEN_RETRY',
-        details: { reason: token, path: signature, resourceId: token.split('.')[2] },
-      },
-    }),
-  });
-}
-
-/** Every text and every payload of a value, however deep, one after the other. */
-function textsIn(value: unknown): string {
-  if (value instanceof Uint8Array) return `${Buffer.from(value).toString('utf8')}\n`;
-  if (typeof value === 'object' && value !== null)
-    return Object.entries(value)
-      .map(([name, inner]) => `${name}: ${textsIn(inner)}`)
-      .join('');
-  return `${String(value)}\n`;
-}
-
-/** Everything that Temporal keeps of a workflow: its history, its state, and how it failed. */
-async function keptOf(handle: WorkflowHandle): Promise<string> {
-  const failure: unknown = await handle.result().catch((error: unknown) => error);
-  const chain: unknown[] = [];
-  for (let error: unknown = failure; error instanceof Error; error = error.cause)
-    chain.push(
-      error.message,
-      error.stack,
-      Object.entries(error).filter(([name]) => name !== 'cause'),
-    );
-  return textsIn([await handle.fetchHistory(), (await handle.describe()).raw, chain]);
-}
 
 test('the key, tokens, signatures and beneficiaries are in no history, log, report or error', async () => {
   const happy = await stage.start(convertPolicy({ settle: '{ until: funds }' }));
@@ -133,17 +69,7 @@ test('the key, tokens, signatures and beneficiaries are in no history, log, repo
   const logged = loggedLines().join('\n');
   const told = textsIn(reports);
 
-  const record = JSON.parse(await readFile(stage.env['CAMBIST_KEY_FILE'] ?? '', 'utf8')) as {
-    privateKey: string;
-  };
-  const canaries = [
-    ...record.privateKey.split('\n').filter((line) => line.length > 20 && !line.startsWith('-----')),
-    ...proxy.credentials.flatMap(({ token, signature }) => [...token.split('.'), signature]),
-    ...Object.values(BENEFICIARY),
-    WALLET,
-    // The service's free text, which may name anybody, stays behind as a whole.
-    'broke it in passing',
-  ];
+  const canaries = await canariesOf(stage, proxy);
   // What is looked for was really there, and what is searched really holds what it should.
   assert.ok(proxy.credentials.length > 20);
   assert.ok(canaries.every((canary) => canary.length > 10));
@@ -151,12 +77,5 @@ test('the key, tokens, signatures and beneficiaries are in no history, log, repo
   assert.ok(typeof reference === 'string' && kept.includes(reference) && told.includes(reference));
   assert.ok(logged.includes('Worker state changed'));
   assert.ok(kept.includes('The service answered TRADE_EXECUTION_FAILED'));
-  for (const [place, text] of Object.entries({ kept, logged, told }))
-    for (const canary of canaries) assert.ok(!text.includes(canary), `${place}: ${around(text, canary)}`);
+  assertNone(canaries, { kept, logged, told });
 });
-
-/** Where a canary was found, for whoever has to find the leak. */
-function around(text: string, canary: string): string {
-  const at = text.indexOf(canary);
-  return text.slice(Math.max(0, at - 200), at + canary.length + 50);
-}
