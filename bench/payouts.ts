@@ -5,6 +5,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker, bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { createClient, loadSettings } from '../config/config.ts';
@@ -13,9 +14,9 @@ import { todayIn } from '../calendar/business-date.ts';
 import { hashKey } from '../service/idempotency-key.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { connectWorker } from '../worker/connect.ts';
-import { command } from '../test/support/commands.ts';
+import { command, commandProcess, type Ended } from '../test/support/commands.ts';
 import { openStage, type Stage } from '../test/support/stage.ts';
-import { counted, number, plain, timed, type Figure, type Section } from './figures.ts';
+import { counted, median, number, plain, timed, type Figure, type Section } from './figures.ts';
 import type { OnePayment, PaymentActivities } from './hand-written-payment.ts';
 
 /** A payment is paid in the moment in which it is accepted. */
@@ -24,6 +25,13 @@ export const AT_ONCE = { withdrawalSteps: [{ status: 'PENDING', forMs: 0 }] };
 const PARALLEL = 8;
 /** Few by hand: each is a workflow of its own. */
 const BY_HAND = 200;
+
+/** What `status` of a batch may take; between two questions so much time passes. */
+const STATUS_MS = 1_000;
+const BETWEEN_MS = 3_000;
+const TURNS = 3;
+/** Its exit code while a run goes on. */
+const GOES_ON = 8;
 
 const EVENTS_EACH = 0.6;
 const TASKS_EACH = 0.1;
@@ -36,10 +44,20 @@ export async function measurePayouts(sizes: readonly [number, ...number[]]): Pro
     // What a worker loads and compiles once is no part of a payment.
     await payBatch(stage, 100, 'warm-up');
     const batches: Batch[] = [];
-    for (const [index, size] of sizes.entries()) batches.push(await payBatch(stage, size, `batch-${index}`));
+    let asked: Asked | null = null;
+    for (const [index, size] of sizes.entries()) {
+      const isLast = index === sizes.length - 1;
+      const paying = payBatch(stage, size, `batch-${index}`);
+      const [batch, times] = await Promise.all([
+        paying,
+        isLast ? askWhile(stage, `batch-${index}`, paying) : null,
+      ]);
+      batches.push(batch);
+      asked = times;
+    }
     const byHand = await payByHand(stage, BY_HAND);
     const bare = await payBare(stage, Math.max(...sizes));
-    return sectionOf(batches, byHand, bare);
+    return sectionOf(batches, asked, { byHand, bare });
   } finally {
     await stage.close();
   }
@@ -55,7 +73,48 @@ export type Batch = {
   readonly rate: number;
 };
 
-function sectionOf(batches: readonly Batch[], byHand: number, bare: number): Section {
+/** How long `status` of a batch took, milliseconds. */
+type Asked = {
+  /** While it was paid, asked in this process: another one would take time from what is measured. */
+  readonly whileOpen: readonly number[];
+  /** Once it had ended, as a user types it. */
+  readonly ended: readonly number[];
+  /** What only the start of the command takes. */
+  readonly starts: readonly number[];
+};
+
+async function askWhile(stage: Stage, name: string, paying: Promise<unknown>): Promise<Asked> {
+  const run = `${name}.${idOfToday()}`;
+  const whileOpen: number[] = [];
+  const over = paying.then(
+    () => true,
+    () => true,
+  );
+  for (let isOver = false; !isOver; isOver = await Promise.race([over, sleep(BETWEEN_MS, false)])) {
+    const [ms, exitCode] = await timeOf(() => command(stage, ['status', run]));
+    // What it says before there is a batch, or once it has ended, is another thing.
+    if (exitCode === GOES_ON) whileOpen.push(ms);
+  }
+  const ended: number[] = [];
+  const starts: number[] = [];
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    ended.push((await timeOf(() => commandProcess(stage, ['status', run])))[0]);
+    starts.push((await timeOf(() => commandProcess(stage, ['status', '--help'])))[0]);
+  }
+  return { whileOpen, ended, starts };
+}
+
+async function timeOf(ask: () => Promise<Ended>): Promise<readonly [ms: number, exitCode: number | null]> {
+  const startedMs = performance.now();
+  const { exitCode } = await ask();
+  return [performance.now() - startedMs, exitCode];
+}
+
+function sectionOf(
+  batches: readonly Batch[],
+  asked: Asked | null,
+  { byHand, bare }: { readonly byHand: number; readonly bare: number },
+): Section {
   const last = batches.at(-1);
   if (last === undefined) throw new Error('No batch was measured.');
   const atMost = (name: string, value: number, most: number): Figure => ({
@@ -94,8 +153,20 @@ function sectionOf(batches: readonly Batch[], byHand: number, bare: number): Sec
         'at most 1.05',
         slower <= 1.05,
       ),
+      statusOf('`status` of it while it is paid, without its start', asked?.whileOpen ?? []),
+      statusOf('`status` of it after its end, with its start', asked?.ended ?? []),
+      plain('  of this the start of the command', `${number(median(asked?.starts ?? []))} ms`),
     ],
   };
+}
+
+function statusOf(name: string, times: readonly number[]): Figure {
+  const ms = median(times);
+  return timed(name, `${number(ms)} ms`, `under ${number(STATUS_MS)} ms`, ms < STATUS_MS);
+}
+
+function idOfToday(): string {
+  return `${todayIn('UTC', Date.now())}-bench`;
 }
 
 /** From the command line, as a user does; the time is the server's, from the first event of the run to its last. */
@@ -107,7 +178,7 @@ export async function payBatch(stage: Stage, payments: number, name: string): Pr
     (_, index) => `p-${index},wac_U5DFedw1re9,USD,${index + 1}.25`,
   );
   await writeFile(join(stage.folder, `${name}.csv`), ['id,account,currency,amount', ...rows, ''].join('\n'));
-  const id = `${todayIn('UTC', Date.now())}-bench`;
+  const id = idOfToday();
   const before = listPagesOf(stage);
   const argv = ['run', `${name}.yaml`, '--batch', `${name}.csv`, '--id', id, '--json', '--wait'];
   const { exitCode, stderr } = await command(stage, argv);
