@@ -3,6 +3,7 @@
  * mode, and that its payments are the ones that the plan has the hash of, are looked at here; the go is its run's alone.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import pLimit, { type LimitFunction } from 'p-limit';
 import {
   firstHolders,
   isUnpayable,
@@ -39,21 +40,27 @@ const ASK_AGAIN_MS = 60_000;
  * again, and a large batch tells each of its chunks before it ends.
  */
 const STILL_OPEN = { pauseMs: 1_000, most: 60 };
+/**
+ * So many chunks of a worker ask their run side by side. All of a batch ask at once when it ends, and a run that ends while it
+ * is asked is read whole, from its first event, for each that has asked: that would be the most memory that a worker takes.
+ */
+const ASK_SIDE_BY_SIDE = 4;
 
-export const readGo =
-  (deps: Deps): Activities['readGo'] =>
-  (call) =>
+export const readGo = (deps: Deps): Activities['readGo'] => {
+  const inPlace = pLimit(ASK_SIDE_BY_SIDE);
+  return (call) =>
     beating(async () => {
       for (let asked = 1; ; asked += 1) {
-        const answer = await answerOf(deps, call);
+        const answer = await answerOf(deps, call, inPlace);
         if (answer !== null) return answer;
         const isInline = asked < STILL_OPEN.most && (await slept(deps, STILL_OPEN.pauseMs));
         if (!isInline) throw notYet('The run still has to end', STILL_OPEN.pauseMs);
       }
     });
+};
 
 /** Null: its run is about to end, and can be started again once it has. */
-async function answerOf(deps: Deps, call: GoCall): Promise<GoAnswer | null> {
+async function answerOf(deps: Deps, call: GoCall, inPlace: LimitFunction): Promise<GoAnswer | null> {
   const { mode, run, number } = call;
   const foreign = foreignMode(deps, mode);
   if (foreign !== null) return { kind: 'wait', wait: foreign };
@@ -62,7 +69,7 @@ async function answerOf(deps: Deps, call: GoCall): Promise<GoAnswer | null> {
   const why = input === null ? 'Temporal does not show it.' : wrongChunk(input, call);
   if (input === null || why !== null) return refused('INPUT_INVALID', why);
 
-  const go = await deps.chunks.readGo(mode, run, number);
+  const go = await inPlace(() => deps.chunks.readGo(mode, run, number));
   if (go === 'over') {
     const name = `/${runId}`;
     // Reset, it has heard nothing as this Temporal run, or its run has ended without having heard of what it took up: whoever

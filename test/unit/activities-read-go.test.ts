@@ -1,6 +1,7 @@
 /** What a chunk hears of look-alikes with its go: what its plan has found, or what is there once it takes up more (M1, M3). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Deps } from '../../activities/deps.ts';
 import { readGo } from '../../activities/read-go.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
@@ -238,4 +239,46 @@ test('a chunk that was reset while its run is about to end asks for a minute in 
   endsAfter = 1_000;
   await assert.rejects(ask(), { type: 'NOT_YET', nextRetryDelay: 1_000 });
   assert.equal(sleptMs(), 59_000);
+});
+
+test('the chunks of a large batch that ask their run at once ask it a few at a time, and all are answered', async () => {
+  let atOnce = 0;
+  let most = 0;
+  const never = () => Promise.reject(new Error('Nothing asks for this here.'));
+  const { deps } = worker(
+    {},
+    {
+      chunks: {
+        readInput: async (_workflowId, runId) => ({
+          run: RUN,
+          mode: 'SANDBOX',
+          number: Number(runId),
+          payments: PAYMENTS,
+          isFirst: true,
+        }),
+        readGo: async () => {
+          atOnce += 1;
+          most = Math.max(most, atOnce);
+          await immediate();
+          atOnce -= 1;
+          return 'over';
+        },
+        reopenRun: never,
+        readState: never,
+        tell: never,
+        startAgain: never,
+      },
+    },
+  );
+  const activity = readGo(deps);
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => {
+      const runId = String(index + 1);
+      const call = { mode: 'SANDBOX', run: RUN, number: index + 1, originalRunId: runId } as const;
+      const rest = { isContinued: false, heard: null, isOpen: false };
+      return inActivity({ runId }, () => activity({ ...call, ...rest }));
+    }),
+  );
+  assert.deepEqual(new Set(answers.map(({ kind }) => kind)), new Set(['over']));
+  assert.equal(most, 4);
 });
