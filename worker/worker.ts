@@ -4,7 +4,6 @@
  */
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { setFlagsFromString } from 'node:v8';
 import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { InstructionsMissing, machineClock, type Clock } from '../activities/deps.ts';
@@ -78,14 +77,7 @@ const BUNDLE = fileURLToPath(
   ),
 );
 
-/**
- * How much each heap of the process, the one of the workflows too, may grow before its old space is collected again. Left to
- * itself V8 lets it grow to several times what lives in it, which is most of what a worker of a large batch takes.
- */
-const HEAP_GROWS_BY_PERCENT = 30;
-
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWS_BY_PERCENT}`);
   const { settings, env } = options;
   const temporal = await connectTemporal(env, settings.mode, options.patience);
   await registerSearchAttributes(temporal.connection, temporal.namespace);

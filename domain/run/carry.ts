@@ -104,10 +104,14 @@ export function carry(state: RunState, by: Pick<Carried, 'runId' | 'knownAs'>): 
 
 /** They are a help, not a record: those of the first payments, as far as there is room. */
 function traceIdsOf({ payments }: RunState, roomBytes: number): TraceIds {
+  const traceIds: (string | null)[] = [];
   let bytes = 0;
-  const isOver = ({ traceId }: PaymentRecord): boolean => (bytes += jsonBytes(traceId) + 1) > roomBytes;
-  const end = payments.findIndex(isOver);
-  return payments.slice(0, end === -1 ? payments.length : end).map(({ traceId }) => traceId);
+  for (const { traceId } of payments) {
+    bytes += jsonBytes(traceId) + 1;
+    if (bytes > roomBytes) break;
+    traceIds.push(traceId);
+  }
+  return traceIds;
 }
 
 /** Null: nothing is known of it. */

@@ -5,6 +5,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { Deps } from '../../activities/deps.ts';
 import { readGo } from '../../activities/read-go.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
+import type { ChunkInput } from '../../domain/run/calls.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { GoAnswer } from '../../domain/run/calls.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
@@ -156,32 +157,37 @@ for (const [what, situation, alike, scans] of CASES)
     assert.equal(told.scans, scans);
   });
 
+const FIRST_CHUNK: ChunkInput = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true };
+
+/** A worker that is asked by a chunk whose run has ended. `more`: what else it is to Temporal. */
+function depsOfEnded(more: Partial<Deps['chunks']>): Deps {
+  const never = () => Promise.reject(new Error('Nothing asks for this here.'));
+  const { deps } = worker(
+    {},
+    {
+      chunks: {
+        readInput: async () => FIRST_CHUNK,
+        readGo: async () => 'over',
+        reopenRun: never,
+        readState: never,
+        tell: never,
+        startAgain: never,
+        ...more,
+      },
+    },
+  );
+  return deps;
+}
+
 test('a chunk that was reset starts its ended run again, unless it has heard of that end and nothing is open', async () => {
   const answerOf = async (what: { originalRunId: string; heard: string | null; isOpen: boolean }) => {
     let reopened = 0;
-    const never = () => Promise.reject(new Error('Nothing asks for this here.'));
-    const { deps } = worker(
-      {},
-      {
-        chunks: {
-          readInput: async () => ({
-            run: RUN,
-            mode: 'SANDBOX',
-            number: 1,
-            payments: PAYMENTS,
-            isFirst: true,
-          }),
-          readGo: async () => 'over',
-          reopenRun: async () => {
-            reopened += 1;
-            return true;
-          },
-          readState: never,
-          tell: never,
-          startAgain: never,
-        },
+    const deps = depsOfEnded({
+      reopenRun: async () => {
+        reopened += 1;
+        return true;
       },
-    );
+    });
     const call = { mode: 'SANDBOX', run: RUN, number: 1, isContinued: false, ...what } as const;
     const { kind } = await inActivity({ runId: 'c2' }, () => readGo(deps)(call));
     assert.equal(kind, reopened === 1 ? 'reopened' : 'over');
@@ -203,23 +209,12 @@ test('a chunk that was reset starts its ended run again, unless it has heard of 
 test('a chunk that was reset while its run is about to end asks for a minute in one attempt, and starts it again once it has ended', async () => {
   let endsAfter = 9;
   let looks = 0;
-  const never = () => Promise.reject(new Error('Nothing asks for this here.'));
-  const { deps } = worker(
-    {},
-    {
-      chunks: {
-        readInput: async () => ({ run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true }),
-        readGo: async () => 'over',
-        reopenRun: async () => {
-          looks += 1;
-          return looks > endsAfter;
-        },
-        readState: never,
-        tell: never,
-        startAgain: never,
-      },
+  const deps = depsOfEnded({
+    reopenRun: async () => {
+      looks += 1;
+      return looks > endsAfter;
     },
-  );
+  });
   const slept: number[] = [];
   const ask = () =>
     inActivity({ runId: 'c2', slept }, () =>
@@ -244,32 +239,16 @@ test('a chunk that was reset while its run is about to end asks for a minute in 
 test('the chunks of a large batch that ask their run at once ask it a few at a time, and all are answered', async () => {
   let atOnce = 0;
   let most = 0;
-  const never = () => Promise.reject(new Error('Nothing asks for this here.'));
-  const { deps } = worker(
-    {},
-    {
-      chunks: {
-        readInput: async (_workflowId, runId) => ({
-          run: RUN,
-          mode: 'SANDBOX',
-          number: Number(runId),
-          payments: PAYMENTS,
-          isFirst: true,
-        }),
-        readGo: async () => {
-          atOnce += 1;
-          most = Math.max(most, atOnce);
-          await immediate();
-          atOnce -= 1;
-          return 'over';
-        },
-        reopenRun: never,
-        readState: never,
-        tell: never,
-        startAgain: never,
-      },
+  const deps = depsOfEnded({
+    readInput: async (_workflowId, runId) => ({ ...FIRST_CHUNK, number: Number(runId) }),
+    readGo: async () => {
+      atOnce += 1;
+      most = Math.max(most, atOnce);
+      await immediate();
+      atOnce -= 1;
+      return 'over';
     },
-  );
+  });
   const activity = readGo(deps);
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, index) => {

@@ -608,12 +608,18 @@ test('under another run of the batch what was not paid is tried again, and nothi
   assert.deepEqual(world.stages, ['accepted', 'accepted', 'accepted', 'accepted']);
 });
 
+/** A chunk that has sent what is released, one of which was refused, and ends its history, which has grown long. */
+async function grownLong(): Promise<World> {
+  const world = new World({ go: { ...GO, released: ['EUR'] } });
+  world.refuses = ['inv-2'];
+  await world.time.quiet();
+  world.historyIsLong = true;
+  await world.tell({ ...GO, released: ['EUR'], wakes: 1 });
+  return world;
+}
+
 test('a chunk whose history has grown long goes on in a new one, and tries nothing again that was refused', async () => {
-  const first = new World({ go: { ...GO, released: ['EUR'] } });
-  first.refuses = ['inv-2'];
-  await first.time.quiet();
-  first.historyIsLong = true;
-  await first.tell({ ...GO, released: ['EUR'], wakes: 1 });
+  const first = await grownLong();
   assert.ok((await first.end) instanceof HistoryIsLong);
   const next = await worldOf({
     go: { ...GO, runId: 'r1/c2' },
@@ -628,11 +634,7 @@ test('a chunk whose history has grown long goes on in a new one, and tries nothi
 });
 
 test('a chunk that goes on in a new history tells the trace ids of what the one before has sent', async () => {
-  const first = new World({ go: { ...GO, released: ['EUR'] } });
-  first.refuses = ['inv-2'];
-  await first.time.quiet();
-  first.historyIsLong = true;
-  await first.tell({ ...GO, released: ['EUR'], wakes: 1 });
+  const first = await grownLong();
   const next = await worldOf({ go: { ...OVER, runId: '/c2' }, runId: 'c2', carried: first.chunk.handOn() });
   assert.deepEqual(reportPage(next.chunk.reported, 0).traceIds, ['trace-inv-1', null, 'trace-inv-3', null]);
 });
