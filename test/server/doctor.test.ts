@@ -13,6 +13,7 @@ import { readStart } from '../../operations/history.ts';
 import { runName } from '../../domain/references.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
+import { untilPolling } from '../support/pollers.ts';
 import { openWire } from '../support/proxy.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
@@ -33,6 +34,7 @@ before(async () => {
   server = await startDevServer({ port: 0, headless: true, shortTimers: true });
   stage = await openStage({ temporalAddress: server.address });
   await stage.startWorker({ identity: IDENTITY });
+  await untilPolling(stage.temporal.client, stage.env['CAMBIST_TASK_QUEUE'] ?? '', [IDENTITY]);
 });
 after(async () => {
   await stage.close();
@@ -117,6 +119,7 @@ test('a worker of another version is a warning', async () => {
     identity: 'cambist/0.0.1 7@there',
   });
   try {
+    await untilPolling(stage.temporal.client, queue, ['cambist/0.0.1']);
     const ended = await examine({ CAMBIST_TASK_QUEUE: queue });
     assertExit(ended, 0);
     assert.deepEqual(findings(ended), ['warning: workers: WORKER_VERSION_DIFFERS']);
@@ -171,6 +174,7 @@ test('in live a namespace that forgets within a month is a problem', async () =>
   const live = await openStage({ mode: 'LIVE', temporalAddress: server.address });
   try {
     await live.startWorker({ identity: IDENTITY });
+    await untilPolling(live.temporal.client, live.env['CAMBIST_TASK_QUEUE'] ?? '', [IDENTITY]);
     const ended = await command(live, ['doctor', '--json']);
     assertExit(ended, 3);
     assert.deepEqual(findings(ended), ['problem: retention: RETENTION_SHORT']);

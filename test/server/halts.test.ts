@@ -4,7 +4,6 @@ import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { READING_HOLDS_MS } from '../../domain/halt.ts';
 import { currentHalts, halt, haltsOf } from '../../operations/halts.ts';
-import { readPollers } from '../../operations/runs.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { haltIdOf } from '../../workflows/names.ts';
 import { paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';
@@ -12,6 +11,7 @@ import { assertExit, command } from '../support/commands.ts';
 import { startBuiltWorker } from '../support/built-worker.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { openWire } from '../support/proxy.ts';
+import { untilPolling } from '../support/pollers.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Stage } from '../support/stage.ts';
 
 // A server of its own: a halt of everything is one of every test.
@@ -203,12 +203,8 @@ test('a drill names the worker that stands still, and whoever has none is told t
   try {
     assertExit(await command(stage, ['halt', '--drill']), 7);
     await Promise.all(workers.map(({ ready }) => ready));
-    // Temporal hears of a worker a moment after it is ready.
-    const isKnown = async (): Promise<boolean> => {
-      const known = await readPollers(temporal.client, env['CAMBIST_TASK_QUEUE'] ?? '', Date.now());
-      return [frozen, other].every((child) => known.some((name) => name.startsWith(`${child?.pid}@`)));
-    };
-    while (!(await isKnown())) await delay(50);
+    const names = [frozen, other].map((child) => `${child?.pid}@`);
+    await untilPolling(temporal.client, env['CAMBIST_TASK_QUEUE'] ?? '', names);
     frozen?.kill('SIGSTOP');
     const drilled = await command(stage, ['halt', '--drill']);
     assertExit(drilled, 7);
