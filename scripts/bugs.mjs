@@ -12,6 +12,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { FUZZ, FUZZ_BATCHES, plant, readDefects } from './lib/defects.mjs';
+import { killGroup, OWN_GROUP } from './lib/group.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
 import { testFileOf } from './lib/test-files.mjs';
@@ -27,6 +28,8 @@ import { setup } from './setup.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const AT_ONCE = 2;
+/** @type {NodeJS.Signals[]} */
+const ENDINGS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 /** Nobody's sources, or nothing that a test reads. */
 const NOT_COPIED = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
 /** Seed and share of the first process in test/machines/fuzz-schedules.test.ts: whatever is caught here, `npm test` catches. */
@@ -37,6 +40,8 @@ const SHARES = {
   [FUZZ_BATCHES]: { of: 'batches', schedules: 250 },
 };
 const isModel = (/** @type {string} */ catcher) => Object.hasOwn(SHARES, catcher);
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const atWork = new Set();
 /** A catcher that takes longer hangs, which proves nothing. */
 const LIMIT_MS = 6 * 60_000;
 const TOO_LONG = `it was still at work after ${LIMIT_MS / 60_000} minutes`;
@@ -73,6 +78,15 @@ export async function bugs({ names = [], testsOnly = false, root = ROOT } = {}) 
     testsOnly ? !catchers.some((catcher) => isModel(catcher)) : names.length === 0 || names.includes(name);
   const defects = all.filter(isWanted);
   const copies = Array.from({ length: AT_ONCE }, () => copyOf(root));
+  const tidy = () => {
+    for (const catcher of atWork) killGroup(catcher);
+    for (const copy of copies) rmSync(copy, { recursive: true, force: true });
+  };
+  const endNow = (/** @type {NodeJS.Signals} */ signal) => {
+    tidy();
+    process.kill(process.pid, signal);
+  };
+  for (const signal of ENDINGS) process.once(signal, endNow);
   try {
     /** @type {string[]} */
     const failures = [];
@@ -97,8 +111,22 @@ export async function bugs({ names = [], testsOnly = false, root = ROOT } = {}) 
     });
     return { planted: defects.length, caught, failures };
   } finally {
-    for (const copy of copies) rmSync(copy, { recursive: true, force: true });
+    for (const signal of ENDINGS) process.removeListener(signal, endNow);
+    tidy();
   }
+}
+
+/**
+ * However a catcher ends, what it has started ends with it: a test that is killed stops no server of its own.
+ *
+ * @param {import('node:child_process').ChildProcess} child started with `OWN_GROUP`
+ */
+function endWithItsGroup(child) {
+  atWork.add(child);
+  child.once('exit', () => {
+    atWork.delete(child);
+    killGroup(child);
+  });
 }
 
 /**
@@ -148,9 +176,11 @@ async function judgeByTest(name, copy) {
     cwd: copy,
     env: { ...ownEnvironment(), TZ: 'UTC' },
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...OWN_GROUP,
     timeout: LIMIT_MS,
     killSignal: 'SIGKILL',
   });
+  endWithItsGroup(child);
   const exited = once(child, 'close');
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text) => {
@@ -184,9 +214,11 @@ async function judgeByFuzz(catcher, copy, defect) {
     env: ownEnvironment(),
     execArgv: ['--import', 'tsx'],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    ...OWN_GROUP,
     timeout: LIMIT_MS,
     killSignal: 'SIGKILL',
   });
+  endWithItsGroup(child);
   let complaint = '';
   child.stderr?.setEncoding('utf8').on('data', (text) => {
     complaint = `${complaint}${text}`.slice(-2_000);

@@ -13,6 +13,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { killGroup, OWN_GROUP } from './lib/group.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { setup } from './setup.mjs';
 
@@ -462,7 +463,7 @@ async function ask(stage, args) {
 }
 
 /**
- * In a group of its own: Ctrl-C reaches this process only, which then ends the others in order.
+ * Ctrl-C reaches this process only, which then ends the others in order.
  *
  * @param {string[]} args
  * @param {NodeJS.ProcessEnv} env
@@ -472,7 +473,7 @@ function start(args, env) {
   const child = spawn(process.execPath, [CAMBIST, ...args], {
     cwd: ROOT,
     env,
-    detached: true,
+    ...OWN_GROUP,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.add(child);
@@ -486,23 +487,10 @@ async function endAll() {
   for (const child of [...children].toReversed()) {
     const ended = once(child, 'exit');
     child.kill('SIGTERM');
+    // With what it has started itself, such as the server behind `cambist temporal`.
     const late = setTimeout(() => killGroup(child), 5_000);
     await ended;
     clearTimeout(late);
-  }
-}
-
-/**
- * With what it has started itself, such as the server behind `cambist temporal`.
- *
- * @param {ChildProcess} child
- */
-function killGroup(child) {
-  try {
-    process.kill(-(child.pid ?? Number.NaN), 'SIGKILL');
-  } catch {
-    // There are no groups on Windows, or it has just ended.
-    child.kill('SIGKILL');
   }
 }
 

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { killGroup, OWN_GROUP } from './lib/group.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { CommandFailed, run, say } from './lib/steps.mjs';
 import { listTestFiles, listUnitTests, testEnvironment } from './lib/test-files.mjs';
@@ -125,8 +126,7 @@ async function runTests(paths, extraEnvironment) {
     cwd: ROOT,
     env: { ...testEnvironment(process.env), ...extraEnvironment },
     stdio: ['ignore', 'inherit', 'inherit'],
-    // A group of its own, so that nothing that a test started outlives the run.
-    detached: process.platform !== 'win32',
+    ...OWN_GROUP,
   });
   /** @type {NodeJS.Signals[]} */
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -134,16 +134,7 @@ async function runTests(paths, extraEnvironment) {
   for (const signal of signals) process.on(signal, pass);
   const [exitCode] = await once(child, 'exit');
   for (const signal of signals) process.removeListener(signal, pass);
-  killGroup(child.pid);
+  // Whatever a test started and left behind, most of all when the run was interrupted.
+  killGroup(child);
   return exitCode ?? 130;
-}
-
-/** Whatever a test started and left behind, most of all when the run was interrupted. */
-function killGroup(/** @type {number | undefined} */ leader) {
-  if (leader === undefined || process.platform === 'win32') return;
-  try {
-    process.kill(-leader, 'SIGKILL');
-  } catch {
-    // Nothing is left of it.
-  }
 }

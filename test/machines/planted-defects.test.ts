@@ -3,11 +3,14 @@
  * from one that survives or that nobody could judge. Running them all is for `npm run bugs`.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bugs } from '../../scripts/bugs.mjs';
 import { planted, readDefects, type Defect } from '../../scripts/lib/defects.mjs';
 
@@ -131,6 +134,75 @@ test('without the model only what tests catch is planted, and no names are taken
     /^ScriptFailed: Name defects, or say '--tests-only', which chooses them by itself: not both\.$/,
   );
 });
+
+test('what a catcher has started ends with it, caught or not', { timeout: 60_000 }, async (t) => {
+  const { port, begun } = await strays(t);
+  const root = treeOf(t, withStray(port, 'stray.unref();'));
+  assert.equal((await bugs({ root })).caught, 1);
+  // Without the defect, and with it.
+  assert.equal(begun.length, 2);
+  await Promise.all(begun);
+});
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  test(
+    `${signal} ends what a catcher has started, and takes the copies away`,
+    { timeout: 60_000 },
+    async (t) => {
+      const { port, begun, next } = await strays(t);
+      const root = treeOf(t, withStray(port, 'await once(stray, "exit");'));
+      const copies = treeOf(t, {});
+      const script = `import { bugs } from ${JSON.stringify(pathToFileURL(join(ROOT, 'scripts', 'bugs.mjs')))};
+      await bugs({ root: ${JSON.stringify(root)} });`;
+      const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+        env: { ...process.env, TMPDIR: copies },
+        stdio: 'ignore',
+      });
+      await next;
+      child.kill(signal);
+      assert.deepEqual(await once(child, 'exit'), [null, signal]);
+      await Promise.all(begun);
+      assert.deepEqual(
+        readdirSync(copies).filter((name) => name.startsWith('cambist-')),
+        [],
+      );
+    },
+  );
+
+/** Where processes connect that a test leaves behind; each of `begun` resolves when that one has ended. */
+async function strays(t: TestContext) {
+  const begun: Promise<unknown>[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    begun.push(once(socket, 'close'));
+    socket.on('error', () => {}).resume();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  // A stray that is still there ends with its connection.
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, begun, next: once(server, 'connection') };
+}
+
+/** Sources whose test starts a process, as others a Temporal server, and never ends it. */
+function withStray(port: number, before: string): Readonly<Record<string, string>> {
+  const connect = `require("net").connect(${port}, "127.0.0.1", () => console.log("connected"))`;
+  const start = `
+    import { spawn } from 'node:child_process';
+    import { once } from 'node:events';
+    const stray = spawn(process.execPath, ['-e', '${connect}'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    await once(stray.stdout, 'data');
+    stray.stdout.unref();
+    ${before}`;
+  return {
+    ...SOURCES,
+    'test/unit/sum.test.ts': `${start}${SOURCES['test/unit/sum.test.ts']}`,
+    'test/machines/bugs/some.yaml': yamlOf('return a - b'),
+  };
+}
 
 /** A folder with these files. */
 function treeOf(t: TestContext, files: Readonly<Record<string, string>>): string {
