@@ -12,6 +12,7 @@ import { parseAddress, type ServiceAddress } from '../service/address.ts';
 import { createServiceClient, type ServiceClient } from '../service/client.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { readKeyFile, type ApiKey } from '../service/key.ts';
+import { uncheckedCertificates } from './certificates.ts';
 import { withDevEnvironment } from './dev-environment.ts';
 import { ConfigurationError, type ConfigurationProblem } from './errors.ts';
 import { readTextFile } from './read-text-file.ts';
@@ -128,19 +129,6 @@ function unfitForBuilds(taskQueue: string): readonly Problem[] {
       item: null,
       message: `CAMBIST_BUILD_ID is set, and CAMBIST_TASK_QUEUE is "${taskQueue}", which cannot name a deployment in Temporal.`,
       fix: 'Use a task queue whose name has only letters, digits, "-" and "_", for workers and commands. Or unset CAMBIST_BUILD_ID: then workers have no build.',
-    },
-  ];
-}
-
-/** Node's own switch that accepts any certificate: whoever stands between us and the service would see and answer all. */
-export function uncheckedCertificates(env: NodeJS.ProcessEnv): readonly Problem[] {
-  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return [];
-  return [
-    {
-      code: 'TLS_CHECKS_OFF',
-      item: null,
-      message: 'NODE_TLS_REJECT_UNAUTHORIZED is 0: no certificate is checked, of nobody.',
-      fix: 'Unset it. A certificate authority of your own is named in NODE_EXTRA_CA_CERTS.',
     },
   ];
 }

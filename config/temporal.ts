@@ -14,7 +14,7 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/service/records.ts';
 import type { Problem, ProblemCode } from '../domain/problems.ts';
 import { ASK_AGAIN, HAS_ENDED, SEARCH_ATTRIBUTES } from '../workflows/names.ts';
-import { uncheckedCertificates } from './config.ts';
+import { uncheckedCertificates } from './certificates.ts';
 import { ConfigurationError, InfrastructureError } from './errors.ts';
 
 export type Temporal = {

@@ -23,7 +23,6 @@ import {
   type Report,
   type ReportStatus,
 } from '../domain/run/report.ts';
-import { loadPolicy } from '../language/policy/load-policy.ts';
 import type { Policy } from '../domain/policy.ts';
 import { isRunCode, type Problem } from '../domain/problems.ts';
 import { isShown, type WaitReason } from '../domain/waits.ts';
@@ -566,6 +565,8 @@ export async function policyOfRun(
   facts: RunFacts,
 ): Promise<{ readonly policy: Policy; readonly destinations: null }> {
   const input = await readInput(place.client, facts);
+  // Only now: who merely looks at runs reads no policy.
+  const { loadPolicy } = await import('../language/policy/load-policy.ts');
   const loaded = input === null ? null : loadPolicy(input.policyText, input.policyFile);
   if (loaded?.ok === true) return { policy: loaded.policy, destinations: null };
   throw new CommandFailure('infrastructure', [
