@@ -2,7 +2,7 @@
  * Runs as Temporal shows them: one by its name, many by a search. Reads only; a closed run is read as long as Temporal
  * keeps it and a worker answers.
  */
-import { progressOfEnded, readProgress } from '../domain/run/progress.ts';
+import { progressOfEnded, readProgress, type RunPage } from '../domain/run/progress.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   WorkflowFailedError,
@@ -17,7 +17,6 @@ import {
   joined,
   reportPages,
   type ReadChunkPage,
-  type ReadPage,
   type ReportPage,
   type ReportPayment,
   type Report,
@@ -341,10 +340,13 @@ async function questionsTo(
   place: Asked,
   facts: RunFacts,
   limitMs?: number,
-): Promise<{ readonly read: ReadPage; readonly ofChunk: (number: number) => ReadChunkPage }> {
+): Promise<{
+  readonly read: (offset: number) => Promise<RunPage>;
+  readonly ofChunk: (number: number) => ReadChunkPage;
+}> {
   const { client } = place;
   const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
-  const result = facts.temporalStatus === 'COMPLETED' ? ((await handle.result()) as ReportPage) : null;
+  const result = facts.temporalStatus === 'COMPLETED' ? ((await handle.result()) as RunPage) : null;
   return {
     read: (offset) =>
       offset === 0 && result !== null
@@ -368,7 +370,11 @@ async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Prom
   const heard = await readProgress((offset) =>
     answerOf(place, facts, limitMs, () => handle.query(progressQuery, offset)),
   );
-  return readLive({ client: place.client, mode: modeOf(facts), run: facts.run }, heard);
+  return liveOf(place, facts, heard);
+}
+
+function liveOf({ client }: Asked, facts: RunFacts, heard: Progress): Promise<Progress> {
+  return readLive({ client, mode: modeOf(facts), run: facts.run }, heard);
 }
 
 /**
@@ -377,9 +383,11 @@ async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Prom
  */
 export async function readOutline(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
   const { read } = await questionsTo(place, facts, limitMs);
-  const { report: head, chunks } = await read(0);
+  const { report: head, chunks, progress: heard } = await read(0);
   if (chunks === 0) return readRun(place, facts, limitMs);
-  const progress = await progressOf(place, facts, limitMs);
+  const progress = await (heard === undefined
+    ? progressOf(place, facts, limitMs)
+    : liveOf(place, facts, heard));
   const ended = facts.isOpen ? head : endedReport(head, facts, await readEnd(place.client, facts));
   const unpaid = (progress.batch?.codes ?? []).map((code) => unpaidBy(code, progress));
   return { facts, report: { ...ended, problems: [...ended.problems, ...unpaid] }, progress };

@@ -9,8 +9,7 @@ import { workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Go, PlanInput } from '../domain/run/calls.ts';
 import type { ChunkState } from '../domain/run/chunk-state.ts';
 import type { ItemsOfChunk } from '../domain/run/held.ts';
-import type { ProgressPage } from '../domain/run/progress.ts';
-import type { ReportPage } from '../domain/run/report.ts';
+import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
 import type { Reserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer, TurnState } from '../domain/turn.ts';
 import type { Waiting } from '../domain/waits.ts';
@@ -128,7 +127,7 @@ export const recordsQuery =
 export const newsSignal = defineSignal<[number: number]>('news');
 
 /** Both from this payment on: `readReport` and `readProgress` put the parts together. */
-export const reportQuery = defineQuery<ReportPage, [offset?: number]>('report');
+export const reportQuery = defineQuery<RunPage, [offset?: number]>('report');
 export const progressQuery = defineQuery<ProgressPage, [offset?: number]>('progress');
 /** Wakes a run that waits: it looks at once. Carries nothing, decides nothing. */
 export const wakeSignal = defineSignal('wake');

@@ -15,20 +15,14 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { workflowIdOf } from '../domain/references.ts';
-import {
-  MAX_PROBLEMS_IN_FAILURE,
-  makeReport,
-  reportPage,
-  statusOf,
-  type ReportPage,
-} from '../domain/run/report.ts';
+import { MAX_PROBLEMS_IN_FAILURE, makeReport, statusOf } from '../domain/run/report.ts';
 import { reservedIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import type { RunInput } from '../domain/run/calls.ts';
 import { Run } from '../domain/run/run.ts';
 import { HistoryIsLong, RunRefused, type Ports } from '../domain/run/ports.ts';
-import { progressPage } from '../domain/run/progress.ts';
+import { progressPage, runPage, type RunPage } from '../domain/run/progress.ts';
 import type { Problem } from '../domain/problems.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
@@ -61,7 +55,7 @@ import {
 import { waitUntil } from './wait-until.ts';
 
 /** @param carried what an earlier history of this run hands on; a run is started without it */
-export async function run(input: RunInput, carried: Carried | null = null): Promise<ReportPage> {
+export async function run(input: RunInput, carried: Carried | null = null): Promise<RunPage> {
   requireOwnId(() => workflowIdOf(input.mode, input.run));
   requireHandedOn(carried);
   const state = newRunState(input.run, workflowIdOf(input.mode, input.run), {
@@ -70,7 +64,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   });
   state.startedBy = input.startedBy;
   const course = new Run(input, state, temporalPorts(input, state, carried), carried);
-  setHandler(reportQuery, (offset = 0) => reportPage(state, offset));
+  setHandler(reportQuery, (offset = 0) => runPage(state, offset));
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
   // A query leaves nothing in the history, so that it may depend on which Temporal run this is.
   setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
@@ -163,10 +157,10 @@ function refusalOf({ code, message, problems }: RunRefused): TemporalFailure {
 }
 
 /** Ends the Temporal run: green only when everything planned was done. */
-function conclude(state: RunState): ReportPage {
+function conclude(state: RunState): RunPage {
   try {
     const report = makeReport(state);
-    if (report.status === 'COMPLETED') return reportPage(state, 0);
+    if (report.status === 'COMPLETED') return runPage(state, 0);
     if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(endOf(state)));
     throw failureOf(`RUN_${report.status}`, endOf(state), report.problems);
   } catch (error) {

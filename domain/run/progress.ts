@@ -1,5 +1,5 @@
 /** Where a run stands, item by item, as data for a terminal. Pure. */
-import { statusOf, type Report, type ReportStatus } from './report.ts';
+import { reportPage, statusOf, type Report, type ReportPage, type ReportStatus } from './report.ts';
 import {
   legOutcome,
   paymentOutcome,
@@ -177,6 +177,16 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
     progress: { status: statusOf(state), items, batch },
     next: end < state.payments.length ? end : null,
   };
+}
+
+/** Part of a report of a run. The first one of a batch says how it stands besides; absent: a run of an earlier version. */
+export type RunPage = ReportPage & { readonly progress?: Progress };
+
+/** As `reportPage`. How a batch stands takes no second question then, and no worker once its result has it. */
+export function runPage(state: RunState, offset: number): RunPage {
+  const page = reportPage(state, offset);
+  if (offset > 0 || page.chunks === 0) return page;
+  return { ...page, progress: progressPage(state, 0).progress };
 }
 
 function batchOf(state: RunState): BatchProgress | null {
