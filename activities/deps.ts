@@ -99,6 +99,10 @@ export type Deps = {
     ): Promise<readonly string[]>;
     /** Which other run of the same policy and date has done the item of this name, holds it, or may have done it. */
     doneElsewhere(mode: Mode, run: RunName, item: string): Promise<Rival>;
+    /** Those of which Temporal knows nothing at all: neither the run, nor its plan, nor what people said about it. */
+    unknown(mode: Mode, runs: readonly RunName[]): Promise<readonly RunName[]>;
+    /** For so long Temporal keeps what has ended. */
+    keptForMs(): Promise<number>;
   };
   /** Other batches of the same policy, as Temporal shows them: nobody is paid by two. Names are as of `nameOfPayment`. */
   readonly otherBatches: {

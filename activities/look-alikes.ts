@@ -4,7 +4,12 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { BatchPayment } from '../domain/batch.ts';
-import { approvalIn, type LookAlikeApproval } from '../domain/people/instructions.ts';
+import {
+  NOTHING_KEPT,
+  approvalIn,
+  type Kept,
+  type LookAlikeApproval,
+} from '../domain/people/instructions.ts';
 import { Alike, LookAlikes, type Judging } from '../domain/writes/look-alikes.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -60,15 +65,16 @@ export async function findAlike(
 }
 
 /** What people have approved, as it is kept now; null: nothing. */
-export async function readApproval(
-  { instructions }: Deps,
-  { mode, run }: OfBatch,
-): Promise<LookAlikeApproval | null> {
+export async function readApproval(deps: Deps, of: OfBatch): Promise<LookAlikeApproval | null> {
+  return approvalIn(await keptBeforePlan(deps, of));
+}
+
+/** What people have said of a run that may have no plan: then nothing may be kept of it yet. */
+export async function keptBeforePlan({ instructions }: Deps, { mode, run }: OfBatch): Promise<Kept> {
   try {
-    return approvalIn(await instructions.read(mode, run));
+    return await instructions.read(mode, run);
   } catch (error) {
-    // Before a run has a plan, nothing may be kept of it yet.
-    if (error instanceof InstructionsMissing) return null;
+    if (error instanceof InstructionsMissing) return NOTHING_KEPT;
     throw error;
   }
 }

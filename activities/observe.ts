@@ -7,13 +7,15 @@ import { makeProblem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import { plansWithBalances, type Policy } from '../domain/policy.ts';
 import type { RunName } from '../domain/references.ts';
+import type { PlanInput } from '../domain/run/calls.ts';
 import type { Activities, Observed } from '../workflows/calls.ts';
 import { listsLag } from '../domain/turn.ts';
 import type { ObserveInput } from '../workflows/names.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
-import { listsLagMs, observeInTurn, readInput, type InTurn } from './observing.ts';
-import { lookBeforeTurn, seeInTurn } from './observing-batch.ts';
+import { heldByLostRuns } from './lost-runs.ts';
+import { listsLagMs, observeInTurn, readInput, type InTurn, type Said } from './observing.ts';
+import { lookBeforeTurn, seeInTurn, type BeforeTurn } from './observing-batch.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongInput } from './run-input.ts';
 
@@ -46,13 +48,27 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   if (looked !== null && looked.kind !== 'looked') return looked;
   const turn = await turnFor(deps, policy, run);
   if ('wait' in turn) return { kind: 'wait', wait: turn.wait };
-  const seen = looked === null ? null : await seeInTurn(deps, looked);
-  const answer =
-    seen === null || seen.kind === 'seen'
-      ? await observeInTurn(deps, run, said, turn, seen?.batch ?? null)
-      : seen;
+  const answer = await observedInTurn(deps, { input, said, looked, turn });
   if (turn.isTaken && answer.kind !== 'observed') await deps.turn.giveBack(input.run, false).catch(() => {});
   return answer;
+}
+
+async function observedInTurn(
+  deps: Deps,
+  of: {
+    readonly input: PlanInput;
+    readonly said: Said;
+    /** What was seen of a batch before its turn; null: it is none. */
+    readonly looked: BeforeTurn | null;
+    readonly turn: InTurn;
+  },
+): Promise<Observed> {
+  const { input, said, looked, turn } = of;
+  const held = await heldByLostRuns(deps, input, looked?.seenRuns ?? null);
+  if (held !== null) return { kind: 'wait', wait: held };
+  const seen = looked === null ? null : await seeInTurn(deps, looked);
+  if (seen !== null && seen.kind !== 'seen') return seen;
+  return observeInTurn(deps, input.run, said, turn, seen?.batch ?? null);
 }
 
 /**

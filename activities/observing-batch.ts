@@ -8,6 +8,7 @@ import { sendWindowsOf } from '../calendar/business-date.ts';
 import { decimalsOf } from '../domain/currencies.ts';
 import { nameOfPayment, type BatchPayment, type Manifest, type SeenBatch } from '../domain/batch.ts';
 import { AccountBook, BatchTally, type Held } from '../domain/plan/batch-items.ts';
+import { SeenRuns } from '../domain/plan/lost-runs.ts';
 import { ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
 import type { PayoutPolicy } from '../domain/policy.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
@@ -17,6 +18,7 @@ import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import { readAccounts } from '../service/observe.ts';
 import { chunkIdOf } from '../workflows/names.ts';
 import type { Deps, OfBatch } from './deps.ts';
+import { noteRuns } from './lost-runs.ts';
 import { findAlike, judged, readApproval, type FoundAlike } from './look-alikes.ts';
 import { askOthers, findNewOthers, findOthers, newSince, type Found } from './other-batches.ts';
 import { wrongChunk } from './run-input.ts';
@@ -96,6 +98,8 @@ export type BeforeTurn = {
   readonly alike: FoundAlike;
   /** How far back look-alikes were looked for, epoch milliseconds. */
   readonly alikeSinceMs: number;
+  /** Which runs of the policy the list shows. */
+  readonly seenRuns: SeenRuns;
 };
 
 /** Whoever waits for its turn asks again every second, and need not read it all again. */
@@ -113,14 +117,17 @@ export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTu
   if (read.kind !== 'read') return read;
   const asked = askedOf(deps, of, read);
   const alikeSinceMs = Math.min(asked.sinceMs, (await readApproval(deps, of))?.sinceMs ?? Infinity);
-  // One scan answers both.
-  const [found, alike] = await Promise.all([
+  const seenRuns = new SeenRuns(of.run);
+  // One scan answers all.
+  const [found, alike, unseen] = await Promise.all([
     findOthers(deps, asked),
     findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, ownSinceMs: ownSinceOf(deps, of) }),
+    noteRuns(deps, seenRuns, asked.sinceMs),
   ]);
   if ('wait' in found) return { kind: 'wait', wait: found.wait };
   if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
-  const value: BeforeTurn = { kind: 'looked', of, read, found, alike, alikeSinceMs };
+  if (unseen !== null) return { kind: 'wait', wait: unseen };
+  const value: BeforeTurn = { kind: 'looked', of, read, found, alike, alikeSinceMs, seenRuns };
   if (before.size >= MOST_KEPT) before.clear();
   before.set(key, { atMs: nowMs, value });
   return value;

@@ -30,7 +30,7 @@ import type { OwnTurn } from '../domain/turn.ts';
 import type { Deps } from './deps.ts';
 
 /** What a run was told to do. */
-type Said = {
+export type Said = {
   readonly kind: 'said';
   readonly policy: Policy;
   readonly policyHash: string;
@@ -171,7 +171,7 @@ function readRates(policy: Policy, files: PlanInput['files']): Rates {
 }
 
 /** A read that did not come back: faults of configuration wait slowly, all else at the service's pace. */
-function unreadableService(reply: Reply<unknown>): Wait {
+export function unreadableService(reply: Reply<unknown>): Wait {
   const follow = followUp(reply);
   const problem = problemOf(reply, 'plan', ADVICE[follow.class]);
   if (follow.read === 'ask again')

@@ -181,7 +181,12 @@ async function startHandWritten(
       otherBatches: otherBatchesOf(client),
       turn: turnsOf({ ...others, mode: service.mode, organisation: service.organisation }),
       startScheduled: () => Promise.reject(new Error('Nothing is scheduled here.')),
-      otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },
+      otherRuns: {
+        recordsOf: async () => [],
+        doneElsewhere: async () => ({ rival: null, silent: null }),
+        unknown: async () => [],
+        keptForMs: async () => 0,
+      },
       reached: () => {},
       instructions: {
         read: async (mode, run) => {

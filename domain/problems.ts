@@ -494,6 +494,13 @@ export const PROBLEMS = {
     sentence: 'A payment was accepted and has no terminal status after `late_after` of the service file.',
     advice: 'Ask the operator of the service; it looks again by itself and is never paid again meanwhile.',
   },
+  OTHER_RUNS_LOST: {
+    ending: 'needs a human',
+    sentence:
+      'The service has records of other runs of the policy that Temporal does not know: it was likely restored from an older backup, or another namespace uses the same key.',
+    advice:
+      'Start those runs again under their ids, then this one goes on by itself; or let it go by the command that it shows.',
+  },
   OTHER_RUN_SILENT: {
     ending: 'infrastructure',
     sentence: 'Another run of the policy and date, which may have done the item, does not answer.',

@@ -20,7 +20,7 @@ import { endingOfCode } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
 import { failureOf } from './failure-of.ts';
 import { haltRecord } from './halts.ts';
-import { lostRuns } from './lost-runs.ts';
+import { lostRuns, retentionSeconds } from './lost-runs.ts';
 import { modeOf, type Caller, type Place } from './place.ts';
 import { checkService } from './preflight.ts';
 import { readPollers } from './runs.ts';
@@ -153,7 +153,7 @@ async function checkTemporal(
     }
   };
   try {
-    const retention = retentionSeconds(place);
+    const retention = retentionSeconds(place.client);
     const checks = await Promise.all([
       check(
         'search attributes',
@@ -175,11 +175,6 @@ async function checkTemporal(
   } finally {
     await connection.close();
   }
-}
-
-async function retentionSeconds({ connection, namespace }: Place): Promise<number> {
-  const { config } = await connection.workflowService.describeNamespace({ namespace });
-  return Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
 }
 
 async function checkRetention(

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { instructionsAbout, isCancelled, nextOpening, type Kept } from '../domain/people/instructions.ts';
+import { isLostRunsName } from '../domain/plan/lost-runs.ts';
 import type { ReportPayment } from '../domain/run/report.ts';
 import { generationOf, reference, runName, type RunName } from '../domain/references.ts';
 import type { Settings } from '../config/config.ts';
@@ -66,7 +67,7 @@ export async function sayGoOn(
 }
 
 async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }: GoOn): Promise<void> {
-  const item = await requireItem(place, await requirePlan(place, run), asked ?? '');
+  const item = await requireNamed(place, run, asked ?? '');
   const kept = await keptAbout(place, run);
   if (isCancelled(kept.instructions)) {
     throw new CommandFailure('refused by us', [
@@ -79,6 +80,12 @@ async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }
     ]);
   }
   await keepInstruction(place, run, { kind: 'go-on', id: randomUUID(), by, why, item });
+}
+
+/** An item of the plan; or while there is none, the list of lost runs beside which it may be made. */
+async function requireNamed(place: Place, run: RunName, asked: string): Promise<string> {
+  const isOfRun = isLostRunsName(asked) && (await planOf(place, run)) === null;
+  return isOfRun ? asked : requireItem(place, await requirePlan(place, run), asked);
 }
 
 /**

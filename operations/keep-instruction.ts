@@ -2,11 +2,11 @@
  * What people said, as commands keep and read it. An instruction needs a worker to be kept; the deadline is the one after
  * which a person is told that there is none.
  */
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runName, type RunName } from '../domain/references.ts';
 import { NOTHING_KEPT, type Instruction, type Kept } from '../domain/people/instructions.ts';
 import { withChunk, readAllInstructions, readInstructions, recordInstruction } from './instructions.ts';
-import { wakeSignal } from '../workflows/names.ts';
+import { planIdOf, wakeSignal } from '../workflows/names.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
 import { ANSWER_LIMIT_MS, BUSY_LIMIT_MS, describeRun, hasWorker } from './runs.ts';
@@ -50,8 +50,15 @@ export async function readKept(place: Place, run: RunName): Promise<Kept | null>
 export async function wakeRun({ client, mode }: Place, run: RunName): Promise<boolean> {
   const facts = await describeRun(client, mode, run);
   if (facts === null || !facts.isOpen) return false;
+  // Its plan may be what waits.
+  await wake(client, planIdOf(mode, run));
+  return wake(client, facts.workflowId);
+}
+
+/** False when nothing of this id is open. */
+async function wake(client: Client, workflowId: string): Promise<boolean> {
   try {
-    await client.workflow.getHandle(facts.workflowId).signal(wakeSignal);
+    await client.workflow.getHandle(workflowId).signal(wakeSignal);
     return true;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;

@@ -107,14 +107,19 @@ export function refuseOver(
   ]);
 }
 
+/** Whether the run is of a date before `today`. */
+export function isPast(run: RunName, today: string): boolean {
+  const date = dateOfRunId(run.id);
+  return date !== null && date < today;
+}
+
 /**
  * A date that is over is a mistake of typing, unless its run is there: it would end at once without a trade, and stand
  * among the failed ones.
  * @throws CommandFailure for a date before `today`
  */
 export function refusePast(run: RunName, today: string): void {
-  const date = dateOfRunId(run.id);
-  if (date === null || date >= today) return;
+  if (!isPast(run, today)) return;
   throw new CommandFailure('bad input', [
     {
       code: 'RUN_ID_PAST',

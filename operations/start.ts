@@ -10,12 +10,14 @@ import { requireBatch } from './batch-file.ts';
 import { compileNow, requireCompiled } from './compile-now.ts';
 import { CommandFailure } from './failure.ts';
 import { goOnEnded, hasOpenGeneration, type GoOn } from './go-on.ts';
+import { hasTraded } from './lost-runs.ts';
 import type { Place } from './place.ts';
 import { isPlanKnown, readFirstPlan } from './plans.ts';
 import type { PolicyFile } from './policy-file.ts';
 import { requireService } from './preflight.ts';
 import {
   earlierDates,
+  isPast,
   refuseOver,
   refusePast,
   refusedFor,
@@ -94,7 +96,7 @@ export async function requireStart(asked: AskedStart, facts: RunFacts | null): P
   requireBatch(policyFile.policy, asked.batch);
   // One that ended may be started again, and so may one of which Temporal has the plan only.
   const isNew = facts === null && (await readFirstPlan(client, mode, run)) === null;
-  if (isNew) requireInTime(asked);
+  if (isNew) await requireInTime(asked);
   if (!asked.isNamed) {
     const inTheWay = await earlierRunInTheWay(asked);
     if (inTheWay !== null) throw refusedFor(inTheWay, asked.today);
@@ -106,9 +108,13 @@ export async function requireStart(asked: AskedStart, facts: RunFacts | null): P
 }
 
 /** A batch may be submitted as long as its payments may be sent: its terminal may have been lost for a night. */
-function requireInTime({ run, today, policyFile: { policy }, now }: AskedStart): void {
+async function requireInTime(asked: AskedStart): Promise<void> {
+  const { run, today, settings, now } = asked;
+  const { policy } = asked.policyFile;
   if (policy.kind === 'payout') refuseOver(run, { today, zone: policy.zone, nowMs: now() });
-  else refusePast(run, today);
+  // One that Temporal has lost adopts what was done.
+  else if (!isPast(run, today) || !(await hasTraded(settings, run, { zone: policy.zone, nowMs: now() })))
+    refusePast(run, today);
 }
 
 /** What the run moves: its plan, or where there is none yet what the service's state of this moment makes of the policy. */

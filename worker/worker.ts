@@ -15,6 +15,7 @@ import { answerDrills } from '../operations/halt-drill.ts';
 import { haltsOf } from '../operations/halts.ts';
 import { otherBatchesOf } from '../operations/other-batches.ts';
 import { startScheduled } from '../operations/start-by-schedule.ts';
+import { keptForMs, unknownRuns } from '../operations/lost-runs.ts';
 import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
 import {
   isPlanMade,
@@ -131,6 +132,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
         recordsOf: (mode, run, records, withinMs) =>
           recordsOfOthers({ client, mode, run }, records, withinMs),
         doneElsewhere: (mode, run, item) => doneElsewhere({ client, mode, run }, item),
+        unknown: (mode, runs) => unknownRuns(client, mode, runs),
+        keptForMs: () => keptForMs(client),
       },
       instructions: {
         read: async (mode, run, chunk) => {

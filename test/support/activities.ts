@@ -74,6 +74,14 @@ export function client(requests: Request[], scripted: Scripted = {}): ServiceCli
   } as ServiceClient;
 }
 
+/** Of which nobody needs to hear. */
+export const NO_OTHER_RUNS: Deps['otherRuns'] = {
+  recordsOf: async () => [],
+  doneElsewhere: async () => ({ rival: null, silent: null }),
+  unknown: async () => [],
+  keptForMs: async () => 0,
+};
+
 /** What a worker is given; its clock stands at `NOW` unless the test moves it. */
 export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
   const requests: Request[] = [];
@@ -98,7 +106,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     clock: given.clock,
     isCurrentAttempt: async () => true,
     otherBatches: { suspects: never, holders: never, plannedBeside: never },
-    otherRuns: { recordsOf: async () => [], doneElsewhere: async () => ({ rival: null, silent: null }) },
+    otherRuns: NO_OTHER_RUNS,
     turn: {
       take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }),
       giveBack: async () => {},

@@ -10,7 +10,7 @@ import type { Plan } from '../../domain/plan/plan.ts';
 import type { GoAnswer } from '../../domain/run/calls.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
-import { inActivity, page, worker } from '../support/activities.ts';
+import { NO_OTHER_RUNS, inActivity, page, worker } from '../support/activities.ts';
 import { NOW, RUN, WITHDRAWAL, context } from '../support/scripts.ts';
 
 const PAYMENTS: readonly BatchPayment[] = [
@@ -142,7 +142,11 @@ const CASES: readonly (readonly [what: string, situation: Situation, alike: stri
         alike: 'l.',
         atMs: BEFORE_MS,
         more: {
-          otherRuns: { recordsOf: async () => ['wtd_9'], doneElsewhere: () => Promise.reject(new Error()) },
+          otherRuns: {
+            ...NO_OTHER_RUNS,
+            recordsOf: async () => ['wtd_9'],
+            doneElsewhere: () => Promise.reject(new Error()),
+          },
         },
       },
       '..',

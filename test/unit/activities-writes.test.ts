@@ -13,6 +13,7 @@ import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import type { TurnAnswer } from '../../domain/turn.ts';
 import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
 import {
+  NO_OTHER_RUNS,
   client,
   inActivity,
   page,
@@ -358,10 +359,7 @@ test('a record that another run of ours accounts for holds up no end of a paymen
         listWithdrawals: async () => page({ ...WITHDRAWAL, tag: null }),
       },
       {
-        otherRuns: {
-          recordsOf: async () => theirs,
-          doneElsewhere: async () => ({ rival: null, silent: null }),
-        },
+        otherRuns: { ...NO_OTHER_RUNS, recordsOf: async () => theirs },
       },
     );
     // One after the other.

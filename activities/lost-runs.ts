@@ -1,0 +1,59 @@
+/**
+ * Whether a new run must wait for a person, because Temporal has lost other runs of its policy: asked before its plan is made.
+ * Who has moved money shows in the lists of the service; what Temporal could have forgotten in order does not count.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import { SeenRuns, besideLostRuns, isLetGo, lostRunsName } from '../domain/plan/lost-runs.ts';
+import type { PlanInput } from '../domain/run/calls.ts';
+import type { Trade, Withdrawal } from '../domain/service/records.ts';
+import type { Wait } from '../domain/waits.ts';
+import { hashOfTexts } from '../language/batch/chunk-hash.ts';
+import { scanList } from '../service/list-scan.ts';
+import type { Deps } from './deps.ts';
+import { keptBeforePlan } from './look-alikes.ts';
+import { unreadableService } from './observing.ts';
+import { listUnread } from './other-batches.ts';
+
+/** Nobody need know of what is older: so long the service keeps the keys of withdrawals. */
+const LOST_LOOK_BACK_MS = 7 * 86_400_000;
+/** A send may outlive the run that it is of, clocks are apart, and Temporal forgets in its own time. */
+const SLACK_MS = 3_600_000;
+/** The newest so many are asked about: of each its run, and where that is missing two more. */
+const MOST_ASKED = 50;
+
+/**
+ * Notes whose withdrawals the list shows, in the scan that looks for other batches as well.
+ * @param sinceMs how far back that one reads
+ */
+export async function noteRuns(deps: Deps, seen: SeenRuns, sinceMs: number): Promise<Wait | null> {
+  const wanted = ({ tag, createdAt }: Withdrawal): boolean => seen.note(tag, createdAt);
+  const question = { sinceMs: Math.max(sinceMs, deps.clock.wallMs() - LOST_LOOK_BACK_MS), wanted };
+  const { stopped } = await deps.scans.lookUp(question, ActivityContext.current().cancellationSignal);
+  return stopped === null ? null : listUnread('whether Temporal has lost runs of the policy is not known');
+}
+
+/** @param ofBatch what was seen while the batch was held against the list of withdrawals; null: it is of no batch */
+export async function heldByLostRuns(
+  deps: Deps,
+  of: Pick<PlanInput, 'mode' | 'run' | 'policyFile'>,
+  ofBatch: SeenRuns | null,
+): Promise<Wait | null> {
+  const { mode, run } = of;
+  const seen = ofBatch ?? new SeenRuns(run);
+  const nowMs = deps.clock.wallMs();
+  const sinceMs = nowMs - LOST_LOOK_BACK_MS;
+  const { stopped } = await scanList(deps.reader.listTrades, {
+    sinceMs,
+    wanted: ({ clientReferenceId, createdAt }: Trade): boolean => seen.note(clientReferenceId, createdAt),
+    signal: ActivityContext.current().cancellationSignal,
+  });
+  if (stopped !== null) return unreadableService(stopped);
+  // It was started before: it adopts what was done, and is not one of those that are held.
+  if (seen.hasOwn || seen.othersSince(sinceMs).length === 0) return null;
+  const keptMs = (await deps.otherRuns.keptForMs()) - SLACK_MS;
+  const others = seen.othersSince(Math.max(sinceMs, nowMs - keptMs)).slice(0, MOST_ASKED);
+  const lost = await deps.otherRuns.unknown(mode, others);
+  if (lost.length === 0) return null;
+  const name = lostRunsName(lost, hashOfTexts);
+  return isLetGo(await keptBeforePlan(deps, of), name) ? null : besideLostRuns(of, lost, name);
+}
