@@ -3,7 +3,7 @@
  * Who has moved money shows in the lists of the service; what Temporal could have forgotten in order does not count.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { SeenRuns, besideLostRuns, isLetGo, lostRunsName } from '../domain/plan/lost-runs.ts';
+import { SeenRuns, besideLostRuns, isLetGo, lostRunsName } from '../domain/run/lost-runs.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -55,5 +55,7 @@ export async function heldByLostRuns(
   const lost = await deps.otherRuns.unknown(mode, others);
   if (lost.length === 0) return null;
   const name = lostRunsName(lost, hashOfTexts);
-  return isLetGo(await keptBeforePlan(deps, of), name) ? null : besideLostRuns(of, lost, name);
+  return isLetGo(await keptBeforePlan(deps, of), name)
+    ? null
+    : besideLostRuns({ ...of, isBatch: ofBatch !== null }, lost, name);
 }

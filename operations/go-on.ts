@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { instructionsAbout, isCancelled, nextOpening, type Kept } from '../domain/people/instructions.ts';
-import { isLostRunsName } from '../domain/plan/lost-runs.ts';
+import { isLostRunsName } from '../domain/run/lost-runs.ts';
 import type { ReportPayment } from '../domain/run/report.ts';
 import { generationOf, reference, runName, type RunName } from '../domain/references.ts';
 import type { Settings } from '../config/config.ts';

@@ -131,16 +131,23 @@ export async function resetBatch(
   await resetTo(stage.temporal, { workflowId, runId }, point);
 }
 
-/** Temporal loses everything that it has of a batch of one chunk. */
-export async function loseInTemporal({ temporal }: Stage, run: RunName): Promise<void> {
-  const { client, namespace } = temporal;
-  const ids = [
+/** Temporal loses everything that it has of a run, or of a batch of one chunk. */
+export async function loseInTemporal(stage: Stage, run: RunName): Promise<void> {
+  await deleteInTemporal(stage, [
     workflowIdOf('SANDBOX', run),
     planIdOf('SANDBOX', run),
     instructionsIdOf('SANDBOX', run),
     chunkIdOf('SANDBOX', run, 1),
-  ];
-  for (const workflowId of ids) {
+  ]);
+}
+
+/** Returns when Temporal knows nothing of these workflows any more. */
+export async function deleteInTemporal(
+  { temporal: { client, namespace } }: Stage,
+  workflowIds: readonly string[],
+): Promise<void> {
+  for (const workflowId of workflowIds) {
+    if ((await readStart(client, workflowId)) === null) continue;
     await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
     while ((await readStart(client, workflowId)) !== null) await delay(20);
   }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
 import { heldByLostRuns, noteRuns } from '../../activities/lost-runs.ts';
 import { observe } from '../../activities/observe.ts';
-import { SeenRuns } from '../../domain/plan/lost-runs.ts';
+import { SeenRuns } from '../../domain/run/lost-runs.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';

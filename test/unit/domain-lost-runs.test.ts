@@ -8,7 +8,7 @@ import {
   isLetGo,
   isLostRunsName,
   lostRunsName,
-} from '../../domain/plan/lost-runs.ts';
+} from '../../domain/run/lost-runs.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { hashOfTexts } from '../../language/batch/chunk-hash.ts';
 import { kept, said, type LooseRecorded } from '../support/instructions.ts';
@@ -88,23 +88,26 @@ test('a run is let go by exactly the list that it shows, and by nothing else tha
 });
 
 test('what holds it names a few of the runs, why, and the commands that go on; it waits for a person', () => {
-  const of = { run: OWN, policyFile: 'policies/treasury.yaml' };
+  const of = { run: OWN, policyFile: 'policies/treasury.yaml', isBatch: false };
   const { reason, problem } = besideLostRuns(of, others(1), 'lost-runs-abcdefghijkl');
   assert.deepEqual([reason, problem.code, problem.item], ['person', 'OTHER_RUNS_LOST', null]);
   assert.equal(
     problem.message,
     'The service has records of a run of this policy that Temporal does not know: treasury.2026-11-20-0. Temporal was likely restored from an older backup, or another namespace uses the same key. This run sends nothing before a person says so.',
   );
-  assert.match(problem.fix, /`npx cambist run policies\/treasury\.yaml --id ID`/);
+  assert.match(
+    problem.fix,
+    /^Start it again first, by `npx cambist run policies\/treasury\.yaml --id 2026-11-20-0`: /,
+  );
   assert.match(
     problem.fix,
     /`npx cambist run policies\/treasury\.yaml --id 2026-11-21 --go-on lost-runs-abcdefghijkl`/,
   );
-  const many = besideLostRuns(
-    { ...of, policyFile: "ana's policy.yaml" },
-    others(50),
-    'lost-runs-abcdefghijkl',
-  );
+  const asked = { ...of, policyFile: "ana's policy.yaml", isBatch: true };
+  const many = besideLostRuns(asked, others(50), 'lost-runs-abcdefghijkl');
   assert.match(many.problem.message, /records of 50 runs .*: (treasury\S+, ){5}and 45 more\. /);
-  assert.match(many.problem.fix, /`npx cambist run 'ana'\\''s policy\.yaml' --id ID`/);
+  assert.match(
+    many.problem.fix,
+    /^Start each of them again first, by `npx cambist run 'ana'\\''s policy\.yaml' --batch FILE --id ID`: /,
+  );
 });

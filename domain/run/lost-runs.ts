@@ -72,17 +72,22 @@ const NAMED = 5;
 
 /** @param name of the list; `policyFile`: as the run was started with */
 export function besideLostRuns(
-  { run, policyFile }: { readonly run: RunName; readonly policyFile: string },
+  of: { readonly run: RunName; readonly policyFile: string; readonly isBatch: boolean },
   lost: readonly RunName[],
   name: string,
 ): Wait {
   const names = lost.slice(0, NAMED).map(runName).join(', ');
   const more = lost.length > NAMED ? `, and ${lost.length - NAMED} more` : '';
-  const runs = lost.length === 1 ? 'a run' : `${lost.length} runs`;
-  const command = `npx cambist run ${typed(policyFile)}`;
+  const [only, ...others] = lost;
+  const [runs, them, id] =
+    only !== undefined && others.length === 0
+      ? (['a run', 'it', only.id] as const)
+      : ([`${lost.length} runs`, 'each of them', 'ID'] as const);
+  const command = `npx cambist run ${typed(of.policyFile)}`;
+  const file = of.isBatch ? ' --batch FILE' : '';
   const problem = makeProblem('OTHER_RUNS_LOST', null, {
     message: `The service has records of ${runs} of this policy that Temporal does not know: ${names}${more}. Temporal was likely restored from an older backup, or another namespace uses the same key. This run sends nothing before a person says so.`,
-    fix: `Start each of them again first, by \`${command} --id ID\`: it adopts what was done, and this run then goes on by itself. Or look at what they have moved, and let this run go beside them: \`${command} --id ${run.id} --go-on ${name}\`.`,
+    fix: `Start ${them} again first, by \`${command}${file} --id ${id}\`: what was done is adopted, and this run then goes on by itself. Or look at what was moved, and let this run go all the same: \`${command} --id ${of.run.id} --go-on ${name}\`.`,
   });
   return { afterMs: ASK_AGAIN_MS, reason: 'person', problem };
 }
