@@ -461,7 +461,8 @@ export const REFUSALS = {
   },
   RUN_ID_PAST: {
     ending: 'bad input',
-    sentence: 'The id is of a date that is over, and there is no such run to go on with.',
+    sentence:
+      'The id is of a date that is over, and there is no such run to go on with, in Temporal or at the service.',
     advice: 'Leave --id out. `npx cambist list` shows the runs that there are.',
   },
   EARLIER_RUN_OPEN: {

@@ -314,7 +314,7 @@ async function checkRecords(
         code: 'RUNS_LOST',
         place: place.namespace,
         message: `the service has records of runs that Temporal does not know: ${lost.map(runName).join(', ')}`,
-        fix: 'Was Temporal restored from a backup? Then start each of them again under its id (`npx cambist run POLICY --id ID`): it adopts what was done. Pay nothing by hand before that. Or does another namespace use this key? Then all is well, if no policy runs in both.',
+        fix: 'Was Temporal restored from a backup? Then start each of them again under its id (`npx cambist run POLICY --id ID`): it adopts what was done. Until then new runs of their policies wait (OTHER_RUNS_LOST). Pay nothing by hand before that. Or does another namespace use this key? Then all is well, if no policy runs in both.',
       }),
     ];
   } finally {

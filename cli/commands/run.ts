@@ -94,7 +94,7 @@ export function addRun(command: Command, session: Session): void {
     .option(
       '--go-on [item]',
       'start an ended run again with what is not paid or traded; takes a cancel back. With an item, which stands ' +
-        'behind it: its cause is gone, try it now',
+        'behind it: its cause is gone, try it now; with the name of a list of lost runs: it goes on beside these',
       nonEmpty,
     )
     .option(

@@ -152,14 +152,20 @@ describe('two batches of one policy', { concurrency: 4 }, () => {
       0,
     );
     await loseInTemporal(stage, payout.nameOf('one'));
-    const second = await payout.run(
-      'two',
-      [
-        ['a', '10.00'],
-        ['c', '11.00'],
-      ],
-      4,
+    const rows: readonly Row[] = [
+      ['a', '10.00'],
+      ['c', '11.00'],
+    ];
+    // A person who has looked lets it go.
+    const argv = await payout.argv('two', rows);
+    const held = await command(
+      stage,
+      argv.filter((word) => word !== '--wait'),
     );
+    assertExit(held, 6);
+    const [name = ''] = /lost-runs-[\w-]{12}/.exec(held.stdout) ?? [];
+    assert.deepEqual(payout.booked(), ['a', 'b']);
+    const second = await payout.run('two', rows, 4, '--go-on', name);
     assert.deepEqual(outcomes(second), [
       ['a', 'NOT_PAID'],
       ['c', 'PAID'],

@@ -68,7 +68,7 @@ test('the name of a list is of exactly these runs in any order, and can be kept 
   assert.ok(one !== undefined && two !== undefined && three !== undefined);
   const name = lostRunsName([one, two], hashOfTexts);
   assert.equal(lostRunsName([two, one], hashOfTexts), name);
-  for (const list of [[one], [one, three], [one, two, three]])
+  for (const list of [[one], [two], [one, three], [one, two, three]])
     assert.notEqual(lostRunsName(list, hashOfTexts), name);
   assert.ok(isLostRunsName(name));
   for (const item of ['lost-runs', 'lost-runs-1', 'eur-usd-1', `${name}x`, `x${name}`])
