@@ -126,7 +126,8 @@ export async function keptForMs(client: Client): Promise<number> {
   try {
     return (await retentionSeconds(client)) * 1_000;
   } catch (error) {
-    if (isGrpcServiceError(error) && Number(error.code) === PERMISSION_DENIED) return 0;
+    const code: number | null = isGrpcServiceError(error) ? error.code : null;
+    if (code === PERMISSION_DENIED) return 0;
     throw error;
   }
 }

@@ -85,7 +85,7 @@ async function put(text: string) {
         ),
       ].map(String);
       return texts
-        .flatMap((text) => (text.startsWith(`${policy}.`) ? [text.split('.')[1] ?? ''] : []))
+        .flatMap((found) => (found.startsWith(`${policy}.`) ? [found.split('.')[1] ?? ''] : []))
         .toSorted();
     },
   };

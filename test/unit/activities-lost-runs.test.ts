@@ -171,7 +171,7 @@ test('a held run reads no balance, and gives back the turn that it had; one whos
     const input = { ...planInputOf(policyText), originalPlanRunId: 'run-1' };
     return inActivity({}, () => observe({ ...deps, plans, turn })(input));
   };
-  for (const [amount, given] of [
+  for (const [amount, gaveBack] of [
     ['{ sell: "1000.00" }', []],
     ['{ sell: all, keep: "500.00" }', [RUN]],
   ] as const) {
@@ -180,7 +180,7 @@ test('a held run reads no balance, and gives back the turn that it had; one whos
     // One after the other.
     const held = await observedWith(policyText, null, back);
     assert.equal(held.kind === 'wait' ? held.wait.problem.code : held.kind, 'OTHER_RUNS_LOST');
-    assert.deepEqual(back, given);
+    assert.deepEqual(back, gaveBack);
     assert.deepEqual(
       requests.splice(0).map(({ operation }) => operation),
       ['listTrades'],
