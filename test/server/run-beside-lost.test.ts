@@ -103,7 +103,7 @@ async function putWithRuns(...ids: readonly string[]) {
   return policy;
 }
 
-describe('Temporal has lost runs', { concurrency: 4, timeout: 240_000 }, () => {
+describe('Temporal has lost runs', { concurrency: true, timeout: 240_000 }, () => {
   test('a new run of the policy is held and says so everywhere, sends nothing, and goes on by the command that it shows', async () => {
     const [one = '', two = ''] = idsOf(2);
     const policy = await putWithRuns(one);

@@ -146,11 +146,14 @@ export async function deleteInTemporal(
   { temporal: { client, namespace } }: Stage,
   workflowIds: readonly string[],
 ): Promise<void> {
-  for (const workflowId of workflowIds) {
-    if ((await readStart(client, workflowId)) === null) continue;
-    await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
-    while ((await readStart(client, workflowId)) !== null) await delay(20);
-  }
+  // Temporal takes its time for each.
+  await Promise.all(
+    workflowIds.map(async (workflowId) => {
+      if ((await readStart(client, workflowId)) === null) return;
+      await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
+      while ((await readStart(client, workflowId)) !== null) await delay(20);
+    }),
+  );
 }
 
 /** Every workflow of the batch has ended, and its report is one of everything. */
