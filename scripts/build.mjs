@@ -92,6 +92,7 @@ async function bundle(workflowsPath) {
       workflowInterceptorModules: ['never-ahead.js', 'current-details.js'].map((name) =>
         join(dirname(workflowsPath), name),
       ),
+      preloadModules: [join(dirname(workflowsPath), 'short-stacks.js')],
       logger,
       // Our modules as one: each workflow that starts evaluates them anew.
       webpackConfigHook: (config) => ({

@@ -99,6 +99,13 @@ test('a run that failed opens with what is done of it and what to do, also in it
   assert.match(currentDetails, /\n- `OUTSIDE_GUARD` usd-mxn-1: /);
 });
 
+test('what a run waits for is not traced line by line: that would cost its worker more than it tells', async () => {
+  const run = await stage.start(convertPolicy({ sell: 'EUR', shortfall: 'hold' }));
+  await run.heldBy('SHORTFALL');
+  const stack = await run.handle.query<string>('__stack_trace');
+  assert.equal(stack.match(/^\s+at /gm)?.length, 1, stack);
+});
+
 test('the details of a run name the events of the reset dialog with their steps, while it is held and once it has failed', async () => {
   const guard = '{ worst_rate: "18 MXN per USD" }';
   const run = await stage.start(
