@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { runName, type RunName } from '../domain/references.ts';
 import { needsSomebody, shownFirst } from '../domain/waits.ts';
 import { CommandFailure } from './failure.ts';
+import { fewAtOnce } from './few-at-once.ts';
 import { endInstructions, readInstructions } from './instructions.ts';
 import { keepInstruction } from './keep-instruction.ts';
 import type { Place } from './place.ts';
@@ -53,14 +54,8 @@ const READ_AT_ONCE = 10;
 
 /** Those that nobody looks after as they stand, in the same order. */
 async function withoutAcknowledged(place: Place, needing: readonly Listed[]): Promise<readonly Listed[]> {
-  const left: Listed[] = [];
-  for (let from = 0; from < needing.length; from += READ_AT_ONCE) {
-    const some = needing.slice(from, from + READ_AT_ONCE);
-    // Few at once.
-    const areAcknowledged = await Promise.all(some.map((each) => isAcknowledged(place, each)));
-    left.push(...some.filter((_, index) => areAcknowledged[index] !== true));
-  }
-  return left;
+  const areAcknowledged = await fewAtOnce(needing, READ_AT_ONCE, (each) => isAcknowledged(place, each));
+  return needing.filter((_each, index) => areAcknowledged[index] !== true);
 }
 
 /**

@@ -13,6 +13,7 @@ import { createClient, type Settings } from '../config/config.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
 import { instructionsIdOf, planIdOf } from '../workflows/names.ts';
+import { fewAtOnce } from './few-at-once.ts';
 import type { Place } from './place.ts';
 import { serviceFailure } from './preflight.ts';
 import { describeRun } from './runs.ts';
@@ -86,14 +87,8 @@ export async function unknownRuns(
   mode: Mode,
   runs: readonly RunName[],
 ): Promise<readonly RunName[]> {
-  const unknown: RunName[] = [];
-  for (let from = 0; from < runs.length; from += ASKED_AT_ONCE) {
-    const some = runs.slice(from, from + ASKED_AT_ONCE);
-    // Few at once.
-    const areKnown = await Promise.all(some.map((run) => isKnown(client, mode, run)));
-    unknown.push(...some.filter((_run, index) => areKnown[index] !== true));
-  }
-  return unknown;
+  const areKnown = await fewAtOnce(runs, ASKED_AT_ONCE, (run) => isKnown(client, mode, run));
+  return runs.filter((_run, index) => areKnown[index] !== true);
 }
 
 async function isKnown(client: Client, mode: Mode, run: RunName): Promise<boolean> {

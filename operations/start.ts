@@ -113,7 +113,7 @@ async function requireInTime(asked: AskedStart): Promise<void> {
   const { policy } = asked.policyFile;
   if (policy.kind === 'payout') refuseOver(run, { today, zone: policy.zone, nowMs: now() });
   // One that Temporal has lost adopts what was done.
-  else if (!isPast(run, today) || !(await hasTraded(settings, run, { zone: policy.zone, nowMs: now() })))
+  else if (isPast(run, today) && !(await hasTraded(settings, run, { zone: policy.zone, nowMs: now() })))
     refusePast(run, today);
 }
 

@@ -17,6 +17,7 @@ import {
   takeTurnUpdate,
   turnIdOf,
 } from '../workflows/names.ts';
+import { fewAtOnce } from './few-at-once.ts';
 import { isPlanMade, readPlan } from './plans.ts';
 
 type TurnOf = {
@@ -75,13 +76,7 @@ async function takeTurn(of: TurnOf, run: RunName, isPlanning: boolean): Promise<
 /** What other open runs will still take, asked of each; whoever has ended is forgotten. */
 async function readReserved(of: TurnOf, others: readonly string[]): Promise<readonly OthersReserved[]> {
   const runs = await forgetEnded(of, others);
-  const all: OthersReserved[] = [];
-  for (let from = 0; from < runs.length; from += ASKED_AT_ONCE) {
-    const some = runs.slice(from, from + ASKED_AT_ONCE);
-    // A few at once.
-    all.push(...(await Promise.all(some.map((run) => reservedOf(of, run)))));
-  }
-  return all;
+  return fewAtOnce(runs, ASKED_AT_ONCE, (run) => reservedOf(of, run));
 }
 
 async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<OthersReserved> {
@@ -109,17 +104,9 @@ async function askRun(client: Client, workflowId: string): Promise<readonly Rese
 async function forgetEnded(of: TurnOf, others: readonly string[]): Promise<readonly RunName[]> {
   const { client, mode } = of;
   const runs = others.flatMap((text) => parseRunName(text) ?? []);
-  const open: RunName[] = [];
-  const ended: string[] = [];
-  for (let from = 0; from < runs.length; from += ASKED_AT_ONCE) {
-    const some = runs.slice(from, from + ASKED_AT_ONCE);
-    // A few at once.
-    const runIds = await Promise.all(some.map((run) => openRunOf(client, workflowIdOf(mode, run))));
-    for (const [index, run] of some.entries()) {
-      if (runIds[index] === null) ended.push(runName(run));
-      else open.push(run);
-    }
-  }
+  const runIds = await fewAtOnce(runs, ASKED_AT_ONCE, (run) => openRunOf(client, workflowIdOf(mode, run)));
+  const open = runs.filter((_run, index) => runIds[index] !== null);
+  const ended = runs.filter((_run, index) => runIds[index] === null).map(runName);
   if (ended.length > 0) await tell(of, (handle) => handle.signal(forgetRunsSignal, ended));
   return open;
 }

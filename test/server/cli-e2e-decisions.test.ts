@@ -5,14 +5,13 @@
 import { readReport } from '../../domain/run/report.ts';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Report } from '../../domain/run/report.ts';
 import { recordInstruction } from '../../operations/instructions.ts';
 import { reportQuery, wakeSignal } from '../../workflows/names.ts';
-import { signerFor } from '../support/sandbox-signer.ts';
+import { signerWith } from '../support/sandbox-signer.ts';
 import {
   assertExit,
   command,
@@ -96,15 +95,7 @@ async function payByHand(
   policy: Paid,
   { tag = null, amount = '18500.00' }: { readonly tag?: string | null; readonly amount?: string } = {},
 ): Promise<string> {
-  const file = JSON.parse(await readFile(join(stage.folder, 'key.json'), 'utf8')) as {
-    readonly name: string;
-    readonly privateKey: string;
-  };
-  const signer = signerFor(stage.sandbox.baseUrl, {
-    name: file.name,
-    privateKeyPem: file.privateKey,
-    publicKeyPem: '',
-  });
+  const signer = await signerWith(stage.sandbox.baseUrl, join(stage.folder, 'key.json'));
   const answer = await signer.post(
     '/fx/withdrawals',
     {

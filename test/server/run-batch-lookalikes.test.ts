@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,7 +20,7 @@ import { assertExit, command, reportOf, type Ended } from '../support/commands.t
 import { uniqueName } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
-import { signerFor } from '../support/sandbox-signer.ts';
+import { signerWith } from '../support/sandbox-signer.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 const EUR = 'wac_EuR5epaLive1';
@@ -31,15 +31,7 @@ type Row = readonly [id: string, amount: string];
 
 /** A withdrawal by another tool, which has the same API key and sends no tag. */
 async function payByAnotherTool(stage: Stage, amount: string): Promise<string> {
-  const key = JSON.parse(await readFile(stage.env['CAMBIST_KEY_FILE'] ?? '', 'utf8')) as {
-    readonly name: string;
-    readonly privateKey: string;
-  };
-  const signer = signerFor(stage.sandbox.baseUrl, {
-    name: key.name,
-    privateKeyPem: key.privateKey,
-    publicKeyPem: '',
-  });
+  const signer = await signerWith(stage.sandbox.baseUrl, stage.env['CAMBIST_KEY_FILE'] ?? '');
   const answer = await signer.post(
     '/fx/withdrawals',
     { currency: 'EUR', withdrawalAmount: amount, withdrawalAccountId: EUR },

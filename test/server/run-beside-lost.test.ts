@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,7 +16,7 @@ import { deleteInTemporal, loseInTemporal } from '../support/batches.ts';
 import { assertExit, command, flat, reportOf, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
-import { signerFor } from '../support/sandbox-signer.ts';
+import { signerWith } from '../support/sandbox-signer.ts';
 import { openStage } from '../support/stage.ts';
 
 const EUR = 'wac_EuR5epaLive1';
@@ -32,15 +32,7 @@ after(() => stage.close());
 
 const type = (...argv: readonly string[]): Promise<Ended> => command(stage, argv);
 
-const KEY = JSON.parse(await readFile(stage.env['CAMBIST_KEY_FILE'] ?? '', 'utf8')) as {
-  readonly name: string;
-  readonly privateKey: string;
-};
-const signer = signerFor(stage.sandbox.baseUrl, {
-  name: KEY.name,
-  privateKeyPem: KEY.privateKey,
-  publicKeyPem: '',
-});
+const signer = await signerWith(stage.sandbox.baseUrl, stage.env['CAMBIST_KEY_FILE'] ?? '');
 
 /** A policy in a file, and what can be done with its runs. */
 async function put(text: string) {

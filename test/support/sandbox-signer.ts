@@ -2,6 +2,7 @@
 // client nor with the sandbox's verification. Every part can be bent, to be refused.
 
 import { createHash, createPrivateKey, randomUUID, sign } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 
@@ -46,6 +47,15 @@ export interface Signer {
     idempotencyKey?: string,
     more?: Partial<Call>,
   ) => Promise<Answer>;
+}
+
+/** The same with the key of a file, as `sandbox` writes one. */
+export async function signerWith(baseUrl: string, keyFile: string): Promise<Signer> {
+  const { name, privateKey } = JSON.parse(await readFile(keyFile, 'utf8')) as {
+    readonly name: string;
+    readonly privateKey: string;
+  };
+  return signerFor(baseUrl, { name, privateKeyPem: privateKey, publicKeyPem: '' });
 }
 
 /** A client of `baseUrl` with one key; a reply that does not arrive whole rejects. */
