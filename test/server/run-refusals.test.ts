@@ -115,6 +115,11 @@ function assertSameAgain(sends: readonly Logged[], times: number): void {
   assert.equal(new Set(sends.map((entry) => entry.requestId)).size, sends.length);
 }
 
+/** How many quotes the run was answered; one whose answer was lost on a busy machine is asked for again, and is none. */
+function quotes(report: Report): number {
+  return new Set(report.evidence.flatMap(({ quote }) => (quote === null ? [] : [quote.id]))).size;
+}
+
 /** How often the report's evidence names a call for an item. */
 function calls(report: Report, call: string): number {
   return report.evidence.filter((entry) => entry.call === call).length;
@@ -219,7 +224,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
         const sends = writesTo(run, 'createTrade');
         assert.equal(new Set(sends.map((entry) => entry.reference)).size, 1);
         assert.equal(keysOf(run, 'createTrade').size, 2);
-        assert.equal(calls(report, 'send quote'), 2);
+        assert.equal(quotes(report), 2);
       });
 
     test('a quote whose life ended while a rate limit was waited out is not sent again', async () => {
@@ -240,7 +245,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
       });
       const report = await run.report();
       assertNothingPaid(run, report, 'QUOTES_USED_UP');
-      assert.equal(calls(report, 'send quote'), 2);
+      assert.equal(quotes(report), 2);
       assert.equal(keysOf(run, 'createTrade').size, 2);
     });
   });
@@ -445,7 +450,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
       await run.wake();
       const report = await run.report();
       assertDoneOnce(run, report);
-      assert.equal(calls(report, 'send quote'), 1);
+      assert.equal(quotes(report), 1);
     });
 
     test('a leg that the service refused for money goes on with a new quote', async () => {
@@ -587,7 +592,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
         const report = await run.report();
         assertDoneOnce(run, report);
         assert.equal(keysOf(run, 'createTrade').size, 1);
-        assert.equal(calls(report, 'send quote'), 1);
+        assert.equal(quotes(report), 1);
       });
 
     test('IDEMPOTENCY_MISMATCH of a withdrawal that was executed is found in the list', async () => {
@@ -621,7 +626,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
         const sends = writesTo(run, isTrade ? 'createTrade' : 'createWithdrawal');
         assert.equal(new Set(sends.map((entry) => entry.idempotencyKey)).size, 1);
         assert.equal(new Set(sends.map((entry) => entry.reference)).size, 1);
-        assert.equal(calls(report, 'send quote'), 1);
+        assert.equal(quotes(report), 1);
         await run.handle.terminate();
       });
 
@@ -629,7 +634,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
       const run = await startInDoubt([trade({ kind: 'stored-failure', timeoutMs: 1_000 })]);
       const report = await run.report();
       assertDoneOnce(run, report);
-      assert.equal(calls(report, 'send quote'), 2);
+      assert.equal(quotes(report), 2);
       assert.equal(new Set(writesTo(run, 'createTrade').map((entry) => entry.reference)).size, 1);
     });
   });
@@ -685,7 +690,7 @@ describe('whatever the service answers, the table says what follows', AT_ONCE, (
         assert.ok(report.problems.length > 0);
         if (code !== '') assert.equal(report.problems[0]?.code, code);
         assert.deepEqual(run.writes(), []);
-        assert.equal(calls(report, 'send quote'), 0);
+        assert.equal(quotes(report), 0);
       });
   });
 });

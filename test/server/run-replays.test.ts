@@ -109,12 +109,16 @@ describe('a run that has ended', AT_ONCE, () => {
 
     test('of a run without a plan pays, whatever event is chosen', async () => {
       const { policy: one } = await failed();
-      const { events } = await explained(one);
+      const { events: some } = await explained(one);
       await Promise.all(
-        events.map(async ({ eventId }) => {
+        some.map(async (_, place) => {
           const { policy, mend } = await failed();
+          // Each its own: on a slow machine a run may have an event more than another.
+          const { events } = await explained(policy);
+          const event = events[place] ?? events.at(-1);
+          assert.ok(event !== undefined);
           mend();
-          assertExit(await replay(policy, '--event', String(eventId)), 0);
+          assertExit(await replay(policy, '--event', String(event.eventId)), 0);
           assertMovedOnce(policy);
         }),
       );
@@ -487,7 +491,7 @@ describe('a run that has ended', AT_ONCE, () => {
       for (const line of text.stdout.split('\n')) assert.ok(line.length <= 80, line);
       assert.match(
         flat(text.stdout),
-        /EVENT AT STEP 4 \S+ Read the plan 10 \S+ Price for 1,000\.00 USD → MXN/,
+        /EVENT AT STEP \d+ \S+ Read the plan \d+ \S+ Price for 1,000\.00 USD → MXN/,
       );
     });
 
