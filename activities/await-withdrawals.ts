@@ -52,7 +52,9 @@ async function pollOnce(deps: Deps, call: WithdrawalsCall): Promise<Polled<News>
     most: ids.size,
   };
   const { cancellationSignal } = ActivityContext.current();
-  const { records, stopped } = await deps.scans.poll(question, cancellationSignal);
+  // What somebody saw come back before it was reset must show: that is in no list which was read before.
+  const mayJoin = !call.items.some(({ isAnew }) => isAnew);
+  const { records, stopped } = await deps.scans.poll(question, cancellationSignal, { mayJoin });
   const statusById = new Map(records.map((record) => [record.id, record.status]));
   const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
     const status = statusById.get(item.withdrawalId);

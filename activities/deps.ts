@@ -28,7 +28,12 @@ export type Deps = {
     /** By a scan that begins after this. `signal` ends the wait for the answer, not the scan. */
     lookUp(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>>;
     /** By one that began at most a second before, where there is one: for what a record that is known has come to. */
-    poll(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>>;
+    /** `mayJoin`: a list that is being read since a moment ago is new enough. */
+    poll(
+      question: Question<Withdrawal>,
+      signal: AbortSignal,
+      how: { readonly mayJoin: boolean },
+    ): Promise<Scanned<Withdrawal>>;
   };
   readonly facts: ServiceFacts;
   /**

@@ -65,9 +65,14 @@ export class SharedScans implements Scans {
     return this.#ask(question, signal, (asker) => this.#lookUps.add(asker));
   }
 
-  poll(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>> {
+  poll(
+    question: Question<Withdrawal>,
+    signal: AbortSignal,
+    { mayJoin }: { readonly mayJoin: boolean },
+  ): Promise<Scanned<Withdrawal>> {
     return this.#ask(question, signal, (asker) => {
-      if (!this.#polls.joins(asker) && !this.#lookUps.joins(asker)) this.#polls.add(asker);
+      const hasJoined = mayJoin && (this.#polls.joins(asker) || this.#lookUps.joins(asker));
+      if (!hasJoined) this.#polls.add(asker);
     });
   }
 

@@ -163,6 +163,8 @@ export type WithdrawalsCall = {
     readonly paid: boolean;
     readonly status: string | null;
     readonly isUnknown: boolean;
+    /** It was paid, and is followed once more: it may have come back before this call. */
+    readonly isAnew?: true;
   }[];
   /** As for settlement. */
   readonly undoneIn: readonly string[];

@@ -59,6 +59,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
         paid: kind === 'paid',
         status: accepted.status,
         isUnknown: followOf(accepted).isUnknown,
+        ...(kind === 'accepted' && accepted.isAnew === true && { isAnew: true }),
       })),
     });
     let isOpen = true;

@@ -192,6 +192,15 @@ test('a paid one that is returned is news, one that is paid still is not', async
   await assert.rejects(pollOf(worker(listed('COMPLETED')).deps, { items }), { type: 'NOT_YET' });
 });
 
+test('what was paid and may have come back is read anew, also where somebody else reads the list already', async () => {
+  for (const isAnew of [false, true]) {
+    const { deps, sent } = worker(listed('COMPLETED'));
+    const items = WITHDRAWALS.items.map((item) => ({ ...item, ...(isAnew && ({ isAnew } as const)) }));
+    await Promise.all([pollOf(deps), pollOf(deps, { items }).then(() => pollOf(deps, { items }))]);
+    assert.equal(sent('listWithdrawals').length, isAnew ? 2 : 1);
+  }
+});
+
 test('a read key of another organisation sees nothing, which proves nothing: the polls wait', async () => {
   const { deps, requests } = worker();
   const foreign = { ...deps, reader: client(requests, { organisation: 'org-2' }) };

@@ -62,8 +62,8 @@ class SlowList {
     return this.scans.lookUp(question, signal);
   }
 
-  poll(question = all(99), signal = this.signal) {
-    return this.scans.poll(question, signal);
+  poll(question = all(99), signal = this.signal, how = { mayJoin: true }) {
+    return this.scans.poll(question, signal, how);
   }
 
   /** Answers so many pages, one after the other. */
@@ -276,6 +276,18 @@ test('a poll joins a scan that began less than a second before, with all that it
     await list.finish();
     assert.equal(idsOf(await late).length, 6);
     assert.equal(list.asked.length, 12);
+  }
+});
+
+test('a poll for what may have come back is served by no scan that began before it', async () => {
+  for (const ask of ['lookUp', 'poll'] as const) {
+    const list = new SlowList();
+    const first = list[ask]();
+    await list.turn(2);
+    const poll = list.poll(all(99), list.signal, { mayJoin: false });
+    await list.finish();
+    await Promise.all([first, poll]);
+    assert.equal(list.asked.length, 6 + 6);
   }
 });
 

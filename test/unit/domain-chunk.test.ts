@@ -61,6 +61,8 @@ class World {
   cancels: readonly string[] = [];
   /** What has come back from whoever was paid. */
   returned: readonly string[] = [];
+  /** Those of the last poll that may have come back before it. */
+  followedAnew: readonly string[] = [];
   /** What was asked about the accepted ones, and whether each was known as paid. */
   readonly polls: (readonly (readonly [id: string, paid: boolean])[])[] = [];
   /** Of these it gives no answer yet. */
@@ -114,6 +116,7 @@ class World {
       },
       awaitWithdrawals: ({ items }) => {
         this.polls.push(items.map(({ id, paid }) => [id, paid] as const));
+        this.followedAnew = items.flatMap(({ id, isAnew }) => (isAnew === true ? [id] : []));
         const newsNow = (): WithdrawalsAnswer['ended'] =>
           items.flatMap(({ id, paid }): WithdrawalsAnswer['ended'] => {
             if (this.returned.includes(id))
@@ -409,6 +412,14 @@ test('what has come back since it was paid is taken up by another run: people ma
     [['inv-2']],
   );
   assert.deepEqual(world.stages, ['paid', 'unsent', 'paid', 'paid']);
+});
+
+test('a poll is told which payments were paid before and may have come back, and of no others', async () => {
+  const world = await worldOf();
+  await world.pay();
+  assert.deepEqual(world.followedAnew, []);
+  await world.tell(HEARD_BY_ANOTHER);
+  assert.deepEqual(world.followedAnew, ['inv-1', 'inv-2', 'inv-3', 'inv-4']);
 });
 
 test('what is found to have come back in the run that looks for it ends there', async () => {
