@@ -27,8 +27,7 @@ export type Deps = {
   readonly scans: {
     /** By a scan that begins after this. `signal` ends the wait for the answer, not the scan. */
     lookUp(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>>;
-    /** By one that began at most a second before, where there is one: for what a record that is known has come to. */
-    /** `mayJoin`: a list that is being read since a moment ago is new enough. */
+    /** For what a record that is known has come to. `mayJoin`: by a scan that began at most a second before, where there is one. */
     poll(
       question: Question<Withdrawal>,
       signal: AbortSignal,
@@ -53,16 +52,16 @@ export type Deps = {
     /** The run ends: what keeps them may end as well. */
     end(mode: Mode, run: RunName, chunk?: number): Promise<void>;
   };
-  /** The plans of runs, kept in Temporal. */
+  /** The plans of runs, kept in Temporal. `number`: of the second one; absent: of the first. */
   readonly plans: {
     start(input: PlanInput): Promise<void>;
-    read(mode: Mode, run: RunName, patienceMs: number): Promise<PlanState>;
-    /** Whether a plan was made, whatever became of what was said since. */
+    read(mode: Mode, run: RunName, patienceMs: number, number?: 2): Promise<PlanState>;
+    /** Whether a first plan was made, whatever became of what was said since. */
     isMade(mode: Mode, run: RunName): Promise<boolean>;
     /** What the newest workflow `plan` was started with, by whoever started it; null where there is none. */
-    readInput(mode: Mode, run: RunName): Promise<PlanInput | null>;
+    readInput(mode: Mode, run: RunName, number?: 2): Promise<PlanInput | null>;
     /** The plan of an earlier completed `plan` of the same id; `runId` is a Temporal run that may be it. */
-    readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
+    readEarlier(mode: Mode, run: RunName, runId: string, number?: 2): Promise<Plan | null>;
   };
   /** The chunks of batches and who coordinates them, as Temporal shows them. */
   readonly chunks: {

@@ -5,15 +5,16 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Closed } from '../domain/halt.ts';
-import type { Fact, Kept } from '../domain/people/instructions.ts';
+import { replanIn, type Fact, type Kept } from '../domain/people/instructions.ts';
 import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Money } from '../domain/policy.ts';
 import type { Balances, Quote, Trade, Withdrawal } from '../domain/service/records.ts';
-import { keyMaterial, runName, type RunName, type WriteEndpoint } from '../domain/references.ts';
+import { keyMaterial, runName, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { Evidence } from '../domain/run/state.ts';
 import type { Call } from '../domain/run/calls.ts';
@@ -34,9 +35,11 @@ import { hashKey } from '../service/idempotency-key.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
+import { REPLANNED } from '../workflows/names.ts';
 import type { OwnTurn } from '../domain/turn.ts';
 import { clockSkew } from './clock-skew.ts';
 import { readDemand } from './demand.ts';
+import { secondPlanUnasked } from './second-plan.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
 
 /** A read that all items of a call share is at most this old when one of them uses it. */
@@ -127,7 +130,9 @@ export class Driver {
     const { run, credentials } = call.plan;
     this.#instructions = shared(deps, async () => {
       await this.#requireGo();
-      return deps.instructions.read(credentials.mode, run, chunk);
+      const kept = await deps.instructions.read(credentials.mode, run, chunk);
+      requireCurrent(call.plan, kept);
+      return kept;
     });
     this.#balances = shared(deps, async () => this.#told(await deps.reader.balances()));
   }
@@ -138,6 +143,7 @@ export class Driver {
     readonly tradedSoFar: readonly Money[];
     readonly unwanted: Problem | null;
     readonly otherWithdrawalIds: readonly string[];
+    readonly legs?: readonly string[];
   }): Context {
     const { service, reader, facts, clock } = this.#deps;
     return {
@@ -163,7 +169,7 @@ export class Driver {
     } catch (error) {
       if (error instanceof WithoutGo) return error.wait;
       if (!(error instanceof InstructionsMissing)) throw error;
-      return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan.run) };
+      return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan) };
     }
   }
 
@@ -398,6 +404,25 @@ export class Driver {
   }
 }
 
+/**
+ * Nothing of a first plan leaves once a second one was asked for, and nothing of a second one that nobody asked for.
+ * @throws ApplicationFailure for the run, which goes on with the second plan
+ */
+function requireCurrent({ number }: Call['plan'], kept: Kept): void {
+  const isReplanned = replanIn(kept) !== null;
+  if (isReplanned === (number === 2)) return;
+  // What asked for the second plan is missing: as a cancel might be.
+  if (!isReplanned) throw new InstructionsMissing();
+  throw withoutStack(
+    ApplicationFailure.create({
+      type: REPLANNED,
+      message: 'A second plan was asked for: nothing more of the first one is sent.',
+      nonRetryable: true,
+      category: ApplicationFailureCategory.BENIGN,
+    }),
+  );
+}
+
 /** The coordinator of the chunk has not given its go, or has ended. */
 class WithoutGo extends Error {
   override readonly name = 'WithoutGo';
@@ -419,7 +444,8 @@ function quoteIn(record: object | null): Evidence['quote'] {
   return { id, sellAmount: sellAmount ?? quoteAmount, buyAmount: buyAmount ?? quoteAmount };
 }
 
-function instructionsMissing(run: RunName): Problem {
+function instructionsMissing({ run, number }: Call['plan']): Problem {
+  if (number === 2) return secondPlanUnasked(run);
   return makeProblem('INSTRUCTIONS_MISSING', null, {
     message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
   });

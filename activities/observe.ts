@@ -18,6 +18,7 @@ import { listsLagMs, observeInTurn, readInput, type InTurn, type Said } from './
 import { lookBeforeTurn, seeInTurn, type BeforeTurn } from './observing-batch.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongInput } from './run-input.ts';
+import { asSecond, beforeSecond } from './second-plan.ts';
 
 export const observe =
   (deps: Deps): Activities['observe'] =>
@@ -36,11 +37,19 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   const foreign = foreignMode(deps, input.mode);
   if (foreign !== null) return { kind: 'wait', wait: foreign };
   // A `plan` that is reset or started again returns the first result.
-  const earlier = await deps.plans.readEarlier(input.mode, input.run, originalPlanRunId);
+  const earlier = await deps.plans.readEarlier(input.mode, input.run, originalPlanRunId, input.number);
   if (earlier !== null) return { kind: 'made', plan: keptPlan(earlier) };
 
   const said = readInput(deps, input);
   if (said.kind === 'refused') return said;
+  if (input.number === 2) {
+    const second = await beforeSecond(deps, input, said);
+    return second.kind === 'second' ? asSecond(second, await observedNow(deps, input, said)) : second;
+  }
+  return observedNow(deps, input, said);
+}
+
+async function observedNow(deps: Deps, input: PlanInput, said: Said): Promise<Observed> {
   const { mode, run } = input;
   const { policy, manifest, date } = said;
   const isPayout = policy.kind === 'payout' && manifest !== null;

@@ -30,7 +30,7 @@ const isFiles: Field = (value) =>
   Object.entries(value).every(([name, text]) => lineOf(300)(name) && textOf(INPUT_BYTES.file)(text));
 
 /** Fields that are not always there. */
-type Optional = 'shown' | 'batch';
+type Optional = 'shown' | 'batch' | 'number';
 
 const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,12}$/.test(value);
 /** Above nothing, without needless zeros: the same payment is always the same text. */
@@ -90,9 +90,11 @@ const ASKED: Fields = { ...RUN_INPUT, forRun: lineOf(200) };
 
 /** Why an input is not one that Cambist makes; null when it is. */
 export function wrongInput(input: Omit<PlanInput, 'askedBy'> | PlanInput): Problem | null {
-  const { shown, batch, ...rest } = input;
+  const { shown, batch, number, ...rest }: Omit<PlanInput, 'askedBy'> = input;
   const isShown = shown === undefined || listOf(lineOf(1_000))(shown);
   const isBatch = batch === undefined || recordOf(MANIFEST)(batch);
+  if (number !== undefined && !(number === 2 && 'askedBy' in input))
+    return invalid('It is of no plan that a run has.');
   const why =
     isShown && isBatch
       ? misshapen(rest, 'askedBy' in input ? PLAN_INPUT : ASKED)

@@ -195,6 +195,23 @@ export const PROBLEMS = {
     sentence: 'What is in the plan’s place is no plan that this version knows.',
     advice: 'Let a worker of the version that made the plan carry it out. Nothing was sent.',
   },
+  REPLAN_WAITS: {
+    ending: 'waiting',
+    sentence: 'A second plan is made once nothing of the first one can be under way any more.',
+    advice: 'Nothing to do: it goes on by itself after the safety wait.',
+  },
+  REPLAN_UNFINISHED: {
+    ending: 'refused by us',
+    sentence:
+      'A second plan was asked for, and this start of the run does not know its policy; nothing was sent.',
+    advice: 'Type the command once more: `npx cambist replay RUN --replan POLICY`.',
+  },
+  REPLAN_REFUSED: {
+    ending: 'refused by us',
+    sentence: 'The run cannot be planned anew; nothing was sent.',
+    advice:
+      'See what stands against it. What is still wanted can be carried out by a new run, under another --id, once it is known that this one did not do it.',
+  },
   // Rules of ours.
   CANCELLED: {
     ending: 'refused by us',

@@ -8,7 +8,13 @@ import type { CompileInput } from '../domain/plan/compile-input.ts';
 import { compilePlan, type CompileResult } from '../domain/plan/compile.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { RunName } from '../domain/references.ts';
-import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf, todayIn } from '../calendar/business-date.ts';
+import {
+  dateOfRunId,
+  settledAtTheLatestMs,
+  sendWindowsOf,
+  todayIn,
+  type SendWindows,
+} from '../calendar/business-date.ts';
 import { observeService } from '../service/observe.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import type { BatchFile } from './batch-file.ts';
@@ -36,11 +42,13 @@ export async function compileNow(of: {
   /** The file of a payout; null for other kinds. */
   readonly batch: BatchFile | null;
   readonly now: () => number;
+  /** When the second plan of a run may send, which this is; absent: it is the first plan. */
+  readonly second?: SendWindows;
 }): Promise<Compiled> {
-  const { policyFile, settings, run, batch, now } = of;
+  const { policyFile, settings, run, batch, now, second } = of;
   const { policy } = policyFile;
   const date = dateOfRunId(run.id) ?? todayIn(policy.zone, now());
-  const sendWindows = sendWindowsOf(date, policy.zone);
+  const sendWindows = second ?? sendWindowsOf(date, policy.zone);
   const address = `${settings.address.origin}${settings.address.basePath}`;
   const client = createClient(settings, 'read');
   try {
@@ -70,6 +78,7 @@ export async function compileNow(of: {
       batch: tally?.batch ?? null,
       // It is made for no run.
       madeFor: '',
+      ...(second !== undefined && { number: 2 as const }),
     };
     const problems = tally?.problems ?? [];
     return { input, result: problems.length > 0 ? { ok: false, problems } : compilePlan(input), remark };

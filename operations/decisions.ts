@@ -151,7 +151,7 @@ export async function checkNotExecuted(reader: Reader, subject: Subject): Promis
         wanted: (trade: Trade) => isTradeOf(leg, quoteId, trade) || mayBe(trade),
       });
       return notExecuted(
-        lookForTrade(leg, { quoteId, namedId: null }, scanOf(records)),
+        lookForTrade(leg, { quoteId, namedId: null, isStray: () => false }, scanOf(records)),
         stopped,
         records.filter(mayBe),
       );

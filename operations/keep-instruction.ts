@@ -51,7 +51,7 @@ export async function wakeRun({ client, mode }: Place, run: RunName): Promise<bo
   const facts = await describeRun(client, mode, run);
   if (facts === null || !facts.isOpen) return false;
   // Its plan may be what waits.
-  await wake(client, planIdOf(mode, run));
+  await Promise.all([wake(client, planIdOf(mode, run)), wake(client, planIdOf(mode, run, 2))]);
   return wake(client, facts.workflowId);
 }
 

@@ -3,7 +3,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { paymentOf } from '../domain/plan/batch-items.ts';
 import type { Payment, Plan } from '../domain/plan/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
-import { readPlan } from './plans.ts';
+import { readFirstPlan, readPlan } from './plans.ts';
 import type { Settings } from '../config/config.ts';
 import { CommandFailure } from './failure.ts';
 import type { Place } from './place.ts';
@@ -61,6 +61,8 @@ export async function plannedPayment(place: Place, plan: Plan, item: string): Pr
 /** Null when there is none, or Temporal has it no more. */
 export async function planOf({ client, mode }: Place, run: RunName): Promise<Plan | null> {
   try {
+    const second = await readFirstPlan(client, mode, run, 2);
+    if (second !== null) return second;
     const state = await readPlan(client, mode, run, PATIENCE_MS);
     return state.kind === 'plan' ? state.plan : null;
   } catch (error) {

@@ -24,17 +24,18 @@ import { readEvents, valuesOf } from './history.ts';
  * not for the Temporal run that it failed for, which must hear why.
  */
 export async function startPlan(client: Client, taskQueue: string, input: PlanInput): Promise<void> {
-  const newest = await newestOf(client, planIdOf(input.mode, input.run));
+  const workflowId = planIdOf(input.mode, input.run, input.number);
+  const newest = await newestOf(client, workflowId);
   if (newest?.status === 'FAILED' && (await askedBy(client, newest)) === input.askedBy) return;
   try {
     await client.workflow.start(PLAN_TYPE, {
-      workflowId: planIdOf(input.mode, input.run),
+      workflowId,
       taskQueue,
       args: [input],
       // One that completed counts for ever.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       workflowIdConflictPolicy: 'USE_EXISTING',
-      staticSummary: `Plan of ${input.run.policy}.${input.run.id}`,
+      staticSummary: `${input.number === 2 ? 'Second plan' : 'Plan'} of ${input.run.policy}.${input.run.id}`,
       typedSearchAttributes: [
         { key: policyAttribute, value: input.run.policy },
         { key: modeAttribute, value: input.mode },
@@ -46,10 +47,10 @@ export async function startPlan(client: Client, taskQueue: string, input: PlanIn
 }
 
 /** Whether a plan was made: also one that Temporal's lists do not show yet, or that was reset since. */
-export async function isPlanMade(client: Client, mode: Mode, run: RunName): Promise<boolean> {
-  const newest = await newestOf(client, planIdOf(mode, run));
+export async function isPlanMade(client: Client, mode: Mode, run: RunName, number?: 2): Promise<boolean> {
+  const newest = await newestOf(client, planIdOf(mode, run, number));
   if (newest === null) return false;
-  return newest.status === 'COMPLETED' || (await readFirstPlan(client, mode, run)) !== null;
+  return newest.status === 'COMPLETED' || (await readFirstPlan(client, mode, run, number)) !== null;
 }
 
 /** Whether Temporal has a plan of the run, in whatever state. */
@@ -63,11 +64,12 @@ export async function readPlan(
   mode: Mode,
   run: RunName,
   patienceMs: number,
+  number?: 2,
 ): Promise<PlanState> {
   try {
-    const first = await readFirstPlan(client, mode, run);
+    const first = await readFirstPlan(client, mode, run, number);
     if (first !== null) return { kind: 'plan', plan: first };
-    const workflowId = planIdOf(mode, run);
+    const workflowId = planIdOf(mode, run, number);
     const ended = await endedWithin(client, workflowId, patienceMs);
     const handle = client.workflow.getHandle(workflowId);
     if (ended === null) return { kind: 'waiting', waiting: await handle.query(waitingQuery) };
@@ -105,8 +107,13 @@ class PlanUnreadable extends Error {
  * The first completed result of the workflow `plan`, whatever was reset or started again since; null when none is known.
  * Visibility may lag behind: one that has just completed is read by `readPlan` through its own result.
  */
-export async function readFirstPlan(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
-  const workflowId = planIdOf(mode, run);
+export async function readFirstPlan(
+  client: Client,
+  mode: Mode,
+  run: RunName,
+  number?: 2,
+): Promise<Plan | null> {
+  const workflowId = planIdOf(mode, run, number);
   const completed: { runId: string; closedAtMs: number }[] = [];
   for await (const info of client.workflow.list({
     query: `WorkflowId = '${workflowId}' AND WorkflowType = '${PLAN_TYPE}' AND ExecutionStatus = 'Completed'`,
@@ -115,6 +122,11 @@ export async function readFirstPlan(client: Client, mode: Mode, run: RunName): P
   }
   const [first] = completed.toSorted((a, b) => a.closedAtMs - b.closedAtMs);
   return first === undefined ? null : readResult(client, workflowId, first.runId);
+}
+
+/** The plan that a run carries out: its second one where it has one. It tells people; what is sent goes by what they said. */
+export async function readCurrentPlan(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
+  return (await readFirstPlan(client, mode, run, 2)) ?? readFirstPlan(client, mode, run);
 }
 
 /**
@@ -136,14 +148,22 @@ export async function readResult(client: Client, workflowId: string, runId: stri
 }
 
 /** The text of the policy that a plan was made from: it stays in the input of the workflow that made it. */
-export async function readPlannedText(client: Client, mode: Mode, run: RunName): Promise<string | null> {
-  const text = (await readPlanInput(client, mode, run))?.policyText;
+export async function readPlannedText(
+  client: Client,
+  { credentials, run, number }: Plan,
+): Promise<string | null> {
+  const text = (await readPlanInput(client, credentials.mode, run, number))?.policyText;
   return typeof text === 'string' ? text : null;
 }
 
 /** What the newest `plan` was started with. Whoever uses it checks it: anybody may have started one. */
-export async function readPlanInput(client: Client, mode: Mode, run: RunName): Promise<PlanInput | null> {
-  const newest = await newestOf(client, planIdOf(mode, run));
+export async function readPlanInput(
+  client: Client,
+  mode: Mode,
+  run: RunName,
+  number?: 2,
+): Promise<PlanInput | null> {
+  const newest = await newestOf(client, planIdOf(mode, run, number));
   const input = newest === null ? null : await inputOf(client, newest);
   return isRecord(input) ? (input as PlanInput) : null;
 }

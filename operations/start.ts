@@ -12,7 +12,7 @@ import { CommandFailure } from './failure.ts';
 import { goOnEnded, hasOpenGeneration, type GoOn } from './go-on.ts';
 import { hasTraded } from './lost-runs.ts';
 import type { Place } from './place.ts';
-import { isPlanKnown, readFirstPlan } from './plans.ts';
+import { isPlanKnown, readCurrentPlan, readFirstPlan } from './plans.ts';
 import type { PolicyFile } from './policy-file.ts';
 import { requireService } from './preflight.ts';
 import {
@@ -122,7 +122,7 @@ export async function movesToShow(
   asked: AskedStart,
 ): Promise<{ readonly moves: readonly string[]; readonly remark: string | null }> {
   const { place, settings, policyFile, run, now } = asked;
-  const made = await readFirstPlan(place.client, place.mode, run);
+  const made = await readCurrentPlan(place.client, place.mode, run);
   if (made !== null) return { moves: movesOf(made), remark: null };
   const batch = asked.batch?.file ?? null;
   const { result, remark } = await compileNow({ policyFile, settings, run, batch, now });

@@ -27,9 +27,13 @@ export const SCHEDULED_TYPE = 'scheduled';
 export const HALT_TYPE = 'halt';
 export const HALT_QUEUE = 'cambist-halt-served-by-nobody';
 
-/** Id of the small workflow that makes the plan of a run. */
-export function planIdOf(mode: Mode, run: RunName): string {
-  return `${workflowIdOf(mode, run)}/plan`;
+/** Type of the failure of a call of a first plan, once a second one was asked for. */
+export const REPLANNED = 'REPLANNED';
+
+/** Id of the small workflow that makes the plan of a run; of its second plan: `<run>/plan-2`. */
+export function planIdOf(mode: Mode, run: RunName, number?: 2): string {
+  const id = `${workflowIdOf(mode, run)}/plan`;
+  return number === undefined ? id : `${id}-${number}`;
 }
 
 /**

@@ -32,7 +32,7 @@ import { orStepFailed } from './step-failed.ts';
 const LONGEST_WAIT_MS = 60_000;
 
 export async function plan(input: PlanInput): Promise<KeptPlan> {
-  requireOwnId(() => planIdOf(input.mode, input.run));
+  requireOwnId(() => planIdOf(input.mode, input.run, input.number));
   let waiting: Waiting | null = null;
   let wakes = 0;
   setHandler(waitingQuery, () => waiting);
@@ -55,10 +55,10 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
         case 'refused':
           throw planRefused(observed.problems);
         case 'wait': {
-          const { reason, problem, afterMs: firstMs } = observed.wait;
+          const { reason, afterMs: firstMs } = observed.wait;
           // A turn is soon over: whoever waits for it is waiting in a line already.
           const afterMs = reason === 'turn' ? firstMs : growing(firstMs, stops, LONGEST_WAIT_MS);
-          waiting = waitingOf({ reason, problem, afterMs }, Date.now(), waiting);
+          waiting = waitingOf({ ...observed.wait, afterMs }, Date.now(), waiting);
           const before = wakes;
           await condition(() => wakes !== before, afterMs);
           if (workflowInfo().continueAsNewSuggested) return null;
@@ -85,6 +85,7 @@ async function compiled(
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     batch: observed.batch,
     madeFor: input.forRun,
+    ...(input.number !== undefined && { number: input.number }),
   });
   const goesOn = result.ok && result.plan.legs.some(isFromBalances);
   // A batch gives it back once its plan can be read: the next one must see what it holds.

@@ -52,6 +52,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   },
   accept: { ...SAID, item, recordId },
   'approve look-alikes': { ...SAID, sinceMs: isMoment, untilMs: isMoment, perGroup, groups },
+  replan: { ...SAID, policyHash: (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) },
   acknowledge: { ...SAID, standing: lineOf(300) },
 };
 

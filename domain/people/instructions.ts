@@ -29,6 +29,11 @@ export type Instruction =
   | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
   /** Withdrawals that look like payments of the batch are none of them, and none stands in the way: exactly these. */
   | (Said & { readonly kind: 'approve look-alikes' } & LookAlikeApproval)
+  /**
+   * Nothing of the run was executed, and it is planned anew, from the policy with this hash. From here on nothing of its first
+   * plan leaves any more. What was cancelled before goes on with that.
+   */
+  | (Said & { readonly kind: 'replan'; readonly policyHash: string })
   /** Somebody looks after the run as it stands now; changes nothing of it. `standing`: void once it stands otherwise. */
   | (Said & { readonly kind: 'acknowledge'; readonly standing: string });
 
@@ -143,9 +148,21 @@ const WINDOW_MS = (5 * 24 + 12) * 3_600_000;
 /** True when what is not sent stays unsent. `instructions` in the order in which they were said. */
 export function isCancelled(instructions: readonly Instruction[]): boolean {
   return (
-    instructions.findLast((said) => said.kind === 'cancel' || (said.kind === 'go-on' && said.item === null))
-      ?.kind === 'cancel'
+    instructions.findLast(
+      (said) =>
+        said.kind === 'cancel' || said.kind === 'replan' || (said.kind === 'go-on' && said.item === null),
+    )?.kind === 'cancel'
   );
+}
+
+/** The second plan that was asked for last; null: the first one is carried out. */
+export function replanIn({ instructions }: Kept): RecordedOf<'replan'> | null {
+  return instructions.findLast((said) => said.kind === 'replan') ?? null;
+}
+
+/** When the first plan was given up, epoch milliseconds: nothing of it that was asked for later leaves. Null: it was not. */
+export function givenUpAtMs({ instructions }: Kept): number | null {
+  return instructions.find((said) => said.kind === 'replan')?.atMs ?? null;
 }
 
 /** The approval that counts: the last one, which is about everything that was there by then. Null: there is none. */
@@ -206,13 +223,14 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
 
 type SaidOfItem = Exclude<
   Recorded,
-  { readonly kind: 'cancel' | 'acknowledge' | 'approve look-alikes' | 'pay these again' }
+  { readonly kind: 'cancel' | 'replan' | 'acknowledge' | 'approve look-alikes' | 'pay these again' }
 >;
 
 /** What an instruction says about one item; null: nothing. */
 function saidOf(said: Recorded, item: string): SaidOfItem | null {
   switch (said.kind) {
     case 'cancel':
+    case 'replan':
     case 'acknowledge':
     case 'approve look-alikes':
       return null;

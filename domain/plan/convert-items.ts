@@ -15,7 +15,7 @@ export function legsOfConvert(
   found: boolean,
 ): { readonly legs: readonly Leg[]; readonly notNeeded: readonly LegNotNeeded[] } {
   const { sell, buy, amount } = input.policy.convert;
-  const id = legIdOf(input.policy.convert);
+  const id = legIdOf(input.policy.convert, input.number);
   const leg = {
     id,
     reference: reference(input.run, id),
@@ -56,7 +56,7 @@ export function amountOfTrade(trade: Trade): LegAmount | null {
 
 /** Every payment of the policy is in the plan, also where there is no leg (M3); only what no leg brings is no payment. */
 export function paymentsOfConvert(input: CompileInput<ConvertPolicy>, legs: readonly Leg[]): Payment[] {
-  const leg = legIdOf(input.policy.convert);
+  const leg = legIdOf(input.policy.convert, input.number);
   const currency = input.policy.convert.buy;
   return input.policy.withdraw.flatMap((spec): Payment[] => {
     const payment = {

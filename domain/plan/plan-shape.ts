@@ -3,6 +3,7 @@
  * plan is made once"). A plan comes out of Temporal, where others may have put what looks like one.
  */
 import {
+  MADE_FOR_NOBODY,
   RESTRAINTS,
   wholePlan,
   type KeptPayment,
@@ -121,6 +122,7 @@ const isBatch = recordOf({
 
 const VERSION_1 = {
   version: oneOf(1),
+  number: (value) => value === undefined || value === 2,
   bodyLayout: oneOf(1),
   run: recordOf({ policy: isName, id: isName }),
   credentials: recordOf({
@@ -169,7 +171,12 @@ export function planOf(value: unknown): Shaped<Plan> {
       why: `It writes requests in layout ${told(layout)}; this version of Cambist writes 1.`,
     };
   const why = misshapen(value, VERSIONS[version]);
-  return why === null ? { ok: true, value: wholePlan(value as KeptPlan) } : { ok: false, why };
+  if (why !== null) return { ok: false, why };
+  const plan = value as KeptPlan;
+  // Items of a second plan are never fresh, whoever made it.
+  if (plan.number === 2 && plan.madeFor !== MADE_FOR_NOBODY)
+    return { ok: false, why: 'It is a second plan that calls itself fresh.' };
+  return { ok: true, value: wholePlan(plan) };
 }
 
 function isKnownVersion(version: unknown): version is Plan['version'] {

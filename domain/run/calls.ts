@@ -48,7 +48,12 @@ export type ChunkInput = {
  * What `plan` is started with. `forRun` is the `originalExecutionRunId` of the run that asks, `askedBy` its Temporal run:
  * a refusal counts for that one alone. Neither identifies money.
  */
-export type PlanInput = RunInput & { readonly forRun: string; readonly askedBy: string };
+export type PlanInput = RunInput & {
+  readonly forRun: string;
+  readonly askedBy: string;
+  /** Of the second plan; absent: it is the first. */
+  readonly number?: 2;
+};
 
 /** Where the making of a plan stands: the plan, a refusal, or what it waits for (null: it is at work). */
 export type PlanState =
@@ -82,6 +87,8 @@ export type LegCall = Call & {
   readonly unwanted: Problem | null;
   /** Whether another leg goes on at once, for which the run keeps its turn. */
   readonly follows: Follows;
+  /** References of all legs of the plan. Absent: an earlier version asked. */
+  readonly legs?: readonly string[];
 };
 /** `when done`: it needs what this one brings, and goes on once this one has ended. */
 export type Follows = 'at once' | 'when done' | 'none';

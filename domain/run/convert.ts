@@ -57,6 +57,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
         tradedSoFar: tradedBeside(run.state.legs, record),
         unwanted: withoutItsSale(run.state.legs, record),
         follows: follows(run.state.legs, record),
+        legs: run.state.legs.map((one) => one.leg.reference),
       };
       return stage.state.quote === null ? ports.requestQuote(call) : ports.executeTrade(call);
     }

@@ -35,7 +35,8 @@ export type Evidence = {
 export type RunState = {
   readonly run: RunName;
   readonly workflowId: string;
-  readonly policy: { readonly name: string; readonly hash: string };
+  /** That the run was started with, then the plan's. */
+  policy: { readonly name: string; readonly hash: string };
   /** Who started the run; null while nobody has told. */
   startedBy: string | null;
   plan: Plan | null;
@@ -85,6 +86,7 @@ export function newRunState(run: RunName, workflowId: string, policy: RunState['
 /** Takes the plan into the state: of every planned item nothing is known. */
 export function adoptPlan(state: RunState, plan: Plan): void {
   state.plan = plan;
+  state.policy = plan.policy;
   state.legs = plan.legs.map((leg) => ({ leg, stage: newLeg(), waiting: null, isAtWork: false }));
   state.chunks = newChunks(plan.batch);
   state.payments = plan.payments.map(newRecord);

@@ -5,7 +5,7 @@
 import { equal } from '../money.ts';
 import type { Leg } from '../plan/plan.ts';
 import type { Trade, Withdrawal } from '../service/records.ts';
-import { generationOf } from '../references.ts';
+import { generationOf, runPrefix, type RunName } from '../references.ts';
 
 /** Records that a scan kept, and whether it read every page back to where it had to. */
 export type ListScan<T> = {
@@ -43,11 +43,25 @@ export function isTradeOf(leg: Leg, quoteId: string | null, trade: Trade): boole
 }
 
 /**
+ * True for a trade that carries the run's name and is of no leg of its plan: another plan of the run has sent it, which was made
+ * after a restored backup, or is not there any more.
+ */
+export function isTradeOfAnotherPlan(run: RunName, legs: readonly string[], trade: Trade): boolean {
+  const name = trade.clientReferenceId ?? '';
+  return name.startsWith(runPrefix(run)) && legs.every((own) => generationOf(own, name) === null);
+}
+
+/**
  * Judges a scan for a leg's trade. Of several under its reference, `known.namedId` is the one that a person has named.
+ * `isStray`: whether a trade is of another plan of the run.
  */
 export function lookForTrade(
   leg: Leg,
-  known: { readonly quoteId: string | null; readonly namedId: string | null },
+  known: {
+    readonly quoteId: string | null;
+    readonly namedId: string | null;
+    readonly isStray: (trade: Trade) => boolean;
+  },
   scan: ListScan<Trade>,
 ): Look<Trade> {
   const ours = scan.records.filter((trade) => isTradeOf(leg, known.quoteId, trade));
@@ -59,9 +73,24 @@ export function lookForTrade(
       difference: `trades ${record.id} and ${second.id} both carry ${leg.reference}`,
     };
   }
-  if (record === undefined) return nothingFound(scan);
+  if (record === undefined) {
+    const stray = scan.records.find(known.isStray);
+    return stray === undefined ? nothingFound(scan) : ofAnotherPlan(stray, scan);
+  }
   const difference = tradeDifference(leg, record);
   return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
+}
+
+function ofAnotherPlan(
+  { id, createdAt, clientReferenceId }: Trade,
+  { complete }: ListScan<Trade>,
+): Look<never> {
+  return {
+    kind: 'unproven',
+    reason: `trade ${id} was made as ${clientReferenceId ?? ''}, which is no leg of this plan, and could be in its place`,
+    complete,
+    newestAtMs: Date.parse(createdAt),
+  };
 }
 
 /** Records of one name that all agree with the plan are one and the same item: which of them it is, a person may say. */

@@ -157,6 +157,8 @@ export type Context = {
   readonly tradedSoFar: readonly Money[];
   /** Why the run does not want its leg any more; null: it does. Payments are told one by one. */
   readonly unwanted: Problem | null;
+  /** References of all legs of the plan; absent: not known, or not needed. */
+  readonly legs?: readonly string[];
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
   /** Counts a record as this item's; false when another item of the same call counts it as its own already. */

@@ -20,6 +20,7 @@ import { brokenTradeLimit, type TradedBefore } from '../plan/limits.ts';
 import {
   LOOK_BACK_MS,
   isTradeOf,
+  isTradeOfAnotherPlan,
   lookForTrade,
   tradeDifference,
   type Look,
@@ -519,13 +520,16 @@ function* lookForLeg(
   state: LegState,
 ): Steps<Look<Trade>> {
   const quoteId = state.quote?.id ?? null;
+  const { plan, legs } = context;
+  const isStray = (trade: Trade): boolean =>
+    legs !== undefined && isTradeOfAnotherPlan(plan.run, legs, trade);
   const scan = yield* ask<'scan trades'>({
     kind: 'scan trades',
-    sinceMs: context.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
-    wanted: (trade) => isTradeOf(leg, quoteId, trade),
+    sinceMs: plan.sendWindows.opensAtMs - LOOK_BACK_MS,
+    wanted: (trade) => isTradeOf(leg, quoteId, trade) || isStray(trade),
   });
   const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
-  return lookForTrade(leg, { quoteId, namedId }, scan);
+  return lookForTrade(leg, { quoteId, namedId, isStray }, scan);
 }
 
 function judge(leg: Leg, trade: Trade): Look<Trade> {

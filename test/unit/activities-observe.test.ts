@@ -241,7 +241,7 @@ async function planFor(
       plans: {
         start: async () => {},
         isMade: async () => true,
-        readInput: () => assert.fail('Nobody asks for it here.'),
+        readInput: async () => null,
         read: async () => ({ kind: 'plan', plan }),
         readEarlier: () => assert.fail('No earlier plan is asked for here.'),
       },

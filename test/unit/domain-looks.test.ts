@@ -113,7 +113,11 @@ const trades: readonly (readonly [string, Partial<Leg>, ListScan<Trade>, string]
 
 for (const [title, leg, scan, kind] of trades)
   test(`looking for a trade: ${title}`, () => {
-    assert.equal(lookForTrade({ ...LEG, ...leg }, { quoteId: 'qte_held', namedId: null }, scan).kind, kind);
+    assert.equal(
+      lookForTrade({ ...LEG, ...leg }, { quoteId: 'qte_held', namedId: null, isStray: () => false }, scan)
+        .kind,
+      kind,
+    );
   });
 
 const withdrawals: readonly (readonly [string, Partial<PaymentIdentity>, ListScan<Withdrawal>, string])[] = [
@@ -237,7 +241,7 @@ test('of several records that agree with the plan and carry its name a person ma
   }
   const trade = lookForTrade(
     LEG,
-    { quoteId: null, namedId: 'tde_2' },
+    { quoteId: null, namedId: 'tde_2', isStray: () => false },
     whole(TRADE, { ...TRADE, id: 'tde_2' }),
   );
   assert.equal(trade.kind === 'found' ? trade.record.id : null, 'tde_2');

@@ -78,6 +78,8 @@ type Other = {
   readonly hasPlan?: boolean;
   readonly id?: string;
   readonly startsAt?: string;
+  /** By Temporal. */
+  readonly status?: string;
 };
 
 let temporals = 0;
@@ -85,10 +87,15 @@ let temporals = 0;
 /** A Temporal that shows this run, started at eight, and another one of its policy. */
 function temporalBeside(other: Other): Client {
   const { payments = [], legs = [], answers = true, hasPlan = true } = other;
-  const { id = '2026-11-21-second', startsAt = '2026-11-21T09:00:00Z' } = other;
+  const { id = '2026-11-21-second', status = 'COMPLETED', startsAt = '2026-11-21T09:00:00Z' } = other;
   temporals += 1;
   const infos = [
-    { workflowId: `sandbox/p.${id}`, runId: `other-${temporals}`, startTime: new Date(startsAt) },
+    {
+      workflowId: `sandbox/p.${id}`,
+      runId: `other-${temporals}`,
+      startTime: new Date(startsAt),
+      status: { name: status },
+    },
     // The one that asks, reset since.
     { workflowId: 'sandbox/p.2026-11-21', runId: 'reset', startTime: new Date('2026-11-21T12:00:00Z') },
     { workflowId: 'sandbox/p.2026-11-21', runId: 'first', startTime: new Date('2026-11-21T08:00:00Z') },
@@ -96,7 +103,9 @@ function temporalBeside(other: Other): Client {
   const report = {
     run: `p.${id}`,
     payments: payments.map((payment) => ({ id: 'supplier', ...payment })),
-    legs: legs.map((leg) => ({ id: 'supplier', ...leg })),
+    legs: legs.map((leg) => ({ id: 'usd-mxn-1', ...leg })),
+    positions: [],
+    totals: [],
   };
   const client = {
     withDeadline: (_deadline: number, question: () => Promise<unknown>) => question(),
@@ -137,7 +146,10 @@ const OTHERS: readonly (readonly [
   ['has traded it', { legs: [{ outcome: 'TRADED' }] }, SECOND, null],
   ['has ended it unpaid', { payments: [{ outcome: 'NOT_PAID', withdrawalId: null }] }, null, null],
   ['has not sent it', { payments: [{ outcome: 'PENDING', withdrawalId: null }] }, null, null],
-  ['has no such item', {}, null, null],
+  ['has nothing to do', {}, null, null],
+  ['has read no plan yet, and may go on with an earlier one', { status: 'RUNNING' }, null, SECOND],
+  ['has ended without having read a plan', { status: 'FAILED' }, null, null],
+  ['has read no plan yet, and never had one', { status: 'RUNNING', hasPlan: false }, null, null],
   [
     'has paid it on another date',
     { id: '2026-11-22', payments: [{ outcome: 'PAID', withdrawalId: 'wtd_1' }] },
@@ -162,5 +174,13 @@ const OTHERS: readonly (readonly [
 for (const [what, other, rival, silent] of OTHERS)
   test(`another run of the policy ${what}: ${rival === null && silent === null ? 'it may be sent here' : 'it is not sent here'}`, async () => {
     const of = { client: temporalBeside(other), mode: 'SANDBOX', run: RUN } as const;
-    assert.deepEqual(await doneElsewhere(of, 'supplier'), { rival, silent });
+    const item = (other.legs ?? []).length > 0 ? 'usd-mxn-1' : 'supplier';
+    assert.deepEqual(await doneElsewhere(of, item), { rival, silent });
   });
+
+test('the one leg of another run that converts is the same leg, whichever plan has numbered it', async () => {
+  const traded = temporalBeside({ legs: [{ outcome: 'TRADED' }] });
+  const of = { client: traded, mode: 'SANDBOX', run: RUN } as const;
+  assert.equal((await doneElsewhere(of, 'usd-mxn-2')).rival, SECOND);
+  assert.equal((await doneElsewhere(of, 'usd-brl-1')).rival, null);
+});
