@@ -91,12 +91,12 @@ async function secondOf(
   const { mode, run } = given;
   const asked = await replansOf(deps, mode, run);
   const last = asked.at(-1);
+  const { shown: _shown, ...rest } = given;
+  const input = { ...rest, number: 2 } as const;
+  if (policyHash(given.policyText) === last?.policyHash) return { input, asked };
   const isMade = begun !== null && (await deps.plans.read(mode, run, 0, 2)).kind === 'plan';
   // There is one, and what asked for it is missing.
   if (last === undefined) return isMade ? { problem: secondPlanUnasked(run) } : null;
-  const { shown: _shown, ...rest } = given;
-  const input = { ...rest, number: 2 } as const;
-  if (policyHash(given.policyText) === last.policyHash) return { input, asked };
   // A Temporal run from before it was asked for, which was reset: it carries out the second plan that was begun, or is made.
   if (isMade) return { input, asked };
   if (begun !== null && policyHash(begun.policyText) === last.policyHash)

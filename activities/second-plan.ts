@@ -13,11 +13,12 @@ import {
 import { MADE_FOR_NOBODY, headOf, keptPlan, type Plan, type SendWindows } from '../domain/plan/plan.ts';
 import { decidedAbout, mayBePlannedAnew } from '../domain/run/second-plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
-import { generationOf, runName, type RunName } from '../domain/references.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { safetyWaitText } from '../domain/waits.ts';
 import { othersSendMs } from '../domain/writes/doubt.ts';
+import { isTradeOf } from '../domain/writes/lookups.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import type { Observed } from '../workflows/calls.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
@@ -112,9 +113,7 @@ function safetyMs({ facts }: Deps): number {
 export function asSecond({ first, sendWindows, why }: Second, observed: Observed): Observed {
   if (observed.kind !== 'observed') return observed;
   const { trades, withdrawals } = observed.observation;
-  const isTraded = first.legs.some(({ reference }) =>
-    trades.some(({ clientReferenceId }) => generationOf(reference, clientReferenceId ?? '') !== null),
-  );
+  const isTraded = first.legs.some((leg) => trades.some((trade) => isTradeOf(leg, null, trade)));
   if (isTraded) return { kind: 'made', plan: keptPlan({ ...first, number: 2, madeFor: MADE_FOR_NOBODY }) };
   // Every payment of a conversion follows its trade.
   if (trades.length === 0 && withdrawals.length > 0)

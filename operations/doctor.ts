@@ -15,7 +15,7 @@ import { withDevEnvironment } from '../config/dev-environment.ts';
 import { taskQueueOf } from '../config/task-queue.ts';
 import { connectTemporal, registerSearchAttributes } from '../config/temporal.ts';
 import { hasBuilds, idleOf, lackingOf, pinnedTroubles, readPinned, readRouting } from './builds.ts';
-import { isOfVersion } from './worker-identity.ts';
+import { versionDiffers } from './worker-identity.ts';
 import { endingOfCode } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
 import { failureOf } from './failure-of.ts';
@@ -208,17 +208,9 @@ async function checkWorkers(
         fix: 'Start one with `npx cambist worker` (the same CAMBIST_TASK_QUEUE and TEMPORAL_NAMESPACE).',
       }),
     ];
-  const others = identities.filter((identity) => !isOfVersion(identity, version));
   const found = ok('workers', `${identities.length} on "${taskQueue}": ${identities.join(', ')}`);
-  if (others.length === 0) return [found];
-  return [
-    warned('workers', {
-      code: 'WORKER_VERSION_DIFFERS',
-      place: taskQueue,
-      message: `this is version ${version}, but other versions asked for work in the last minute: ${others.join(', ')}`,
-      fix: 'Start all workers with the version of the command line; a worker that has just ended is still named for a minute.',
-    }),
-  ];
+  const differs = versionDiffers(version, { taskQueue, identities });
+  return differs === null ? [found] : [warned('workers', differs)];
 }
 
 /** Where nobody has a build, and no run is pinned to one, there is nothing to say. */

@@ -8,11 +8,10 @@ import { secondPlanWindows } from '../calendar/second-plan-window.ts';
 import type { Settings } from '../config/config.ts';
 import { isCancelled, replanIn } from '../domain/people/instructions.ts';
 import { movesOf } from '../domain/plan/moves.ts';
-import type { Leg } from '../domain/plan/plan.ts';
-import { generationOf, runName, type RunName } from '../domain/references.ts';
-import type { Trade } from '../domain/service/records.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type { Report } from '../domain/run/report.ts';
 import { decidedAbout, mayBePlannedAnew } from '../domain/run/second-plan.ts';
+import { isTradeOf } from '../domain/writes/lookups.ts';
 import { compileNow, requireCompiled } from './compile-now.ts';
 import { CommandFailure } from './failure.ts';
 import { keepInstruction, readKept, wakeRun } from './keep-instruction.ts';
@@ -22,7 +21,7 @@ import { isPlanMade, readFirstPlan } from './plans.ts';
 import type { PolicyFile } from './policy-file.ts';
 import { describeRun, readPollers, readRun, requireRun, type RunFacts } from './runs.ts';
 import { startRun } from './start-run.ts';
-import { isOfVersion } from './worker-identity.ts';
+import { versionDiffers } from './worker-identity.ts';
 
 export type AskedAnew = {
   readonly place: Place;
@@ -103,7 +102,7 @@ export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
   const compiled = await compileNow({ policyFile, settings, run, batch: null, now, second: sendWindows });
   const { trades } = compiled.input.observation;
   const traded =
-    said === null ? first.legs.find((leg) => trades.some((trade) => isOwnTrade(leg, trade))) : undefined;
+    said === null ? first.legs.find((leg) => trades.some((trade) => isTradeOf(leg, null, trade))) : undefined;
   if (traded !== undefined)
     throw refused(
       run,
@@ -126,8 +125,17 @@ export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
 /** Says it, and starts the run with the policy. @throws CommandFailure when somebody has started the run since it was judged */
 export async function replan(
   { place, run, policyFile }: AskedAnew,
-  { facts, says, second }: Replan,
-  { by, why, isShown }: { readonly by: string; readonly why: string; readonly isShown: boolean },
+  { facts, says }: Replan,
+  {
+    by,
+    why,
+    shown,
+  }: {
+    readonly by: string;
+    readonly why: string;
+    /** What a person has said yes to; null: nobody was asked. */
+    readonly shown: readonly string[] | null;
+  },
 ): Promise<void> {
   const { client, mode, taskQueue } = place;
   const word = { kind: 'replan', id: randomUUID(), by, why, policyHash: policyFile.hash } as const;
@@ -150,7 +158,6 @@ export async function replan(
   }
   if (says !== 'nothing') await keepInstruction(place, run, word);
   if (facts.isOpen && (await wakeRun(place, run))) return;
-  const shown = isShown ? second : null;
   await startRun({
     client,
     taskQueue,
@@ -164,23 +171,13 @@ export async function replan(
   });
 }
 
-function isOwnTrade({ reference }: Leg, { clientReferenceId }: Trade): boolean {
-  return generationOf(reference, clientReferenceId ?? '') !== null;
-}
-
 /** A worker of another version may not know what a second plan is, and lose what was said. */
 async function requireWorkersOf(version: string, place: Place, nowMs: number): Promise<void> {
   const identities = await readPollers(place.client, place.taskQueue, nowMs);
-  const others = identities.filter((identity) => !isOfVersion(identity, version));
-  if (others.length === 0) return;
-  throw new CommandFailure('configuration', [
-    {
-      code: 'WORKER_VERSION_DIFFERS',
-      place: place.taskQueue,
-      message: `this is version ${version}, but other versions asked for work in the last minute: ${others.join(', ')}; nothing was kept`,
-      fix: 'Start all workers with the version of the command line; a worker that has just ended is still named for a minute.',
-    },
-  ]);
+  const differs = versionDiffers(version, { taskQueue: place.taskQueue, identities });
+  if (differs === null) return;
+  const message = `${differs.message}; nothing was kept`;
+  throw new CommandFailure('configuration', [{ ...differs, message }]);
 }
 
 /** What was executed, or may have been, is the first plan's to carry on. */

@@ -157,18 +157,18 @@ async function replanAndFollow(
     const judged = await judgeReplan(asked);
     output.remark(judged.remark);
     output.note(...replanLines(judged));
-    const isLive = place.mode === 'LIVE';
-    if (isLive)
-      await confirmLive(output, {
-        isAnswered: options.yes === true,
-        place: runName(run),
-        consequence: 'this moves live money',
-        otherwise: 'nothing was changed',
-        question: 'Carry out the second plan with live money? Type yes: ',
-        tell: () => Promise.resolve(judged.second),
-      });
-    const said = { by: options.by, why: options.reason, isShown: isLive && options.yes !== true };
-    await replan(asked, judged, said);
+    const shown =
+      place.mode === 'LIVE'
+        ? await confirmLive(output, {
+            isAnswered: options.yes === true,
+            place: runName(run),
+            consequence: 'this moves live money',
+            otherwise: 'nothing was changed',
+            question: 'Carry out the second plan with live money? Type yes: ',
+            tell: () => Promise.resolve(judged.second),
+          })
+        : null;
+    await replan(asked, judged, { by: options.by, why: options.reason, shown });
     output.note(`${runName(run)} is planned anew; nothing of its first plan is sent any more.`);
     return followOn(
       { output, place, run, options },

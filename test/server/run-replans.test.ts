@@ -7,11 +7,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
-import type { Report } from '../../domain/run/report.ts';
-import { readReport } from '../../domain/run/report.ts';
+import { readReport, type Report } from '../../domain/run/report.ts';
 import { readAllInstructions, recordInstruction } from '../../operations/instructions.ts';
 import { wakeRun } from '../../operations/keep-instruction.ts';
+import { readPlanInput } from '../../operations/plans.ts';
 import { judgeReplan, replan } from '../../operations/replan.ts';
 import { startRun } from '../../operations/start-run.ts';
 import { workerIdentity } from '../../operations/worker-identity.ts';
@@ -95,10 +94,13 @@ class Replanned {
     const policyFile = await this.policyFile(file);
     const { now } = this.stage.time;
     const asked = { place, settings, policyFile, run: this.policy.run, version: packageVersion(), now };
-    await replan(asked, await judgeReplan(asked), { by: 'ana', why: 'so', isShown: false });
+    await replan(asked, await judgeReplan(asked), { by: 'ana', why: 'so', shown: null });
   }
 
-  /** The safety wait passes at once unless it is seen. By the command line, which only watches from the moment at which it has said that the run is planned anew. */
+  /**
+   * By the command line, which only watches from the moment at which it has said that the run is planned anew. The safety wait
+   * passes at once unless it is seen.
+   */
   async replan(file = this.second, isWaitSeen = false): Promise<string> {
     const argv = ['replay', this.policy.runText, '--replan', file, ...SAID];
     const started = startCommand(this.stage, argv);
@@ -183,9 +185,9 @@ class Replanned {
     await resetTo(this.stage.temporal, { workflowId, runId }, point);
   }
 
-  assertMovedOnce(leg = 'usd-mxn-2'): void {
+  assertMovedOnce(): void {
     assert.deepEqual(movedFor(this.stage, this.policy), {
-      trades: [`${this.policy.runText}.${leg}`],
+      trades: [`${this.policy.runText}.usd-mxn-2`],
       withdrawals: [`${this.policy.runText}.supplier`],
     });
   }
@@ -193,16 +195,6 @@ class Replanned {
   assertNothingMoved(): void {
     assert.deepEqual(movedFor(this.stage, this.policy), { trades: [], withdrawals: [] });
   }
-}
-
-async function isPlanBegun(client: Client, workflowId: string): Promise<boolean> {
-  return client.workflow
-    .getHandle(workflowId)
-    .describe()
-    .then(
-      () => true,
-      () => false,
-    );
 }
 
 /** A run that has ended since its guard let no quote pass, or for what else the policy says. */
@@ -262,7 +254,7 @@ describe('a run that is planned anew', AT_ONCE, () => {
     const run = await failed();
     await run.replan(run.second, true);
     const { client, mode, run: name } = run.of;
-    while (!(await isPlanBegun(client, planIdOf(mode, name, 2)))) await delay(50);
+    while ((await readPlanInput(client, mode, name, 2)) === null) await delay(50);
     await run.handle.terminate('somebody did not want to wait');
     await run.resetFirst(1);
     assertDone(await run.ended());
