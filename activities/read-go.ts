@@ -9,6 +9,7 @@ import {
   isUnpayable,
   lanesOf,
   nameOfPayment,
+  perCallOf,
   type BatchPayment,
   type PlanBatch,
   type PlanChunk,
@@ -107,6 +108,7 @@ async function answerOf(deps: Deps, call: GoCall, inPlace: LimitFunction): Promi
   const [now, alike] = await Promise.all([unpayableNow(deps, ofChunk), alikeNow(deps, ofChunk)]);
   if ('wait' in now) return { kind: 'wait', wait: now.wait };
   if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
+  const sideBySide = Math.floor(parallel / lanesOf(batch));
   return {
     kind: 'go',
     plan: headOf(plan),
@@ -118,7 +120,8 @@ async function answerOf(deps: Deps, call: GoCall, inPlace: LimitFunction): Promi
     stopped: go.stopped,
     wakes: go.wakes,
     rules: { parallel, stopAfter, canary },
-    sideBySide: Math.floor(parallel / lanesOf(batch)),
+    sideBySide,
+    perCall: perCallOf(sideBySide),
     runId: `${go.runId}/${runId}`,
   };
 }

@@ -13,13 +13,11 @@ import { RunRefused, StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
 import { itemFailed } from './pauses.ts';
 
-/** Payments of one call: one each in small runs, so that each is seen in the UI. */
+/** Up to so many payments have a call each, so that each is seen in the UI. */
 const SMALL_RUN = 50;
-const SLICE = 25;
 
 export async function pay(paying: Paying): Promise<void> {
   const { state, ports, pauses } = paying;
-  const size = state.payments.length <= SMALL_RUN ? 1 : SLICE;
   // Counted by timers alone, never by the clock: a worker that takes over while somebody asks how the run stands may
   // see an older time than a later replay, which must ask for the same.
   const leftMs = new Map<PaymentRecord, number>();
@@ -31,6 +29,8 @@ export async function pay(paying: Paying): Promise<void> {
   let { releases } = paying;
   for (;;) {
     const unsent = state.payments.filter(isUnsent);
+    const { most, how } = paying.slice();
+    const size = state.payments.length <= SMALL_RUN ? 1 : most;
     const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
     if (due.length === 0) {
       paying.isSending = false;
@@ -63,7 +63,7 @@ export async function pay(paying: Paying): Promise<void> {
         // Of the same kind: a trade tells nothing about whether requests for withdrawals are whole.
         othersAccepted: state.payments.some((record) => acceptedOf(record) !== null),
         twinIds: twins.of(due),
-        ...(paying.sideBySide !== null && { sideBySide: paying.sideBySide }),
+        ...how,
       }),
     );
     for (const record of due) record.isAtWork = false;
