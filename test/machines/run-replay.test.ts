@@ -67,6 +67,12 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   continued: /"continuedExecutionRunId":"[^"]/,
   rebalanced: /eur-usd-1[^]*usd-gbp-1/,
   'quiet-plan': /"eventType":"EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED"/,
+  // The second call has the rest.
+  'batch-of-one-chunk': /"name":"createWithdrawals"[^]*"id":"[^"]*49"[^]*"name":"createWithdrawals"/,
+  replanned: /usd-mxn-2/,
+  'replanned-plan': /"number":2/,
+  'replanned-reset': /"resetWorkflowFailureInfo"[^]*_CONTINUED_AS_NEW"/,
+  'replanned-anew': /"continuedExecutionRunId":"[^"][^]*usd-mxn-2/,
   scheduled: /"name":"startScheduled"[^]*"kind":"started"/,
   turn: /"name":"take"[^]*"signalName":"giveBack"/,
   'unseen-plan': /"kind":"wait"/,

@@ -68,6 +68,8 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   rebalanced: recordRebalanced,
   scheduled: recordScheduled,
   batch: recordBatch,
+  'batch-of-one-chunk': recordBatchOfOneChunk,
+  replanned: recordReplanned,
   ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
 };
 
@@ -295,6 +297,49 @@ async function recordBatch(name: string): Promise<void> {
   }
 }
 
+/** A batch whose payments take two calls: as many as a call may take, and the rest. */
+async function recordBatchOfOneChunk(name: string): Promise<void> {
+  const office = await openStage({ balances: { USD: '100000', EUR: '100000', MXN: '100000' } });
+  try {
+    await office.startWorker({ identity: RECORDER });
+    const batch = await startBatch(office, paymentsOf(55), { perChunk: 55, name });
+    await untilAllEnded(office, batch);
+    const { workflowId } = await chunkOf(office, batch, 1).describe();
+    await save(name, workflowId, { on: office });
+  } finally {
+    await office.close();
+  }
+}
+
+/** Planned anew since its guard let no quote pass; its first Temporal run is reset after the end. */
+async function recordReplanned(name: string): Promise<void> {
+  const office = await openStage({ rates: { 'USD/MXN': '17.25' }, timePasses: true });
+  try {
+    await office.startWorker({ identity: RECORDER });
+    const first = await office.start(convertPolicy({ guard: '{ worst_rate: "18 MXN per USD" }' }), { name });
+    await first.report();
+    const { workflowId, runId } = await first.handle.describe();
+    const second = office.find(convertPolicy({ guard: '{ worst_rate: "16 MXN per USD" }' }), { name });
+    const { policyHash } = second.input;
+    await say(first, { kind: 'cancel' }, office);
+    await say(first, { kind: 'replan', policyHash }, office);
+    await second.startAgain();
+    await second.report();
+    await save(name, workflowId, { on: office });
+    await save(`${name}-plan`, planIdOf('SANDBOX', first.name, 2), { on: office });
+    const points = await resetPoints(office.temporal.client.workflow.getHandle(workflowId, runId));
+    const last = points.at(-1);
+    if (last === undefined) throw new Error('The run has no event to reset it to.');
+    const reset = await resetTo(office.temporal, { workflowId, runId }, last);
+    await second.report();
+    // Forgetting the first plan, it goes on in a new history.
+    await save(`${name}-reset`, workflowId, { on: office, runId: reset });
+    await save(`${name}-anew`, workflowId, { on: office });
+  } finally {
+    await office.close();
+  }
+}
+
 /** Started as a schedule starts it, for today: it starts the run, and ends. */
 async function recordScheduled(policy: string): Promise<void> {
   const nominalMs = Date.now();
@@ -352,9 +397,9 @@ async function resetToPoint(run: Run, share: number): Promise<void> {
 }
 
 /** Keeps an instruction about a run, as the command line does. */
-function say(run: Run, instruction: Parameters<typeof said>[0]): Promise<void> {
-  const { client } = stage.temporal;
-  const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+function say(run: Run, instruction: Parameters<typeof said>[0], on = stage): Promise<void> {
+  const { client } = on.temporal;
+  const taskQueue = on.env['CAMBIST_TASK_QUEUE'] ?? '';
   return recordInstruction({ client, taskQueue, mode: 'SANDBOX', run: run.name }, said(instruction));
 }
 
