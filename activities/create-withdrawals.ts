@@ -12,7 +12,7 @@ export const createWithdrawals =
   (deps: Deps) =>
   (call: PaymentsCall): Promise<PaymentsAnswer> =>
     beating(async () => {
-      const driver = await Driver.open(deps, call, call);
+      const driver = await Driver.open(deps, call, call.sideBySide);
       const context = driver.context({
         othersAccepted: call.othersAccepted,
         tradedSoFar: [],

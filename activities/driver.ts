@@ -16,9 +16,8 @@ import type { Money } from '../domain/policy.ts';
 import type { Balances, Quote, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { classOfReply } from '../domain/service/reply-rules.ts';
 import type { Evidence } from '../domain/run/state.ts';
-import type { Call, HowToSend } from '../domain/run/calls.ts';
+import type { Call } from '../domain/run/calls.ts';
 import {
   drive,
   nameOf,
@@ -60,7 +59,6 @@ type Heeded = { readonly kept: Kept; readonly atMs: number };
 
 const NEWLY_SAID = 'somebody has said something meanwhile; it is left to the next attempt';
 const TOO_LATE = 'this attempt took too long; it is left to the next one';
-const MAY_STOP = 'a rule of the batch may stop it; it is left to the next call';
 
 /** An attempt that reached us later than this after it was scheduled is asked for before it may send. */
 const PROMPT_MS = 5_000;
@@ -79,9 +77,6 @@ export class Driver {
   /** Temporal run of the batch's run whose go was read last; null: the call is of no chunk. */
   #coordinator: string | null = null;
   #stopped: Problem | null = null;
-  readonly #refusalsLeft: NonNullable<HowToSend['refusalsLeft']>;
-  #refused = 0;
-  #refusedInARow = 0;
   readonly evidence: Evidence[] = [];
   /** The turn of the run, once it has it. */
   #turn: OwnTurn | null = null;
@@ -104,27 +99,26 @@ export class Driver {
   /**
    * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
    * would otherwise count its deadline from when it woke.
-   * @param how how payments are sent; absent: all at a time
+   * @param sideBySide so many payments are sent at a time at most
    */
-  static async open(deps: Deps, call: Call, how: HowToSend = {}): Promise<Driver> {
+  static async open(deps: Deps, call: Call, sideBySide: number = Number.POSITIVE_INFINITY): Promise<Driver> {
     const { info } = ActivityContext.current();
     const waitedMs = deps.clock.wallMs() - info.currentAttemptScheduledTimestampMs;
     if (Math.abs(waitedMs) > PROMPT_MS && !(await deps.isCurrentAttempt(info)))
       throw withoutStack(
         ApplicationFailure.retryable('This attempt has been given up; another one goes on.', 'SUPERSEDED'),
       );
-    return new Driver(deps, call, { info, how });
+    return new Driver(deps, call, { info, sideBySide });
   }
 
   private constructor(
     deps: Deps,
     call: Call,
-    { info, how }: { readonly info: Info; readonly how: HowToSend },
+    { info, sideBySide }: { readonly info: Info; readonly sideBySide: number },
   ) {
     this.#deps = deps;
     this.#call = call;
-    this.#inPlace = pLimit(how.sideBySide ?? Number.POSITIVE_INFINITY);
-    this.#refusalsLeft = how.refusalsLeft ?? {};
+    this.#inPlace = pLimit(sideBySide);
     this.#attempt = {
       runId: info.workflowExecution?.runId ?? '',
       number: numberOf(info),
@@ -284,13 +278,11 @@ export class Driver {
         const { account, currency, amount, reference } = effect.request;
         const idempotencyKey = this.#key('withdrawals', reference, null);
         const request = { account, currency, amount, tag: reference, idempotencyKey };
-        return this.#inPlace(async () => {
-          const reply = this.#told(
+        return this.#inPlace(async () =>
+          this.#told(
             await wellFormed(() => service.createWithdrawal(request, this.#leaving(heeded, [currency]))),
-          );
-          this.#count(reply);
-          return reply;
-        });
+          ),
+        );
       }
     }
   }
@@ -302,25 +294,11 @@ export class Driver {
       whyNot: async () => {
         await this.#haltsRead();
         if (!(await this.#stillSaid(heeded))) return NEWLY_SAID;
-        if (this.#mayStop()) return MAY_STOP;
         return this.#tooLate() ? TOO_LATE : null;
       },
       whyNotNow: () => this.#whyHalted(currencies)?.problem.message ?? null,
       withinMs: LEAVES_WITHIN_MS,
     };
-  }
-
-  #count(reply: Reply<Withdrawal>): void {
-    if (reply.kind === 'DONE') this.#refusedInARow = 0;
-    if (classOfReply(reply) !== 'the item is wrong') return;
-    this.#refused += 1;
-    this.#refusedInARow += 1;
-  }
-
-  /** So much was refused that the run must say whether more is sent. */
-  #mayStop(): boolean {
-    const { all = Number.POSITIVE_INFINITY, inARow = Number.POSITIVE_INFINITY } = this.#refusalsLeft;
-    return this.#refused >= all || this.#refusedInARow >= inARow;
   }
 
   #whyHalted(currencies: readonly string[]): Closed | null {

@@ -9,7 +9,6 @@ import {
   isUnpayable,
   lanesOf,
   nameOfPayment,
-  perCallOf,
   type BatchPayment,
   type PlanBatch,
   type PlanChunk,
@@ -108,7 +107,6 @@ async function answerOf(deps: Deps, call: GoCall, inPlace: LimitFunction): Promi
   const [now, alike] = await Promise.all([unpayableNow(deps, ofChunk), alikeNow(deps, ofChunk)]);
   if ('wait' in now) return { kind: 'wait', wait: now.wait };
   if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
-  const sideBySide = Math.floor(parallel / lanesOf(batch));
   return {
     kind: 'go',
     plan: headOf(plan),
@@ -120,8 +118,7 @@ async function answerOf(deps: Deps, call: GoCall, inPlace: LimitFunction): Promi
     stopped: go.stopped,
     wakes: go.wakes,
     rules: { parallel, stopAfter, canary },
-    sideBySide,
-    perCall: perCallOf(sideBySide),
+    sideBySide: Math.floor(parallel / lanesOf(batch)),
     runId: `${go.runId}/${runId}`,
   };
 }

@@ -62,17 +62,6 @@ export function lanesOf({ parallel, chunks }: Pick<PlanBatch, 'parallel' | 'chun
   return Math.min(MOST_LANES, parallel, chunks.length);
 }
 
-/**
- * So many payments one call takes for each that leaves side by side, and at most: it must have sent them all within the time in
- * which an attempt may send, also where the service takes most of a second for each.
- */
-const PER_CALL = Object.freeze({ each: 25, most: 50 });
-
-/** How many payments of a large batch one call takes. */
-export function perCallOf(sideBySide: number): number {
-  return Math.min(PER_CALL.each * sideBySide, PER_CALL.most);
-}
-
 /** A batch as it was seen, before it is planned. */
 export type SeenBatch = Omit<PlanBatch, keyof PayoutRules | 'dedupeMs'>;
 

@@ -103,23 +103,17 @@ export type LegAnswer = {
   readonly runId: string;
 };
 
-export type PaymentsCall = Call &
-  HowToSend & {
-    readonly items: readonly {
-      readonly payment: Payment;
-      readonly wanted: Wanted;
-      readonly state: PaymentState;
-    }[];
-    readonly othersAccepted: boolean;
-    /** Ids that the service gave us for other payments of the run that one of these could be taken for. */
-    readonly twinIds: readonly string[];
-  };
-/** How the payments of one call leave. */
-export type HowToSend = {
+export type PaymentsCall = Call & {
+  readonly items: readonly {
+    readonly payment: Payment;
+    readonly wanted: Wanted;
+    readonly state: PaymentState;
+  }[];
+  readonly othersAccepted: boolean;
+  /** Ids that the service gave us for other payments of the run that one of these could be taken for. */
+  readonly twinIds: readonly string[];
   /** So many are sent side by side at most; absent: all of them. */
   readonly sideBySide?: number;
-  /** After so many refusals, or so many in a row, no more of them leave: the batch may stop. Absent: no rule counts these. */
-  readonly refusalsLeft?: { readonly all?: number; readonly inARow?: number };
 };
 export type PaymentsAnswer = {
   readonly items: readonly {
@@ -238,8 +232,6 @@ export type GoAnswer =
       readonly rules: PayoutRules;
       /** So many of its payments leave side by side. */
       readonly sideBySide: number;
-      /** So many one call takes; absent: said by an earlier version. */
-      readonly perCall?: number;
       /** Names who looks, the chunk's coordinator included: another one takes up what has ended undone. */
       readonly runId: string;
     }

@@ -3,7 +3,7 @@
  * has ended, so that a reset of either finds it there. It pays and follows as every run does (`pay`, `track`); nothing
  * leaves without the go, which is asked for again before every write.
  */
-import { isUnpayable, perCallOf } from '../batch.ts';
+import { isUnpayable } from '../batch.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { paymentOf, unpayable } from '../plan/batch-items.ts';
 import { LOOK_ALIKE } from '../writes/look-alikes.ts';
@@ -19,7 +19,7 @@ import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
 import { HistoryIsLong, RunRefused, StepFailed, failed, runThatGoesOn, type Ports } from './ports.ts';
-import { refusalsIn, refusalsLeft, stopOf } from './stop-rule.ts';
+import { refusalsIn, stopOf } from './stop-rule.ts';
 import { adoptPlan, followAnew, newRecord, takeUp, undoneIn, type RunState } from './state.ts';
 import { track } from './track.ts';
 
@@ -395,12 +395,8 @@ export class Chunk implements Paying {
     throw new HistoryIsLong();
   }
 
-  slice(): ReturnType<Paying['slice']> {
-    const go = this.#go;
-    const most = go?.perCall ?? perCallOf(1);
-    if (go === null) return { most, how: { sideBySide: 1 } };
-    const left = refusalsLeft(go.rules, refusalsIn(this.state.payments, go.runId));
-    return { most, how: { sideBySide: go.sideBySide, ...(left !== null && { refusalsLeft: left }) } };
+  get sideBySide(): number {
+    return this.#go?.sideBySide ?? 1;
   }
 
   undoneIn(): readonly string[] {

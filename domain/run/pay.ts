@@ -13,11 +13,16 @@ import { RunRefused, StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
 import { itemFailed } from './pauses.ts';
 
-/** Up to so many payments have a call each, so that each is seen in the UI. */
+/** Payments of one call: one each in small runs, so that each is seen in the UI. */
 const SMALL_RUN = 50;
+const SLICE = 25;
+
+/** The answer to no call. */
+const NOTHING: Promise<null> = Promise.resolve(null);
 
 export async function pay(paying: Paying): Promise<void> {
   const { state, ports, pauses } = paying;
+  const size = state.payments.length <= SMALL_RUN ? 1 : SLICE;
   // Counted by timers alone, never by the clock: a worker that takes over while somebody asks how the run stands may
   // see an older time than a later replay, which must ask for the same.
   const leftMs = new Map<PaymentRecord, number>();
@@ -29,8 +34,6 @@ export async function pay(paying: Paying): Promise<void> {
   let { releases } = paying;
   for (;;) {
     const unsent = state.payments.filter(isUnsent);
-    const { most, how } = paying.slice();
-    const size = state.payments.length <= SMALL_RUN ? 1 : most;
     const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
     if (due.length === 0) {
       paying.isSending = false;
@@ -52,38 +55,42 @@ export async function pay(paying: Paying): Promise<void> {
       continue;
     }
     for (const record of due) record.isAtWork = true;
-    const answer = await paying.write(() =>
-      ports.createWithdrawals({
+    let sent: readonly UnsentRecord[] = [];
+    const answer = await paying.write(() => {
+      // Before it may write, a chunk may have heard of another run, which has not released them yet.
+      sent = due.filter(isUnsent);
+      if (sent.length === 0) return NOTHING;
+      return ports.createWithdrawals({
         ...paying.call(),
-        items: wantedOf(state.payments, due).map(({ record, wanted }) => ({
+        items: wantedOf(state.payments, sent).map(({ record, wanted }) => ({
           payment: record.payment,
           wanted,
           state: record.stage.state,
         })),
         // Of the same kind: a trade tells nothing about whether requests for withdrawals are whole.
         othersAccepted: state.payments.some((record) => acceptedOf(record) !== null),
-        twinIds: twins.of(due),
-        ...how,
-      }),
-    );
+        twinIds: twins.of(sent),
+        ...(paying.sideBySide !== null && { sideBySide: paying.sideBySide }),
+      });
+    });
     for (const record of due) record.isAtWork = false;
     if (answer instanceof StepFailed) {
-      for (const record of due) {
+      for (const record of sent) {
         const times = (failures.get(record) ?? 0) + 1;
         failures.set(record, times);
         const wait = itemFailed(record.payment.id, answer, times);
         keepWaiting(record, asForgotten(record.stage.state), wait);
       }
-    } else {
-      for (const record of due) failures.delete(record);
-      takeAnswer(due, answer);
+    } else if (answer !== null) {
+      for (const record of sent) failures.delete(record);
+      takeAnswer(sent, answer);
     }
     ports.show();
   }
 
-  function takeAnswer(due: readonly UnsentRecord[], { items, evidence, runId }: PaymentsAnswer): void {
+  function takeAnswer(sent: readonly UnsentRecord[], { items, evidence, runId }: PaymentsAnswer): void {
     addEvidence(state, evidence);
-    for (const record of due) {
+    for (const record of sent) {
       const item = items.find(({ id }) => id === record.payment.id);
       if (item === undefined)
         throw new RunRefused('ANSWER_INCOMPLETE', `No outcome for payment "${record.payment.id}".`, []);

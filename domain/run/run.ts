@@ -4,7 +4,6 @@
  * Temporal: everything that it awaits comes through `Ports`, so that a model can drive the same code. It ends when no
  * item is open; never while something is in doubt (M3, M8).
  */
-import { perCallOf } from '../batch.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Call, Go, RunInput } from './calls.ts';
@@ -14,7 +13,7 @@ import { conduct, releasedIn, tellEnd } from './conduct.ts';
 import { convert } from './convert.ts';
 import { acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
 import { heldBack, isResting, type HeldBack } from './leg-order.ts';
-import type { Carrying, Paying } from './parts.ts';
+import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
 import { HistoryIsLong, RunRefused, StepFailed, failed, runThatGoesOn, type Ports } from './ports.ts';
 import { readPlan } from './read-plan.ts';
@@ -31,6 +30,7 @@ export class Run implements Carrying {
   readonly ports: Ports;
   readonly pauses: Pauses;
   isSending = true;
+  readonly sideBySide = null;
   releases = 0;
   hasToldEnd = false;
   /** It was refused a plan, and what keeps people's instructions knows that it ends. */
@@ -217,10 +217,6 @@ export class Run implements Carrying {
 
   undoneIn(): readonly string[] {
     return undoneIn(this.state);
-  }
-
-  slice(): ReturnType<Paying['slice']> {
-    return { most: perCallOf(1), how: {} };
   }
 
   /** Every leg is decided, and every open payment accepted. */

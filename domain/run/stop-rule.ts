@@ -5,7 +5,6 @@
 import type { PlanBatch } from '../batch.ts';
 import { compare } from '../money.ts';
 import { isRunCode, makeProblem, type Problem } from '../problems.ts';
-import type { HowToSend } from './calls.ts';
 import { acceptedOf, type PaymentRecord } from './items.ts';
 
 /** What the service has said to the payments of one chunk. */
@@ -55,19 +54,6 @@ export function stopOf({ stopAfter, canary }: Rules, all: readonly Refusals[]): 
   if (row?.inARow !== undefined && row.inARow !== null)
     return stopped(`${row.inARow.times} payments in a row were refused with ${row.inARow.code}`);
   return null;
-}
-
-/** How many more refusals a chunk may meet before it hears from its run whether the batch stops; null: no rule counts them. */
-export function refusalsLeft(
-  { stopAfter }: Rules,
-  { refused, inARow }: Refusals,
-): NonNullable<HowToSend['refusalsLeft']> | null {
-  const { failed = null, sameCode = null } = stopAfter ?? {};
-  if (failed === null && sameCode === null) return null;
-  return {
-    ...(failed !== null && { all: Math.max(failed - refused, 1) }),
-    ...(sameCode !== null && { inARow: Math.max(sameCode - (inARow?.times ?? 0), 1) }),
-  };
 }
 
 const RATIO_AFTER = 20;

@@ -297,7 +297,7 @@ async function recordBatch(name: string): Promise<void> {
   }
 }
 
-/** A batch whose payments take two calls: as many as a call may take, and the rest. */
+/** A batch whose payments take several calls of one chunk. */
 async function recordBatchOfOneChunk(name: string): Promise<void> {
   const office = await openStage({ balances: { USD: '100000', EUR: '100000', MXN: '100000' } });
   try {

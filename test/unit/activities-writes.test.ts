@@ -238,48 +238,6 @@ test('the payments of a call share one look, however few of them may be sent sid
   assert.deepEqual([sends, most, pages], [25, 2, 1]);
 });
 
-test('a call sends no more once as many were refused as the batch allows, or as many in a row', async () => {
-  const payments = Array.from({ length: 6 }, (_, index) => ({
-    ...PAYMENT,
-    id: `payment-${index}`,
-    reference: `p.2026-11-21.payment-${index}`,
-  }));
-  const refused = failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED');
-  /** @param answers R: refused, S: short of money; by turns */
-  const outcomes = async (answers: string, refusalsLeft: { all?: number; inARow?: number }) => {
-    let sends = 0;
-    const { deps } = worker({
-      createWithdrawal: async ({ tag }) => {
-        const answer = answers[sends++ % answers.length];
-        if (answer === 'R') return refused;
-        return answer === 'S'
-          ? failed('WITHDRAWAL_INSUFFICIENT_BALANCE')
-          : done({ ...WITHDRAWAL, id: `wtd_${sends}`, tag });
-      },
-      listWithdrawals: async () => page(),
-    });
-    const call = callOf(...payments);
-    const held = { ...call, plan: { ...call.plan, shortfall: 'hold' as const } };
-    const { items } = await inActivity({}, () =>
-      createWithdrawals(deps)({ ...held, sideBySide: 1, refusalsLeft }),
-    );
-    return items.map(({ step }) => (step.kind === 'wait' ? step.wait.problem.code : step.kind));
-  };
-  const left = (count: number): string[] => Array.from({ length: count }, () => 'NOT_SENT');
-  assert.deepEqual(await outcomes('R', { all: 2 }), ['not paid', 'not paid', ...left(4)]);
-  assert.deepEqual(await outcomes('AR', { all: 2 }), [
-    'accepted',
-    'not paid',
-    'accepted',
-    'not paid',
-    ...left(2),
-  ]);
-  assert.deepEqual(await outcomes('ARR', { inARow: 2 }), ['accepted', 'not paid', 'not paid', ...left(3)]);
-  assert.equal((await outcomes('AR', { inARow: 2 })).includes('NOT_SENT'), false);
-  assert.equal((await outcomes('S', { all: 1, inARow: 1 })).includes('NOT_SENT'), false);
-  assert.equal((await outcomes('R', {})).includes('NOT_SENT'), false);
-});
-
 test('a record is one payment only, be it taken by another one of the call or of a call before it', async () => {
   const twin = { ...PAYMENT, id: 'twin', reference: 'p.2026-11-21.twin' };
   const answered = async (call: PaymentsCall) => {

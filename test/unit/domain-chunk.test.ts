@@ -86,13 +86,12 @@ class World {
       readonly runId?: string;
       readonly originalRunId?: string;
       readonly carried?: Carried;
-      readonly payments?: readonly BatchPayment[];
     } = {},
   ) {
-    const { go = GO, runId = 'c1', originalRunId = runId, carried = null, payments = PAYMENTS } = more;
+    const { go = GO, runId = 'c1', originalRunId = runId, carried = null } = more;
     this.go = go;
     this.newestRunId = runId;
-    const input = { run: RUN, mode: 'SANDBOX', number: 1, payments, isFirst: true } as const;
+    const input = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true } as const;
     const state = newRunState(RUN, 'sandbox/p.2026-11-21/payments-0001', { name: 'p', hash: '' });
     this.chunk = new Chunk(input, state, this.#ports(runId, originalRunId), carried);
     this.end = this.chunk.complete().then(
@@ -257,24 +256,6 @@ test('so many payments leave side by side as the go says, for the plan that it n
   const world = await worldOf();
   const { sideBySide, chunk, plan } = world.calls[0] ?? assert.fail('Nothing was sent.');
   assert.deepEqual([sideBySide, chunk, plan.madeFor], [2, 1, GO.plan.madeFor]);
-});
-
-test('a call takes as many payments as the go says, and 25 where an earlier version has given it', async () => {
-  const payments = Array.from({ length: 60 }, (_, index): BatchPayment => [
-    `inv-${index}`,
-    'wac_1',
-    'EUR',
-    `${index + 1}`,
-  ]);
-  const sizes = async (go: GoOf): Promise<readonly number[]> =>
-    (await worldOf({ go, payments })).calls.map(({ items }) => items.length);
-  assert.deepEqual(await sizes({ ...GO, perCall: 50 }), [50, 10]);
-  assert.deepEqual(await sizes(GO), [25, 25, 10]);
-});
-
-test('a call is told how many refusals the rules of the batch still allow', async () => {
-  const world = await worldOf({ go: { ...GO, rules: FAILED_2 } });
-  assert.deepEqual(world.calls[0]?.refusalsLeft, { all: 2 });
 });
 
 test('a fresh go makes the payments the chunk’s own: nobody need look whether they were sent before', async () => {
@@ -625,6 +606,20 @@ test('a chunk that reaches a rule of the batch by itself sends nothing more befo
     ['inv-3', 'BATCH_STOPPED'],
     ['inv-4', 'BATCH_STOPPED'],
   ]);
+});
+
+test('a chunk at a rule that hears of another run, which releases nothing yet, sends nothing until it does', async () => {
+  const world = new World({ go: { ...GO, rules: FAILED_2 } });
+  world.refuses = ['inv-1', 'inv-2'];
+  await world.time.quiet();
+  world.refuses = [];
+  const other = { ...GO, runId: 'r2/c1', rules: FAILED_2 };
+  await world.tell({ ...other, released: [] });
+  assert.deepEqual(world.sent, ['inv-1', 'inv-2']);
+  assert.equal(world.isEnded, false);
+  await world.tell(other);
+  assert.deepEqual(world.sent, ['inv-1', 'inv-2', ...ALL]);
+  assert.deepEqual(world.stages, ['accepted', 'accepted', 'accepted', 'accepted']);
 });
 
 test('under another run of the batch what was not paid is tried again, and nothing that was accepted', async () => {
