@@ -43,7 +43,8 @@ async function pollOnce(deps: Deps, call: SettlementCall): Promise<Polled<Settle
   // A failed trade brings no money, however much of it is there from elsewhere.
   if (failed.includes(status)) return answer({ kind: 'failed', status });
   // In a run that did not begin by itself, payments may have gone out already and taken the money: the status counts too.
-  const maybePaid = call.plan.madeFor !== ActivityContext.current().info.workflowExecution?.runId;
+  const { foundRecords, madeFor } = call.plan;
+  const maybePaid = foundRecords || madeFor !== ActivityContext.current().info.workflowExecution?.runId;
   const isSettled = settled.includes(status);
   switch (call.until) {
     case 'status':

@@ -7,7 +7,7 @@ import { countsOf, totalsOfChunks } from './chunk-state.ts';
 import { costOf, leftOf, type Cost, type Left } from '../plan/cost.ts';
 import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
-import { sum } from '../money.ts';
+import { compare, sum } from '../money.ts';
 import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import { isShown, type Waiting } from '../waits.ts';
@@ -201,11 +201,25 @@ export async function readReport(
 export function joined(parts: readonly Report[]): Report {
   const [first] = parts;
   if (first === undefined) throw new RangeError('A report has at least one part.');
+  const payments = parts.flatMap((part) => part.payments);
   return {
     ...first,
-    payments: parts.flatMap(({ payments }) => payments),
+    payments,
+    totals: totalsSeen(first.totals, payments),
     problems: parts.flatMap(({ problems }) => problems),
   };
+}
+
+/** A run hears late of what its chunks have paid: where each payment of the plan is there, they say what it comes to. */
+function totalsSeen(
+  told: readonly ReportTotal[],
+  payments: readonly ReportPayment[],
+): readonly ReportTotal[] {
+  const seen = new Map(totalsOf(payments).map((total) => [total.currency, total]));
+  const isWhole = told.every(
+    ({ currency, planned }) => compare(seen.get(currency)?.planned ?? '0', planned) === 0,
+  );
+  return isWhole ? told.map((total) => seen.get(total.currency) ?? total) : told;
 }
 
 type Part = { readonly isFirst: boolean; readonly payments: readonly PaymentRecord[] };
@@ -229,7 +243,7 @@ function reportOf(state: RunState, { isFirst, payments }: Part): Report {
     positions: isFirst ? reportPositions(state) : [],
     legs: legs.map(reportLeg),
     payments: payments.map(reportPayment),
-    totals: state.chunks.length > 0 ? totalsOfBatch(state) : totalsOf(state.payments),
+    totals: state.chunks.length > 0 ? totalsOfBatch(state) : totalsOf(state.payments.map(reportPayment)),
     problems: [...(isFirst ? state.refusals : []), ...ended, ...awaited],
     evidence: isFirst ? state.evidence : [],
   };
@@ -347,15 +361,15 @@ function reportPayment(record: PaymentRecord): ReportPayment {
   };
 }
 
-function totalsOf(payments: readonly PaymentRecord[]): readonly ReportTotal[] {
-  const currencies = [...new Set(payments.map((record) => record.payment.currency))].toSorted();
+function totalsOf(payments: readonly ReportPayment[]): readonly ReportTotal[] {
+  const currencies = [...new Set(payments.map(({ currency }) => currency))].toSorted();
   return currencies.map((currency) => {
-    const inCurrency = payments.filter((record) => record.payment.currency === currency);
+    const inCurrency = payments.filter((payment) => payment.currency === currency);
     const of = (outcome: PaymentOutcome | null): string =>
       sum(
-        inCurrency.flatMap((record) =>
-          (outcome === null || paymentOutcome(record) === outcome) && record.amount !== null
-            ? [record.amount]
+        inCurrency.flatMap((payment) =>
+          (outcome === null || payment.outcome === outcome) && payment.amount !== null
+            ? [payment.amount]
             : [],
         ),
       );

@@ -18,6 +18,7 @@ import {
   planIdOf,
   recordInstructionUpdate,
 } from '../../workflows/names.ts';
+import { loseInTemporal } from '../support/batches.ts';
 import { said } from '../support/instructions.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { MXN_ACCOUNT, convertPolicy } from '../support/policies.ts';
@@ -233,4 +234,21 @@ describe('only what has the closed shape is kept', AT_ONCE, () => {
     assert.ok(recorded !== undefined && Math.abs(recorded.atMs - Date.now()) < 60_000);
     assert.equal(recorded.date, new Date(recorded.atMs).toISOString().slice(0, 10));
   });
+});
+
+test('a run that Temporal has lost completes by what the service shows, though its money has gone out', async () => {
+  const spent = await openStage({ balances: { USD: '1000', MXN: '0' } });
+  try {
+    await spent.startWorker();
+    const run = await spent.start(convertPolicy({ settle: '{ until: funds }' }));
+    const before = await run.report();
+    assertDoneOnce(run, before);
+    await loseInTemporal(spent, run.name);
+    await run.startAgain();
+    const after = await run.report();
+    assertDoneOnce(run, after);
+    assert.deepEqual({ ...after, evidence: [] }, { ...before, evidence: [] });
+  } finally {
+    await spent.close();
+  }
 });

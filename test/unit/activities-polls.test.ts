@@ -84,6 +84,20 @@ const SETTLEMENTS: readonly Row[] = [
     'settled',
   ],
   [
+    'only the word has come, and the plan was made anew over what an earlier one had done',
+    { ...traded('SETTLED'), ...there('0') },
+    { plan: { ...plan, foundRecords: true } },
+    {},
+    'settled',
+  ],
+  [
+    'the plan was made anew, and the money has gone out under an earlier one',
+    { ...traded('LOCKED'), ...there('0'), listWithdrawals: async () => page(WITHDRAWAL) },
+    { plan: { ...plan, foundRecords: true } },
+    {},
+    'settled',
+  ],
+  [
     'after a reset another payment’s record is in the list',
     {
       ...traded('LOCKED'),

@@ -330,3 +330,37 @@ test('chunks are read side by side, and told in their order; one that Temporal h
     ),
   );
 });
+
+test('the totals of a batch are those of its payments, also where its run has not heard yet of what was paid', async () => {
+  const head = makeReport(stateOf([]));
+  const total = { currency: 'MXN', planned: '20', paid: '0', notPaid: '0', needsHuman: '0' };
+  const told = [total, { ...total, currency: 'USD', planned: '5' }];
+  const payment = (id: string, currency: string, amount: string) =>
+    reportOfOne({ ...PAYMENT, id, currency, amount: { kind: 'fixed', value: amount } });
+  const totalsFor = async (amounts: readonly string[]) => {
+    const page = (report: ReportPage['report'], chunks: number): ReportPage => ({
+      report,
+      next: null,
+      chunks,
+    });
+    const ofChunk = [payment('c', 'USD', '5'), ...amounts.map((amount) => payment(amount, 'MXN', amount))];
+    const report = await readReport(
+      () => Promise.resolve(page({ ...head, totals: told }, 1)),
+      () => () => Promise.resolve(page({ ...head, payments: ofChunk }, 0)),
+    );
+    return report.totals;
+  };
+  assert.deepEqual(await totalsFor(['15', '5.00']), [
+    { ...total, paid: '20' },
+    { ...total, currency: 'USD', planned: '5', paid: '5' },
+  ]);
+  // A chunk that is lost leaves payments out: what the run was told is more.
+  assert.deepEqual(await totalsFor(['15']), told);
+});
+
+/** A payment that is paid, as it is reported. */
+function reportOfOne(payment: typeof PAYMENT) {
+  const state = stateOf([payment]);
+  for (const record of state.payments) record.stage = paymentAt('PAID', PROBLEM);
+  return makeReport(state).payments[0] ?? assert.fail('There is no payment.');
+}
