@@ -23,7 +23,7 @@ import {
   type ReportStatus,
 } from '../domain/run/report.ts';
 import type { Policy } from '../domain/policy.ts';
-import { isRunCode, type Problem } from '../domain/problems.ts';
+import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
 import { isShown, type WaitReason } from '../domain/waits.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
 import { readInstructions, withChunk } from './instructions.ts';
@@ -389,18 +389,26 @@ export async function readOutline(place: Asked, facts: RunFacts, limitMs?: numbe
     ? progressOf(place, facts, limitMs)
     : liveOf(place, facts, heard));
   const ended = facts.isOpen ? head : endedReport(head, facts, await readEnd(place.client, facts));
-  const unpaid = (progress.batch?.codes ?? []).map((code) => unpaidBy(code, progress));
+  const unpaid = whyUnpaid(progress).map((code) => unpaidBy(code, progress, runName(facts.run)));
   return { facts, report: { ...ended, problems: [...ended.problems, ...unpaid] }, progress };
 }
 
+/** Codes of what is not paid of a batch; that a rule has stopped it comes first, as the reason of most. */
+function whyUnpaid({ batch }: Progress): readonly string[] {
+  const codes = batch?.codes ?? [];
+  const stop = codes.filter((code) => code === 'BATCH_STOPPED');
+  return [...stop, ...codes.filter((code) => code !== 'BATCH_STOPPED')];
+}
+
 /** What is said of payments of a batch that nobody has read one by one. */
-function unpaidBy(code: string, { batch }: Progress): Problem {
+function unpaidBy(code: string, { batch }: Progress, run: string): Problem {
   const { notPaid = 0 } = batch?.counts ?? {};
+  const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, some of them for this.`;
   return {
     code: code as Problem['code'],
     item: 'payments',
-    message: `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, some of them for this.`,
-    fix: 'See `npx cambist report` for each.',
+    message: code === 'BATCH_STOPPED' ? `${makeProblem(code, null).message} ${some}` : some,
+    fix: `See \`npx cambist report ${run}\` for each.`,
   };
 }
 

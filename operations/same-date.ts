@@ -89,7 +89,12 @@ function named(what: string, id: string | null): string {
  */
 export function sayAgain(
   lines: readonly string[],
-  options: { readonly run: RunName; readonly mode: Mode; readonly again: boolean },
+  options: {
+    readonly run: RunName;
+    readonly kind: Policy['kind'];
+    readonly mode: Mode;
+    readonly again: boolean;
+  },
 ): readonly string[] {
   if (lines.length === 0) return [];
   const more = lines.length > SHOWN ? [`… and ${lines.length - SHOWN} more`] : [];
@@ -97,7 +102,9 @@ export function sayAgain(
   const name = runName(options.run);
   if (options.mode === 'SANDBOX' || options.again)
     return [
-      `${name} is one more run of this date. It does again what is done:`,
+      options.kind === 'payout'
+        ? `${name} is one more batch of this date; nobody is paid whose id another one has paid. What it may trade was traded:`
+        : `${name} is one more run of this date. It does again what is done:`,
       ...shown.map((line) => `  ${line}`),
     ];
   throw new CommandFailure('refused by us', [

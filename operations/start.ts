@@ -102,7 +102,7 @@ export async function requireStart(asked: AskedStart, facts: RunFacts | null): P
     if (inTheWay !== null) throw refusedFor(inTheWay, asked.today);
   }
   const moved = isNew ? await movedOnDate(place, run, policyFile.policy) : [];
-  const remark = sayAgain(moved, { run, mode, again: asked.again });
+  const remark = sayAgain(moved, { run, kind: policyFile.policy.kind, mode, again: asked.again });
   const service = await requireService(asked.settings, asked.now);
   return service === null ? remark : [...remark, service];
 }

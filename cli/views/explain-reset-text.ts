@@ -60,7 +60,16 @@ function itemsText(items: readonly ExplainedItem[], width: number): string {
   return table(titles, rows, width);
 }
 
-function safetyText({ safetyWait, isUnplanned }: ResetExplained): string {
+function safetyText(explained: ResetExplained): string {
+  const isPaidAgain = explained.items.some(
+    ({ kind, fate }) => kind === 'payment' && fate === 'is tried again',
+  );
+  const ofPayments =
+    'A payment that cannot be sent even then (its account, another batch) waits until no earlier send of it can appear, a day by default: mend the cause first.';
+  return isPaidAgain ? `${safetyOfTrades(explained)} ${ofPayments}` : safetyOfTrades(explained);
+}
+
+function safetyOfTrades({ safetyWait, isUnplanned }: ResetExplained): string {
   if (safetyWait === null) return 'Safety wait: none for a trade, since no leg is tried again.';
   const { items, lastsMs, by, why } = safetyWait;
   const which = isUnplanned ? 'where its plan trades something' : `for ${items.join(', ')}`;

@@ -223,6 +223,6 @@ function paymentFailed(item: string, { withdrawalId, status }: Accepted): Proble
     code: 'WITHDRAWAL_FAILED',
     item,
     message: `The service accepted withdrawal ${withdrawalId} and then said "${status}".`,
-    fix: 'Find out why at the service; it is never paid again by itself.',
+    fix: 'Find out why at the service; it is never paid again by itself. If it is still owed, `run` the same with --pay-again.',
   };
 }

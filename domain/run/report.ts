@@ -199,8 +199,9 @@ export async function readReport(
 
 /** @param parts the first of them has the run itself */
 export function joined(parts: readonly Report[]): Report {
-  const [first] = parts;
+  const [first, ...others] = parts;
   if (first === undefined) throw new RangeError('A report has at least one part.');
+  if (others.length === 0) return first;
   const payments = parts.flatMap((part) => part.payments);
   return {
     ...first,

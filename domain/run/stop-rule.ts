@@ -43,7 +43,9 @@ export function stopOf({ stopAfter, canary }: Rules, all: readonly Refusals[]): 
   const total = (name: 'refused' | 'sent'): number => all.reduce((sum, one) => sum + one[name], 0);
   const [refused, sent] = [total('refused'), total('sent')];
   if (canary !== null && refused > 0 && sent <= canary)
-    return stopped(`one of its first ${canary} payments was refused`);
+    return stopped(
+      canary === 1 ? 'its first payment was refused' : `one of its first ${canary} payments was refused`,
+    );
   if (stopAfter === null) return null;
   const { failed, ratioPercent, sameCode } = stopAfter;
   if (failed !== null && refused >= failed) return stopped(`${refused} payments were refused`);

@@ -569,7 +569,7 @@ export function inDoubt({ item, name }: Named, { doubt }: SendState, meanwhile: 
     code: 'IN_DOUBT',
     item,
     message: `Whether ${name} was executed is not known yet (${why}${meanwhile === null ? '' : `; meanwhile: ${meanwhile.message}`}); nothing new is sent before that.`,
-    fix: 'Nothing to do: it looks again by itself, and goes on when the service’s records have settled it.',
+    fix: `Nothing to do: it looks again by itself, and goes on when the service’s records have settled it.${meanwhile === null ? '' : ' To have it sent sooner, mend what stands in the way and reset the run.'}`,
   };
 }
 

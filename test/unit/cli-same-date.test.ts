@@ -68,16 +68,19 @@ const RUN = { policy: 'mxn-supplier', id: '2026-11-21-second' };
 const many = Array.from({ length: 60 }, (_, index) => `line ${index}`);
 
 test('the first run of a date is asked nothing', () => {
-  assert.deepEqual(sayAgain([], { run: RUN, mode: 'LIVE', again: false }), []);
+  assert.deepEqual(sayAgain([], { run: RUN, kind: 'convert', mode: 'LIVE', again: false }), []);
 });
 
 test('in the sandbox it is said, the first fifty; in live it needs --again', () => {
-  const said = sayAgain(many, { run: RUN, mode: 'SANDBOX', again: false });
+  const said = sayAgain(many, { run: RUN, kind: 'convert', mode: 'SANDBOX', again: false });
   assert.equal(said.length, 52);
+  assert.match(said[0] ?? '', /It does again what is done/);
+  const batch = sayAgain(many, { run: RUN, kind: 'payout', mode: 'SANDBOX', again: false });
+  assert.match(batch[0] ?? '', /one more batch of this date; nobody is paid whose id another one has paid/);
   assert.equal(said.at(-1), '  … and 10 more');
-  assert.deepEqual(sayAgain(many, { run: RUN, mode: 'LIVE', again: true }), said);
+  assert.deepEqual(sayAgain(many, { run: RUN, kind: 'convert', mode: 'LIVE', again: true }), said);
   assert.throws(
-    () => sayAgain(many, { run: RUN, mode: 'LIVE', again: false }),
+    () => sayAgain(many, { run: RUN, kind: 'convert', mode: 'LIVE', again: false }),
     (error) => {
       assert.ok(error instanceof CommandFailure);
       assert.equal(error.ending, 'refused by us');

@@ -145,6 +145,7 @@ const CASES: readonly (readonly [
     '3 payments in a row were refused with ACCOUNT_CLOSED',
   ],
   ['a row ends with its chunk', after({ sameCode: 3 }), [said(2, 2, 2), said(2, 2, 2)], null],
+  ['the first payment was refused', { ...CANARY, canary: 1 }, [said(1, 1)], 'its first payment was refused'],
   ['a refusal among the first payments', CANARY, [said(1, 3)], 'one of its first 3 payments was refused'],
   ['a refusal once the first payments were sent', CANARY, [said(1, 4)], null],
   ['first payments without a refusal', CANARY, [said(0, 3)], null],
