@@ -241,13 +241,13 @@ test('a run that Temporal has lost completes by what the service shows, though i
   try {
     await spent.startWorker();
     const run = await spent.start(convertPolicy({ settle: '{ until: funds }' }));
-    const before = await run.report();
-    assertDoneOnce(run, before);
+    const known = await run.report();
+    assertDoneOnce(run, known);
     await loseInTemporal(spent, run.name);
     await run.startAgain();
-    const after = await run.report();
-    assertDoneOnce(run, after);
-    assert.deepEqual({ ...after, evidence: [] }, { ...before, evidence: [] });
+    const adopted = await run.report();
+    assertDoneOnce(run, adopted);
+    assert.deepEqual({ ...adopted, evidence: [] }, { ...known, evidence: [] });
   } finally {
     await spent.close();
   }
