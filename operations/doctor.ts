@@ -20,7 +20,8 @@ import { endingOfCode } from './exit-codes.ts';
 import { CommandFailure } from './failure.ts';
 import { failureOf } from './failure-of.ts';
 import { haltRecord } from './halts.ts';
-import { lostRuns, retentionSeconds } from './lost-runs.ts';
+import { lostRuns } from './lost-runs.ts';
+import { keptFor, retentionSeconds, shortRetention } from './retention.ts';
 import { modeOf, type Caller, type Place } from './place.ts';
 import { checkService } from './preflight.ts';
 import { readPollers } from './runs.ts';
@@ -44,7 +45,6 @@ const LIMIT_MS = 3_500;
 const CONNECT_LIMIT_MS = 3_000;
 const REQUEST_LIMIT_MS = 4_000;
 /** In live the worker's own rules need histories of a month; the service forgets keys after a week. */
-const LEAST_RETENTION_DAYS = 30;
 const DAY_SECONDS = 86_400;
 /** Of older records nobody need know the run. */
 const LONGEST_LOOK_SECONDS = 7 * DAY_SECONDS;
@@ -181,17 +181,9 @@ async function checkRetention(
   { namespace, mode }: Place,
   retention: Promise<number>,
 ): Promise<readonly Check[]> {
-  const days = (await retention) / DAY_SECONDS;
-  const kept = `what has ended is kept for ${days < 1 ? 'less than a day' : `${Math.floor(days)} d`}`;
-  if (mode !== 'LIVE' || days >= LEAST_RETENTION_DAYS) return [ok('retention', kept)];
-  return [
-    wrong('retention', {
-      code: 'RETENTION_SHORT',
-      place: namespace,
-      message: `${kept}; live runs need ${LEAST_RETENTION_DAYS} d, so that reports, decisions and batches are still known when somebody asks`,
-      fix: `Have an administrator run: temporal operator namespace update --namespace ${namespace} --retention ${LEAST_RETENTION_DAYS}d`,
-    }),
-  ];
+  const seconds = await retention;
+  const short = shortRetention(mode, namespace, seconds);
+  return short === null ? [ok('retention', keptFor(seconds))] : [wrong('retention', short)];
 }
 
 async function checkWorkers(

@@ -3,7 +3,7 @@
  * or of another one that uses the same key. `doctor` names them by the newest page of either list; a worker lets a new run wait
  * beside those of its policy (`activities/lost-runs.ts`). Reads only.
  */
-import { WorkflowNotFoundError, isGrpcServiceError, type Client } from '@temporalio/client';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runName, runOf, workflowIdOf, type RunName } from '../domain/references.ts';
 import { isOfRun } from '../domain/plan/observation.ts';
 import type { Mode, Trade } from '../domain/service/records.ts';
@@ -102,27 +102,4 @@ async function isKnown(client: Client, mode: Mode, run: RunName): Promise<boolea
     }
   }
   return false;
-}
-
-/** For so long the namespace keeps what has ended, seconds. */
-export async function retentionSeconds({
-  workflowService,
-  options: { namespace },
-}: Pick<Client, 'workflowService' | 'options'>): Promise<number> {
-  const { config } = await workflowService.describeNamespace({ namespace });
-  return Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
-}
-
-/** gRPC's code for what we may not ask. */
-const PERMISSION_DENIED = 7;
-
-/** The same in milliseconds; where it may not be asked, nothing is known to be kept. */
-export async function keptForMs(client: Client): Promise<number> {
-  try {
-    return (await retentionSeconds(client)) * 1_000;
-  } catch (error) {
-    const code: number | null = isGrpcServiceError(error) ? error.code : null;
-    if (code === PERMISSION_DENIED) return 0;
-    throw error;
-  }
 }

@@ -61,7 +61,16 @@ export async function startRun(options: StartOptions): Promise<boolean> {
       workflowIdConflictPolicy: 'FAIL',
       staticSummary: summaryOf(policyFile.policy),
       staticDetails: detailsOf(options),
-      memo: { policy: run.policy, policyHash: policyFile.hash, report: reportCommand(run) },
+      memo: {
+        policy: run.policy,
+        policyHash: policyFile.hash,
+        todo: summaryOf(policyFile.policy),
+        ...(options.batch !== null && {
+          payments: options.batch.payments,
+          totals: totalsOf(options.batch).slice(0, MOST_TOTALS),
+        }),
+        report: reportCommand(run),
+      },
       typedSearchAttributes: [
         { key: policyAttribute, value: run.policy },
         { key: dateAttribute, value: run.id.slice(0, DATE_LENGTH) },
@@ -89,13 +98,18 @@ export function startedReport(
 /** `2026-11-21`. */
 const DATE_LENGTH = 10;
 
+/** A memo is small: more currencies are in the details. */
+const MOST_TOTALS = 20;
+
+function totalsOf({ totals }: Manifest): readonly string[] {
+  return totals.map(({ value, currency }) => `${withDecimals(value, decimalsOf(currency, {}))} ${currency}`);
+}
+
 /** What the Temporal UI shows of the run for good, in Markdown: who started what, and how to see what became of it. */
 function detailsOf({ run, mode, policyFile, batch, shown, startedBy }: StartOptions): string {
   const { policy, hash } = policyFile;
-  const totals = (batch?.totals ?? []).map(
-    ({ value, currency }) => `${withDecimals(value, decimalsOf(currency, {}))} ${currency}`,
-  );
-  const ofBatch = batch === null ? [] : [`The batch has ${batch.payments} payments: ${totals.join(', ')}.`];
+  const ofBatch =
+    batch === null ? [] : [`The batch has ${batch.payments} payments: ${totalsOf(batch).join(', ')}.`];
   // A list of a thousand lines is in the report.
   const moves = (shown ?? []).slice(0, MOST_MOVES).map((line) => `- ${line}`);
   return [

@@ -15,7 +15,8 @@ import { answerDrills } from '../operations/halt-drill.ts';
 import { haltsOf } from '../operations/halts.ts';
 import { otherBatchesOf } from '../operations/other-batches.ts';
 import { startScheduled } from '../operations/start-by-schedule.ts';
-import { keptForMs, unknownRuns } from '../operations/lost-runs.ts';
+import { unknownRuns } from '../operations/lost-runs.ts';
+import { keptForMs, requireRetention } from '../operations/retention.ts';
 import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
 import {
   isPlanMade,
@@ -81,6 +82,7 @@ const BUNDLE = fileURLToPath(
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
   const { settings, env } = options;
   const temporal = await connectTemporal(env, settings.mode, options.patience);
+  await requireRetention(temporal.client, settings.mode, temporal.namespace);
   await registerSearchAttributes(temporal.connection, temporal.namespace);
   const profile = readProfile(env, settings.mode);
   const connection = await connectWorker(profile);

@@ -74,7 +74,9 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
     kept = unionOf([await takeOver(input), kept]);
     isReady = true;
     const isLong = (): boolean => workflowInfo().continueAsNewSuggested;
-    await condition(() => (hasEnded || isLong()) && allHandlersFinished(), KEPT_MS);
+    await condition(() => (hasEnded || isLong()) && allHandlersFinished(), KEPT_MS, {
+      summary: 'Then it ends by itself; whoever speaks opens it again',
+    });
     return hasEnded || !isLong();
   });
   // What is too much to hand on is taken over from this history.

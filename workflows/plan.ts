@@ -60,7 +60,7 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
           const afterMs = reason === 'turn' ? firstMs : growing(firstMs, stops, LONGEST_WAIT_MS);
           waiting = waitingOf({ ...observed.wait, afterMs }, Date.now(), waiting);
           const before = wakes;
-          await condition(() => wakes !== before, afterMs);
+          await condition(() => wakes !== before, afterMs, { summary: 'Then it looks at the service again' });
           if (workflowInfo().continueAsNewSuggested) return null;
         }
       }

@@ -71,7 +71,9 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
       while (!takeTurn(state, run, isPlanning, Date.now()) && waits()) {
         const lapsesMs = state.holder?.untilMs ?? untilMs;
         const waitMs = Math.max(1, Math.min(untilMs, lapsesMs) - Date.now());
-        await condition(() => isNext(state, run, Date.now()), waitMs);
+        await condition(() => isNext(state, run, Date.now()), waitMs, {
+          summary: `${run} waits for its turn`,
+        });
       }
       return answerTo(state, run, Date.now());
     },
@@ -95,7 +97,9 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
   const isLong = await neverFailTheTask(async () => {
     for (let before = -1; before !== asked || !isUnused(state);) {
       before = asked;
-      const isFull = await condition(() => isHistoryLong() && allHandlersFinished(), IDLE_MS);
+      const isFull = await condition(() => isHistoryLong() && allHandlersFinished(), IDLE_MS, {
+        summary: 'Then it ends, unless a run asks for its turn',
+      });
       if (isFull) return true;
     }
     return false;

@@ -152,6 +152,7 @@ export class Run implements Carrying {
     const isFree = await ports.waitUntil(
       () => state.cancelled || heldBack(state.legs, record) === null,
       leftMs,
+      `From then on ${record.leg.id} is not traded any more`,
     );
     record.waiting = null;
     ports.show();

@@ -15,7 +15,8 @@ import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { untilPolling } from '../support/pollers.ts';
 import { openWire } from '../support/proxy.ts';
-import { openStage, type Stage } from '../support/stage.ts';
+import { keepFor, openStage, type Stage } from '../support/stage.ts';
+import { CommandFailure } from '../../operations/failure.ts';
 
 const IDENTITY = workerIdentity(packageVersion(), { pid: 1, host: 'here' });
 
@@ -170,14 +171,24 @@ test('a schedule that is paused, and rates that are too old for its policy, are 
   }
 });
 
-test('in live a namespace that forgets within a month is a problem', async () => {
+test('in live a namespace that forgets within a month is a problem, and no worker starts on it', async () => {
   const live = await openStage({ mode: 'LIVE', temporalAddress: server.address });
   try {
     await live.startWorker({ identity: IDENTITY });
     await untilPolling(live.temporal.client, live.env['CAMBIST_TASK_QUEUE'] ?? '', [IDENTITY]);
+    await keepFor(live.temporal, 29);
     const ended = await command(live, ['doctor', '--json']);
     assertExit(ended, 3);
     assert.deepEqual(findings(ended), ['problem: retention: RETENTION_SHORT']);
+    await assert.rejects(live.startWorker(), (error) => {
+      assert.ok(error instanceof CommandFailure);
+      assert.equal(error.ending, 'configuration');
+      assert.deepEqual(
+        error.problems.map(({ code }) => code),
+        ['RETENTION_SHORT'],
+      );
+      return true;
+    });
   } finally {
     await live.close();
   }

@@ -25,7 +25,9 @@ import {
   withPlace,
   type Place,
 } from '../support/places.ts';
-import { WRITES, type Run, type Write } from '../support/stage.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { startCommand } from '../support/commands.ts';
+import { WRITES, assertDoneOnce, openStage, type Run, type Write } from '../support/stage.ts';
 
 const places = await openPlaces();
 after(() => Promise.all(places.map(closePlace)));
@@ -153,4 +155,29 @@ describe('two workers of different versions', AT_ONCE, () => {
         assertOneKeyEach(run);
       }));
   }
+});
+
+describe('a worker that is told to end in the middle of a write', AT_ONCE, () => {
+  for (const operation of WRITES)
+    test(`${operation}: finishes it, and another worker goes on`, async () => {
+      const stage = await openStage({ rates: { 'USD/MXN': '17.25' } });
+      try {
+        const ending = startCommand(stage, ['worker']);
+        await ending.says(/^ready worker/m);
+        const { run, release } = await stage.startHeld(convertPolicy(), operation, { when: 'before' });
+        ending.process.kill('SIGTERM');
+        const ended = ending.ended.then(({ exitCode }) => exitCode);
+        assert.equal(await Promise.race([ended, delay(1_000, 'at work')]), 'at work');
+        await stage.startWorker();
+        release();
+        assert.equal(await ended, 0);
+        assertDoneOnce(run, await run.report());
+        assert.deepEqual(
+          run.writes().map((write) => write.operation),
+          [...WRITES],
+        );
+      } finally {
+        await stage.close();
+      }
+    });
 });

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Runtime, DefaultLogger, makeTelemetryFilterString } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Report } from '../../domain/run/report.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { runPrefix, workflowIdOf, type RunName } from '../../domain/references.ts';
@@ -141,6 +142,16 @@ export type Run = {
   writes(): readonly Logged[];
 };
 
+/** What live workers ask for at least. */
+const LIVE_RETENTION_DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/** So long Temporal keeps what has ended. */
+export async function keepFor({ client, namespace }: Temporal, days: number): Promise<void> {
+  const config = { workflowExecutionRetentionTtl: msToTs(days * DAY_MS) };
+  await client.workflowService.updateNamespace({ namespace, config });
+}
+
 /** Quick settlement and payment, doubt that ends in seconds, trades of any size: everything else is as a user has it. */
 const QUICK: NonNullable<SandboxOptions['settings']> = {
   settlementMs: { IMMEDIATE: 0, T0: 300, T1: 600, T2: 900 },
@@ -191,6 +202,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     ...door?.identity,
   };
   const temporal = await connectTemporal(env, mode);
+  if (mode === 'LIVE') await keepFor(temporal, LIVE_RETENTION_DAYS);
   const workers: StageWorker[] = [];
   const time = new PassingTime((ms) => void sandbox.clock.advance(ms));
   const queues = new Set([env['CAMBIST_TASK_QUEUE'] ?? '']);

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runName, type RunName } from '../../domain/references.ts';
-import { keptForMs, unknownRuns } from '../../operations/lost-runs.ts';
+import { unknownRuns } from '../../operations/lost-runs.ts';
+import { keptForMs } from '../../operations/retention.ts';
 
 const RUNS: readonly RunName[] = Array.from({ length: 12 }, (_, index) => ({
   policy: 'p',

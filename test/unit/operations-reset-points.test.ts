@@ -32,7 +32,11 @@ for (const name of names)
       history.events.filter(({ eventType }) => LISTED.test(eventType)).map(({ eventId }) => Number(eventId)),
     );
     for (const { eventId, step, atMs } of points) {
-      assert.match(step, /^(?:[A-Z][^]*\w|(?:\S+: )?safety wait until .*; nothing for you to do)$/, `event ${eventId}`);
+      assert.match(
+        step,
+        /^(?:[A-Z][^]*\w|(?:\S+: )?safety wait until .*; nothing for you to do)$/,
+        `event ${eventId}`,
+      );
       assert.ok(atMs > Date.parse('2026-01-01'), `event ${eventId}`);
     }
   });
