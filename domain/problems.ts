@@ -324,7 +324,8 @@ export const PROBLEMS = {
   WITHDRAWAL_FAILED: {
     ending: 'refused by the service',
     sentence: 'The service accepted the withdrawal and then failed or returned it.',
-    advice: 'Find out why at the service; it is never paid again by itself. If it is still owed, `run` the same with --pay-again.',
+    advice:
+      'Find out why at the service; it is never paid again by itself. If it is still owed, `run` the same with --pay-again.',
   },
   // A person.
   RECORD_DIFFERS: {
