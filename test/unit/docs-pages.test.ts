@@ -48,6 +48,17 @@ test('the reference rates that are shown load without a mistake', () => {
   assert.ok(loaded.ok, JSON.stringify(loaded));
 });
 
+test('each link to a view of the Temporal UI opens the query that stands beside it', () => {
+  const rows = operations.rows('In the Temporal UI');
+  assert.equal(rows.length, 5);
+  for (const [view = '', query = ''] of rows) {
+    const [, address = ''] = /\]\((\S+)\)$/.exec(view) ?? [];
+    const { pathname, searchParams } = new URL(address);
+    assert.equal(pathname, '/namespaces/default/workflows');
+    assert.equal(`\`${searchParams.get('query')}\``, query);
+  }
+});
+
 test('every code of ours has a row with its exit code, what it means and what to do', () => {
   const tables: readonly (readonly [heading: string, rows: Readonly<Record<string, ProblemRow>>])[] = [
     ['Codes', PROBLEMS],
