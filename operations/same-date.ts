@@ -103,7 +103,7 @@ export function sayAgain(
   if (options.mode === 'SANDBOX' || options.again)
     return [
       options.kind === 'payout'
-        ? `${name} is one more batch of this date; nobody is paid whose id another one has paid. What it may trade was traded:`
+        ? `${name} is one more batch of this date: who was paid under the same id is not paid again. Trades of the other ones:`
         : `${name} is one more run of this date. It does again what is done:`,
       ...shown.map((line) => `  ${line}`),
     ];
