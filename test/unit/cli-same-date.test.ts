@@ -76,7 +76,10 @@ test('in the sandbox it is said, the first fifty; in live it needs --again', () 
   assert.equal(said.length, 52);
   assert.match(said[0] ?? '', /It does again what is done/);
   const batch = sayAgain(many, { run: RUN, kind: 'payout', mode: 'SANDBOX', again: false });
-  assert.match(batch[0] ?? '', /one more batch of this date: who was paid under the same id is not paid again\. Trades/);
+  assert.match(
+    batch[0] ?? '',
+    /one more batch of this date: who was paid under the same id is not paid again\. Trades/,
+  );
   assert.equal(said.at(-1), '  … and 10 more');
   assert.deepEqual(sayAgain(many, { run: RUN, kind: 'convert', mode: 'LIVE', again: true }), said);
   assert.throws(
