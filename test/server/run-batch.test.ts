@@ -112,6 +112,80 @@ test('what is missing of a currency is bought in one trade; what needs no trade 
   }
 });
 
+/** Nothing of the bought currencies is there, and this much of the others. */
+async function withPoor(
+  settings: NonNullable<Parameters<typeof openStage>[0]>['settings'],
+  work: (poor: Stage) => Promise<void>,
+): Promise<void> {
+  const poor = await openStage({
+    balances: { USD: '100000', EUR: '1000', MXN: '0' },
+    rates: { 'USD/EUR': '0.92', 'USD/MXN': '17.25' },
+    ...(settings !== undefined && { settings }),
+  });
+  try {
+    await poor.startWorker();
+    await work(poor);
+  } finally {
+    await poor.close();
+  }
+}
+
+const IN_TWO_CURRENCIES: readonly Row[] = [
+  ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
+  ['b-1', ACCOUNTS.MXN, 'MXN', '5000.00'],
+  ['b-2', ACCOUNTS.MXN, 'MXN', '1500.50'],
+];
+
+test('a batch whose funding quote expires twice is funded by one trade, and everybody is paid once', () =>
+  withPoor(undefined, async (poor) => {
+    const args = await putBatch(IN_TWO_CURRENCIES, FUNDED, poor);
+    poor.sandbox.addFault({
+      operation: 'createTrade',
+      times: 2,
+      effect: { kind: 'error', code: 'QUOTE_EXPIRED' },
+    });
+    const ran = await command(poor, ['run', ...args, '--id', `${DATE}-expired`, '--json', '--wait']);
+    assertExit(ran, 0);
+    const report = reportOf(ran);
+    assert.deepEqual(
+      report.payments.map(({ outcome }) => outcome),
+      ['PAID', 'PAID', 'PAID'],
+    );
+    const { trades, withdrawals } = poor.sandbox.ledger();
+    assert.deepEqual([trades.length, withdrawals.length], [1, 3]);
+    const asked = (operation: string): number =>
+      poor.sandbox.requests().filter((request) => request.operation === operation).length;
+    assert.deepEqual([asked('createTrade'), asked('createQuote')], [3, 3]);
+  }));
+
+test('a currency that never settles holds up its own payments alone, and says so', () =>
+  withPoor(
+    { settlementMs: { IMMEDIATE: 0, T0: 86_400_000, T1: 86_400_000, T2: 86_400_000 } },
+    async (poor) => {
+      const args = await putBatch(IN_TWO_CURRENCIES, FUNDED, poor);
+      const ran = await command(poor, ['run', ...args, '--id', `${DATE}-unsettled`, '--json']);
+      assertExit(ran, 8);
+      const report = reportOf(ran);
+      assert.deepEqual(
+        report.payments.map(({ id, outcome }) => [id, outcome]),
+        [
+          ['a-1', 'PAID'],
+          ['b-1', 'PENDING'],
+          ['b-2', 'PENDING'],
+        ],
+      );
+      assert.deepEqual(
+        report.totals.map(({ currency, planned, paid }) => [currency, planned, paid]),
+        [
+          ['EUR', '300', '300'],
+          ['MXN', '6500.5', '0'],
+        ],
+      );
+      assert.ok(report.problems.some(({ code }) => code === 'AWAITING_SETTLEMENT'));
+      assert.equal(poor.sandbox.ledger().withdrawals.length, 1);
+    },
+  ));
+
 test('an account that cannot be paid ends its own payment, unfunded, and stops nobody else', async () => {
   const rows: readonly Row[] = [
     ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
