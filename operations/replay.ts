@@ -5,6 +5,7 @@
 import type { Ending } from '../domain/endings.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { Report, ReportStatus } from '../domain/run/report.ts';
+import type { WaitReason } from '../domain/waits.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { requireBuild } from './builds.ts';
 import { endingOf } from './exit-codes.ts';
@@ -210,7 +211,10 @@ async function replayOne(
     const verdict = await judgeReplay(place, run, { event: null, nowMs: now() });
     if (verdict.kind !== 'reset')
       // Somebody else has brought it on since.
-      return { ...replayedAs(verdict.view), run, before: state, changes: [] };
+      return { ...asItIs(verdict.view), run, before: state, changes: [] };
+    const { before } = verdict;
+    if (before !== null && isPaidElsewhere(before))
+      return { ...replayedAs(before, []), run, before: state, changes: [] };
     await replay(place, verdict, by);
     await followRun({
       client: place.client,
@@ -223,16 +227,27 @@ async function replayOne(
       onSilence: () => {},
     });
     const view = await readRun(place, await requireRun(place, run));
-    const changes = changesOf(verdict.before, view.report);
-    return { ...replayedAs(view), run, before: state, changes };
+    return { ...asItIs(view), run, before: state, changes: changesOf(before, view.report) };
   } catch (error) {
     const { ending, problems } = failureOf(error);
     return { run, before: state, after: null, changes: [], problem: problems[0] ?? null, ending };
   }
 }
 
-function replayedAs({ facts, report, progress }: RunView): Pick<Replayed, 'after' | 'problem' | 'ending'> {
-  const ending = endingOf(report, facts.isOpen ? reasonsOf(progress) : []);
+/** Another batch has paid, or holds, all that is not paid: there is nothing to mend, and a reset would only wait. */
+export function isPaidElsewhere({ problems }: Report): boolean {
+  return problems.length > 0 && problems.every(({ code }) => code === 'PAID_BY_ANOTHER_BATCH');
+}
+
+type Standing = Pick<Replayed, 'after' | 'problem' | 'ending'>;
+
+function asItIs({ facts, report, progress }: RunView): Standing {
+  return replayedAs(report, facts.isOpen ? reasonsOf(progress) : []);
+}
+
+/** @param waits what it waits for */
+function replayedAs(report: Report, waits: readonly WaitReason[]): Standing {
+  const ending = endingOf(report, waits);
   const [problem] = report.problems;
   if (problem === undefined) return { after: report.status, problem: null, ending };
   const { item: of, ...told } = problem;
