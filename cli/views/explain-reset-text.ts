@@ -61,12 +61,12 @@ function itemsText(items: readonly ExplainedItem[], width: number): string {
 }
 
 function safetyText(explained: ResetExplained): string {
-  const isPaidAgain = explained.items.some(
+  const hasPaymentToTry = explained.items.some(
     ({ kind, fate }) => kind === 'payment' && fate === 'is tried again',
   );
   const ofPayments =
     'A payment that cannot be sent even then (its account, another batch) waits until no earlier send of it can appear, a day by default: mend the cause first.';
-  return isPaidAgain ? `${safetyOfTrades(explained)} ${ofPayments}` : safetyOfTrades(explained);
+  return hasPaymentToTry ? `${safetyOfTrades(explained)} ${ofPayments}` : safetyOfTrades(explained);
 }
 
 function safetyOfTrades({ safetyWait, isUnplanned }: ResetExplained): string {

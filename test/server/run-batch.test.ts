@@ -112,7 +112,7 @@ test('what is missing of a currency is bought in one trade; what needs no trade 
   }
 });
 
-/** Nothing of the bought currencies is there, and this much of the others. */
+/** On a stage that has no pesos, and must buy them. */
 async function withPoor(
   settings: NonNullable<Parameters<typeof openStage>[0]>['settings'],
   work: (poor: Stage) => Promise<void>,
