@@ -166,7 +166,8 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
     const { leaving } = request;
     return limiter.run<T>(async () => {
       const reason = leaving === undefined ? null : await leaving.whyNot();
-      return reason === null ? attempt(request) : { kind: 'NOT_SENT', reason };
+      // Nothing is wrong with the service: the caller may ask again soon.
+      return reason === null ? attempt(request) : { kind: 'NOT_SENT', reason, afterMs: 0 };
     }, leaving?.signal);
   }
 

@@ -8,6 +8,7 @@ import {
   type TemporalFailure,
   continueAsNew,
   getExternalWorkflowHandle,
+  patched,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -94,6 +95,7 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
   const { mode, run, number } = input;
   const info = workflowInfo();
   return {
+    takesLargeCalls: patched('up to 50 payments a call'),
     readGo: (call) => orStepFailed(reads.readGo(call)),
     tellCoordinator: async () => {
       try {
