@@ -85,7 +85,8 @@ async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }
 /** An item of the plan; or while there is none, the list of lost runs beside which it may be made. */
 async function requireNamed(place: Place, run: RunName, asked: string): Promise<string> {
   const isOfRun = isLostRunsName(asked) && (await planOf(place, run)) === null;
-  return isOfRun ? asked : requireItem(place, await requirePlan(place, run), asked);
+  if (!isOfRun) await requireItem(place, await requirePlan(place, run), asked);
+  return asked;
 }
 
 /**

@@ -26,10 +26,14 @@ export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
   ]);
 }
 
-/** @throws CommandFailure when the plan has no such item */
-export async function requireItem(place: Place, plan: Plan, item: string): Promise<string> {
-  const isLeg = plan.legs.some(({ id }) => id === item);
-  if (isLeg || (await plannedPayment(place, plan, item)) !== null) return item;
+/**
+ * The payment that is called so; null: it is a leg.
+ * @throws CommandFailure when the plan has no such item
+ */
+export async function requireItem(place: Place, plan: Plan, item: string): Promise<Planned | null> {
+  if (plan.legs.some(({ id }) => id === item)) return null;
+  const planned = await plannedPayment(place, plan, item);
+  if (planned !== null) return planned;
   const ids = [...plan.legs, ...plan.payments].map(({ id }) => id);
   const batch = plan.batch === null ? [] : [`${plan.batch.payments} payments in its batch`];
   throw new CommandFailure('bad input', [
@@ -42,18 +46,22 @@ export async function requireItem(place: Place, plan: Plan, item: string): Promi
   ]);
 }
 
-/** `chunk`: number of the chunk of the batch that has it; null: it is of no batch. */
-type Planned = { readonly payment: Payment; readonly chunk: number | null };
+/** `inBatch`: the number of the chunk of the batch that has it, and its place there, from 0; null: it is of no batch. */
+export type Planned = {
+  readonly payment: Payment;
+  readonly inBatch: { readonly chunk: number; readonly index: number } | null;
+};
 
 /** A payment of the plan, or of its batch; null when there is no such one. */
-export async function plannedPayment(place: Place, plan: Plan, item: string): Promise<Planned | null> {
+async function plannedPayment(place: Place, plan: Plan, item: string): Promise<Planned | null> {
   const planned = plan.payments.find(({ id }) => id === item);
-  if (planned !== undefined) return { payment: planned, chunk: null };
+  if (planned !== undefined) return { payment: planned, inBatch: null };
   if (plan.batch === null) return null;
   const submitted = new SubmittedBatch(place, plan.run, plan.batch.chunks.length);
   for await (const { number, payments } of submitted.chunks()) {
-    const row = payments.find(([id]) => id === item);
-    if (row !== undefined) return { payment: paymentOf(plan.run, row), chunk: number };
+    const index = payments.findIndex(([id]) => id === item);
+    const row = payments[index];
+    if (row !== undefined) return { payment: paymentOf(plan.run, row), inBatch: { chunk: number, index } };
   }
   return null;
 }

@@ -11,7 +11,7 @@ import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { LegOutcome, PaymentOutcome } from '../domain/run/items.ts';
 import { isWorseThanPlanned, type Report } from '../domain/run/report.ts';
-import type { WaitReason } from '../domain/waits.ts';
+import type { Waiting, WaitReason } from '../domain/waits.ts';
 import { instructionsAbout, type Instruction } from '../domain/people/instructions.ts';
 import type { Settings } from '../config/config.ts';
 import { ServiceInputError } from '../service/errors.ts';
@@ -26,9 +26,9 @@ import {
 import { CommandFailure } from './failure.ts';
 import { keepInstruction, keptAbout, wakeRun } from './keep-instruction.ts';
 import type { Place } from './place.ts';
-import { plannedPayment, requireItem, requireOwnPlan, requirePlan } from './plan-made.ts';
+import { requireItem, requireOwnPlan, requirePlan, type Planned } from './plan-made.ts';
 import { atService, requireService, serviceFailure } from './preflight.ts';
-import { readRun, requireRun, type RunView } from './runs.ts';
+import { readRun, readWaitingInBatch, requireRun, type RunView } from './runs.ts';
 
 /** What a person says of an item. */
 export type Decision = { readonly by: string } & (
@@ -68,6 +68,8 @@ type Case = {
   readonly view: RunView;
   readonly plan: Plan;
   readonly item: string;
+  /** Null: it is a leg. */
+  readonly planned: Planned | null;
   readonly decision: Decision;
 };
 
@@ -83,15 +85,15 @@ export async function decide(asked: {
   readonly decision: Decision;
   readonly now: () => number;
 }): Promise<{ readonly decided: Decided; readonly remark: string | null }> {
-  const { place, settings, run, decision } = asked;
+  const { place, settings, run, item, decision } = asked;
   const facts = await requireRun(place, run);
   const plan = await requirePlan(place, run);
   requireOwnPlan(settings, plan);
   const remark = await requireService(settings, asked.now);
   const view = await readRun(place, facts);
-  const item = await requireItem(place, plan, asked.item);
-  const theCase: Case = { place, settings, view, plan, item, decision };
-  requireOpenQuestion(theCase);
+  const planned = await requireItem(place, plan, item);
+  const theCase: Case = { place, settings, view, plan, item, planned, decision };
+  await requireOpenQuestion(theCase);
   const seen = await lookFirst(theCase);
   await keepInstruction(place, run, instructionOf(decision, item));
   return { decided: decidedOf(theCase, seen, await wakeRun(place, run)), remark };
@@ -138,7 +140,7 @@ function decidedOf({ plan, item, decision, view, settings }: Case, seen: Seen, i
 const OPEN_QUESTIONS: readonly WaitReason[] = ['person', 'doubt', 'outage', 'configuration'];
 
 /** @throws CommandFailure when there is nothing to decide about the item */
-function requireOpenQuestion(theCase: Case): void {
+async function requireOpenQuestion(theCase: Case): Promise<void> {
   const { view, item, decision } = theCase;
   switch (decision.kind) {
     case 'accept': {
@@ -151,7 +153,7 @@ function requireOpenQuestion(theCase: Case): void {
       requireNoRecord(theCase);
       return;
     case 'not executed':
-      requireInQuestion(theCase, requireNoRecord(theCase));
+      await requireInQuestion(theCase, requireNoRecord(theCase));
   }
 }
 
@@ -181,12 +183,12 @@ function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
 }
 
 /** Only of what is in doubt, or in a person's hands, anybody can say that it was not executed. */
-function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOutcome): void {
-  const { facts, progress } = theCase.view;
+async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOutcome): Promise<void> {
+  const { facts } = theCase.view;
   if (outcome === 'NOT_PAID' || outcome === 'NOT_TRADED')
     return refuse(theCase, 'ITEM_ENDED', `it has ended as ${outcome} already`, 'There is nothing to decide.');
   if (!facts.isOpen || outcome === 'NEEDS_HUMAN') return;
-  const waiting = progress.items.find(({ id }) => id === theCase.item)?.waiting ?? null;
+  const waiting = await readWaiting(theCase);
   if (waiting !== null && OPEN_QUESTIONS.includes(waiting.reason)) return;
   const what = waiting === null ? 'it is still to be sent, or at work' : `it waits (${waiting.problem.code})`;
   refuse(
@@ -195,6 +197,13 @@ function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOutcome):
     `${what}, and nothing about it is in question`,
     `It goes on by itself. To leave what is not sent unsent: npx cambist cancel ${runName(facts.run)}.`,
   );
+}
+
+/** What the item waits for now; a payment of a batch is known by its chunk alone. */
+function readWaiting({ place, view, item, planned }: Case): Promise<Waiting | null> {
+  const inBatch = planned?.inBatch ?? null;
+  if (inBatch !== null) return readWaitingInBatch(place, view.facts, inBatch);
+  return Promise.resolve(view.progress.items.find(({ id }) => id === item)?.waiting ?? null);
 }
 
 function refuse({ view, item }: Case, code: ProblemCode, message: string, fix: string): never {
@@ -250,11 +259,10 @@ async function wellFormed<T>(look: () => Promise<T>): Promise<T> {
 }
 
 /** @throws CommandFailure while the amount of a payment is not known */
-async function subjectOf({ view, plan, item, settings, place, decision }: Case): Promise<Subject> {
+async function subjectOf({ view, plan, item, planned, settings, place, decision }: Case): Promise<Subject> {
   const { report } = view;
   const { opensAtMs } = plan.sendWindows;
-  const planned = await plannedPayment(place, plan, item);
-  const kept = await keptAbout(place, plan.run, planned?.chunk ?? null);
+  const kept = await keptAbout(place, plan.run, planned?.inBatch?.chunk ?? null);
   const otherIds = [
     ...report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),
     ...report.payments.map(({ id, withdrawalId }) => ({ id, recordId: withdrawalId })),

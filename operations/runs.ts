@@ -24,7 +24,7 @@ import {
 } from '../domain/run/report.ts';
 import type { Policy } from '../domain/policy.ts';
 import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
-import { isShown, type WaitReason } from '../domain/waits.ts';
+import { isShown, type Waiting, type WaitReason } from '../domain/waits.ts';
 import type { Recorded } from '../domain/people/instructions.ts';
 import { readInstructions, withChunk } from './instructions.ts';
 import {
@@ -371,6 +371,25 @@ async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Prom
     answerOf(place, facts, limitMs, () => handle.query(progressQuery, offset)),
   );
   return liveOf(place, facts, heard);
+}
+
+/**
+ * What a payment of a batch waits for, as its chunk says; null: for nothing, or Temporal has no such chunk.
+ * @param inBatch the number of its chunk, and its place there
+ */
+export async function readWaitingInBatch(
+  place: Asked,
+  facts: RunFacts,
+  { chunk, index }: { readonly chunk: number; readonly index: number },
+): Promise<Waiting | null> {
+  const handle = place.client.workflow.getHandle(chunkIdOf(modeOf(facts), facts.run, chunk));
+  try {
+    const { progress } = await answerOf(place, facts, undefined, () => handle.query(progressQuery, index));
+    return progress.items.find(({ kind }) => kind === 'payment')?.waiting ?? null;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
 }
 
 function liveOf({ client }: Asked, facts: RunFacts, heard: Progress): Promise<Progress> {

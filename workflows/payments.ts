@@ -24,6 +24,7 @@ import {
   type Standing,
 } from '../domain/run/chunk-state.ts';
 import { HistoryIsLong, RunRefused } from '../domain/run/ports.ts';
+import { progressPage } from '../domain/run/progress.ts';
 import { reportPage } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
 import { withoutStack } from '../domain/without-stack.ts';
@@ -34,6 +35,7 @@ import {
   chunkQuery,
   itemsQuery,
   newsSignal,
+  progressQuery,
   recordsQuery,
   reportQuery,
   wakeSignal,
@@ -62,6 +64,7 @@ export async function payments(input: ChunkInput, carried: Carried | null = null
   setHandler(itemsQuery, (names) => chunk.items(names));
   setHandler(recordsQuery, () => chunk.records());
   setHandler(reportQuery, (offset = 0) => reportPage(chunk.reported, offset));
+  setHandler(progressQuery, (offset = 0) => progressPage(chunk.reported, offset));
   setHandler(newsSignal, () => chunk.hear());
   setHandler(wakeSignal, () => chunk.wake());
   // It is the run that is cancelled; what is under way here is never cut.

@@ -65,7 +65,7 @@ function safetyText(explained: ResetExplained): string {
     ({ kind, fate }) => kind === 'payment' && fate === 'is tried again',
   );
   const ofPayments =
-    'A payment that cannot be sent even then (its account, another batch) waits until no earlier send of it can appear, a day by default: mend the cause first.';
+    'A payment that cannot be sent even then (its account, another batch) waits until no earlier send of it can appear, a day by default: mend the cause first, or say afterwards that it was not executed (`npx cambist resolve`), which ends it within minutes.';
   return hasPaymentToTry ? `${safetyOfTrades(explained)} ${ofPayments}` : safetyOfTrades(explained);
 }
 

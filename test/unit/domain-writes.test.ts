@@ -280,6 +280,40 @@ test('a "not executed" counts once this Temporal run has known it for long enoug
   assert.equal(found.result.kind, 'accepted');
 });
 
+test('the same ends the doubt about a payment that may not be sent, in minutes and not in a day', () => {
+  const decided = saidAt(NOW, { kind: 'not executed', item });
+  const cancel = saidAt(NOW, { kind: 'cancel' });
+  const unwanted: Problem = { code: 'ACCOUNT_NOT_FOUND', item, message: 'x', fix: 'y' };
+  for (const [wanted, before] of [
+    [{ ...WANTED, unwanted }, []],
+    [WANTED, [cancel]],
+  ] as const) {
+    const at = (afterMs: number, said: readonly Recorded[], state: PaymentState) =>
+      pay({ kept: kept([...before, ...said]) }, state, again({ nowMs: () => NOW + afterMs }), wanted);
+    const doubtful = at(0, [], NEW_PAYMENT).result;
+    assert.equal(codeOf(doubtful), 'IN_DOUBT');
+    assert.ok(doubtful.kind === 'wait' && doubtful.wait.reason === 'doubt');
+    const heard = at(0, [decided], stateOf(doubtful)).result;
+    assert.equal(codeOf(heard), 'DECISION_PENDING');
+    const countsMs = OTHERS_SEND_MS + LIST_LAG_MS;
+    assert.equal(codeOf(at(countsMs - 1, [decided], stateOf(heard)).result), 'DECISION_PENDING');
+    const ended = at(countsMs, [decided], stateOf(heard));
+    assert.equal(codeOf(ended.result), 'DECIDED_NOT_EXECUTED');
+    assert.deepEqual(sentAs(ended.effects), []);
+    // Nothing counts while the lists cannot be read whole.
+    const cut = pay(
+      {
+        kept: kept([...before, decided]),
+        'scan withdrawals': [{ records: [], complete: false, reason: 'cut' }],
+      },
+      stateOf(heard),
+      again({ nowMs: () => NOW + countsMs }),
+      wanted,
+    );
+    assert.equal(cut.result.kind, 'wait');
+  }
+});
+
 test('a leg that a person called not traded ends no sooner either', () => {
   const decided = kept([saidAt(NOW - DAY_MS, { kind: 'not executed', item: LEG.id })]);
   const quote = (nowMs: number, state: LegState) =>

@@ -1,0 +1,106 @@
+/**
+ * What a person may say of a payment of a batch that waits in doubt: it ends soon by that, and not by the day that doubt takes;
+ * of one about which nothing is in question nobody can say it.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { BatchPayment } from '../../domain/batch.ts';
+import type { Report } from '../../domain/run/report.ts';
+import { runName } from '../../domain/references.ts';
+import {
+  assertPaidOnce,
+  paymentsOf,
+  resetBatch,
+  startBatch,
+  untilAllEnded,
+  type BatchRun,
+} from '../support/batches.ts';
+import { assertExit, command, flat, type Ended } from '../support/commands.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+
+const ACCOUNT = 'wac_NotThereYet';
+/** By then a person's "not executed" counts: no request that was under way can be accepted any more, and lists show what was. */
+const COUNTS_AFTER_MS = 90_000;
+
+let stage: Stage;
+before(async () => {
+  stage = await openStage({
+    balances: { USD: '10000', EUR: '10000', MXN: '10000' },
+    serviceFile: 'list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 24h }\n',
+  });
+  await stage.startWorker();
+});
+after(() => stage.close());
+
+const codesOf = ({ problems }: Report, item: string): readonly string[] =>
+  problems.filter((problem) => problem.item === item).map(({ code }) => code);
+
+/** Time passes once the run knows what was said. */
+async function untilItCounts(batch: BatchRun, item: string): Promise<void> {
+  await batch.until((report) => codesOf(report, item).includes('DECISION_PENDING'));
+  stage.time.pass(COUNTS_AFTER_MS);
+  await batch.wake();
+}
+
+const notExecuted = (batch: BatchRun, item: string): Promise<Ended> =>
+  command(stage, [
+    'resolve',
+    runName(batch.name),
+    item,
+    '--not-executed',
+    ...['--evidence', 'ticket 4711: never received', '--by', 'ana'],
+  ]);
+
+test('a payment in doubt that cannot be sent ends by "not executed", and stays unpaid whatever is reset then', async () => {
+  const put = (status: string): void =>
+    stage.sandbox.putAccounts([{ id: ACCOUNT, currency: 'EUR', assetType: 'FIAT', status }]);
+  put('UNVERIFIED');
+  const rows = paymentsOf(6).map((row, index): BatchPayment =>
+    index === 3 ? [row[0], ACCOUNT, 'EUR', row[3]] : row,
+  );
+  const batch = await startBatch(stage, rows, { perChunk: 2 });
+  assertPaidOnce(batch, await untilAllEnded(stage, batch), ['inv-4']);
+
+  await resetBatch(stage, batch, 'run', 0);
+  const isInDoubt = (report: Report): boolean =>
+    codesOf(report, 'inv-4').includes('IN_DOUBT') &&
+    report.payments.every(({ id, outcome }) => id === 'inv-4' || outcome === 'PAID');
+  await batch.until(isInDoubt);
+  const done = await notExecuted(batch, 'inv-3');
+  assertExit(done, 4);
+  assert.match(done.stderr, /^ITEM_DONE /);
+
+  const said = await notExecuted(batch, 'inv-4');
+  assertExit(said, 0);
+  assert.match(flat(said.stdout), /The run is open and looks at once; inv-4 then ends NOT_PAID/);
+  await untilItCounts(batch, 'inv-4');
+  const ended = await untilAllEnded(stage, batch);
+  assertPaidOnce(batch, ended, ['inv-4']);
+  assert.deepEqual(codesOf(ended, 'inv-4'), ['DECIDED_NOT_EXECUTED']);
+
+  // The account is mended: what a person has decided holds until somebody has it paid again.
+  put('LIVE');
+  await resetBatch(stage, batch, 'run', 0);
+  await untilItCounts(batch, 'inv-4');
+  const again = await untilAllEnded(stage, batch);
+  assertPaidOnce(batch, again, ['inv-4']);
+  assert.deepEqual(codesOf(again, 'inv-4'), ['DECIDED_NOT_EXECUTED']);
+});
+
+test('of a payment of a batch that waits for money nobody can say that it was not executed', async () => {
+  const [first] = paymentsOf(1);
+  assert.ok(first !== undefined);
+  const [id, account, currency] = first;
+  const batch = await startBatch(stage, [[id, account, currency, '1000000']], {
+    perChunk: 2,
+    policy: 'payout: { fund: { mode: none } }\nshortfall: hold',
+  });
+  await batch.until((report) => codesOf(report, id).length > 0);
+  const said = await notExecuted(batch, id);
+  assertExit(said, 4);
+  assert.match(
+    flat(said.stderr),
+    /^ITEM_NOT_IN_QUESTION .* it waits \(\w+\), and nothing about it is in question/,
+  );
+  await batch.handle.terminate('the test is over');
+});
