@@ -113,7 +113,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/explain-reset.ts')).addExplainReset,
   },
   {
-    term: 'doctor',
+    term: 'doctor [path...]',
     summary: 'checks key, clock, service, Temporal and workers, and says what to do',
     load: async () => (await import('./commands/doctor.ts')).addDoctor,
   },

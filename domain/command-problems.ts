@@ -404,6 +404,26 @@ export const REFUSALS = {
     advice:
       'If it is still wanted today, start it with `npx cambist schedule trigger`, or by `npx cambist run`.',
   },
+  SCHEDULE_ENDS: {
+    ending: 'configuration',
+    sentence: 'The last date of a schedule is near or past; it starts nothing after it (`doctor`).',
+    advice: 'If it is to go on, change `end:` in the policy and apply it again.',
+  },
+  HOLIDAYS_RUN_OUT: {
+    ending: 'configuration',
+    sentence: 'A policy lists days off, and none of the year that is near (`doctor`).',
+    advice: 'Write the next dates into `holidays:` and apply the policy again.',
+  },
+  SCHEDULE_NOT_APPLIED: {
+    ending: 'configuration',
+    sentence: 'A policy file has a schedule, and Temporal has none of that policy (`doctor`).',
+    advice: 'Apply it with `npx cambist schedule apply`.',
+  },
+  SCHEDULE_DIFFERS: {
+    ending: 'configuration',
+    sentence: 'The schedule in Temporal is not as the policy file has it (`doctor`).',
+    advice: 'See what differs with `npx cambist schedule apply --dry-run`, then apply it.',
+  },
   SCHEDULE_LATE: {
     ending: 'waiting',
     sentence: 'A run of a schedule is not started yet, and is tried again.',

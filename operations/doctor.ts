@@ -22,10 +22,14 @@ import { failureOf } from './failure-of.ts';
 import { haltRecord } from './halts.ts';
 import { lostRuns } from './lost-runs.ts';
 import { keptFor, retentionSeconds, shortRetention } from './retention.ts';
+import { todayIn } from '../calendar/business-date.ts';
+import { runningOutOf, type RunningOut } from '../calendar/running-out.ts';
 import { modeOf, type Caller, type Place } from './place.ts';
 import { checkService } from './preflight.ts';
 import { readPollers } from './runs.ts';
 import { viewSchedules, type ScheduleView } from './scheduled-starts.ts';
+import { readScheduleFiles } from './schedule-files.ts';
+import { judgeApply, type ScheduleChange } from './schedules.ts';
 import { readReferenceFile } from './start-by-schedule.ts';
 
 /** One line of the answer. */
@@ -57,15 +61,22 @@ type Asked = {
   readonly endsAtMs: number;
 };
 
-/** @param version of this command line */
-export async function diagnose(caller: Caller, version: string): Promise<readonly Check[]> {
+/**
+ * @param version of this command line
+ * @param paths policy files, or folders of them, whose schedules should be those in Temporal; empty: nobody has named any
+ */
+export async function diagnose(
+  caller: Caller,
+  version: string,
+  paths: readonly string[],
+): Promise<readonly Check[]> {
   const endsAtMs = performance.now() + LIMIT_MS;
   const env = await withDevEnvironment(caller.env, caller.cwd);
   const { settings, checks } = await checkSettings(caller);
   const asked = { now: caller.now, version, endsAtMs };
   const [service, temporal] = await Promise.all([
     settings === null ? [] : checkKeys(settings, asked),
-    checkTemporal(env, settings, asked),
+    checkTemporal(env, settings, asked, (place) => checkFiles(caller, place, paths)),
   ]);
   return [...checks, ...service, ...temporal];
 }
@@ -108,8 +119,8 @@ async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<
       if (remark !== null) return [{ ...ok(name, remark), state: 'warning' }];
       const scope =
         use === 'write'
-          ? '; that the key may also write shows only when it does (AUTH_INSUFFICIENT_SCOPE)'
-          : '';
+          ? '. The key may look (read scope). Whether it may also trade and pay (write scope) the service does not tell without a write: if not, runs wait with AUTH_INSUFFICIENT_SCOPE and nothing is sent'
+          : '. The key may look (read scope); more is not asked of it';
       return [ok(name, `it takes signature, token and mode, and the clocks agree${scope}`)];
     } catch (error) {
       return failed(name, error);
@@ -125,6 +136,7 @@ async function checkTemporal(
   env: NodeJS.ProcessEnv,
   settings: Settings | null,
   asked: Asked,
+  ofFiles: (place: Place) => Promise<readonly Check[]>,
 ): Promise<readonly Check[]> {
   let mode: Mode;
   try {
@@ -165,6 +177,7 @@ async function checkTemporal(
       check('workers', checkWorkers(place, asked)),
       check('builds', checkBuilds(place, asked)),
       check('schedules', checkSchedules(place, settings, asked.now())),
+      check('schedule files', ofFiles(place)),
       check('halts', checkHalts(place)),
       check(
         'records',
@@ -240,12 +253,87 @@ async function checkSchedules(
       }),
     );
   });
+  const runOut = views.flatMap((view) => checkDays(view, nowMs));
   const files = await Promise.all(views.map((view) => checkReference(view, settings, nowMs)));
   const found =
     checks.length > 0
       ? checks
       : [ok('schedules', views.length === 0 ? 'there are none' : `${views.length}, none paused or missed`)];
-  return [...found, ...files.flat()];
+  return [...found, ...runOut, ...files.flat()];
+}
+
+/** Whether the schedule of a policy ends soon, or the days off that it lists. */
+function checkDays({ kept }: ScheduleView, nowMs: number): readonly Check[] {
+  const loaded = loadPolicy(kept.facts.policyText ?? '', kept.name);
+  if (kept.isPaused || !loaded.ok || loaded.policy.schedule === null) return [];
+  const { schedule, zone } = loaded.policy;
+  return runningOutOf(schedule, todayIn(zone, nowMs)).map((what) =>
+    warned(`schedule ${kept.name}`, runsOut(what, kept.facts.policyFile)),
+  );
+}
+
+function runsOut(what: RunningOut, place: string | null): Trouble {
+  switch (what.kind) {
+    case 'ends':
+      return {
+        code: 'SCHEDULE_ENDS',
+        place,
+        message: what.isPast
+          ? `its last date was ${what.on}: it starts nothing any more`
+          : `its last date is ${what.on}: it starts nothing after that`,
+        fix: 'If it is to go on, write a later date into `end:`, or take it out, and apply the policy again: `npx cambist schedule apply`.',
+      };
+    case 'no days off':
+      return {
+        code: 'HOLIDAYS_RUN_OUT',
+        place,
+        message: `the last day off that it lists is ${what.last}: the holidays of ${what.year} would be working days`,
+        fix: `Write the dates of ${what.year} into \`holidays:\`, and apply the policy again: \`npx cambist schedule apply\`. Dates that are no holidays belong in \`skip:\`.`,
+      };
+  }
+}
+
+/** Whether the schedules in Temporal are those of the files; nothing is said where nobody has named any. */
+async function checkFiles(caller: Caller, place: Place, paths: readonly string[]): Promise<readonly Check[]> {
+  if (paths.length === 0) return [];
+  const { policies } = await readScheduleFiles(caller, paths, place.mode);
+  const changes = await judgeApply(place, policies, { prune: false, nowMs: caller.now() });
+  const apply = `npx cambist schedule apply ${paths.join(' ')}`;
+  const checks = changes.flatMap((change) => {
+    const trouble = notAsInFile(change, apply);
+    return trouble === null ? [] : [warned(`schedule ${change.name}`, trouble)];
+  });
+  if (checks.length > 0) return checks;
+  const says =
+    policies.length === 0
+      ? 'none of the files has a schedule'
+      : `${policies.length}, each in Temporal as its file has it`;
+  return [ok('schedule files', says)];
+}
+
+function notAsInFile(change: ScheduleChange, apply: string): Trouble | null {
+  switch (change.kind) {
+    case 'same':
+    case 'delete':
+      return null;
+    case 'create':
+      return {
+        code: 'SCHEDULE_NOT_APPLIED',
+        place: change.after.policyFile,
+        message: 'its schedule was never applied: nothing starts it by itself',
+        fix: `Apply it: \`${apply}\`.`,
+      };
+    case 'update':
+      return {
+        code: 'SCHEDULE_DIFFERS',
+        place: change.after.policyFile,
+        message:
+          change.before.policyText === change.after.policyText
+            ? 'Temporal has it with other times, dates left out or task queue than the file has now'
+            : 'it was applied with another text than the file has now, and runs are started with that one',
+        fix: `See what differs: \`${apply} --dry-run\`. The same without --dry-run applies it.`,
+      };
+  }
 }
 
 /** The file of rates that a scheduled policy goes by, in the folder that a worker with these settings reads. */

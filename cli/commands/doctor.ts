@@ -11,17 +11,21 @@ export function addDoctor(command: Command, session: Session): void {
   command
     .description(
       'Checks key, clock, service, Temporal, workers, schedules, reference files and halts, and says of each what is wrong ' +
-        'and what to do. Moves no money, and starts nothing. Exit code by the worst problem; a warning is none.',
+        'and what to do. With policy files it also says whether their schedules are in Temporal as the files have them. ' +
+        'Moves no money, and starts nothing. Exit code by the worst problem; a warning is none.',
     )
-    .action((options: JsonOption) => act(session, options, examine));
+    .argument('[path...]', 'policy files, or folders of them, as for `schedule apply`')
+    .action((paths: string[], options: JsonOption) =>
+      act(session, options, (output) => examine(output, paths)),
+    );
   teach(command, {
-    examples: ['npx cambist doctor', 'npx cambist doctor --json'],
-    endings: ['done', 'configuration', 'infrastructure'],
+    examples: ['npx cambist doctor', 'npx cambist doctor policies', 'npx cambist doctor --json'],
+    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
   });
 }
 
-async function examine(output: Output): Promise<Ending> {
-  const checks = await diagnose(output.caller, packageVersion());
+async function examine(output: Output, paths: readonly string[]): Promise<Ending> {
+  const checks = await diagnose(output.caller, packageVersion(), paths);
   const ending = firstOf(checks.flatMap((check) => (check.ending === 'done' ? [] : check.ending)));
   output.document({ checks: checks.map(documentOf), exitCode: EXIT_CODES[ending] });
   output.say(...checks.flatMap(linesOf));

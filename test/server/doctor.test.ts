@@ -171,6 +171,46 @@ test('a schedule that is paused, and rates that are too old for its policy, are 
   }
 });
 
+test('with policy files it says which schedules were not applied, or are not as the files have them', async () => {
+  const name = uniqueName('s');
+  const file = `${name}.yaml`;
+  const put = (at: string, more = ''): Promise<void> =>
+    writeFile(
+      join(stage.folder, file),
+      convertPolicy().replace(
+        'name: replaced\n',
+        `name: ${name}\nzone: UTC\nschedule: { at: "${at}", days: weekdays${more} }\n`,
+      ),
+    );
+  const look = () => command(stage, ['doctor', file, '--json']);
+  await put('09:30');
+  const never = await look();
+  assertExit(never, 0);
+  assert.deepEqual(findings(never), [`warning: schedule ${name}: SCHEDULE_NOT_APPLIED`]);
+  assertExit(await command(stage, ['schedule', 'apply', file]), 0);
+  try {
+    assert.deepEqual(findings(await look()), []);
+    await put('10:00', ', holidays: [2020-12-25], end: 2020-12-31');
+    const refused = await look();
+    assertExit(refused, 2);
+    await put('10:00');
+    assert.deepEqual(findings(await look()), [`warning: schedule ${name}: SCHEDULE_DIFFERS`]);
+
+    // What runs out soon is told of what was applied.
+    const soon = new Date(stage.time.now() + 9 * 86_400_000).toISOString().slice(0, 10);
+    for (const [more, code] of [
+      [`, end: ${soon}`, 'SCHEDULE_ENDS'],
+      [', holidays: [2020-12-25]', 'HOLIDAYS_RUN_OUT'],
+    ] as const) {
+      await put('10:00', more);
+      assertExit(await command(stage, ['schedule', 'apply', file]), 0);
+      assert.deepEqual(findings(await look()), [`warning: schedule ${name}: ${code}`]);
+    }
+  } finally {
+    await stage.temporal.client.schedule.getHandle(scheduleIdOf('SANDBOX', name)).delete();
+  }
+});
+
 test('in live a namespace that forgets within a month is a problem, and no worker starts on it', async () => {
   const live = await openStage({ mode: 'LIVE', temporalAddress: server.address });
   try {
