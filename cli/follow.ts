@@ -4,7 +4,9 @@
  */
 import type { Ending } from '../domain/endings.ts';
 import { runName, type RunName } from '../domain/references.ts';
+import type { Problem } from '../domain/problems.ts';
 import type { Report } from '../domain/run/report.ts';
+import { whyNobodyAnswers } from '../operations/builds.ts';
 import { endingOf } from '../operations/exit-codes.ts';
 import { followRun, problemOfSilence, type Followed } from '../operations/follow-run.ts';
 import { uiAddress, type Place } from '../operations/place.ts';
@@ -64,7 +66,7 @@ async function showFollowed(of: Following, followed: Followed, shown: ProgressVi
       return 'detached';
     case 'untaken':
     case 'silent': {
-      const problem = problemOfSilence(name, followed.kind);
+      const problem = (await buildIsGone(of)) ?? problemOfSilence(name, followed.kind);
       output.document(tellOf(of, reportAtStart(of, [problem])).document);
       output.note(`${problem.code}: ${problem.message} ${problem.fix}`);
       return 'infrastructure';
@@ -86,6 +88,15 @@ async function showFollowed(of: Following, followed: Followed, shown: ProgressVi
       return endingOf(view.report, reasonsOf(view.progress));
     }
   }
+}
+
+/** The run's work goes to a build of which nobody is there; null: it does not, or nobody can tell. */
+async function buildIsGone({ output, place, run }: Following): Promise<Problem | null> {
+  const facts = await describeRun(place.client, place.mode, run).catch(() => null);
+  const trouble = facts === null ? null : await whyNobodyAnswers(place, facts, output.io.now());
+  if (trouble === null) return null;
+  const { code, message, fix } = trouble;
+  return { code, item: null, message: `No worker answers for ${runName(run)}: ${message}.`, fix };
 }
 
 function tellOf({ tell }: Following, report: Report): Told {

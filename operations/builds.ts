@@ -1,7 +1,7 @@
 /**
  * Builds of workers (`CAMBIST_BUILD_ID`), which are versions of a Worker Deployment in Temporal: to which of them the work
  * of a task queue goes, and whether anybody of it is there. Temporal keeps a task for a build that is gone for ever, and
- * tells nobody: `doctor`, `replay` and `explain-reset` say it. Where nobody has a build, nothing is said. Reads only.
+ * tells nobody: `doctor`, `replay`, `explain-reset`, `status` and `run` say it. Where nobody has a build, nothing is said. Reads only.
  */
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { runName } from '../domain/references.ts';
@@ -185,7 +185,7 @@ export async function ownTrouble(
  * @throws CommandFailure when the work of the run goes to a build of which nobody is there
  */
 export async function requireBuild(place: Place, facts: RunFacts, nowMs: number): Promise<void> {
-  const troubles = await troublesOfRun(place, facts, nowMs).catch(() => []);
+  const troubles = await troublesOfRun(place, facts, nowMs, REFUSED_AFTER_SECONDS).catch(() => []);
   if (troubles.length === 0) return;
   throw new CommandFailure(
     'infrastructure',
@@ -197,10 +197,28 @@ export async function requireBuild(place: Place, facts: RunFacts, nowMs: number)
   );
 }
 
-async function troublesOfRun(place: Place, facts: RunFacts, nowMs: number): Promise<readonly Trouble[]> {
+/**
+ * What to say of a run for which no worker answers: its work goes to a build of which nobody is there. Null: it is not that,
+ * or Temporal cannot tell.
+ */
+export async function whyNobodyAnswers(
+  place: Asked,
+  facts: RunFacts,
+  nowMs: number,
+): Promise<Trouble | null> {
+  const [trouble = null] = await troublesOfRun(place, facts, nowMs).catch(() => []);
+  return trouble === null ? null : { ...trouble, place: runName(facts.run) };
+}
+
+async function troublesOfRun(
+  place: Asked,
+  facts: RunFacts,
+  nowMs: number,
+  withinSeconds?: number,
+): Promise<readonly Trouble[]> {
   const { namespace } = place;
   const [routing, pin] = await Promise.all([
-    readRouting(place, facts.taskQueue, nowMs, REFUSED_AFTER_SECONDS),
+    readRouting(place, facts.taskQueue, nowMs, withinSeconds),
     readPin(place, facts),
   ]);
   if (pin === null) return lackingOf(routing, namespace);
@@ -213,7 +231,10 @@ async function troublesOfRun(place: Place, facts: RunFacts, nowMs: number): Prom
 }
 
 /** The build to which a run is pinned; null: it goes where the work of its queue goes. */
-async function readPin({ client }: Place, { workflowId, temporalRunId }: RunFacts): Promise<Build> {
+async function readPin(
+  { client }: Pick<Asked, 'client'>,
+  { workflowId, temporalRunId }: RunFacts,
+): Promise<Build> {
   const described = await client.withDeadline(Date.now() + LIMIT_MS, () =>
     client.workflow.getHandle(workflowId, temporalRunId).describe(),
   );

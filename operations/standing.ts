@@ -1,12 +1,16 @@
 /** Where a run stands, as it tells itself or as Temporal shows it. Reads only. */
 import type { Ending } from '../domain/endings.ts';
 import type { Report } from '../domain/run/report.ts';
-import type { Progress } from '../domain/run/progress.ts';
+import { isPlanned, type Progress } from '../domain/run/progress.ts';
 import { endingOf } from './exit-codes.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { failureOf } from './failure-of.ts';
 import type { Place } from './place.ts';
-import { reasonsOf, readOutline, type RunFacts } from './runs.ts';
+import { whyNobodyAnswers } from './builds.ts';
+import { currentHalts } from './halts.ts';
+import { isShown } from '../domain/waits.ts';
+import type { Halt } from '../domain/halt.ts';
+import { readInput, reasonsOf, readOutline, type RunFacts, type RunView } from './runs.ts';
 
 export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
   | { readonly kind: 'told'; readonly report: Report; readonly progress: Progress }
@@ -14,13 +18,42 @@ export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
   | { readonly kind: 'untold'; readonly problem: Trouble | null }
 );
 
-export async function standingOf(place: Place, facts: RunFacts): Promise<Standing> {
+export async function standingOf(place: Place, facts: RunFacts, now: () => number): Promise<Standing> {
   try {
-    const { report, progress } = await readOutline(place, facts);
+    const { report, progress } = await asItIsNow(place, await readOutline(place, facts));
     const ending = endingOf(report, facts.isOpen ? reasonsOf(progress) : []);
     return { kind: 'told', facts, ending, report, progress };
   } catch (error) {
     const { ending, problems } = failureOf(error);
-    return { kind: 'untold', facts, ending, problem: problems[0] ?? null };
+    const [problem = null] = problems;
+    const why = problem?.code === 'NO_WORKER' ? await whyNobodyAnswers(place, facts, now()) : null;
+    return { kind: 'untold', facts, ending, problem: why ?? problem };
   }
+}
+
+/** What a run cannot know, or hears of seconds later. */
+async function asItIsNow(place: Place, view: RunView): Promise<RunView> {
+  const { facts, progress } = view;
+  if (!facts.isOpen) return view;
+  if (!isPlanned(progress)) {
+    const batch = (await readInput(place.client, facts).catch(() => null))?.batch ?? null;
+    return batch === null ? view : { ...view, progress: { ...progress, submitted: batch.payments } };
+  }
+  if (!reasonsOf(progress).includes('halt')) return view;
+  // As the run tells it, where it cannot be read.
+  const halts = await currentHalts(place).catch(() => null);
+  return halts === null ? view : afterHalts(view, halts);
+}
+
+/** What waits for a halt that was taken back goes on within seconds: it waits for nothing any more. Pure. */
+export function afterHalts(view: RunView, halts: readonly Halt[]): RunView {
+  const { facts, report, progress } = view;
+  const { policy } = facts.run;
+  if (halts.some(({ scope }) => scope.policy === null || scope.policy === policy)) return view;
+  const items = progress.items.map((item) =>
+    item.waiting?.reason === 'halt' ? { ...item, waiting: null } : item,
+  );
+  const waits = items.some(({ waiting }) => isShown(waiting));
+  const status = report.status === 'HELD' && !waits ? 'RUNNING' : report.status;
+  return { facts, report: { ...report, status }, progress: { ...progress, status, items } };
 }

@@ -54,7 +54,7 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
   const named = name === undefined ? null : parseRun(name);
   return atPlace(output.caller, named?.mode ?? null, async (place) => {
     if (named !== null) {
-      const standing = await standingOf(place, await requireRun(place, named.run));
+      const standing = await standingOf(place, await requireRun(place, named.run), output.io.now);
       const shown = shownOf(standing, output.io.now());
       output.document(shown);
       output.say(shown.sentence);
@@ -67,7 +67,7 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       currentHalts(place),
       listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null }),
     ]);
-    const standings = await Promise.all(runs.map((facts) => standingOf(place, facts)));
+    const standings = await Promise.all(runs.map((facts) => standingOf(place, facts, output.io.now)));
     const ending = firstOf(standings.map((each) => each.ending));
     const shown = standings.map((each) => shownOf(each, output.io.now()));
     output.document({ halts: halts.map(haltDocument), runs: shown, exitCode: EXIT_CODES[ending] });

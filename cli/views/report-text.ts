@@ -7,7 +7,7 @@ import {
   type ReportPayment,
 } from '../../domain/run/report.ts';
 import { safetyWaitText, shownFirst, type Waiting } from '../../domain/waits.ts';
-import type { Progress } from '../../domain/run/progress.ts';
+import { isPlanned, type Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { paragraphOf, clockTime, count, table, wrap, type Paint } from '../terminal/text.ts';
@@ -380,8 +380,11 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
   }
 }
 
-/** How much is done; of a batch whose payments were not read one by one, by its counts. */
-function doneText(report: Report, { batch }: Progress): string {
+/** How much is done; of a batch whose payments were not read one by one, by its counts, or by what was submitted. */
+function doneText(report: Report, progress: Progress): string {
+  const { batch, submitted } = progress;
+  if (!isPlanned(progress))
+    return submitted === undefined ? 'no plan yet' : `no plan yet, ${count(submitted, 'payment')} submitted`;
   const items = [...report.legs, ...(batch === null ? report.payments : [])];
   const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID').length;
   const { planned = 0, paid = 0 } = batch?.counts ?? {};

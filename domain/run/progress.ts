@@ -32,7 +32,16 @@ export type Progress = {
   }[];
   /** Of a batch; null: it has none, or is not planned yet. */
   readonly batch: BatchProgress | null;
+  /** Payments of a batch that still waits for its plan, as whoever asks has read; absent: nobody has, or there are none. */
+  readonly submitted?: number;
 };
+
+/** False while a run has no plan; one that has ended waits for none. */
+export function isPlanned({ items }: Progress): boolean {
+  return items.every(({ kind, step }) => kind !== 'plan' || step === PLANNED);
+}
+
+const PLANNED = 'made';
 
 /** How the payments of a batch stand: counts, sums by currency, and the first codes with which some have ended unpaid. */
 export type BatchStanding = {
@@ -154,7 +163,7 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
   const plan = {
     id: 'plan',
     kind: 'plan',
-    step: state.plan === null ? 'reading' : 'made',
+    step: state.plan === null ? 'reading' : PLANNED,
     waiting: state.waiting,
   } as const;
   const legs = state.legs.map((record) => ({

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { runName } from '../../domain/references.ts';
 import { READING_HOLDS_MS } from '../../domain/halt.ts';
 import { currentHalts, halt, haltsOf } from '../../operations/halts.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
@@ -79,6 +80,9 @@ test('a batch under load is halted: once the command returns nothing more is sen
     assertExit(await command(stage, ['list', '--attention']), 6);
 
     assertExit(await command(stage, ['resume', '--by', 'ben']), 0);
+    // Also before its chunks have looked once more.
+    const resumed = await command(stage, ['status', runName(run.name)]);
+    assert.match(resumed.stdout, new RegExp(`^${runName(run.name)} (is running|is completed)`));
     assertPaidOnce(run, (await run.report()).status);
   } finally {
     await command(stage, ['resume']);

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchPayment } from '../../domain/batch.ts';
-import { reference } from '../../domain/references.ts';
+import { reference, runName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
@@ -19,6 +19,7 @@ import {
   type BatchRun,
 } from '../support/batches.ts';
 import { startBuiltWorker } from '../support/built-worker.ts';
+import { command, flat } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { openStage, type Stage, type StageOptions } from '../support/stage.ts';
@@ -163,6 +164,22 @@ describe('the service or the worker fails for a while', AT_ONCE, () => {
       await stage.closeSandbox();
       await delay(DOWN_MS);
       await stage.reopenSandbox();
+      assertPaidOnce(batch, await untilAllEnded(stage, batch));
+    } finally {
+      await stage.close();
+    }
+  });
+
+  test('it is away when the batch is to be planned: status says how many payments were submitted', async () => {
+    const stage = await open();
+    try {
+      await stage.closeSandbox();
+      const batch = await startBatch(stage, ROWS, SIZE);
+      await batch.until(({ status }) => status === 'HELD');
+      const { stdout } = await command(stage, ['status', runName(batch.name)]);
+      assert.match(flat(stdout), / is held \(no plan yet, 180 payments submitted\) by /);
+      await stage.reopenSandbox();
+      await batch.wake();
       assertPaidOnce(batch, await untilAllEnded(stage, batch));
     } finally {
       await stage.close();

@@ -19,6 +19,7 @@ import {
   assertExit,
   command,
   documentOf,
+  flat,
   startCommand,
   type Ended,
   type Started,
@@ -242,6 +243,12 @@ test('runs that somebody has pinned to builds without worker are named, also whe
     await typeCommandOf(stage, ofFirst.fix, ['--yes']);
     await assertCompleted(stage, first.run);
 
+    const status = await command(stage, ['status', runName(second.run.name)]);
+    assertExit(status, 7);
+    assert.match(
+      flat(status.stdout),
+      /: somebody has pinned it to workers of build "1\.1\.0" .* Start a worker with CAMBIST_BUILD_ID=1\.1\.0\. /,
+    );
     const ended = await command(stage, ['replay', runName(second.run.name), '--event', '4', '--json']);
     assertExit(ended, 7);
     const [problem] = problemsOf(ended);

@@ -192,6 +192,21 @@ test('a run that is held says by what, since when, until when, and what would un
   );
 });
 
+test('a run without a plan says so, and of a batch how many payments were submitted', () => {
+  const report = makeReportOf({ status: 'RUNNING', items: false });
+  const plan = { id: 'plan', kind: 'plan', step: 'reading', waiting: null } as const;
+  const progress: Progress = { status: 'RUNNING', items: [plan], batch: null };
+  const name = 'mxn-supplier.2026-11-21';
+  assert.equal(
+    statusSentence(report, progress, NOW_MS),
+    `${name} is running (no plan yet); now plan: reading.`,
+  );
+  assert.equal(
+    statusSentence(report, { ...progress, submitted: 1200 }, NOW_MS),
+    `${name} is running (no plan yet, 1200 payments submitted); now plan: reading.`,
+  );
+});
+
 test('doubt is a safety wait: until when, and that nothing is to do', () => {
   const safeAtMs = NOW_MS + 160_000;
   const doubt: Waiting = {

@@ -6,8 +6,11 @@ import type { ChunkCounts, ChunkRecord } from '../../domain/run/chunk-state.ts';
 import { progressPage, runPage, type RunPage } from '../../domain/run/progress.ts';
 import { newRunState, type RunState } from '../../domain/run/state.ts';
 import type { Place } from '../../operations/place.ts';
-import type { RunFacts } from '../../operations/runs.ts';
-import { standingOf } from '../../operations/standing.ts';
+import type { RunFacts, RunView } from '../../operations/runs.ts';
+import type { Halt, HaltScope } from '../../domain/halt.ts';
+import type { Waiting } from '../../domain/waits.ts';
+import { afterHalts, standingOf } from '../../operations/standing.ts';
+import { makeReportOf } from '../support/cli-reports.ts';
 import { progressQuery, reportQuery } from '../../workflows/names.ts';
 
 const RUN = { policy: 'p', id: '2026-11-21' };
@@ -82,7 +85,7 @@ function earlier({ progress: _progress, ...page }: RunPage): RunPage {
 test('how a completed batch stands is in its result, so that no worker is asked', async () => {
   const state = batchWith(COUNTS);
   const { place, asked } = placeWith({ result: runPage(state, 0), state });
-  const standing = await standingOf(place, factsOf('COMPLETED'));
+  const standing = await standingOf(place, factsOf('COMPLETED'), Date.now);
   assert.equal(standing.kind, 'told');
   assert.deepEqual(standing.progress, progressPage(state, 0).progress);
   assert.deepEqual(standing.progress.batch?.counts, COUNTS);
@@ -92,7 +95,7 @@ test('how a completed batch stands is in its result, so that no worker is asked'
 test('a batch that failed is asked one question', async () => {
   const state = batchWith({ ...COUNTS, accepted: 2, paid: 2, notPaid: 1 }, ['ACCOUNT_NOT_FOUND']);
   const { place, asked } = placeWith({ page: runPage(state, 0), state });
-  const standing = await standingOf(place, factsOf('FAILED'));
+  const standing = await standingOf(place, factsOf('FAILED'), Date.now);
   assert.equal(standing.kind, 'told');
   assert.equal(standing.progress.batch?.counts.notPaid, 1);
   assert.deepEqual(
@@ -105,8 +108,46 @@ test('a batch that failed is asked one question', async () => {
 test('a batch of an earlier version, whose result does not say how it stands, is asked', async () => {
   const state = batchWith(COUNTS);
   const { place, asked } = placeWith({ result: earlier(runPage(state, 0)), state });
-  const standing = await standingOf(place, factsOf('COMPLETED'));
+  const standing = await standingOf(place, factsOf('COMPLETED'), Date.now);
   assert.equal(standing.kind, 'told');
   assert.deepEqual(standing.progress.batch?.counts, COUNTS);
   assert.deepEqual(asked, [progressQuery.name]);
+});
+
+const waitFor = (reason: Waiting['reason'], code: 'HALTED' | 'IN_DOUBT'): Waiting => ({
+  reason,
+  problem: { code, item: null, message: 'm', fix: 'f' },
+  wakeAtMs: 0,
+});
+const HALTED_WAIT = waitFor('halt', 'HALTED');
+
+/** A run of policy "p" whose leg and payment wait for these. */
+function heldBy(leg: Waiting | null, payment: Waiting | null): RunView {
+  const items = [
+    { id: 'usd-mxn-1', kind: 'leg', step: 'quoting', waiting: leg },
+    { id: 'supplier', kind: 'payment', step: 'to be sent', waiting: payment },
+  ] as const;
+  const facts = { ...factsOf('FAILED'), isOpen: true };
+  return {
+    facts,
+    report: makeReportOf({ status: 'HELD', payment: 'PENDING' }),
+    progress: { status: 'HELD', items, batch: null },
+  };
+}
+
+const haltOf = (scope: HaltScope): Halt => ({ scope, by: 'ana', why: 'w', atMs: 0 });
+
+test('what was halted and is resumed is running at once, unless something else stands in its way', () => {
+  const standing = (view: RunView, halts: readonly Halt[]) => {
+    const { report, progress } = afterHalts(view, halts);
+    return [report.status, ...progress.items.map(({ waiting }) => waiting?.problem.code ?? null)];
+  };
+  const halted = heldBy(HALTED_WAIT, null);
+  assert.deepEqual(standing(halted, []), ['RUNNING', null, null]);
+  const doubtful = heldBy(HALTED_WAIT, waitFor('doubt', 'IN_DOUBT'));
+  assert.deepEqual(standing(doubtful, []), ['HELD', null, 'IN_DOUBT']);
+  assert.deepEqual(standing(halted, [haltOf({ policy: 'other', currency: null })]), ['RUNNING', null, null]);
+  for (const policy of ['p', null])
+    for (const currency of ['MXN', null])
+      assert.deepEqual(standing(halted, [haltOf({ policy, currency })]), ['HELD', 'HALTED', null]);
 });
