@@ -20,7 +20,7 @@ export function addLedger(command: Command, session: Session): void {
   command
     .description(
       'Shows the ledger of the sandbox: what stands on each account, and the newest 50 entries of the journal, with the ' +
-        'trade or withdrawal that moved the money (--json has all). Only for the sandbox: a running `npx cambist up` in this ' +
+        'trade or withdrawal that moved the money and its reference (--json has all). Only for the sandbox: a running `npx cambist up` in this ' +
         'folder, or the admin address in CAMBIST_SANDBOX_ADMIN_URL.',
     )
     .action((options: JsonOption) => act(session, options, ledger));
@@ -56,10 +56,15 @@ const ledgerReply = z.object({
       lines: z.array(z.object({ account: z.string(), currency: z.string(), amount })),
     }),
   ),
+  trades: z.array(z.object({ id: z.string(), clientReferenceId: z.string().nullish() })),
+  withdrawals: z.array(z.object({ id: z.string(), metadata: z.record(z.string(), z.unknown()).nullish() })),
 });
 
 /** The ledger of one organisation in one mode, as far as it is shown. */
-export type Ledger = z.output<typeof ledgerReply>;
+export type Ledger = Pick<z.output<typeof ledgerReply>, 'organization' | 'mode' | 'balances' | 'journal'> & {
+  /** Of each trade and withdrawal that carries one, by the id of the record. */
+  readonly references: Readonly<Record<string, string>>;
+};
 
 async function ledger(output: Output): Promise<Ending> {
   const { io } = output;
@@ -67,7 +72,10 @@ async function ledger(output: Output): Promise<Ending> {
   const found = await readLedger(adminAddress(env));
   output.document({ ...found, exitCode: EXIT_CODES.done });
   output.show(standingText(found, output.width));
-  output.show(`\n${journalText(found.journal.slice(-SHOWN), io.now(), output.width)}`);
+  const shown = found.journal.slice(-SHOWN);
+  output.show(`\n${journalText(shown, io.now(), output.width)}`);
+  const references = referencesText(shown, found.references, output.width);
+  if (references !== '') output.show(`\n${references}`);
   if (found.journal.length > SHOWN)
     output.say('', `The newest ${SHOWN} of ${found.journal.length} entries; --json has all.`);
   return 'done';
@@ -119,7 +127,12 @@ async function readLedger(url: URL): Promise<Ledger> {
   const read = ledgerReply.safeParse(body);
   if (!answer.ok || !read.success)
     throw failure('what answers there is not the admin interface of a sandbox');
-  return read.data;
+  const { trades, withdrawals, ...rest } = read.data;
+  const references = [
+    ...trades.map(({ id, clientReferenceId }) => [id, clientReferenceId] as const),
+    ...withdrawals.map(({ id, metadata }) => [id, metadata?.['cambist']] as const),
+  ].filter((pair): pair is readonly [string, string] => typeof pair[1] === 'string');
+  return { ...rest, references: Object.fromEntries(references) };
 }
 
 /** What stands on each account of the organisation. */
@@ -155,4 +168,18 @@ export function journalText(entries: Ledger['journal'], nowMs: number, width: nu
     rows,
     width,
   );
+}
+
+/** Which leg or payment each record is, in the order of the entries; empty where none carries a reference. */
+export function referencesText(
+  entries: Ledger['journal'],
+  references: Ledger['references'],
+  width: number,
+): string {
+  const ids = new Set(entries.flatMap(({ recordId }) => recordId ?? []));
+  const rows = [...ids].flatMap((id) => {
+    const reference = references[id];
+    return reference === undefined ? [] : [plain([id, reference])];
+  });
+  return rows.length === 0 ? '' : table([{ title: 'RECORD' }, { title: 'REFERENCE' }], rows, width);
 }

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { typeCommand } from '../support/typed-command.ts';
 import { accountsText } from '../../cli/commands/accounts.ts';
 import { amountText } from '../../cli/views/amount-text.ts';
-import { journalText } from '../../cli/commands/ledger.ts';
+import { journalText, referencesText } from '../../cli/commands/ledger.ts';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.ts';
 import { acmeKey, stage } from '../support/sandbox-stage.ts';
 
@@ -141,8 +141,13 @@ test('the ledger shows what stands on each account, and each entry with the reco
   const executed = rows.findIndex((row) => row[1] === 'trade executed');
   assert.deepEqual(rows[executed]?.slice(1), ['trade executed', 'withdrawable', '-100.00', 'USD']);
   assert.deepEqual(rows[executed + 1], [tradeId, 'sold', '+100.00', 'USD']);
+  assert.deepEqual(rows.slice(-3, -1), [
+    ['RECORD', 'REFERENCE'],
+    [tradeId, 'a.b.c'],
+  ]);
   for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
   const document = documentOf(await cambist(place, ['ledger', '--json']));
+  assert.deepEqual(document['references'], { [tradeId]: 'a.b.c' });
   assert.deepEqual(
     document['journal'],
     JSON.parse(JSON.stringify(place.sandbox.ledger().journal.map(({ book: _book, ...entry }) => entry))),
@@ -154,11 +159,23 @@ test('a table makes no line of what the service or the sandbox says, and obeys n
   const accounts = accountsText([{ id: 'wac_1', currency: 'MXN', status: hostile }], 80);
   const line = { account: hostile, currency: 'MXN', amount: '1' };
   const entry = { id: 'e', at: '2026-11-21T12:00:00.000Z', what: hostile, recordId: null, lines: [line] };
-  for (const text of [accounts, journalText([entry], 0, 200)]) {
+  const references = referencesText([{ ...entry, recordId: 'tde_1' }], { tde_1: hostile }, 200);
+  for (const text of [accounts, journalText([entry], 0, 200), references]) {
     assert.equal(text.split('\n').length, 2, text);
     // oxlint-disable-next-line no-control-regex -- these are what must not come out
     assert.doesNotMatch(text, /[\u001b\u202e]/);
   }
+});
+
+test('a long reference fits the terminal, and a withdrawal is told by its own', async (t) => {
+  const place = await openPlace(t, { balances: { MXN: '1000' } });
+  const tag = 'mxn-supplier-north-america.2026-11-21-third.supplier-of-machines~2';
+  const id = (await place.withdraw({ metadata: { cambist: tag } })).textAt('data.id');
+  const document = documentOf(await cambist(place, ['ledger', '--json']));
+  assert.deepEqual(document['references'], { [id]: tag });
+  const { stdout } = await cambist(place, ['ledger']);
+  for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
+  assert.ok(stdout.replaceAll(/\s/g, '').includes(tag), stdout);
 });
 
 test('the ledger shows the newest 50 entries of a long journal, and says so', async (t) => {
