@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { runName } from '../../domain/references.ts';
 import type { Change } from '../../operations/replay.ts';
-import { assertPaidOnce, paymentsOf, startBatch, untilAllEnded } from '../support/batches.ts';
+import { assertPaidOnce, paymentsOf, resetBatch, startBatch, untilAllEnded } from '../support/batches.ts';
 import {
   assertExit,
   command,
@@ -19,6 +20,7 @@ import {
   type PolicyOnStage,
 } from '../support/commands.ts';
 import { openTemporalProxy } from '../support/proxy.ts';
+import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { NO_OPENSSL } from '../support/tls-door.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
@@ -72,7 +74,11 @@ function replay(policy: PolicyOnStage, ...options: readonly string[]): Promise<E
   return replayOn(stage, policy, options);
 }
 
-function replayOn(on: Stage, policy: PolicyOnStage, options: readonly string[]): Promise<Ended> {
+function replayOn(
+  on: Stage,
+  policy: Pick<PolicyOnStage, 'runText'>,
+  options: readonly string[],
+): Promise<Ended> {
   return command(on, ['replay', policy.runText, ...options]);
 }
 
@@ -370,7 +376,7 @@ describe('a run that has ended', AT_ONCE, () => {
   };
 
   async function explained(
-    policy: PolicyOnStage,
+    policy: Pick<PolicyOnStage, 'runText'>,
     options: readonly string[] = [],
     on: Stage = stage,
   ): Promise<Explained> {
@@ -443,6 +449,101 @@ describe('a run that has ended', AT_ONCE, () => {
         if (!isAccepted) assert.ok(looks.includes('listWithdrawals'), step);
         if (step === 'Its end') assert.deepEqual(looks, []);
         assertMovedOnce(policy, own);
+      }
+    });
+
+    test('says of a batch what a reset of its run then does, at the first event and the last, and of a chunk', async (t) => {
+      const own = await openStage({ balances: { USD: '1000000', EUR: '1000000', MXN: '1000000' } });
+      t.after(() => own.close());
+      await own.startWorker();
+      const account = newAccount('UNVERIFIED', own);
+      const rows = paymentsOf(4).map((row, index) =>
+        index === 2 ? ([row[0], account.id, 'MXN', row[3]] as const) : row,
+      );
+      const batch = await startBatch(own, rows, { perChunk: 2 });
+      assertPaidOnce(batch, await untilAllEnded(own, batch), ['inv-3']);
+      const run = { runText: runName(batch.name) };
+      const CHUNK = 'stays as its chunk says, and is looked at once more';
+      const explainedAt = async (place: 0 | -1) => {
+        const { events } = await explained(run, [], own);
+        const event = ['--event', String(events.at(place)?.eventId)];
+        const said = await explained(run, event, own);
+        assert.equal(said.safetyWait, null);
+        return { event, fates: said.items.map(({ fate }) => fate) };
+      };
+      const resetNow = async (place: 0 | -1) => {
+        const { event, fates } = await explainedAt(place);
+        const mark = own.sandbox.requests().at(-1)?.seq ?? 0;
+        const ended = await replayOn(own, run, [...event, '--json']);
+        assertExit(ended, 0);
+        assertPaidOnce(batch, await untilAllEnded(own, batch));
+        const changed = replayOf(ended).changed.map(({ item, after: is }) => [item, is]);
+        return { fates, changed, ...askedSince(own, mark) };
+      };
+      account.put('LIVE');
+      const tried = await resetNow(0);
+      assert.deepEqual(tried.fates, [CHUNK, CHUNK, AGAIN, CHUNK]);
+      assert.deepEqual(tried.changed, [['inv-3', 'PAID']]);
+      assert.equal(tried.sends.length, 1);
+      assert.ok(tried.looks.includes('listWithdrawals'));
+      const quiet = await resetNow(-1);
+      assert.deepEqual(quiet.fates, [CHUNK, CHUNK, CHUNK, CHUNK]);
+      assert.deepEqual([quiet.changed, quiet.sends], [[], []]);
+      assert.ok(quiet.looks.includes('listWithdrawals'));
+
+      assert.deepEqual((await explainedAt(-1)).fates, [CHUNK, CHUNK, CHUNK, CHUNK]);
+      const mark = own.sandbox.requests().at(-1)?.seq ?? 0;
+      await resetBatch(own, batch, 2, 0);
+      assertPaidOnce(batch, await untilAllEnded(own, batch));
+      assert.deepEqual(askedSince(own, mark).sends, []);
+    });
+
+    test('says of a rebalancing which leg is tried again while the balances ask for it, and what a reset adopts', async (t) => {
+      const own = await openStage({
+        rates: { ...REBALANCING_RATES, 'GBP/USD': '1.40' },
+        balances: { USD: '300000', EUR: '300000', GBP: '10000', MXN: '18500' },
+      });
+      t.after(() => own.close());
+      await own.startWorker();
+      const run = await own.start(rebalancingPolicy('20000.00'), { files: RATES_FILES });
+      assert.equal((await run.report()).status, 'PARTIAL');
+      const named = { runText: runName(run.name) };
+      const resetAt = async (place: 0 | -1) => {
+        const { events } = await explained(named, [], own);
+        const event = ['--event', String(events.at(place)?.eventId)];
+        const said = await explained(named, event, own);
+        const mark = own.sandbox.requests().at(-1)?.seq ?? 0;
+        const ended = await own.time.during({ wake: () => run.wake() }, () =>
+          replayOn(own, named, [...event, '--wait', '--json']),
+        );
+        assertExit(ended, 0);
+        const changed = replayOf(ended).changed.map(({ item, after: is }) => [item, is]);
+        return { said, changed, ...askedSince(own, mark) };
+      };
+      // Too dear until now.
+      own.sandbox.setRates(REBALANCING_RATES);
+      const tried = await resetAt(-1);
+      assert.deepEqual(fatesOf(tried.said), [
+        ['eur-usd-1', HISTORY],
+        ['usd-gbp-1', 'is tried again while the balances still ask for it'],
+      ]);
+      assert.deepEqual(tried.said.safetyWait?.items, ['usd-gbp-1']);
+      assert.deepEqual(tried.changed, [['usd-gbp-1', 'TRADED']]);
+      assert.deepEqual(tried.sends, ['createTrade']);
+      assert.deepEqual(traded(run), ['buy 30000 GBP', 'sell 50000 EUR']);
+
+      for (const [place, fate] of [
+        [0, ADOPTED],
+        [-1, HISTORY],
+      ] as const) {
+        const { said, changed, sends, looks } = await resetAt(place);
+        assert.deepEqual(fatesOf(said), [
+          ['eur-usd-1', fate],
+          ['usd-gbp-1', fate],
+        ]);
+        assert.equal(said.safetyWait, null);
+        assert.deepEqual([changed, sends], [[], []]);
+        assert.equal(looks.includes('listTrades'), fate === ADOPTED);
       }
     });
 
