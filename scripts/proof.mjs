@@ -23,6 +23,7 @@ const SEED = 20_261_121;
 const SCHEDULES = 20_000;
 const BATCHES = 500;
 const STORM_MS = 60_000;
+const PAYMENTS = 10_000;
 
 /**
  * One machine: the names of its figures, and how it comes to them.
@@ -82,6 +83,14 @@ export const MACHINES = [
     run: async () => {
       const { passed, failed } = await runTests('run-kill', /: the run ends as if nothing had happened$/);
       return { values: [outOf(passed.length, passed.length + failed.length)], failures: failed };
+    },
+  },
+  {
+    name: 'batch',
+    figures: ['payments of one batch made once, though two workers were killed and one reply of fifty lost'],
+    run: async () => {
+      const { payThroughKills } = await load('../support/killed-batch.ts');
+      return { values: [outOf(await payThroughKills(PAYMENTS), PAYMENTS)], failures: [] };
     },
   },
   {

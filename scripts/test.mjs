@@ -24,6 +24,7 @@ const LONG = [
   'server/run-workers',
   'server/docs-tutorial',
   'server/cli-e2e-run',
+  'server/cli-e2e-batch',
   'server/run-cancels',
   'server/cli-e2e-decisions',
   'server/run-refusals',

@@ -18,7 +18,6 @@ import {
   untilAllEnded,
   type BatchRun,
 } from '../support/batches.ts';
-import { startBuiltWorker } from '../support/built-worker.ts';
 import { command, flat } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
@@ -182,26 +181,6 @@ describe('the service or the worker fails for a while', AT_ONCE, () => {
       await batch.wake();
       assertPaidOnce(batch, await untilAllEnded(stage, batch));
     } finally {
-      await stage.close();
-    }
-  });
-
-  test('the worker is killed twice in a batch of 600, and one reply of fifty is lost', async () => {
-    const stage = await openStage({ balances: BALANCES });
-    let worker = startBuiltWorker({ env: stage.env });
-    try {
-      const name = uniqueName('b');
-      const fault = plantOnAll(stage, name, { probability: 0.02, effect: { kind: 'lose-reply' } });
-      const batch = await startBatch(stage, paymentsOf(600), { perChunk: 200, name });
-      for (const booked of [100, 350]) {
-        await untilBooked(batch, booked);
-        await worker.kill();
-        worker = startBuiltWorker({ env: stage.env });
-      }
-      assertPaidOnce(batch, await untilAllEnded(stage, batch));
-      assert.ok(hitsOf(stage, fault) >= 3);
-    } finally {
-      await worker.kill();
       await stage.close();
     }
   });
