@@ -32,6 +32,11 @@ export function counted(name: string, counts: readonly number[], wanted: number)
   return { name, measured: all.join(' or '), goal: `${wanted}`, verdict: right ? 'ok' : 'wrong' };
 }
 
+/** A count that differs from machine to machine; above this it is a fault. */
+export function atMost(name: string, count: number, most: number): Figure {
+  return { name, measured: number(count), goal: `at most ${most}`, verdict: count <= most ? 'ok' : 'wrong' };
+}
+
 export function isRight(sections: readonly Section[]): boolean {
   return sections.every(({ figures }) => figures.every(({ verdict }) => verdict !== 'wrong'));
 }

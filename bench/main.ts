@@ -8,6 +8,7 @@ import { measureLarge } from './large.ts';
 import { measurePace } from './pace.ts';
 import { measurePayouts } from './payouts.ts';
 import { measurePolicies } from './policies.ts';
+import { measurePolls } from './polls.ts';
 import { measureSigning } from './signing.ts';
 import { measureStartUp } from './start-up.ts';
 import { measureWorker } from './worker.ts';
@@ -38,9 +39,11 @@ export async function bench(): Promise<number> {
   const convert = await withServer(UNTHROTTLED, () => measureConvert(TURNS));
   say('Batches, against one workflow for each payment and a bare script …');
   const payouts = await withServer([], () => measurePayouts([1_000, 10_000]));
+  say('Batches that wait for their payments …');
+  const polls = await withServer([], measurePolls);
   say('A run that only waits for money …');
   const held = await withServer([], measureHeld);
-  const sections = [startUp, policies, batches, pace, signing, ...worker, convert, payouts, held];
+  const sections = [startUp, policies, batches, pace, signing, ...worker, convert, payouts, polls, held];
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }

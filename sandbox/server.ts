@@ -55,6 +55,8 @@ export interface Sandbox extends SandboxControls {
   readonly baseUrl: string;
   /** `http://127.0.0.1:<port>`. */
   readonly adminUrl: string;
+  /** The most connections to the service that were open side by side until now. */
+  readonly mostConnections: () => number;
   /** Stops listening, drops open connections and writes the state. */
   readonly close: () => Promise<void>;
 }
@@ -79,6 +81,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const service = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     void serveRequest(core, request, response);
   });
+  const connections = counted(service);
   const admin = createAdminServer(controls);
   const port = await listen(service, options.port ?? 0);
   let adminPort: number;
@@ -92,12 +95,23 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     ...controls,
     baseUrl: `http://127.0.0.1:${port}${basePath}`,
     adminUrl: `http://127.0.0.1:${adminPort}`,
+    mostConnections: () => connections.most,
     close: async () => {
       core.faults.release();
       await Promise.all([stop(service), stop(admin)]);
       core.flush();
     },
   };
+}
+
+function counted(server: Server): { readonly most: number } {
+  const connections = { open: 0, most: 0 };
+  server.on('connection', (socket) => {
+    connections.open += 1;
+    connections.most = Math.max(connections.most, connections.open);
+    socket.once('close', () => (connections.open -= 1));
+  });
+  return connections;
 }
 
 function listen(server: Server, port: number): Promise<number> {

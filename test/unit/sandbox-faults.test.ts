@@ -41,6 +41,19 @@ test('close-before does nothing at all; the same key is fresh', async (t) => {
   assert.equal((await on.withdraw({}, 'k')).headers['idempotency-replayed'], 'false');
 });
 
+test('connections are counted: the most that were open side by side', async (t) => {
+  const on = await stage(t);
+  assert.equal(on.sandbox.mostConnections(), 0);
+  const held = on.sandbox.addFault({ operation: 'createWithdrawal', effect: { kind: 'hold' } });
+  const answers = Promise.all(['a', 'b', 'c'].map((key) => on.withdraw({}, key)));
+  await on.sandbox.faultHit(held, 3);
+  assert.equal(on.sandbox.mostConnections(), 3);
+  on.sandbox.clearFaults(held);
+  await answers;
+  await on.withdraw({}, 'd');
+  assert.equal(on.sandbox.mostConnections(), 3);
+});
+
 test('a request that is held and never answered is held first', async (t) => {
   const on = await stage(t);
   const held = on.sandbox.addFault(once({ kind: 'hold', when: 'before' }));
