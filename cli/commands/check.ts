@@ -127,6 +127,7 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
         currencies: batch.currencies,
         mistakes: batch.mistakes.count,
         warnings: batch.warnings.count,
+        notListed: { mistakes: leftOut(batch.mistakes), warnings: leftOut(batch.warnings) },
       },
     }),
     problems,
@@ -134,6 +135,11 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
     exitCode: EXIT_CODES[ending],
   });
   return ending;
+}
+
+/** So many are counted, and not among those that are told. */
+function leftOut({ count: all, first }: Told): number {
+  return all - first.length;
 }
 
 async function checkBatchFile(
@@ -165,9 +171,7 @@ function show(output: Output, { count: all, first }: Told, word: string): void {
   const lead = word === '' ? '' : `${paint.warn(word)} `;
   const left = word === '' ? width : width - word.length - 1;
   for (const trouble of first) output.show(`${lead}${paragraphOf(trouble, left)}\n`);
-  if (all > first.length)
-    output.say(
-      `… and ${count(all - first.length, word === '' ? 'more mistake' : 'more warning')}. --json lists more.`,
-      '',
-    );
+  const more = leftOut({ count: all, first });
+  if (more > 0)
+    output.say(`… and ${count(more, word === '' ? 'more mistake' : 'more warning')}. --json lists more.`, '');
 }

@@ -63,8 +63,29 @@ test('the files of the guide are read as it says', async () => {
       ],
       mistakes: 0,
       warnings: 0,
+      notListed: { mistakes: 0, warnings: 0 },
     });
   }
+});
+
+test('where there are more than --json lists, it says how many it leaves out', async () => {
+  const rows = Array.from({ length: 10_003 }, (_, index) => `p${index},wac_7Hk2mQ9vT4xR,MXN,0`);
+  const file = fileOf('wrong.csv', `ref,account,ccy,amount\n${rows.join('\n')}\n`);
+  const { stdout } = await cambist('check', POLICY, '--batch', file, '--json');
+  const document = JSON.parse(stdout) as {
+    readonly problems: readonly unknown[];
+    readonly batch: Readonly<Record<string, unknown>>;
+  };
+  assert.equal(document.problems.length, 10_000);
+  const { mistakes, warnings, notListed } = document.batch;
+  assert.deepEqual(
+    { mistakes, warnings, notListed },
+    {
+      mistakes: 10_003,
+      warnings: 0,
+      notListed: { mistakes: 3, warnings: 0 },
+    },
+  );
 });
 
 test('fifty mistakes are shown and the others counted; --json has them all', async () => {
