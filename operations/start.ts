@@ -7,7 +7,7 @@ import type { RunName } from '../domain/references.ts';
 import type { Report } from '../domain/run/report.ts';
 import type { Settings } from '../config/config.ts';
 import { requireBatch } from './batch-file.ts';
-import { compileNow, requireCompiled } from './compile-now.ts';
+import { compileNow, requireCompiled, type Compiled } from './compile-now.ts';
 import { CommandFailure } from './failure.ts';
 import { goOnEnded, hasOpenGeneration, type GoOn } from './go-on.ts';
 import { hasTraded } from './lost-runs.ts';
@@ -115,6 +115,22 @@ async function requireInTime(asked: AskedStart): Promise<void> {
   // One that Temporal has lost adopts what was done.
   else if (isPast(run, today) && !(await hasTraded(settings, run, { zone: policy.zone, nowMs: now() })))
     refusePast(run, today);
+}
+
+/**
+ * What a new batch comes to, by the service's state of this moment. It is only told, so that nothing here stops a start: the
+ * run waits for a service that cannot be read.
+ * @returns null for other kinds, for a batch that has its plan, and where it cannot be told
+ */
+export async function foresee(asked: AskedStart): Promise<Compiled | null> {
+  const { place, settings, policyFile, run, batch, now } = asked;
+  if (batch === null || (await isPlanKnown(place.client, place.mode, run))) return null;
+  try {
+    return await compileNow({ policyFile, settings, run, batch: batch.file, now });
+  } catch (error) {
+    if (error instanceof CommandFailure) return null;
+    throw error;
+  }
 }
 
 /** What the run moves: its plan, or where there is none yet what the service's state of this moment makes of the policy. */

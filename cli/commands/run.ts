@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
-import { CommandFailure } from '../../operations/failure.ts';
+import { CommandFailure, troubleOfItem } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { goOnOpen, type GoOn } from '../../operations/go-on.ts';
 import {
@@ -20,6 +20,7 @@ import { requireEnvironment } from '../../operations/policy-file.ts';
 import { idOfBatch, idOfRun } from '../../operations/run-names.ts';
 import {
   begin,
+  foresee,
   judgeStart,
   movesToShow,
   requireStart,
@@ -48,6 +49,7 @@ import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
 import { payAgainLines } from '../views/pay-again-text.ts';
+import { shortfallOf } from '../views/shortfall-text.ts';
 import { showReport } from './report.ts';
 
 type PayAgainOptions = {
@@ -226,6 +228,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         const remarks = await requireStart(asked, facts);
         if (remarks.length > 0) output.note(...remarks);
         await heedLookAlikes(output, asked, { approver, by: options.by ?? userName() });
+        await tellShortfall(use);
         const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use)) : null;
         const isStarted = await begin(asked, { facts, shown, startedBy: options.by ?? userName() });
         if (facts !== null) sayTried(use);
@@ -246,6 +249,14 @@ function namesOf(items: readonly string[]): string {
 function sayTried({ output, asked: { run: name, goOn } }: Use): void {
   if (goOn !== null && goOn.item !== null)
     output.note(`${runName(name)} ${goOn.item}: ${goOn.by} says that its cause is gone; it is tried now.`);
+}
+
+/** Before anything of a batch is submitted, where it can be known. */
+async function tellShortfall({ output, asked }: Use): Promise<void> {
+  const foreseen = await foresee(asked);
+  if (foreseen === null || !foreseen.result.ok) return;
+  const problem = shortfallOf(foreseen.result.plan, foreseen.input.observation);
+  if (problem !== null) output.warn({ ...troubleOfItem(problem), place: runName(asked.run) });
 }
 
 async function tellMoves({ output, asked }: Use): Promise<readonly string[]> {

@@ -2,7 +2,7 @@
 import { keepsGuard, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { UNPAYABLE, unpayableOf, type PlanBatch } from '../../domain/batch.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';
-import { compare, divide, equal, multiply, subtract } from '../../domain/money.ts';
+import { divide, equal, multiply } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { expectedOf, leftOf, type Expected, type Left } from '../../domain/plan/cost.ts';
@@ -17,6 +17,7 @@ import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts
 import { limitTexts, money, rateText } from './amount-text.ts';
 import { costText, expectedTable } from './cost-text.ts';
 import { decisionLines, leftTable, positionsTable } from './positions-text.ts';
+import { availableIn, shortfallOf } from './shortfall-text.ts';
 
 /** What `plan --json` prints, but for the exit code. */
 export type PlanDocument = {
@@ -156,61 +157,6 @@ function remarksOf(plan: Plan): readonly string[] {
 }
 
 const DAY_MS = 86_400_000;
-
-/** Money that is missing now for what a leg sells; null when it is there, or only a quote can tell. */
-export function shortfallOf(plan: Plan, observation: Observation): Problem | null {
-  // What is traded already needs no money any more.
-  if (observation.trades.length > 0) return null;
-  const [first] = plan.payments;
-  if (plan.legs.length === 0 && first !== undefined) {
-    return {
-      code: 'SHORTFALL',
-      item: first.id,
-      message: `There is nothing to sell, so no ${first.currency} comes in: ${count(plan.payments.length, 'payment')} would end as not paid.`,
-      fix: 'Bring money in, or leave less behind (`keep`).',
-    };
-  }
-  for (const leg of plan.legs) {
-    if (leg.amount?.side !== 'sell') continue;
-    const available = availableIn(observation, leg.sell);
-    if (compare(available, leg.amount.value) >= 0) continue;
-    const consequence =
-      plan.shortfall === 'skip'
-        ? '`shortfall: skip`: the leg would not be traded, and no quote asked for'
-        : '`shortfall: hold`: the run would wait for money';
-    return {
-      code: 'SHORTFALL',
-      item: leg.id,
-      message: `The leg sells ${money(leg.amount.value, leg.sell)}, but ${money(available, leg.sell)} are withdrawable: ${money(subtract(leg.amount.value, available), leg.sell)} are missing (${consequence}).`,
-      fix: `Bring ${leg.sell} in, or lower the amount.`,
-    };
-  }
-  return shortfallOfBatch(plan, observation);
-}
-
-/** Money that is missing now for a batch that buys nothing; null: it is there, or the table of currencies tells it. */
-function shortfallOfBatch({ batch, positions, shortfall }: Plan, observation: Observation): Problem | null {
-  if (batch === null || positions.length > 0 || observation.withdrawals.length > 0) return null;
-  const missing = batch.payable.flatMap(({ value, currency }) => {
-    const there = availableIn(observation, currency);
-    return compare(there, value) >= 0
-      ? []
-      : [
-          `${money(subtract(value, there), currency)} (it pays ${money(value, currency)}, and ${money(there, currency)} are withdrawable)`,
-        ];
-  });
-  if (missing.length === 0) return null;
-  const consequence =
-    shortfall === 'skip'
-      ? '`shortfall: skip`: the payments for which there is no money would not be paid'
-      : '`shortfall: hold`: the payments for which there is no money would wait for it';
-  return {
-    code: 'SHORTFALL',
-    item: null,
-    message: `The batch is short of ${missing.join(', and of ')}. ${consequence}.`,
-    fix: 'Bring money in, or let the policy buy what is missing (`fund: { from: …, mode: net }`).',
-  };
-}
 
 /** The plan for a person. */
 export function explainPlan(
@@ -549,8 +495,4 @@ function foundText(observation: Observation, paint: Paint): string[] {
       (withdrawal) => `Withdrawal ${withdrawal.id}, ${withdrawal.status}: adopted, not repeated.`,
     ),
   ];
-}
-
-function availableIn(observation: Observation, currency: string): string {
-  return observation.balances.balances.find((row) => row.currency === currency)?.withdrawable ?? '0';
 }

@@ -145,7 +145,8 @@ function goalText(position: Position): string {
     : `to ${inCurrency(position, reached)}, as near to ${to} as its decimals allow`;
 }
 
-const REASONS: Readonly<Record<Restraint, string>> = {
+/** What holds a trade back. */
+export const REASONS: Readonly<Record<Restraint, string>> = {
   withdrawable: 'more is there, or on its way, than can be sold now; the rest waits for another day',
   base: 'the base keeps its minimum, so that not all of it can be bought',
   per_trade: 'the limit per_trade cuts it; the rest waits for another day',

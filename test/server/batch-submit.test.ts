@@ -353,6 +353,18 @@ test('a plan of a batch that buys nothing says before the first payment what mon
   assert.match(flat(planned.stdout), /`shortfall: skip`: the payments for which there is no money/);
 });
 
+test('a batch that is started says as well what money is missing, before it is submitted, and is started', async () => {
+  const batch = await putBatch([`big,${EUR_ACCOUNT},EUR,987654321.00,x`]);
+  const started = await command(stage, batch.argv);
+  assertExit(started, 8);
+  assert.match(
+    flat(started.stderr),
+    /1 payment, 987654321\.00 EUR\. warning SHORTFALL p\S+-weekly: The batch is short of .* EUR are withdrawable\)\. `shortfall: skip`: the payments for which there is no money would not be paid\. Bring money in,/,
+  );
+  assert.equal((await runInput(batch))?.batch?.payments, 1);
+  assert.doesNotMatch((await command(stage, batch.argv)).stderr, /SHORTFALL/);
+});
+
 test('a payout needs an id and its file to be started, and only the file to be shown', async () => {
   const batch = await putBatch(rowsOf(2));
   const [run = '', policy = ''] = batch.argv;

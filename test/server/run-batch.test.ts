@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { assertExit, command, reportOf } from '../support/commands.ts';
+import { assertExit, command, flat, reportOf } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
@@ -107,6 +107,31 @@ test('what is missing of a currency is bought in one trade; what needs no trade 
       ['PAID', 'PAID', 'PAID', 'PAID'],
     );
     assert.equal(poor.sandbox.ledger().trades.length, 2);
+  } finally {
+    await poor.close();
+  }
+});
+
+test('a batch whose funding currency does not suffice says so in its plan, and before it is submitted', async () => {
+  const poor = await openStage({
+    balances: { USD: '100', EUR: '0', MXN: '0' },
+    rates: { 'USD/EUR': '0.92', 'USD/MXN': '17.25' },
+  });
+  try {
+    await poor.startWorker();
+    const args = await putBatch([['b-1', ACCOUNTS.MXN, 'MXN', '2000.00']], FUNDED, poor);
+    const short =
+      /SHORTFALL.*short of 500\.00 MXN \(it would buy 1500\.00 MXN of the 2000\.00 MXN that it needs/;
+    const planned = await command(poor, ['plan', ...args]);
+    assertExit(planned, 8);
+    assert.match(flat(planned.stdout), short);
+    const ran = await command(poor, ['run', ...args, '--id', `${DATE}-short`, '--json']);
+    assertExit(ran, 8);
+    assert.match(flat(ran.stderr), short);
+    assert.deepEqual(
+      reportOf(ran).payments.map(({ outcome }) => outcome),
+      ['PENDING'],
+    );
   } finally {
     await poor.close();
   }

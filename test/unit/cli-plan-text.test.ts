@@ -1,7 +1,8 @@
 /** What `plan` says of a plan: its numbers with their reasons, and what is worth a thought before the run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explainPlan, planDocument, shortfallOf } from '../../cli/views/plan-text.ts';
+import { explainPlan, planDocument } from '../../cli/views/plan-text.ts';
+import { shortfallOf } from '../../cli/views/shortfall-text.ts';
 import type { Paint } from '../../cli/terminal/text.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';

@@ -1,0 +1,97 @@
+/** Money that is missing for a plan as it is made: known before anything is sent, or told by a quote only. Pure. */
+import { compare, isPositive, subtract } from '../../domain/money.ts';
+import type { Observation } from '../../domain/plan/observation.ts';
+import type { Plan, Position } from '../../domain/plan/plan.ts';
+import type { Money } from '../../domain/policy.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { count } from '../terminal/text.ts';
+import { money } from './amount-text.ts';
+import { REASONS } from './positions-text.ts';
+
+/** Money that is missing now for what a leg sells; null when it is there, or only a quote can tell. */
+export function shortfallOf(plan: Plan, observation: Observation): Problem | null {
+  // What is traded already needs no money any more.
+  if (observation.trades.length > 0) return null;
+  const [first] = plan.payments;
+  if (plan.legs.length === 0 && first !== undefined) {
+    return {
+      code: 'SHORTFALL',
+      item: first.id,
+      message: `There is nothing to sell, so no ${first.currency} comes in: ${count(plan.payments.length, 'payment')} would end as not paid.`,
+      fix: 'Bring money in, or leave less behind (`keep`).',
+    };
+  }
+  for (const leg of plan.legs) {
+    if (leg.amount?.side !== 'sell') continue;
+    const available = availableIn(observation, leg.sell);
+    if (compare(available, leg.amount.value) >= 0) continue;
+    const consequence =
+      plan.shortfall === 'skip'
+        ? '`shortfall: skip`: the leg would not be traded, and no quote asked for'
+        : '`shortfall: hold`: the run would wait for money';
+    return {
+      code: 'SHORTFALL',
+      item: leg.id,
+      message: `The leg sells ${money(leg.amount.value, leg.sell)}, but ${money(available, leg.sell)} are withdrawable: ${money(subtract(leg.amount.value, available), leg.sell)} are missing (${consequence}).`,
+      fix: `Bring ${leg.sell} in, or lower the amount.`,
+    };
+  }
+  return shortfallOfBatch(plan, observation);
+}
+
+/** Money that is missing now for a batch, after what it buys; null: it is there, or it cannot be told. */
+function shortfallOfBatch({ batch, positions, shortfall }: Plan, observation: Observation): Problem | null {
+  if (batch === null || observation.withdrawals.length > 0) return null;
+  const isFunded = positions.length > 0;
+  const missing = isFunded ? notBought(positions) : notThere(batch.payable, observation);
+  if (missing.length === 0) return null;
+  const consequence =
+    shortfall === 'skip'
+      ? '`shortfall: skip`: the payments for which there is no money would not be paid'
+      : '`shortfall: hold`: the payments for which there is no money would wait for it';
+  return {
+    code: 'SHORTFALL',
+    item: null,
+    message: `The batch is short of ${missing.join(', and of ')}. ${consequence}.`,
+    fix: isFunded
+      ? 'Bring money in, or change in the policy what keeps it from being bought.'
+      : 'Bring money in, or let the policy buy what is missing (`fund: { from: …, mode: net }`).',
+  };
+}
+
+function notThere(payable: readonly Money[], observation: Observation): readonly string[] {
+  return payable.flatMap(({ value, currency }) => {
+    const there = availableIn(observation, currency);
+    return compare(there, value) >= 0
+      ? []
+      : [
+          `${money(subtract(value, there), currency)} (it pays ${money(value, currency)}, and ${money(there, currency)} are withdrawable)`,
+        ];
+  });
+}
+
+/** The first position is the currency that buys the others. */
+function notBought([base, ...others]: readonly Position[]): readonly string[] {
+  if (base === undefined) return [];
+  const { currency: from, low, projected } = base;
+  const own =
+    low === null || projected === null || compare(projected, low) >= 0
+      ? []
+      : [
+          `${money(subtract(low, projected), from)} (it pays ${money(low, from)}, and ${money(projected, from)} are there)`,
+        ];
+  const bought = others.flatMap(({ currency, wanted, traded, restraint }) => {
+    const left = wanted?.side === 'buy' ? subtract(wanted.value, traded) : '0';
+    if (wanted === null || restraint === null || !isPositive(left)) return [];
+    const why = restraint === 'base' ? `there is not enough ${from} for more` : REASONS[restraint];
+    const part = isPositive(traded) ? money(traded, currency) : 'nothing';
+    return [
+      `${money(left, currency)} (it would buy ${part} of the ${money(wanted.value, currency)} that it needs: ${why})`,
+    ];
+  });
+  return [...own, ...bought];
+}
+
+export function availableIn(observation: Observation, currency: string): string {
+  return observation.balances.balances.find((row) => row.currency === currency)?.withdrawable ?? '0';
+}

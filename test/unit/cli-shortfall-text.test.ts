@@ -1,0 +1,87 @@
+/** What money is missing for a batch, known before anything is sent: of what it pays from balances, and of what it buys. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { shortfallOf } from '../../cli/views/shortfall-text.ts';
+import { decimalsOf } from '../../domain/currencies.ts';
+import type { CompileInput } from '../../domain/plan/compile-input.ts';
+import { compilePlan } from '../../domain/plan/compile.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
+import { sendWindowsOf } from '../../calendar/business-date.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { NOTHING_THERE } from '../support/plans.ts';
+
+const DATE = '2026-11-18';
+/** A payment in each currency. */
+const PAID = { EUR: '400', MXN: '6500', USD: '75' } as const;
+
+/** What is missing for a batch of PAID, where this much is there; `payout` are lines of the policy below `payout:`. */
+function missing(there: Readonly<Record<string, string>>, payout: string, more = ''): string | null {
+  const loaded = loadPolicy(
+    `policy: 1\nkind: payout\nname: p\nenvironment: sandbox\nzone: UTC\npayout: { ${payout} }\n${more}`,
+    'p.yaml',
+  );
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+  const totals = Object.entries(PAID).map(([currency, value]) => ({ currency, value }));
+  const input: CompileInput = {
+    run: { policy: 'p', id: DATE },
+    policy: loaded.policy,
+    policyHash: loaded.hash,
+    date: DATE,
+    sendWindows: sendWindowsOf(DATE, 'UTC'),
+    referenceRates: null,
+    observation: {
+      ...NOTHING_THERE,
+      observedAtMs: Date.parse(`${DATE}T12:00:00Z`),
+      balances: {
+        balances: Object.entries(there).map(([currency, withdrawable]) => ({
+          currency,
+          withdrawable,
+          total: withdrawable,
+        })),
+      },
+    },
+    decimalsOf: (currency) => decimalsOf(currency, {}),
+    lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
+    batch: {
+      payments: 3,
+      totals,
+      payable: totals,
+      heldBy: [],
+      chunks: [{ payments: 3, hash: 'a'.repeat(64), unpayable: null }],
+    },
+    madeFor: '',
+  };
+  const result = compilePlan(input);
+  assert.ok(result.ok, JSON.stringify(result));
+  const problem = shortfallOf(result.plan, input.observation);
+  return problem === null ? null : `${problem.message} ${problem.fix}`;
+}
+
+const FUNDED = 'fund: { from: USD, mode: net }';
+const GUARD = 'guard: { worst_rate: ["0.80 EUR per USD", "16.25 MXN per USD"] }\nquote: { settlement: T0 }\n';
+
+test('a batch that buys nothing is short of what is not there', () => {
+  assert.equal(missing(PAID, 'fund: { mode: none }'), null);
+  assert.match(
+    missing({ ...PAID, EUR: '150' }, 'fund: { mode: none }') ?? '',
+    /^The batch is short of 250\.00 EUR \(it pays 400\.00 EUR, and 150\.00 EUR are withdrawable\)\..*mode: net/,
+  );
+});
+
+test('a batch that buys what is missing is short of what its funding currency does not buy', () => {
+  // 400 EUR and 6500 MXN cost 900 USD at the worst rates, and 75 USD are paid.
+  assert.equal(missing({ USD: '975' }, FUNDED, GUARD), null);
+  assert.equal(
+    missing({ USD: '775' }, FUNDED, `${GUARD}shortfall: skip\n`),
+    'The batch is short of 3250.00 MXN (it would buy 3250.00 MXN of the 6500.00 MXN that it needs: there is not enough USD for more). ' +
+      '`shortfall: skip`: the payments for which there is no money would not be paid. ' +
+      'Bring money in, or change in the policy what keeps it from being bought.',
+  );
+});
+
+test('where the funding currency does not even pay its own, all three are missing', () => {
+  assert.match(
+    missing({ USD: '50' }, FUNDED, `${GUARD}shortfall: hold\n`) ?? '',
+    /^The batch is short of 25\.00 USD \(it pays 75\.00 USD, and 50\.00 USD are there\), and of 400\.00 EUR \(it would buy nothing of .*\), and of 6500\.00 MXN \(.*\)\. `shortfall: hold`/,
+  );
+});
