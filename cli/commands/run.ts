@@ -27,8 +27,9 @@ import {
   submitMissing,
   type AskedStart,
 } from '../../operations/start.ts';
-import { readRun, requireRun } from '../../operations/runs.ts';
+import { readRun, requireRun, type RunFacts } from '../../operations/runs.ts';
 import { startedReport } from '../../operations/start-run.ts';
+import { triedAgain } from '../../operations/tried-again.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import {
   batchOption,
@@ -50,6 +51,7 @@ import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
 import { payAgainLines } from '../views/pay-again-text.ts';
 import { shortfallOf } from '../views/shortfall-text.ts';
+import { triedAgainDocument, triedAgainLines } from '../views/tried-again-text.ts';
 import { showReport } from './report.ts';
 
 type PayAgainOptions = {
@@ -227,6 +229,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         const { facts } = verdict;
         const remarks = await requireStart(asked, facts);
         if (remarks.length > 0) output.note(...remarks);
+        if (facts !== null && goOn !== null) await tellTriedAgain(use, facts);
         await heedLookAlikes(output, asked, { approver, by: options.by ?? userName() });
         await tellShortfall(use);
         const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use)) : null;
@@ -249,6 +252,17 @@ function namesOf(items: readonly string[]): string {
 function sayTried({ output, asked: { run: name, goOn } }: Use): void {
   if (goOn !== null && goOn.item !== null)
     output.note(`${runName(name)} ${goOn.item}: ${goOn.by} says that its cause is gone; it is tried now.`);
+}
+
+/** Of a batch that has ended, before it goes on. */
+async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, facts: RunFacts): Promise<void> {
+  if (policyFile.policy.kind !== 'payout') return;
+  const { report } = await readRun(place, facts);
+  // It has no plan: all of it is planned first.
+  if (report.payments.length === 0) return;
+  const again = triedAgain(report);
+  if (output.isJson) output.log('', triedAgainDocument(again));
+  else output.note(...triedAgainLines(again));
 }
 
 /** Before anything of a batch is submitted, where it can be known. */

@@ -270,9 +270,15 @@ test('a batch stops after so many refusals, says why, and is paid after a new st
   assert.ok(refused >= 3 && refused < 3 + 8, `${refused} were refused`);
   assert.equal(codes.filter((code) => code === 'BATCH_STOPPED').length, 60 - refused);
   stage.sandbox.clearFaults();
-  const again = await command(stage, ['run', ...args, '--id', id, '--json', '--wait', '--go-on']);
+  const again = await command(stage, ['run', ...args, '--id', id, '--wait', '--go-on']);
   assertExit(again, 0);
-  assert.equal(reportOf(again).status, 'COMPLETED');
+  assert.match(again.stdout, /: COMPLETED$/m);
+  const said = flat(again.stderr);
+  assert.match(
+    said,
+    /Tries again, each under its own key first: 60 payments, 1830\.00 USD\. d-0: 1\.00 USD to wac_/,
+  );
+  assert.match(said, / d-49: .* and 10 more; --json has them all/);
 });
 
 test('the first payment must be accepted before the others leave', async () => {
@@ -295,6 +301,13 @@ test('the first payment must be accepted before the others leave', async () => {
   const again = await command(stage, ['run', ...args, '--id', id, '--json', '--wait', '--go-on']);
   assertExit(again, 0);
   assert.equal(sent().length, 61);
+  const told = JSON.parse(again.stderr.split('\n').find((line) => line.startsWith('{')) ?? '{}') as {
+    readonly triesAgain?: { readonly payments: readonly unknown[]; readonly totals: unknown };
+  };
+  assert.deepEqual(
+    [told.triesAgain?.payments.length, told.triesAgain?.totals],
+    [60, [{ currency: 'USD', value: '1830' }]],
+  );
 });
 
 test('one payment of a batch that failed later is paid again by a person, as its next generation, and nobody else is', async () => {

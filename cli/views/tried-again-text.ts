@@ -1,0 +1,48 @@
+/** What `--go-on` tries again of a batch, as a person sees it before it is started: how much, the first payments, and why not before. */
+import type { ReportPayment } from '../../domain/run/report.ts';
+import { sumsOf } from '../../domain/plan/amounts.ts';
+import type { Money } from '../../domain/policy.ts';
+import type { TriedAgain } from '../../operations/tried-again.ts';
+import { count } from '../terminal/text.ts';
+import { money } from './amount-text.ts';
+
+/** So many are shown. */
+const SHOWN = 50;
+
+export function triedAgainLines({ tried, onlyPaidAgain, waitForPerson }: TriedAgain): readonly string[] {
+  const more = tried.length - SHOWN;
+  return [
+    tried.length === 0
+      ? 'No payment is tried again.'
+      : `Tries again, each under its own key first: ${count(tried.length, 'payment')}, ${sums(tried)
+          .map(({ value, currency }) => money(value, currency))
+          .join(', ')}.`,
+    ...tried.slice(0, SHOWN).map((payment) => `  ${lineOf(payment)}`),
+    ...(more > 0 ? [`  and ${more} more; --json has them all`] : []),
+    ...(onlyPaidAgain === 0
+      ? []
+      : [
+          `Only --pay-again pays what failed after it was accepted, or whose window is over: ${count(onlyPaidAgain, 'payment')}.`,
+        ]),
+    ...(waitForPerson === 0 ? [] : [`A person decides: ${count(waitForPerson, 'payment')}.`]),
+  ];
+}
+
+/** The same for `--json`, on one line of stderr. */
+export function triedAgainDocument({ tried, onlyPaidAgain, waitForPerson }: TriedAgain) {
+  const payments = tried.map(({ id, account, currency, amount, outcome, reason }) => {
+    return { id, account, currency, amount, outcome, reason };
+  });
+  return { triesAgain: { totals: sums(tried), payments, onlyPaidAgain, waitForPerson } };
+}
+
+function sums(tried: readonly ReportPayment[]): readonly Money[] {
+  return sumsOf(
+    tried.flatMap(({ currency, amount }) => (amount === null ? [] : [{ currency, value: amount }])),
+  ).toSorted((one, other) => (one.currency < other.currency ? -1 : 1));
+}
+
+function lineOf({ id, account, currency, amount, reason }: ReportPayment): string {
+  const what = amount === null ? currency : money(amount, currency);
+  return `${id}: ${what} to ${account}. ${reason ?? 'It was not sent yet.'}`;
+}
