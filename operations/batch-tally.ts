@@ -1,10 +1,11 @@
 /** What the plan of a batch would say of its payments: sums, and what the service already says against some of them. */
-import type { SeenBatch } from '../domain/batch.ts';
+import { isUnpayable, type BatchPayment, type SeenBatch } from '../domain/batch.ts';
 import { decimalsOf } from '../domain/currencies.ts';
-import { AccountBook, BatchTally } from '../domain/plan/batch-items.ts';
+import { AccountBook, BatchTally, unpayable } from '../domain/plan/batch-items.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
-import { chunksOf, type Chunk } from '../language/batch/chunks.ts';
+import type { BatchReader } from '../language/batch/batch-reader.ts';
+import { chunksOf, paymentOf, type Chunk } from '../language/batch/chunks.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { readAccounts } from '../service/observe.ts';
 import { openBatch, type BatchFile } from './batch-file.ts';
@@ -34,9 +35,42 @@ export async function tallyBatch(
   return { batch: tally.batch, problems: tally.problems };
 }
 
+/** A payment that the service already says cannot be paid: where it stands in the file, and why. */
+export type UnpayableRow = {
+  readonly line: number;
+  readonly payment: BatchPayment;
+  readonly problem: Problem;
+};
+
+/** The first so many of them, as the plan has seen the file. */
+export async function firstUnpayable(
+  batch: BatchFile,
+  { chunks, heldBy }: Pick<SeenBatch, 'chunks' | 'heldBy'>,
+  most: number,
+): Promise<readonly UnpayableRow[]> {
+  const found: UnpayableRow[] = [];
+  if (chunks.every(({ unpayable: letters }) => letters === null)) return found;
+  // One letter for each row, in their order.
+  const letters = chunks.map((chunk) => chunk.unpayable ?? '.'.repeat(chunk.payments)).join('');
+  let index = 0;
+  for await (const row of (await opened(batch)).rows()) {
+    const letter = letters[index];
+    index += 1;
+    if (!isUnpayable(letter)) continue;
+    const payment = paymentOf(row);
+    found.push({ line: row.line, payment, problem: unpayable(payment, letter, heldBy) });
+    if (found.length === most) break;
+  }
+  return found;
+}
+
 /** The file in the chunks in which it is submitted. */
 export async function* chunksOfFile(batch: BatchFile): AsyncGenerator<Chunk> {
-  const opened = await openBatch(batch, 0);
-  if (!opened.ok) throw new CommandFailure('bad input', [opened.problem]);
-  yield* chunksOf(opened.reader.rows());
+  yield* chunksOf((await opened(batch)).rows());
+}
+
+async function opened(batch: BatchFile): Promise<BatchReader> {
+  const file = await openBatch(batch, 0);
+  if (!file.ok) throw new CommandFailure('bad input', [file.problem]);
+  return file.reader;
 }

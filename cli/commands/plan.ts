@@ -1,6 +1,7 @@
 /** `cambist plan POLICY`: what a run of today would do, and why each number is what it is. Reads only. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
+import { unpayableOf } from '../../domain/batch.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -14,6 +15,7 @@ import {
   type BatchOptions,
 } from '../batch.ts';
 import { requireBatch, type BatchFile } from '../../operations/batch-file.ts';
+import { firstUnpayable, type UnpayableRow } from '../../operations/batch-tally.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { indicativePrices, type IndicativePrice } from '../../operations/indicative-price.ts';
@@ -24,6 +26,7 @@ import type { Output } from '../terminal/output.ts';
 import { explainPlan, planDocument } from '../views/plan-text.ts';
 import { shortfallOf } from '../views/shortfall-text.ts';
 import { textOf } from '../views/look-alikes-text.ts';
+import { unpayableDocument, unpayableLines } from '../views/unpayable-text.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 
@@ -71,8 +74,13 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   const prices = options.quote === true ? await indicativePrices(settings, made, input.observation) : [];
   const alike =
     batch === null ? null : await seeLookAlikes({ settings, run, batch, ours: null, now: io.now });
-  return show(output, { file, batch, made, input, prices, alike });
+  const unpayable =
+    batch === null || made.batch === null ? [] : await firstUnpayable(batch, made.batch, SHOWN);
+  return show(output, { file, batch, made, input, prices, alike, unpayable });
 }
+
+/** So many payments that cannot be paid are named. */
+const SHOWN = 50;
 
 /** Temporal is not asked for a plan. */
 const NOT_ASKED =
@@ -100,16 +108,23 @@ function show(
     readonly input: CompileInput;
     readonly prices: readonly IndicativePrice[];
     readonly alike: SeenLookAlikes | null;
+    readonly unpayable: readonly UnpayableRow[];
   },
 ): Ending {
-  const { file, batch, made, input, prices, alike } = of;
+  const { file, batch, made, input, prices, alike, unpayable } = of;
+  const unpaid = made.batch === null ? 0 : unpayableOf(made.batch).length;
   const shortfall = shortfallOf(made, input.observation);
   // Without a leg or a batch no money is waited for.
   const waits = made.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
-  const document = { ...planDocument(made, input, prices), ...(alike !== null && documentOf(alike)) };
+  const document = {
+    ...planDocument(made, input, prices),
+    ...(batch !== null && unpayableDocument(unpaid, unpayable)),
+    ...(alike !== null && documentOf(alike)),
+  };
   output.document({ ...document, exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(plain(made), plain(input), plain(prices), output));
+  if (batch !== null && unpaid > 0) output.say('', ...unpayableLines(batch.file, unpaid, unpayable));
   if (alike !== null) output.say('', ...textOf(alike), NOT_ASKED);
   const isTraded = input.observation.trades.length > 0;
   const next = isTraded ? 'It has traded already; how it stands:' : 'To run it:';

@@ -327,7 +327,27 @@ test('a plan of a batch tells its sums and what cannot be paid, and starts nothi
     said,
     new RegExp(`To run it: npx cambist run ${policy} --batch \\S+\\.csv --id \\d{4}-\\d\\d-\\d\\d $`),
   );
-  const document = documentOf(await command(stage, [...typed, '--json'])) as { readonly batch: unknown };
+  assert.match(
+    said,
+    /Not paid nor funded: (\S+\.csv):2: inv-1, 1\.50 EUR to wac_7Hk2mQ9vT4xR\. Withdrawal account "wac_7Hk2mQ9vT4xR" does not take EUR\. .* \1:5: gone, 5\.00 EUR to wac_NotRegistered1\. .* is not in the service's list\./,
+  );
+  const document = documentOf(await command(stage, [...typed, '--json'])) as {
+    readonly batch: unknown;
+    readonly unpayable: {
+      readonly payments: number;
+      readonly first: readonly Readonly<Record<string, unknown>>[];
+    };
+  };
+  assert.equal(document.unpayable.payments, 4);
+  assert.deepEqual(
+    document.unpayable.first.map(({ line, id, code }) => [line, id, code]),
+    [
+      [2, 'inv-1', 'ACCOUNT_CURRENCY'],
+      [3, 'inv-2', 'ACCOUNT_CURRENCY'],
+      [4, 'inv-3', 'ACCOUNT_CURRENCY'],
+      [5, 'gone', 'ACCOUNT_MISSING'],
+    ],
+  );
   assert.deepEqual(document.batch, {
     payments: 5,
     totals: [{ currency: 'EUR', value: '19.5' }],
@@ -337,6 +357,15 @@ test('a plan of a batch tells its sums and what cannot be paid, and starts nothi
   assertExit(fileless, 2);
   assert.match(fileless.stderr, /^BATCH_MISSING --batch: /);
   assert.deepEqual(await chunksOf(batch, 1), [null]);
+});
+
+test('a plan names the first fifty payments that cannot be paid, by their rows', async () => {
+  const batch = await putBatch([`free,${EUR_ACCOUNT},EUR,7.00,"one\ntwo"`, ...rowsOf(600)]);
+  const [, policy = '', ...rest] = batch.argv;
+  const { stdout } = await command(stage, ['plan', policy, ...rest.slice(0, 2)]);
+  assert.match(flat(stdout), /Not paid nor funded, the first 50 of 600: \S+\.csv:4: inv-1, /);
+  assert.match(flat(stdout), /\.csv:53: inv-50, /);
+  assert.doesNotMatch(flat(stdout), /inv-51,/);
 });
 
 test('a plan of a batch that buys nothing says before the first payment what money is missing', async () => {
