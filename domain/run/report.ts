@@ -98,7 +98,7 @@ export type ReportTotal = {
 
 /** The report of a run as it stands. */
 export function makeReport(state: RunState): Report {
-  return reportOf(state, { isFirst: true, payments: state.payments });
+  return reportOf(state, { isFirst: true, payments: state.payments, totals: totalsNow(state) });
 }
 
 /**
@@ -121,7 +121,8 @@ export function reportPage(state: RunState, offset: number): ReportPage {
   if (offset > 0 && offset >= state.payments.length)
     throw new RangeError(`The payments from ${offset} on cannot be told now; ask again.`);
   const isFirst = offset === 0;
-  let bytes = jsonBytes(reportOf(state, { isFirst, payments: [] }));
+  const totals = totalsNow(state);
+  let bytes = jsonBytes(reportOf(state, { isFirst, payments: [], totals }));
   let end = offset;
   for (const record of state.payments.slice(offset)) {
     bytes += jsonBytes([reportPayment(record), paymentProblem(record), record.waiting, record.traceId]);
@@ -130,7 +131,7 @@ export function reportPage(state: RunState, offset: number): ReportPage {
   }
   const payments = state.payments.slice(offset, end);
   return {
-    report: reportOf(state, { isFirst, payments }),
+    report: reportOf(state, { isFirst, payments, totals }),
     traceIds: payments.map(({ traceId }) => traceId),
     next: end < state.payments.length ? end : null,
     chunks: state.chunks.length,
@@ -223,9 +224,14 @@ function totalsSeen(
   return isWhole ? told.map((total) => seen.get(total.currency) ?? total) : told;
 }
 
-type Part = { readonly isFirst: boolean; readonly payments: readonly PaymentRecord[] };
+type Part = {
+  readonly isFirst: boolean;
+  readonly payments: readonly PaymentRecord[];
+  /** Of the whole run: every part has them. */
+  readonly totals: Report['totals'];
+};
 
-function reportOf(state: RunState, { isFirst, payments }: Part): Report {
+function reportOf(state: RunState, { isFirst, payments, totals }: Part): Report {
   const legs = isFirst ? state.legs : [];
   const ended = problemsOf({ legs, payments });
   const items = [...legs, ...payments];
@@ -244,7 +250,7 @@ function reportOf(state: RunState, { isFirst, payments }: Part): Report {
     positions: isFirst ? reportPositions(state) : [],
     legs: legs.map(reportLeg),
     payments: payments.map(reportPayment),
-    totals: state.chunks.length > 0 ? totalsOfBatch(state) : totalsOf(state.payments.map(reportPayment)),
+    totals,
     problems: [...(isFirst ? state.refusals : []), ...ended, ...awaited],
     evidence: isFirst ? state.evidence : [],
   };
@@ -362,7 +368,22 @@ function reportPayment(record: PaymentRecord): ReportPayment {
   };
 }
 
-function totalsOf(payments: readonly ReportPayment[]): readonly ReportTotal[] {
+function totalsNow(state: RunState): readonly ReportTotal[] {
+  return state.chunks.length > 0 ? totalsOfBatch(state) : totalsOf(state.payments.map(summandOf));
+}
+
+/** What a payment adds to the totals. */
+type Summand = Pick<ReportPayment, 'currency' | 'amount' | 'outcome'>;
+
+function summandOf(record: PaymentRecord): Summand {
+  return {
+    currency: record.payment.currency,
+    amount: record.amount,
+    outcome: paymentOutcome(record),
+  };
+}
+
+function totalsOf(payments: readonly Summand[]): readonly ReportTotal[] {
   const currencies = [...new Set(payments.map(({ currency }) => currency))].toSorted();
   return currencies.map((currency) => {
     const inCurrency = payments.filter((payment) => payment.currency === currency);
