@@ -1,5 +1,4 @@
 /** `createWithdrawals`: sends a slice of payments side by side and returns an outcome for each. */
-import { jsonBytes } from '../domain/json-bytes.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import { asForgotten } from '../domain/writes/doubt.ts';
@@ -13,7 +12,7 @@ export const createWithdrawals =
   (deps: Deps) =>
   (call: PaymentsCall): Promise<PaymentsAnswer> =>
     beating(async () => {
-      const driver = await Driver.open(deps, call, call);
+      const driver = await Driver.open(deps, call, call.sideBySide);
       const context = driver.context({
         othersAccepted: call.othersAccepted,
         tradedSoFar: [],
@@ -42,19 +41,9 @@ function traceOf(item: string, { evidence }: Driver): { readonly traceId?: strin
   return typeof sent?.traceId === 'string' ? { traceId: sent.traceId } : {};
 }
 
-/** An answer tells at most so much of what was looked up and sent, so that it fits into the history however long the texts. */
-const EVIDENCE_BYTES = 32_768;
-
 /** Of a chunk only what did not go as it should: what a batch did is in its payments. */
 function evidenceOf({ chunk }: PaymentsCall, { evidence }: Driver): PaymentsAnswer['evidence'] {
-  if (chunk === undefined) return evidence;
-  const odd = evidence.filter(({ result }) => result !== 'success');
-  let bytes = 0;
-  const end = odd.findIndex((one) => {
-    bytes += jsonBytes(one);
-    return bytes > EVIDENCE_BYTES;
-  });
-  return end === -1 ? odd : odd.slice(0, end);
+  return chunk === undefined ? evidence : evidence.filter(({ result }) => result !== 'success');
 }
 
 /** The batch was stopped after this call was made. */

@@ -15,11 +15,9 @@ import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Money } from '../domain/policy.ts';
 import type { Balances, Quote, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type WriteEndpoint } from '../domain/references.ts';
-import { followUp } from '../domain/service/reply-rules.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { Evidence } from '../domain/run/state.ts';
-import type { RefusalsLeft } from '../domain/batch.ts';
-import type { Call, HowToSend } from '../domain/run/calls.ts';
+import type { Call } from '../domain/run/calls.ts';
 import {
   drive,
   nameOf,
@@ -60,7 +58,6 @@ const CLAIMS_MS = 5_000;
 type Heeded = { readonly kept: Kept; readonly atMs: number };
 
 const NEWLY_SAID = 'somebody has said something meanwhile; it is left to the next attempt';
-const MAY_STOP = 'so many payments were refused that the batch may stop; it is left to a later call';
 const TOO_LATE = 'this attempt took too long; it is left to the next one';
 
 /** An attempt that reached us later than this after it was scheduled is asked for before it may send. */
@@ -80,10 +77,6 @@ export class Driver {
   /** Temporal run of the batch's run whose go was read last; null: the call is of no chunk. */
   #coordinator: string | null = null;
   #stopped: Problem | null = null;
-  readonly #refusalsLeft: RefusalsLeft;
-  /** Payments of this call that were refused; and the newest of these in a row, which have one code. */
-  #refused = 0;
-  #sameCode: { readonly code: string | null; readonly times: number } = { code: null, times: 0 };
   readonly evidence: Evidence[] = [];
   /** The turn of the run, once it has it. */
   #turn: OwnTurn | null = null;
@@ -106,27 +99,26 @@ export class Driver {
   /**
    * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
    * would otherwise count its deadline from when it woke.
-   * @param how how the payments of the call leave; absent: all at a time
+   * @param sideBySide so many payments are sent at a time at most
    */
-  static async open(deps: Deps, call: Call, how: HowToSend = {}): Promise<Driver> {
+  static async open(deps: Deps, call: Call, sideBySide: number = Number.POSITIVE_INFINITY): Promise<Driver> {
     const { info } = ActivityContext.current();
     const waitedMs = deps.clock.wallMs() - info.currentAttemptScheduledTimestampMs;
     if (Math.abs(waitedMs) > PROMPT_MS && !(await deps.isCurrentAttempt(info)))
       throw withoutStack(
         ApplicationFailure.retryable('This attempt has been given up; another one goes on.', 'SUPERSEDED'),
       );
-    return new Driver(deps, call, { info, how });
+    return new Driver(deps, call, { info, sideBySide });
   }
 
   private constructor(
     deps: Deps,
     call: Call,
-    { info, how }: { readonly info: Info; readonly how: HowToSend },
+    { info, sideBySide }: { readonly info: Info; readonly sideBySide: number },
   ) {
     this.#deps = deps;
     this.#call = call;
-    this.#inPlace = pLimit(how.sideBySide ?? Number.POSITIVE_INFINITY);
-    this.#refusalsLeft = how.refusalsLeft ?? {};
+    this.#inPlace = pLimit(sideBySide);
     this.#attempt = {
       runId: info.workflowExecution?.runId ?? '',
       number: numberOf(info),
@@ -286,13 +278,11 @@ export class Driver {
         const { account, currency, amount, reference } = effect.request;
         const idempotencyKey = this.#key('withdrawals', reference, null);
         const request = { account, currency, amount, tag: reference, idempotencyKey };
-        return this.#inPlace(async () => {
-          const reply = await wellFormed(() =>
-            service.createWithdrawal(request, this.#leaving(heeded, [currency])),
-          );
-          this.#count(reply);
-          return this.#told(reply);
-        });
+        return this.#inPlace(async () =>
+          this.#told(
+            await wellFormed(() => service.createWithdrawal(request, this.#leaving(heeded, [currency]))),
+          ),
+        );
       }
     }
   }
@@ -304,35 +294,11 @@ export class Driver {
       whyNot: async () => {
         await this.#haltsRead();
         if (!(await this.#stillSaid(heeded))) return NEWLY_SAID;
-        if (this.#mayStop()) return MAY_STOP;
         return this.#tooLate() ? TOO_LATE : null;
       },
       whyNotNow: () => this.#whyHalted(currencies)?.problem.message ?? null,
       withinMs: LEAVES_WITHIN_MS,
     };
-  }
-
-  /** Counts the refusals of payments as the rules do by which a batch stops, in the order in which they come. */
-  #count(reply: Reply<Withdrawal>): void {
-    if (reply.kind === 'DONE') this.#sameCode = { code: null, times: 0 };
-    if (reply.kind !== 'REFUSED' || !this.#endsByRefusal(reply)) return;
-    const { code } = reply.error;
-    this.#refused += 1;
-    this.#sameCode = { code, times: code === this.#sameCode.code ? this.#sameCode.times + 1 : 1 };
-  }
-
-  #endsByRefusal(reply: Reply<Withdrawal>): boolean {
-    const follows = followUp(reply).withdrawal;
-    return (
-      follows === 'look up, then end' ||
-      (follows === 'shortfall rule' && this.#call.plan.shortfall === 'skip')
-    );
-  }
-
-  /** So much was refused that first the run must say whether more is sent. */
-  #mayStop(): boolean {
-    const { all = Number.POSITIVE_INFINITY, sameCode = Number.POSITIVE_INFINITY } = this.#refusalsLeft;
-    return this.#refused >= all || this.#sameCode.times >= sameCode;
   }
 
   #whyHalted(currencies: readonly string[]): Closed | null {

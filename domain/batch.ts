@@ -62,12 +62,6 @@ export function lanesOf({ parallel, chunks }: Pick<PlanBatch, 'parallel' | 'chun
   return Math.min(MOST_LANES, parallel, chunks.length);
 }
 
-/** How many may be refused before the batch may stop: altogether, and in a row with one code; absent: no rule counts these. */
-export type RefusalsLeft = { readonly all?: number; readonly sameCode?: number };
-
-/** So many payments of a chunk one call takes: for each that leaves side by side, and at most. */
-export const PER_CALL = Object.freeze({ each: 25, most: 50 });
-
 /** A batch as it was seen, before it is planned. */
 export type SeenBatch = Omit<PlanBatch, keyof PayoutRules | 'dedupeMs'>;
 

@@ -166,8 +166,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
     const { leaving } = request;
     return limiter.run<T>(async () => {
       const reason = leaving === undefined ? null : await leaving.whyNot();
-      // Nothing is wrong with the service: the caller may ask again soon.
-      return reason === null ? attempt(request) : { kind: 'NOT_SENT', reason, afterMs: 0 };
+      return reason === null ? attempt(request) : { kind: 'NOT_SENT', reason };
     }, leaving?.signal);
   }
 

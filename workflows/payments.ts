@@ -8,7 +8,6 @@ import {
   type TemporalFailure,
   continueAsNew,
   getExternalWorkflowHandle,
-  patched,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -98,7 +97,6 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
   const { mode, run, number } = input;
   const info = workflowInfo();
   return {
-    takesLargeCalls: patched('up to 50 payments a call'),
     readGo: (call) => orStepFailed(reads.readGo(call)),
     tellCoordinator: async () => {
       try {

@@ -2,7 +2,7 @@
  * What a run is started with, and what it asks of the world: the calls of its activities and their answers. Only data;
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
-import type { BatchPayment, Manifest, PayoutRules, RefusalsLeft } from '../batch.ts';
+import type { BatchPayment, Manifest, PayoutRules } from '../batch.ts';
 import type { KeptPlan, Leg, Payment, Plan, PlanHead } from '../plan/plan.ts';
 import type { Money, SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
@@ -103,23 +103,17 @@ export type LegAnswer = {
   readonly runId: string;
 };
 
-export type PaymentsCall = Call &
-  HowToSend & {
-    readonly items: readonly {
-      readonly payment: Payment;
-      readonly wanted: Wanted;
-      readonly state: PaymentState;
-    }[];
-    readonly othersAccepted: boolean;
-    /** Ids that the service gave us for other payments of the run that one of these could be taken for. */
-    readonly twinIds: readonly string[];
-  };
-/** How the payments of one call leave. */
-export type HowToSend = {
+export type PaymentsCall = Call & {
+  readonly items: readonly {
+    readonly payment: Payment;
+    readonly wanted: Wanted;
+    readonly state: PaymentState;
+  }[];
+  readonly othersAccepted: boolean;
+  /** Ids that the service gave us for other payments of the run that one of these could be taken for. */
+  readonly twinIds: readonly string[];
   /** So many are sent side by side at most; absent: all of them. */
   readonly sideBySide?: number;
-  /** After so many refusals the batch may stop: what has not left by then is left to a later call. Absent: no rule counts them. */
-  readonly refusalsLeft?: RefusalsLeft;
 };
 export type PaymentsAnswer = {
   readonly items: readonly {

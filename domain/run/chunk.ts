@@ -3,14 +3,14 @@
  * has ended, so that a reset of either finds it there. It pays and follows as every run does (`pay`, `track`); nothing
  * leaves without the go, which is asked for again before every write.
  */
-import { PER_CALL, isUnpayable } from '../batch.ts';
+import { isUnpayable } from '../batch.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { paymentOf, unpayable } from '../plan/batch-items.ts';
 import { LOOK_ALIKE } from '../writes/look-alikes.ts';
 import { isShown } from '../waits.ts';
 import type { Alike } from '../writes/withdrawal.ts';
 import { activityFailed } from './activity-failed.ts';
-import type { Call, ChunkInput, GoAnswer, GoCall, HowToSend } from './calls.ts';
+import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { Standing } from './chunk-state.ts';
 import { itemsOfChunk, type ItemsOfChunk } from './held.ts';
@@ -19,7 +19,7 @@ import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
 import { HistoryIsLong, RunRefused, StepFailed, failed, runThatGoesOn, type Ports } from './ports.ts';
-import { refusalsIn, refusalsLeft, stopOf } from './stop-rule.ts';
+import { refusalsIn, stopOf } from './stop-rule.ts';
 import { adoptPlan, followAnew, newRecord, takeUp, undoneIn, type RunState } from './state.ts';
 import { track } from './track.ts';
 
@@ -36,8 +36,6 @@ export type ChunkPorts = Pick<
   | 'runId'
   | 'tellRun'
 > & {
-  /** False: this history was begun by a version whose calls took fewer payments. */
-  readonly takesLargeCalls: boolean;
   readGo(call: GoCall): Promise<GoAnswer>;
   /** The coordinator should read this chunk again. It decides nothing by it. */
   tellCoordinator(): Promise<void>;
@@ -397,18 +395,7 @@ export class Chunk implements Paying {
     throw new HistoryIsLong();
   }
 
-  get perCall(): number {
-    const { each, most } = PER_CALL;
-    return this.ports.takesLargeCalls ? Math.min(each * this.#sideBySide, most) : each;
-  }
-
-  howToSend(): HowToSend {
-    const go = this.#go;
-    const left = go === null ? null : refusalsLeft(go.rules, refusalsIn(this.state.payments, go.runId));
-    return { sideBySide: this.#sideBySide, ...(left !== null && { refusalsLeft: left }) };
-  }
-
-  get #sideBySide(): number {
+  get sideBySide(): number {
     return this.#go?.sideBySide ?? 1;
   }
 

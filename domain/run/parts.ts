@@ -1,6 +1,6 @@
 /** What the parts of a run take of it: paying and tracking (`Paying`) take less than carrying out a leg (`Carrying`). */
 import type { Plan } from '../plan/plan.ts';
-import type { Call, HowToSend, RunInput } from './calls.ts';
+import type { Call, RunInput } from './calls.ts';
 import type { LegRecord } from './items.ts';
 import type { Ports, StepFailed } from './ports.ts';
 import type { RunState } from './state.ts';
@@ -15,16 +15,14 @@ export type Paying = {
   >;
   readonly pauses: Pauses;
   readonly lateAfterMs: Pick<Plan['lateAfterMs'], 'withdrawal'>;
-  /** So many payments one call takes where they are many. */
-  readonly perCall: number;
+  /** So many payments of one call leave side by side; null: all of them. */
+  readonly sideBySide: number | null;
   /** Payments are being sent, so that more will soon be accepted. */
   isSending: boolean;
   /** Counts releases of payments. */
   readonly releases: number;
   /** What every call says. */
   call(): Call;
-  /** How the payments of a call leave that is made now. */
-  howToSend(): HowToSend;
   /** Carries out a call that writes; a cancel is kept before. */
   write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed>;
   /** Goes on in a new history, as soon as no call that writes is under way. */

@@ -13,15 +13,16 @@ import { RunRefused, StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
 import { itemFailed } from './pauses.ts';
 
-/** Up to so many payments have a call each, so that each is seen in the UI. */
+/** Payments of one call: one each in small runs, so that each is seen in the UI. */
 const SMALL_RUN = 50;
+const SLICE = 25;
 
 /** The answer to no call. */
 const NOTHING: Promise<null> = Promise.resolve(null);
 
 export async function pay(paying: Paying): Promise<void> {
   const { state, ports, pauses } = paying;
-  const size = state.payments.length <= SMALL_RUN ? 1 : paying.perCall;
+  const size = state.payments.length <= SMALL_RUN ? 1 : SLICE;
   // Counted by timers alone, never by the clock: a worker that takes over while somebody asks how the run stands may
   // see an older time than a later replay, which must ask for the same.
   const leftMs = new Map<PaymentRecord, number>();
@@ -69,7 +70,7 @@ export async function pay(paying: Paying): Promise<void> {
         // Of the same kind: a trade tells nothing about whether requests for withdrawals are whole.
         othersAccepted: state.payments.some((record) => acceptedOf(record) !== null),
         twinIds: twins.of(sent),
-        ...paying.howToSend(),
+        ...(paying.sideBySide !== null && { sideBySide: paying.sideBySide }),
       });
     });
     for (const record of due) record.isAtWork = false;

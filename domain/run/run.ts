@@ -4,10 +4,9 @@
  * Temporal: everything that it awaits comes through `Ports`, so that a model can drive the same code. It ends when no
  * item is open; never while something is in doubt (M3, M8).
  */
-import { PER_CALL } from '../batch.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { activityFailed } from './activity-failed.ts';
-import type { Call, Go, HowToSend, RunInput } from './calls.ts';
+import type { Call, Go, RunInput } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import { isDone } from './chunk-state.ts';
 import { conduct, releasedIn, tellEnd } from './conduct.ts';
@@ -31,7 +30,7 @@ export class Run implements Carrying {
   readonly ports: Ports;
   readonly pauses: Pauses;
   isSending = true;
-  readonly perCall = PER_CALL.each;
+  readonly sideBySide = null;
   releases = 0;
   hasToldEnd = false;
   /** It was refused a plan, and what keeps people's instructions knows that it ends. */
@@ -219,10 +218,6 @@ export class Run implements Carrying {
 
   undoneIn(): readonly string[] {
     return undoneIn(this.state);
-  }
-
-  howToSend(): HowToSend {
-    return {};
   }
 
   /** Every leg is decided, and every open payment accepted. */

@@ -2,7 +2,7 @@
  * When a batch stops by itself: `stop_after` of its policy, counted over all of its chunks since the run took it up, and its
  * first payments (`canary`), which must be accepted before the others leave. Pure.
  */
-import type { PlanBatch, RefusalsLeft } from '../batch.ts';
+import type { PlanBatch } from '../batch.ts';
 import { compare } from '../money.ts';
 import { isRunCode, makeProblem, type Problem } from '../problems.ts';
 import { acceptedOf, type PaymentRecord } from './items.ts';
@@ -56,19 +56,6 @@ export function stopOf({ stopAfter, canary }: Rules, all: readonly Refusals[]): 
   if (row?.inARow !== undefined && row.inARow !== null)
     return stopped(`${row.inARow.times} payments in a row were refused with ${row.inARow.code}`);
   return null;
-}
-
-/** How many refusals more a chunk may meet before its run must say whether the batch stops; null: no rule counts them. */
-export function refusalsLeft(
-  { stopAfter }: Pick<Rules, 'stopAfter'>,
-  { refused }: Pick<Refusals, 'refused'>,
-): RefusalsLeft | null {
-  const { failed = null, sameCode = null } = stopAfter ?? {};
-  if (failed === null && sameCode === null) return null;
-  return {
-    ...(failed !== null && { all: Math.max(failed - refused, 1) }),
-    ...(sameCode !== null && { sameCode }),
-  };
 }
 
 const RATIO_AFTER = 20;

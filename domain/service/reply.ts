@@ -39,7 +39,7 @@ export type Reply<T> =
   | {
       readonly kind: 'NOT_SENT';
       readonly reason: string;
-      /** How soon the same may be tried, milliseconds: what is left of a pause of the service; 0: it was not even tried. Absent: unknown. */
+      /** Only where the service has asked for a pause: so much of it is left, milliseconds. */
       readonly afterMs?: number;
     }
   | {

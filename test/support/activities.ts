@@ -60,10 +60,8 @@ export function client(requests: Request[], scripted: Scripted = {}): ServiceCli
   const noted = Object.entries(operations).map(([operation, answer]) => [
     operation,
     async (asked: unknown, leaving?: Leaving) => {
-      const unwanted = (await leaving?.whyNot()) ?? null;
-      if (unwanted !== null) return { kind: 'NOT_SENT', reason: unwanted, afterMs: 0 };
-      const halted = leaving?.whyNotNow() ?? null;
-      if (halted !== null) return { kind: 'NOT_SENT', reason: halted };
+      const reason = leaving === undefined ? null : ((await leaving.whyNot()) ?? leaving.whyNotNow());
+      if (reason !== null) return { kind: 'NOT_SENT', reason };
       requests.push({ operation, asked });
       return (answer as (asked: unknown) => unknown)(asked);
     },

@@ -11,7 +11,6 @@ import { ask } from '../../domain/writes/step.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import type { TurnAnswer } from '../../domain/turn.ts';
-import type { RefusalsLeft } from '../../domain/batch.ts';
 import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
 import {
   NO_OTHER_RUNS,
@@ -237,88 +236,6 @@ test('the payments of a call share one look, however few of them may be sent sid
   }));
   await inActivity({ attempt: 2 }, () => createWithdrawals(deps)({ ...callOf(...payments), sideBySide: 2 }));
   assert.deepEqual([sends, most, pages], [25, 2, 1]);
-});
-
-test('a call sends no more once so many were refused that the batch may stop; what is left comes soon in a later one', async () => {
-  const payments = Array.from({ length: 6 }, (_, index) => ({
-    ...PAYMENT,
-    id: `payment-${index}`,
-    reference: `p.2026-11-21.payment-${index}`,
-  }));
-  const answers: Readonly<Record<string, ReturnType<typeof failed>>> = {
-    R: failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED'),
-    Q: failed('WITHDRAWAL_ACCOUNT_NOT_LIVE'),
-    S: failed('WITHDRAWAL_INSUFFICIENT_BALANCE'),
-  };
-  /** @param said by turns: A accepted, R and Q refused, S short of money */
-  const outcomes = async (said: string, refusalsLeft: RefusalsLeft, shortfall: 'hold' | 'skip' = 'hold') => {
-    let sends = 0;
-    const { deps } = worker({
-      createWithdrawal: async ({ tag }) => {
-        const answer = answers[said[sends++ % said.length] ?? ''];
-        return answer ?? done({ ...WITHDRAWAL, id: `wtd_${sends}`, tag });
-      },
-      listWithdrawals: async () => page(),
-    });
-    const call = callOf(...payments);
-    const { items } = await inActivity({}, () =>
-      createWithdrawals(deps)({ ...call, plan: { ...call.plan, shortfall }, sideBySide: 1, refusalsLeft }),
-    );
-    return items
-      .map(({ step }) => {
-        if (step.kind !== 'wait') return step.kind === 'accepted' ? 'A' : 'R';
-        return step.wait.problem.code === 'NOT_SENT' ? '-' : 'w';
-      })
-      .join('');
-  };
-  assert.equal(await outcomes('R', { all: 2 }), 'RR----');
-  assert.equal(await outcomes('AR', { all: 2 }), 'ARAR--');
-  assert.equal(await outcomes('ARR', { sameCode: 2 }), 'ARR---');
-  assert.equal(await outcomes('AR', { sameCode: 2 }), 'ARARAR');
-  assert.equal(await outcomes('RQ', { sameCode: 2 }), 'RRRRRR');
-  assert.equal(await outcomes('S', { all: 1, sameCode: 1 }), 'wwwwww');
-  assert.equal(await outcomes('S', { all: 1 }, 'skip'), 'R-----');
-  assert.equal(await outcomes('R', {}), 'RRRRRR');
-});
-
-test('a payment that was left to a later call is tried by it at once, however often that was', async () => {
-  const refused = { ...PAYMENT, id: 'refused', reference: 'p.2026-11-21.refused' };
-  const { deps } = worker({
-    createWithdrawal: async () => failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED'),
-    listWithdrawals: async () => page(),
-  });
-  let call: PaymentsCall = { ...callOf(refused, PAYMENT), sideBySide: 1, refusalsLeft: { all: 1 } };
-  for (let times = 0; times < 5; times += 1) {
-    const { items } = await inActivity({}, () => createWithdrawals(deps)(call));
-    const step = items[1]?.step;
-    assert.ok(step?.kind === 'wait');
-    assert.deepEqual([step.wait.problem.code, step.wait.afterMs], ['NOT_SENT', 1_000]);
-    call = {
-      ...call,
-      items: call.items.map((one, index) => (index === 1 ? { ...one, state: step.state } : one)),
-    };
-  }
-});
-
-test('what an answer tells of lookups and sends is bounded, however long the trace ids of the service are', async () => {
-  const payments = Array.from({ length: 50 }, (_, index) => ({
-    ...PAYMENT,
-    id: `payment-${index}`.padEnd(64, 'x'),
-    reference: `p.2026-11-21.payment-${index}`,
-  }));
-  const refused = failed('WITHDRAWAL_ADDRESS_NOT_VERIFIED');
-  assert.ok(refused.kind === 'REFUSED');
-  const facts = { ...refused.facts, traceId: 't'.repeat(2_000) };
-  const { deps } = worker({
-    createWithdrawal: async () => ({ ...refused, facts }),
-    listWithdrawals: async () => page(),
-  });
-  const go = { runId: 'r1', mayGo: true, stopped: null } as Awaited<ReturnType<Deps['chunks']['readGo']>>;
-  const withGo: Deps = { ...deps, chunks: { ...deps.chunks, readGo: async () => go } };
-  const answer = await inActivity({}, () => createWithdrawals(withGo)({ ...callOf(...payments), chunk: 1 }));
-  assert.equal(answer.items.length, 50);
-  assert.ok(answer.evidence.length > 0);
-  assert.ok(JSON.stringify(answer.evidence).length <= 32_768 + 100);
 });
 
 test('a record is one payment only, be it taken by another one of the call or of a call before it', async () => {

@@ -86,24 +86,21 @@ class World {
       readonly runId?: string;
       readonly originalRunId?: string;
       readonly carried?: Carried;
-      readonly payments?: readonly BatchPayment[];
-      readonly takesLargeCalls?: boolean;
     } = {},
   ) {
-    const { go = GO, runId = 'c1', originalRunId = runId, carried = null, payments = PAYMENTS } = more;
+    const { go = GO, runId = 'c1', originalRunId = runId, carried = null } = more;
     this.go = go;
     this.newestRunId = runId;
-    const input = { run: RUN, mode: 'SANDBOX', number: 1, payments, isFirst: true } as const;
+    const input = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true } as const;
     const state = newRunState(RUN, 'sandbox/p.2026-11-21/payments-0001', { name: 'p', hash: '' });
-    const ports = { ...this.#ports(runId, originalRunId), takesLargeCalls: more.takesLargeCalls ?? true };
-    this.chunk = new Chunk(input, state, ports, carried);
+    this.chunk = new Chunk(input, state, this.#ports(runId, originalRunId), carried);
     this.end = this.chunk.complete().then(
       () => (this.isEnded = true),
       (error: unknown) => error,
     );
   }
 
-  #ports(runId: string, originalRunId: string): Omit<ChunkPorts, 'takesLargeCalls'> {
+  #ports(runId: string, originalRunId: string): ChunkPorts {
     return {
       readGo: async (call) => {
         this.asked.push(call);
@@ -259,28 +256,6 @@ test('so many payments leave side by side as the go says, for the plan that it n
   const world = await worldOf();
   const { sideBySide, chunk, plan } = world.calls[0] ?? assert.fail('Nothing was sent.');
   assert.deepEqual([sideBySide, chunk, plan.madeFor], [2, 1, GO.plan.madeFor]);
-});
-
-test('a call takes 25 payments for each that leaves side by side, at most 50, and 25 in a history of before', async () => {
-  const payments = Array.from({ length: 60 }, (_, index): BatchPayment => [
-    `inv-${index}`,
-    'wac_1',
-    'EUR',
-    `${index + 1}`,
-  ]);
-  const sizes = async (sideBySide: number, takesLargeCalls: boolean): Promise<readonly number[]> => {
-    const { calls } = await worldOf({ go: { ...GO, sideBySide }, payments, takesLargeCalls });
-    return calls.map(({ items }) => items.length);
-  };
-  assert.deepEqual(await sizes(1, true), [25, 25, 10]);
-  assert.deepEqual(await sizes(2, true), [50, 10]);
-  assert.deepEqual(await sizes(8, true), [50, 10]);
-  assert.deepEqual(await sizes(8, false), [25, 25, 10]);
-});
-
-test('a call is told how many refusals more the rules of the batch allow', async () => {
-  const world = await worldOf({ go: { ...GO, rules: FAILED_2 } });
-  assert.deepEqual(world.calls[0]?.refusalsLeft, { all: 2 });
 });
 
 test('a fresh go makes the payments the chunk’s own: nobody need look whether they were sent before', async () => {

@@ -5,7 +5,7 @@ import type { PlanBatch } from '../../domain/batch.ts';
 import { makeProblem, type Problem } from '../../domain/problems.ts';
 import type { PaymentStage } from '../../domain/run/items.ts';
 import { newRecord } from '../../domain/run/state.ts';
-import { refusalsIn, refusalsLeft, stopOf, type Refusals } from '../../domain/run/stop-rule.ts';
+import { refusalsIn, stopOf, type Refusals } from '../../domain/run/stop-rule.ts';
 import { PAYMENT } from '../support/scripts.ts';
 import { paymentAt } from '../support/stages.ts';
 
@@ -63,17 +63,6 @@ test('a refusal is what the service has said no to, in this run alone; an accept
     const found = row(letters);
     assert.deepEqual([letters, found.refused, found.sent], [letters, refused, sent]);
   }
-});
-
-test('a call is told how many refusals are left until a rule is reached, at least one; a row begins anew in it', () => {
-  const rules = (failed: number | null, sameCode: number | null) =>
-    ({ stopAfter: { failed, sameCode, ratioPercent: '10' } }) as const;
-  assert.deepEqual(refusalsLeft(rules(5, 3), row('rrpqq')), { all: 1, sameCode: 3 });
-  assert.deepEqual(refusalsLeft(rules(5, null), row('rrp')), { all: 3 });
-  assert.deepEqual(refusalsLeft(rules(null, 3), row('rrp')), { sameCode: 3 });
-  assert.deepEqual(refusalsLeft(rules(2, null), row('rrr')), { all: 1 });
-  assert.equal(refusalsLeft(rules(null, null), row('rr')), null);
-  assert.equal(refusalsLeft({ stopAfter: null }, row('rr')), null);
 });
 
 test('a payment that was returned was not refused', () => {

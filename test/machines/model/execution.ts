@@ -293,7 +293,6 @@ export class Execution {
   /** A signal to the coordinator is answered like a call: it is there, or nobody hears it. */
   #chunkPorts(): ChunkPorts {
     return {
-      takesLargeCalls: true,
       ...this.#ports(),
       readGo: (call) => this.#ask<GoAnswer>('readGo', call).result,
       tellCoordinator: () => this.#ask<void>('tellCoordinator', null).result,
