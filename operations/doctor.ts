@@ -119,7 +119,7 @@ async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<
       if (remark !== null) return [{ ...ok(name, remark), state: 'warning' }];
       const scope =
         use === 'write'
-          ? '. The key may look (read scope). Whether it may also trade and pay (write scope) the service does not tell without a write: if not, runs wait with AUTH_INSUFFICIENT_SCOPE and nothing is sent'
+          ? '. The key may look (read scope). Whether it may also trade and pay (write scope) the service does not tell without a write: if not, runs wait with AUTH_INSUFFICIENT_SCOPE and nothing is traded or paid'
           : '. The key may look (read scope); more is not asked of it';
       return [ok(name, `it takes signature, token and mode, and the clocks agree${scope}`)];
     } catch (error) {

@@ -49,7 +49,9 @@ async function asItIsNow(place: Place, view: RunView): Promise<RunView> {
 export function afterHalts(view: RunView, halts: readonly Halt[]): RunView {
   const { facts, report, progress } = view;
   const { policy } = facts.run;
-  if (halts.some(({ scope }) => scope.policy === null || scope.policy === policy)) return view;
+  // A batch shows one of its waits: another one stands behind it.
+  const needsHuman = (progress.batch?.counts.needsHuman ?? 0) > 0;
+  if (needsHuman || halts.some(({ scope }) => scope.policy === null || scope.policy === policy)) return view;
   const items = progress.items.map((item) =>
     item.waiting?.reason === 'halt' ? { ...item, waiting: null } : item,
   );

@@ -4,13 +4,16 @@ import type { Report, ReportPayment } from '../domain/run/report.ts';
 export type TriedAgain = {
   /** Not paid, and nothing of it stands at the service that is known. */
   readonly tried: readonly ReportPayment[];
-  /** Payments that failed after they were accepted, or were not sent in their window. */
+  /** Payments that failed after they were accepted, were not sent in their window, or of which a person said that they were not sent. */
   readonly onlyPaidAgain: number;
   readonly waitForPerson: number;
 };
 
+/** With one of these a payment has ended under its own key for good. */
+const CLOSES: readonly string[] = ['WINDOW_PASSED', 'DECIDED_NOT_EXECUTED'];
+
 export function triedAgain({ payments, problems }: Report): TriedAgain {
-  const late = new Set(problems.flatMap(({ code, item }) => (code === 'WINDOW_PASSED' ? [item] : [])));
+  const closed = new Set(problems.flatMap(({ code, item }) => (CLOSES.includes(code) ? [item] : [])));
   const tried: ReportPayment[] = [];
   let onlyPaidAgain = 0;
   let waitForPerson = 0;
@@ -27,7 +30,7 @@ export function triedAgain({ payments, problems }: Report): TriedAgain {
         if (withdrawalId === null) tried.push(payment);
         break;
       case 'NOT_PAID':
-        if (withdrawalId !== null || late.has(id)) onlyPaidAgain += 1;
+        if (withdrawalId !== null || closed.has(id)) onlyPaidAgain += 1;
         else tried.push(payment);
     }
   }

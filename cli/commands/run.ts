@@ -254,13 +254,17 @@ function sayTried({ output, asked: { run: name, goOn } }: Use): void {
     output.note(`${runName(name)} ${goOn.item}: ${goOn.by} says that its cause is gone; it is tried now.`);
 }
 
-/** Of a batch that has ended, before it goes on. */
+/** Of a batch that has ended, before it goes on. It is only told: what cannot be read stops no start. */
 async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, facts: RunFacts): Promise<void> {
   if (policyFile.policy.kind !== 'payout') return;
-  const { report } = await readRun(place, facts);
-  // It has no plan: all of it is planned first.
-  if (report.payments.length === 0) return;
-  const again = triedAgain(report);
+  const view = await readRun(place, facts).catch((error: unknown) => {
+    if (!(error instanceof CommandFailure)) throw error;
+    output.note(`What is tried again cannot be listed: ${error.problems[0]?.message ?? ''}`);
+    return null;
+  });
+  // Without payments it has no plan: all of it is planned first.
+  if (view === null || view.report.payments.length === 0) return;
+  const again = triedAgain(view.report);
   if (output.isJson) output.log('', triedAgainDocument(again));
   else output.note(...triedAgainLines(again));
 }

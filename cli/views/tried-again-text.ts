@@ -22,7 +22,7 @@ export function triedAgainLines({ tried, onlyPaidAgain, waitForPerson }: TriedAg
     ...(onlyPaidAgain === 0
       ? []
       : [
-          `Only --pay-again pays what failed after it was accepted, or whose window is over: ${count(onlyPaidAgain, 'payment')}.`,
+          `Only --pay-again pays what failed later, came too late, or was decided not to have been sent: ${count(onlyPaidAgain, 'payment')}.`,
         ]),
     ...(waitForPerson === 0 ? [] : [`A person decides: ${count(waitForPerson, 'payment')}.`]),
   ];

@@ -13,11 +13,14 @@ function paymentOf(id: string, of: Partial<ReportPayment>): ReportPayment {
   return { ...SAMPLE, id, withdrawalId: null, status: null, reason: null, amount: '10.5', ...of };
 }
 
-function reportWith(payments: readonly ReportPayment[], late: readonly string[] = []): Report {
+function reportWith(
+  payments: readonly ReportPayment[],
+  problems: readonly (readonly [item: string, code: 'WINDOW_PASSED' | 'DECIDED_NOT_EXECUTED'])[] = [],
+): Report {
   return {
     ...makeReportOf({ status: 'PARTIAL' }),
     payments,
-    problems: late.map((item) => ({ code: 'WINDOW_PASSED', item, message: 'm', fix: 'f' })),
+    problems: problems.map(([item, code]) => ({ code, item, message: 'm', fix: 'f' })),
   };
 }
 
@@ -30,15 +33,19 @@ test('of a batch that ended in every way, what was never accepted is tried again
       paymentOf('on-its-way', { outcome: 'PENDING', withdrawalId: 'wtd_2' }),
       paymentOf('failed', { outcome: 'NOT_PAID', withdrawalId: 'wtd_3' }),
       paymentOf('late', { outcome: 'NOT_PAID' }),
+      paymentOf('decided', { outcome: 'NOT_PAID' }),
       paymentOf('doubt', { outcome: 'NEEDS_HUMAN' }),
     ],
-    ['late'],
+    [
+      ['late', 'WINDOW_PASSED'],
+      ['decided', 'DECIDED_NOT_EXECUTED'],
+    ],
   );
   assert.deepEqual(triedAgainLines(triedAgain(report)), [
     'Tries again, each under its own key first: 2 payments, 3.00 EUR, 10.50 MXN.',
     '  refused: 10.50 MXN to wac_7Hk2mQ9vT4xR. The account was closed.',
     '  unsent: 3.00 EUR to wac_7Hk2mQ9vT4xR. It was not sent yet.',
-    'Only --pay-again pays what failed after it was accepted, or whose window is over: 2 payments.',
+    'Only --pay-again pays what failed later, came too late, or was decided not to have been sent: 3 payments.',
     'A person decides: 1 payment.',
   ]);
 });
