@@ -32,9 +32,10 @@ export function counted(name: string, counts: readonly number[], wanted: number)
   return { name, measured: all.join(' or '), goal: `${wanted}`, verdict: right ? 'ok' : 'wrong' };
 }
 
-/** A count that differs from machine to machine; above this it is a fault. */
-export function atMost(name: string, count: number, most: number): Figure {
-  return { name, measured: number(count), goal: `at most ${most}`, verdict: count <= most ? 'ok' : 'wrong' };
+/** A count, or a share of counts, that differs from run to run; above this it is a fault. */
+export function atMost(name: string, value: number, most: number, digits = 0): Figure {
+  const verdict = value <= most ? 'ok' : 'wrong';
+  return { name, measured: value.toFixed(digits), goal: `at most ${most}`, verdict };
 }
 
 export function isRight(sections: readonly Section[]): boolean {

@@ -16,7 +16,7 @@ import type { ServiceClient } from '../service/client.ts';
 import { connectWorker } from '../worker/connect.ts';
 import { command, commandProcess, type Ended } from '../test/support/commands.ts';
 import { openStage, type Stage } from '../test/support/stage.ts';
-import { counted, median, number, plain, timed, type Figure, type Section } from './figures.ts';
+import { atMost, counted, median, number, plain, timed, type Figure, type Section } from './figures.ts';
 import type { OnePayment, PaymentActivities } from './hand-written-payment.ts';
 
 /** A payment is paid in the moment in which it is accepted. */
@@ -117,20 +117,14 @@ function sectionOf(
 ): Section {
   const last = batches.at(-1);
   if (last === undefined) throw new Error('No batch was measured.');
-  const atMost = (name: string, value: number, most: number): Figure => ({
-    name,
-    measured: value.toFixed(3),
-    goal: `at most ${most}`,
-    verdict: value <= most ? 'ok' : 'wrong',
-  });
   const [first] = batches;
   const slower = first === undefined ? 1 : first.rate / last.rate;
   return {
     title: `batches of ${batches.map(({ payments }) => number(payments)).join(' and ')} payments, ${PARALLEL} side by side`,
     figures: [
       counted('payments that are not paid', [last.payments - last.paid], 0),
-      atMost('history events for each payment', last.events / last.payments, EVENTS_EACH),
-      atMost('workflow tasks for each payment', last.tasks / last.payments, TASKS_EACH),
+      atMost('history events for each payment', last.events / last.payments, EVENTS_EACH, 3),
+      atMost('workflow tasks for each payment', last.tasks / last.payments, TASKS_EACH, 3),
       plain('pages of the list of withdrawals', number(last.listPages)),
       plain('payments a second, batch', number(last.rate)),
       plain('payments a second, one workflow each', number(byHand)),

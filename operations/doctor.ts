@@ -8,6 +8,7 @@ import { haltSentence, scopeOptions } from '../domain/halt.ts';
 import { makeProblem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
 import type { Mode } from '../domain/service/records.ts';
+import type { Policy } from '../domain/policy.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { createClient, loadSettings, type Settings } from '../config/config.ts';
@@ -253,8 +254,12 @@ async function checkSchedules(
       }),
     );
   });
-  const runOut = views.flatMap((view) => checkDays(view, nowMs));
-  const files = await Promise.all(views.map((view) => checkReference(view, settings, nowMs)));
+  const policies = views.flatMap(({ kept }): Scheduled[] => {
+    const loaded = loadPolicy(kept.facts.policyText ?? '', kept.name);
+    return loaded.ok ? [{ kept, policy: loaded.policy }] : [];
+  });
+  const runOut = policies.flatMap((each) => checkDays(each, nowMs));
+  const files = await Promise.all(policies.map((each) => checkReference(each, settings, nowMs)));
   const found =
     checks.length > 0
       ? checks
@@ -262,11 +267,12 @@ async function checkSchedules(
   return [...found, ...runOut, ...files.flat()];
 }
 
+/** A schedule whose policy can be read. */
+type Scheduled = Pick<ScheduleView, 'kept'> & { readonly policy: Policy };
+
 /** Whether the schedule of a policy ends soon, or the days off that it lists. */
-function checkDays({ kept }: ScheduleView, nowMs: number): readonly Check[] {
-  const loaded = loadPolicy(kept.facts.policyText ?? '', kept.name);
-  if (kept.isPaused || !loaded.ok || loaded.policy.schedule === null) return [];
-  const { schedule, zone } = loaded.policy;
+function checkDays({ kept, policy: { schedule, zone } }: Scheduled, nowMs: number): readonly Check[] {
+  if (kept.isPaused || schedule === null) return [];
   return runningOutOf(schedule, todayIn(zone, nowMs)).map((what) =>
     warned(`schedule ${kept.name}`, runsOut(what, kept.facts.policyFile)),
   );
@@ -338,12 +344,11 @@ function notAsInFile(change: ScheduleChange, apply: string): Trouble | null {
 
 /** The file of rates that a scheduled policy goes by, in the folder that a worker with these settings reads. */
 async function checkReference(
-  { kept }: ScheduleView,
+  { kept, policy }: Scheduled,
   settings: Settings | null,
   nowMs: number,
 ): Promise<readonly Check[]> {
-  const loaded = loadPolicy(kept.facts.policyText ?? '', kept.name);
-  const reference = loaded.ok ? (loaded.policy.guard?.reference ?? null) : null;
+  const reference = policy.guard?.reference ?? null;
   if (reference === null || settings === null) return [];
   const name = `rates of ${kept.name}`;
   if (settings.filesFolder === null)

@@ -18,9 +18,15 @@ export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
   | { readonly kind: 'untold'; readonly problem: Trouble | null }
 );
 
-export async function standingOf(place: Place, facts: RunFacts, now: () => number): Promise<Standing> {
+/** @param readHalts asked only of a run that waits for one */
+export async function standingOf(
+  place: Place,
+  facts: RunFacts,
+  now: () => number,
+  readHalts = () => currentHalts(place),
+): Promise<Standing> {
   try {
-    const { report, progress } = await asItIsNow(place, await readOutline(place, facts));
+    const { report, progress } = await asItIsNow(place, await readOutline(place, facts), readHalts);
     const ending = endingOf(report, facts.isOpen ? reasonsOf(progress) : []);
     return { kind: 'told', facts, ending, report, progress };
   } catch (error) {
@@ -32,7 +38,11 @@ export async function standingOf(place: Place, facts: RunFacts, now: () => numbe
 }
 
 /** What a run cannot know, or hears of seconds later. */
-async function asItIsNow(place: Place, view: RunView): Promise<RunView> {
+async function asItIsNow(
+  place: Place,
+  view: RunView,
+  readHalts: () => Promise<readonly Halt[]>,
+): Promise<RunView> {
   const { facts, progress } = view;
   if (!facts.isOpen) return view;
   if (!isPlanned(progress)) {
@@ -41,7 +51,7 @@ async function asItIsNow(place: Place, view: RunView): Promise<RunView> {
   }
   if (!reasonsOf(progress).includes('halt')) return view;
   // As the run tells it, where it cannot be read.
-  const halts = await currentHalts(place).catch(() => null);
+  const halts = await readHalts().catch(() => null);
   return halts === null ? view : afterHalts(view, halts);
 }
 

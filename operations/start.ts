@@ -133,15 +133,19 @@ export async function foresee(asked: AskedStart): Promise<Compiled | null> {
   }
 }
 
-/** What the run moves: its plan, or where there is none yet what the service's state of this moment makes of the policy. */
+/**
+ * What the run moves: its plan, or where there is none yet what the service's state of this moment makes of the policy.
+ * @param foreseen as of `foresee`
+ */
 export async function movesToShow(
   asked: AskedStart,
+  foreseen: Compiled | null,
 ): Promise<{ readonly moves: readonly string[]; readonly remark: string | null }> {
   const { place, settings, policyFile, run, now } = asked;
   const made = await readCurrentPlan(place.client, place.mode, run);
   if (made !== null) return { moves: movesOf(made), remark: null };
   const batch = asked.batch?.file ?? null;
-  const { result, remark } = await compileNow({ policyFile, settings, run, batch, now });
+  const { result, remark } = foreseen ?? (await compileNow({ policyFile, settings, run, batch, now }));
   return { moves: movesOf(requireCompiled(result)), remark };
 }
 

@@ -16,6 +16,7 @@ import {
   type PayAgainRequest,
 } from '../../operations/pay-again.ts';
 import { atPlace } from '../../operations/place.ts';
+import type { Compiled } from '../../operations/compile-now.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { idOfBatch, idOfRun } from '../../operations/run-names.ts';
 import {
@@ -231,8 +232,9 @@ async function bringAbout(use: Use): Promise<Ending> {
         if (remarks.length > 0) output.note(...remarks);
         if (facts !== null && goOn !== null) await tellTriedAgain(use, facts);
         await heedLookAlikes(output, asked, { approver, by: options.by ?? userName() });
-        await tellShortfall(use);
-        const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use)) : null;
+        const foreseen = await foresee(asked);
+        if (foreseen !== null) tellShortfall(use, foreseen);
+        const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use, foreseen)) : null;
         const isStarted = await begin(asked, { facts, shown, startedBy: options.by ?? userName() });
         if (facts !== null) sayTried(use);
         if (isStarted) return showStarted(use, now());
@@ -270,15 +272,14 @@ async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, fac
 }
 
 /** Before anything of a batch is submitted, where it can be known. */
-async function tellShortfall({ output, asked }: Use): Promise<void> {
-  const foreseen = await foresee(asked);
-  if (foreseen === null || !foreseen.result.ok) return;
-  const problem = shortfallOf(foreseen.result.plan, foreseen.input.observation);
+function tellShortfall({ output, asked }: Use, { result, input }: Compiled): void {
+  if (!result.ok) return;
+  const problem = shortfallOf(result.plan, input.observation);
   if (problem !== null) output.warn({ ...troubleOfItem(problem), place: runName(asked.run) });
 }
 
-async function tellMoves({ output, asked }: Use): Promise<readonly string[]> {
-  const { moves, remark } = await movesToShow(asked);
+async function tellMoves({ output, asked }: Use, foreseen: Compiled | null): Promise<readonly string[]> {
+  const { moves, remark } = await movesToShow(asked, foreseen);
   output.remark(remark);
   return moves;
 }

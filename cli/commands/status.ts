@@ -67,7 +67,9 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       currentHalts(place),
       listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null }),
     ]);
-    const standings = await Promise.all(runs.map((facts) => standingOf(place, facts, output.io.now)));
+    const standings = await Promise.all(
+      runs.map((facts) => standingOf(place, facts, output.io.now, () => Promise.resolve(halts))),
+    );
     const ending = firstOf(standings.map((each) => each.ending));
     const shown = standings.map((each) => shownOf(each, output.io.now()));
     output.document({ halts: halts.map(haltDocument), runs: shown, exitCode: EXIT_CODES[ending] });

@@ -16,6 +16,7 @@ import {
   paymentsOf,
   startBatch,
   untilAllEnded,
+  untilBooked,
   type BatchRun,
 } from '../support/batches.ts';
 import { command, flat } from '../support/commands.ts';
@@ -111,12 +112,6 @@ describe('every third payment of a batch meets something of its own', AT_ONCE, (
 /** Its sends of withdrawals meet this, as often as the rest of the fault says. */
 function plantOnAll(on: Stage, batch: string, fault: Omit<SandboxFault, 'operation' | 'when'>): string {
   return on.sandbox.addFault({ operation: 'createWithdrawal', when: { reference: `${batch}.*` }, ...fault });
-}
-
-/** Lets it pay until so many payments are booked. */
-async function untilBooked(batch: BatchRun, count: number): Promise<void> {
-  // One look after the other, and not too often: the service is in this process.
-  while (batch.movements().withdrawals.length < count) await delay(200);
 }
 
 const DOWN_MS = 4_000;

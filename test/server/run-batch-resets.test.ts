@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { recordInstruction } from '../../operations/instructions.ts';
 import {
@@ -16,6 +15,7 @@ import {
   resetBatch,
   startBatch,
   untilAllEnded,
+  untilBooked,
   type BatchRun,
 } from '../support/batches.ts';
 import { said } from '../support/instructions.ts';
@@ -88,12 +88,6 @@ describe('after its end, with something not paid that can be paid now,', AT_ONCE
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });
 });
-
-/** Lets it pay until so many payments are booked. */
-async function untilBooked(batch: BatchRun, count: number): Promise<void> {
-  // One look after the other, and not too often: the worker is in the same process.
-  while (batch.movements().withdrawals.length < count) await delay(200);
-}
 
 describe('while it pays,', AT_ONCE, () => {
   for (const [which, booked, share] of [

@@ -156,6 +156,12 @@ export async function deleteInTemporal(
   );
 }
 
+/** Lets it pay until so many payments are booked. */
+export async function untilBooked(batch: Pick<BatchRun, 'movements'>, count: number): Promise<void> {
+  // One look after the other, and not too often: service and worker are in this process.
+  while (batch.movements().withdrawals.length < count) await delay(200);
+}
+
 /** Every workflow of the batch has ended, and its report is one of everything. */
 export async function untilAllEnded(stage: Stage, batch: BatchRun): Promise<Report> {
   await batch.report();

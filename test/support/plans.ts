@@ -5,6 +5,8 @@ import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import type { Policy, PolicyHead } from '../../domain/policy.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
+import type { LoadedPolicy } from '../../language/policy/load-policy.ts';
 import { NOW, RUN } from './scripts.ts';
 
 export const POLICY_HEAD: PolicyHead = {
@@ -40,6 +42,38 @@ export type More<P extends Policy> = {
   readonly observation?: Partial<Observation>;
   readonly referenceRates?: CompileInput['referenceRates'];
 };
+
+/** What a plan of this date is made from: a policy as it was read, and what is withdrawable by currency. */
+export function inputOn(
+  date: string,
+  { policy, hash }: Pick<Extract<LoadedPolicy, { ok: true }>, 'policy' | 'hash'>,
+  there: Readonly<Record<string, string>>,
+  more: Partial<Pick<CompileInput, 'referenceRates' | 'batch'>>,
+): CompileInput {
+  const balances = Object.entries(there).map(([currency, withdrawable]) => ({
+    currency,
+    withdrawable,
+    total: withdrawable,
+  }));
+  return {
+    run: { policy: policy.name, id: date },
+    policy,
+    policyHash: hash,
+    date,
+    sendWindows: sendWindowsOf(date, policy.zone),
+    referenceRates: null,
+    observation: {
+      ...NOTHING_THERE,
+      observedAtMs: Date.parse(`${date}T09:00:00Z`),
+      balances: { balances },
+    },
+    decimalsOf: (currency) => decimalsOf(currency, {}),
+    lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
+    batch: null,
+    madeFor: '',
+    ...more,
+  };
+}
 
 /** Compiles the plan of `RUN` from a policy and what is there. */
 export function compileAt(

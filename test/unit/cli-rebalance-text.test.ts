@@ -4,11 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { explainPlan, planDocument } from '../../cli/views/plan-text.ts';
 import type { Paint } from '../../cli/terminal/text.ts';
-import { sendWindowsOf } from '../../calendar/business-date.ts';
-import { decimalsOf } from '../../domain/currencies.ts';
-import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
-import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { ReportSchema } from '../../cli/views/report-schema.ts';
@@ -17,7 +13,7 @@ import type { Problem } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
 import { makeReport } from '../../domain/run/report.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence } from '../../domain/run/state.ts';
-import { NOTHING_THERE } from '../support/plans.ts';
+import { inputOn } from '../support/plans.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';
 
 const same = (text: string): string => text;
@@ -37,29 +33,7 @@ function planned(
   const loaded = loadPolicy(edit(sample('daily-treasury.yaml')), 'daily-treasury.yaml');
   const rates = loadReferenceRates(sample('rates/daily.yaml'), 'rates/daily.yaml');
   assert.ok(loaded.ok && rates.ok);
-  const input: CompileInput = {
-    run: { policy: loaded.policy.name, id: DATE },
-    policy: loaded.policy,
-    policyHash: loaded.hash,
-    date: DATE,
-    sendWindows: sendWindowsOf(DATE, loaded.policy.zone),
-    referenceRates: rates.rates,
-    observation: {
-      ...NOTHING_THERE,
-      observedAtMs: Date.parse(`${DATE}T09:00:00Z`),
-      balances: {
-        balances: Object.entries(there).map(([currency, withdrawable]) => ({
-          currency,
-          withdrawable,
-          total: withdrawable,
-        })),
-      },
-    },
-    decimalsOf: (currency) => decimalsOf(currency, {}),
-    lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
-    batch: null,
-    madeFor: '',
-  };
+  const input = inputOn(DATE, loaded, there, { referenceRates: rates.rates });
   const result = compilePlan(input);
   assert.ok(result.ok, JSON.stringify(result));
   const text = explainPlan(result.plan, input, prices, { width: 80, paint: PLAIN });

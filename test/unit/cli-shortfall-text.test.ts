@@ -2,13 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shortfallOf } from '../../cli/views/shortfall-text.ts';
-import { decimalsOf } from '../../domain/currencies.ts';
-import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
-import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
-import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
-import { NOTHING_THERE } from '../support/plans.ts';
+import { inputOn } from '../support/plans.ts';
 
 const DATE = '2026-11-18';
 /** A payment in each currency. */
@@ -22,35 +18,14 @@ function missing(there: Readonly<Record<string, string>>, payout: string, more =
   );
   assert.ok(loaded.ok, JSON.stringify(loaded));
   const totals = Object.entries(PAID).map(([currency, value]) => ({ currency, value }));
-  const input: CompileInput = {
-    run: { policy: 'p', id: DATE },
-    policy: loaded.policy,
-    policyHash: loaded.hash,
-    date: DATE,
-    sendWindows: sendWindowsOf(DATE, 'UTC'),
-    referenceRates: null,
-    observation: {
-      ...NOTHING_THERE,
-      observedAtMs: Date.parse(`${DATE}T12:00:00Z`),
-      balances: {
-        balances: Object.entries(there).map(([currency, withdrawable]) => ({
-          currency,
-          withdrawable,
-          total: withdrawable,
-        })),
-      },
-    },
-    decimalsOf: (currency) => decimalsOf(currency, {}),
-    lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
-    batch: {
-      payments: 3,
-      totals,
-      payable: totals,
-      heldBy: [],
-      chunks: [{ payments: 3, hash: 'a'.repeat(64), unpayable: null }],
-    },
-    madeFor: '',
+  const batch = {
+    payments: 3,
+    totals,
+    payable: totals,
+    heldBy: [],
+    chunks: [{ payments: 3, hash: 'a'.repeat(64), unpayable: null }],
   };
+  const input = inputOn(DATE, loaded, there, { batch });
   const result = compilePlan(input);
   assert.ok(result.ok, JSON.stringify(result));
   const problem = shortfallOf(result.plan, input.observation);
