@@ -129,8 +129,10 @@ export class Driver {
     const { chunk } = call;
     const { run, credentials } = call.plan;
     this.#instructions = shared(deps, async () => {
-      await this.#requireGo();
-      const kept = await deps.instructions.read(credentials.mode, run, chunk);
+      const [kept] = await Promise.all([
+        deps.instructions.read(credentials.mode, run, chunk),
+        this.#requireGo(),
+      ]);
       requireCurrent(call.plan, kept);
       return kept;
     });

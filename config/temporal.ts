@@ -96,8 +96,22 @@ async function connectOnce({ options, namespace, address }: Profile, limitMs: nu
 
 type CallInterceptor = NonNullable<ConnectionOptions['interceptors']>[number];
 
-const AGAIN = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
-const ONCE = makeGrpcRetryInterceptor({ ...defaultGrpcRetryOptions(), retryableDecider: () => false });
+/**
+ * Temporal keeps one question at most for a workflow whose task is under way, and refuses the next one in these words. A task
+ * takes some milliseconds; the pace for refusals of other kinds would lose a second or two.
+ */
+export const QUESTION_BEFORE = /query buffer is full/;
+const PACE = defaultGrpcRetryOptions();
+const QUESTION_PACE = defaultGrpcRetryOptions({ initialIntervalMs: () => 20 });
+
+/** How a call is made again that failed, or was refused for the moment. */
+export const RETRIES: typeof PACE = {
+  ...PACE,
+  delayFunction: (attempt, status) =>
+    (QUESTION_BEFORE.test(status.details) ? QUESTION_PACE : PACE).delayFunction(attempt, status),
+};
+const AGAIN = makeGrpcRetryInterceptor(RETRIES);
+const ONCE = makeGrpcRetryInterceptor({ ...RETRIES, retryableDecider: () => false });
 
 /** Calls whose answer was lost are made again, but for a reset: each one makes a run. */
 const tryAgain: CallInterceptor = (options, next) => {

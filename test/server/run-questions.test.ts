@@ -17,7 +17,7 @@ import {
   bundleWorkflowCode,
   makeTelemetryFilterString,
 } from '@temporalio/worker';
-import { askAgain } from '../../config/temporal.ts';
+import { QUESTION_BEFORE, RETRIES, askAgain } from '../../config/temporal.ts';
 import { ASK_AGAIN } from '../../workflows/names.ts';
 import { testServerAddress, uniqueName } from '../support/dev-server.ts';
 
@@ -135,4 +135,48 @@ test('a workflow that is terminated before it could go on is asked all the same'
   assert.equal(await ask(patientClient), 'past the first step');
   assert.equal(await ask(client), ASK_AGAIN);
   await later.stop();
+});
+
+/** A workflow whose task is under way, taken by this test instead of a worker. */
+async function taskUnderWay(once: Connection): Promise<string> {
+  const service = once.workflowService;
+  const taskQueue = uniqueName('asked');
+  const handle = await client.workflow.start('asked', { taskQueue, workflowId: taskQueue });
+  const poll = { namespace: 'default', taskQueue: { name: taskQueue }, identity: 'test' };
+  const nextTask = () => once.withDeadline(Date.now() + 60_000, () => service.pollWorkflowTaskQueue(poll));
+  const { taskToken } = await nextTask();
+  await service.respondWorkflowTaskCompleted({ namespace: 'default', taskToken, commands: [] });
+  await handle.signal('woken');
+  await nextTask();
+  return taskQueue;
+}
+
+test('a question that Temporal refuses because another one waits is asked again much sooner than other refused calls', async () => {
+  const once = await Connection.connect({ address, interceptors: [] });
+  const service = once.workflowService;
+  const workflowId = await taskUnderWay(once);
+  const waiting = new AbortController();
+  const ask = () =>
+    once.withAbortSignal(waiting.signal, () =>
+      service
+        .queryWorkflow({ namespace: 'default', execution: { workflowId }, query: { queryType: 'slow' } })
+        .then(
+          () => null,
+          (error: unknown) => error,
+        ),
+    );
+  // One of the two waits for the task, and the other one is refused at once.
+  const asked = [ask(), ask()];
+  const refusal = (await Promise.race(asked)) as Parameters<typeof RETRIES.retryableDecider>[1];
+  waiting.abort();
+  await Promise.all(asked);
+  await once.close();
+  await client.workflow.getHandle(workflowId).terminate();
+  assert.match(refusal.details, QUESTION_BEFORE);
+  assert.equal(RETRIES.retryableDecider(1, refusal), true);
+  const otherRefusal = { ...refusal, details: 'too many calls' };
+  assert.ok(
+    RETRIES.delayFunction(1, refusal) * 10 < RETRIES.delayFunction(1, otherRefusal),
+    'it is asked again no sooner than other calls',
+  );
 });
