@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
-import { ApplicationFailureCategory } from '@temporalio/common';
+import { ApplicationFailureCategory, TemporalFailure } from '@temporalio/common';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -16,6 +16,7 @@ import type { Money } from '../domain/policy.ts';
 import type { Balances, Quote, Trade, Withdrawal } from '../domain/service/records.ts';
 import { keyMaterial, runName, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
+import { activityFailed } from '../domain/run/activity-failed.ts';
 import type { Evidence } from '../domain/run/state.ts';
 import type { Call } from '../domain/run/calls.ts';
 import {
@@ -39,6 +40,8 @@ import { REPLANNED } from '../workflows/names.ts';
 import type { OwnTurn } from '../domain/turn.ts';
 import { clockSkew } from './clock-skew.ts';
 import { readDemand } from './demand.ts';
+import { whatFailed } from './failures.ts';
+import { slept } from './polling.ts';
 import { secondPlanUnasked } from './second-plan.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
 
@@ -56,6 +59,10 @@ const CLAIMS_MS = 5_000;
 
 /** What the steps of an item went by, and when that was read. */
 type Heeded = { readonly kept: Kept; readonly atMs: number };
+
+/** What Temporal did not answer is asked again in the same attempt: so often, and after so long. */
+const READ_TRIES = 3;
+const READ_AGAIN_MS = 500;
 
 const NEWLY_SAID = 'somebody has said something meanwhile; it is left to the next attempt';
 const TOO_LATE = 'this attempt took too long; it is left to the next one';
@@ -165,13 +172,21 @@ export class Driver {
 
   /** Why nothing of this call may be sent at all, whatever the items say; null when nothing stands in the way. */
   async stop(): Promise<Wait | null> {
-    try {
-      await Promise.all([this.#instructions(), this.#haltsRead()]);
-      return null;
-    } catch (error) {
-      if (error instanceof WithoutGo) return error.wait;
-      if (!(error instanceof InstructionsMissing)) throw error;
-      return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan) };
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await Promise.all([this.#instructions(), this.#haltsRead()]);
+        return null;
+      } catch (error) {
+        if (error instanceof WithoutGo) return error.wait;
+        if (error instanceof InstructionsMissing)
+          return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan) };
+        // Made for Temporal, or given up: nobody waits for the answer.
+        if (error instanceof TemporalFailure || ActivityContext.current().cancellationSignal.aborted)
+          throw error;
+        // Told, and not thrown: no later attempt is then in doubt about what this one has not even tried to send.
+        if (tries === READ_TRIES || !(await slept(this.#deps, READ_AGAIN_MS)))
+          return activityFailed(whatFailed(error), 1);
+      }
     }
   }
 

@@ -293,7 +293,7 @@ export const REFUSALS = {
     advice: 'See `npx cambist --help`, or `--help` after a command.',
   },
   FILE_NOT_FOUND: {
-    ending: 'configuration',
+    ending: 'bad input',
     sentence: 'There is no such file.',
     advice: 'Correct the path.',
   },

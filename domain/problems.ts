@@ -23,7 +23,8 @@ export const PROBLEMS = {
     ending: 'refused by the service',
     sentence:
       'A withdrawal account is in a status to which the service pays nothing (not verified, archived).',
-    advice: 'Have the account verified at the service, or name another one; then start the run again.',
+    advice:
+      'Have the account verified at the service, then reset the run or start it with --go-on; or name another account in the policy.',
   },
   PLAN_CURRENCY_NOT_WITHDRAWABLE: {
     ending: 'refused by the service',

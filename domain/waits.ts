@@ -77,6 +77,20 @@ export function safetyWaitText(safeAtMs: number, nowMs: number): string {
   return `safety wait until ${date === today ? '' : `${date} `}${time} UTC; nothing for you to do`;
 }
 
+/** What stands besides against a payment in doubt, and may be mended: the fix of its problem says so at its end. */
+export const SENT_SOONER = 'To have it sent sooner, mend what stands in the way and reset the run.';
+
+/** The sentence for a safety wait, and what may shorten it. @param left of it, as it is shown behind its end */
+export function safetyWaitSentence(
+  { fix }: Pick<Problem, 'fix'>,
+  safeAtMs: number,
+  nowMs: number,
+  left = '',
+): string {
+  const sooner = fix.includes(SENT_SOONER) ? ` ${SENT_SOONER}` : '';
+  return `${safetyWaitText(safeAtMs, nowMs)}${left}.${sooner}`;
+}
+
 function momentOf(atMs: number): readonly [date: string, time: string] {
   const text = new Date(atMs).toISOString();
   return [text.slice(0, 10), text.slice(11, 19)];

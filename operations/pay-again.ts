@@ -39,6 +39,7 @@ import { requireSamePolicy } from './same-policy.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { startRun } from './start-run.ts';
 import { SubmittedBatch } from './submitted-chunks.ts';
+import { triedAgain } from './tried-again.ts';
 
 /** Instead of items: every payment of the run that has failed, as the service says when it is asked. */
 export const ALL_FAILED = 'all-failed';
@@ -509,11 +510,10 @@ function requireMay({ plan }: Known, { id }: ReportPayment, verdict: PayAgainVer
   }
 }
 
-/** What a new start goes on with besides. */
-function goesOnWith(report: Report, paidAgain: ReadonlySet<string>): readonly string[] {
-  return [...report.legs, ...report.payments].flatMap(({ id, outcome }) =>
-    paidAgain.has(id) || outcome === 'TRADED' || outcome === 'PAID' ? [] : [id],
-  );
+/** What a new start goes on with besides: never what only another instruction would pay. */
+export function goesOnWith(report: Report, paidAgain: ReadonlySet<string>): readonly string[] {
+  const legs = report.legs.filter(({ outcome }) => outcome !== 'TRADED');
+  return [...legs, ...triedAgain(report).tried].flatMap(({ id }) => (paidAgain.has(id) ? [] : [id]));
 }
 
 function refusal(ending: Ending, trouble: Trouble): CommandFailure {

@@ -7,6 +7,7 @@ import { todayIn } from '../calendar/business-date.ts';
 import { secondPlanWindows } from '../calendar/second-plan-window.ts';
 import type { Settings } from '../config/config.ts';
 import { isCancelled, replanIn } from '../domain/people/instructions.ts';
+import { referenceFileOf } from '../domain/policy.ts';
 import { movesOf } from '../domain/plan/moves.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { Report } from '../domain/run/report.ts';
@@ -111,6 +112,17 @@ export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
     );
   const stands = decidedAbout(first, may.policy, kept) ?? why;
   if (stands !== null && trades.length === 0) throw refused(run, stands, OTHER_RUN);
+  // Reference rates may have changed since, which no policy shows.
+  if (
+    said === null &&
+    policyFile.hash === first.policy.hash &&
+    referenceFileOf(policyFile.policy.guard) === null
+  )
+    throw refused(
+      run,
+      `${policyFile.file} says what it was planned with, so that a second plan would be the first one`,
+      `Change the policy and save it; or try the same again: \`npx cambist replay ${runName(run)}\`.`,
+    );
   const isToday = said !== null && todayIn(may.policy.zone, said.atMs) === todayIn(may.policy.zone, now());
   return {
     facts,

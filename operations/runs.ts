@@ -408,7 +408,9 @@ export async function readOutline(place: Asked, facts: RunFacts, limitMs?: numbe
     ? progressOf(place, facts, limitMs)
     : liveOf(place, facts, heard));
   const ended = facts.isOpen ? head : endedReport(head, facts, await readEnd(place.client, facts));
-  const unpaid = whyUnpaid(progress).map((code) => unpaidBy(code, progress, runName(facts.run)));
+  const codes = whyUnpaid(progress);
+  const share = codes.length === 1 ? 'all' : 'some';
+  const unpaid = codes.map((code) => unpaidBy(code, share, progress, runName(facts.run)));
   return { facts, report: { ...ended, problems: [...ended.problems, ...unpaid] }, progress };
 }
 
@@ -420,9 +422,9 @@ function whyUnpaid({ batch }: Progress): readonly string[] {
 }
 
 /** What is said of payments of a batch that nobody has read one by one. */
-function unpaidBy(code: string, { batch }: Progress, run: string): Problem {
+function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run: string): Problem {
   const { notPaid = 0 } = batch?.counts ?? {};
-  const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, some of them for this.`;
+  const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, ${share} of them for this.`;
   return {
     code: code as Problem['code'],
     item: 'payments',

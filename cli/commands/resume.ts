@@ -38,7 +38,13 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
     const before = await currentHalts(place);
     if (!before.some((halt) => isSameScope(halt.scope, scope)))
-      return showHalts(output, before, `In ${place.mode}, ${scopeText(scope)} was not halted.`);
+      return showHalts(
+        output,
+        before,
+        before.length === 0
+          ? `Nothing was halted in ${place.mode}.`
+          : `In ${place.mode}, ${scopeText(scope)} was not halted.`,
+      );
     const halts = await resume(place, { scope, by, why });
     // Whoever is woken before its worker has read it would wait once more.
     await new Promise((done) => setTimeout(done, READING_HOLDS_MS));

@@ -103,7 +103,7 @@ export class Output {
 
   /** Something that is not wrong yet. */
   warn(trouble: Trouble): void {
-    this.#write(this.io.stderr, `warning ${paragraphOf(trouble, this.#noteWidth)}`);
+    this.#write(this.io.stderr, `warning ${paragraphOf(trouble, this.#noteWidth - 'warning '.length)}`);
   }
 
   /** What went wrong. `difference`: of the two texts of the failure, as lines with - and +. */

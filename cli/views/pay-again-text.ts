@@ -30,5 +30,5 @@ export function payAgainLines(list: readonly PaidAgain[]): readonly [string, ...
 }
 
 function lineOf({ payment: { amount, currency, account }, reference }: PaidAgain): string {
-  return `${amount ?? '?'} ${currency} to ${account}, as ${reference}`;
+  return `${money(amount, currency)} to ${account}, as ${reference}`;
 }

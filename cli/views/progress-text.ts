@@ -1,6 +1,6 @@
 /** The progress of a run for a terminal: drawn over and over, or one line per step. Pure. */
 import type { Progress } from '../../domain/run/progress.ts';
-import { safetyWaitText } from '../../domain/waits.ts';
+import { safetyWaitSentence } from '../../domain/waits.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { standingTable } from './batch-text.ts';
@@ -62,7 +62,7 @@ function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string 
   const { problem, wakeAtMs, safeAtMs } = waiting;
   if (safeAtMs !== undefined) {
     const left = safeAtMs > nowMs ? ` (${countdown(safeAtMs - nowMs)} left)` : '';
-    return `${problem.code}: ${sentence(problem.message)} ${capital(safetyWaitText(safeAtMs, nowMs))}${left}.`;
+    return `${problem.code}: ${sentence(problem.message)} ${capital(safetyWaitSentence(problem, safeAtMs, nowMs, left))}`;
   }
   const until = wakeAtMs > nowMs ? ` Looks again at ${clockTime(wakeAtMs, nowMs)}.` : '';
   return `${problem.code}: ${sentence(problem.message)}${until}`;

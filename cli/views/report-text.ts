@@ -6,7 +6,7 @@ import {
   type ReportLeg,
   type ReportPayment,
 } from '../../domain/run/report.ts';
-import { safetyWaitText, shownFirst, type Waiting } from '../../domain/waits.ts';
+import { safetyWaitSentence, shownFirst, type Waiting } from '../../domain/waits.ts';
 import { isPlanned, type Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
@@ -63,7 +63,7 @@ function summarise(report: Report): string[] {
       case 'NEEDS_HUMAN':
         return `Needs a person: ${leg.sell} for ${leg.buy} (${leg.id}).`;
       case 'PENDING':
-        return `Not traded yet: ${leg.sell} for ${leg.buy} (${leg.id}).`;
+        return `${isInDoubt(report, leg) ? 'In doubt whether it was traded' : 'Not traded yet'}: ${leg.sell} for ${leg.buy} (${leg.id}).`;
     }
   });
   if (isLong(report)) return [...legs, `${countedText(report)}.`];
@@ -83,13 +83,18 @@ function summarise(report: Report): string[] {
         return `Needs a person: ${what} (${payment.id}).`;
       case 'PENDING':
         return payment.withdrawalId === null
-          ? `Not sent yet: ${what} (${payment.id}).`
+          ? `${isInDoubt(report, payment) ? 'In doubt whether it was sent' : 'Not sent yet'}: ${what} (${payment.id}).`
           : `Sent, not paid yet: ${what} (withdrawal ${payment.withdrawalId}, ${payment.status ?? '?'}).${more}`;
     }
   });
   const all = [...legs, ...payments];
   if (all.length > 0) return all;
   return [NO_ITEMS[report.status]];
+}
+
+/** It may have been executed: nobody should do it by hand. */
+function isInDoubt({ problems }: Report, { id }: { readonly id: string }): boolean {
+  return problems.some(({ code, item }) => code === 'IN_DOUBT' && item === id);
 }
 
 /** So many payments are told one by one; of more, so many that are not paid. */
@@ -352,7 +357,8 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       const next = wait.wakeAtMs > nowMs ? clockTime(wait.wakeAtMs, nowMs) : null;
       const since = wait.sinceMs === undefined ? '' : ` since ${clockTime(wait.sinceMs, nowMs)}`;
       const why = `${report.run} is held (${counted}) by ${wait.problem.code}${since}: ${unstopped(wait.problem.message)}`;
-      if (wait.safeAtMs !== undefined) return `${why}; ${safetyWaitText(wait.safeAtMs, nowMs)}.`;
+      if (wait.safeAtMs !== undefined)
+        return `${why}; ${safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs)}`;
       // Said once: an advice to do nothing says what follows by itself.
       const advice = unblocking(report, wait);
       const again = next === null ? '' : `; it looks again by itself at ${next}`;

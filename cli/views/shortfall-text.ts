@@ -54,7 +54,7 @@ function shortfallOfBatch({ batch, positions, shortfall }: Plan, observation: Ob
     item: null,
     message: `The batch is short of ${missing.join(', and of ')}. ${consequence}.`,
     fix: isFunded
-      ? 'Bring money in, or change in the policy what keeps it from being bought.'
+      ? 'Bring money in before it starts, or change in the policy what keeps it from being bought: what is bought is planned once. Later only money in the currency itself helps.'
       : 'Bring money in, or let the policy buy what is missing (`fund: { from: …, mode: net }`).',
   };
 }

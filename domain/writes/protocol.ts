@@ -5,7 +5,7 @@
  * follows from a reply (step 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
  */
 import type { Problem } from '../problems.ts';
-import { safetyWaitText, type WaitReason, type Wait } from '../waits.ts';
+import { SENT_SOONER, safetyWaitSentence, type WaitReason, type Wait } from '../waits.ts';
 import { isKeyKnownSince } from '../service/facts.ts';
 import { backoffMs } from '../service/reply-rules.ts';
 import {
@@ -526,7 +526,7 @@ export function waitsSafely<State>(
   state: State,
   { afterMs, safeAtMs, problem }: Pick<Wait, 'afterMs' | 'problem'> & { readonly safeAtMs: number },
 ): Waits<State> {
-  const fix = `It looks again by itself: ${safetyWaitText(safeAtMs, context.nowMs())}.`;
+  const fix = `It looks again by itself: ${safetyWaitSentence(problem, safeAtMs, context.nowMs())}`;
   return {
     kind: 'wait',
     state,
@@ -569,7 +569,7 @@ export function inDoubt({ item, name }: Named, { doubt }: SendState, meanwhile: 
     code: 'IN_DOUBT',
     item,
     message: `Whether ${name} was executed is not known yet (${why}${meanwhile === null ? '' : `; meanwhile: ${meanwhile.message}`}); nothing new is sent before that.`,
-    fix: `Nothing to do: it looks again by itself, and goes on when the service’s records have settled it.${meanwhile === null ? '' : ' To have it sent sooner, mend what stands in the way and reset the run.'}`,
+    fix: `Nothing to do: it looks again by itself, and goes on when the service’s records have settled it.${meanwhile === null ? '' : ` ${SENT_SOONER}`}`,
   };
 }
 

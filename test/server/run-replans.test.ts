@@ -429,8 +429,12 @@ describe('a second plan is refused', AT_ONCE, () => {
     assert.match(await refusedOf(unplanned, ...SAID), /REPLAN_REFUSED.*it has no plan yet/);
   });
 
-  test('a second time: there is no third plan', async () => {
+  test('with the policy that it was planned with, and a second time: there is no third plan', async () => {
     const run = await failed();
+    const argv = ['replay', run.policy.runText, '--replan', run.policy.file, ...SAID];
+    const same = await command(run.stage, argv);
+    assertExit(same, 4);
+    assert.match(flat(same.stderr), /REPLAN_REFUSED.*says what it was planned with/);
     await run.replan();
     await run.ended();
     const ended = await command(run.stage, ['replay', run.policy.runText, '--replan', run.second, ...SAID]);

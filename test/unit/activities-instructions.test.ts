@@ -79,17 +79,15 @@ test('a second attempt that may send nothing tells that the first one may have s
   }
 });
 
-test('where what people said cannot be read the call fails, and sends nothing', async () => {
+test('where what people said cannot be read the call says so, and sends nothing', async () => {
   const read = () => Promise.reject(new Error('Temporal is away.'));
   const { deps, requests } = worker({}, { instructions: { ...instructionsOf(), read } });
-  await assert.rejects(
-    inActivity({}, () => createWithdrawals(deps)(PAYMENTS)),
-    /Temporal is away/,
-  );
-  await assert.rejects(
-    inActivity({}, () => executeTrade(deps)(LEG_CALL)),
-    /Temporal is away/,
-  );
+  const { items } = await inActivity({}, () => createWithdrawals(deps)(PAYMENTS));
+  const leg = await inActivity({}, () => executeTrade(deps)(LEG_CALL));
+  assert.ok(items[0]?.step.kind === 'wait' && leg.step.kind === 'stopped', 'neither waits');
+  for (const { wait } of [items[0].step, leg.step]) assert.equal(wait.problem.code, 'ACTIVITY_FAILED');
+  assert.equal(items[0].step.state.doubt, null);
+  assert.equal(leg.step.mayHaveSent, false);
   assert.deepEqual(requests, []);
 });
 

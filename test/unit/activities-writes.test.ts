@@ -315,6 +315,40 @@ test('a read that is too old for the payments of a call is made anew, and so is 
   assert.equal(reads, 3);
 });
 
+test('what Temporal does not answer before a call has sent anything leaves no payment in doubt, and one lost answer no trace', async () => {
+  const outcomes = async (lost: number) => {
+    let reads = 0;
+    let sends = 0;
+    const { deps } = worker(
+      {
+        createWithdrawal: async () => {
+          sends += 1;
+          return NO_ANSWER;
+        },
+      },
+      {
+        instructions: {
+          ...instructionsOf(),
+          read: async () => {
+            reads += 1;
+            if (reads <= lost) throw new Error('Temporal is away');
+            return kept();
+          },
+        },
+      },
+    );
+    const paying = inActivity({}, () => createWithdrawals(deps)(callOf(PAYMENT)));
+    const answer = await paying.catch(() => null);
+    return { step: answer?.items[0]?.step, sends };
+  };
+  const { step, sends } = await outcomes(Number.POSITIVE_INFINITY);
+  assert.ok(step?.kind === 'wait', 'the call has failed');
+  assert.equal(step.wait.problem.code, 'ACTIVITY_FAILED');
+  assert.equal(step.state.doubt, null);
+  assert.equal(sends, 0);
+  assert.equal((await outcomes(1)).sends, 1);
+});
+
 test('the steps know the worker’s own keys, its clock and which API key it has: nothing is sent by those of others', async () => {
   const named: unknown[] = [];
   const instructions = {

@@ -50,7 +50,7 @@ test('a batch that buys what is missing is short of what its funding currency do
     missing({ USD: '775' }, FUNDED, `${GUARD}shortfall: skip\n`),
     'The batch is short of 3250.00 MXN (it would buy 3250.00 MXN of the 6500.00 MXN that it needs: there is not enough USD for more). ' +
       '`shortfall: skip`: the payments for which there is no money would not be paid. ' +
-      'Bring money in, or change in the policy what keeps it from being bought.',
+      'Bring money in before it starts, or change in the policy what keeps it from being bought: what is bought is planned once. Later only money in the currency itself helps.',
   );
 });
 

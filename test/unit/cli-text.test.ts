@@ -10,7 +10,7 @@ import { reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../domain/run/progress.ts';
 import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
 import { isSafetyWait } from '../../operations/follow-run.ts';
-import { needsSomebody, safetyWaitText, type Waiting } from '../../domain/waits.ts';
+import { SENT_SOONER, needsSomebody, safetyWaitText, type Waiting } from '../../domain/waits.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { Report } from '../../domain/run/report.ts';
 import type { Evidence } from '../../domain/run/state.ts';
@@ -183,6 +183,18 @@ test('a report says everything that it knows', () => {
     assert.ok(text.includes(part), part);
 });
 
+test('what may have been executed is not called unsent: somebody could do it by hand', () => {
+  const textOf = (items: readonly string[]): string => {
+    const problems = items.map((item) => ({ ...held.problem, code: 'IN_DOUBT' as const, item }));
+    const report = makeReportOf({ status: 'HELD', leg: 'PENDING', payment: 'PENDING', problems });
+    return reportText({ report, uiUrl: null, width: 200, paint: PLAIN });
+  };
+  assert.match(textOf([]), /Not traded yet: USD for MXN[^]*Not sent yet: /);
+  const doubtful = textOf(['usd-mxn-1', 'supplier']);
+  assert.match(doubtful, /In doubt whether it was traded: USD[^]*In doubt whether it was sent: /);
+  assert.doesNotMatch(doubtful, /Not (traded|sent) yet/);
+});
+
 test('a run that is held says by what, since when, until when, and what would unblock it', () => {
   const report = makeReportOf({ status: 'HELD', payment: 'PENDING', problems: [held.problem] });
   assert.equal(
@@ -215,10 +227,20 @@ test('doubt is a safety wait: until when, and that nothing is to do', () => {
     problem: { ...held.problem, code: 'IN_DOUBT', message: 'Not known yet.' },
     safeAtMs,
   };
-  const items = PROGRESS.items.map((item) => (item.kind === 'leg' ? { ...item, waiting: doubt } : item));
+  const waitsFor = (waiting: Waiting) =>
+    PROGRESS.items.map((item) => (item.kind === 'leg' ? { ...item, waiting } : item));
+  const items = waitsFor(doubt);
   assert.match(
     statusSentence(makeReportOf({ status: 'HELD', payment: 'PENDING' }), { ...PROGRESS, items }, NOW_MS),
     new RegExp(`: Not known yet; ${safetyWaitText(safeAtMs, NOW_MS)}\\.$`),
+  );
+  const mendable = { ...doubt, problem: { ...doubt.problem, fix: `It waits. ${SENT_SOONER}` } };
+  assert.ok(
+    statusSentence(
+      makeReportOf({ status: 'HELD', payment: 'PENDING' }),
+      { ...PROGRESS, items: waitsFor(mendable) },
+      NOW_MS,
+    ).endsWith(`nothing for you to do. ${SENT_SOONER}`),
   );
   const drawn = (nowMs: number): string =>
     drawProgress({

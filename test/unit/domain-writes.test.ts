@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SENT_SOONER } from '../../domain/waits.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { Fact, Instruction, Kept, Recorded } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
@@ -293,6 +294,11 @@ test('the same ends the doubt about a payment that may not be sent, in minutes a
     const doubtful = at(0, [], NEW_PAYMENT).result;
     assert.equal(codeOf(doubtful), 'IN_DOUBT');
     assert.ok(doubtful.kind === 'wait' && doubtful.wait.reason === 'doubt');
+    // What stands against it besides, somebody may mend.
+    assert.match(
+      doubtful.wait.problem.fix,
+      new RegExp(`safety wait until .*; nothing for you to do\\. ${SENT_SOONER}$`),
+    );
     const heard = at(0, [decided], stateOf(doubtful)).result;
     assert.equal(codeOf(heard), 'DECISION_PENDING');
     const countsMs = OTHERS_SEND_MS + LIST_LAG_MS;

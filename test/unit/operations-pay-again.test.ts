@@ -5,7 +5,8 @@ import { payAgainLines } from '../../cli/views/pay-again-text.ts';
 import type { PaidAgain } from '../../domain/people/instructions.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
 import { readWithdrawals } from '../../operations/decisions.ts';
-import { instructionsFor, mayBeAskedAgain, whyAgain } from '../../operations/pay-again.ts';
+import { goesOnWith, instructionsFor, mayBeAskedAgain, whyAgain } from '../../operations/pay-again.ts';
+import { makeReportOf } from '../support/cli-reports.ts';
 import { RUN, WITHDRAWAL, done } from '../support/scripts.ts';
 
 const failedWords = ['FAILED', 'RETURNED'];
@@ -95,10 +96,10 @@ test('a person sees how many, what they come to, and the first fifty', () => {
   }));
   const lines = payAgainLines(list);
   assert.equal(lines[0], '52 payments, 273.00 EUR, 273.00 USD');
-  assert.equal(lines[1], '  10.5 USD to wac_1, as r.inv-0~9');
+  assert.equal(lines[1], '  10.50 USD to wac_1, as r.inv-0~9');
   assert.equal(lines.length, 1 + 50 + 1);
   assert.equal(lines.at(-1), '  and 2 more');
-  assert.deepEqual(payAgainLines(list.slice(0, 1)), ['10.5 USD to wac_1, as r.inv-0~9']);
+  assert.deepEqual(payAgainLines(list.slice(0, 1)), ['10.50 USD to wac_1, as r.inv-0~9']);
 });
 
 test('one scan of the list serves every payment, and no record is another one’s', async () => {
@@ -148,4 +149,11 @@ test('one scan of the list serves every payment, and no record is another one’
     ['wtd_b', 'wtd_x'],
   ]);
   assert.equal(pages, 1);
+});
+
+test('besides what is paid again, a new start goes on with what was never accepted, and not with what has failed', () => {
+  const failed = { ...payment('failed'), withdrawalId: 'wtd_1', status: 'FAILED' };
+  const payments = [failed, { ...failed, id: 'again' }, payment('refused')];
+  const report = { ...makeReportOf({ status: 'PARTIAL', leg: 'NOT_TRADED' }), payments };
+  assert.deepEqual(goesOnWith(report, new Set(['again'])), ['usd-mxn-1', 'refused']);
 });
