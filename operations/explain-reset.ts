@@ -229,7 +229,7 @@ function safetyWaitOf(
     items: legs.map(({ item }) => item),
     lastsMs: othersSendMs({ attempt: WRITE_LIMITS }) + settleDoubtMs.trade,
     by: serviceFile === null ? 'defaults' : 'service file',
-    why: 'What an earlier run sent in its last moments cannot be known, so it looks twice before it asks for a new quote.',
+    why: 'What an earlier run sent in its last moments cannot be known, so it goes on looking before it asks for a new quote.',
   };
 }
 

@@ -193,14 +193,15 @@ async function requireWorkersOf(version: string, place: Place, nowMs: number): P
 }
 
 /** What was executed, or may have been, is the first plan's to carry on. */
-function requireNothingDone(run: RunName, { legs, payments }: Report): void {
+function requireNothingDone(run: RunName, { status, legs, payments }: Report): void {
   const items = [...legs, ...payments];
   const done = items.find(({ outcome }) => outcome === 'TRADED' || outcome === 'PAID');
   if (done !== undefined)
     throw refused(
       run,
       `"${done.id}" is ${done.outcome}, and only a run of which nothing was executed is planned anew`,
-      `Try the rest again as it was planned: \`npx cambist replay ${runName(run)}\`.`,
+      // A cancel is taken back by the command alone.
+      `Try the rest again as it was planned: \`npx cambist ${status === 'CANCELLED' ? `run POLICY --id ${run.id} --go-on` : `replay ${runName(run)}`}\`.`,
     );
   const unknown = items.find(({ outcome }) => outcome !== 'NOT_TRADED' && outcome !== 'NOT_PAID');
   if (unknown === undefined && items.length > 0) return;
