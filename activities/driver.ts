@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
-import { ApplicationFailureCategory, TemporalFailure } from '@temporalio/common';
+import { ApplicationFailureCategory } from '@temporalio/common';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -40,7 +40,7 @@ import { REPLANNED } from '../workflows/names.ts';
 import type { OwnTurn } from '../domain/turn.ts';
 import { clockSkew } from './clock-skew.ts';
 import { readDemand } from './demand.ts';
-import { whatFailed } from './failures.ts';
+import { isForTemporal, whatFailed } from './failures.ts';
 import { slept } from './polling.ts';
 import { secondPlanUnasked } from './second-plan.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
@@ -180,9 +180,7 @@ export class Driver {
         if (error instanceof WithoutGo) return error.wait;
         if (error instanceof InstructionsMissing)
           return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan) };
-        // Made for Temporal, or given up: nobody waits for the answer.
-        if (error instanceof TemporalFailure || ActivityContext.current().cancellationSignal.aborted)
-          throw error;
+        if (isForTemporal(error)) throw error;
         // Told, and not thrown: no later attempt is then in doubt about what this one has not even tried to send.
         if (tries === READ_TRIES || !(await slept(this.#deps, READ_AGAIN_MS)))
           return activityFailed(whatFailed(error), 1);

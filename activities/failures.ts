@@ -12,12 +12,15 @@ export function guarded<Call, Answer>(act: (call: Call) => Promise<Answer>): (ca
     try {
       return await act(call);
     } catch (error) {
-      // Made for Temporal, or given up: nobody waits for the answer.
-      const isMeant = error instanceof TemporalFailure;
-      if (isMeant || ActivityContext.current().cancellationSignal.aborted) throw error;
+      if (isForTemporal(error)) throw error;
       throw withoutStack(ApplicationFailure.retryable(whatFailed(error), 'ACTIVITY_FAILED'));
     }
   };
+}
+
+/** Made for Temporal, or thrown in an attempt that was given up: nobody waits for an answer. */
+export function isForTemporal(error: unknown): boolean {
+  return error instanceof TemporalFailure || ActivityContext.current().cancellationSignal.aborted;
 }
 
 /** The class of an error, its code where it has one, and the place in our sources. */
