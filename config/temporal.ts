@@ -31,6 +31,8 @@ const RETRY_MS = 500;
 /** A question that a workflow refuses is asked so often, first after so long. */
 const QUESTION_TRIES = 8;
 const ASK_AGAIN_MS = 50;
+/** Some seconds, as the pace is. */
+const NOT_READY_TRIES = 8;
 /** `RUNNING` of the server's enumeration of states. */
 const RUNNING = 1;
 /** `KEYWORD` of the server's enumeration of indexed value types. */
@@ -104,9 +106,19 @@ export const QUESTION_BEFORE = /query buffer is full/;
 const PACE = defaultGrpcRetryOptions();
 const QUESTION_PACE = defaultGrpcRetryOptions({ initialIntervalMs: () => 20 });
 
+/**
+ * A workflow that was about to go on in a new history when more came for it takes no instructions until it has, which Temporal
+ * says in these words and by this code of gRPC.
+ */
+const NOT_READY = /^Update-with-Start could not be executed/;
+const isFailedPrecondition = (code: number): boolean => code === 9;
+const isNotReady: (typeof PACE)['retryableDecider'] = (attempt, { code, details }) =>
+  attempt < NOT_READY_TRIES && isFailedPrecondition(code) && NOT_READY.test(details);
+
 /** How a call is made again that failed, or was refused for the moment. */
 export const RETRIES: typeof PACE = {
-  ...PACE,
+  retryableDecider: (attempt, status) =>
+    PACE.retryableDecider(attempt, status) || isNotReady(attempt, status),
   delayFunction: (attempt, status) =>
     (QUESTION_BEFORE.test(status.details) ? QUESTION_PACE : PACE).delayFunction(attempt, status),
 };

@@ -8,6 +8,7 @@ import {
   allHandlersFinished,
   condition,
   continueAsNew,
+  patched,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -60,6 +61,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
   requireOwnId(() => turnIdOf(input.mode, input.organisation));
   requireHandedOn(carried);
   const state = carried ?? newTurnState();
+  const answersWhenLong = patched('answers once the history is long');
   let asked = 0;
   setHandler(
     takeTurnUpdate,
@@ -71,9 +73,8 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
       while (!takeTurn(state, run, isPlanning, Date.now()) && waits()) {
         const lapsesMs = state.holder?.untilMs ?? untilMs;
         const waitMs = Math.max(1, Math.min(untilMs, lapsesMs) - Date.now());
-        await condition(() => isNext(state, run, Date.now()), waitMs, {
-          summary: `${run} waits for its turn`,
-        });
+        const isOver = (): boolean => isNext(state, run, Date.now()) || (answersWhenLong && isHistoryLong());
+        await condition(isOver, waitMs, { summary: `${run} waits for its turn` });
       }
       return answerTo(state, run, Date.now());
     },

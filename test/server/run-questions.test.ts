@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompleteAsyncError, Context } from '@temporalio/activity';
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
 import {
   DefaultLogger,
   NativeConnection,
@@ -179,4 +179,35 @@ test('a question that Temporal refuses because another one waits is asked again 
     RETRIES.delayFunction(1, refusal) * 10 < RETRIES.delayFunction(1, otherRefusal),
     'it is asked again no sooner than other calls',
   );
+});
+
+/** What Temporal says to whoever asks something of a workflow whose task fails again and again. */
+test('a workflow that cannot take an instruction for the moment is told again, and no other call that is refused', async () => {
+  const once = await Connection.connect({ address, interceptors: [] });
+  const service = once.workflowService;
+  const taskQueue = uniqueName('asked');
+  const poll = { namespace: 'default', taskQueue: { name: taskQueue }, identity: 'test' };
+  const handle = await client.workflow.start('asked', { taskQueue, workflowId: taskQueue });
+  for (let times = 0; times < 3; times += 1) {
+    const { taskToken } = await once.withDeadline(Date.now() + 60_000, () =>
+      service.pollWorkflowTaskQueue(poll),
+    );
+    await service.respondWorkflowTaskFailed({ namespace: 'default', taskToken });
+  }
+  const startWorkflowOperation = new WithStartWorkflowOperation('asked', {
+    taskQueue,
+    workflowId: taskQueue,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+  const asksOnce = new Client({ connection: once });
+  const refused = await asksOnce.workflow.executeUpdateWithStart('told', { startWorkflowOperation }).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  await once.close();
+  await handle.terminate();
+  const refusal = refused as Parameters<typeof RETRIES.retryableDecider>[1];
+  assert.equal(RETRIES.retryableDecider(1, refusal), true);
+  assert.equal(RETRIES.retryableDecider(20, refusal), false);
+  assert.equal(RETRIES.retryableDecider(1, { ...refusal, details: 'no such name' }), false);
 });

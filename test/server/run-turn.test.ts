@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { runName, type RunName } from '../../domain/references.ts';
 import { turnsOf } from '../../operations/turn.ts';
-import { turnIdOf, turnQuery } from '../../workflows/names.ts';
+import { forgetRunsSignal, turnIdOf, turnQuery } from '../../workflows/names.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { convertPolicy } from '../support/policies.ts';
@@ -147,6 +147,28 @@ shortfall: hold
     const state = await client.workflow.getHandle(workflowId).query(turnQuery);
     assert.deepEqual(state.open.map(({ run }) => run).toSorted(), runs.map(runName));
     assert.equal(state.traded.length, 2);
+  });
+
+  test('whoever waits for the turn is answered once the history is long, so that it can go on in a new one', async (context) => {
+    const stage = await openStage({});
+    context.after(() => stage.close());
+    await stage.startWorker();
+    const { client } = stage.temporal;
+    const organisation = uniqueName('org');
+    const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+    const turns = turnsOf({ client, taskQueue, mode: 'SANDBOX', organisation });
+    assert.equal((await turns.take({ policy: 'a', id: '2026-11-21' }, true)).turn, 'ours');
+    const handle = client.workflow.getHandle(turnIdOf('SANDBOX', organisation));
+    const { runId } = await handle.describe();
+    const waits = turns.take({ policy: 'b', id: '2026-11-21' }, true);
+    for (let hasSaid = false; !hasSaid;) hasSaid = (await handle.query(turnQuery)).line.length > 0;
+    // The first one keeps its turn, while many others say something.
+    const told = Array.from({ length: 1_100 }, () => handle.signal(forgetRunsSignal, ['c.2026-11-21']));
+    await Promise.all(told);
+    assert.equal((await waits).turn, 'others');
+    const { events } = await client.workflow.getHandle(handle.workflowId, runId).fetchHistory();
+    const fired = (events ?? []).filter(({ timerFiredEventAttributes: timer }) => Boolean(timer));
+    assert.equal(fired.length, 0, 'its question waited for its whole time');
   });
 
   test('what was to be sold and is no longer there is not sold after a reset; once it is there again, it is, once', async (context) => {
