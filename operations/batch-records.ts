@@ -1,11 +1,13 @@
 /**
  * Which payment of a batch accounts for a record of the service, as far as Temporal still shows them: one list of the chunks
- * that were open since, and one question to each. No history is read, and nobody asks once for each payment. Reads only.
+ * that were open since, and of each its result, or one question to it. No history is read, and nobody asks once for each
+ * payment. Reads only.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { runName } from '../domain/references.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { PAYMENTS_TYPE, modeAttribute, recordsQuery } from '../workflows/names.ts';
+import { readEndedRecords } from './chunks.ts';
 import { runOfAnyWorkflowId } from './run-names.ts';
 
 export type RecordsOfBatches = {
@@ -18,7 +20,8 @@ export type RecordsOfBatches = {
 type Records = readonly (readonly [item: string, withdrawalId: string])[];
 
 const QUESTION_LIMIT_MS = 2_500;
-const ASKED_AT_ONCE = 10;
+/** A worker answers one after the other. */
+const ASKED_AT_ONCE = 4;
 /** Of chunks that have ended: they change no more. */
 const ended = new Map<string, Records>();
 const MOST_KEPT = 400;
@@ -77,14 +80,20 @@ async function chunksSince(
   return [...newest.values()];
 }
 
+function askForRecords(client: Client, { workflowId, runId }: WorkflowExecutionInfo): Promise<Records> {
+  return client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
+    client.workflow.getHandle(workflowId, runId).query(recordsQuery),
+  );
+}
+
 /** Null: it does not answer. */
 async function readRecords(client: Client, info: WorkflowExecutionInfo): Promise<Records | null> {
   const known = ended.get(info.runId);
   if (known !== undefined) return known;
   try {
-    const records = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
-      client.workflow.getHandle(info.workflowId, info.runId).query(recordsQuery),
-    );
+    const { workflowId, runId, status } = info;
+    const told = await readEndedRecords(client, workflowId, { status: status.name, runId });
+    const records = told ?? (await askForRecords(client, info));
     if (info.closeTime !== undefined && ended.size < MOST_KEPT) ended.set(info.runId, records);
     return records;
   } catch {

@@ -6,7 +6,8 @@ import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle 
 import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
 import type { ChunkInput, Go } from '../domain/run/calls.ts';
-import type { ChunkState } from '../domain/run/chunk-state.ts';
+import type { ChunkResult, ChunkState } from '../domain/run/chunk-state.ts';
+import type { ReportPage } from '../domain/run/report.ts';
 import { isRecord } from '../domain/shape.ts';
 import { hashOfChunk, hashesOfNames } from '../language/batch/chunk-hash.ts';
 import {
@@ -79,8 +80,54 @@ async function readChunkState(
   const handle = client.workflow.getHandle(chunkIdOf(mode, run, number));
   const shown = await describe(handle);
   if (shown === null || shown.type !== PAYMENTS_TYPE) return null;
+  const result = await resultOf(client, handle.workflowId, shown);
+  if (result !== null) return { state: stateIn(result), isClosed: true };
   const state = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.query(chunkQuery));
   return { state, isClosed: shown.status !== 'RUNNING' };
+}
+
+/**
+ * What a chunk has ended with, by its newest Temporal run; null: it has not, or as an earlier version did, and is asked. No worker
+ * is needed, which would read its whole history for one question.
+ */
+export async function readChunkResult(
+  client: Client,
+  workflowId: string,
+): Promise<(ChunkResult & { readonly firstPage: ReportPage }) | null> {
+  const shown = await describe(client.workflow.getHandle(workflowId));
+  return shown?.type === PAYMENTS_TYPE ? resultOf(client, workflowId, shown) : null;
+}
+
+/**
+ * Which record of the service each accepted payment of a chunk has, by what it has ended with; null: it must be asked.
+ * @param shown the Temporal run of it that is wanted
+ */
+export async function readEndedRecords(
+  client: Client,
+  workflowId: string,
+  shown: Pick<Shown, 'status' | 'runId'>,
+): Promise<readonly (readonly [item: string, withdrawalId: string])[] | null> {
+  const page = (await resultOf(client, workflowId, shown))?.firstPage ?? null;
+  if (page?.rows === undefined || page.next !== null) return null;
+  return page.rows.flatMap(([item, , , , , withdrawalId]) =>
+    withdrawalId === null ? [] : [[item, withdrawalId]],
+  );
+}
+
+async function resultOf(
+  client: Client,
+  workflowId: string,
+  { status, runId }: Pick<Shown, 'status' | 'runId'>,
+) {
+  if (status !== 'COMPLETED') return null;
+  const handle = client.workflow.getHandle(workflowId, runId, { followRuns: false });
+  const result = (await handle.result()) as ChunkResult;
+  const { firstPage } = result;
+  return firstPage === undefined ? null : { ...result, firstPage };
+}
+
+function stateIn({ firstPage: _firstPage, ...state }: ChunkResult): ChunkState {
+  return state;
 }
 
 /** True when an open one has heard that there is news. */
@@ -160,12 +207,12 @@ export async function startChunk(
   }
 }
 
-async function describe(
-  handle: WorkflowHandle,
-): Promise<{ readonly status: string; readonly type: string } | null> {
+type Shown = { readonly status: string; readonly type: string; readonly runId: string };
+
+async function describe(handle: WorkflowHandle): Promise<Shown | null> {
   try {
-    const { status, type } = await handle.describe();
-    return { status: status.name, type };
+    const { status, type, runId } = await handle.describe();
+    return { status: status.name, type, runId };
   } catch (error) {
     if (isGone(error)) return null;
     throw error;

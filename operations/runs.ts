@@ -42,6 +42,7 @@ import { CommandFailure } from './failure.ts';
 import { readStart } from './history.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { UNTAKEN_MS } from './follow-run.ts';
+import { readChunkResult } from './chunks.ts';
 import { readLive } from './open-chunks.ts';
 import type { Place } from './place.ts';
 import { runOfWorkflowId } from './run-names.ts';
@@ -353,7 +354,10 @@ async function questionsTo(
         ? Promise.resolve(result)
         : answerOf(place, facts, limitMs, () => handle.query(reportQuery, offset)),
     ofChunk: (number) => async (offset) => {
-      const chunk = client.workflow.getHandle(chunkIdOf(modeOf(facts), facts.run, number));
+      const chunkId = chunkIdOf(modeOf(facts), facts.run, number);
+      const ended = offset === 0 ? await readChunkResult(client, chunkId) : null;
+      if (ended !== null) return ended.firstPage;
+      const chunk = client.workflow.getHandle(chunkId);
       try {
         return await answerOf(place, facts, limitMs, () => chunk.query(reportQuery, offset));
       } catch (error) {

@@ -19,12 +19,12 @@ import {
   chunkStateOf,
   countsIn,
   waitsIn,
-  type ChunkState,
+  type ChunkResult,
   type Standing,
 } from '../domain/run/chunk-state.ts';
 import { HistoryIsLong, RunRefused } from '../domain/run/ports.ts';
 import { progressPage } from '../domain/run/progress.ts';
-import { reportPage } from '../domain/run/report.ts';
+import { chunkPage } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
@@ -48,7 +48,7 @@ import { summaryOfPayments, summaryOfWithdrawals, waitLine } from './ui-texts.ts
 import { waitUntil } from './wait-until.ts';
 
 /** @param carried what an earlier history of this chunk hands on; a chunk is started without it */
-export async function payments(input: ChunkInput, carried: Carried | null = null): Promise<ChunkState> {
+export async function payments(input: ChunkInput, carried: Carried | null = null): Promise<ChunkResult> {
   requireOwnId(() => chunkIdOf(input.mode, input.run, input.number));
   requireHandedOn(carried);
   const name = { name: input.run.policy, hash: '' };
@@ -62,7 +62,7 @@ export async function payments(input: ChunkInput, carried: Carried | null = null
   setHandler(chunkQuery, () => chunkStateOf(chunk.standing));
   setHandler(itemsQuery, (names) => chunk.items(names));
   setHandler(recordsQuery, () => chunk.records());
-  setHandler(reportQuery, (offset = 0) => reportPage(chunk.reported, offset));
+  setHandler(reportQuery, (offset = 0) => chunkPage(chunk.reported, offset));
   setHandler(progressQuery, (offset = 0) => progressPage(chunk.reported, offset));
   setHandler(newsSignal, () => chunk.hear());
   setHandler(wakeSignal, () => chunk.wake());
@@ -70,7 +70,7 @@ export async function payments(input: ChunkInput, carried: Carried | null = null
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(chunk));
   return end === 'history is long'
     ? continueAsNew<typeof payments>(input, chunk.handOn())
-    : chunkStateOf(chunk.standing);
+    : { ...chunkStateOf(chunk.standing), firstPage: chunkPage(chunk.reported, 0) };
 }
 
 async function untilItsEnd(chunk: Chunk): Promise<'ended' | 'history is long'> {

@@ -4,6 +4,7 @@
  */
 import type { PlanBatch, PlanChunk } from '../batch.ts';
 import { add, notNegative, subtract } from '../money.ts';
+import type { ReportPage } from './report.ts';
 import { refusalsIn, type Refusals } from './stop-rule.ts';
 import { shownFirst, type Waiting } from '../waits.ts';
 import {
@@ -52,6 +53,9 @@ export type ChunkState = {
   /** The first codes with which payments have ended unpaid. */
   readonly codes: readonly string[];
 };
+
+/** What a chunk ends with. `firstPage` of its report needs no worker then; absent: a chunk of an earlier version. */
+export type ChunkResult = ChunkState & { readonly firstPage?: ReportPage };
 
 const MOST_WAITS = 3;
 const MOST_CODES = 5;

@@ -109,33 +109,95 @@ export type ReportPage = {
   readonly report: Report;
   /** Of each payment of this part; like evidence, they may differ in a repeat. Absent: a run of an earlier version. */
   readonly traceIds?: readonly (string | null)[];
+  /** The payments of a chunk, which `report` has not then. */
+  readonly rows?: readonly PaymentRow[];
   readonly next: number | null;
   readonly chunks: number;
 };
+
+/**
+ * A payment without the names of its fields, so that those of a chunk are in one part as a rule: each further part makes a
+ * worker read the whole history of a chunk that has ended once more. Reference null: the payment's own.
+ */
+export type PaymentRow = readonly [
+  id: string,
+  reference: string | null,
+  account: string,
+  currency: string,
+  amount: string | null,
+  withdrawalId: string | null,
+  status: string | null,
+  outcome: PaymentOutcome,
+  reason: string | null,
+];
 
 /**
  * The part that begins at this payment. Legs, evidence and what is wrong with the run itself are in the first one. Fails where
  * there is no such payment: a run that has just gone on in a new history knows its payments a moment later.
  */
 export function reportPage(state: RunState, offset: number): ReportPage {
+  const { payments, ...page } = pageFrom(state, offset, reportPayment);
+  return { ...page, report: { ...page.report, payments } };
+}
+
+/** The same of a chunk, with its payments in rows. */
+export function chunkPage(state: RunState, offset: number): ReportPage {
+  const { payments, ...page } = pageFrom(state, offset, rowOf(runName(state.run)));
+  return { ...page, rows: payments };
+}
+
+/** @param shape how a payment is carried */
+function pageFrom<T>(state: RunState, offset: number, shape: (record: PaymentRecord) => T) {
   if (offset > 0 && offset >= state.payments.length)
     throw new RangeError(`The payments from ${offset} on cannot be told now; ask again.`);
   const isFirst = offset === 0;
   const totals = totalsNow(state);
   let bytes = jsonBytes(reportOf(state, { isFirst, payments: [], totals }));
-  let end = offset;
+  const payments: T[] = [];
   for (const record of state.payments.slice(offset)) {
-    bytes += jsonBytes([reportPayment(record), paymentProblem(record), record.waiting, record.traceId]);
-    if (bytes > BYTES_OF_A_PAGE && end > offset) break;
-    end += 1;
+    const payment = shape(record);
+    bytes += jsonBytes([payment, paymentProblem(record), record.waiting, record.traceId]);
+    if (bytes > BYTES_OF_A_PAGE && payments.length > 0) break;
+    payments.push(payment);
   }
-  const payments = state.payments.slice(offset, end);
+  const end = offset + payments.length;
+  const records = state.payments.slice(offset, end);
   return {
-    report: reportOf(state, { isFirst, payments, totals }),
-    traceIds: payments.map(({ traceId }) => traceId),
+    report: { ...reportOf(state, { isFirst, payments: records, totals }), payments: [] },
+    payments,
+    traceIds: records.map(({ traceId }) => traceId),
     next: end < state.payments.length ? end : null,
     chunks: state.chunks.length,
   };
+}
+
+function rowOf(run: string): (record: PaymentRecord) => PaymentRow {
+  return (record) => {
+    const { id, reference, account, currency, amount, withdrawalId, status, outcome, reason } =
+      reportPayment(record);
+    const isOwn = reference === `${run}.${id}`;
+    return [id, isOwn ? null : reference, account, currency, amount, withdrawalId, status, outcome, reason];
+  };
+}
+
+/** As the report has it. */
+function withoutRows({ rows, ...page }: ReportPage): ReportPage {
+  if (rows === undefined) return page;
+  const { run } = page.report;
+  const payments = rows.map(
+    ([id, reference, account, currency, amount, withdrawalId, status, outcome, reason]): ReportPayment => ({
+      id,
+      reference: reference ?? `${run}.${id}`,
+      account,
+      currency,
+      amount,
+      withdrawalId,
+      status,
+      outcome,
+      reason,
+    }),
+  );
+  return { ...page, report: { ...page.report, payments } };
 }
 
 /** Reads one part of a report. */
@@ -143,8 +205,8 @@ export type ReadPage = (offset: number) => Promise<ReportPage>;
 /** The same of a chunk; null: Temporal has none. */
 export type ReadChunkPage = (offset: number) => Promise<ReportPage | null>;
 
-/** So many chunks are asked side by side. */
-const SIDE_BY_SIDE = 6;
+/** So many chunks are asked side by side: a worker answers one after the other, and a question must not wait for long. */
+const SIDE_BY_SIDE = 3;
 
 /**
  * The parts of a report in the order of its payments; the first one has the run itself.
@@ -171,7 +233,7 @@ export async function* reportPages(
 
 async function pagesOf(read: ReadChunkPage): Promise<readonly ReportPage[]> {
   const first = await read(0);
-  return first === null ? [] : [first, ...(await restOf(first, read))];
+  return first === null ? [] : [first, ...(await restOf(first, read))].map(withoutRows);
 }
 
 async function restOf(first: ReportPage, read: ReadChunkPage): Promise<readonly ReportPage[]> {

@@ -107,6 +107,32 @@ test('a batch of 1,100 payments is followed in a few lines, told in a few more, 
   assertExit(await command(stage, later), 4);
 });
 
+test('what became of each payment of a batch that is completed is told without a worker', async (context) => {
+  const own = await openStage({ balances: { USD: '1000000' } });
+  context.after(() => own.close());
+  const worker = await own.startWorker();
+  const name = uniqueName('p');
+  await writeFile(
+    join(own.folder, `${name}.yaml`),
+    `policy: 1\nkind: payout\nname: ${name}\nenvironment: sandbox\npayout: { fund: { mode: none } }\n`,
+  );
+  const rows = Array.from({ length: 600 }, (_, index) => `inv-${index},wac_U5DFedw1re9,USD,1.00`);
+  await writeFile(join(own.folder, `${name}.csv`), `id,account,currency,amount\n${rows.join('\n')}\n`);
+  const ran = ['run', `${name}.yaml`, '--batch', `${name}.csv`, '--id', `${DATE}-weekly`, '--wait'];
+  assertExit(await command(own, ran), 0);
+  worker.shutdown();
+  await worker.ended;
+  const { payments, totals } = reportOf(await command(own, ['report', `${name}.${DATE}-weekly`, '--json']));
+  assert.deepEqual(totals, [{ currency: 'USD', planned: '600', paid: '600', notPaid: '0', needsHuman: '0' }]);
+  const booked = own.sandbox.ledger().withdrawals.map(({ id }) => String(id));
+  const told = payments.map(({ withdrawalId }) => String(withdrawalId));
+  assert.deepEqual(told.toSorted(), booked.toSorted());
+  assert.deepEqual(
+    payments.map(({ id }) => id),
+    Array.from({ length: 600 }, (_, index) => `inv-${index}`),
+  );
+});
+
 test('results that could not be written are refused before anything moves', async () => {
   const name = uniqueName('p');
   await writeFile(

@@ -5,7 +5,14 @@ import fc from 'fast-check';
 import { add, sum } from '../../domain/money.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
 import { carry, takeOver } from '../../domain/run/carry.ts';
-import { makeReport, readReport, reportPage, statusOf, type ReportPage } from '../../domain/run/report.ts';
+import {
+  chunkPage,
+  makeReport,
+  readReport,
+  reportPage,
+  statusOf,
+  type ReportPage,
+} from '../../domain/run/report.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence, type RunState } from '../../domain/run/state.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -281,6 +288,31 @@ test('a part of a report is far below what Temporal carries, and payments withou
       state.payments.map(({ traceId }) => traceId),
     );
   }
+});
+
+test('a chunk of 500 payments that are paid is told in one part, and says of each what a report of a run does', async () => {
+  const state = many(500);
+  for (const [index, record] of state.payments.entries()) {
+    record.stage = paymentAt('PAID', PROBLEM);
+    record.traceId = `${index}-`.padEnd(32, 't');
+  }
+  // Paid again under another reference.
+  const [first] = state.payments;
+  assert.ok(first?.stage.kind === 'paid', 'the first payment is paid');
+  first.stage = { ...first.stage, accepted: { ...first.stage.accepted, reference: 'p.2026-11-21.inv-0~2' } };
+  const page = chunkPage(state, 0);
+  assert.deepEqual([page.next, page.rows?.length], [null, 500]);
+  assert.ok(Buffer.byteLength(JSON.stringify(page)) < 120_000, 'more than Temporal likes to carry');
+  const head: ReportPage = { report: makeReport(stateOf([])), next: null, chunks: 1 };
+  const told = async (part: ReportPage) =>
+    readReport(
+      () => Promise.resolve(head),
+      () => () => Promise.resolve(part),
+    );
+  assert.deepEqual(await told(page), await told({ ...page, report: makeReport(state) }));
+  assert.deepEqual(await told(page), { ...makeReport(stateOf([])), ...(await told(page)) });
+  const { payments } = await told(page);
+  assert.deepEqual(payments, makeReport(state).payments);
 });
 
 test('of the trace ids as many are handed on as fit below what Temporal carries, those of short ones all', () => {

@@ -10,6 +10,8 @@ type Chunk = {
   readonly isClosed?: boolean;
   /** Null: it does not answer. */
   readonly records: readonly (readonly [item: string, withdrawalId: string])[] | null;
+  /** What it has ended with. */
+  readonly result?: unknown;
 };
 
 let temporals = 0;
@@ -29,10 +31,12 @@ function temporalOf(chunks: readonly Chunk[]) {
             workflowId: id,
             runId,
             startTime: new Date(startedAt),
+            status: { name: isClosed ? 'COMPLETED' : 'RUNNING' },
             ...(isClosed && { closeTime: new Date(9) }),
           };
       },
       getHandle: (id: string, runId: string) => ({
+        result: () => Promise.resolve(named.find((chunk) => chunk.runId === runId)?.result ?? {}),
         query: async () => {
           asked.push(id);
           const records = named.find((chunk) => chunk.runId === runId)?.records ?? null;
@@ -82,6 +86,35 @@ test('the newest Temporal run of a chunk counts, and one that has ended is asked
   assert.equal((await find(temporal, ['wtd_1'])).items.get('wtd_1'), 'p.2026-11-20 new');
   assert.equal((await find(temporal, ['wtd_1'])).items.get('wtd_1'), 'p.2026-11-20 new');
   assert.equal(temporal.asked.length, 1);
+});
+
+test('of a chunk that is completed its result is read, and nobody is asked, unless it does not have all payments', async () => {
+  const rows = [
+    ['a', null, 'wac_1', 'USD', '1', 'wtd_1', 'COMPLETED', 'PAID', null],
+    ['b', null, 'wac_1', 'USD', '1', null, null, 'NOT_PAID', 'not verified'],
+  ];
+  const result = (next: number | null) => ({ firstPage: { report: {}, rows, next, chunks: 0 } });
+  const temporal = temporalOf([
+    { id: 'sandbox/p.2026-11-20/payments-0001', isClosed: true, records: null, result: result(null) },
+    {
+      id: 'sandbox/p.2026-11-20/payments-0002',
+      isClosed: true,
+      records: [
+        ['a', 'wtd_3'],
+        ['c', 'wtd_2'],
+      ],
+      result: result(2),
+    },
+  ]);
+  const { items, silent } = await find(temporal, ['wtd_1', 'wtd_2']);
+  assert.deepEqual(
+    [...items],
+    [
+      ['wtd_1', 'p.2026-11-20 a'],
+      ['wtd_2', 'p.2026-11-20 c'],
+    ],
+  );
+  assert.deepEqual([silent, temporal.asked], [null, ['sandbox/p.2026-11-20/payments-0002']]);
 });
 
 test('a batch of which a chunk does not answer is told, unless every record is found', async () => {
