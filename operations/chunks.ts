@@ -121,7 +121,9 @@ async function resultOf(
 ) {
   if (status !== 'COMPLETED') return null;
   const handle = client.workflow.getHandle(workflowId, runId, { followRuns: false });
-  const result = (await handle.result()) as ChunkResult;
+  const result = (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
+    handle.result(),
+  )) as ChunkResult;
   const { firstPage } = result;
   return firstPage === undefined ? null : { ...result, firstPage };
 }
