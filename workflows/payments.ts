@@ -18,6 +18,7 @@ import { Chunk, type ChunkPorts } from '../domain/run/chunk.ts';
 import {
   chunkStateOf,
   countsIn,
+  unpaidIn,
   waitsIn,
   type ChunkResult,
   type Standing,
@@ -44,7 +45,7 @@ import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
 import { END_STEP } from './steps.ts';
-import { summaryOfPayments, summaryOfWithdrawals, waitLine } from './ui-texts.ts';
+import { asMarkdown, summaryOfPayments, summaryOfWithdrawals, unpaidLines, waitLine } from './ui-texts.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** @param carried what an earlier history of this chunk hands on; a chunk is started without it */
@@ -130,5 +131,6 @@ function detailsOf(standing: Standing): string {
   return [
     `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
     ...waitsIn(standing).map(waitLine),
+    ...unpaidLines(unpaidIn(standing.payments), notPaid).map((line) => `- ${asMarkdown(line)}`),
   ].join('\n');
 }

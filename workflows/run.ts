@@ -51,6 +51,7 @@ import {
   summaryOfSettlement,
   summaryOfTrade,
   summaryOfWithdrawals,
+  unpaidInBatch,
 } from './ui-texts.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -165,19 +166,25 @@ function conclude(state: RunState): RunPage {
     const report = makeReport(state);
     if (report.status === 'COMPLETED') return runPage(state, 0);
     if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(endOf(state)));
-    throw failureOf(`RUN_${report.status}`, endOf(state), report.problems);
+    throw failureOf(`RUN_${report.status}`, endOf(state), report.problems, unpaidInBatch(state));
   } catch (error) {
     throw failureOfTheRun(error);
   }
 }
 
-function failureOf(type: string, summary: string, problems: readonly Problem[]): ApplicationFailure {
+/** @param more lines about payments of a batch, which the run knows by their codes only */
+function failureOf(
+  type: string,
+  summary: string,
+  problems: readonly Problem[],
+  more: readonly string[] = [],
+): ApplicationFailure {
   const shown = problems.slice(0, MAX_PROBLEMS_IN_FAILURE);
   const lines = shown.map((problem) => `${problem.code}: ${problem.message} ${problem.fix}`);
   return withoutStack(
     ApplicationFailure.create({
       type,
-      message: [summary, ...lines].join('\n'),
+      message: [summary, ...lines, ...more].join('\n'),
       nonRetryable: true,
       details: [{ problems: shown }],
     }),

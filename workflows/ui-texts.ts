@@ -15,10 +15,11 @@ import type {
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
 import type { Problem } from '../domain/problems.ts';
-import { countsOf } from '../domain/run/chunk-state.ts';
+import { countsOf, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
 import { makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
 import { shownFirst, type Waiting } from '../domain/waits.ts';
+import { adviceOf } from '../domain/writes/step.ts';
 
 /** More would not fit a page; the report has all. */
 const MOST_LINES = 20;
@@ -99,10 +100,12 @@ export function detailsOf(state: RunState): string {
       paid === planned ? 'PAID' : '',
     ]);
   const isUndone = state.ended && status !== 'COMPLETED';
+  const whys = isUndone ? makeReport(state).problems.map(problemLine) : waits.map(waitLine);
   return [
     `**${status}**`,
     ...(isUndone ? ['', endOf(state), ''] : []),
-    ...bounded(isUndone ? makeReport(state).problems.map(problemLine) : waits.map(waitLine), 'lines'),
+    ...bounded(whys, 'lines'),
+    ...unpaidInBatch(state).map((line) => `- ${asMarkdown(line)}`),
     ...(rows.length === 0 ? [] : ['', '| item | what | outcome |', '| - | - | - |']),
     ...bounded(
       rows.map((cells) => `| ${cells.join(' | ')} |`),
@@ -115,6 +118,36 @@ export function detailsOf(state: RunState): string {
     `npx cambist status ${runName(run)}`,
     '```',
   ].join('\n');
+}
+
+/** With which codes payments of a batch have ended unpaid, how many each, and what to do: the most frequent ones. */
+export function unpaidInBatch({ chunks, stopped, run }: RunState): readonly string[] {
+  const lines = unpaidLines(unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
+  return lines.length === 0 ? [] : [...lines, `Each of them: \`npx cambist report ${runName(run)}\`.`];
+}
+
+const MOST_UNPAID = 8;
+
+/** @param notPaid all of them: of some the code may not be known. @param stopped why nothing more is sent; null: it is */
+export function unpaidLines(
+  unpaid: readonly Unpaid[],
+  notPaid: number,
+  stopped: Problem | null = null,
+): readonly string[] {
+  const shown = unpaid.slice(0, MOST_UNPAID);
+  const others = notPaid - shown.reduce((sum, { payments }) => sum + payments, 0);
+  return [
+    ...shown.map(({ code, payments }) => {
+      const number = payments === 0 ? '' : ` ${paymentsText(payments)}`;
+      const why = code === stopped?.code ? `${stopped.message} ` : '';
+      return `\`${code}\`${number}: ${why}${adviceOf(code)}`;
+    }),
+    ...(others > 0 && unpaid.length > 0 ? [`${paymentsText(others)} besides are not paid.`] : []),
+  ];
+}
+
+function paymentsText(number: number): string {
+  return number === 1 ? '1 payment' : `${number} payments`;
 }
 
 function problemLine({ code, item, message, fix }: Problem): string {

@@ -52,10 +52,15 @@ export type ChunkState = {
   readonly refusals: Refusals;
   /** The first codes with which payments have ended unpaid. */
   readonly codes: readonly string[];
+  /** How many have ended with each of these; absent: a chunk of an earlier version. */
+  readonly unpaid?: readonly Unpaid[];
 };
 
 /** What a chunk ends with. `firstPage` of its report needs no worker then; absent: a chunk of an earlier version. */
 export type ChunkResult = ChunkState & { readonly firstPage?: ReportPage };
+
+/** So many payments have ended unpaid with this code. */
+export type Unpaid = { readonly code: string; readonly payments: number };
 
 const MOST_WAITS = 3;
 const MOST_CODES = 5;
@@ -74,6 +79,7 @@ export type Standing = {
 
 export function chunkStateOf(chunk: Standing): ChunkState {
   const { number, heard, payments } = chunk;
+  const unpaid = unpaidIn(payments);
   return {
     number,
     heard,
@@ -82,11 +88,32 @@ export function chunkStateOf(chunk: Standing): ChunkState {
     totals: totalsIn(payments),
     waits: waitsIn(chunk),
     refusals: refusalsIn(payments, heard),
-    codes: [...new Set(payments.flatMap((record) => paymentProblem(record)?.code ?? []))].slice(
-      0,
-      MOST_CODES,
-    ),
+    codes: unpaid.map(({ code }) => code),
+    unpaid,
   };
+}
+
+/** The first codes with which payments have ended unpaid, and how many each. */
+export function unpaidIn(payments: readonly PaymentRecord[]): readonly Unpaid[] {
+  const unpaid = payments.flatMap((record) => {
+    const problem = paymentProblem(record);
+    return problem === null ? [] : [{ code: problem.code, payments: 1 }];
+  });
+  return summedUp(unpaid).slice(0, MOST_CODES);
+}
+
+/** The same of all chunks, the code of the most payments first. Of a chunk of an earlier version nobody knows how many. */
+export function unpaidOf(chunks: readonly Pick<ChunkRecord, 'state'>[]): readonly Unpaid[] {
+  const all = chunks.flatMap(
+    ({ state }) => state?.unpaid ?? state?.codes.map((code) => ({ code, payments: 0 })) ?? [],
+  );
+  return summedUp(all).toSorted((a, b) => b.payments - a.payments);
+}
+
+function summedUp(all: readonly Unpaid[]): readonly Unpaid[] {
+  const sums = new Map<string, number>();
+  for (const { code, payments } of all) sums.set(code, (sums.get(code) ?? 0) + payments);
+  return [...sums].map(([code, payments]) => ({ code, payments }));
 }
 
 /** Without the sums, which cost more than the rest. */

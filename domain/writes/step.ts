@@ -4,9 +4,9 @@
  * with a model. The six steps before every write are in `writes/protocol.ts`. No clock but the one given, no randomness,
  * no I/O.
  */
-import { serviceCode, type Problem, type ProblemCode } from '../problems.ts';
+import { PROBLEMS, isRunCode, serviceCode, type Problem, type ProblemCode } from '../problems.ts';
 import type { Wait } from '../waits.ts';
-import { backoffMs, type ReplyClass } from '../service/reply-rules.ts';
+import { backoffMs, classOf, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
 import type { Closed } from '../halt.ts';
 import type { ListScan } from './lookups.ts';
@@ -363,6 +363,11 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
     'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',
   unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
 };
+
+/** What to do about what has ended with this code, where nothing more is known of it. */
+export function adviceOf(code: string): string {
+  return isRunCode(code) ? PROBLEMS[code].advice : ADVICE[classOf({ code, details: {} })];
+}
 
 /** The fix sentence for a request that the service calls malformed while it has accepted nothing else. */
 export const BUG_OF_OURS =

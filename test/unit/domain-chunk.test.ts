@@ -654,7 +654,9 @@ test('a chunk whose history has grown long goes on in a new one, and tries nothi
   assert.equal(next.asked[0]?.isContinued, true);
   assert.deepEqual(next.sent, ['inv-4']);
   assert.deepEqual(next.stages, ['accepted', 'not paid', 'accepted', 'accepted']);
-  assert.deepEqual(chunkStateOf(next.chunk.standing).refusals, { refused: 1, sent: 4, inARow: null });
+  const { refusals, codes, unpaid } = chunkStateOf(next.chunk.standing);
+  assert.deepEqual(refusals, { refused: 1, sent: 4, inARow: null });
+  assert.deepEqual(unpaid, [{ code: codes[0], payments: 1 }]);
   assert.equal(next.chunk.items(ALL).isFirst, false);
 });
 

@@ -8,7 +8,16 @@ import { newLeg, type PaymentStage } from '../../domain/run/items.ts';
 import { Pauses } from '../../domain/run/pauses.ts';
 import { newRecord, newRunState, type RunState } from '../../domain/run/state.ts';
 import { safetyWaitText, waitingOf, type Waiting } from '../../domain/waits.ts';
-import { asMarkdown, detailsOf, endOf, summaryOfPayments, summaryOfTrade } from '../../workflows/ui-texts.ts';
+import type { ChunkRecord, ChunkState } from '../../domain/run/chunk-state.ts';
+import {
+  asMarkdown,
+  detailsOf,
+  endOf,
+  summaryOfPayments,
+  summaryOfTrade,
+  unpaidInBatch,
+  unpaidLines,
+} from '../../workflows/ui-texts.ts';
 
 const PAYMENT: Payment = {
   id: 'supplier',
@@ -149,6 +158,46 @@ test('what ended undone says in one sentence what is done, and what to do about 
   const details = detailsOf(endedWith(refused, paid));
   assert.match(details, /^\*\*PARTIAL\*\*\n\nEnded: 1 of 2 items is done/);
   assert.match(details, /\n- `ACCOUNT_MISSING` supplier: Not registered\. Register it\.\n/);
+});
+
+test('a batch says with which codes payments have ended unpaid, how many each, and what to do; the run need not have ended', () => {
+  const chunkOf = (number: number, notPaid: number, told: Partial<ChunkState>): ChunkRecord => {
+    const counts = { planned: 500, accepted: 0, paid: 0, notPaid, needsHuman: 0, open: 500 - notPaid };
+    const refusals = { refused: 0, sent: 0, inARow: null };
+    const known = { number, heard: 'r1/c', isSending: false, counts, totals: [], waits: [], refusals };
+    const planned = { payments: 500, hash: 'h', unpayable: null };
+    const state = { ...known, codes: [], ...told };
+    return { number, planned, mayGo: true, toldOf: 0, state, isClosed: false, waiting: null };
+  };
+  const MISSING = { code: 'ACCOUNT_MISSING', payments: 7 };
+  const state = stateOf([]);
+  state.stopped = { code: 'BATCH_STOPPED', item: null, message: 'The batch was stopped: why.', fix: 'f' };
+  state.chunks = [
+    chunkOf(1, 8, { unpaid: [{ code: 'WITHDRAWAL_ACCOUNT_NOT_LIVE', payments: 1 }, MISSING] }),
+    chunkOf(2, 99, { unpaid: [MISSING, { code: 'BATCH_STOPPED', payments: 92 }] }),
+    // Of an earlier version.
+    chunkOf(3, 4, { codes: ['ACCOUNT_UNUSABLE'] }),
+  ];
+  const lines = [
+    '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, mend it, then reset the run or start it with `--go-on`.',
+    '- `ACCOUNT_MISSING` 14 payments: Register the account at the service, then reset the run or start it with `--go-on`.',
+    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then reset the run or start it with `--go-on`.',
+    '- `ACCOUNT_UNUSABLE`: Have the account verified at the service, then reset the run or start it with `--go-on`.',
+    '- 4 payments besides are not paid.',
+    '- Each of them: `npx cambist report p.2026-11-21`.',
+  ].join('\n');
+  assert.ok(detailsOf(state).includes(`\n${lines}\n`), detailsOf(state));
+  state.ended = true;
+  assert.ok(detailsOf(state).includes(`\n${lines}\n`), detailsOf(state));
+  assert.equal(unpaidInBatch(state).length, 6);
+});
+
+test('of very many codes the most frequent are told', () => {
+  const unpaid = Array.from({ length: 400 }, (_, index) => ({ code: `CODE_${index}`, payments: 1 }));
+  const lines = unpaidLines(unpaid, 400);
+  assert.equal(lines.length, 9);
+  assert.equal(lines.at(-1), '392 payments besides are not paid.');
+  assert.deepEqual(unpaidLines([], 400), []);
 });
 
 test('the details of many items are a page, and say how many more there are', () => {
