@@ -19,7 +19,7 @@ export const WAIT_REASONS = {
   /** The service or a worker is away, or the service asks for a long pause. */
   outage: { ending: 'infrastructure', needsSomebody: true },
   money: { ending: 'waiting', needsSomebody: true },
-  /** An earlier send may still turn up. */
+  /** An earlier send may still turn up. Somebody should know of it once it takes long (`needsSomebody`). */
   doubt: { ending: 'waiting', needsSomebody: false },
   settlement: { ending: 'waiting', needsSomebody: false },
   /** Another run of the organisation trades now. */
@@ -112,6 +112,22 @@ export function shownFirst(waits: readonly (Waiting | null)[]): readonly Waiting
 const LATE: readonly string[] = ['SETTLEMENT_LATE', 'WITHDRAWAL_LATE'];
 
 /** True for a wait that somebody should look at: nobody else would find what it waits for. */
-export function needsSomebody({ reason, problem }: Waiting): boolean {
+export function needsSomebody(waiting: Waiting, nowMs: number): boolean {
+  const { reason, problem } = waiting;
+  if (reason === 'doubt') return !isShortDoubt(waiting, nowMs);
   return WAIT_REASONS[reason].needsSomebody || LATE.includes(problem.code);
+}
+
+/** So long is nobody troubled by what only time ends. */
+const PATIENT_MS = 600_000;
+
+/** True for a safety wait whose end is near. */
+export function isShortSafetyWait({ safeAtMs }: Pick<Waiting, 'safeAtMs'>, nowMs: number): boolean {
+  return safeAtMs !== undefined && safeAtMs - nowMs < PATIENT_MS;
+}
+
+/** A safety wait that ends soon, or whose end is just over; a doubt of which nobody knows the end and that has just begun. */
+function isShortDoubt({ safeAtMs, sinceMs }: Waiting, nowMs: number): boolean {
+  if (safeAtMs !== undefined) return Math.abs(safeAtMs - nowMs) < PATIENT_MS;
+  return sinceMs !== undefined && nowMs - sinceMs < PATIENT_MS;
 }

@@ -82,7 +82,9 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
   if (stuck !== null) return { facts, why: { code: 'STUCK', message: stuck }, isStuck: true };
   try {
     const { progress } = await readOutline(place, facts, ANSWER_LIMIT_MS);
-    const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter(needsSomebody);
+    const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter((waiting) =>
+      needsSomebody(waiting, nowMs),
+    );
     return { facts, why: wait?.problem ?? null, isStuck: false };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;

@@ -15,7 +15,7 @@ import {
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { Problem } from '../domain/problems.ts';
-import { shownFirst } from '../domain/waits.ts';
+import { isShortSafetyWait, shownFirst } from '../domain/waits.ts';
 import { progressQuery } from '../workflows/names.ts';
 import type { Progress } from '../domain/run/progress.ts';
 import { LiveBatch } from './open-chunks.ts';
@@ -115,13 +115,10 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
   }
 }
 
-/** A safety wait that is longer is not waited out. */
-const PATIENT_MS = 600_000;
-
 /** True when there is nothing for anybody to do, and the end is near: every wait is a safety wait. */
 export function isSafetyWait({ items }: Progress, nowMs: number): boolean {
-  return shownFirst(items.map(({ waiting }) => waiting)).every(
-    ({ safeAtMs }) => safeAtMs !== undefined && safeAtMs - nowMs < PATIENT_MS,
+  return shownFirst(items.map(({ waiting }) => waiting)).every((waiting) =>
+    isShortSafetyWait(waiting, nowMs),
   );
 }
 

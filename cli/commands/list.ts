@@ -44,7 +44,7 @@ export function addList(command: Command, session: Session): void {
     )
     .option(
       '--attention',
-      'only runs that somebody should look at: waiting for a person, a configuration or money, late, getting nowhere, ended with something undone; those that a schedule missed; batches that were not submitted whole; and what is halted',
+      'only runs that somebody should look at: waiting for a person, a configuration or money, late or long in doubt, getting nowhere, ended with something undone; those that a schedule missed; batches that were not submitted whole; and what is halted',
     )
     .option(
       '--acknowledge <run>',

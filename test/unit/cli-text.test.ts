@@ -328,15 +328,36 @@ test('proceeds that nobody knows are not told as 0, and rates have six digits', 
 
 test('what waits in good time needs nobody; what is late, or waits for somebody, does', () => {
   const waits = (reason: Waiting['reason'], code: Problem['code'] = 'IN_DOUBT'): boolean =>
-    needsSomebody({ ...held, reason, problem: { ...held.problem, code } });
+    needsSomebody({ ...held, reason, problem: { ...held.problem, code } }, NOW_MS);
   assert.deepEqual(
-    [waits('settlement', 'AWAITING_SETTLEMENT'), waits('doubt'), waits('opening'), waits('service')],
-    [false, false, false, false],
+    [waits('settlement', 'AWAITING_SETTLEMENT'), waits('opening'), waits('service')],
+    [false, false, false],
   );
   assert.deepEqual(
     [waits('settlement', 'SETTLEMENT_LATE'), waits('person'), waits('configuration'), waits('money')],
     [true, true, true, true],
   );
+});
+
+test('a doubt that is over within ten minutes needs nobody; one that lasts longer does', () => {
+  const { sinceMs: _, ...doubt } = { ...held, reason: 'doubt' as const };
+  const needs = (more: Partial<Waiting>): boolean => needsSomebody({ ...doubt, ...more }, NOW_MS);
+  const minutes = (number: number): number => NOW_MS + number * 60_000;
+  // A safety wait says its end.
+  assert.deepEqual(
+    [3, 9, 10, 24 * 60].map((number) => needs({ safeAtMs: minutes(number), sinceMs: NOW_MS })),
+    [false, false, true, true],
+  );
+  assert.deepEqual(
+    [-9, -10].map((number) => needs({ safeAtMs: minutes(number) })),
+    [false, true],
+  );
+  // Of any other the beginning is known, or it began in an earlier history.
+  assert.deepEqual(
+    [-9, -10].map((number) => needs({ sinceMs: minutes(number) })),
+    [false, true],
+  );
+  assert.equal(needs({}), true);
 });
 
 test('a person comes before a settlement in what a run waits for', () => {
