@@ -438,7 +438,7 @@ function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run:
 }
 
 /** What people have said is read in this time, or left out. */
-const INSTRUCTIONS_LIMIT_MS = 2_500;
+export const INSTRUCTIONS_LIMIT_MS = 2_500;
 /** A question that a worker lost (it may just have let go of the run) is asked again, and given more time then. */
 const FIRST_QUESTION_LIMIT_MS = 2_500;
 

@@ -8,9 +8,17 @@ import { failureOf } from './failure-of.ts';
 import type { Place } from './place.ts';
 import { whyNobodyAnswers } from './builds.ts';
 import { currentHalts } from './halts.ts';
+import { readInstructions } from './instructions.ts';
 import { isShown } from '../domain/waits.ts';
 import type { Halt } from '../domain/halt.ts';
-import { readInput, reasonsOf, readOutline, type RunFacts, type RunView } from './runs.ts';
+import {
+  INSTRUCTIONS_LIMIT_MS,
+  readInput,
+  reasonsOf,
+  readOutline,
+  type RunFacts,
+  type RunView,
+} from './runs.ts';
 
 export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
   | { readonly kind: 'told'; readonly report: Report; readonly progress: Progress }
@@ -26,7 +34,8 @@ export async function standingOf(
   readHalts = () => currentHalts(place),
 ): Promise<Standing> {
   try {
-    const { report, progress } = await asItIsNow(place, await readOutline(place, facts), readHalts);
+    const view = await asItIsNow(place, await readOutline(place, facts), readHalts);
+    const { report, progress } = await withCanceller(place, view);
     const ending = endingOf(report, facts.isOpen ? reasonsOf(progress) : []);
     return { kind: 'told', facts, ending, report, progress };
   } catch (error) {
@@ -53,6 +62,16 @@ async function asItIsNow(
   // As the run tells it, where it cannot be read.
   const halts = await readHalts().catch(() => null);
   return halts === null ? view : afterHalts(view, halts);
+}
+
+/** Of a run that is being cancelled, by whom, where that can be read in time. */
+async function withCanceller({ client, mode }: Place, view: RunView): Promise<RunView> {
+  const { facts, progress } = view;
+  if (progress.cancel === undefined) return view;
+  const read = () => readInstructions({ client, mode, run: facts.run });
+  const kept = await client.withDeadline(Date.now() + INSTRUCTIONS_LIMIT_MS, read).catch(() => null);
+  const by = kept?.instructions.findLast(({ kind }) => kind === 'cancel')?.by ?? null;
+  return { ...view, progress: { ...progress, cancel: { by } } };
 }
 
 /** What waits for a halt that was taken back goes on within seconds: it waits for nothing any more. Pure. */

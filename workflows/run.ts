@@ -73,7 +73,11 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   setHandler(newsSignal, (number) => course.hear(number));
   setHandler(wakeSignal, () => course.wake());
   // Never settles unless somebody cancels: a listener, not something to wait for.
-  void CancellationScope.current().cancelRequested.catch(() => course.cancel());
+  void CancellationScope.current().cancelRequested.catch(() => {
+    course.cancel();
+    // Only the details: its state is what it was, until something of it changes.
+    showStanding(detailsOf(state));
+  });
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());

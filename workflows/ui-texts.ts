@@ -71,6 +71,9 @@ export function endOf(state: RunState): string {
   return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} All of it: \`npx cambist report ${runName(run)}\`.`;
 }
 
+const BEING_CANCELLED =
+  ', being cancelled: what is under way ends first. What is not sent stays unsent until somebody types `--go-on`.';
+
 /** What each leg and payment has come to, what the run waits for, and what to type. */
 export function detailsOf(state: RunState): string {
   const { run, legs, payments } = state;
@@ -102,7 +105,7 @@ export function detailsOf(state: RunState): string {
   const isUndone = state.ended && status !== 'COMPLETED';
   const whys = isUndone ? makeReport(state).problems.map(problemLine) : waits.map(waitLine);
   return [
-    `**${status}**`,
+    `**${status}**${state.cancelled && !state.ended ? BEING_CANCELLED : ''}`,
     ...(isUndone ? ['', endOf(state), ''] : []),
     ...bounded(whys, 'lines'),
     ...unpaidInBatch(state).map((line) => `- ${asMarkdown(line)}`),

@@ -8,6 +8,8 @@ import { capital, clockTime, countdown, pad, span, wrap, type Paint } from '../t
 
 type Item = Progress['items'][number];
 
+const BEING_CANCELLED = 'being cancelled: what is under way ends first';
+
 const FRAMES = ['|', '/', '-', '\\'];
 
 /** The run as a small tree: each leg and payment, its step, and what it waits for and until when. */
@@ -26,7 +28,8 @@ export function drawProgress(options: {
   const { name, progress } = plain({ name: options.name, progress: options.progress });
   const since = span(nowMs - options.startedAtMs);
   const status = progress?.status ?? 'STARTING';
-  const head = `${paint.strong(name)}  ${status === 'HELD' ? paint.warn(status) : status}  ${paint.faint(since)}`;
+  const cancelled = progress?.cancel === undefined ? '' : `  ${BEING_CANCELLED}`;
+  const head = `${paint.strong(name)}  ${status === 'HELD' ? paint.warn(status) : status}${cancelled}  ${paint.faint(since)}`;
   const items = progress?.items ?? [];
   const idWidth = Math.max(0, ...items.map(({ id }) => id.length));
   const lines = items.flatMap((item) => {
@@ -81,8 +84,11 @@ export function stepLines(
   nowMs: number,
   pace: string,
 ): string[] {
-  const { items, batch } = plain(progress);
-  return items.flatMap((item) => {
+  const { items, batch, cancel } = plain(progress);
+  const isNew = cancel !== undefined && !seen.has('cancel');
+  if (isNew) seen.set('cancel', BEING_CANCELLED);
+  const told = isNew ? [`${clockTime(nowMs, nowMs)} run: ${BEING_CANCELLED}`] : [];
+  const steps = items.flatMap((item) => {
     const key = item.kind === 'plan' ? 'plan' : `${item.kind} ${item.id}`;
     const reason = item.waiting?.problem.code ?? '';
     const state = `${item.step} ${reason}`;
@@ -99,4 +105,5 @@ export function stepLines(
     const fast = item.kind === 'batch' && pace !== '' ? `; ${pace}` : '';
     return [`${clockTime(nowMs, nowMs)} ${key}: ${item.step}${fast}${wait}`];
   });
+  return [...told, ...steps];
 }

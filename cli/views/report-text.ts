@@ -351,12 +351,14 @@ export function statusSentence(report: Report, progress: Progress, nowMs: number
 function tellStatus(report: Report, progress: Progress, nowMs: number): string {
   const counted = doneText(report, progress);
   const wait = mainWait(progress);
+  const cancelled = cancelText(progress);
   switch (report.status) {
     case 'HELD': {
-      if (wait === null) return `${report.run} is held (${counted}).`;
+      const held = cancelled === null ? 'is held' : `is ${cancelled}, and is held`;
+      if (wait === null) return `${report.run} ${held} (${counted}).`;
       const next = wait.wakeAtMs > nowMs ? clockTime(wait.wakeAtMs, nowMs) : null;
       const since = wait.sinceMs === undefined ? '' : ` since ${clockTime(wait.sinceMs, nowMs)}`;
-      const why = `${report.run} is held (${counted}) by ${wait.problem.code}${since}: ${unstopped(wait.problem.message)}`;
+      const why = `${report.run} ${held} (${counted}) by ${wait.problem.code}${since}: ${unstopped(wait.problem.message)}`;
       if (wait.safeAtMs !== undefined)
         return `${why}; ${safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs)}`;
       // Said once: an advice to do nothing says what follows by itself.
@@ -367,7 +369,9 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
     case 'RUNNING': {
       const current = progress.items.find(({ step }) => !/^(made|TRADED|PAID|NOT_)/.test(step));
       const doing = current === undefined ? 'about to end' : `${current.id}: ${current.step}`;
-      return `${report.run} is running (${counted}); now ${doing}.`;
+      return cancelled === null
+        ? `${report.run} is running (${counted}); now ${doing}.`
+        : `${report.run} is ${cancelled} (${counted}): what is under way ends first; now ${doing}.`;
     }
     case 'COMPLETED':
       return `${report.run} is completed (${counted}); there is nothing left to do.`;
@@ -384,6 +388,12 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       return `${report.run} ended ${report.status} (${counted}).${why}`;
     }
   }
+}
+
+/** `being cancelled by ana`; null: it is not, or has ended. */
+function cancelText({ cancel }: Progress): string | null {
+  if (cancel === undefined) return null;
+  return cancel.by === null ? 'being cancelled' : `being cancelled by ${cancel.by}`;
 }
 
 /** How much is done; of a batch whose payments were not read one by one, by its counts, or by what was submitted. */

@@ -32,6 +32,8 @@ export type Progress = {
   }[];
   /** Of a batch; null: it has none, or is not planned yet. */
   readonly batch: BatchProgress | null;
+  /** It is cancelled, and not ended yet. `by`: null until somebody has looked who said so. Absent: it is not, or has ended. */
+  readonly cancel?: { readonly by: string | null };
   /** Payments of a batch that still waits for its plan, as whoever asks has read; absent: nobody has, or there are none. */
   readonly submitted?: number;
 };
@@ -183,7 +185,12 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
   const ofBatch = batch === null ? [] : [batchItem(batch)];
   const items = offset === 0 ? [plan, ...legs, ...ofBatch, ...payments] : payments;
   return {
-    progress: { status: statusOf(state), items, batch },
+    progress: {
+      status: statusOf(state),
+      items,
+      batch,
+      ...(state.cancelled && !state.ended && { cancel: { by: null } }),
+    },
     next: end < state.payments.length ? end : null,
   };
 }

@@ -204,6 +204,27 @@ test('a run that is held says by what, since when, until when, and what would un
   );
 });
 
+test('a run that is being cancelled says so, by whom, and that what is under way ends first', () => {
+  const items = PROGRESS.items.map((item) => ({ ...item, waiting: null }));
+  const running: Progress = { status: 'RUNNING', items, batch: null, cancel: { by: 'ana' } };
+  const report = makeReportOf({ status: 'RUNNING', payment: 'PENDING' });
+  const name = 'mxn-supplier.2026-11-21';
+  assert.equal(
+    statusSentence(report, running, NOW_MS),
+    `${name} is being cancelled by ana (1 of 2 items done): what is under way ends first; now supplier: to be sent.`,
+  );
+  const heldReport = makeReportOf({ status: 'HELD', payment: 'PENDING' });
+  assert.match(
+    statusSentence(heldReport, { ...PROGRESS, cancel: { by: null } }, NOW_MS),
+    /^\S+ is being cancelled, and is held \(1 of 2 items done\) by AWAITING_SETTLEMENT since /,
+  );
+  const seen = new Map<string, string>();
+  const lines = (): readonly string[] =>
+    stepLines(running, seen, NOW_MS, '').filter((line) => line.includes('cancelled'));
+  assert.match(lines().join('\n'), /^\S+ run: being cancelled: what is under way ends first$/);
+  assert.deepEqual(lines(), [], 'it is said once');
+});
+
 test('a run without a plan says so, and of a batch how many payments were submitted', () => {
   const report = makeReportOf({ status: 'RUNNING', items: false });
   const plan = { id: 'plan', kind: 'plan', step: 'reading', waiting: null } as const;

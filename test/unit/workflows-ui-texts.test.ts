@@ -192,6 +192,14 @@ test('a batch says with which codes payments have ended unpaid, how many each, a
   assert.equal(unpaidInBatch(state).length, 6);
 });
 
+test('a run that is cancelled and has not ended says so beside its state', () => {
+  const state = stateOf([PAYMENT]);
+  state.cancelled = true;
+  assert.match(detailsOf(state), /^\*\*RUNNING\*\*, being cancelled: what is under way ends first\. /);
+  state.ended = true;
+  assert.doesNotMatch(detailsOf(state), /being cancelled/);
+});
+
 test('of very many codes the most frequent are told', () => {
   const unpaid = Array.from({ length: 400 }, (_, index) => ({ code: `CODE_${index}`, payments: 1 }));
   const lines = unpaidLines(unpaid, 400);
