@@ -24,7 +24,7 @@ export const PROBLEMS = {
     sentence:
       'A withdrawal account is in a status to which the service pays nothing (not verified, archived).',
     advice:
-      'Have the account verified at the service, then reset the run or start it with --go-on; or name another account in the policy.',
+      'Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run; or name another account in the policy.',
   },
   PLAN_CURRENCY_NOT_WITHDRAWABLE: {
     ending: 'refused by the service',
@@ -34,13 +34,13 @@ export const PROBLEMS = {
   ACCOUNT_MISSING: {
     ending: 'refused by the service',
     sentence: 'The withdrawal account of a payment of a batch is not in the service’s list.',
-    advice: 'Register the account at the service, then reset the run or start it with --go-on.',
+    advice: 'Register the account at the service, then type `npx cambist replay RUN`, or reset the run.',
   },
   ACCOUNT_UNUSABLE: {
     ending: 'refused by the service',
     sentence:
       'The withdrawal account of a payment of a batch is in a status to which the service pays nothing.',
-    advice: 'Have the account verified at the service, then reset the run or start it with --go-on.',
+    advice: 'Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run.',
   },
   ACCOUNT_CURRENCY: {
     ending: 'refused by the service',
@@ -136,7 +136,7 @@ export const PROBLEMS = {
   BATCH_STOPPED: {
     ending: 'refused by us',
     sentence: 'The batch was stopped by a rule of its policy (`stop_after`, `canary`).',
-    advice: 'See why payments were refused, mend it, then reset the run or start it with --go-on.',
+    advice: 'See why payments were refused, mend it, then type `npx cambist replay RUN`, or reset the run.',
   },
   CHUNK_MISSING: {
     ending: 'needs a human',
@@ -232,7 +232,8 @@ export const PROBLEMS = {
   SHORTFALL: {
     ending: 'refused by us',
     sentence: 'The money that the leg sells is not there.',
-    advice: 'Bring it in; with `shortfall: hold` the run goes on by itself, else start it with --go-on.',
+    advice:
+      'Bring it in; with `shortfall: hold` the run goes on by itself, else type `npx cambist replay RUN`.',
   },
   OVER_LIMIT: {
     ending: 'refused by us',
@@ -242,7 +243,8 @@ export const PROBLEMS = {
   OUTSIDE_GUARD: {
     ending: 'refused by us',
     sentence: 'The quote’s price is worse than the guard allows.',
-    advice: 'Wait for a better price, or widen the guard on purpose and start a new run.',
+    advice:
+      'Wait for a better price, then type `npx cambist replay RUN`. Or widen the guard on purpose: in a new run, or by `npx cambist replay RUN --replan POLICY`.',
   },
   REFERENCE_TOO_OLD: {
     ending: 'refused by us',
@@ -257,7 +259,7 @@ export const PROBLEMS = {
   QUOTES_USED_UP: {
     ending: 'refused by us',
     sentence: '`max_quotes` quotes came and none could be traded.',
-    advice: 'See the evidence of the report; start the run with --go-on, or raise `quote.max_quotes`.',
+    advice: 'See the evidence of the report; type `npx cambist replay RUN`, or raise `quote.max_quotes`.',
   },
   NOTHING_TO_PAY: {
     ending: 'refused by us',
@@ -403,7 +405,8 @@ export const PROBLEMS = {
   ENDED_FROM_OUTSIDE: {
     ending: 'needs a human',
     sentence: 'The run was terminated or timed out in Temporal before it was finished.',
-    advice: 'Start it again with the same policy and --id: it looks at the service and adopts what it finds.',
+    advice:
+      'Type `npx cambist replay RUN`, or start it again with the same policy and --id: it looks at the service and adopts what it finds.',
   },
   // What a refreshed report finds.
   RECORD_APPEARED: {

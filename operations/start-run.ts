@@ -119,7 +119,7 @@ function detailsOf({ run, mode, policyFile, batch, shown, startedBy }: StartOpti
     ...(moves.length === 0 ? [] : ['What was agreed to:', moves.join('\n')]),
     'What became of it:',
     ['```sh', reportCommand(run), '```'].join('\n'),
-    'If it failed: mend the cause, press Reset, choose any event. Nothing is paid or traded twice.',
+    `If it failed: mend the cause, then type \`npx cambist replay ${runName(run)}\`, or press Reset and choose any event. Nothing is paid or traded twice.`,
   ].join('\n\n');
 }
 

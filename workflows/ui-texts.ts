@@ -66,8 +66,8 @@ export function endOf(state: RunState): string {
       ? `nothing was traded or paid of ${all} item${all === 1 ? '' : 's'}`
       : `${done} of ${all} items ${done === 1 ? 'is' : 'are'} done, the others are not`;
   const next = isCancelled
-    ? 'What was cancelled stays unsent until somebody types `--go-on`.'
-    : 'Mend the cause, then press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.';
+    ? `What was cancelled stays unsent until somebody types \`npx cambist run POLICY --id ${run.id} --go-on\`, a payout with its \`--batch\`.`
+    : `Mend the cause, then type \`npx cambist replay ${runName(run)}\`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.`;
   return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} All of it: \`npx cambist report ${runName(run)}\`.`;
 }
 

@@ -355,9 +355,9 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
   'look up, then a new quote': 'Nothing to do: it asks for a new quote by itself.',
   'ours, probably': 'Find the record at the service; nothing is sent again before a person has decided.',
   'wait for money':
-    'Bring money into the currency; with `shortfall: hold` the run goes on by itself, else start it with --go-on.',
+    'Bring money into the currency; with `shortfall: hold` the run goes on by itself, else type `npx cambist replay RUN`.',
   'the item is wrong':
-    'Correct the account, amount or pair at the service, then reset the run or start it with --go-on.',
+    'Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run.',
   'pause the policy': 'Have it switched on for the account at the service; the run goes on by itself.',
   'pause everything':
     'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',

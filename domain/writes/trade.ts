@@ -30,6 +30,7 @@ import { compare, equal, isPositive, round } from '../money.ts';
 import { decimalsOf } from '../currencies.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import { isFromBalances, type Leg } from '../plan/plan.ts';
+import { runName } from '../references.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import {
@@ -672,7 +673,7 @@ function* lookForMoney(
     code: 'SHORTFALL',
     item: leg.id,
     message: `The leg sells ${needed} ${leg.sell}, but ${available} ${leg.sell} are there.`,
-    fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else start it with --go-on.`,
+    fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
   };
   if (context.plan.shortfall === 'skip') return { kind: 'end', problem };
   return {
@@ -744,8 +745,18 @@ function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem 
     code: 'OUTSIDE_GUARD',
     item: leg.id,
     message: `The quote gives ${quote.buyAmount} ${leg.buy} for ${quote.sellAmount} ${leg.sell}${figures} (a price ${guard.text}).`,
-    fix: 'Wait for a better price, or widen the guard on purpose and start a new run.',
+    fix: guardAdvice(context, leg),
   };
+}
+
+/** Only a run that converts a fixed amount has a second plan, once, and only while nothing of it is executed. */
+function guardAdvice({ plan }: Context, { why }: Leg): string {
+  const replay = `npx cambist replay ${runName(plan.run)}`;
+  const widened =
+    why.kind === 'fixed' && plan.number === undefined
+      ? `while nothing of the run is traded or paid, \`${replay} --replan POLICY\` plans it anew`
+      : 'in a new run';
+  return `Wait for a better price, then type \`${replay}\`. Or widen the guard on purpose: ${widened}.`;
 }
 
 /** The life of a quote on our clock: what the service grants, counted from just before the request left. */
@@ -828,7 +839,7 @@ function tooManyQuotes(context: Context, leg: Leg): Problem {
     code: 'QUOTES_USED_UP',
     item: leg.id,
     message: `${context.plan.quote.maxQuotes} quotes came and none could be traded.`,
-    fix: 'See the evidence of the report; start the run with --go-on, or raise `quote.max_quotes`.',
+    fix: `See the evidence of the report; type \`npx cambist replay ${runName(context.plan.run)}\`, or raise \`quote.max_quotes\`.`,
   };
 }
 

@@ -90,7 +90,10 @@ test('a run that failed opens with what is done of it and what to do, also in it
     () => assert.fail('It was done.'),
     (error: { readonly cause?: Error }) => error.cause?.message ?? '',
   );
-  assert.match(failure, /^Ended: nothing was traded or paid of 2 items\. Mend the cause, then press Reset/);
+  assert.match(
+    failure,
+    /^Ended: nothing was traded or paid of 2 items\. Mend the cause, then type `npx cambist replay \S+`, or press Reset/,
+  );
   assert.match(failure, /\nOUTSIDE_GUARD: /);
   const { currentDetails } = await run.handle.query<{ readonly currentDetails: string }>(
     '__temporal_workflow_metadata',

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Problem } from '../../domain/problems.ts';
+import { runName } from '../../domain/references.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
 import { unreadable, type Answer, type Context, type Effect } from '../../domain/writes/step.ts';
@@ -377,6 +378,29 @@ for (const [what, answer, code] of BAD_QUOTES)
     const limit = { ...QUOTE, quoteAmount: '20000.00' };
     assert.equal(asked(done(limit)).result.kind, 'quoted');
   });
+
+test('a leg that its guard ends names the command, and a second plan only where its run can have one', () => {
+  const guard = {
+    bound: { buyFactor: '1', sellFactor: '16.90' },
+    text: 'not worse',
+    staleAtMs: null,
+    referenceRate: null,
+  };
+  const adviceOf = (leg: Partial<typeof LEG>, plan: Partial<Context['plan']> = {}): string => {
+    const steps = requestQuoteSteps(context({ plan }), { ...LEG, guard, ...leg }, NEW_LEG);
+    const { result } = play(steps, { 'send quote': [done({ ...QUOTE, quoteAmount: '16899.99' })] });
+    assert.ok(result.kind === 'not traded', result.kind);
+    return result.problem.fix;
+  };
+  const run = runName(context().plan.run);
+  const replay = `Wait for a better price, then type \`npx cambist replay ${run}\`. Or widen the guard on purpose:`;
+  assert.equal(
+    adviceOf({}),
+    `${replay} while nothing of the run is traded or paid, \`npx cambist replay ${run} --replan POLICY\` plans it anew.`,
+  );
+  assert.equal(adviceOf({}, { number: 2 }), `${replay} in a new run.`);
+  assert.equal(adviceOf({ why: { kind: 'found' } }), `${replay} in a new run.`);
+});
 
 test('a quote lives from just before it was asked for, as long as the service and the policy both grant', () => {
   const rows: readonly (readonly [Partial<typeof QUOTE>, number])[] = [

@@ -148,12 +148,12 @@ test('what ended undone says in one sentence what is done, and what to do about 
     return Object.assign(state, { ended: true });
   };
   const reset =
-    'Mend the cause, then press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice. All of it: `npx cambist report p.2026-11-21`.';
+    'Mend the cause, then type `npx cambist replay p.2026-11-21`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice. All of it: `npx cambist report p.2026-11-21`.';
   assert.equal(endOf(endedWith(refused)), `Ended: nothing was traded or paid of 1 item. ${reset}`);
   assert.equal(endOf(endedWith(refused, paid)), `Ended: 1 of 2 items is done, the others are not. ${reset}`);
   assert.equal(
     endOf(endedWith(endedBy('CANCELLED'), paid)),
-    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled stays unsent until somebody types `--go-on`. All of it: `npx cambist report p.2026-11-21`.',
+    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled stays unsent until somebody types `npx cambist run POLICY --id 2026-11-21 --go-on`, a payout with its `--batch`. All of it: `npx cambist report p.2026-11-21`.',
   );
   const details = detailsOf(endedWith(refused, paid));
   assert.match(details, /^\*\*PARTIAL\*\*\n\nEnded: 1 of 2 items is done/);
@@ -179,10 +179,10 @@ test('a batch says with which codes payments have ended unpaid, how many each, a
     chunkOf(3, 4, { codes: ['ACCOUNT_UNUSABLE'] }),
   ];
   const lines = [
-    '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, mend it, then reset the run or start it with `--go-on`.',
-    '- `ACCOUNT_MISSING` 14 payments: Register the account at the service, then reset the run or start it with `--go-on`.',
-    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then reset the run or start it with `--go-on`.',
-    '- `ACCOUNT_UNUSABLE`: Have the account verified at the service, then reset the run or start it with `--go-on`.',
+    '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, mend it, then type `npx cambist replay RUN`, or reset the run.',
+    '- `ACCOUNT_MISSING` 14 payments: Register the account at the service, then type `npx cambist replay RUN`, or reset the run.',
+    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run.',
+    '- `ACCOUNT_UNUSABLE`: Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run.',
     '- 4 payments besides are not paid.',
     '- Each of them: `npx cambist report p.2026-11-21`.',
   ].join('\n');
