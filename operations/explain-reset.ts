@@ -16,7 +16,7 @@ import { INSTRUCTION_CALL } from './instruction-evidence.ts';
 import { readKept } from './keep-instruction.ts';
 import type { Place } from './place.ts';
 import { planOf } from './plan-made.ts';
-import { neverTaken, noSuchEvent, recommendedFor } from './replay.ts';
+import { goOnCommand, isCancelledEnd, neverTaken, noSuchEvent, recommendedFor } from './replay.ts';
 import { resetPointsOf, type ResetPoint } from './reset-points.ts';
 import { readRun, requireRun } from './runs.ts';
 
@@ -64,6 +64,8 @@ export type ResetExplained = {
   /** The event that is explained. */
   readonly point: ResetPoint;
   readonly recommended: ResetPoint;
+  /** What to type in place of `replay`, which refuses a run that has ended cancelled; null: it takes this one. */
+  readonly insteadOfReplay: string | null;
   readonly points: readonly ResetPoint[];
   readonly items: readonly ExplainedItem[];
   /** It has no plan: everything in it is planned anew, or as far as the service shows. */
@@ -113,6 +115,7 @@ export async function explainReset(
     status: facts.isOpen ? report.status : facts.state,
     point,
     recommended,
+    insteadOfReplay: isCancelledEnd(facts, report) ? goOnCommand(run, isBatch) : null,
     points,
     items,
     isUnplanned: items.length === 0,

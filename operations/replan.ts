@@ -20,6 +20,7 @@ import type { Place } from './place.ts';
 import { requireOwnPlan } from './plan-made.ts';
 import { isPlanMade, readFirstPlan } from './plans.ts';
 import type { PolicyFile } from './policy-file.ts';
+import { againCommand } from './replay.ts';
 import { describeRun, readPollers, readRun, requireRun, type RunFacts } from './runs.ts';
 import { startRun } from './start-run.ts';
 import { versionDiffers } from './worker-identity.ts';
@@ -108,7 +109,7 @@ export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
     throw refused(
       run,
       `the service shows that "${traded.id}" was traded after all`,
-      `Carry it on as it was planned: \`npx cambist replay ${runName(run)}\`.`,
+      `Carry it on as it was planned: \`${againCommand(run, report)}\`.`,
     );
   const stands = decidedAbout(first, may.policy, kept) ?? why;
   if (stands !== null && trades.length === 0) throw refused(run, stands, OTHER_RUN);
@@ -121,7 +122,7 @@ export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
     throw refused(
       run,
       `${policyFile.file} says what it was planned with, so that a second plan would be the first one`,
-      `Change the policy and save it; or try the same again: \`npx cambist replay ${runName(run)}\`.`,
+      `Change the policy and save it; or try the same again: \`${againCommand(run, report)}\`.`,
     );
   const isToday = said !== null && todayIn(may.policy.zone, said.atMs) === todayIn(may.policy.zone, now());
   return {
@@ -193,15 +194,15 @@ async function requireWorkersOf(version: string, place: Place, nowMs: number): P
 }
 
 /** What was executed, or may have been, is the first plan's to carry on. */
-function requireNothingDone(run: RunName, { status, legs, payments }: Report): void {
+function requireNothingDone(run: RunName, report: Report): void {
+  const { legs, payments } = report;
   const items = [...legs, ...payments];
   const done = items.find(({ outcome }) => outcome === 'TRADED' || outcome === 'PAID');
   if (done !== undefined)
     throw refused(
       run,
       `"${done.id}" is ${done.outcome}, and only a run of which nothing was executed is planned anew`,
-      // A cancel is taken back by the command alone.
-      `Try the rest again as it was planned: \`npx cambist ${status === 'CANCELLED' ? `run POLICY --id ${run.id} --go-on` : `replay ${runName(run)}`}\`.`,
+      `Try the rest again as it was planned: \`${againCommand(run, report)}\`.`,
     );
   const unknown = items.find(({ outcome }) => outcome !== 'NOT_TRADED' && outcome !== 'NOT_PAID');
   if (unknown === undefined && items.length > 0) return;
@@ -209,7 +210,7 @@ function requireNothingDone(run: RunName, { status, legs, payments }: Report): v
   throw refused(
     run,
     `it is not known yet what became of ${what}`,
-    `Let the run find out, and end: \`npx cambist replay ${runName(run)}\`, then cancel it if it goes on waiting.`,
+    `Let the run find out, and end: \`${againCommand(run, report)}\`, then cancel it if it goes on waiting.`,
   );
 }
 

@@ -51,7 +51,7 @@ export async function judgeReplay(
   }
   // Whoever names an event may do so because no worker can go on with the run, nor tell how it stands.
   const view = await (event === null ? readRun(place, facts) : readRunOrNull(place, facts));
-  if (!facts.isOpen && view?.report.status === 'CANCELLED') throw isCancelled(run);
+  if (view !== null && isCancelledEnd(facts, view.report)) throw isCancelled(run);
   const isCompleted = facts.temporalStatus === 'COMPLETED';
   if (event === null && view !== null && isCompleted && !(await hasOpenGeneration(place, facts)))
     return { kind: 'nothing', view };
@@ -63,6 +63,21 @@ export async function judgeReplay(
       : (points.find(({ eventId }) => eventId === event) ?? null);
   if (point === null) throw event === null ? neverTaken(run) : noSuchEvent(run, event);
   return { kind: 'reset', facts, before, point };
+}
+
+/** True for a run that has ended cancelled: no reset takes that back. */
+export function isCancelledEnd({ isOpen }: RunFacts, { status }: Pick<Report, 'status'>): boolean {
+  return !isOpen && status === 'CANCELLED';
+}
+
+/** What takes a cancel back. */
+export function goOnCommand({ id }: RunName, isBatch = false): string {
+  return `npx cambist run POLICY${isBatch ? ' --batch FILE' : ''} --id ${id} --go-on`;
+}
+
+/** What tries again what a run has not done. */
+export function againCommand(run: RunName, { status }: Pick<Report, 'status'>): string {
+  return status === 'CANCELLED' ? goOnCommand(run) : `npx cambist replay ${runName(run)}`;
 }
 
 /** @param report as it stands; null: no worker can tell */
@@ -260,7 +275,7 @@ function isCancelled(run: RunName): CommandFailure {
       code: 'RUN_CANCELLED',
       place: runName(run),
       message: 'it is cancelled, which no reset takes back; nothing was reset',
-      fix: `To go on after all: \`npx cambist run POLICY --id ${run.id} --go-on\`.`,
+      fix: `To go on after all: \`${goOnCommand(run)}\`, a payout with its \`--batch\`.`,
     },
   ]);
 }

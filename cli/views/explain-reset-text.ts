@@ -14,10 +14,12 @@ export function explainedText(
   { nowMs, width }: { readonly nowMs: number; readonly width: number },
 ): string {
   const safe = plain(explained);
-  const { run, status, point, recommended, items, isUnplanned, said } = safe;
-  const isBest = point.eventId === recommended.eventId;
-  const which = isBest ? 'the one that `replay` takes' : `\`replay\` takes ${recommended.eventId}`;
-  const head = `${run} is ${status}. This is what a reset to event ${point.eventId} does (${which}); nothing is paid or traded twice, whatever event you choose.`;
+  const { run, status, point, items, isUnplanned, said, insteadOfReplay } = safe;
+  const instead =
+    insteadOfReplay === null
+      ? ''
+      : ` No reset takes its cancel back, and \`replay\` refuses it. To go on after all: \`${insteadOfReplay}\`.`;
+  const head = `${run} is ${status}. This is what a reset to event ${point.eventId} does${whichText(safe)}; nothing is paid or traded twice, whatever event you choose.${instead}`;
   const sections = [
     wrap(head, width),
     isUnplanned
@@ -34,6 +36,13 @@ export function explainedText(
     pointsText(safe, nowMs, width),
   ];
   return sections.filter((section) => section !== '').join('\n\n');
+}
+
+/** Which event that is to `replay`; empty where it takes none. */
+function whichText({ point, recommended, insteadOfReplay }: ResetExplained): string {
+  if (insteadOfReplay !== null) return '';
+  const isBest = point.eventId === recommended.eventId;
+  return isBest ? ' (the one that `replay` takes)' : ` (\`replay\` takes ${recommended.eventId})`;
 }
 
 function itemsText(items: readonly ExplainedItem[], width: number): string {
@@ -87,7 +96,9 @@ function signalsText({ signals }: ResetExplained): string {
 }
 
 /** A line each, whose step may take several. */
-function pointsText({ points, point, recommended }: ResetExplained, nowMs: number, width: number): string {
+function pointsText(explained: ResetExplained, nowMs: number, width: number): string {
+  const { points, point, recommended, insteadOfReplay } = explained;
+  const taken = insteadOfReplay === null ? recommended.eventId : null;
   const times = points.map(({ atMs }) => clockTime(atMs, nowMs));
   const timeWidth = Math.max(2, ...times.map((time) => time.length));
   const line = (event: string, time: string, step: string): string => {
@@ -97,8 +108,8 @@ function pointsText({ points, point, recommended }: ResetExplained, nowMs: numbe
   const rows = points.map(({ eventId, kind, step }, index) => {
     const remarks = [
       ...(kind === 'WorkflowTaskCompleted' ? [] : [kind]),
-      ...(eventId === recommended.eventId ? ['`replay` takes it'] : []),
-      ...(eventId === point.eventId && point.eventId !== recommended.eventId ? ['explained here'] : []),
+      ...(eventId === taken ? ['`replay` takes it'] : []),
+      ...(eventId === point.eventId && eventId !== taken ? ['explained here'] : []),
     ];
     const more = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
     return line(String(eventId), times[index] ?? '', `${step}${more}`);
@@ -112,6 +123,7 @@ export function explainedDocument({
   status,
   point,
   recommended,
+  insteadOfReplay,
   points,
   items,
   isUnplanned,
@@ -124,6 +136,7 @@ export function explainedDocument({
     status,
     event: shown(point),
     recommended: shown(recommended),
+    insteadOfReplay,
     events: points.map(shown),
     isUnplanned,
     items,

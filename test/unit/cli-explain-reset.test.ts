@@ -1,0 +1,54 @@
+/** What `explain-reset` says of a reset, as text. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { explainedText } from '../../cli/views/explain-reset-text.ts';
+import type { ResetExplained } from '../../operations/explain-reset.ts';
+import { againCommand, goOnCommand } from '../../operations/replay.ts';
+import type { ResetPoint } from '../../operations/reset-points.ts';
+
+const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
+const RUN = { policy: 'p', id: '2026-11-21' };
+
+function pointOf(eventId: number, step = `Step ${eventId}`): ResetPoint {
+  return { eventId, id: eventId as never, kind: 'WorkflowTaskCompleted', atMs: NOW_MS, step };
+}
+
+function explainedOf(points: readonly ResetPoint[], more: Partial<ResetExplained> = {}): ResetExplained {
+  const point = points.at(-1) ?? pointOf(4);
+  return {
+    run: 'p.2026-11-21',
+    status: 'FAILED',
+    point,
+    recommended: point,
+    insteadOfReplay: null,
+    points,
+    items: [],
+    isUnplanned: true,
+    safetyWait: null,
+    signals: [],
+    said: [],
+    ...more,
+  };
+}
+
+function textOf(explained: ResetExplained): string {
+  return explainedText(explained, { nowMs: NOW_MS, width: 500 });
+}
+
+test('a run that is cancelled is not told to replay, which refuses it, but what takes the cancel back', () => {
+  const points = [pointOf(4), pointOf(10)];
+  assert.match(textOf(explainedOf(points)), /reset to event 10 does \(the one that `replay` takes\);/);
+  const text = textOf(explainedOf(points, { status: 'CANCELLED', insteadOfReplay: goOnCommand(RUN, true) }));
+  assert.match(text, /^p\.2026-11-21 is CANCELLED\. This is what a reset to event 10 does; /);
+  assert.match(
+    text,
+    /`replay` refuses it\. To go on after all: `npx cambist run POLICY --batch FILE --id 2026-11-21 --go-on`\./,
+  );
+  assert.doesNotMatch(text, /`replay` takes/);
+  assert.match(text, /^ +10 .*Step 10 \(explained here\)$/m);
+});
+
+test('what tries a run again is `replay`, and of a cancelled one `--go-on`', () => {
+  assert.equal(againCommand(RUN, { status: 'FAILED' }), 'npx cambist replay p.2026-11-21');
+  assert.equal(againCommand(RUN, { status: 'CANCELLED' }), 'npx cambist run POLICY --id 2026-11-21 --go-on');
+});
