@@ -1,13 +1,15 @@
-/** How fast a batch goes, by what was seen of it in the last minutes. */
+/** How fast a batch is sent, by what was seen of it in the last minutes. */
 import type { BatchStanding } from '../../domain/run/progress.ts';
-import { span } from '../terminal/text.ts';
+import { count, span } from '../terminal/text.ts';
 
-/** Payments that the service has accepted, and those that have an end, at a moment. */
-type Seen = { readonly atMs: number; readonly accepted: number; readonly ended: number };
+/** Payments that the service has accepted in a reply, at a moment. */
+type Seen = { readonly atMs: number; readonly sent: number };
 
 const WINDOW_MS = 120_000;
 /** A rate of less is a guess. */
 const SHORTEST_MS = 3_000;
+/** Nobody reads less. */
+const LEAST_LEFT_MS = 1_000;
 
 export class Pace {
   #seen: readonly Seen[] = [];
@@ -15,26 +17,29 @@ export class Pace {
 
   take({ counts }: BatchStanding, nowMs: number): void {
     this.#counts = counts;
-    const now = { atMs: nowMs, accepted: counts.accepted, ended: counts.planned - counts.open };
+    // What was only found again took no time, and says nothing about what is sent.
+    const now = { atMs: nowMs, sent: counts.sent ?? 0 };
     this.#seen = [...this.#seen.filter(({ atMs }) => nowMs - atMs <= WINDOW_MS), now];
   }
 
-  /** `420 a minute, about 3 min until all are sent`; empty where nothing moves, or it is too soon to tell. */
+  /**
+   * `420 a minute, about 3 min until all are sent`, without those that wait; empty where nothing is sent, or it is too soon
+   * to tell. When what is sent is paid, only the service knows.
+   */
   get text(): string {
     const [first] = this.#seen;
     const last = this.#seen.at(-1);
     if (first === undefined || last === undefined || this.#counts === null) return '';
-    const { accepted, paid, open } = this.#counts;
+    const { accepted, paid, open, waiting = 0 } = this.#counts;
     const tookMs = last.atMs - first.atMs;
-    if (tookMs < SHORTEST_MS || open === 0) return '';
+    const sent = last.sent - first.sent;
     // Of those that are open, the service has so many already.
-    const unsent = open - Math.max(0, accepted - paid);
-    const [moved, left, end] =
-      unsent > 0
-        ? ([last.accepted - first.accepted, unsent, 'sent'] as const)
-        : ([last.ended - first.ended, open, 'paid'] as const);
-    if (moved <= 0) return '';
-    const perMinute = Math.max(1, Math.round((moved * 60_000) / tookMs));
-    return `${perMinute} a minute, about ${span((left * tookMs) / moved)} until all are ${end}`;
+    const left = open - Math.max(0, accepted - paid) - waiting;
+    if (tookMs < SHORTEST_MS || sent <= 0 || left <= 0) return '';
+    const perMinute = Math.max(1, Math.round((sent * 60_000) / tookMs));
+    const leftMs = Math.max(LEAST_LEFT_MS, (left * tookMs) / sent);
+    const but =
+      waiting === 0 ? '' : ` but the ${count(waiting, 'payment')} that wait${waiting === 1 ? 's' : ''}`;
+    return `${perMinute} a minute, about ${span(leftMs)} until all${but} are sent`;
   }
 }

@@ -6,7 +6,7 @@ import type { PlanBatch, PlanChunk } from '../batch.ts';
 import { add, notNegative, subtract } from '../money.ts';
 import type { ReportPage } from './report.ts';
 import { refusalsIn, type Refusals } from './stop-rule.ts';
-import { shownFirst, type Waiting } from '../waits.ts';
+import { isShown, shownFirst, type Waiting } from '../waits.ts';
 import {
   acceptedOf,
   isOpenPayment,
@@ -36,6 +36,10 @@ export type ChunkCounts = {
   readonly needsHuman: number;
   /** Without an end. */
   readonly open: number;
+  /** Of those that are accepted, by a reply to a send; the others were only found. Absent: of an earlier version. */
+  readonly sent?: number;
+  /** To be sent, and waiting for something that people should know of. Absent: of an earlier version. */
+  readonly waiting?: number;
 };
 
 export type ChunkState = {
@@ -117,17 +121,18 @@ function summedUp(all: readonly Unpaid[]): readonly Unpaid[] {
 }
 
 /** Without the sums, which cost more than the rest. */
-export function countsIn({ planned, payments }: Pick<Standing, 'planned' | 'payments'>): ChunkCounts {
-  const counts = {
-    planned,
-    accepted: 0,
-    paid: 0,
-    notPaid: 0,
-    needsHuman: 0,
-    open: planned - payments.length,
-  };
+export function countsIn({
+  planned,
+  payments,
+  waiting,
+}: Pick<Standing, 'planned' | 'payments' | 'waiting'>): ChunkCounts {
+  const counts = { ...NONE, planned, open: planned - payments.length };
+  if (isShown(waiting)) counts.waiting += counts.open;
   for (const record of payments) {
-    if (acceptedOf(record) !== null) counts.accepted += 1;
+    if (acceptedOf(record) !== null) {
+      counts.accepted += 1;
+      if (record.traceId !== null) counts.sent += 1;
+    } else if (isOpenPayment(record) && (isShown(waiting) || isShown(record.waiting))) counts.waiting += 1;
     if (isOpenPayment(record)) counts.open += 1;
     const column = COLUMNS[paymentOutcome(record)];
     if (column !== null) counts[column] += 1;
@@ -211,15 +216,21 @@ export function hasHeard(state: ChunkState | null, runId: string | null): boolea
 
 /** All chunks together. */
 export function countsOf(chunks: readonly ChunkRecord[]): ChunkCounts {
-  const sum = { planned: 0, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: 0 };
-  for (const { state, planned } of chunks) {
-    const counts = state?.counts ?? { ...NONE, planned: planned.payments, open: planned.payments };
-    for (const name of Object.keys(sum) as (keyof ChunkCounts)[]) sum[name] += counts[name];
-  }
+  return sumOfCounts(
+    chunks.map(
+      ({ state, planned }) => state?.counts ?? { ...NONE, planned: planned.payments, open: planned.payments },
+    ),
+  );
+}
+
+export function sumOfCounts(all: readonly ChunkCounts[]): ChunkCounts {
+  const sum = { ...NONE };
+  for (const counts of all)
+    for (const name of Object.keys(sum) as (keyof ChunkCounts)[]) sum[name] += counts[name] ?? 0;
   return sum;
 }
 
-const NONE = { accepted: 0, paid: 0, notPaid: 0, needsHuman: 0 };
+const NONE = { planned: 0, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: 0, sent: 0, waiting: 0 };
 
 /** Sums over all chunks; what is planned is the plan's. */
 export function totalsOfChunks(

@@ -12,6 +12,7 @@ import { shownFirst, type Waiting } from '../waits.ts';
 import {
   countsOf,
   isDone,
+  sumOfCounts,
   totalsOfChunks,
   type ChunkCounts,
   type ChunkRecord,
@@ -83,11 +84,8 @@ export function standingWith(
   { others }: Pick<BatchProgress, 'others'>,
   chunks: readonly ChunkState[],
 ): BatchStanding {
-  const counts = { ...others.counts };
-  for (const chunk of chunks)
-    for (const name of Object.keys(counts) as (keyof ChunkCounts)[]) counts[name] += chunk.counts[name];
   return {
-    counts,
+    counts: sumOfCounts([others.counts, ...chunks.map(({ counts }) => counts)]),
     totals: others.totals.map((total) => withTotals(total, chunks)),
     codes: firstCodes([others.codes, ...chunks.map(({ codes }) => codes)]),
     waiting: shownFirst([others.waiting, ...chunks.flatMap(({ waits }) => waits)])[0] ?? null,

@@ -13,7 +13,7 @@ const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
 const same = (text: string): string => text;
 const PLAIN = { strong: same, good: same, warn: same, bad: same, faint: same };
 
-const NONE = { planned: 0, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: 0 };
+const NONE = { planned: 0, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: 0, sent: 0, waiting: 0 };
 const EUR = {
   currency: 'EUR',
   planned: '2000',
@@ -23,20 +23,26 @@ const EUR = {
   needsHuman: '0',
 };
 const OTHERS: BatchStanding = {
-  counts: { ...NONE, planned: 1_000, accepted: 500, paid: 500, open: 500 },
+  counts: { ...NONE, planned: 1_000, accepted: 500, paid: 500, open: 500, sent: 500 },
   totals: [EUR],
   codes: [],
   waiting: null,
 };
 const HEARD: BatchStanding = { ...OTHERS, counts: { ...OTHERS.counts, planned: 1_500, open: 1_000 } };
 
-/** A chunk of 500 payments of 1 EUR each. */
-function chunk(number: number, accepted: number, paid: number): ChunkState {
+/** A chunk of 500 payments of 1 EUR each; `found`: of those that are accepted, `waiting`: of those that are not. */
+function chunk(
+  number: number,
+  accepted: number,
+  paid: number,
+  { found = 0, waiting = 0 }: { readonly found?: number; readonly waiting?: number } = {},
+): ChunkState {
+  const sent = accepted - found;
   return {
     number,
     heard: null,
     isSending: true,
-    counts: { ...NONE, planned: 500, accepted, paid, open: 500 - paid },
+    counts: { ...NONE, planned: 500, accepted, paid, open: 500 - paid, sent, waiting },
     totals: [{ ...EUR, planned: '500', accepted: `${accepted}`, paid: `${paid}` }],
     waits: [],
     refusals: { refused: 0, sent: 0, inARow: null },
@@ -64,6 +70,8 @@ test('open chunks tell how they stand themselves, the others as the run has hear
     notPaid: 0,
     needsHuman: 0,
     open: 900,
+    sent: 800,
+    waiting: 0,
   });
   assert.deepEqual(standing.totals, [{ ...EUR, accepted: '800', paid: '600' }]);
   assert.equal(progressOf(standing).items[1]?.step, '800 of 1500 accepted, 600 paid');
@@ -96,12 +104,49 @@ test('on a terminal a batch is one item with its counts and sums, how fast it go
   );
 });
 
-test('once all are sent the rate is that of payments that end, and nothing is said where nothing moves', () => {
+/** What is said of the pace once the chunk has gone from one state to the other within 10 s. */
+function paceBetween(before: ChunkState, after: ChunkState): string {
   const pace = new Pace();
-  pace.take(standingWith({ others: OTHERS }, [chunk(2, 500, 0), chunk(3, 500, 0)]), NOW_MS);
-  assert.equal(pace.text, '');
-  pace.take(standingWith({ others: OTHERS }, [chunk(2, 500, 0), chunk(3, 500, 0)]), NOW_MS + 30_000);
-  assert.equal(pace.text, '');
+  const others = { ...OTHERS, counts: NONE };
+  pace.take(standingWith({ others }, [before]), NOW_MS);
+  assert.equal(pace.text, '', 'it is too soon to tell');
+  pace.take(standingWith({ others }, [after]), NOW_MS + 10_000);
+  return pace.text;
+}
+
+test('the pace is that of what is sent, and the time left that of what is still to be sent', () => {
+  const cases: readonly (readonly [why: string, before: ChunkState, after: ChunkState, text: string])[] = [
+    ['nothing moves', chunk(2, 100, 0), chunk(2, 100, 0), ''],
+    [
+      'one of two is sent, some are paid besides',
+      chunk(2, 0, 0),
+      chunk(2, 100, 50),
+      '600 a minute, about 40 s until all are sent',
+    ],
+    ['all are sent: only the service knows when they are paid', chunk(2, 500, 0), chunk(2, 500, 400), ''],
+    ['what is only found again is not sent', chunk(2, 0, 0), chunk(2, 400, 400, { found: 400 }), ''],
+    [
+      'some are found, then others are sent',
+      chunk(2, 0, 0),
+      chunk(2, 400, 400, { found: 350 }),
+      '300 a minute, about 20 s until all are sent',
+    ],
+    ['the rest waits', chunk(2, 400, 400, { waiting: 20 }), chunk(2, 480, 480, { waiting: 20 }), ''],
+    [
+      'some wait',
+      chunk(2, 200, 0, { waiting: 50 }),
+      chunk(2, 300, 0, { waiting: 50 }),
+      '600 a minute, about 15 s until all but the 50 payments that wait are sent',
+    ],
+    ['hardly any is left', chunk(2, 0, 0), chunk(2, 499, 0), '2994 a minute, about 1 s until all are sent'],
+  ];
+  for (const [why, before, after, text] of cases) assert.equal(paceBetween(before, after), text, why);
+});
+
+test('an earlier version that does not say what it has sent has no pace', () => {
+  const { sent, waiting, ...counts } = chunk(2, 300, 0).counts;
+  assert.deepEqual([sent, waiting], [300, 0]);
+  assert.equal(paceBetween(chunk(2, 0, 0), { ...chunk(2, 300, 0), counts }), '');
 });
 
 test('without a terminal a batch makes a line now and then, and one at its end', () => {

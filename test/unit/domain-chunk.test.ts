@@ -5,7 +5,7 @@ import type { BatchPayment } from '../../domain/batch.ts';
 import { makeProblem, type Problem } from '../../domain/problems.ts';
 import type { GoAnswer, GoCall, PaymentsCall, WithdrawalsAnswer } from '../../domain/run/calls.ts';
 import type { Carried } from '../../domain/run/carry.ts';
-import { chunkStateOf } from '../../domain/run/chunk-state.ts';
+import { chunkStateOf, countsIn } from '../../domain/run/chunk-state.ts';
 import { Chunk, type ChunkPorts } from '../../domain/run/chunk.ts';
 import { HistoryIsLong, StepFailed } from '../../domain/run/ports.ts';
 import { reportPage } from '../../domain/run/report.ts';
@@ -240,6 +240,8 @@ test('before its go it reports every payment as pending, and none to another bat
     notPaid: 0,
     needsHuman: 0,
     open: 4,
+    sent: 0,
+    waiting: 0,
   });
   const { isFirst, heard } = chunk.items(ALL);
   assert.deepEqual({ isFirst, heard }, { isFirst: true, heard: null });
@@ -731,4 +733,24 @@ test('a chunk that was reset and goes on before it asks for its go asks as one t
   await heard.tell(GO);
   const other = await worldOf({ go: WAIT, runId: 'c3', carried: heard.chunk.handOn() });
   assert.equal(other.asked[0]?.originalRunId, 'c3');
+});
+
+test('counts tell what was sent from what was only found, and what waits from what goes on', async () => {
+  const { chunk } = await worldOf();
+  const [accepted = assert.fail('The chunk has no payment.')] = chunk.standing.payments;
+  const unsent = (reason: 'money' | 'service') => ({
+    ...accepted,
+    stage: { kind: 'unsent' as const, state: NEW_PAYMENT, release: null, needsHuman: false },
+    waiting: { reason, problem: makeProblem('CHUNK_WAITS', null), wakeAtMs: 0 },
+  });
+  const payments = [
+    { ...accepted, traceId: 'trace-1' },
+    { ...accepted, traceId: null },
+    unsent('money'),
+    unsent('service'),
+  ];
+  const counts = { planned: 5, accepted: 2, paid: 0, notPaid: 0, needsHuman: 0, open: 5, sent: 1 };
+  assert.deepEqual(countsIn({ planned: 5, payments, waiting: null }), { ...counts, waiting: 1 });
+  const { waiting } = unsent('money');
+  assert.deepEqual(countsIn({ planned: 5, payments, waiting }), { ...counts, waiting: 3 });
 });

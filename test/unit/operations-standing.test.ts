@@ -14,7 +14,7 @@ import { makeReportOf } from '../support/cli-reports.ts';
 import { progressQuery, reportQuery } from '../../workflows/names.ts';
 
 const RUN = { policy: 'p', id: '2026-11-21' };
-const COUNTS = { planned: 3, accepted: 3, paid: 3, notPaid: 0, needsHuman: 0, open: 0 };
+const COUNTS = { planned: 3, accepted: 3, paid: 3, notPaid: 0, needsHuman: 0, open: 0, sent: 3, waiting: 0 };
 
 /** A batch of one chunk that has ended. */
 function batchWith(counts: ChunkCounts, codes: readonly string[] = []): RunState {
