@@ -2,7 +2,7 @@
 import { keepsGuard, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { UNPAYABLE, unpayableOf, type PlanBatch } from '../../domain/batch.ts';
 import type { IndicativePrice } from '../../operations/indicative-price.ts';
-import { divide, equal, multiply } from '../../domain/money.ts';
+import { divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { expectedOf, leftOf, type Expected, type Left } from '../../domain/plan/cost.ts';
@@ -16,7 +16,7 @@ import { sentence } from '../../language/text/printable.ts';
 import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
 import { limitTexts, money, rateText } from './amount-text.ts';
 import { costText, expectedTable } from './cost-text.ts';
-import { decisionLines, leftTable, positionsTable } from './positions-text.ts';
+import { decisionLines, leftOfBatchTable, leftTable, positionsTable } from './positions-text.ts';
 import { availableIn, shortfallOf } from './shortfall-text.ts';
 
 /** What `plan --json` prints, but for the exit code. */
@@ -79,7 +79,10 @@ export type PlanDocument = {
   readonly remarks: readonly string[];
 };
 
-type PositionAndAfter = Position & { readonly after: Left };
+/** `paid`: what a batch pays in the currency, `left`: what stays then once all has settled; null: not known. */
+type PositionAndAfter = Position & {
+  readonly after: Left & { readonly paid: string; readonly left: string | null };
+};
 
 export function planDocument(
   plan: Plan,
@@ -177,6 +180,7 @@ export function explainPlan(
     ...(plan.positions.length === 0
       ? plan.legs.map((leg) => explainLeg(leg, plan, input, prices, paint))
       : tradesOfRebalancing(plan, input, prices, width, paint)),
+    afterwards(plan, input, prices, width, paint),
     ...plan.payments.map((payment) => explainPayment(payment, observation, paint)),
     plan.batch === null ? [] : [paint.strong('Batch'), ...explainBatch(plan.batch)],
     [
@@ -243,8 +247,8 @@ function explainLeg(
     leg.amount === null
       ? `${leg.sell} for ${leg.buy}, amount not known`
       : leg.amount.side === 'sell'
-        ? `sell ${leg.amount.value} ${leg.sell} for ${leg.buy}`
-        : `buy ${leg.amount.value} ${leg.buy} for ${leg.sell}`;
+        ? `sell ${money(leg.amount.value, leg.sell)} for ${leg.buy}`
+        : `buy ${money(leg.amount.value, leg.buy)} for ${leg.sell}`;
   return [
     `${paint.strong(`Leg ${leg.id}`)}: ${amount}`,
     capital(sentence(whyLeg(leg))),
@@ -309,7 +313,7 @@ function noQuoteOf({ id }: Leg, prices: readonly IndicativePrice[]): string | nu
 }
 
 function positionsAndAfter(
-  { positions, legs }: Plan,
+  { positions, legs, batch }: Plan,
   input: CompileInput,
   prices: readonly IndicativePrice[],
 ): readonly PositionAndAfter[] {
@@ -317,7 +321,12 @@ function positionsAndAfter(
     const expected = expectation(leg, input, prices);
     return expected === null ? [] : [{ ...leg, ...expected }];
   });
-  return positions.map((position) => ({ ...position, after: leftOf(position, trades) }));
+  return positions.map((position) => {
+    const after = leftOf(position, trades);
+    const paid = batch?.payable.find(({ currency }) => currency === position.currency)?.value ?? '0';
+    const left = after.projected === null ? null : subtract(after.projected, paid);
+    return { ...position, after: { ...after, paid, left } };
+  });
 }
 
 /** All legs in one table, what holds for all of them once, and what is left. */
@@ -351,11 +360,26 @@ function tradesOfRebalancing(
       limitsText(plan),
       `Each trade has a reference of its own, such as ${first.reference}.`,
     ],
-    [
-      paint.strong('Afterwards'),
-      ...leftTable(positionsAndAfter(plan, input, prices), width - 2).split('\n'),
-      'BALANCE is what stays when what is sold has gone; PROJECTED counts what is bought, once it has settled.',
-    ],
+  ];
+}
+
+/** What is left when all is done; nothing where nothing is. */
+function afterwards(
+  plan: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+  width: number,
+  paint: Paint,
+): string[] {
+  const { positions, legs, batch } = plan;
+  if (positions.length === 0 || (legs.length === 0 && batch === null)) return [];
+  const all = positionsAndAfter(plan, input, prices);
+  const settled =
+    'BALANCE is what stays when what is sold has gone; PROJECTED counts what is bought, once it has settled';
+  return [
+    paint.strong('Afterwards'),
+    ...(batch === null ? leftTable(all, width - 2) : leftOfBatchTable(all, width - 2)).split('\n'),
+    batch === null ? `${settled}.` : `${settled}; LEFT is what stays of it once the batch is paid.`,
   ];
 }
 
@@ -468,7 +492,7 @@ function explainPayment(payment: Payment, observation: Observation, paint: Paint
 /** What is paid, and why that. */
 function amountText({ amount, currency }: Payment): { readonly what: string; readonly why: string } {
   if (amount.kind === 'fixed')
-    return { what: `${amount.value} ${currency}`, why: 'the amount is fixed by the policy' };
+    return { what: money(amount.value, currency), why: 'the amount is fixed by the policy' };
   const rounding = amount.rounding === 'down' ? 'down' : 'half to even';
   const rounded = `rounded ${rounding} to the ${amount.decimals} decimals of ${currency}; known after the trade`;
   switch (amount.kind) {

@@ -33,6 +33,9 @@ export function positionsTable(positions: readonly Position[], width: number): s
 }
 
 type PositionAndAfter = Position & { readonly after: Left };
+type PositionAndPaid = Position & {
+  readonly after: Left & { readonly paid: string; readonly left: string | null };
+};
 
 /** What is left at once when all is traded, what once it has settled, and whether that is where the policy wants it. */
 export function leftTable(positions: readonly PositionAndAfter[], width: number): string {
@@ -48,6 +51,30 @@ export function leftTable(positions: readonly PositionAndAfter[], width: number)
     positions.map((position) => {
       const [currency = '', ...settled] = settledCells(position);
       return [currency, inCurrency(position, position.after.withdrawable), ...settled];
+    }),
+    width,
+  );
+}
+
+/** What is left at once when all is traded, what once it has settled, and what once the batch is paid. */
+export function leftOfBatchTable(positions: readonly PositionAndPaid[], width: number): string {
+  return table(
+    [
+      { title: 'CURRENCY' },
+      { title: 'BALANCE', right: true },
+      { title: 'PROJECTED', right: true },
+      { title: 'PAID', right: true },
+      { title: 'LEFT', right: true },
+    ],
+    positions.map((position) => {
+      const { withdrawable, projected, paid, left } = position.after;
+      return [
+        position.currency,
+        inCurrency(position, withdrawable),
+        projected === null ? '?' : inCurrency(position, projected),
+        inCurrency(position, paid),
+        left === null ? '?' : inCurrency(position, left),
+      ];
     }),
     width,
   );

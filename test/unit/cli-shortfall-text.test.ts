@@ -1,6 +1,7 @@
-/** What money is missing for a batch, known before anything is sent: of what it pays from balances, and of what it buys. */
+/** What money is missing for a batch, and what is left after it, known before anything is sent. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { explainPlan, planDocument } from '../../cli/views/plan-text.ts';
 import { shortfallOf } from '../../cli/views/shortfall-text.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
@@ -10,8 +11,10 @@ const DATE = '2026-11-18';
 /** A payment in each currency. */
 const PAID = { EUR: '400', MXN: '6500', USD: '75' } as const;
 
-/** What is missing for a batch of PAID, where this much is there; `payout` are lines of the policy below `payout:`. */
-function missing(there: Readonly<Record<string, string>>, payout: string, more = ''): string | null {
+type Asked = readonly [there: Readonly<Record<string, string>>, payout: string, more?: string];
+
+/** The plan of a batch of PAID, where this much is there; `payout` are lines of the policy below `payout:`. */
+function planned(...[there, payout, more = '']: Asked) {
   const loaded = loadPolicy(
     `policy: 1\nkind: payout\nname: p\nenvironment: sandbox\nzone: UTC\npayout: { ${payout} }\n${more}`,
     'p.yaml',
@@ -28,8 +31,22 @@ function missing(there: Readonly<Record<string, string>>, payout: string, more =
   const input = inputOn(DATE, loaded, there, { batch });
   const result = compilePlan(input);
   assert.ok(result.ok, JSON.stringify(result));
-  const problem = shortfallOf(result.plan, input.observation);
+  return { plan: result.plan, input };
+}
+
+function missing(...asked: Asked): string | null {
+  const { plan, input } = planned(...asked);
+  const problem = shortfallOf(plan, input.observation);
   return problem === null ? null : `${problem.message} ${problem.fix}`;
+}
+
+const same = (text: string): string => text;
+const PLAIN = { good: same, bad: same, warn: same, strong: same, faint: same };
+
+function afterwards(...asked: Asked): string | undefined {
+  const { plan, input } = planned(...asked);
+  const text = explainPlan(plan, input, [], { width: 80, paint: PLAIN });
+  return text.split('\n\n').find((section) => section.startsWith('Afterwards'));
 }
 
 const FUNDED = 'fund: { from: USD, mode: net }';
@@ -58,5 +75,30 @@ test('where the funding currency does not even pay its own, all three are missin
   assert.match(
     missing({ USD: '50' }, FUNDED, `${GUARD}shortfall: hold\n`) ?? '',
     /^The batch is short of 25\.00 USD \(it pays 75\.00 USD, and 50\.00 USD are there\), and of 400\.00 EUR \(it would buy nothing of .*\), and of 6500\.00 MXN \(.*\)\. `shortfall: hold`/,
+  );
+});
+
+test('what a batch leaves of each currency is told without its payments and with them', () => {
+  const there = { USD: '1000', EUR: '500' };
+  assert.equal(
+    afterwards(there, FUNDED, GUARD),
+    `Afterwards
+  CURRENCY  BALANCE  PROJECTED     PAID    LEFT
+  USD        600.00     600.00    75.00  525.00
+  EUR        500.00     500.00   400.00  100.00
+  MXN          0.00    6500.00  6500.00    0.00
+  BALANCE is what stays when what is sold has gone; PROJECTED counts what is
+  bought, once it has settled; LEFT is what stays of it once the batch is paid.`,
+  );
+  assert.match(afterwards({ ...PAID, USD: '80' }, FUNDED, GUARD) ?? '', /USD +80\.00 +80\.00 +75\.00 +5\.00/);
+  assert.equal(afterwards(PAID, 'fund: { mode: none }'), undefined);
+  const { plan, input } = planned(there, FUNDED, GUARD);
+  assert.deepEqual(
+    planDocument(plan, input, []).positions.map(({ after }) => after),
+    [
+      { withdrawable: '600', projected: '600', paid: '75', left: '525' },
+      { withdrawable: '500', projected: '500', paid: '400', left: '100' },
+      { withdrawable: '0', projected: '6500', paid: '6500', left: '0' },
+    ],
   );
 });
