@@ -1,6 +1,6 @@
 /** A batch on the command line: `--batch` and its control totals, which belong to policies of kind payout. */
 import { InvalidArgumentError, Option } from 'commander';
-import { decimalsOf } from '../domain/currencies.ts';
+import { moneyText } from '../domain/currencies.ts';
 import type { Money, PayoutPolicy, Policy } from '../domain/policy.ts';
 import { money, readMoney } from '../language/text/leaves.ts';
 import type { BatchFile } from '../operations/batch-file.ts';
@@ -10,7 +10,6 @@ import { readDecimals, type PolicyFile } from '../operations/policy-file.ts';
 import type { ReadBatch } from '../operations/same-batch.ts';
 import type { Output } from './terminal/output.ts';
 import { count } from './terminal/text.ts';
-import { amountText } from './views/amount-text.ts';
 import { rowCount } from './views/row-count.ts';
 
 export type BatchOption = { readonly batch?: string };
@@ -134,9 +133,7 @@ export async function readBatchToRun(
       },
     ]);
   }
-  const sums = currencies.map(
-    ({ currency, sum }) => `${amountText(sum, decimalsOf(currency, decimals))} ${currency}`,
-  );
+  const sums = currencies.map(({ currency, sum }) => moneyText(sum, currency, decimals));
   output.note(`${options.batch}: ${count(payments, 'payment')}, ${sums.join(', ')}.`);
   return { file, manifest };
 }

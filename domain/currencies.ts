@@ -3,6 +3,11 @@
  * overrides it in the service file (`decimals`). Also the currencies that the interface lets one withdraw.
  */
 
+import { isDecimal, withDecimals } from './money.ts';
+
+/** By currency what an operator knows better than the table: `ServiceFacts.decimals`. */
+export type Decimals = Readonly<Record<string, number>>;
+
 /** Decimals of a currency that is in no table: too few refuses an amount, too many would lose a part of it. */
 const UNKNOWN_DECIMALS = 2;
 
@@ -21,13 +26,19 @@ const DECIMALS: ReadonlyMap<string, number> = new Map(
   }).flatMap(([decimals, codes]) => codes.split(' ').map((code) => [code, Number(decimals)] as const)),
 );
 
-/**
- * How many digits an amount in `currency` may have after its point.
- * `overrides` is `ServiceFacts.decimals`: what the operator knows better.
- */
-export function decimalsOf(currency: string, overrides: Readonly<Record<string, number>>): number {
+/** How many digits an amount in `currency` may have after its point. */
+export function decimalsOf(currency: string, overrides: Decimals): number {
   const override = Object.hasOwn(overrides, currency) ? overrides[currency] : undefined;
   return override ?? DECIMALS.get(currency) ?? UNKNOWN_DECIMALS;
+}
+
+/**
+ * An amount with its currency as people read it: `9900` of USD is `9900.00 USD`. Nothing is rounded. By the built-in table
+ * where no `overrides` are given, so that everybody writes the same.
+ */
+export function moneyText(value: string, currency: string, overrides: Decimals = {}): string {
+  // A report that was tampered with shows what it says.
+  return `${isDecimal(value) ? withDecimals(value, decimalsOf(currency, overrides)) : value} ${currency}`;
 }
 
 /** The currencies that heading "POST /fx/withdrawals" lists. Its pattern would allow more; no money is converted for those. */

@@ -51,12 +51,14 @@ export async function checkBatch(
     clearInterval(timer);
   }
   const { totals, findings } = reader;
-  const unexpected = againstExpected(totals, expected).map(({ mistake, message, fix }): Trouble => ({
-    code: `BATCH_${mistake}`,
-    place: mistake === 'CONTROL_COUNT' ? '--expect-count' : '--expect-total',
-    message,
-    fix: `${fix.charAt(0).toUpperCase()}${fix.slice(1)}.`,
-  }));
+  const unexpected = againstExpected(totals, expected, batch.decimals).map(
+    ({ mistake, message, fix }): Trouble => ({
+      code: `BATCH_${mistake}`,
+      place: mistake === 'CONTROL_COUNT' ? '--expect-count' : '--expect-total',
+      message,
+      fix: `${fix.charAt(0).toUpperCase()}${fix.slice(1)}.`,
+    }),
+  );
   const mistakes = {
     count: findings.mistakes.count + unexpected.length,
     first: [...findings.mistakes.first.map(troubleOfPolicy), ...unexpected],

@@ -5,6 +5,7 @@
  */
 import type { ProblemCode } from '../domain/problems.ts';
 import { randomUUID } from 'node:crypto';
+import { moneyText } from '../domain/currencies.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
@@ -416,7 +417,7 @@ export function describeRecord(record: Trade | Withdrawal): string {
   if ('quoteId' in record) {
     const sold = record.sellAmount ?? record.executedAmount;
     const bought = record.sellAmount === null ? (record.buyAmount ?? '?') : record.executedAmount;
-    return `trade ${record.id} (${sold} ${record.sellCurrency} for ${bought} ${record.buyCurrency}, ${record.status}, created ${record.createdAt})`;
+    return `trade ${record.id} (${moneyText(sold, record.sellCurrency)} for ${moneyText(bought, record.buyCurrency)}, ${record.status}, created ${record.createdAt})`;
   }
-  return `withdrawal ${record.id} (${record.withdrawalAmount} ${record.currency} to ${record.withdrawalAccountId ?? 'an account that is not shown'}, ${record.status}, created ${record.createdAt})`;
+  return `withdrawal ${record.id} (${moneyText(record.withdrawalAmount, record.currency)} to ${record.withdrawalAccountId ?? 'an account that is not shown'}, ${record.status}, created ${record.createdAt})`;
 }

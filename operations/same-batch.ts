@@ -1,7 +1,6 @@
 /** Whether a file of payments is still the batch that was submitted under its id, and in what it differs. Reads only. */
 import type { BatchPayment, ChunkDigest, Manifest } from '../domain/batch.ts';
-import { decimalsOf } from '../domain/currencies.ts';
-import { withDecimals } from '../domain/money.ts';
+import { moneyText } from '../domain/currencies.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import { differenceOf, type BatchDifference, type RowDifference } from '../language/batch/difference.ts';
 import type { Trouble } from '../language/text/problem.ts';
@@ -71,7 +70,7 @@ function inWords({ counts }: BatchDifference, isWhole: boolean): string {
 
 function troubleOf(difference: RowDifference, run: RunName, { file, decimals }: BatchFile): Trouble {
   const moneyOf = ([, account, currency, amount]: BatchPayment): string =>
-    `${withDecimals(amount, decimalsOf(currency, decimals))} ${currency} to ${account}`;
+    `${moneyText(amount, currency, decimals)} to ${account}`;
   switch (difference.kind) {
     case 'new': {
       const { line, now } = difference;

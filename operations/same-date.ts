@@ -6,6 +6,7 @@ import type { Policy } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { Report, ReportPayment } from '../domain/run/report.ts';
+import { moneyText } from '../domain/currencies.ts';
 import { equal } from '../domain/money.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
 import { CommandFailure } from './failure.ts';
@@ -47,13 +48,13 @@ export function repeated(report: Report, policy: Policy): readonly string[] {
     .filter(({ outcome, tradeId }) => counts(outcome, tradeId))
     .map(
       (leg) =>
-        `${report.run} ${leg.outcome === 'TRADED' ? 'traded' : `may trade (${leg.outcome})`} ${leg.sellAmount ?? '?'} ${leg.sell} for ${leg.buyAmount ?? '?'} ${leg.buy}${named('trade', leg.tradeId)}`,
+        `${report.run} ${leg.outcome === 'TRADED' ? 'traded' : `may trade (${leg.outcome})`} ${moneyText(leg.sellAmount ?? '?', leg.sell)} for ${moneyText(leg.buyAmount ?? '?', leg.buy)}${named('trade', leg.tradeId)}`,
     );
   const payments = report.payments
     .filter((payment) => counts(payment.outcome, payment.withdrawalId) && isAgain(payment, policy))
     .map(
       (payment) =>
-        `${report.run} ${payment.outcome === 'PAID' ? 'paid' : `may pay (${payment.outcome})`} ${payment.id}: ${payment.amount ?? 'the proceeds in'} ${payment.currency} to ${payment.account}${named('withdrawal', payment.withdrawalId)}`,
+        `${report.run} ${payment.outcome === 'PAID' ? 'paid' : `may pay (${payment.outcome})`} ${payment.id}: ${moneyText(payment.amount ?? 'the proceeds in', payment.currency)} to ${payment.account}${named('withdrawal', payment.withdrawalId)}`,
     );
   return [...legs, ...payments];
 }

@@ -6,8 +6,7 @@ import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/c
 import type { Manifest } from '../domain/batch.ts';
 import type { ConvertPolicy, Policy } from '../domain/policy.ts';
 import type { Mode } from '../domain/service/records.ts';
-import { decimalsOf } from '../domain/currencies.ts';
-import { withDecimals } from '../domain/money.ts';
+import { moneyText } from '../domain/currencies.ts';
 import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import { makeReport, type Report } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
@@ -102,7 +101,7 @@ const DATE_LENGTH = 10;
 const MOST_TOTALS = 20;
 
 function totalsOf({ totals }: Manifest): readonly string[] {
-  return totals.map(({ value, currency }) => `${withDecimals(value, decimalsOf(currency, {}))} ${currency}`);
+  return totals.map(({ value, currency }) => moneyText(value, currency));
 }
 
 /** What the Temporal UI shows of the run for good, in Markdown: who started what, and how to see what became of it. */
@@ -153,10 +152,10 @@ function summaryOf(policy: Policy): string {
 function conversionOf({ sell, buy, amount }: ConvertPolicy['convert']): string {
   switch (amount.kind) {
     case 'sell':
-      return `sell ${amount.value} ${sell} for ${buy}`;
+      return `sell ${moneyText(amount.value, sell)} for ${buy}`;
     case 'buy':
-      return `buy ${amount.value} ${buy} for ${sell}`;
+      return `buy ${moneyText(amount.value, buy)} for ${sell}`;
     case 'sell-all':
-      return `sell all ${sell} above ${amount.keep} for ${buy}`;
+      return `sell all ${sell} above ${moneyText(amount.keep, sell)} for ${buy}`;
   }
 }

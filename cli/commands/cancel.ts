@@ -2,7 +2,6 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
-import type { Report } from '../../domain/run/report.ts';
 import { cancelRun } from '../../operations/cancel.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { atPlace } from '../../operations/place.ts';
@@ -11,6 +10,7 @@ import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { sentLines } from '../views/sent-text.ts';
 
 type CancelOptions = JsonOption & { readonly by?: string; readonly reason?: string };
 
@@ -78,21 +78,4 @@ function sentText(sent: readonly string[] | null): readonly string[] {
     ...sent.slice(0, SHOWN).map((line) => `  ${line}`),
     ...(more > 0 ? [`  … and ${more} more`] : []),
   ];
-}
-
-/** What was sent by now, in words. */
-function sentLines(report: Report): readonly string[] {
-  const legs = report.legs.flatMap((leg) =>
-    leg.tradeId === null
-      ? []
-      : [`trade ${leg.tradeId}: ${leg.sellAmount ?? '?'} ${leg.sell} for ${leg.buyAmount ?? '?'} ${leg.buy}`],
-  );
-  const payments = report.payments.flatMap((payment) =>
-    payment.withdrawalId === null
-      ? []
-      : [
-          `withdrawal ${payment.withdrawalId}: ${payment.amount ?? '?'} ${payment.currency} to ${payment.account}`,
-        ],
-  );
-  return [...legs, ...payments];
 }

@@ -1,5 +1,5 @@
 /** How amounts and rates are written for people. No amount is rounded: what has more digits than its currency keeps them. */
-import { decimalsOf } from '../../domain/currencies.ts';
+import { moneyText } from '../../domain/currencies.ts';
 import type { Limits } from '../../domain/policy.ts';
 import { divide, isDecimal, withDecimals } from '../../domain/money.ts';
 
@@ -19,7 +19,7 @@ export function amountText(value: string, decimals: number): string {
 
 /** An amount with its currency, `18500.00 MXN`; `- MXN` while it is not known. */
 export function money(amount: string | null, currency: string): string {
-  return `${amount === null ? '-' : amountText(amount, decimalsOf(currency, {}))} ${currency}`;
+  return amount === null ? `- ${currency}` : moneyText(amount, currency);
 }
 
 /** Each limit as the policy writes it: `400000.00 USD per trade`. */
@@ -31,5 +31,5 @@ export function limitTexts({ perTrade, perRun, perDay, perPayment, paidPerRun }:
     ...perPayment.map((limit) => ({ ...limit, per: 'per payment' })),
     ...paidPerRun.map((limit) => ({ ...limit, per: 'paid per run' })),
   ];
-  return texts.map(({ value, currency, per }) => `${value} ${currency} ${per}`);
+  return texts.map(({ value, currency, per }) => `${moneyText(value, currency)} ${per}`);
 }

@@ -1,5 +1,6 @@
 /** What the items of a plan come to: names, totals, and the amounts that are known only after the trade. Pure. */
 import { keepsGuard, type Pair } from './price-bounds.ts';
+import { moneyText } from '../currencies.ts';
 import { compare, equal, multiply, notNegative, round, subtract, sum } from '../money.ts';
 import type { Money } from '../policy.ts';
 import type { Leg, Payment, Plan, PlanTotal } from './plan.ts';
@@ -98,13 +99,13 @@ export function notCovered({ legs, payments }: Pick<Plan, 'legs' | 'payments'>):
   if (leg === undefined || leg.amount === null || fixed.length === 0) return null;
   const total = sum(fixed);
   const { side, value } = leg.amount;
-  const what = `The payments add up to ${total} ${leg.buy}`;
+  const what = `The payments add up to ${moneyText(total, leg.buy)}`;
   if (side === 'buy')
-    return compare(total, value) > 0 ? `${what}; the leg buys only ${value} ${leg.buy}.` : null;
+    return compare(total, value) > 0 ? `${what}; the leg buys only ${moneyText(value, leg.buy)}.` : null;
   const bound = leg.guard?.bound ?? null;
-  if (bound === null) return `${what}; no guard says what ${value} ${leg.sell} bring at least.`;
+  if (bound === null) return `${what}; no guard says what ${moneyText(value, leg.sell)} bring at least.`;
   return keepsGuard(bound, value, total) &&
     !equal(multiply(total, bound.buyFactor), multiply(value, bound.sellFactor))
-    ? `${what}; at the worst price that the guard lets pass, ${value} ${leg.sell} bring less.`
+    ? `${what}; at the worst price that the guard lets pass, ${moneyText(value, leg.sell)} bring less.`
     : null;
 }

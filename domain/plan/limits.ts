@@ -4,6 +4,7 @@
  * payment against them once its amount is known, just before it is handed to the steps; the steps of a leg hold each quote
  * against them. Pure.
  */
+import { moneyText } from '../currencies.ts';
 import { compare, sum } from '../money.ts';
 import type { Limits, Money } from '../policy.ts';
 
@@ -73,6 +74,6 @@ const OVER: Readonly<Record<string, string>> = {
 };
 
 function sentence(money: Money, name: string, limit: Money): string {
-  const what = `${money.value} ${money.currency}${OVER[name] ?? ''}`;
-  return `${what} is more than the limit ${name} of ${limit.value} ${limit.currency}.`;
+  const what = `${moneyText(money.value, money.currency)}${OVER[name] ?? ''}`;
+  return `${what} is more than the limit ${name} of ${moneyText(limit.value, limit.currency)}.`;
 }

@@ -1,10 +1,10 @@
 /**
  * What a plan moves, line by line: what a person says yes to before live money moves, and what the run holds its own plan
- * against. Two plans with the same lines move the same. Pure.
+ * against. Two plans with the same lines move the same; amounts are by the built-in table of decimals alone, so that two
+ * workers that know different service files write the same line. Pure.
  */
 import { unpayableOf, type PlanBatch } from '../batch.ts';
-import { decimalsOf } from '../currencies.ts';
-import { withDecimals } from '../money.ts';
+import { moneyText } from '../currencies.ts';
 import { fixedAmountOf } from './amounts.ts';
 import type { Payment, Plan } from './plan.ts';
 
@@ -17,8 +17,8 @@ export function movesOf(plan: Moves): readonly string[] {
       amount === null
         ? `sell ${sell} for ${buy}, of an amount that is not known any more`
         : amount.side === 'sell'
-          ? `sell ${money(amount.value, sell)} for ${buy}`
-          : `buy ${money(amount.value, buy)} for ${sell}`;
+          ? `sell ${moneyText(amount.value, sell)} for ${buy}`
+          : `buy ${moneyText(amount.value, buy)} for ${sell}`;
     return `${id}: ${what}, ${guard === null ? 'at any price' : guard.text}`;
   });
   const payments = plan.payments.map(
@@ -44,7 +44,7 @@ function whatOfBatch(batch: PlanBatch): string {
 function whatIsPaid({ amount, currency }: Payment): string {
   switch (amount.kind) {
     case 'fixed':
-      return money(amount.value, currency);
+      return moneyText(amount.value, currency);
     case 'proceeds':
       return `what ${amount.leg} brings, in ${currency},`;
     case 'rest':
@@ -55,12 +55,7 @@ function whatIsPaid({ amount, currency }: Payment): string {
 function totals(plan: Moves): readonly string[] {
   const unknown = plan.payments.filter((payment) => fixedAmountOf(payment) === null).length;
   return [
-    ...plan.totals.map(({ what, value, currency }) => `${what} ${money(value, currency)}`),
+    ...plan.totals.map(({ what, value, currency }) => `${what} ${moneyText(value, currency)}`),
     ...(unknown === 0 ? [] : [`${unknown} of proceeds`]),
   ];
-}
-
-/** By the built-in table alone: two workers that know different service files write the same line. */
-function money(value: string, currency: string): string {
-  return `${withDecimals(value, decimalsOf(currency, {}))} ${currency}`;
 }

@@ -27,7 +27,7 @@ import {
   type ListScan,
 } from './lookups.ts';
 import { compare, equal, isPositive, round } from '../money.ts';
-import { decimalsOf } from '../currencies.ts';
+import { decimalsOf, moneyText } from '../currencies.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import { isFromBalances, type Leg } from '../plan/plan.ts';
 import { runName } from '../references.ts';
@@ -672,7 +672,7 @@ function* lookForMoney(
   const problem: Problem = {
     code: 'SHORTFALL',
     item: leg.id,
-    message: `The leg sells ${needed} ${leg.sell}, but ${available} ${leg.sell} are there.`,
+    message: `The leg sells ${moneyText(needed, leg.sell)}, but ${moneyText(available, leg.sell)} are there.`,
     fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
   };
   if (context.plan.shortfall === 'skip') return { kind: 'end', problem };

@@ -4,7 +4,7 @@
  * hash: memory does not grow with what else stands in the file.
  */
 import { createHash } from 'node:crypto';
-import { WITHDRAWAL_CURRENCIES } from '../../domain/currencies.ts';
+import { moneyText, WITHDRAWAL_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
 import { compare, normalise } from '../../domain/money.ts';
 import type { BatchColumns, Limits, Money, PayoutPolicy } from '../../domain/policy.ts';
 import type { Destinations } from '../load-destinations.ts';
@@ -47,7 +47,7 @@ export type BatchRules = {
   /** Null: any account may be paid. */
   readonly destinations: Destinations | null;
   /** `ServiceFacts.decimals`. */
-  readonly decimals: Readonly<Record<string, number>>;
+  readonly decimals: Decimals;
   /** So many mistakes and so many warnings are kept; the others are only counted. */
   readonly mostFindings: number;
 };
@@ -104,7 +104,7 @@ export class BatchReader {
           if (piece.isRow) this.#countUnread();
           break;
         case 'trailer':
-          for (const complaint of againstExpected(this.totals, piece.expected))
+          for (const complaint of againstExpected(this.totals, piece.expected, this.#rules.decimals))
             this.findings.mistake(
               piece,
               () => ({ start: 0, end: piece.text.length }),
@@ -254,10 +254,14 @@ export class BatchReader {
       this.findings.mistake(piece, () => piece.placeOf(this.#columns.amount), complaint);
     const single = limitIn(limits?.perPayment, currency);
     if (single !== null && compare(value, single) > 0)
-      amount(() => aboveLimit(`${value} ${currency} is`, 'per_payment', { currency, value: single }));
+      amount(() =>
+        aboveLimit(`${this.#inWords(money)} is`, 'per_payment', this.#inWords({ currency, value: single })),
+      );
     const all = limitIn(limits?.paidPerRun, currency);
     if (all !== null && compare(total.sum, all) > 0 && this.#isFirst(`paid_per_run ${currency}`))
-      amount(() => aboveLimit('with this one the payments are', 'paid_per_run', { currency, value: all }));
+      amount(() =>
+        aboveLimit('with this one the payments are', 'paid_per_run', this.#inWords({ currency, value: all })),
+      );
     if (total.payments > 1) return;
     const missing = [...(single === null ? ['per_payment'] : []), ...(all === null ? ['paid_per_run'] : [])];
     if (environment === 'live' && missing.length > 0)
@@ -282,7 +286,8 @@ export class BatchReader {
       );
   }
 
-  #checkLookAlike(piece: RowPiece, account: string, { currency, value }: Money): void {
+  #checkLookAlike(piece: RowPiece, account: string, money: Money): void {
+    const { currency, value } = money;
     const first = noteFirst(this.#payments, `${account} ${currency} ${normalise(value)}`, piece.line);
     if (first === null) return;
     this.findings.warning(
@@ -290,10 +295,14 @@ export class BatchReader {
       () => piece.placeOf(this.#columns.amount),
       () => ({
         mistake: 'LOOK_ALIKE',
-        message: `${value} ${currency} to ${account} is on line ${first} already`,
+        message: `${this.#inWords(money)} to ${account} is on line ${first} already`,
         fix: 'see that both are meant; if not, delete one of the two',
       }),
     );
+  }
+
+  #inWords({ value, currency }: Money): string {
+    return moneyText(value, currency, this.#rules.decimals);
   }
 
   #isFirst(what: string): boolean {
@@ -319,10 +328,10 @@ function limitIn(limits: Limits['perPayment'] | undefined, currency: string): st
   return limits?.find((limit) => limit.currency === currency)?.value ?? null;
 }
 
-function aboveLimit(what: string, name: string, limit: Money): Complaint {
+function aboveLimit(what: string, name: string, limit: string): Complaint {
   return {
     mistake: 'AMOUNT_ABOVE_LIMIT',
-    message: `${what} above \`${name}\` of ${limit.value} ${limit.currency}`,
+    message: `${what} above \`${name}\` of ${limit}`,
     fix: 'lower the amount, split the batch, or raise the limit on purpose',
   };
 }

@@ -1,5 +1,5 @@
 /** What may stand in the cells of a payment, and what to say about one that may not. */
-import { decimalsOf, KNOWN_CURRENCIES } from '../../domain/currencies.ts';
+import { decimalsOf, KNOWN_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
 import { isPart } from '../../domain/references.ts';
 import { nearest } from '../text/nearest.ts';
 import {
@@ -17,8 +17,6 @@ import type { Complaint } from '../text/yaml-source.ts';
 
 /** Null: nothing is wrong. What is only counted is never put into words. `name` is the column, as messages show it. */
 export type Verdict = ((name: string) => Complaint) | null;
-
-type Decimals = Readonly<Record<string, number>>;
 
 const AMOUNT = new RegExp(`^${POSITIVE_DECIMAL}$`);
 const ACCOUNT = accountSchema({ description: '' });

@@ -1,4 +1,5 @@
 /** What a batch comes to in each currency, and what somebody else says it comes to. Exact decimals (M5). */
+import { moneyText, type Decimals } from '../../domain/currencies.ts';
 import { add, compare, equal } from '../../domain/money.ts';
 import type { Money } from '../../domain/policy.ts';
 import type { Complaint } from '../text/yaml-source.ts';
@@ -45,7 +46,11 @@ export class Totals {
  * Everything in which the batch is not what was expected. Sums are held against it only where every row could be counted,
  * and then every currency of the batch must be among them.
  */
-export function againstExpected(totals: Totals, { count, sums }: ControlTotals): readonly Complaint[] {
+export function againstExpected(
+  totals: Totals,
+  { count, sums }: ControlTotals,
+  decimals: Decimals,
+): readonly Complaint[] {
   const complaints: Complaint[] = [];
   if (count !== null && count !== totals.rows) {
     complaints.push({
@@ -60,16 +65,17 @@ export function againstExpected(totals: Totals, { count, sums }: ControlTotals):
     const sum = found.get(currency) ?? '0';
     found.delete(currency);
     if (equal(sum, value)) continue;
+    const told = (amount: string): string => moneyText(amount, currency, decimals);
     complaints.push({
       mistake: 'CONTROL_TOTAL',
-      message: `${value} ${currency} are expected, the file pays ${sum} ${currency}`,
+      message: `${told(value)} are expected, the file pays ${told(sum)}`,
       fix: 'find out which amounts differ, or correct the expected total',
     });
   }
   for (const [currency, sum] of found)
     complaints.push({
       mistake: 'CONTROL_TOTAL',
-      message: `the file also pays ${sum} ${currency}, for which no total is expected`,
+      message: `the file also pays ${moneyText(sum, currency, decimals)}, for which no total is expected`,
       fix: 'find out whose payments these are, or state their total too',
     });
   return complaints;

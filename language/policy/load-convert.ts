@@ -1,6 +1,6 @@
 /** Policies of kind convert: the rules that join several fields, and the record. */
 import type { z } from 'zod';
-import { WITHDRAWAL_CURRENCIES } from '../../domain/currencies.ts';
+import { moneyText, WITHDRAWAL_CURRENCIES } from '../../domain/currencies.ts';
 import { boundFromRate, type Pair, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { add, compare, multiply, sum } from '../../domain/money.ts';
 import type { ConvertAmount, ConvertPolicy, Money, Rate, WithdrawSpec } from '../../domain/policy.ts';
@@ -247,7 +247,7 @@ function warnPaidAboveLimit(source: YamlSource, fixed: readonly FixedAmount[], l
   if (over === undefined) return;
   source.warn(source.placeAt(over.path), {
     mistake: 'AMOUNT_ABOVE_LIMIT',
-    message: `${isPerPayment ? `${over.value} ${limit.currency} is` : 'with this one the payments are'} above \`${name}\` of ${limit.value} ${limit.currency}: every run will be refused`,
+    message: `${isPerPayment ? `${moneyText(over.value, limit.currency)} is` : 'with this one the payments are'} above \`${name}\` of ${moneyText(limit.value, limit.currency)}: every run will be refused`,
     fix: 'lower the amount or raise the limit',
   });
 }
@@ -264,7 +264,7 @@ function warnAboveLimit(source: YamlSource, limit: Money): void {
     if (compare(fixed, limit.value) <= 0) continue;
     source.warn(source.placeAt(path), {
       mistake: 'AMOUNT_ABOVE_LIMIT',
-      message: `${fixed} ${currency} is above the limit of ${limit.value} ${limit.currency}: every run will be refused`,
+      message: `${moneyText(fixed, currency)} is above the limit of ${moneyText(limit.value, limit.currency)}: every run will be refused`,
       fix: 'lower the amount or raise the limit',
     });
     return;

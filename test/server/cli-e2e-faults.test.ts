@@ -257,7 +257,7 @@ describe('runs that end before anything is sent', { concurrency: 4 }, () => {
       edits: [],
       exitCode: 4,
       code: 'SHORTFALL',
-      text: /sells 1500\.01 USD, but 1500 USD are there/,
+      text: /sells 1500\.01 USD, but 1500\.00 USD are there/,
       quotes: 0,
       planExitCode: 4,
     },

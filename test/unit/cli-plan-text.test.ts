@@ -71,7 +71,7 @@ test('money that may settle less than a day before withdrawals stop is a remark,
 
 test('fixed payments that the conversion may not cover are a remark', () => {
   const withdraw = [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '17000.00' }];
-  assert.match(planOf({ withdraw }).document.remarks.join(), /17000 MXN; no guard/);
+  assert.match(planOf({ withdraw }).document.remarks.join(), /17000\.00 MXN; no guard/);
   assert.deepEqual(planOf({ withdraw, guard: '{ worst_rate: "17.00 MXN per USD" }' }).document.remarks, []);
 });
 
