@@ -3,8 +3,7 @@
  * by what Temporal still has. Records that have failed pay nobody. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import type { Held } from '../domain/plan/batch-items.ts';
-import { itemOfOtherRun } from '../domain/plan/observation.ts';
+import { payerOf, type Held } from '../domain/plan/batch-items.ts';
 import { makeProblem } from '../domain/problems.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -84,20 +83,15 @@ async function listedOfOthers(
   { run, names, sinceMs }: Asked,
 ): Promise<Pick<Found, 'paid' | 'failed'> | { readonly wait: Wait }> {
   const asked = new Set(names);
-  const payerOf = ({ tag }: Withdrawal): readonly [name: string, run: string] | null => {
-    const other = tag === null ? null : itemOfOtherRun(run, tag);
-    const name = other?.item.toLowerCase();
-    return other === null || name === undefined || !asked.has(name) ? null : [name, other.run];
-  };
   const wanted = (record: Withdrawal): boolean =>
-    Date.parse(record.createdAt) >= sinceMs && payerOf(record) !== null;
+    Date.parse(record.createdAt) >= sinceMs && payerOf(run, asked, record) !== null;
   const { cancellationSignal } = ActivityContext.current();
   const { records, stopped } = await deps.scans.lookUp({ sinceMs, wanted }, cancellationSignal);
   if (stopped !== null) return { wait: listUnread('what other batches have paid is not known') };
   const paid = new Map<string, string>();
   const failed = new Set<string>();
   for (const record of records) {
-    const payer = payerOf(record);
+    const payer = payerOf(run, asked, record);
     if (deps.facts.withdrawalStatuses.failed.includes(record.status)) failed.add(record.id);
     else if (payer !== null) paid.set(...payer);
   }

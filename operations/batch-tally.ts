@@ -1,7 +1,7 @@
 /** What the plan of a batch would say of its payments: sums, and what the service already says against some of them. */
-import { isUnpayable, type BatchPayment, type SeenBatch } from '../domain/batch.ts';
+import { isUnpayable, nameOfPayment, type BatchPayment, type SeenBatch } from '../domain/batch.ts';
 import { decimalsOf } from '../domain/currencies.ts';
-import { AccountBook, BatchTally, unpayable } from '../domain/plan/batch-items.ts';
+import { AccountBook, BatchTally, unpayable, type Held } from '../domain/plan/batch-items.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { BatchReader } from '../language/batch/batch-reader.ts';
@@ -11,15 +11,24 @@ import { readAccounts } from '../service/observe.ts';
 import { openBatch, type BatchFile } from './batch-file.ts';
 import { CommandFailure } from './failure.ts';
 
-/** Goes through the file twice, and keeps no row of it. `problems`: why there would be no plan. */
+/**
+ * Goes through the file twice, and keeps no row of it. `problems`: why there would be no plan.
+ * @param heldOf which of the payments of these names other batches have paid; null: nobody looks
+ */
 export async function tallyBatch(
   client: ServiceClient,
   batch: BatchFile,
   facts: Pick<ServiceFacts, 'accountStatuses' | 'decimals'>,
+  heldOf: ((names: ReadonlySet<string>) => Promise<Held>) | null,
 ): Promise<{ readonly batch: SeenBatch; readonly problems: readonly Problem[] }> {
   const wanted = new Set<string>();
-  for await (const { payments } of chunksOfFile(batch))
-    for (const [, account] of payments) wanted.add(account);
+  const names = new Set<string>();
+  for await (const { payments } of chunksOfFile(batch)) {
+    for (const payment of payments) {
+      wanted.add(payment[1]);
+      if (heldOf !== null) names.add(nameOfPayment(payment));
+    }
+  }
   const listed = await readAccounts(client, {
     wanted: [...wanted],
     unusable: facts.accountStatuses.unusable,
@@ -28,7 +37,7 @@ export async function tallyBatch(
     limits: batch.policyFile.policy.limits,
     decimalsOf: (currency) => decimalsOf(currency, facts.decimals),
     book: new AccountBook(listed),
-    held: new Map(),
+    held: heldOf === null ? new Map() : await heldOf(names),
   });
   for await (const { payments, hash } of chunksOfFile(batch))
     tally.add({ payments: payments.length, hash }, payments, null);

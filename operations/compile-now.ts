@@ -22,6 +22,7 @@ import { tallyBatch } from './batch-tally.ts';
 import { endingOfCode, firstOf } from './exit-codes.ts';
 import { CommandFailure, troubleOfItem } from './failure.ts';
 import type { PolicyFile } from './policy-file.ts';
+import { paidByOthers } from './paid-by-others.ts';
 import { checkService, serviceFailure } from './preflight.ts';
 
 /** `remark`: what may pass at the service, null when all is well. */
@@ -42,10 +43,12 @@ export async function compileNow(of: {
   /** The file of a payout; null for other kinds. */
   readonly batch: BatchFile | null;
   readonly now: () => number;
+  /** Look also for what other batches have paid of this one; absent: whoever starts it leaves that to the run. */
+  readonly looksAtOthers?: true;
   /** When the second plan of a run may send, which this is; absent: it is the first plan. */
   readonly second?: SendWindows;
 }): Promise<Compiled> {
-  const { policyFile, settings, run, batch, now, second } = of;
+  const { policyFile, settings, run, batch, now, looksAtOthers, second } = of;
   const { policy } = policyFile;
   const date = dateOfRunId(run.id) ?? todayIn(policy.zone, now());
   const sendWindows = second ?? sendWindowsOf(date, policy.zone);
@@ -53,7 +56,24 @@ export async function compileNow(of: {
   const client = createClient(settings, 'read');
   try {
     const remark = await checkService(client, { address, now });
-    const tally = batch === null ? null : await tallyBatch(client, batch, settings.facts);
+    const tally =
+      batch === null
+        ? null
+        : await tallyBatch(
+            client,
+            batch,
+            settings.facts,
+            looksAtOthers === undefined
+              ? null
+              : (names) =>
+                  paidByOthers(client, {
+                    run,
+                    names,
+                    sinceMs: now() - batch.policyFile.policy.payout.dedupeMs,
+                    facts: settings.facts,
+                    address,
+                  }),
+          );
     const observed = await observeService(client, {
       run,
       policy,

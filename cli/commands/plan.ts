@@ -68,7 +68,14 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   const { policy } = policyFile;
   const run = { policy: policy.name, id: todayIn(policy.zone, io.now()) };
   const batch = (await readBatchToRun(output, policyFile, options))?.file ?? null;
-  const { input, result, remark } = await compileNow({ policyFile, settings, run, batch, now: io.now });
+  const { input, result, remark } = await compileNow({
+    policyFile,
+    settings,
+    run,
+    batch,
+    now: io.now,
+    looksAtOthers: true,
+  });
   output.remark(remark);
   const made = requireCompiled(result);
   const prices = options.quote === true ? await indicativePrices(settings, made, input.observation) : [];

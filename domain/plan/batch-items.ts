@@ -17,7 +17,8 @@ import type { Limits, Money } from '../policy.ts';
 import { makeProblem, type Problem, type RunCode } from '../problems.ts';
 import { reference, type RunName } from '../references.ts';
 import { brokenPaymentLimit } from './limits.ts';
-import { accountIdForm, type Observation, type RegisteredAccount } from './observation.ts';
+import type { Withdrawal } from '../service/records.ts';
+import { accountIdForm, itemOfOtherRun, type Observation, type RegisteredAccount } from './observation.ts';
 import type { Payment } from './plan.ts';
 
 /** So many problems are told; whoever mends them is told the others. */
@@ -52,6 +53,20 @@ export class AccountBook {
 
 /** Which payments, by `nameOfPayment`, another batch of the policy has paid or holds, and which run that is. */
 export type Held = ReadonlyMap<string, string>;
+
+/**
+ * Which payment of these (`names` as of `nameOfPayment`) a record of the service pays by its tag, and for which other run of
+ * the policy; null: none.
+ */
+export function payerOf(
+  own: RunName,
+  names: ReadonlySet<string>,
+  { tag }: Pick<Withdrawal, 'tag'>,
+): readonly [name: string, run: string] | null {
+  const other = tag === null ? null : itemOfOtherRun(own, tag);
+  const name = other?.item.toLowerCase();
+  return other === null || name === undefined || !names.has(name) ? null : [name, other.run];
+}
 
 /** Takes the chunks of a batch one after the other; holds no payment, but the name of each. */
 export class BatchTally {
