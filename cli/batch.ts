@@ -6,6 +6,7 @@ import { money, readMoney } from '../language/text/leaves.ts';
 import type { BatchFile } from '../operations/batch-file.ts';
 import { checkBatch, type CheckedBatch } from '../operations/check-batch.ts';
 import { CommandFailure } from '../operations/failure.ts';
+import { fewOf } from './views/few-warnings.ts';
 import { readDecimals, type PolicyFile } from '../operations/policy-file.ts';
 import type { ReadBatch } from '../operations/same-batch.ts';
 import type { Output } from './terminal/output.ts';
@@ -87,7 +88,7 @@ export function isPayout(
 /** So many mistakes are shown, and as many warnings; the rest is counted. */
 const SHOWN = 50;
 /** So many are in the document of `--json`: a document that nobody could load helps nobody. */
-const LISTED = 10_000;
+export const LISTED = 10_000;
 
 /** Reads the whole file, and shows meanwhile how far it is. */
 export async function readBatch(
@@ -117,9 +118,10 @@ export async function readBatchToRun(
   const decimals = await readDecimals(caller);
   const file = { file: options.batch, cwd: caller.cwd, policyFile, decimals };
   const { mistakes, warnings, payments, currencies, manifest } = await readBatch(output, file, options);
-  for (const warning of warnings.first) output.warn(warning);
-  const more = warnings.count - warnings.first.length;
-  if (more > 0) output.note(`… and ${count(more, 'more warning')}.`);
+  const shown = fewOf(warnings).first;
+  for (const warning of shown) output.warn(warning);
+  const more = warnings.count - shown.length;
+  if (more > 0) output.note(`… and ${count(more, 'more warning')}; \`check\` with --json lists them.`);
   if (manifest === null) {
     const kept = mistakes.first.length;
     const shown = mistakes.count > kept ? `, of which the first ${kept} are shown` : '';

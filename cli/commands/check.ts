@@ -9,6 +9,7 @@ import {
   expectCountOption,
   expectTotalOption,
   isPayout,
+  LISTED,
   readBatch,
   refuseBatch,
   requireBatchOfTotals,
@@ -25,6 +26,7 @@ import { readPolicyFile, readDecimals } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, paragraphOf } from '../terminal/text.ts';
 import { batchTable } from '../views/batch-text.ts';
+import { fewOf } from '../views/few-warnings.ts';
 
 type CheckOptions = JsonOption & BatchOptions;
 
@@ -151,7 +153,7 @@ async function checkBatchFile(
   const checked = await readBatch(output, batch, options);
   const { file, mistakes, warnings, payments, currencies } = checked;
   show(output, mistakes, '');
-  show(output, warnings, WARNING);
+  show(output, fewOf(warnings), WARNING);
   if (mistakes.count > 0) {
     const among = payments === 0 ? '' : ` in ${count(payments, 'payment')}`;
     output.show(`${plain(file)}: ${paint.bad(count(mistakes.count, 'mistake'))}${among}`);
@@ -173,5 +175,8 @@ function show(output: Output, { count: all, first }: Told, word: string): void {
   for (const trouble of first) output.show(`${lead}${paragraphOf(trouble, left)}\n`);
   const more = leftOut({ count: all, first });
   if (more > 0)
-    output.say(`… and ${count(more, word === '' ? 'more mistake' : 'more warning')}. --json lists more.`, '');
+    output.say(
+      `… and ${count(more, word === '' ? 'more mistake' : 'more warning')}. --json lists ${all > LISTED ? 'more' : 'all'}.`,
+      '',
+    );
 }
