@@ -7,6 +7,7 @@ import type { Ending } from '../domain/endings.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import type { Io } from './terminal/io.ts';
+import { addSections, exitCodeLines } from './terminal/help.ts';
 import { inLine } from './line.ts';
 import { Output } from './terminal/output.ts';
 
@@ -33,13 +34,17 @@ export function teach(
   command: Command,
   help: { readonly examples: readonly string[]; readonly endings: readonly Ending[] },
 ): Command {
-  const endings = help.endings.map(
-    (ending) => `  ${String(EXIT_CODES[ending]).padStart(3)}  ${EXIT_MEANINGS[ending]}`,
-  );
+  const codes = help.endings.map((ending) => [EXIT_CODES[ending], EXIT_MEANINGS[ending]] as const);
   const examples = help.examples.map((example) => `  ${example}`);
-  return command
-    .option('--json', 'print one JSON document on stdout and nothing else; the rest goes to stderr')
-    .addHelpText('after', ['', 'Examples:', ...examples, '', 'Exit codes:', ...endings].join('\n'));
+  command.option('--json', 'print one JSON document on stdout and nothing else; the rest goes to stderr');
+  return addSections(command, (width) => [
+    '',
+    'Examples:',
+    ...examples,
+    '',
+    'Exit codes:',
+    exitCodeLines(codes, width),
+  ]);
 }
 
 /** Runs an action: its failure is shown, and either way the session knows how the command ended. */

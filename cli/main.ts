@@ -8,7 +8,7 @@ import { COMMANDS, nameOf, type CommandEntry } from './commands.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { CommandFailure } from '../operations/failure.ts';
-import { writeHelp } from './terminal/help.ts';
+import { addSections, exitCodeLines, wrapHelp, writeHelp } from './terminal/help.ts';
 import { processIo, type Io } from './terminal/io.ts';
 import { packageVersion } from './commands/version.ts';
 
@@ -67,7 +67,7 @@ export async function buildProgram(
     .version(packageVersion(), '-V, --version', 'show the version')
     .exitOverride()
     .showSuggestionAfterError(true)
-    .configureHelp({ subcommandTerm: (command) => terms.get(command) ?? command.name() })
+    .configureHelp({ subcommandTerm: (command) => terms.get(command) ?? command.name(), boxWrap: wrapHelp })
     .configureOutput({
       writeOut: (text) => writeHelp(session.io.stdout, text),
       writeErr: (text) => writeHelp(session.io.stderr, text),
@@ -75,26 +75,25 @@ export async function buildProgram(
       outputError: () => {},
       getOutHelpWidth: () => session.io.stdout.columns ?? 80,
       getErrHelpWidth: () => session.io.stderr.columns ?? 80,
-    })
-    .addHelpText(
-      'after',
-      [
-        '',
-        'Exit codes, the same for every command:',
-        ...Object.entries(EXIT_MEANINGS).map(
-          ([ending, meaning]) =>
-            `  ${String(EXIT_CODES[ending as keyof typeof EXIT_CODES]).padStart(3)}  ${meaning}`,
-        ),
-        '',
-        'Configuration is by variables: CAMBIST_BASE_URL, CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE,',
-        'CAMBIST_APP_MODE, CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_TASK_QUEUE,',
-        'CAMBIST_BUILD_ID and TEMPORAL_*. Where no service is configured, a running `npx cambist up` in',
-        'this folder is used.',
-      ].join('\n'),
-    );
+    });
+  const codes = Object.entries(EXIT_MEANINGS).map(
+    ([ending, meaning]) => [EXIT_CODES[ending as keyof typeof EXIT_CODES], meaning] as const,
+  );
+  addSections(program, (width) => [
+    '',
+    'Exit codes, the same for every command:',
+    exitCodeLines(codes, width),
+    '',
+    wrapHelp(CONFIGURATION, width),
+  ]);
   await addCommands(program, COMMANDS, { session, wanted, terms });
   return program;
 }
+
+const CONFIGURATION =
+  'Configuration is by variables: CAMBIST_BASE_URL, CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE, CAMBIST_APP_MODE, ' +
+  'CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_TASK_QUEUE, CAMBIST_BUILD_ID and TEMPORAL_*. Where no ' +
+  'service is configured, a running `npx cambist up` in this folder is used.';
 
 async function addCommands(
   parent: Command,

@@ -139,7 +139,7 @@ async function take(output: Output, name: string, options: ListOptions): Promise
 function unfinishedLine({ run, chunks }: Unfinished): string {
   return (
     `${runName(run)}: its batch was not submitted whole (${count(chunks, 'chunk')} in Temporal, no run), and nothing of it was sent. ` +
-    `To go on: npx cambist run POLICY --batch FILE --id ${run.id}, with the same two files. To drop it: terminate its chunks in the Temporal UI.`
+    `To go on: \`npx cambist run POLICY --batch FILE --id ${run.id}\`, with the same two files. To drop it: terminate its chunks in the Temporal UI.`
   );
 }
 

@@ -75,9 +75,10 @@ export class Output {
     else this.#write(this.io.stdout, text);
   }
 
-  /** One line of progress. */
+  /** One line of progress; one that is longer is continued below it. */
   step(line: string): void {
-    this.#write(this.progressSink, plain(line));
+    const width = this.isJson ? this.#noteWidth : this.width;
+    this.#write(this.progressSink, wrap(plain(line), width, '  '));
   }
 
   /** A drawing for `progressSink`, safe to hand to what draws it over and over. */

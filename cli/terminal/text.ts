@@ -8,6 +8,7 @@ import wrapAnsi from 'wrap-ansi';
 import { printable, sentence } from '../../language/text/printable.ts';
 import { formatTrouble, type Trouble } from '../../language/text/problem.ts';
 import { plain } from './safe.ts';
+import { withWholeCommands } from './whole-commands.ts';
 
 /** Colours by meaning; each returns its text unchanged when there are none. */
 export type Paint = {
@@ -19,8 +20,8 @@ export type Paint = {
 };
 
 /**
- * Breaks each line of `text` at blanks so that none is wider than `width` columns; a word that is wider stays whole.
- * Continued lines are indented as the line itself is, or by `indent` where that is more.
+ * Breaks each line of `text` at blanks so that none is wider than `width` columns; what is wider stays whole: a word, and a
+ * command, which people paste. Continued lines are indented as the line itself is, or by `indent` where that is more.
  */
 export function wrap(text: string, width: number, indent = ''): string {
   return text
@@ -35,7 +36,10 @@ export function wrap(text: string, width: number, indent = ''): string {
 
 /** `text` beside `head`, wrapped; continued lines begin with `indent`, which is at least as wide. */
 function hang(head: string, text: string, width: number, indent = ' '.repeat(stringWidth(head))): string {
-  const lines = wrapAnsi(text, Math.max(1, width - stringWidth(indent))).split('\n');
+  const wrapped = withWholeCommands(text, (whole) =>
+    wrapAnsi(whole, Math.max(1, width - stringWidth(indent))),
+  );
+  const lines = wrapped.split('\n');
   return lines.map((line, index) => (line === '' ? '' : `${index === 0 ? head : indent}${line}`)).join('\n');
 }
 

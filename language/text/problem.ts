@@ -77,14 +77,17 @@ export function excerptOf(line: string, range: { readonly start: number; readonl
   let after = charactersOf(line.slice(end, end + NEARBY));
   if (widthOf([...before, ...inside, ...after]) > EXCERPT_COLUMNS) {
     inside = cutEnd(inside, EXCERPT_COLUMNS / 2);
-    before = cutStart(before, EXCERPT_COLUMNS / 4);
-    after = cutEnd(after, EXCERPT_COLUMNS - widthOf([...before, ...inside]));
+    const room = EXCERPT_COLUMNS - widthOf(inside);
+    // What stands behind it leaves it a quarter at least, and what it does not need.
+    before = cutStart(before, Math.max(EXCERPT_COLUMNS / 4, room - widthOf(after)));
+    after = cutEnd(after, room - widthOf(before));
   }
   const text = [...before, ...inside, ...after].join('').trimEnd();
   return `${text}\n${' '.repeat(widthOf(before))}${'^'.repeat(Math.max(1, widthOf(inside)))}`;
 }
 
-const EXCERPT_COLUMNS = 96;
+/** With its indent it fits 80 columns. */
+const EXCERPT_COLUMNS = 76;
 const NEARBY = 400;
 
 function cutStart(from: readonly string[], columns: number): string[] {

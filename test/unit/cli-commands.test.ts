@@ -84,7 +84,16 @@ test('every command is in the help, with its options, examples and exit codes', 
     assert.match(stdout, /\nExamples:\n {2}\S/);
     assert.match(stdout, /\nExit codes:\n {4}0 {2}done/);
     assert.ok(stdout.includes('--json'));
+    // An example is one command, which people paste.
+    const wide = stdout
+      .split('\n')
+      .filter((line) => line.length > 80 && !/^ {2}(\S+=\S+ )*(… )?npx /.test(line));
+    assert.deepEqual(wide, [], name);
   }
+  assert.deepEqual(
+    overview.stdout.split('\n').filter((line) => line.length > 80),
+    [],
+  );
 });
 
 test('the overview shows what is typed behind each command', async () => {

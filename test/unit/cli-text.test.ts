@@ -30,6 +30,17 @@ test('words go on in the next line, indented, and a long word is never cut', () 
   assert.equal(wrap('one\n\ntwo', 80), 'one\n\ntwo');
 });
 
+test('a command is never broken, since people paste it', () => {
+  const command = 'npx cambist run policies/contractors.yaml --batch november.csv';
+  assert.equal(wrap(`Type \`${command}\` then.`, 40), `Type\n\`${command}\`\nthen.`);
+  assert.equal(wrap(`To run it: ${command}`, 40), `To run it:\n${command}`);
+  assert.equal(wrap(`  ${command}`, 40), `  ${command}`);
+  assert.equal(
+    wrap('Two: `npx cambist list` and `shortfall: hold`.', 40),
+    'Two: `npx cambist list` and `shortfall:\nhold`.',
+  );
+});
+
 test('what counts is the columns that a text takes: colours take none, wide characters two', () => {
   const red = (text: string): string => `\u001B[31m${text}\u001B[39m`;
   assert.equal(wrap(`${red('one')} two`, 7), `${red('one')} two`);

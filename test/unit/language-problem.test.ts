@@ -39,7 +39,7 @@ test('a long line is cut around the place', () => {
   const line = `${'a'.repeat(500)} HERE ${'b'.repeat(500)}`;
   assert.equal(
     excerptOf(line, { start: 501, end: 505 }),
-    `…${'a'.repeat(22)} HERE ${'b'.repeat(66)}…\n${' '.repeat(24)}^^^^`,
+    `…${'a'.repeat(17)} HERE ${'b'.repeat(51)}…\n${' '.repeat(19)}^^^^`,
   );
 });
 

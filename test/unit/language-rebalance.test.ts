@@ -418,8 +418,8 @@ const PRINTED: readonly (readonly [what: string, text: string, expected: string]
     'a worst rate that bounds the wrong way',
     withWorstRates('"1.25 USD per GBP"'),
     `POLICY_CONTRADICTION p.yaml:15:95: "1.25 USD per GBP" bounds sales of GBP, which is never sold by its target.
-    …t: 25bps, worst_rate: ["1.25 USD per GBP"] }
-                            ^^^^^^^^^^^^^^^^^^
+    …yaml, max_age: 30h }, worst_cost: 25bps, worst_rate: ["1.25 USD per GBP"] }
+                                                           ^^^^^^^^^^^^^^^^^^
   fix: delete it; for purchases write "0.8 GBP per USD"`,
   ],
 ];

@@ -111,8 +111,8 @@ const PRINTED: readonly (readonly [what: string, text: string, printed: string])
     'a last date before the first',
     policy('{ at: "09:30", days: weekdays, start: 2027-02-01, end: 2027-01-31 }'),
     `POLICY_CONTRADICTION p.yaml:7:66: the last date, 2027-01-31, is before the first, 2027-02-01.
-    schedule: { at: "09:30", days: weekdays, start: 2027-02-01, end: 2027-01-31 }
-                                                                     ^^^^^^^^^^
+    …hedule: { at: "09:30", days: weekdays, start: 2027-02-01, end: 2027-01-31 }
+                                                                    ^^^^^^^^^^
   fix: write a later \`end\`, or an earlier \`start\``,
   ],
   [
