@@ -120,11 +120,19 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
     readChunks: (call) => orStepFailed(reads.readChunks(call)),
     confirmOutcomes: polls.confirmOutcomes,
     requestQuote: (call) =>
-      orStepFailed(writes.requestQuote.executeWithOptions({ summary: summaryOfQuote(call) }, [call])),
+      orStepFailed(
+        writes.requestQuote.executeWithOptions({ summary: summaryOfQuote(call, state.cancelled) }, [call]),
+      ),
     executeTrade: (call) =>
-      orStepFailed(writes.executeTrade.executeWithOptions({ summary: summaryOfTrade(call) }, [call])),
+      orStepFailed(
+        writes.executeTrade.executeWithOptions({ summary: summaryOfTrade(call, state.cancelled) }, [call]),
+      ),
     createWithdrawals: (call) =>
-      orStepFailed(writes.createWithdrawals.executeWithOptions({ summary: summaryOfPayments(call) }, [call])),
+      orStepFailed(
+        writes.createWithdrawals.executeWithOptions({ summary: summaryOfPayments(call, state.cancelled) }, [
+          call,
+        ]),
+      ),
     awaitWithdrawals: (call) => {
       const scope = new CancellationScope();
       const poll = () =>

@@ -26,18 +26,35 @@ const MOST_LINES = 20;
 /** Temporal takes 400 bytes beside an activity or a timer. */
 const LONGEST_SUMMARY = 120;
 
-export function summaryOfQuote({ leg }: LegCall | TradedCall): string {
-  return `Price for ${whatIsTraded(leg)}`;
+/** @param isCancelled what is not sent stays unsent: the call only makes sure of that */
+export function summaryOfQuote(call: LegCall | TradedCall, isCancelled: boolean): string {
+  const what = whatIsTraded(call.leg);
+  if ('traded' in call) return `See whether somebody has accepted the trade of ${what}`;
+  const { doubt, phase } = call.state;
+  if (doubt !== null) return `Safety wait: look whether ${what} was traded`;
+  if (isCancelled || call.unwanted !== null || phase.kind === 'refused') return endOfLeg(what);
+  return phase.kind === 'spent' ? `Look whether ${what} was traded` : `Price for ${what}`;
 }
 
-export function summaryOfTrade({ leg }: LegCall): string {
-  return `Trade ${whatIsTraded(leg)}`;
+/** @param isCancelled as of a quote */
+export function summaryOfTrade({ leg, unwanted }: LegCall, isCancelled: boolean): string {
+  const what = whatIsTraded(leg);
+  return isCancelled || unwanted !== null ? endOfLeg(what) : `Trade ${what}`;
 }
 
-export function summaryOfPayments({ items }: PaymentsCall): string {
+function endOfLeg(what: string): string {
+  return `End ${what} untraded, unless it was traded`;
+}
+
+/** @param isCancelled as of a quote; a chunk of a batch does not know it */
+export function summaryOfPayments({ items }: PaymentsCall, isCancelled = false): string {
   const [first] = items;
   if (first === undefined) return 'Pay nobody';
   const { id, account, currency } = first.payment;
+  if (isCancelled || items.every(({ wanted }) => wanted.unwanted !== null))
+    return items.length > 1
+      ? `End ${items.length} payments unpaid, unless they were sent, ${id} first`
+      : `End ${id} unpaid, unless it was sent`;
   if (items.length > 1) return `Pay ${items.length} payments, ${id} first`;
   const amount = first.wanted.amount === null ? currency : money(first.wanted.amount, currency);
   return short(`Pay ${id} ${amount} to ${account}`);

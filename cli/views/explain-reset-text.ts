@@ -95,6 +95,10 @@ function signalsText({ signals }: ResetExplained): string {
   return `Signals after the event come once more: ${names}. They make it look, and decide nothing.`;
 }
 
+/** So many events are listed: of more, the first and the last, and those that are spoken of. */
+const FIRST_EVENTS = 10;
+const LAST_EVENTS = 25;
+
 /** A line each, whose step may take several. */
 function pointsText(explained: ResetExplained, nowMs: number, width: number): string {
   const { points, point, recommended, insteadOfReplay } = explained;
@@ -105,14 +109,25 @@ function pointsText(explained: ResetExplained, nowMs: number, width: number): st
     const head = `${pad(event, 5, 'left')}  ${pad(time, timeWidth)}  `;
     return `${head}${wrap(step, width - head.length).replaceAll('\n', `\n${' '.repeat(head.length)}`)}`;
   };
-  const rows = points.map(({ eventId, kind, step }, index) => {
+  const isLeftOut = (eventId: number, index: number): boolean => {
+    const isBetween = index >= FIRST_EVENTS && index < points.length - LAST_EVENTS;
+    return isBetween && eventId !== taken && eventId !== point.eventId;
+  };
+  let leftOut = 0;
+  const rows = points.flatMap(({ eventId, kind, step }, index) => {
+    if (isLeftOut(eventId, index)) {
+      leftOut += 1;
+      return [];
+    }
+    const before = leftOut === 0 ? [] : [`${pad('…', 5, 'left')}  ${leftOut} more; --json has them all`];
+    leftOut = 0;
     const remarks = [
       ...(kind === 'WorkflowTaskCompleted' ? [] : [kind]),
       ...(eventId === taken ? ['`replay` takes it'] : []),
       ...(eventId === point.eventId && eventId !== taken ? ['explained here'] : []),
     ];
     const more = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
-    return line(String(eventId), times[index] ?? '', `${step}${more}`);
+    return [...before, line(String(eventId), times[index] ?? '', `${step}${more}`)];
   });
   return [line('EVENT', 'AT', 'STEP'), ...rows].join('\n');
 }

@@ -48,6 +48,30 @@ test('a run that is cancelled is not told to replay, which refuses it, but what 
   assert.match(text, /^ +10 .*Step 10 \(explained here\)$/m);
 });
 
+test('of very many events the first and the last are listed, and those that are spoken of', () => {
+  const points = Array.from({ length: 100 }, (_, index) => pointOf(index + 1));
+  const listed = (explained: ResetExplained): readonly string[] =>
+    textOf(explained)
+      .split('\n')
+      .filter((line) => /^ +(\d+|…) /.test(line))
+      .map((line) => line.trim().split(/  +/)[0] ?? '');
+  const ends = {
+    first: '1 2 3 4 5 6 7 8 9 10'.split(' '),
+    last: points.slice(-25).map((one) => `${one.eventId}`),
+  };
+  assert.deepEqual(listed(explainedOf(points)), [...ends.first, '…', ...ends.last]);
+  assert.match(textOf(explainedOf(points)), /^ +… +65 more; --json has them all$/m);
+  assert.deepEqual(listed(explainedOf(points, { point: pointOf(42) })), [
+    ...ends.first,
+    '…',
+    '42',
+    '…',
+    ...ends.last,
+  ]);
+  const few = points.slice(0, 35);
+  assert.equal(listed(explainedOf(few)).length, 35);
+});
+
 test('what tries a run again is `replay`, and of a cancelled one `--go-on`', () => {
   assert.equal(againCommand(RUN, { status: 'FAILED' }), 'npx cambist replay p.2026-11-21');
   assert.equal(againCommand(RUN, { status: 'CANCELLED' }), 'npx cambist run POLICY --id 2026-11-21 --go-on');

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Leg, Payment } from '../../domain/plan/plan.ts';
-import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
+import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
+import type { LegCall, PaymentsCall, TradedCall } from '../../domain/run/calls.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { newLeg, type PaymentStage } from '../../domain/run/items.ts';
 import { Pauses } from '../../domain/run/pauses.ts';
@@ -14,6 +15,7 @@ import {
   detailsOf,
   endOf,
   summaryOfPayments,
+  summaryOfQuote,
   summaryOfTrade,
   unpaidInBatch,
   unpaidLines,
@@ -41,8 +43,8 @@ function legOf(amount: Leg['amount']): Leg {
   };
 }
 
-function tradeCallOf(amount: Leg['amount']): Pick<LegCall, 'leg'> {
-  return { leg: legOf(amount) };
+function tradeCallOf(amount: Leg['amount'], more: Partial<LegCall> = {}): LegCall {
+  return { leg: legOf(amount), state: NEW_LEG, unwanted: null, ...more } as LegCall;
 }
 
 function stateOf(payments: readonly Payment[]): RunState {
@@ -60,12 +62,38 @@ test('a trade says what is sold and bought, as far as that is fixed', () => {
     [{ side: 'buy', value: '999.5', fixed: true }, 'Trade USD → 999.50 MXN'],
     [null, 'Trade USD → MXN'],
   ];
-  for (const [amount, summary] of cases)
-    assert.equal(summaryOfTrade(tradeCallOf(amount) as LegCall), summary);
+  for (const [amount, summary] of cases) assert.equal(summaryOfTrade(tradeCallOf(amount), false), summary);
+});
+
+test('a call for a quote says what it is for: a price, or only a look', () => {
+  const amount = { side: 'sell', value: '1000', fixed: true } as const;
+  const doubt = { lastSendMs: 1, absentAtMs: null, under: 'key', why: 'no answer' };
+  const problem: Problem = { code: 'LEG_NOT_TRADED', item: 'usd-mxn-1', message: 'm', fix: 'f' };
+  const said = (state: Partial<LegState>, more: Partial<LegCall> = {}, isCancelled = false): string =>
+    summaryOfQuote(tradeCallOf(amount, { state: { ...NEW_LEG, ...state }, ...more }), isCancelled);
+  const what = '1,000.00 USD → MXN';
+  assert.equal(said({}), `Price for ${what}`);
+  assert.equal(
+    said({ phase: { kind: 'short', problem, available: null, atMs: 0 } as never }),
+    `Price for ${what}`,
+  );
+  assert.equal(said({ doubt }), `Safety wait: look whether ${what} was traded`);
+  assert.equal(said({ doubt }, {}, true), `Safety wait: look whether ${what} was traded`);
+  const end = `End ${what} untraded, unless it was traded`;
+  assert.equal(said({}, {}, true), end);
+  assert.equal(said({}, { unwanted: problem }), end);
+  assert.equal(said({ phase: { kind: 'refused', problem } }), end);
+  assert.equal(said({ phase: { kind: 'spent', problem } }), `Look whether ${what} was traded`);
+  assert.equal(summaryOfTrade(tradeCallOf(amount), true), end);
+  const traded = { leg: legOf(amount), traded: {} } as TradedCall;
+  assert.equal(summaryOfQuote(traded, false), `See whether somebody has accepted the trade of ${what}`);
 });
 
 test('one payment says whom it pays how much, several how many they are; neither is longer than Temporal takes', () => {
-  const itemOf = (payment: Payment, amount: string | null) => ({ payment, wanted: { amount } });
+  const itemOf = (payment: Payment, amount: string | null, unwanted: Problem | null = null) => ({
+    payment,
+    wanted: { amount, unwanted },
+  });
   const callOf = (...items: readonly unknown[]) => ({ items }) as unknown as PaymentsCall;
   assert.equal(
     summaryOfPayments(callOf(itemOf(PAYMENT, '1018500'))),
@@ -74,6 +102,16 @@ test('one payment says whom it pays how much, several how many they are; neither
   assert.equal(summaryOfPayments(callOf(itemOf(PAYMENT, null))), 'Pay supplier MXN to wac_7Hk2mQ9vT4xR');
   const two = [itemOf(PAYMENT, '1'), itemOf({ ...PAYMENT, id: 'other' }, '2')];
   assert.equal(summaryOfPayments(callOf(...two)), 'Pay 2 payments, supplier first');
+  const [one] = two;
+  assert.equal(summaryOfPayments(callOf(one), true), 'End supplier unpaid, unless it was sent');
+  const problem: Problem = { code: 'LEG_NOT_TRADED', item: 'supplier', message: 'm', fix: 'f' };
+  const unwanted = itemOf(PAYMENT, '1', problem);
+  assert.equal(summaryOfPayments(callOf(unwanted)), 'End supplier unpaid, unless it was sent');
+  assert.equal(summaryOfPayments(callOf(unwanted, one)), 'Pay 2 payments, supplier first');
+  assert.equal(
+    summaryOfPayments(callOf(unwanted, unwanted)),
+    'End 2 payments unpaid, unless they were sent, supplier first',
+  );
   const long = itemOf({ ...PAYMENT, account: 'ü'.repeat(500) }, '1');
   assert.ok(Buffer.byteLength(summaryOfPayments(callOf(long))) <= 400);
 });
