@@ -355,6 +355,17 @@ describe('runs that stay open', { concurrency: 4 }, () => {
       await commandProcess(stage, ['cancel', policy.runText, '--by', 'ana', '--reason', 'not today']),
       0,
     );
+    const status = await commandProcess(stage, ['status', policy.runText]);
+    assertExit(status, 8);
+    assert.match(
+      flat(status.stdout),
+      /is being cancelled by ana \(1 of 2 items done\): what is under way ends first; now supplier: accepted/,
+    );
+    await waiting.says(/run: being cancelled: what is under way ends first/);
+    const details = await stage.temporal.client.workflow
+      .getHandle(policy.workflowId)
+      .query<{ readonly currentDetails: string }>('__temporal_workflow_metadata');
+    assert.match(details.currentDetails, /^\*\*RUNNING\*\*, being cancelled: what is under way ends first\./);
     const goesOn = await commandProcess(stage, ['run', policy.file, '--go-on']);
     assertExit(goesOn, 4);
     assert.match(

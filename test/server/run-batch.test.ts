@@ -268,6 +268,19 @@ test('a batch stops after so many refusals, says why, and is paid after a new st
   assert.ok(codes.filter((code) => code === REFUSED.code).length >= 3);
   // One slice is under way when the third is refused.
   assert.ok(codes.filter((code) => code === 'BATCH_STOPPED').length >= 60 - 25 - 3);
+  const handle = stage.temporal.client.workflow.getHandle(`sandbox/${report.run}`);
+  const failure = await handle.result().then(
+    () => assert.fail('It was done.'),
+    (error: { readonly cause?: Error }) => error.cause?.message ?? '',
+  );
+  const { currentDetails } = await handle.query<{ readonly currentDetails: string }>(
+    '__temporal_workflow_metadata',
+  );
+  for (const told of [failure, currentDetails]) {
+    assert.match(told, /`BATCH_STOPPED` \d+ payments: The batch was stopped: \d+ payments were refused\./);
+    assert.match(told, /`WITHDRAWAL_ADDRESS_NOT_VERIFIED` \d+ payments: Correct the account/);
+    assert.match(told, /Each of them: `npx cambist report \S+`\./);
+  }
   stage.sandbox.clearFaults();
   const again = await command(stage, ['run', ...args, '--id', id, '--wait', '--go-on']);
   assertExit(again, 0);
