@@ -6,8 +6,8 @@ import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle 
 import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
 import type { ChunkInput, Go } from '../domain/run/calls.ts';
-import type { ChunkResult, ChunkState } from '../domain/run/chunk-state.ts';
-import type { ReportPage } from '../domain/run/report.ts';
+import type { ChunkState } from '../domain/run/chunk-state.ts';
+import type { ChunkResult, ReportPage } from '../domain/run/report.ts';
 import { isRecord } from '../domain/shape.ts';
 import { hashOfChunk, hashesOfNames } from '../language/batch/chunk-hash.ts';
 import {

@@ -20,12 +20,11 @@ import {
   countsIn,
   unpaidIn,
   waitsIn,
-  type ChunkResult,
   type Standing,
 } from '../domain/run/chunk-state.ts';
 import { HistoryIsLong, RunRefused } from '../domain/run/ports.ts';
 import { progressPage } from '../domain/run/progress.ts';
-import { chunkPage } from '../domain/run/report.ts';
+import { chunkPage, type ChunkResult } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';

@@ -4,7 +4,6 @@
  */
 import type { PlanBatch, PlanChunk } from '../batch.ts';
 import { add, notNegative, subtract } from '../money.ts';
-import type { ReportPage } from './report.ts';
 import { refusalsIn, type Refusals } from './stop-rule.ts';
 import { isShown, shownFirst, type Waiting } from '../waits.ts';
 import {
@@ -59,9 +58,6 @@ export type ChunkState = {
   /** How many have ended with each of these; absent: a chunk of an earlier version. */
   readonly unpaid?: readonly Unpaid[];
 };
-
-/** What a chunk ends with. `firstPage` of its report needs no worker then; absent: a chunk of an earlier version. */
-export type ChunkResult = ChunkState & { readonly firstPage?: ReportPage };
 
 /** So many payments have ended unpaid with this code. */
 export type Unpaid = { readonly code: string; readonly payments: number };

@@ -3,7 +3,7 @@
  * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
  */
 import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
-import { countsOf, totalsOfChunks } from './chunk-state.ts';
+import { countsOf, totalsOfChunks, type ChunkState } from './chunk-state.ts';
 import { costOf, leftOf, type Cost, type Left } from '../plan/cost.ts';
 import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
@@ -130,6 +130,9 @@ export type PaymentRow = readonly [
   outcome: PaymentOutcome,
   reason: string | null,
 ];
+
+/** What a chunk ends with. `firstPage` of its report needs no worker then; absent: a chunk of an earlier version. */
+export type ChunkResult = ChunkState & { readonly firstPage?: ReportPage };
 
 /**
  * The part that begins at this payment. Legs, evidence and what is wrong with the run itself are in the first one. Fails where
