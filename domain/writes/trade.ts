@@ -754,7 +754,7 @@ function guardAdvice({ plan }: Context, { why }: Leg): string {
   const replay = `npx cambist replay ${runName(plan.run)}`;
   const widened =
     why.kind === 'fixed' && plan.number === undefined
-      ? `while nothing of the run is traded or paid, \`${replay} --replan POLICY\` plans it anew`
+      ? `\`${replay} --replan POLICY\`, while nothing of the run is done`
       : 'in a new run';
   return `Wait for a better price, then type \`${replay}\`. Or widen the guard on purpose: ${widened}.`;
 }

@@ -396,7 +396,7 @@ test('a leg that its guard ends names the command, and a second plan only where 
   const replay = `Wait for a better price, then type \`npx cambist replay ${run}\`. Or widen the guard on purpose:`;
   assert.equal(
     adviceOf({}),
-    `${replay} while nothing of the run is traded or paid, \`npx cambist replay ${run} --replan POLICY\` plans it anew.`,
+    `${replay} \`npx cambist replay ${run} --replan POLICY\`, while nothing of the run is done.`,
   );
   assert.equal(adviceOf({}, { number: 2 }), `${replay} in a new run.`);
   assert.equal(adviceOf({ why: { kind: 'found' } }), `${replay} in a new run.`);
