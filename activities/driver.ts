@@ -27,6 +27,7 @@ import {
   type Attempt,
   type Context,
   type Effect,
+  type Funding,
   type Steps,
 } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
@@ -40,6 +41,7 @@ import { REPLANNED } from '../workflows/names.ts';
 import type { OwnTurn } from '../domain/turn.ts';
 import { clockSkew } from './clock-skew.ts';
 import { readDemand } from './demand.ts';
+import { readFreeMoney } from './free-money.ts';
 import { isForTemporal, whatFailed } from './failures.ts';
 import { slept } from './polling.ts';
 import { secondPlanUnasked } from './second-plan.ts';
@@ -153,6 +155,7 @@ export class Driver {
     readonly unwanted: Problem | null;
     readonly otherWithdrawalIds: readonly string[];
     readonly legs?: readonly string[];
+    readonly funding?: Funding;
   }): Context {
     const { service, reader, facts, clock } = this.#deps;
     return {
@@ -240,6 +243,12 @@ export class Driver {
         const { leg } = effect;
         return readDemand(this.#deps, { mode: credentials.mode, run, leg, turn: this.#turn });
       }
+      case 'read free money':
+        return readFreeMoney(this.#deps, {
+          currencies: effect.currencies,
+          turn: this.#turn,
+          onReply: (reply) => this.#told(reply),
+        });
       case 'fetch trade':
         return wholeRecord(this.#told(await wellFormed(() => reader.trade(effect.id))));
       case 'fetch withdrawal':
@@ -388,7 +397,7 @@ export class Driver {
   #note(item: string, effect: Effect, answer: Answer): void {
     if (typeof answer === 'boolean' || 'instructions' in answer || 'claimed' in answer || 'rival' in answer)
       return;
-    if ('turn' in answer || 'demand' in answer) return;
+    if ('turn' in answer || 'demand' in answer || 'free' in answer) return;
     const at = new Date(this.#deps.clock.wallMs()).toISOString();
     if (!('kind' in answer)) {
       const found =

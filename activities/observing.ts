@@ -136,7 +136,7 @@ function untoldBy(policy: Policy, others: readonly OthersReserved[]): Untold | n
 
 type Untold = { readonly currency: string; readonly run: RunName };
 
-function reservationUnknown({ currency, run }: Untold): Wait {
+export function reservationUnknown({ currency, run }: Untold): Wait {
   const message = `Run ${runName(run)} may still take ${currency}; how much cannot be told yet.`;
   const problem = makeProblem('RESERVATION_UNKNOWN', null, { message });
   return { afterMs: 10_000, reason: 'doubt', problem };

@@ -16,7 +16,7 @@ import { scanList } from './list-scan.ts';
 import { pages } from './pages.ts';
 
 /** The longest window and the days of grace after it, a weekend and more in between. */
-const UNSETTLED_LOOK_BACK_MS = 8 * 86_400_000;
+export const UNSETTLED_LOOK_BACK_MS = 8 * 86_400_000;
 
 /** What was seen, or the reply that stopped it. */
 export type Observed =

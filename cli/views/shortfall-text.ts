@@ -1,7 +1,9 @@
 /** Money that is missing for a plan as it is made: known before anything is sent, or told by a quote only. Pure. */
-import { compare, isPositive, subtract } from '../../domain/money.ts';
+import { decimalsOf } from '../../domain/currencies.ts';
+import { add, compare, isPositive, round, subtract, sum } from '../../domain/money.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import type { Plan, Position } from '../../domain/plan/plan.ts';
+import { mostSold } from '../../domain/plan/reserved.ts';
 import type { Money } from '../../domain/policy.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { count } from '../terminal/text.ts';
@@ -40,10 +42,13 @@ export function shortfallOf(plan: Plan, observation: Observation): Problem | nul
 }
 
 /** Money that is missing now for a batch, after what it buys; null: it is there, or it cannot be told. */
-function shortfallOfBatch({ batch, positions, shortfall }: Plan, observation: Observation): Problem | null {
+function shortfallOfBatch(plan: Plan, observation: Observation): Problem | null {
+  const { batch, positions, shortfall } = plan;
   if (batch === null || observation.withdrawals.length > 0) return null;
   const isFunded = positions.length > 0;
-  const missing = isFunded ? notBought(positions) : notThere(batch.payable, observation);
+  const base = isFunded ? lackOfBase(plan) : [];
+  const bought = isFunded ? notBought(positions) : notThere(batch.payable, observation);
+  const missing = [...base, ...bought];
   if (missing.length === 0) return null;
   const consequence =
     shortfall === 'skip'
@@ -54,9 +59,29 @@ function shortfallOfBatch({ batch, positions, shortfall }: Plan, observation: Ob
     item: null,
     message: `The batch is short of ${missing.join(', and of ')}. ${consequence}.`,
     fix: isFunded
-      ? 'Bring money in before it starts, or change in the policy what keeps it from being bought: what is bought is planned once. Later only money in the currency itself helps.'
+      ? fixOfFunded(plan, { isBaseMissing: base.length > 0, isLessBought: bought.length > 0 })
       : 'Bring money in, or let the policy buy what is missing (`fund: { from: …, mode: net }`).',
   };
+}
+
+/** With `hold` the plan has all that is to be bought but for what a rule forbids; with `skip` only what the base can buy now. */
+function fixOfFunded(
+  { shortfall, positions }: Plan,
+  { isBaseMissing, isLessBought }: { readonly isBaseMissing: boolean; readonly isLessBought: boolean },
+): string {
+  if (shortfall === 'skip')
+    return 'Bring money in before it starts, or change in the policy what keeps it from being bought: what is bought is planned once. Later only money in the currency itself helps.';
+  const from = positions[0]?.currency ?? '';
+  return [
+    ...(isBaseMissing
+      ? [`Bring ${from} in: once it is there, the run buys and pays by itself, as long as it may trade.`]
+      : []),
+    ...(isLessBought
+      ? [
+          'Change in the policy what keeps it from being bought, before it starts: later only money in the currency itself helps.',
+        ]
+      : []),
+  ].join(' ');
 }
 
 function notThere(payable: readonly Money[], observation: Observation): readonly string[] {
@@ -70,17 +95,28 @@ function notThere(payable: readonly Money[], observation: Observation): readonly
   });
 }
 
-/** The first position is the currency that buys the others. */
+/** Of the currency that buys the others, which is the first position: what it pays itself, and what is bought with it. */
+function lackOfBase({ positions: [base], legs }: Plan): readonly string[] {
+  if (base === undefined) return [];
+  const { currency, low, projected, withdrawable } = base;
+  const cost = round(sum(legs.flatMap((leg) => mostSold(leg) ?? [])), decimalsOf(currency, {}), 'up');
+  // What is traded at once must be there at once.
+  const there = isPositive(cost) ? withdrawable : projected;
+  const needed = add(low ?? '0', cost);
+  if (there === null || compare(there, needed) >= 0) return [];
+  const uses = [
+    ...(low === null ? [] : [`pays ${money(low, currency)}`]),
+    ...(isPositive(cost) ? [`buys for ${money(cost, currency)} at most`] : []),
+  ];
+  return [
+    `${money(subtract(needed, there), currency)} (it ${uses.join(' and ')}, and ${money(there, currency)} are there)`,
+  ];
+}
+
 function notBought([base, ...others]: readonly Position[]): readonly string[] {
   if (base === undefined) return [];
-  const { currency: from, low, projected } = base;
-  const own =
-    low === null || projected === null || compare(projected, low) >= 0
-      ? []
-      : [
-          `${money(subtract(low, projected), from)} (it pays ${money(low, from)}, and ${money(projected, from)} are there)`,
-        ];
-  const bought = others.flatMap(({ currency, wanted, traded, restraint }) => {
+  const { currency: from } = base;
+  return others.flatMap(({ currency, wanted, traded, restraint }) => {
     const left = wanted?.side === 'buy' ? subtract(wanted.value, traded) : '0';
     if (wanted === null || restraint === null || !isPositive(left)) return [];
     const why = restraint === 'base' ? `there is not enough ${from} for more` : REASONS[restraint];
@@ -89,7 +125,6 @@ function notBought([base, ...others]: readonly Position[]): readonly string[] {
       `${money(left, currency)} (it would buy ${part} of the ${money(wanted.value, currency)} that it needs: ${why})`,
     ];
   });
-  return [...own, ...bought];
 }
 
 export function availableIn(observation: Observation, currency: string): string {

@@ -114,7 +114,11 @@ function itemsOf(input: CompileInput, found: boolean): Items {
       return { legs, notNeeded, positions: [], payments: paymentsOfConvert(own, legs) };
     }
     case 'rebalance':
-      return { ...legsOfRebalance(input, policy.rebalance, found), notNeeded: [], payments: [] };
+      return {
+        ...legsOfRebalance(input, policy.rebalance, { found, waitsForBase: false }),
+        notNeeded: [],
+        payments: [],
+      };
     case 'payout':
       return { ...legsOfPayout(input, policy.payout.fund, found), notNeeded: [], payments: [] };
   }

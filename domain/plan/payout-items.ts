@@ -1,6 +1,7 @@
 /**
  * The legs that fund a batch: what is missing of each currency against projected balances is bought with one of them, split
- * only where the service takes no trade as large. It is a rebalancing: each currency up to what the batch pays in it.
+ * only where the service takes no trade as large. It is a rebalancing: each currency up to what the batch pays in it. With
+ * `shortfall: hold` all of that is planned, and its legs wait for the money (`domain/writes/trade.ts`).
  */
 import type { PayoutFund, RebalancePolicy } from '../policy.ts';
 import type { CompileInput } from './compile-input.ts';
@@ -23,7 +24,7 @@ export function legsOfPayout(input: CompileInput, fund: PayoutFund, found: boole
         minTrade: null,
         maxTrades: null,
       };
-      return legsOfRebalance(input, rebalance, found);
+      return legsOfRebalance(input, rebalance, { found, waitsForBase: input.policy.shortfall === 'hold' });
     }
   }
 }

@@ -18,11 +18,16 @@ type Rebalance = RebalancePolicy['rebalance'];
 
 export type RebalanceItems = { readonly legs: readonly Leg[]; readonly positions: readonly Position[] };
 
-export function legsOfRebalance(input: CompileInput, rebalance: Rebalance, found: boolean): RebalanceItems {
-  return found ? { legs: foundLegs(input), positions: [] } : plannedLegs(input, rebalance);
+/** @param waitsForBase as of `RebalanceInput` */
+export function legsOfRebalance(
+  input: CompileInput,
+  rebalance: Rebalance,
+  { found, waitsForBase }: { readonly found: boolean; readonly waitsForBase: boolean },
+): RebalanceItems {
+  return found ? { legs: foundLegs(input), positions: [] } : plannedLegs(input, rebalance, waitsForBase);
 }
 
-function plannedLegs(input: CompileInput, rebalance: Rebalance): RebalanceItems {
+function plannedLegs(input: CompileInput, rebalance: Rebalance, waitsForBase: boolean): RebalanceItems {
   const { policy, observation, decimalsOf } = input;
   const { limits, guard } = policy;
   const base = rebalance.base.currency;
@@ -40,6 +45,7 @@ function plannedLegs(input: CompileInput, rebalance: Rebalance): RebalanceItems 
       run: limits?.perRun?.value ?? null,
       day: leftOfDay(input),
     },
+    waitsForBase,
   });
   const numbers = new Map<string, number>();
   const legs = trades.map(({ side, currency, value, needsFromSales }): Leg => {

@@ -26,6 +26,8 @@ export type RebalanceInput = {
   readonly pairs: readonly Pair[] | null;
   /** The most of the base's side that one trade, and all trades by each of two limits, may move; null: no limit. */
   readonly most: { readonly trade: string | null; readonly run: string | null; readonly day: string | null };
+  /** Purchases wait for the base that they need, so that none is cut to what is there of it. */
+  readonly waitsForBase: boolean;
 };
 
 /** One trade between the base and another currency; `value` is of the currency that is not the base. */
@@ -317,7 +319,7 @@ function keepLimits(asked: readonly Draft[], input: RebalanceInput): readonly Dr
     const chosen = drafts.filter(isTraded);
     keepSumLimit(drafts, input, input.most.run, 'per_run');
     keepSumLimit(drafts, input, input.most.day, 'per_day');
-    keepBase(drafts, input);
+    if (!input.waitsForBase) keepBase(drafts, input);
     const left = chosen.filter((draft) => !isTraded(draft));
     const isOneWaiting = drafts.some(({ restraint }) => restraint === 'max_trades');
     if (left.length === 0 || !isOneWaiting) return drafts;

@@ -14,6 +14,11 @@ export type Reserved = {
   readonly gross: string;
   /** False: how much it is cannot be told, so that nobody plans with the currency. */
   readonly isTold: boolean;
+  /**
+   * So much of `takes` is for legs that wait for money which was not there: nobody plans with it, but whoever waits for money
+   * too does not wait for it as well. Absent: nothing.
+   */
+  readonly short?: string;
 };
 
 /** What one other open run will still do. */
@@ -45,7 +50,7 @@ export function reservedBy(legs: readonly Leg[], payments: readonly Unsent[]): r
   };
   for (const leg of legs) {
     if (leg.amount === null) continue;
-    const [sold, bought] = [soldBy(leg), boughtBy(leg)];
+    const [sold, bought] = [mostSold(leg), boughtBy(leg)];
     note(leg.sell, { out: sold ?? '0', gross: sold ?? '0', isTold: sold !== null });
     const isPaidOut = payments.some(({ amount, dependsOn }) => amount === null && dependsOn === leg.id);
     // What is all paid out changes nothing, however much it is.
@@ -79,7 +84,7 @@ export function reservedByAll(all: readonly (readonly Reserved[])[]): readonly R
 }
 
 /** The most that a leg sells; null: nothing bounds it. */
-function soldBy({ amount, guard }: Leg): string | null {
+export function mostSold({ amount, guard }: Leg): string | null {
   if (amount === null || amount.side === 'sell') return amount?.value ?? null;
   const bound = guard?.bound ?? null;
   if (bound === null || !isPositive(bound.sellFactor)) return null;

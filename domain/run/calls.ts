@@ -9,6 +9,7 @@ import type { Mode } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait, Waiting } from '../waits.ts';
+import type { Funding } from '../writes/step.ts';
 import type { LegState, LegStep, Traded } from '../writes/trade.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { ChunkState } from './chunk-state.ts';
@@ -89,6 +90,8 @@ export type LegCall = Call & {
   readonly follows: Follows;
   /** References of all legs of the plan. Absent: an earlier version asked. */
   readonly legs?: readonly string[];
+  /** Of a leg that funds a batch and waits for money; absent of all others, and where an earlier version asked. */
+  readonly funding?: Funding;
 };
 /** `when done`: it needs what this one brings, and goes on once this one has ended. */
 export type Follows = 'at once' | 'when done' | 'none';

@@ -3,6 +3,7 @@ import { asForgotten } from '../writes/doubt.ts';
 import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
 import type { LegAnswer } from './calls.ts';
+import { fundingOf, withoutItsBatch } from './funding.ts';
 import { openLeg, type ConvertingLeg, type LegRecord, type TradedLeg } from './items.ts';
 import { follows, tradedBeside, withoutItsSale } from './leg-order.ts';
 import { StepFailed } from './ports.ts';
@@ -49,15 +50,17 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
   const { leg } = record;
   switch (stage.kind) {
     case 'converting': {
+      const funding = fundingOf(run.state, record);
       const call = {
         ...run.call(),
         leg,
         state: stage.state,
         othersAccepted: run.othersAccepted(),
         tradedSoFar: tradedBeside(run.state.legs, record),
-        unwanted: withoutItsSale(run.state.legs, record),
+        unwanted: withoutItsSale(run.state.legs, record) ?? withoutItsBatch(run.state, record),
         follows: follows(run.state.legs, record),
         legs: run.state.legs.map((one) => one.leg.reference),
+        ...(funding !== null && { funding }),
       };
       return stage.state.quote === null ? ports.requestQuote(call) : ports.executeTrade(call);
     }

@@ -1,7 +1,10 @@
 /** What a run will still take of the organisation's money, as other runs ask for it before they plan. Pure. */
 import type { Leg, Plan } from '../plan/plan.ts';
-import { reservedBy, type Reserved, type Unsent } from '../plan/reserved.ts';
+import { add } from '../money.ts';
+import { mostSold, reservedBy, type Reserved, type Unsent } from '../plan/reserved.ts';
 import type { SendState } from '../writes/doubt.ts';
+import { owedIn } from './chunk-state.ts';
+import { releasedIn } from './conduct.ts';
 import { adoptPlan, newRunState, type RunState } from './state.ts';
 
 /**
@@ -9,10 +12,8 @@ import { adoptPlan, newRunState, type RunState } from './state.ts';
  * it may find it there once more.
  * @param runId the run's own Temporal run; null: what it has done is not known
  */
-export function reservedIn(
-  { plan, legs, payments }: RunState,
-  runId: string | null,
-): readonly Reserved[] | null {
+export function reservedIn(state: RunState, runId: string | null): readonly Reserved[] | null {
+  const { plan, legs, payments } = state;
   if (plan === null) return null;
   const isUntold = ({ doubt, knownIn, sent }: SendState): boolean => {
     const isFresh = knownIn === null && !sent && plan.madeFor === runId && !plan.foundRecords;
@@ -22,9 +23,12 @@ export function reservedIn(
   const converting: Leg[] = [];
   const unsent: Unsent[] = [];
   const currencies = new Set<string>();
+  const short = new Map<string, string>();
   for (const { leg, stage, isAtWork } of legs) {
     if (stage.kind !== 'converting') continue;
     converting.push(leg);
+    if (stage.state.phase.kind === 'short')
+      short.set(leg.sell, add(short.get(leg.sell) ?? '0', mostSold(leg) ?? '0'));
     const isBeingTraded = isAtWork && stage.state.quote !== null;
     if (isBeingTraded || isUntold(stage.state)) currencies.add(leg.sell).add(leg.buy);
   }
@@ -38,7 +42,16 @@ export function reservedIn(
     const isKnownUnsent = cannotBeSent && !stage.state.sent && stage.state.doubt === null;
     if (isAtWork || (isUntold(stage.state) && !isKnownUnsent)) currencies.add(currency);
   }
-  return untold(reservedBy(converting, unsent), currencies);
+  // What a batch pays once it is bought. What it pays already, only its chunks know to the moment.
+  const released = releasedIn(state);
+  for (const { currency } of plan.batch?.payable ?? [])
+    if (!released.includes(currency))
+      unsent.push({ currency, amount: owedIn(state, currency), dependsOn: null });
+  const reserved = reservedBy(converting, unsent).map((one): Reserved => {
+    const waitedFor = short.get(one.currency);
+    return waitedFor === undefined ? one : { ...one, short: waitedFor };
+  });
+  return untold(reserved, currencies);
 }
 
 /** Of a run of which nothing but its plan is known. */

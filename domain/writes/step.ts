@@ -31,6 +31,8 @@ export type Effect =
   | { readonly kind: 'take turn' }
   /** How much of the leg the policy still asks for, by balances of this moment; in the run's turn. */
   | { readonly kind: 'read demand'; readonly leg: Leg }
+  /** What is there of these currencies for the run to spend, in its turn: withdrawable, and no other run has reserved it. */
+  | { readonly kind: 'read free money'; readonly currencies: readonly string[] }
   | { readonly kind: 'fetch trade'; readonly id: string }
   | { readonly kind: 'fetch withdrawal'; readonly id: string }
   /** Scan the list, newest first, back to `sinceMs`; keep what is `wanted`. */
@@ -81,6 +83,7 @@ type Answers = {
   'read rival': Rival;
   'take turn': TurnAnswer | { readonly turn: 'silent' };
   'read demand': Demand;
+  'read free money': FreeMoney;
   'fetch trade': Reply<Trade>;
   'fetch withdrawal': Reply<Withdrawal>;
   'scan trades': ListScan<Trade>;
@@ -92,6 +95,19 @@ type Answers = {
 
 /** Of the side that the leg's amount is counted in; or why that cannot be told now, or why it is not traded whatever it is. */
 export type Demand = { readonly demand: string } | { readonly wait: Wait } | { readonly problem: Problem };
+
+/** By currency; or why it cannot be told now. */
+export type FreeMoney = { readonly free: Readonly<Record<string, string>> } | { readonly wait: Wait };
+
+/** What a leg that funds a batch and waits for money has to leave, and what would make it needless. */
+export type Funding = {
+  /** Of what it sells: what the batch itself still pays in it, and what the legs before it may still sell. */
+  readonly ahead: string;
+  /** What the batch still pays in what it buys. */
+  readonly owed: string;
+  /** The money was there when the plan was made. */
+  readonly wasThere: boolean;
+};
 
 /** Names of runs; null: none. */
 export type Rival = {
@@ -159,6 +175,8 @@ export type Context = {
   readonly unwanted: Problem | null;
   /** References of all legs of the plan; absent: not known, or not needed. */
   readonly legs?: readonly string[];
+  /** Absent: the leg funds no batch, or does not wait for money. */
+  readonly funding?: Funding;
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
   /** Counts a record as this item's; false when another item of the same call counts it as its own already. */

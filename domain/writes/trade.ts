@@ -26,10 +26,11 @@ import {
   type Look,
   type ListScan,
 } from './lookups.ts';
-import { compare, equal, isPositive, round } from '../money.ts';
+import { add, compare, equal, isPositive, round } from '../money.ts';
 import { decimalsOf, moneyText } from '../currencies.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import { isFromBalances, type Leg } from '../plan/plan.ts';
+import { mostSold } from '../plan/reserved.ts';
 import { runName } from '../references.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
@@ -49,6 +50,7 @@ import {
   type Answer,
   type Context,
   type Effect,
+  type Funding,
   type Steps,
 } from './step.ts';
 import {
@@ -214,12 +216,18 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if ('problem' in elsewhere) return yield* end(item, before, elsewhere.problem);
   const { state } = elsewhere;
 
+  let isAsPlanned = true;
   if (isFromBalances(leg)) {
-    const stop = yield* itsTurn(item, state, leg.amount.value);
-    if (stop !== null) return stop;
+    const turn = yield* itsTurn(item, state, leg.amount.value);
+    if (turn.kind === 'stop') return turn.step;
+    isAsPlanned = turn.isAsPlanned;
   }
 
-  const short = yield* lookForMoney(context, leg, state);
+  // What was there for it when the plan was made, nobody has spent since.
+  const isThere = isAsPlanned && context.funding?.wasThere === true && state.phase.kind !== 'short';
+  const short = isThere
+    ? ({ kind: 'go on', available: null } as const)
+    : yield* lookForMoney(context, leg, state);
   switch (short.kind) {
     case 'wait':
       return short;
@@ -396,8 +404,7 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
     case 'shortfall rule': {
       const dead: LegState = { ...sent, quote: null };
       if (context.plan.shortfall === 'skip') return yield* endRefused(item, dead, problem);
-      // What a leg needs is known before its quote only when the sold side is planned.
-      const isShown = isShownByBalances(problem.code) && leg.amount?.side === 'sell';
+      const isShown = isShownByBalances(problem.code) && neededOf(context, leg) !== null;
       const afterMs = isShown ? MONEY_POLL_MS : BLIND_RETRY_MS;
       const { available } = state;
       const despite = available === null ? null : { available, atMs: context.nowMs() };
@@ -638,17 +645,25 @@ function shortOf(state: LegState, problem: Problem): LegState {
   return { ...state, phase: { kind: 'short', problem, despite } };
 }
 
-/** Before a quote: is the money there that the leg sells? Null when it is, or when only the quote can tell. */
-function* lookForMoney(
-  context: Context,
-  leg: Leg,
-  state: LegState,
-): Steps<
-  | { kind: 'wait'; state: LegState; wait: Wait }
-  | { kind: 'end'; problem: Problem }
-  | { kind: 'go on'; available: string | null }
-> {
-  const needed = leg.amount?.side === 'sell' ? leg.amount.value : null;
+/** What a look at the money that a leg sells has come to. */
+type Money =
+  | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait }
+  | { readonly kind: 'end'; readonly problem: Problem }
+  | { readonly kind: 'go on'; readonly available: string | null };
+
+/**
+ * What a leg sells, as far as that is known before its quote: a sold side that is planned, or, of a leg that funds a batch
+ * and waits for money, the most that the guard lets it cost. Null: only a quote can tell.
+ */
+function neededOf({ funding, facts }: Context, leg: Leg): string | null {
+  if (leg.amount?.side === 'sell') return leg.amount.value;
+  const most = funding === undefined ? null : mostSold(leg);
+  return most === null ? null : round(most, decimalsOf(leg.sell, facts.decimals), 'up');
+}
+
+/** Before a quote: is the money there that the leg sells? */
+function* lookForMoney(context: Context, leg: Leg, state: LegState): Steps<Money> {
+  const needed = neededOf(context, leg);
   if (needed === null) return { kind: 'go on', available: null };
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE') {
@@ -660,26 +675,84 @@ function* lookForMoney(
       : serviceWait(problem, waitMs(reply, state.tries));
     return { kind: 'wait', state: triedAgain(state), wait: pause };
   }
-  const available = reply.value.balances.find((row) => row.currency === leg.sell)?.withdrawable ?? '0';
-  if (compare(available, needed) >= 0) {
-    if (!isUnseen(state.phase, available, context.nowMs())) return { kind: 'go on', available };
-    return {
-      kind: 'wait',
-      state,
-      wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem: state.phase.problem },
-    };
-  }
+  const there = (currency: string): string =>
+    reply.value.balances.find((row) => row.currency === currency)?.withdrawable ?? '0';
+  const { funding } = context;
+  if (funding !== undefined) return yield* lookForFunds(context, leg, { state, needed, funding, there });
+  const available = there(leg.sell);
+  if (compare(available, needed) >= 0) return asThere(context, state, available);
   const problem: Problem = {
     code: 'SHORTFALL',
     item: leg.id,
     message: `The leg sells ${moneyText(needed, leg.sell)}, but ${moneyText(available, leg.sell)} are there.`,
     fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
   };
-  if (context.plan.shortfall === 'skip') return { kind: 'end', problem };
+  return context.plan.shortfall === 'skip' ? { kind: 'end', problem } : asShort(state, problem);
+}
+
+function asThere({ nowMs }: Context, state: LegState, available: string): Money {
+  if (!isUnseen(state.phase, available, nowMs())) return { kind: 'go on', available };
+  const { problem } = state.phase;
+  return { kind: 'wait', state, wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem } };
+}
+
+function asShort(state: LegState, problem: Problem): Money {
+  const pause: Wait = { afterMs: MONEY_POLL_MS, reason: 'money', problem };
+  return { kind: 'wait', state: shortOf(state, problem), wait: pause };
+}
+
+/**
+ * The same for a leg that funds a batch: what the items before it in the plan need, and what other runs have reserved, is not
+ * its own. What it buys may have come in another way meanwhile: then nobody needs it any more. Other runs are asked only
+ * when the balances alone say that it can go on, or end.
+ */
+function* lookForFunds(
+  context: Context,
+  leg: Leg,
+  of: {
+    readonly state: LegState;
+    readonly needed: string;
+    readonly funding: Funding;
+    readonly there: (currency: string) => string;
+  },
+): Steps<Money> {
+  const { state, needed, funding, there } = of;
+  const { sell, buy } = leg;
+  const isNeedless = (bought: string): boolean => compare(bought, funding.owed) >= 0;
+  const suffices = (sold: string): boolean => compare(sold, add(needed, funding.ahead)) >= 0;
+  if (!isNeedless(there(buy)) && !suffices(there(sell)))
+    return asShort(state, notFunded(context, leg, { needed, funding, free: there(sell) }));
+  const turn = notOurTurn(leg, yield* ask<'take turn'>({ kind: 'take turn' }));
+  if (turn !== null) return { kind: 'wait', state, wait: turn };
+  const told = yield* ask<'read free money'>({ kind: 'read free money', currencies: [sell, buy] });
+  if ('wait' in told) {
+    const { problem } = told.wait;
+    return { kind: 'wait', state, wait: { ...told.wait, problem: { ...problem, item: leg.id } } };
+  }
+  const free = told.free[sell] ?? '0';
+  if (isNeedless(told.free[buy] ?? '0')) return { kind: 'end', problem: balancesChanged(leg, '0') };
+  if (!suffices(free)) return asShort(state, notFunded(context, leg, { needed, funding, free }));
+  return asThere(context, state, free);
+}
+
+function notFunded(
+  { facts }: Context,
+  { id, sell, buy, amount }: Leg,
+  {
+    needed,
+    funding: { ahead },
+    free,
+  }: { readonly needed: string; readonly funding: Funding; readonly free: string },
+): Problem {
+  const before = round(ahead, decimalsOf(sell, facts.decimals), 'up');
+  const first = isPositive(before)
+    ? `, and what comes before it in the plan takes ${moneyText(before, sell)} of that`
+    : '';
   return {
-    kind: 'wait',
-    state: shortOf(state, problem),
-    wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem },
+    code: 'SHORTFALL',
+    item: id,
+    message: `The leg buys ${moneyText(amount?.value ?? '', buy)} for ${moneyText(needed, sell)} at most, but ${moneyText(free, sell)} are there for it${first}.`,
+    fix: `Bring ${sell} in; the run goes on by itself.`,
   };
 }
 
@@ -776,20 +849,30 @@ function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
 
 /**
  * A leg that was computed from balances is quoted in the turn of its run alone. What it asks for may have been traded or
- * spent since its plan was made; null: it may be quoted.
+ * spent since its plan was made. `isAsPlanned`: nobody has had the turn in between who does not know of its plan.
  */
-function* itsTurn(item: Item, state: LegState, amount: string): Steps<LegStep | null> {
+function* itsTurn(
+  item: Item,
+  state: LegState,
+  amount: string,
+): Steps<
+  | { readonly kind: 'stop'; readonly step: LegStep }
+  | { readonly kind: 'go on'; readonly isAsPlanned: boolean }
+> {
   const { context, leg } = item;
+  const stop = (step: LegStep) => ({ kind: 'stop', step }) as const;
   const turn = yield* ask<'take turn'>({ kind: 'take turn' });
   const notNow = notOurTurn(leg, turn);
-  if (notNow !== null) return wait(state, notNow);
+  if (notNow !== null) return stop(wait(state, notNow));
   const hasLapsed = turn.turn === 'ours' && turn.hasLapsed;
-  if (!hasLapsed && !isNewStart(context)) return null;
+  if (!hasLapsed && !isNewStart(context)) return { kind: 'go on', isAsPlanned: true };
   const told = yield* ask<'read demand'>({ kind: 'read demand', leg });
-  if ('wait' in told) return wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } });
-  if ('problem' in told) return yield* end(item, state, told.problem);
+  if ('wait' in told)
+    return stop(wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } }));
+  if ('problem' in told) return stop(yield* end(item, state, told.problem));
   const { demand } = told;
-  return compare(demand, amount) < 0 ? yield* end(item, state, balancesChanged(leg, demand)) : null;
+  if (compare(demand, amount) < 0) return stop(yield* end(item, state, balancesChanged(leg, demand)));
+  return { kind: 'go on', isAsPlanned: false };
 }
 
 type Turn = Extract<Answer, { readonly turn: unknown }>;

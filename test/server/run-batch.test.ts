@@ -121,7 +121,7 @@ test('a batch whose funding currency does not suffice says so in its plan, and b
     await poor.startWorker();
     const args = await putBatch([['b-1', ACCOUNTS.MXN, 'MXN', '2000.00']], FUNDED, poor);
     const short =
-      /SHORTFALL.*short of 500\.00 MXN \(it would buy 1500\.00 MXN of the 2000\.00 MXN that it needs/;
+      /SHORTFALL.*short of 33\.34 USD \(it buys for 133\.34 USD at most, and 100\.00 USD are there\)/;
     const planned = await command(poor, ['plan', ...args]);
     assertExit(planned, 8);
     assert.match(flat(planned.stdout), short);

@@ -71,10 +71,26 @@ test('a batch that buys what is missing is short of what its funding currency do
   );
 });
 
-test('where the funding currency does not even pay its own, all three are missing', () => {
+test('with `shortfall: hold` all is planned, and it is the funding currency that is short', () => {
+  assert.equal(missing({ USD: '975' }, FUNDED, `${GUARD}shortfall: hold\n`), null);
+  assert.equal(
+    missing({ USD: '50' }, FUNDED, `${GUARD}shortfall: hold\n`),
+    'The batch is short of 925.00 USD (it pays 75.00 USD and buys for 900.00 USD at most, and 50.00 USD are there). ' +
+      '`shortfall: hold`: the payments for which there is no money would wait for it. ' +
+      'Bring USD in: once it is there, the run buys and pays by itself, as long as it may trade.',
+  );
+  assert.equal(
+    missing({ USD: '975' }, FUNDED, `${GUARD}shortfall: hold\nlimits: { per_trade: "400.00 USD" }\n`),
+    'The batch is short of 80.00 EUR (it would buy 320.00 EUR of the 400.00 EUR that it needs: the limit per_trade cuts it; the rest waits for another day). ' +
+      '`shortfall: hold`: the payments for which there is no money would wait for it. ' +
+      'Change in the policy what keeps it from being bought, before it starts: later only money in the currency itself helps.',
+  );
+});
+
+test('with `shortfall: skip`, where the funding currency does not even pay its own, all three are missing', () => {
   assert.match(
-    missing({ USD: '50' }, FUNDED, `${GUARD}shortfall: hold\n`) ?? '',
-    /^The batch is short of 25\.00 USD \(it pays 75\.00 USD, and 50\.00 USD are there\), and of 400\.00 EUR \(it would buy nothing of .*\), and of 6500\.00 MXN \(.*\)\. `shortfall: hold`/,
+    missing({ USD: '50' }, FUNDED, `${GUARD}shortfall: skip\n`) ?? '',
+    /^The batch is short of 25\.00 USD \(it pays 75\.00 USD, and 50\.00 USD are there\), and of 400\.00 EUR \(it would buy nothing of .*\), and of 6500\.00 MXN \(.*\)\. `shortfall: skip`/,
   );
 });
 

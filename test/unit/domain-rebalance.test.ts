@@ -82,6 +82,7 @@ function planned(parts: Parts): Rebalancing {
       parts.unbounded?.includes(`${sell} ${buy}`) === true
         ? null
         : boundFromCost(rates, WORST_COST_BPS, { sell, buy }),
+    waitsForBase: false,
     missingRate: parts.unbounded === undefined ? 'no rate' : 'no worst rate',
     pairs,
     most: { trade: parts.perTrade ?? null, run: parts.perRun ?? null, day: parts.perDay ?? null },

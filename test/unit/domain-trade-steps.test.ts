@@ -695,3 +695,79 @@ test('a leg that the run does not want any more is looked up and ends, and nothi
   assert.equal(found.result.kind, 'traded');
   for (const { effects } of [fresh, found]) assert.ok(!kindsOf(effects).includes('send quote'));
 });
+
+const BOUGHT = {
+  ...LEG,
+  amount: { side: 'buy', value: '16900', fixed: false },
+  why: { kind: 'target', currency: 'MXN' },
+  guard: { bound: { buyFactor: '1', sellFactor: '16.9' }, text: '', staleAtMs: null, referenceRate: null },
+} as const;
+const FUNDING = { ahead: '75', owed: '20000', wasThere: false };
+
+/** A leg that buys 16900 MXN for 1000 USD at most; this is there, and what no other run has reserved of it. */
+function funded(
+  there: Readonly<Record<string, string>>,
+  free: Readonly<Record<string, string>> = there,
+  funding = FUNDING,
+  more: Script = {},
+) {
+  const balances = Object.entries(there).map(([currency, value]) => ({
+    currency,
+    withdrawable: value,
+    total: value,
+  }));
+  const script: Script = {
+    'read balances': [done({ aggregateUsd: '0', balances })],
+    'read free money': [{ free }],
+    'send quote': [done({ ...QUOTE, sellAmount: null, buyAmount: '16900', quoteAmount: '1000' })],
+    ...more,
+  };
+  return play(requestQuoteSteps(context({ funding, plan: { shortfall: 'hold' } }), BOUGHT, NEW_LEG), script);
+}
+
+test('a leg that funds a batch waits for what it may cost, beside what comes before it in the plan', () => {
+  const short = funded({ USD: '1074.99' });
+  assert.equal(named(short.result), 'wait: money');
+  assert.ok(short.result.kind === 'wait', 'it waits');
+  assert.deepEqual(
+    [short.result.wait.problem.code, short.result.wait.problem.message],
+    [
+      'SHORTFALL',
+      'The leg buys 16900 MXN for 1000 USD at most, but 1074.99 USD are there for it, and what comes before it in the plan takes 75 USD of that.',
+    ],
+  );
+  assert.equal(short.result.state.phase.kind, 'short');
+  const kinds = kindsOf(short.effects);
+  assert.ok(!kinds.includes('read free money') && !kinds.includes('send quote'), kinds.join());
+  assert.equal(funded({ USD: '1075' }).result.kind, 'quoted');
+});
+
+test('what other runs have reserved is not there for it; where that cannot be told, it waits', () => {
+  const short = funded({ USD: '5000' }, { USD: '1074.99' });
+  assert.equal(named(short.result), 'wait: money');
+  assert.ok(!kindsOf(short.effects).includes('send quote'), 'no quote is asked for');
+  const problem: Problem = { code: 'RESERVATION_UNKNOWN', item: null, message: 'x', fix: 'y' };
+  const silent = funded({ USD: '5000' }, {}, FUNDING, {
+    'read free money': [{ wait: { afterMs: 1, reason: 'doubt', problem } }],
+  });
+  assert.equal(problemOf(silent.result), 'RESERVATION_UNKNOWN');
+});
+
+test('it ends when what it buys has come in another way; what others have reserved of that does not count', () => {
+  const { result, effects } = funded({ USD: '0', MXN: '20000' });
+  assert.equal(problemOf(result), 'BALANCES_CHANGED');
+  assert.ok(kindsOf(effects).includes('scan trades'), 'an end needs a lookup');
+  const others = funded({ USD: '0', MXN: '20000' }, { USD: '0', MXN: '19999.99' });
+  assert.equal(named(others.result), 'wait: money');
+});
+
+test('what was there when the plan was made needs no look, until the turn has lapsed or the service has refused', () => {
+  const covered = { ...FUNDING, wasThere: true };
+  const fresh = funded({ USD: '0' }, {}, covered);
+  assert.equal(fresh.result.kind, 'quoted');
+  assert.ok(!kindsOf(fresh.effects).includes('read balances'), 'no look');
+  const lapsed = funded({ USD: '0' }, {}, covered, {
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+  });
+  assert.equal(named(lapsed.result), 'wait: money');
+});

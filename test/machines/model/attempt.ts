@@ -247,6 +247,8 @@ export class Attempt {
       case 'read demand':
         read(readMs, () => demandOf(effect.leg, world.told(world.service.balances())));
         return;
+      case 'read free money':
+        throw new RangeError('No leg of the model funds a batch.');
       case 'take turn':
         world.agenda.after(INSTRUCTIONS_MS, () => answer(world.turnOf(temporal)));
         return;
@@ -385,6 +387,7 @@ function shortOf(answer: Answer): string {
   if ('claimed' in answer) return answer.claimed.join(', ') || 'nobody’s';
   if ('turn' in answer) return answer.turn;
   if ('demand' in answer) return answer.demand;
+  if ('free' in answer) return Object.values(answer.free).join(', ');
   if ('wait' in answer) return answer.wait.reason;
   if ('problem' in answer) return answer.problem.code;
   if ('rival' in answer) return answer.rival ?? 'none';

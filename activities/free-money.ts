@@ -1,0 +1,81 @@
+/**
+ * What is there for a run to spend, in its turn: withdrawable, less what other open runs have reserved and what earlier
+ * sales have yet to take. What is only waited for holds up nobody who waits for money as well: the first to see it has it.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import { add, notNegative, subtract, sum } from '../domain/money.ts';
+import { onTheWay, type OnTheWay } from '../domain/plan/on-the-way.ts';
+import type { OthersReserved } from '../domain/plan/reserved.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import { listsLag, type OwnTurn } from '../domain/turn.ts';
+import type { Wait } from '../domain/waits.ts';
+import { unreadable, type FreeMoney } from '../domain/writes/step.ts';
+import { settledAtTheLatestMs } from '../calendar/business-date.ts';
+import { scanList } from '../service/list-scan.ts';
+import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
+import type { Deps } from './deps.ts';
+import { listsLagMs, reservationUnknown, unreadableService } from './observing.ts';
+
+type Asked = {
+  readonly currencies: readonly string[];
+  readonly turn: OwnTurn | null;
+  readonly onReply: (reply: Reply<unknown>) => void;
+};
+
+/** Reads balances after what others have reserved: money that moves in between is counted twice, and not spent twice. */
+export async function readFreeMoney(deps: Deps, { currencies, turn, onReply }: Asked): Promise<FreeMoney> {
+  if (turn === null) return { wait: withoutTurn() };
+  const others = await deps.turn.readReserved(turn.others);
+  for (const currency of currencies) {
+    const run = others.find(({ reserved }) =>
+      reserved.some((one) => one.currency === currency && !one.isTold),
+    )?.run;
+    if (run !== undefined) return { wait: reservationUnknown({ currency, run }) };
+  }
+  const leaving = await stillLeaving(deps, turn, onReply);
+  if ('wait' in leaving) return leaving;
+  const balances = await deps.reader.balances();
+  onReply(balances);
+  if (balances.kind !== 'DONE') return { wait: unreadableService(balances) };
+  const free = currencies.map((currency) => {
+    const there = balances.value.balances.find((row) => row.currency === currency)?.withdrawable ?? '0';
+    const goes = leaving.trades.find((one) => one.currency === currency)?.goes ?? '0';
+    return [currency, notNegative(subtract(there, add(goes, takenBy(others, currency))))] as const;
+  });
+  return { free: Object.fromEntries(free) };
+}
+
+function takenBy(others: readonly OthersReserved[], currency: string): string {
+  return sum(
+    others.flatMap(({ reserved }) =>
+      reserved.flatMap((one) =>
+        one.currency === currency ? notNegative(subtract(one.takes, one.short ?? '0')) : [],
+      ),
+    ),
+  );
+}
+
+/** Only where what is sold leaves the balance at settlement. */
+async function stillLeaving(
+  deps: Deps,
+  turn: OwnTurn,
+  onReply: Asked['onReply'],
+): Promise<{ readonly trades: readonly OnTheWay[] } | { readonly wait: Wait }> {
+  if (deps.facts.saleLeavesWithdrawable === 'at_trade') return { trades: [] };
+  const lagMs = listsLagMs(deps, turn);
+  if (lagMs > 0) return { wait: listsLag(lagMs, null) };
+  const nowMs = deps.clock.wallMs();
+  const { records, stopped } = await scanList(deps.reader.listTrades, {
+    sinceMs: nowMs - UNSETTLED_LOOK_BACK_MS,
+    wanted: () => true,
+    onReply,
+    signal: ActivityContext.current().cancellationSignal,
+  });
+  if (stopped !== null) return { wait: unreadableService(stopped) };
+  return { trades: onTheWay(records, deps.facts, nowMs, settledAtTheLatestMs) };
+}
+
+function withoutTurn(): Wait {
+  const problem = unreadable('plan', 'balances are read in the turn of the run alone');
+  return { afterMs: 10_000, reason: 'outage', problem };
+}

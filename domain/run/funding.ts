@@ -1,0 +1,46 @@
+/**
+ * What a leg that funds a batch must leave of the money that it sells, while it waits for it (`shortfall: hold`), and when
+ * its batch wants it no more. Pure.
+ */
+import { compare, subtract, sum } from '../money.ts';
+import { isFromBalances, type Leg, type Plan } from '../plan/plan.ts';
+import { mostSold } from '../plan/reserved.ts';
+import type { Problem } from '../problems.ts';
+import type { Funding } from '../writes/step.ts';
+import { owedIn } from './chunk-state.ts';
+import type { LegRecord } from './items.ts';
+import type { RunState } from './state.ts';
+
+/** Null: it funds no batch, or does not wait for money. */
+export function fundingOf(
+  state: Pick<RunState, 'plan' | 'legs' | 'chunks'>,
+  record: LegRecord,
+): Funding | null {
+  const { plan, legs } = state;
+  const { leg } = record;
+  if (plan === null || plan.batch === null || plan.shortfall !== 'hold' || !isFromBalances(leg)) return null;
+  const before = legs
+    .slice(0, legs.indexOf(record))
+    // What waits for a person takes no money from those behind it.
+    .filter((other) => other.stage.kind === 'converting' && !other.stage.needsHuman)
+    .map((other) => other.leg);
+  return {
+    ahead: sum([owedIn(state, leg.sell), ...before.flatMap((other) => mostSold(other) ?? [])]),
+    owed: owedIn(state, leg.buy),
+    wasThere: wasThere(plan, leg),
+  };
+}
+
+/** Whether the base had enough for the leg, and for all before it, when the plan was made. */
+function wasThere({ positions, legs }: Plan, leg: Leg): boolean {
+  const base = positions.find(({ currency }) => currency === leg.sell);
+  if (base === undefined) return false;
+  const upToIt = legs.slice(0, legs.findIndex(({ id }) => id === leg.id) + 1);
+  const cost = sum(upToIt.flatMap((one) => mostSold(one) ?? []));
+  return compare(cost, subtract(base.withdrawable, base.low ?? '0')) <= 0;
+}
+
+/** A batch that was stopped buys nothing more: what it would buy is not paid. Null: it goes on. */
+export function withoutItsBatch({ stopped }: Pick<RunState, 'stopped'>, { leg }: LegRecord): Problem | null {
+  return stopped === null ? null : { ...stopped, item: leg.id };
+}

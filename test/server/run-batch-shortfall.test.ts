@@ -1,0 +1,140 @@
+/** A batch that buys what it pays, with too little to buy it with: `shortfall: hold` waits for the money, and then buys once. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import type { BatchPayment } from '../../domain/batch.ts';
+import type { Report } from '../../domain/run/report.ts';
+import { assertPaidOnce, resetBatch, startBatch, untilAllEnded, untilBooked } from '../support/batches.ts';
+import { wakeIfOpen } from '../support/passing-time.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+
+const POLICY = `payout: { fund: { from: USD, mode: net } }
+quote: { settlement: T0 }
+guard: { worst_rate: ["0.80 EUR per USD", "15.00 MXN per USD"] }
+settle: { until: funds }
+shortfall: hold`;
+
+/** 2000 EUR are missing: 2500 USD at most. 15000 MXN: 1000 USD at most. */
+const PAYMENTS: readonly BatchPayment[] = [
+  ['a-1', 'wac_EuR5epaLive1', 'EUR', '1500'],
+  ['a-2', 'wac_EuR5epaLive1', 'EUR', '600'],
+  ['b-1', 'wac_7Hk2mQ9vT4xR', 'MXN', '15000'],
+  ['c-1', 'wac_U5DFedw1re9', 'USD', '75'],
+  ['d-1', 'wac_7Hk2mQ9vT4xR', 'MXN', '5000'],
+];
+
+const stages: Stage[] = [];
+after(() => Promise.all(stages.map((stage) => stage.close())));
+
+/** Held for money: what needs no trade is paid, nothing else has moved. */
+async function heldBatch() {
+  const stage = await openStage({
+    balances: { USD: '1100', EUR: '100', MXN: '5000' },
+    rates: { 'USD/EUR': '0.92', 'USD/MXN': '17.25' },
+  });
+  stages.push(stage);
+  await stage.startWorker();
+  const batch = await startBatch(stage, PAYMENTS, { perChunk: 10, policy: POLICY });
+  await untilBooked(batch, 1);
+  const held = await batch.heldBy('SHORTFALL');
+  assert.equal(held.status, 'HELD');
+  assert.deepEqual(
+    held.legs.map(({ id, outcome }) => [id, outcome]),
+    [
+      ['usd-eur-1', 'PENDING'],
+      ['usd-mxn-1', 'PENDING'],
+    ],
+  );
+  return { stage, batch };
+}
+
+const sentences = ({ problems }: Report) =>
+  problems.flatMap(({ code, message }) => (code === 'SHORTFALL' ? message : []));
+
+describe('a funded batch with too little money', { concurrency: 4, timeout: 240_000 }, () => {
+  test('is held with a sentence for each leg; once the money is there it buys each currency once, and pays everybody', async () => {
+    const { stage, batch } = await heldBatch();
+    const held = await batch.until(({ problems }) => sentences({ problems } as Report).length === 2);
+    assert.match(
+      sentences(held)[0] ?? '',
+      /^The leg buys 2000 EUR for 2500 USD at most, but 1\d\d\d(\.\d+)? USD are there for it/,
+    );
+    assert.match(
+      sentences(held)[1] ?? '',
+      /^The leg buys 15000 MXN for 1000 USD at most, but .* what comes before it in the plan takes 25\d\d USD of that/,
+    );
+    const { trades, withdrawals } = batch.movements();
+    assert.deepEqual([trades.length, withdrawals.length], [0, 1]);
+    stage.sandbox.setBalances({ USD: '2500' });
+    await batch.wake();
+    await batch.until(({ legs }) => legs[0]?.outcome === 'TRADED');
+    stage.sandbox.setBalances({ USD: '1000' });
+    await batch.wake();
+    const report = await untilAllEnded(stage, batch);
+    assertPaidOnce(batch, report);
+    assert.equal(report.status, 'COMPLETED');
+    assert.deepEqual(
+      report.legs.map(({ buyAmount, outcome }) => [buyAmount, outcome]),
+      [
+        ['2000', 'TRADED'],
+        ['15000', 'TRADED'],
+      ],
+    );
+    assert.equal(batch.movements().trades.length, 2);
+  });
+
+  for (const which of ['run', 1] as const)
+    test(`is bought and paid once though ${which === 'run' ? 'its run' : 'its chunk'} is reset while it waits`, async () => {
+      const { stage, batch } = await heldBatch();
+      await resetBatch(stage, batch, which, 0.5);
+      stage.sandbox.setBalances({ USD: '3500' });
+      // A run that was reset cannot know whether it had traded already: it waits for the end of that doubt.
+      const report = await stage.time.during(batch, () => untilAllEnded(stage, batch));
+      assertPaidOnce(batch, report);
+      assert.equal(batch.movements().trades.length, 2);
+    });
+
+  test('pays what came in the currency itself, and does not buy it as well', async () => {
+    const { stage, batch } = await heldBatch();
+    stage.sandbox.setBalances({ EUR: '2100', MXN: '20000' });
+    await batch.wake();
+    const report = await untilAllEnded(stage, batch);
+    assert.deepEqual(
+      report.legs.map(({ outcome }) => outcome),
+      ['NOT_TRADED', 'NOT_TRADED'],
+    );
+    assert.ok(
+      report.payments.every(({ outcome }) => outcome === 'PAID'),
+      JSON.stringify(report.payments),
+    );
+    const { trades, withdrawals } = batch.movements();
+    assert.deepEqual([trades.length, withdrawals.length], [0, PAYMENTS.length]);
+  });
+
+  test('does not wait for money that another one waits for too: the first that sees it has it, then the other', async () => {
+    const stage = await openStage({ balances: { USD: '100' }, rates: { 'USD/MXN': '17.25' } });
+    stages.push(stage);
+    await stage.startWorker();
+    const batches = await Promise.all(
+      ['e', 'f'].map((name) =>
+        startBatch(stage, [[`${name}-1`, 'wac_7Hk2mQ9vT4xR', 'MXN', '15000']], {
+          perChunk: 10,
+          policy: POLICY,
+        }),
+      ),
+    );
+    await Promise.all(batches.map((batch) => batch.heldBy('SHORTFALL')));
+    const tradesOf = () => batches.map((batch) => batch.movements().trades.length);
+    for (const expected of [1, 2]) {
+      stage.sandbox.setBalances({ USD: '1000' });
+      await Promise.all(batches.map(wakeIfOpen));
+      await Promise.race(
+        batches.filter((_batch, index) => tradesOf()[index] === 0).map((batch) => batch.report()),
+      );
+      assert.equal(
+        tradesOf().reduce((sum, count) => sum + count, 0),
+        expected,
+      );
+    }
+    await Promise.all(batches.map(async (batch) => assertPaidOnce(batch, await untilAllEnded(stage, batch))));
+  });
+});

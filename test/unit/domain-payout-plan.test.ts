@@ -1,0 +1,108 @@
+/** What a payout buys for its batch: with `shortfall: hold` all of it, whatever is there of the base; its rules bind all the same. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { compilePlan } from '../../domain/plan/compile.ts';
+import { fundingOf, withoutItsBatch } from '../../domain/run/funding.ts';
+import { newLeg } from '../../domain/run/items.ts';
+import { reservedIn } from '../../domain/run/reserves.ts';
+import { adoptPlan, newRunState, type RunState } from '../../domain/run/state.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { inputOn } from '../support/plans.ts';
+
+/** 400 EUR and 6500 MXN cost 500 and 400 USD at the worst rates. */
+const PAID = { EUR: '400', MXN: '6500', USD: '75' } as const;
+const GUARD = 'guard: { worst_rate: ["0.80 EUR per USD", "16.25 MXN per USD"] }';
+
+function planned(usd: string, more: string) {
+  const loaded = loadPolicy(
+    `policy: 1\nkind: payout\nname: p\nenvironment: sandbox\nzone: UTC\npayout: { fund: { from: USD, mode: net } }\n${GUARD}\n${more}\n`,
+    'p.yaml',
+  );
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+  const totals = Object.entries(PAID).map(([currency, value]) => ({ currency, value }));
+  const chunks = [{ payments: 3, hash: 'a'.repeat(64), unpayable: null }];
+  const batch = { payments: 3, totals, payable: totals, heldBy: [], chunks };
+  const result = compilePlan(inputOn('2026-11-18', loaded, { USD: usd }, { batch }));
+  assert.ok(result.ok, JSON.stringify(result));
+  return result.plan;
+}
+
+const legsAt = (usd: string, more: string) =>
+  planned(usd, more).legs.map(({ id, amount }) => `${id} ${amount?.side} ${amount?.value}`);
+const ALL = ['usd-eur-1 buy 400', 'usd-mxn-1 buy 6500'];
+
+test('with `shortfall: hold` all that is missing is bought, however little there is to buy it with', () => {
+  for (const usd of ['0', '75', '575', '974.99', '975'])
+    assert.deepEqual(legsAt(usd, 'shortfall: hold'), ALL, usd);
+});
+
+test('with `shortfall: skip` no more is bought than what is there now can buy', () => {
+  assert.deepEqual(legsAt('975', 'shortfall: skip'), ALL);
+  assert.deepEqual(legsAt('775', 'shortfall: skip'), ['usd-eur-1 buy 400', 'usd-mxn-1 buy 3250']);
+  assert.deepEqual(legsAt('75', 'shortfall: skip'), []);
+});
+
+test('limits cut what is bought all the same', () => {
+  const limited = (limits: string) => legsAt('0', `shortfall: hold\nlimits: { ${limits} }`);
+  assert.deepEqual(limited('per_trade: "200.00 USD"'), ['usd-eur-1 buy 160', 'usd-mxn-1 buy 3250']);
+  assert.deepEqual(limited('per_run: "600.00 USD"'), ['usd-eur-1 buy 400', 'usd-mxn-1 buy 1625']);
+});
+
+function stateAt(usd: string, shortfall = 'hold'): RunState {
+  const plan = planned(usd, `shortfall: ${shortfall}`);
+  const state = newRunState(plan.run, 'sandbox/p.2026-11-18', plan.policy);
+  adoptPlan(state, plan);
+  return state;
+}
+
+const fundingsOf = (state: RunState) => state.legs.map((record) => fundingOf(state, record));
+
+test('a leg leaves what the batch pays in the base, and what the legs before it may cost', () => {
+  assert.deepEqual(fundingsOf(stateAt('975')), [
+    { ahead: '75', owed: '400', wasThere: true },
+    { ahead: '575', owed: '6500', wasThere: true },
+  ]);
+  assert.deepEqual(
+    fundingsOf(stateAt('974.99')).map((funding) => funding?.wasThere),
+    [true, false],
+  );
+  assert.deepEqual(fundingsOf(stateAt('975', 'skip')), [null, null]);
+});
+
+test('a leg that is not traded for good, or waits for a person, takes nothing from those behind it', () => {
+  const problem = { code: 'OUTSIDE_GUARD', item: null, message: '', fix: '' } as const;
+  for (const stage of [
+    { kind: 'not traded', quoteId: null, endedIn: 'run-1', problem } as const,
+    { ...newLeg(), needsHuman: true },
+  ]) {
+    const state = stateAt('0');
+    const [eur] = state.legs;
+    assert.ok(eur !== undefined, 'euros are bought');
+    eur.stage = stage;
+    assert.equal(fundingsOf(state)[1]?.ahead, '75');
+  }
+});
+
+test('while its legs wait, others see what they may cost, and that what they buy is paid out', () => {
+  const state = stateAt('0');
+  const told = (reserved = reservedIn(state, '')) =>
+    (reserved ?? []).map(({ currency, takes, changes, short }) => [currency, takes, changes, short]);
+  assert.deepEqual(told(), [
+    ['USD', '900', '-900', undefined],
+    ['EUR', '0', '0', undefined],
+    ['MXN', '0', '0', undefined],
+  ]);
+  const [eur] = state.legs;
+  assert.ok(eur?.stage.kind === 'converting', 'euros are bought');
+  const problem = { code: 'SHORTFALL', item: eur.leg.id, message: '', fix: '' } as const;
+  eur.stage.state = { ...eur.stage.state, phase: { kind: 'short', problem, despite: null } };
+  assert.deepEqual(told()[0], ['USD', '900', '-900', '500']);
+});
+
+test('a batch that was stopped wants nothing more bought', () => {
+  const state = stateAt('0');
+  const codes = () => state.legs.map((record) => withoutItsBatch(state, record)?.code);
+  assert.deepEqual(codes(), [undefined, undefined]);
+  state.stopped = { code: 'BATCH_STOPPED', item: null, message: '', fix: '' };
+  assert.deepEqual(codes(), ['BATCH_STOPPED', 'BATCH_STOPPED']);
+});
