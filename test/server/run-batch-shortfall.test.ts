@@ -56,7 +56,7 @@ describe('a funded batch with too little money', { concurrency: 4, timeout: 240_
     const held = await batch.until(({ problems }) => sentences({ problems } as Report).length === 2);
     assert.match(
       sentences(held)[0] ?? '',
-      /^The leg buys 2000 EUR for 2500 USD at most, but 1\d\d\d(\.\d+)? USD are there for it/,
+      /^The leg buys 2000.00 EUR for 2500.00 USD at most, but 1\d\d\d\.\d+ USD are there for it/,
     );
     assert.match(
       sentences(held)[1] ?? '',

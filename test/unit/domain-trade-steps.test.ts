@@ -733,7 +733,7 @@ test('a leg that funds a batch waits for what it may cost, beside what comes bef
     [short.result.wait.problem.code, short.result.wait.problem.message],
     [
       'SHORTFALL',
-      'The leg buys 16900 MXN for 1000 USD at most, but 1074.99 USD are there for it, and what comes before it in the plan takes 75 USD of that.',
+      'The leg buys 16900.00 MXN for 1000.00 USD at most, but 1074.99 USD are there for it, and what comes before it in the plan takes 75.00 USD of that.',
     ],
   );
   assert.equal(short.result.state.phase.kind, 'short');
