@@ -118,9 +118,9 @@ export async function readBatchToRun(
   const decimals = await readDecimals(caller);
   const file = { file: options.batch, cwd: caller.cwd, policyFile, decimals };
   const { mistakes, warnings, payments, currencies, manifest } = await readBatch(output, file, options);
-  const shown = fewOf(warnings).first;
-  for (const warning of shown) output.warn(warning);
-  const more = warnings.count - shown.length;
+  const few = fewOf(warnings).first;
+  for (const warning of few) output.warn(warning);
+  const more = warnings.count - few.length;
   if (more > 0) output.note(`… and ${count(more, 'more warning')}; \`check\` with --json lists them.`);
   if (manifest === null) {
     const kept = mistakes.first.length;

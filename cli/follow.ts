@@ -23,6 +23,8 @@ export type Following = {
   readonly run: RunName;
   /** Of the policy that it was started with. */
   readonly policyHash: string;
+  /** Who has started it; null: not this command. */
+  readonly startedBy: string | null;
   /** Stay while it is held. */
   readonly stay: boolean;
   /** What a command makes of the report at the end; absent: the report is all there is to say. */
@@ -120,6 +122,9 @@ async function reportSoFar(of: Following): Promise<Report> {
 }
 
 /** The run as far as this command knows it. */
-function reportAtStart({ place, run, policyHash }: Following, problems: Report['problems'] = []): Report {
-  return startedReport({ mode: place.mode, run, policyHash }, problems);
+function reportAtStart(
+  { place, run, policyHash, startedBy }: Following,
+  problems: Report['problems'] = [],
+): Report {
+  return startedReport({ mode: place.mode, run, policyHash, startedBy }, problems);
 }

@@ -38,6 +38,7 @@ export async function showStart(
       place,
       run,
       policyHash: policyHash(facts.policyText ?? '') ?? '',
+      startedBy: null,
       stay,
     },
     described?.startedAtMs ?? output.io.now(),

@@ -91,6 +91,12 @@ export function safetyWaitSentence(
   return `${safetyWaitText(safeAtMs, nowMs)}${left}.${sooner}`;
 }
 
+/** `2026-11-21 15:31 UTC`. */
+export function minuteText(atMs: number): string {
+  const [date, time] = momentOf(atMs);
+  return `${date} ${time.slice(0, 5)} UTC`;
+}
+
 function momentOf(atMs: number): readonly [date: string, time: string] {
   const text = new Date(atMs).toISOString();
   return [text.slice(0, 10), text.slice(11, 19)];

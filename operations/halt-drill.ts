@@ -74,7 +74,7 @@ export async function drillHalt(
     staticDetails: 'Workers say here that it has stopped them. Nothing was stopped by it.',
   });
   try {
-    const halts = await keepHalt(place, said);
+    const { halts } = await keepHalt(place, said);
     const saidAtMs = halts.find(({ scope }) => isSameScope(scope, said.scope))?.atMs ?? nowMs;
     const isLeft = ({ scope, atMs }: Halt): boolean => drillOf(scope) !== null && saidAtMs - atMs > LIFE_MS;
     for (const { scope } of halts.filter(isLeft)) await resume(place, { ...said, scope });

@@ -101,18 +101,27 @@ async function readHalts({ client, mode }: Of, last: Reading = NOTHING): Promise
   return { version, halts: haltsAfter(carried, words), isEnded: status.name !== 'RUNNING' };
 }
 
-/** @returns what is halted now */
-export async function halt(of: Of, said: HaltSaid): Promise<readonly Halt[]> {
-  return (await keepHalt(of, said)).filter(isMeant);
+/** @returns what is halted now, and the halt of the same that stood before and is replaced by it; null: there was none */
+export async function halt(
+  of: Of,
+  said: HaltSaid,
+): Promise<{ readonly halts: readonly Halt[]; readonly replaced: Halt | null }> {
+  const { halts, replaced } = await keepHalt(of, said);
+  return { halts: halts.filter(isMeant), replaced };
 }
 
 /** The same for a drill: @returns the drills that stand as well. */
-export async function keepHalt(of: Of, said: HaltSaid): Promise<readonly Halt[]> {
+export async function keepHalt(
+  of: Of,
+  said: HaltSaid,
+): Promise<{ readonly halts: readonly Halt[]; readonly replaced: Halt | null }> {
   let { halts } = await asked(of);
+  const isSame = ({ scope }: Halt): boolean => isSameScope(scope, said.scope);
+  const replaced = halts.find(isSame) ?? null;
   for (let tries = 1; tries <= TRIES; tries += 1) {
     halts = await say(of, haltSignal.name, said, halts);
     // Only who ends the record in this very moment, and begins another one, can take it away.
-    if (halts.some(({ scope }) => isSameScope(scope, said.scope))) return halts;
+    if (halts.some(isSame)) return { halts, replaced };
   }
   throw new CommandFailure('infrastructure', [
     {

@@ -84,14 +84,14 @@ export async function startRun(options: StartOptions): Promise<boolean> {
   }
 }
 
-/** The report of a run that nobody has answered for yet. */
+/** The report of a run that nobody has answered for yet. `startedBy`: null where somebody else has started it. */
 export function startedReport(
-  of: Pick<StartOptions, 'mode' | 'run'> & { readonly policyHash: string },
+  of: Pick<StartOptions, 'mode' | 'run'> & { readonly policyHash: string; readonly startedBy: string | null },
   problems: Report['problems'],
 ): Report {
-  const { mode, run, policyHash } = of;
+  const { mode, run, policyHash, startedBy } = of;
   const policy = { name: run.policy, hash: policyHash };
-  return { ...makeReport(newRunState(run, workflowIdOf(mode, run), policy)), problems };
+  return { ...makeReport(newRunState(run, workflowIdOf(mode, run), policy)), startedBy, problems };
 }
 
 /** `2026-11-21`. */

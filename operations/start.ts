@@ -26,7 +26,15 @@ import {
   type OtherRun,
   type Rest,
 } from './run-names.ts';
-import { describeRun, isEndedFromOutside, listRuns, readRun, type RunFacts, type RunView } from './runs.ts';
+import {
+  describeRun,
+  isEndedFromOutside,
+  listRuns,
+  readInput,
+  readRun,
+  type RunFacts,
+  type RunView,
+} from './runs.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
 import { requireSameBatch, type ReadBatch } from './same-batch.ts';
 import { requireSamePolicy } from './same-policy.ts';
@@ -93,7 +101,8 @@ function leftOf(report: Report): readonly string[] | null {
 export async function requireStart(asked: AskedStart, facts: RunFacts | null): Promise<readonly string[]> {
   const { place, run, policyFile } = asked;
   const { client, mode } = place;
-  requireBatch(policyFile.policy, asked.batch);
+  // Its run has told Temporal which payments it has.
+  if (facts === null || !(await isPlanKnown(client, mode, run))) requireBatch(policyFile.policy, asked.batch);
   // One that ended may be started again, and so may one of which Temporal has the plan only.
   const isNew = facts === null && (await readFirstPlan(client, mode, run)) === null;
   if (isNew) await requireInTime(asked);
@@ -166,13 +175,16 @@ export async function begin(
   await submit(asked, isFirst);
   if (how.facts !== null && goOn !== null) await goOnEnded(place, run, goOn);
   const { shown, startedBy } = how;
+  const before = asked.batch === null && how.facts !== null ? await readInput(client, how.facts) : null;
+  const manifest = asked.batch?.manifest ?? before?.batch ?? null;
+  requireBatch(policyFile.policy, manifest);
   return startRun({
     client,
     taskQueue,
     mode,
     run,
     policyFile,
-    batch: asked.batch?.manifest ?? null,
+    batch: manifest,
     shown,
     startedBy,
     again: how.facts !== null,

@@ -60,7 +60,9 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
           const afterMs = reason === 'turn' ? firstMs : growing(firstMs, stops, LONGEST_WAIT_MS);
           waiting = waitingOf({ ...observed.wait, afterMs }, Date.now(), waiting);
           const before = wakes;
-          await condition(() => wakes !== before, afterMs, { summary: 'Then it looks at the service again' });
+          await condition(() => wakes !== before, afterMs, {
+            summary: 'Waits; then it looks at the service again',
+          });
           if (workflowInfo().continueAsNewSuggested) return null;
         }
       }

@@ -25,7 +25,7 @@ const ACTIVITIES: Readonly<Record<keyof Activities, string>> = {
 };
 
 const SIGNALS: Readonly<Record<string, string>> = {
-  [runEndedSignal.name]: 'Says that it is about to end',
+  [runEndedSignal.name]: 'Tells those who keep what people said that the run ends',
   [newsSignal.name]: 'Tells its run that there is news',
 };
 

@@ -99,7 +99,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
     for (let before = -1; before !== asked || !isUnused(state);) {
       before = asked;
       const isFull = await condition(() => isHistoryLong() && allHandlersFinished(), IDLE_MS, {
-        summary: 'Then it ends, unless a run asks for its turn',
+        summary: 'Waits for a run that asks for its turn; then it ends',
       });
       if (isFull) return true;
     }

@@ -20,7 +20,7 @@ export function addDoctor(command: Command, session: Session): void {
     );
   teach(command, {
     examples: ['npx cambist doctor', 'npx cambist doctor policies', 'npx cambist doctor --json'],
-    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+    endings: ['done', 'bad input', 'configuration', 'needs a human', 'infrastructure'],
   });
 }
 

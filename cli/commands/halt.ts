@@ -11,7 +11,7 @@ import { mistake } from '../line.ts';
 import { currencyCode, modeName, policyName, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { userName } from '../terminal/user-name.ts';
-import { showDrill, showHalts } from '../views/halts-text.ts';
+import { replacedText, showDrill, showHalts } from '../views/halts-text.ts';
 
 export type HaltOptions = JsonOption & {
   readonly policy?: string;
@@ -75,13 +75,13 @@ async function stop(output: Output, options: StopOptions): Promise<Ending> {
     );
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
-    const halts = await halt(place, { scope, by, why });
+    const { halts, replaced } = await halt(place, { scope, by, why });
     // From now on no reading that began before it lets anything go.
     await new Promise((resolve) => setTimeout(resolve, READING_HOLDS_MS));
     if (scope.policy !== null && (await isUnknown(place, scope.policy)))
       output.note(`Temporal shows no run of a policy "${scope.policy}" in ${place.mode}: is it spelt so?`);
     const since = `${new Date(output.io.now()).toISOString().slice(11, 19)} UTC`;
-    const message = `Halted in ${place.mode}: ${scopeText(scope)}. Since ${since} no worker sends anything of it.`;
+    const message = `Halted in ${place.mode}: ${scopeText(scope)}. Since ${since} no worker sends anything of it.${replacedText(replaced, why)}`;
     return showHalts(output, halts, message);
   });
 }

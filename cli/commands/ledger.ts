@@ -26,7 +26,7 @@ export function addLedger(command: Command, session: Session): void {
     .action((options: JsonOption) => act(session, options, ledger));
   teach(command, {
     examples: ['npx cambist ledger', 'npx cambist ledger --json'],
-    endings: ['done', 'configuration', 'infrastructure'],
+    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
   });
 }
 

@@ -236,7 +236,10 @@ function followOn(
   };
   const policyHash = of.before?.policy.hash ?? '';
   const stay = options.wait === true;
-  return follow({ output, place, run, policyHash, stay, tell }, output.io.now());
+  return follow(
+    { output, place, run, policyHash, startedBy: of.before?.startedBy ?? null, stay, tell },
+    output.io.now(),
+  );
 }
 
 function tellUnchanged(output: Output, { facts, report, progress }: RunView, line: string): Ending {

@@ -28,7 +28,7 @@ import {
   submitMissing,
   type AskedStart,
 } from '../../operations/start.ts';
-import { readRun, requireRun, type RunFacts } from '../../operations/runs.ts';
+import { readInput, readRun, requireRun, type RunFacts } from '../../operations/runs.ts';
 import { startedReport } from '../../operations/start-run.ts';
 import { triedAgain } from '../../operations/tried-again.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
@@ -215,7 +215,7 @@ async function bringAbout(use: Use): Promise<Ending> {
           sayTried(use);
         }
         output.note(`${runName(name)} is open already; attaching.`);
-        return showStarted(use, verdict.facts.startedAtMs);
+        return showStarted(use, verdict.facts.startedAtMs, await startedByOf(place, verdict.facts));
       }
       case 'ended': {
         const ending = showReport(output, place, verdict.view);
@@ -235,12 +235,18 @@ async function bringAbout(use: Use): Promise<Ending> {
         const foreseen = await foresee(asked);
         if (foreseen !== null) tellShortfall(use, foreseen);
         const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use, foreseen)) : null;
-        const isStarted = await begin(asked, { facts, shown, startedBy: options.by ?? userName() });
+        const startedBy = options.by ?? userName();
+        const isStarted = await begin(asked, { facts, shown, startedBy });
         if (facts !== null) sayTried(use);
-        if (isStarted) return showStarted(use, now());
+        if (isStarted) return showStarted(use, now(), startedBy);
       }
     }
   }
+}
+
+/** Null where it cannot be told: nothing depends on it. */
+async function startedByOf({ client }: AskedStart['place'], facts: RunFacts): Promise<string | null> {
+  return (await readInput(client, facts).catch(() => null))?.startedBy ?? null;
 }
 
 /** So many items are named. */
@@ -301,7 +307,7 @@ async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> 
   if (asked.place.mode === 'LIVE')
     await confirm(use, () => Promise.resolve([`pay AGAIN ${first}`, ...lines]));
   await openGenerations(again, openings);
-  return showStarted(use, asked.now());
+  return showStarted(use, asked.now(), request.by);
 }
 
 /** The run as it stands. */
@@ -386,12 +392,13 @@ function confirm(
 }
 
 /** Follows a run that is under way; with `--detach` only says that it is. */
-async function showStarted(use: Use, startedAtMs: number): Promise<Ending> {
+async function showStarted(use: Use, startedAtMs: number, startedBy: string | null): Promise<Ending> {
   const { output, options, asked } = use;
   const { run: name, place, policyFile } = asked;
-  const of = { output, place, run: name, policyHash: policyFile.hash, stay: options.wait === true };
+  const policyHash = policyFile.hash;
+  const of = { output, place, run: name, policyHash, startedBy, stay: options.wait === true };
   if (options.detach !== true) return follow(of, startedAtMs);
-  output.document(startedReport({ mode: place.mode, run: name, policyHash: policyFile.hash }, []));
+  output.document(startedReport({ mode: place.mode, run: name, policyHash, startedBy }, []));
   output.say(`${runName(name)} goes on; see \`npx cambist status ${runName(name)}\`.`);
   return 'waiting';
 }

@@ -43,7 +43,7 @@ export function addUp(command: Command, session: Session): void {
     .action((options: UpOptions) => act(session, options, (output) => up(output, options)));
   teach(command, {
     examples: ['npx cambist up', 'npx cambist run policies/mxn-supplier.yaml      (in a second terminal)'],
-    endings: ['done', 'refused by us', 'infrastructure'],
+    endings: ['done', 'bad input', 'refused by us', 'infrastructure'],
   });
 }
 

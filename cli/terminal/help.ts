@@ -16,8 +16,9 @@ export function wrapHelp(text: string, width: number): string {
 /** Adds lines below the help of a command, as they fit the width. */
 export function addSections(command: Command, sectionsFor: (width: number) => readonly string[]): Command {
   return command.addHelpText('after', ({ error, command: shown }) => {
-    const { getOutHelpWidth, getErrHelpWidth } = shown.configureOutput();
-    return sectionsFor((error ? getErrHelpWidth?.() : getOutHelpWidth?.()) ?? 80).join('\n');
+    const written = shown.configureOutput();
+    const width = error ? written.getErrHelpWidth?.() : written.getOutHelpWidth?.();
+    return sectionsFor(width ?? 80).join('\n');
   });
 }
 

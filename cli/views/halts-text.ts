@@ -17,6 +17,13 @@ export function haltLine(halt: Halt): string {
   return `Halted: ${haltSentence(halt)} To let it go on: npx cambist resume${scopeOptions(halt.scope)}`;
 }
 
+/** What somebody who halts a second time must know: it was halted all the while, and its first reason stands no more. */
+export function replacedText(replaced: Halt | null, why: string): string {
+  return replaced === null
+    ? ''
+    : ` It was halted already: ${haltSentence(replaced)} The reason is now "${why}".`;
+}
+
 export function haltDocument({ scope, by, why, atMs }: Halt): Record<string, unknown> {
   return { ...scope, by, why, since: new Date(atMs).toISOString() };
 }

@@ -137,7 +137,7 @@ export class Chunk implements Paying {
       const isEarly = await this.ports.waitUntil(
         isToGoOn,
         this.#asksAgainMs,
-        'Then it asks its run by itself',
+        'Waits for news of its run; then it asks the run',
       );
       await this.#tellNews();
       if (!isEarly || isNews()) return;

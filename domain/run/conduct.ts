@@ -50,7 +50,7 @@ export async function conduct(run: Conducting): Promise<void> {
       const isEarly = await ports.waitUntil(
         () => run.isOver() || news.size > 0 || chunks.some((chunk) => isToBeTold(run, chunk)),
         LONGEST_SILENCE_MS,
-        'Then it reads its chunks by itself',
+        'Waits for news of its chunks; then it asks them',
       );
       if (!isEarly) for (const chunk of chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
       continue;

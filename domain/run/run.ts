@@ -4,6 +4,7 @@
  * Temporal: everything that it awaits comes through `Ports`, so that a model can drive the same code. It ends when no
  * item is open; never while something is in doubt (M3, M8).
  */
+import { minuteText } from '../waits.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Call, Go, RunInput } from './calls.ts';
@@ -152,7 +153,7 @@ export class Run implements Carrying {
     const isFree = await ports.waitUntil(
       () => state.cancelled || heldBack(state.legs, record) === null,
       leftMs,
-      `From then on ${record.leg.id} is not traded any more`,
+      `${record.leg.id} is not traded any more from ${minuteText(this.plan.sendWindows.tradesUntilMs)} on`,
     );
     record.waiting = null;
     ports.show();

@@ -1,6 +1,6 @@
 /** Waiting for the settlement of one leg: the money that it bought must be there before it is paid on. */
 import type { SettleSettings } from '../policy.ts';
-import type { Wait } from '../waits.ts';
+import { minuteText, type Wait } from '../waits.ts';
 import type { SettlementCall } from './calls.ts';
 import type { Carrying } from './parts.ts';
 import { isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
@@ -50,7 +50,8 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
   if (!watch.isLate) {
     // A timer says whether it is late, never the clock, which a replay may see otherwise.
     const leftMs = Math.max(watch.lateAtMs - ports.nowMs(), 1);
-    watch.isLate = !(await ports.waitUntil(isOver, leftMs, `From then on ${record.leg.id} settles late`));
+    const why = `${record.leg.id} settles late from ${minuteText(watch.lateAtMs)} on`;
+    watch.isLate = !(await ports.waitUntil(isOver, leftMs, why));
     if (watch.isLate) pauses.show(record, settlementWait(run, record, stage, watch));
   }
   if (!isOver()) await ports.waitUntil(isOver);

@@ -3,7 +3,7 @@
  * late or has a status that nobody knows. Takes what paying takes.
  */
 import type { Problem } from '../problems.ts';
-import type { Wait } from '../waits.ts';
+import { minuteText, type Wait } from '../waits.ts';
 import type { WithdrawalsCall } from './calls.ts';
 import type { Paying } from './parts.ts';
 import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
@@ -122,8 +122,10 @@ async function noticeLate(paying: Paying, followOf: FollowOf): Promise<void> {
       .map((record) => ({ record, accepted: record.stage.accepted }));
     for (const { accepted } of watched) followOf(accepted).isWatched = true;
     const lastMs = Math.max(...watched.map(({ accepted }) => accepted.atMs));
-    const leftMs = Math.max(lastMs + lateAfterMs.withdrawal - ports.nowMs(), 1);
-    const why = `From then on ${watched.length === 1 ? 'a payment is' : `${watched.length} payments are`} late`;
+    const lateAtMs = lastMs + lateAfterMs.withdrawal;
+    const leftMs = Math.max(lateAtMs - ports.nowMs(), 1);
+    const who = watched.length === 1 ? 'A payment is' : `${watched.length} payments are`;
+    const why = `${who} late from ${minuteText(lateAtMs)} on`;
     await ports.waitUntil(() => paying.isOver() || !watched.some(isStill), leftMs, why);
     for (const { record, accepted } of watched.filter(isStill)) {
       const follow = followOf(accepted);

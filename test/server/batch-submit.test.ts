@@ -12,6 +12,7 @@ import type { BatchPayment } from '../../domain/batch.ts';
 import type { ChunkInput, RunInput } from '../../domain/run/calls.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
 import { add } from '../../domain/money.ts';
+import { userInfo } from 'node:os';
 import { todayIn } from '../../calendar/business-date.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import type { BatchFile } from '../../operations/batch-file.ts';
@@ -408,8 +409,9 @@ test('a payout needs an id and its file to be started, and only the file to be s
   assertExit(fileless, 2);
   assert.match(fileless.stderr, /^BATCH_MISSING --batch: /);
   assertExit(await command(stage, batch.argv), 8);
-  const shown = await command(stage, [run, policy, '--id', batch.run.id, '--detach']);
+  const shown = await command(stage, [run, policy, '--id', batch.run.id, '--detach', '--json']);
   assertExit(shown, 8);
+  assert.equal((JSON.parse(shown.stdout) as { startedBy: string }).startedBy, userInfo().username);
   assert.match(shown.stderr, /is open already; attaching/);
 });
 

@@ -154,6 +154,12 @@ test('halts that are said at once are all kept, without any worker, and by whoev
       currencies.map((currency) => halt(of, { scope: { policy: null, currency }, by: 'ana', why: 'a test' })),
     );
     assert.deepEqual(await kept(), new Set(currencies));
+    const again = await command(stage, ['halt', '--currency', 'EUR', '--reason', 'a doubt', '--by', 'bo']);
+    assertExit(again, 0);
+    assert.match(
+      again.stdout.replaceAll(/\s+/g, ' '),
+      /It was halted already: ana has halted everything in EUR since \S+ \S+ UTC: "a test"\. The reason is now "a doubt"\./,
+    );
     await client.workflow.getHandle(haltIdOf('SANDBOX')).terminate('somebody tidies up');
     assert.deepEqual(await kept(), new Set(currencies));
     assertExit(await command(stage, ['resume', '--currency', 'SGD']), 0);

@@ -62,7 +62,7 @@ test('a run tells its story beside its events, in its details, and in the list',
     /^Price for 1,000\.00 USD → MXN$/,
     /^Trade 1,000\.00 USD → MXN$/,
     /^Until the MXN of usd-mxn-1 have come$/,
-    /^From then on usd-mxn-1 settles late$/,
+    /^usd-mxn-1 settles late from \d{4}-\d\d-\d\d \d\d:\d\d UTC on$/,
     /^Pay supplier 17,250\.00 MXN to wac_7Hk2mQ9vT4xR$/,
     /^Until supplier is paid$/,
   ])
