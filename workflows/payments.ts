@@ -15,13 +15,7 @@ import { workflowIdOf } from '../domain/references.ts';
 import type { ChunkInput } from '../domain/run/calls.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import { Chunk, type ChunkPorts } from '../domain/run/chunk.ts';
-import {
-  chunkStateOf,
-  countsIn,
-  unpaidIn,
-  waitsIn,
-  type Standing,
-} from '../domain/run/chunk-state.ts';
+import { chunkStateOf, countsIn, unpaidIn, waitsIn, type Standing } from '../domain/run/chunk-state.ts';
 import { HistoryIsLong, RunRefused } from '../domain/run/ports.ts';
 import { progressPage } from '../domain/run/progress.ts';
 import { chunkPage, type ChunkResult } from '../domain/run/report.ts';
