@@ -19,7 +19,7 @@ import { listsLag, type OwnTurn } from '../domain/turn.ts';
 import { tradedIn } from '../service/observe.ts';
 import type { Observed } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
-import { listsLagMs, observeInTurn, readInput } from './observing.ts';
+import { listsLagMs, observeInTurn, readInput, reservationUnknown, untoldIn } from './observing.ts';
 import { readBatch, tallyBatch } from './observing-batch.ts';
 import { wrongInput } from './run-input.ts';
 
@@ -39,6 +39,9 @@ export async function readDemand(
   if (said.kind === 'refused') return NOTHING;
   const others = await deps.turn.readReserved(turn.others);
   const { policy, manifest } = said;
+  // What funds a batch is not left out for good because another run is in doubt for some minutes.
+  const untold = manifest === null ? null : untoldIn([leg.sell, leg.buy], others);
+  if (untold !== null) return { wait: reservationUnknown(untold) };
   const read = manifest === null ? null : await readBatch(deps, { mode, run, manifest });
   // What another batch has paid since asks for less: its payments are looked at before they leave.
   const seen =

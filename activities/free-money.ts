@@ -14,7 +14,7 @@ import { settledAtTheLatestMs } from '../calendar/business-date.ts';
 import { scanList } from '../service/list-scan.ts';
 import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
 import type { Deps } from './deps.ts';
-import { listsLagMs, reservationUnknown, unreadableService } from './observing.ts';
+import { listsLagMs, reservationUnknown, unreadableService, untoldIn } from './observing.ts';
 
 type Asked = {
   readonly currencies: readonly string[];
@@ -26,12 +26,8 @@ type Asked = {
 export async function readFreeMoney(deps: Deps, { currencies, turn, onReply }: Asked): Promise<FreeMoney> {
   if (turn === null) return { wait: withoutTurn() };
   const others = await deps.turn.readReserved(turn.others);
-  for (const currency of currencies) {
-    const run = others.find(({ reserved }) =>
-      reserved.some((one) => one.currency === currency && !one.isTold),
-    )?.run;
-    if (run !== undefined) return { wait: reservationUnknown({ currency, run }) };
-  }
+  const untold = untoldIn(currencies, others);
+  if (untold !== null) return { wait: reservationUnknown(untold) };
   const leaving = await stillLeaving(deps, turn, onReply);
   if ('wait' in leaving) return leaving;
   const balances = await deps.reader.balances();

@@ -128,10 +128,17 @@ export async function observeInTurn(
 /** The first run that may take of what is to be sold, and nobody can tell how much. A rebalancing leaves such a currency alone. */
 function untoldBy(policy: Policy, others: readonly OthersReserved[]): Untold | null {
   if (policy.kind !== 'convert' || !plansWithBalances(policy)) return null;
-  const currency = policy.convert.sell;
-  const isUntold = (one: Reserved): boolean => one.currency === currency && !one.isTold;
-  const run = others.find(({ reserved }) => reserved.some(isUntold))?.run;
-  return run === undefined ? null : { currency, run };
+  return untoldIn([policy.convert.sell], others);
+}
+
+/** The first run that may take of one of these, and nobody can tell how much; null: of none. */
+export function untoldIn(currencies: readonly string[], others: readonly OthersReserved[]): Untold | null {
+  for (const currency of currencies) {
+    const isUntold = (one: Reserved): boolean => one.currency === currency && !one.isTold;
+    const run = others.find(({ reserved }) => reserved.some(isUntold))?.run;
+    if (run !== undefined) return { currency, run };
+  }
+  return null;
 }
 
 type Untold = { readonly currency: string; readonly run: RunName };

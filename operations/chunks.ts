@@ -121,11 +121,16 @@ async function resultOf(
 ) {
   if (status !== 'COMPLETED') return null;
   const handle = client.workflow.getHandle(workflowId, runId, { followRuns: false });
-  const result = (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
-    handle.result(),
-  )) as ChunkResult;
-  const { firstPage } = result;
-  return firstPage === undefined ? null : { ...result, firstPage };
+  try {
+    const result = (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
+      handle.result(),
+    )) as ChunkResult;
+    const { firstPage } = result;
+    return firstPage === undefined ? null : { ...result, firstPage };
+  } catch {
+    // Then it is asked, and whoever asks says what cannot be read.
+    return null;
+  }
 }
 
 function stateIn({ firstPage: _firstPage, ...state }: ChunkResult): ChunkState {

@@ -115,7 +115,7 @@ export async function explainReset(
     status: facts.isOpen ? report.status : facts.state,
     point,
     recommended,
-    insteadOfReplay: isCancelledEnd(facts, report) ? goOnCommand(run, isBatch) : null,
+    insteadOfReplay: isCancelledEnd(facts, report) ? goOnCommand(run) : null,
     points,
     items,
     isUnplanned: items.length === 0,

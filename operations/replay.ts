@@ -71,8 +71,8 @@ export function isCancelledEnd({ isOpen }: RunFacts, { status }: Pick<Report, 's
 }
 
 /** What takes a cancel back. */
-export function goOnCommand({ id }: RunName, isBatch = false): string {
-  return `npx cambist run POLICY${isBatch ? ' --batch FILE' : ''} --id ${id} --go-on`;
+export function goOnCommand({ id }: RunName): string {
+  return `npx cambist run POLICY --id ${id} --go-on`;
 }
 
 /** What tries again what a run has not done. */
@@ -275,7 +275,7 @@ function isCancelled(run: RunName): CommandFailure {
       code: 'RUN_CANCELLED',
       place: runName(run),
       message: 'it is cancelled, which no reset takes back; nothing was reset',
-      fix: `To go on after all: \`${goOnCommand(run)}\`, a payout with its \`--batch\`.`,
+      fix: `To go on after all: \`${goOnCommand(run)}\`.`,
     },
   ]);
 }

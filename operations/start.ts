@@ -172,12 +172,12 @@ export async function begin(
   const { client, taskQueue, mode } = place;
   // A chunk is fresh only where nothing of the run was there before.
   const isFirst = how.facts === null && !(await isPlanKnown(client, mode, run));
-  await submit(asked, isFirst);
-  if (how.facts !== null && goOn !== null) await goOnEnded(place, run, goOn);
   const { shown, startedBy } = how;
   const before = asked.batch === null && how.facts !== null ? await readInput(client, how.facts) : null;
   const manifest = asked.batch?.manifest ?? before?.batch ?? null;
   requireBatch(policyFile.policy, manifest);
+  await submit(asked, isFirst);
+  if (how.facts !== null && goOn !== null) await goOnEnded(place, run, goOn);
   return startRun({
     client,
     taskQueue,

@@ -83,7 +83,7 @@ export function endOf(state: RunState): string {
       ? `nothing was traded or paid of ${all} item${all === 1 ? '' : 's'}`
       : `${done} of ${all} items ${done === 1 ? 'is' : 'are'} done, the others are not`;
   const next = isCancelled
-    ? `What was cancelled stays unsent until somebody types \`npx cambist run POLICY --id ${run.id} --go-on\`, a payout with its \`--batch\`.`
+    ? `What was cancelled stays unsent until somebody types \`npx cambist run POLICY --id ${run.id} --go-on\`.`
     : `Mend the cause, then type \`npx cambist replay ${runName(run)}\`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.`;
   return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} All of it: \`npx cambist report ${runName(run)}\`.`;
 }
@@ -155,7 +155,9 @@ export function unpaidLines(
   stopped: Problem | null = null,
 ): readonly string[] {
   const shown = unpaid.slice(0, MOST_UNPAID);
-  const others = notPaid - shown.reduce((sum, { payments }) => sum + payments, 0);
+  // Of a chunk of an earlier version nobody knows how many.
+  const isCounted = shown.every(({ payments }) => payments > 0);
+  const others = isCounted ? notPaid - shown.reduce((sum, { payments }) => sum + payments, 0) : 0;
   return [
     ...shown.map(({ code, payments }) => {
       const number = payments === 0 ? '' : ` ${paymentsText(payments)}`;

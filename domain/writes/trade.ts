@@ -26,7 +26,7 @@ import {
   type Look,
   type ListScan,
 } from './lookups.ts';
-import { add, compare, equal, isPositive, round } from '../money.ts';
+import { add, compare, equal, isPositive, notNegative, round, subtract } from '../money.ts';
 import { decimalsOf, moneyText } from '../currencies.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import { isFromBalances, type Leg } from '../plan/plan.ts';
@@ -721,7 +721,7 @@ function* lookForFunds(
   const isNeedless = (bought: string): boolean => compare(bought, funding.owed) >= 0;
   const suffices = (sold: string): boolean => compare(sold, add(needed, funding.ahead)) >= 0;
   if (!isNeedless(there(buy)) && !suffices(there(sell)))
-    return asShort(state, notFunded(context, leg, { needed, funding, free: there(sell) }));
+    return asShort(state, notFunded(context, leg, { needed, funding, free: there(sell), reserved: '0' }));
   const turn = notOurTurn(leg, yield* ask<'take turn'>({ kind: 'take turn' }));
   if (turn !== null) return { kind: 'wait', state, wait: turn };
   const told = yield* ask<'read free money'>({ kind: 'read free money', currencies: [sell, buy] });
@@ -731,7 +731,8 @@ function* lookForFunds(
   }
   const free = told.free[sell] ?? '0';
   if (isNeedless(told.free[buy] ?? '0')) return { kind: 'end', problem: balancesChanged(leg, '0') };
-  if (!suffices(free)) return asShort(state, notFunded(context, leg, { needed, funding, free }));
+  const reserved = notNegative(subtract(there(sell), free));
+  if (!suffices(free)) return asShort(state, notFunded(context, leg, { needed, funding, free, reserved }));
   return asThere(context, state, free);
 }
 
@@ -742,8 +743,15 @@ function notFunded(
     needed,
     funding: { ahead },
     free,
-  }: { readonly needed: string; readonly funding: Funding; readonly free: string },
+    reserved,
+  }: {
+    readonly needed: string;
+    readonly funding: Funding;
+    readonly free: string;
+    readonly reserved: string;
+  },
 ): Problem {
+  const others = isPositive(reserved) ? ` (other runs have reserved ${moneyText(reserved, sell)} more)` : '';
   const before = round(ahead, decimalsOf(sell, facts.decimals), 'up');
   const first = isPositive(before)
     ? `, and what comes before it in the plan takes ${moneyText(before, sell)} of that`
@@ -751,7 +759,7 @@ function notFunded(
   return {
     code: 'SHORTFALL',
     item: id,
-    message: `The leg buys ${moneyText(amount?.value ?? '', buy)} for ${moneyText(needed, sell)} at most, but ${moneyText(free, sell)} are there for it${first}.`,
+    message: `The leg buys ${moneyText(amount?.value ?? '', buy)} for ${moneyText(needed, sell)} at most, but ${moneyText(free, sell)} are there for it${others}${first}.`,
     fix: `Bring ${sell} in; the run goes on by itself.`,
   };
 }

@@ -115,6 +115,26 @@ test('what other runs have reserved is not asked for; where that cannot be told,
   );
 });
 
+test('what funds a batch waits while nobody can tell what another run takes of what it buys or sells', async () => {
+  const policyText = `policy: 1
+kind: payout
+name: ${RUN.policy}
+environment: sandbox
+payout: { fund: { from: USD, mode: net } }
+quote: { settlement: T0 }
+guard: { worst_rate: ["16.90 MXN per USD"] }
+shortfall: hold
+`;
+  const input = {
+    ...planInputOf(policyText),
+    batch: { payments: 1, totals: [], chunks: [{ payments: 1, hash: 'h' }] },
+  };
+  for (const currency of ['USD', 'MXN']) {
+    const reserved = { currency, takes: '0', changes: '0', gross: '0', isTold: false };
+    assert.equal(amountOf((await asked({ input, reserved: [reserved] })).told), 'RESERVATION_UNKNOWN');
+  }
+});
+
 test('without the turn, while lists may lag, and while the service cannot be read, nothing is told', async () => {
   for (const [more, code] of [
     [{ turn: null }, 'LOOKUP_INCOMPLETE'],

@@ -38,11 +38,11 @@ function textOf(explained: ResetExplained): string {
 test('a run that is cancelled is not told to replay, which refuses it, but what takes the cancel back', () => {
   const points = [pointOf(4), pointOf(10)];
   assert.match(textOf(explainedOf(points)), /reset to event 10 does \(the one that `replay` takes\);/);
-  const text = textOf(explainedOf(points, { status: 'CANCELLED', insteadOfReplay: goOnCommand(RUN, true) }));
+  const text = textOf(explainedOf(points, { status: 'CANCELLED', insteadOfReplay: goOnCommand(RUN) }));
   assert.match(text, /^p\.2026-11-21 is CANCELLED\. This is what a reset to event 10 does; /);
   assert.match(
     text,
-    /`replay` refuses it\. To go on after all: `npx cambist run POLICY --batch FILE --id 2026-11-21 --go-on`\./,
+    /`replay` refuses it\. To go on after all: `npx cambist run POLICY --id 2026-11-21 --go-on`\./,
   );
   assert.doesNotMatch(text, /`replay` takes/);
   assert.match(text, /^ +10 .*Step 10 \(explained here\)$/m);

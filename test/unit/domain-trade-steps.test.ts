@@ -746,6 +746,10 @@ test('what other runs have reserved is not there for it; where that cannot be to
   const short = funded({ USD: '5000' }, { USD: '1074.99' });
   assert.equal(named(short.result), 'wait: money');
   assert.ok(!kindsOf(short.effects).includes('send quote'), 'no quote is asked for');
+  assert.ok(short.result.kind === 'wait', 'it waits');
+  const reserved =
+    /but 1074\.99 USD are there for it \(other runs have reserved 3925\.01 USD more\), and what comes before/;
+  assert.match(short.result.wait.problem.message, reserved);
   const problem: Problem = { code: 'RESERVATION_UNKNOWN', item: null, message: 'x', fix: 'y' };
   const silent = funded({ USD: '5000' }, {}, FUNDING, {
     'read free money': [{ wait: { afterMs: 1, reason: 'doubt', problem } }],

@@ -36,7 +36,11 @@ function temporalOf(chunks: readonly Chunk[]) {
           };
       },
       getHandle: (id: string, runId: string) => ({
-        result: () => Promise.resolve(named.find((chunk) => chunk.runId === runId)?.result ?? {}),
+        result: async () => {
+          const { result = {} } = named.find((chunk) => chunk.runId === runId) ?? {};
+          if (result === 'cannot be read') throw new Error('lost');
+          return result;
+        },
         query: async () => {
           asked.push(id);
           const records = named.find((chunk) => chunk.runId === runId)?.records ?? null;
@@ -115,6 +119,15 @@ test('of a chunk that is completed its result is read, and nobody is asked, unle
     ],
   );
   assert.deepEqual([silent, temporal.asked], [null, ['sandbox/p.2026-11-20/payments-0002']]);
+  const lost = temporalOf([
+    {
+      id: 'sandbox/p.2026-11-20/payments-0001',
+      isClosed: true,
+      records: [['a', 'wtd_1']],
+      result: 'cannot be read',
+    },
+  ]);
+  assert.equal((await find(lost, ['wtd_1'])).items.get('wtd_1'), 'p.2026-11-20 a');
 });
 
 test('a batch of which a chunk does not answer is told, unless every record is found', async () => {
