@@ -1,14 +1,14 @@
 /**
- * What a leg that funds a batch must leave of the money that it sells, while it waits for it (`shortfall: hold`), and when
- * its batch wants it no more. Pure.
+ * What a leg that funds a batch must leave of the money that it sells, while it waits for it (`shortfall: hold`), when its
+ * batch wants it no more, and what its settlement is to bring. Pure.
  */
-import { compare, subtract, sum } from '../money.ts';
+import { compare, notNegative, subtract, sum } from '../money.ts';
 import { isFromBalances, type Leg, type Plan } from '../plan/plan.ts';
 import { mostSold } from '../plan/reserved.ts';
 import type { Problem } from '../problems.ts';
 import type { Funding } from '../writes/step.ts';
 import { owedIn } from './chunk-state.ts';
-import type { LegRecord } from './items.ts';
+import { tradeOf, type LegRecord } from './items.ts';
 import type { RunState } from './state.ts';
 
 /** Null: it funds no batch, or does not wait for money. */
@@ -29,6 +29,25 @@ export function fundingOf(
     owed: owedIn(state, leg.buy),
     wasThere: wasThere(plan, leg),
   };
+}
+
+/**
+ * What a batch still pays in a currency with what was there or on its way when it was planned, and what its trades have bought
+ * of it: who waits for the settlement of those does not wait for money that nobody buys.
+ */
+export function fundedIn(state: Pick<RunState, 'plan' | 'legs' | 'chunks'>, currency: string): string {
+  const { plan, legs } = state;
+  const owed = owedIn(state, currency);
+  const payable = plan?.batch?.payable.find((one) => one.currency === currency)?.value ?? '0';
+  const projected = plan?.positions.find((one) => one.currency === currency)?.projected ?? null;
+  if (projected === null) return owed;
+  const bought = legs.flatMap((record) => {
+    const isBuying =
+      record.leg.buy === currency && record.stage.kind === 'traded' && record.stage.settled !== false;
+    return isBuying ? (tradeOf(record)?.buyAmount ?? []) : [];
+  });
+  const lacking = notNegative(subtract(payable, sum([projected, ...bought])));
+  return notNegative(subtract(owed, lacking));
 }
 
 /** Whether the base had enough for the leg, and for all before it, when the plan was made. */

@@ -6,7 +6,7 @@ import type { Carrying } from './parts.ts';
 import { isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
 import { undoneIn } from './state.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
-import { owedIn } from './chunk-state.ts';
+import { fundedIn } from './funding.ts';
 
 /** What people are told of a settlement, and how often in a row its poll was stopped. */
 type Watch = { readonly lateAtMs: number; isLate: boolean; unknownStatus: string | null; stops: number };
@@ -37,7 +37,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     currency: record.leg.buy,
     unknownStatus: watch.unknownStatus,
     unpaid: stillToPay(run, record),
-    owedByBatch: owedIn(state, record.leg.buy),
+    owedByBatch: fundedIn(state, record.leg.buy),
     undoneIn: undoneIn(state),
   });
   let isOpen = true;

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compilePlan } from '../../domain/plan/compile.ts';
-import { fundingOf, withoutItsBatch } from '../../domain/run/funding.ts';
+import { chunkStateOf } from '../../domain/run/chunk-state.ts';
+import { fundedIn, fundingOf, withoutItsBatch } from '../../domain/run/funding.ts';
 import { newLeg } from '../../domain/run/items.ts';
 import { reservedIn } from '../../domain/run/reserves.ts';
 import { adoptPlan, newRunState, type RunState } from '../../domain/run/state.ts';
@@ -81,6 +82,35 @@ test('a leg that is not traded for good, or waits for a person, takes nothing fr
     eur.stage = stage;
     assert.equal(fundingsOf(state)[1]?.ahead, '75');
   }
+});
+
+test('a settlement is waited for by what was there and what was bought, where that is less than the batch pays', () => {
+  const state = stateAt('975');
+  const [eur] = state.legs;
+  assert.ok(eur !== undefined && state.plan !== null, 'euros are bought');
+  const traded = (buyAmount: string, settled: boolean | null = null) => {
+    const quoted = { sellAmount: '500', buyAmount: '400' };
+    const trade = { tradeId: 't', quoteId: 'q', sellAmount: '500', buyAmount, quoted, status: 'SETTLED' };
+    eur.stage = { kind: 'traded', traded: trade, atMs: 0, settled, worse: null };
+    return fundedIn(state, 'EUR');
+  };
+  assert.deepEqual(
+    [traded('400'), traded('150'), traded('500'), traded('400', false)],
+    ['400', '150', '400', '0'],
+  );
+  const there = state.plan.positions.map((position) => ({ ...position, projected: '100' }));
+  state.plan = { ...state.plan, positions: there };
+  assert.deepEqual([traded('150'), traded('300')], ['250', '400']);
+  // What is accepted is gone from the balance too.
+  const total = { currency: 'EUR', planned: '400', paid: '0', notPaid: '0', needsHuman: '0', accepted: '60' };
+  for (const chunk of state.chunks)
+    chunk.state = {
+      ...chunkStateOf({ number: 1, heard: null, isSending: false, planned: 3, payments: [], waiting: null }),
+      totals: [total],
+    };
+  assert.deepEqual([traded('150'), traded('300')], ['190', '340']);
+  state.plan = { ...state.plan, positions: there.map((position) => ({ ...position, projected: null })) };
+  assert.equal(traded('150'), '340');
 });
 
 test('while its legs wait, others see what they may cost, and that what they buy is paid out', () => {
