@@ -60,7 +60,7 @@ describe('a funded batch with too little money', { concurrency: 4, timeout: 240_
     );
     assert.match(
       sentences(held)[1] ?? '',
-      /^The leg buys 15000 MXN for 1000 USD at most, but .* what comes before it in the plan takes 25\d\d USD of that/,
+      /^The leg buys 15000.00 MXN for 1000.00 USD at most, but .* what comes before it in the plan takes 25\d\d\.\d\d USD of that/,
     );
     const { trades, withdrawals } = batch.movements();
     assert.deepEqual([trades.length, withdrawals.length], [0, 1]);
@@ -92,6 +92,33 @@ describe('a funded batch with too little money', { concurrency: 4, timeout: 240_
       assertPaidOnce(batch, report);
       assert.equal(batch.movements().trades.length, 2);
     });
+
+  test('that buys only what there is money for pays with that, and waits for no more', async () => {
+    const stage = await openStage({
+      balances: { USD: '100', MXN: '0' },
+      rates: { 'USD/EUR': '0.92', 'USD/MXN': '17.25' },
+    });
+    stages.push(stage);
+    await stage.startWorker();
+    const account = 'wac_7Hk2mQ9vT4xR';
+    const payments: readonly BatchPayment[] = [
+      ['b-1', account, 'MXN', '1400'],
+      ['b-2', account, 'MXN', '600'],
+    ];
+    const batch = await startBatch(stage, payments, {
+      perChunk: 10,
+      policy: POLICY.replace('shortfall: hold', 'shortfall: skip'),
+    });
+    const report = await batch.report();
+    assert.deepEqual(
+      report.payments.map(({ id, outcome }) => [id, outcome]),
+      [
+        ['b-1', 'PAID'],
+        ['b-2', 'NOT_PAID'],
+      ],
+    );
+    assert.equal(batch.movements().withdrawals.length, 1);
+  });
 
   test('pays what came in the currency itself, and does not buy it as well', async () => {
     const { stage, batch } = await heldBatch();
