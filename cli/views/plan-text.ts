@@ -5,8 +5,8 @@ import type { IndicativePrice } from '../../operations/indicative-price.ts';
 import { divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
-import { expectedOf, leftOf, type Expected, type Left } from '../../domain/plan/cost.ts';
-import type { Leg, Payment, Plan, Position } from '../../domain/plan/plan.ts';
+import { expectedOf, leftOf, type Expected } from '../../domain/plan/cost.ts';
+import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
 import type { Money } from '../../domain/policy.ts';
@@ -16,7 +16,13 @@ import { sentence } from '../../language/text/printable.ts';
 import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
 import { limitTexts, money, rateText } from './amount-text.ts';
 import { costText, expectedTable } from './cost-text.ts';
-import { decisionLines, leftOfBatchTable, leftTable, positionsTable } from './positions-text.ts';
+import {
+  decisionLines,
+  leftOfBatchTable,
+  leftTable,
+  positionsTable,
+  type PositionAndPaid,
+} from './positions-text.ts';
 import { availableIn, shortfallOf } from './shortfall-text.ts';
 
 /** What `plan --json` prints, but for the exit code. */
@@ -54,7 +60,7 @@ export type PlanDocument = {
     readonly noQuote: string | null;
   }[];
   /** Where each currency of a rebalancing stands, what decided its trades, and what is left; empty for other kinds. */
-  readonly positions: readonly PositionAndAfter[];
+  readonly positions: readonly PositionAndPaid[];
   readonly payments: readonly {
     readonly id: string;
     readonly reference: string;
@@ -77,11 +83,6 @@ export type PlanDocument = {
   readonly problems: readonly Problem[];
   /** Worth a thought, and no reason against the run. */
   readonly remarks: readonly string[];
-};
-
-/** `paid`: what a batch pays in the currency, `left`: what stays then once all has settled; null: not known. */
-type PositionAndAfter = Position & {
-  readonly after: Left & { readonly paid: string; readonly left: string | null };
 };
 
 export function planDocument(
@@ -316,7 +317,7 @@ function positionsAndAfter(
   { positions, legs, batch }: Plan,
   input: CompileInput,
   prices: readonly IndicativePrice[],
-): readonly PositionAndAfter[] {
+): readonly PositionAndPaid[] {
   const trades = legs.flatMap((leg) => {
     const expected = expectation(leg, input, prices);
     return expected === null ? [] : [{ ...leg, ...expected }];

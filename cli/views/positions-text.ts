@@ -23,7 +23,7 @@ export function positionsTable(positions: readonly Position[], width: number): s
     positions.map((position) => [
       position.currency,
       inCurrency(position, position.withdrawable),
-      position.projected === null ? '?' : inCurrency(position, position.projected),
+      ifKnown(position, position.projected),
       targetText(position),
       bandText(position),
       tradeText(position),
@@ -33,7 +33,8 @@ export function positionsTable(positions: readonly Position[], width: number): s
 }
 
 type PositionAndAfter = Position & { readonly after: Left };
-type PositionAndPaid = Position & {
+/** `paid`: what a batch pays in the currency, `left`: what stays then once all has settled; null: not known. */
+export type PositionAndPaid = Position & {
   readonly after: Left & { readonly paid: string; readonly left: string | null };
 };
 
@@ -71,9 +72,9 @@ export function leftOfBatchTable(positions: readonly PositionAndPaid[], width: n
       return [
         position.currency,
         inCurrency(position, withdrawable),
-        projected === null ? '?' : inCurrency(position, projected),
+        ifKnown(position, projected),
         inCurrency(position, paid),
-        left === null ? '?' : inCurrency(position, left),
+        ifKnown(position, left),
       ];
     }),
     width,
@@ -96,10 +97,9 @@ export function settledTable(positions: readonly PositionAndAfter[], width: numb
 }
 
 function settledCells(position: PositionAndAfter): readonly string[] {
-  const { projected } = position.after;
   return [
     position.currency,
-    projected === null ? '?' : inCurrency(position, projected),
+    ifKnown(position, position.after.projected),
     targetText(position),
     bandText(position),
     insideText(position),
@@ -108,6 +108,10 @@ function settledCells(position: PositionAndAfter): readonly string[] {
 
 function inCurrency({ currency }: Pick<Position, 'currency'>, amount: string): string {
   return amountText(amount, decimalsOf(currency, {}));
+}
+
+function ifKnown(position: Pick<Position, 'currency'>, amount: string | null): string {
+  return amount === null ? '?' : inCurrency(position, amount);
 }
 
 /** As the policy says it: an amount, or `min …`, `max …`, `… to …`. */

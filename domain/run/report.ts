@@ -98,7 +98,9 @@ export type ReportTotal = {
 
 /** The report of a run as it stands. */
 export function makeReport(state: RunState): Report {
-  return reportOf(state, { isFirst: true, payments: state.payments, totals: totalsNow(state) });
+  const { payments } = state;
+  const shown = payments.map(reportPayment);
+  return reportOf(state, { isFirst: true, payments, shown, totals: totalsNow(state) });
 }
 
 /**
@@ -155,7 +157,7 @@ function pageFrom<T>(state: RunState, offset: number, shape: (record: PaymentRec
     throw new RangeError(`The payments from ${offset} on cannot be told now; ask again.`);
   const isFirst = offset === 0;
   const totals = totalsNow(state);
-  let bytes = jsonBytes(reportOf(state, { isFirst, payments: [], totals }));
+  let bytes = jsonBytes(reportOf(state, { isFirst, payments: [], shown: [], totals }));
   const payments: T[] = [];
   for (const record of state.payments.slice(offset)) {
     const payment = shape(record);
@@ -166,7 +168,7 @@ function pageFrom<T>(state: RunState, offset: number, shape: (record: PaymentRec
   const end = offset + payments.length;
   const records = state.payments.slice(offset, end);
   return {
-    report: { ...reportOf(state, { isFirst, payments: records, totals }), payments: [] },
+    report: reportOf(state, { isFirst, payments: records, shown: [], totals }),
     payments,
     traceIds: records.map(({ traceId }) => traceId),
     next: end < state.payments.length ? end : null,
@@ -292,11 +294,13 @@ function totalsSeen(
 type Part = {
   readonly isFirst: boolean;
   readonly payments: readonly PaymentRecord[];
+  /** These as the report has them; none where they are carried in another shape. */
+  readonly shown: readonly ReportPayment[];
   /** Of the whole run: every part has them. */
   readonly totals: Report['totals'];
 };
 
-function reportOf(state: RunState, { isFirst, payments, totals }: Part): Report {
+function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): Report {
   const legs = isFirst ? state.legs : [];
   const ended = problemsOf({ legs, payments });
   const items = [...legs, ...payments];
@@ -314,7 +318,7 @@ function reportOf(state: RunState, { isFirst, payments, totals }: Part): Report 
     status: statusOf(state),
     positions: isFirst ? reportPositions(state) : [],
     legs: legs.map(reportLeg),
-    payments: payments.map(reportPayment),
+    payments: shown,
     totals,
     problems: [...(isFirst ? state.refusals : []), ...ended, ...awaited],
     evidence: isFirst ? state.evidence : [],

@@ -1,6 +1,6 @@
 /** One spender at a time: runs of one organisation plan with money that no other one has planned with. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { runName, type RunName } from '../../domain/references.ts';
 import { turnsOf } from '../../operations/turn.ts';
 import { forgetRunsSignal, turnIdOf, turnQuery } from '../../workflows/names.ts';
@@ -44,6 +44,18 @@ guard: { worst_rate: "0.99 USDC per USD" }
 
 const BUY_GBP = rebalance('GBP: { min: "30000.00" }');
 const BUY_EUR = rebalance('EUR: { min: "40000.00" }');
+
+/** The turns of an organisation that nobody else has, with a worker. */
+async function turnsOfItsOwn(context: TestContext) {
+  const stage = await openStage({});
+  context.after(() => stage.close());
+  await stage.startWorker();
+  const { client } = stage.temporal;
+  const organisation = uniqueName('org');
+  const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+  const turns = turnsOf({ client, taskQueue, mode: 'SANDBOX', organisation });
+  return { client, turns, workflowId: turnIdOf('SANDBOX', organisation) };
+}
 
 describe('runs of one organisation', () => {
   test('several rebalancings at once plan with the same money never twice', async (context) => {
@@ -118,13 +130,7 @@ shortfall: hold
   });
 
   test('the history of the turn stays short, and what it knows is handed on', async (context) => {
-    const stage = await openStage({});
-    context.after(() => stage.close());
-    await stage.startWorker();
-    const { client } = stage.temporal;
-    const organisation = uniqueName('org');
-    const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-    const turns = turnsOf({ client, taskQueue, mode: 'SANDBOX', organisation });
+    const { client, turns, workflowId } = await turnsOfItsOwn(context);
     const named = (policy: string): RunName => ({ policy, id: '2026-11-21' });
     const runs = [named('a'), named('b'), named('c')] as const;
     const askOften = async (run: RunName): Promise<void> => {
@@ -135,7 +141,6 @@ shortfall: hold
         await turns.giveBack(run, true);
       }
     };
-    const workflowId = turnIdOf('SANDBOX', organisation);
     await turns.reopen(runs[0]);
     const { runId } = await client.workflow.getHandle(workflowId).describe();
     await Promise.all(runs.map(askOften));
@@ -150,15 +155,9 @@ shortfall: hold
   });
 
   test('whoever waits for the turn is answered once the history is long, so that it can go on in a new one', async (context) => {
-    const stage = await openStage({});
-    context.after(() => stage.close());
-    await stage.startWorker();
-    const { client } = stage.temporal;
-    const organisation = uniqueName('org');
-    const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-    const turns = turnsOf({ client, taskQueue, mode: 'SANDBOX', organisation });
+    const { client, turns, workflowId } = await turnsOfItsOwn(context);
     assert.equal((await turns.take({ policy: 'a', id: '2026-11-21' }, true)).turn, 'ours');
-    const handle = client.workflow.getHandle(turnIdOf('SANDBOX', organisation));
+    const handle = client.workflow.getHandle(workflowId);
     const { runId } = await handle.describe();
     const waits = turns.take({ policy: 'b', id: '2026-11-21' }, true);
     for (let hasSaid = false; !hasSaid;) hasSaid = (await handle.query(turnQuery)).line.length > 0;
@@ -166,7 +165,7 @@ shortfall: hold
     const told = Array.from({ length: 1_100 }, () => handle.signal(forgetRunsSignal, ['c.2026-11-21']));
     await Promise.all(told);
     assert.equal((await waits).turn, 'others');
-    const { events } = await client.workflow.getHandle(handle.workflowId, runId).fetchHistory();
+    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
     const fired = (events ?? []).filter(({ timerFiredEventAttributes: timer }) => Boolean(timer));
     assert.equal(fired.length, 0, 'its question waited for its whole time');
   });
