@@ -5,14 +5,20 @@ import { asForgotten } from '../domain/writes/doubt.ts';
 import { createWithdrawalSteps, type Wanted } from '../domain/writes/withdrawal.ts';
 import type { PaymentsAnswer, PaymentsCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
-import { Driver } from './driver.ts';
+import { Driver, type Said } from './driver.ts';
 import { beating } from './heartbeats.ts';
+import { SharedReads } from './shared-read.ts';
 
-export const createWithdrawals =
-  (deps: Deps) =>
-  (call: PaymentsCall): Promise<PaymentsAnswer> =>
+export const createWithdrawals = (deps: Deps) => {
+  const said = new SharedReads<Said>();
+  return (call: PaymentsCall): Promise<PaymentsAnswer> =>
     beating(async () => {
-      const driver = await Driver.open(deps, call, call.sideBySide);
+      const driver = await Driver.open(
+        deps,
+        call,
+        call.sideBySide,
+        call.chunk === undefined ? undefined : said,
+      );
       const context = driver.context({
         othersAccepted: call.othersAccepted,
         tradedSoFar: [],
@@ -35,6 +41,7 @@ export const createWithdrawals =
       deps.reached('before result');
       return { items, evidence: evidenceOf(call, driver), runId: driver.runId };
     });
+};
 
 function traceOf(item: string, { evidence }: Driver): { readonly traceId?: string } {
   const sent = evidence.findLast((one) => one.item === item && one.call === 'send withdrawal');

@@ -18,7 +18,7 @@ import { keyMaterial, runName, type WriteEndpoint } from '../domain/references.t
 import type { Reply } from '../domain/service/reply.ts';
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import type { Evidence } from '../domain/run/state.ts';
-import type { Call } from '../domain/run/calls.ts';
+import type { Call, Go } from '../domain/run/calls.ts';
 import {
   drive,
   nameOf,
@@ -44,11 +44,15 @@ import { readDemand } from './demand.ts';
 import { readFreeMoney } from './free-money.ts';
 import { isForTemporal, whatFailed } from './failures.ts';
 import { slept } from './polling.ts';
+import { SharedRead, SharedReads } from './shared-read.ts';
 import { secondPlanUnasked } from './second-plan.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
 
 /** A read that all items of a call share is at most this old when one of them uses it. */
 const SHARED_READ_MS = 5_000;
+
+/** What people said, and the go of the run, are so old at most when a call of a chunk begins: its calls follow each other quickly. */
+const ACROSS_CALLS_MS = 1_000;
 
 /** A write leaves so long after it was found to be wanted, or not at all: it is signed, and may need a connection. */
 const LEAVES_WITHIN_MS = 3_000;
@@ -58,6 +62,9 @@ const HEEDED_MS = 10_000 - SHARED_READ_MS - LEAVES_WITHIN_MS;
 
 /** So long other runs are asked: one that has no worker must not use up the time in which a write may leave. */
 const CLAIMS_MS = 5_000;
+
+/** What decides whether anything may leave, read together. `go`: null where the call is of no chunk, or nobody gives one. */
+export type Said = { readonly kept: Kept; readonly go: Go | 'over' | null };
 
 /** What the steps of an item went by, and when that was read. */
 type Heeded = { readonly kept: Kept; readonly atMs: number };
@@ -79,8 +86,10 @@ export class Driver {
   readonly #attempt: Attempt;
   /** Latest monotonic moment at which a write may leave: a frozen worker that wakes up sends nothing. */
   readonly #sendUntilMonotonicMs: number;
-  readonly #instructions: () => Promise<Kept>;
-  readonly #balances: () => Promise<Reply<Balances>>;
+  readonly #said: SharedRead<Said>;
+  /** What people said has been read for this call. */
+  #hasRead = false;
+  readonly #balances: SharedRead<Reply<Balances>>;
   /** Lets only so many payments ask the service side by side; what they share is read for all of them at once. */
   readonly #inPlace: LimitFunction;
   /** Temporal run of the batch's run whose go was read last; null: the call is of no chunk. */
@@ -109,21 +118,31 @@ export class Driver {
    * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
    * would otherwise count its deadline from when it woke.
    * @param sideBySide so many payments are sent at a time at most
+   * @param said what calls of the same Temporal run have read a moment ago; absent: each call reads for itself
    */
-  static async open(deps: Deps, call: Call, sideBySide: number = Number.POSITIVE_INFINITY): Promise<Driver> {
+  static async open(
+    deps: Deps,
+    call: Call,
+    sideBySide: number = Number.POSITIVE_INFINITY,
+    said: SharedReads<Said> = new SharedReads(),
+  ): Promise<Driver> {
     const { info } = ActivityContext.current();
     const waitedMs = deps.clock.wallMs() - info.currentAttemptScheduledTimestampMs;
     if (Math.abs(waitedMs) > PROMPT_MS && !(await deps.isCurrentAttempt(info)))
       throw withoutStack(
         ApplicationFailure.retryable('This attempt has been given up; another one goes on.', 'SUPERSEDED'),
       );
-    return new Driver(deps, call, { info, sideBySide });
+    return new Driver(deps, call, { info, sideBySide, said });
   }
 
   private constructor(
     deps: Deps,
     call: Call,
-    { info, sideBySide }: { readonly info: Info; readonly sideBySide: number },
+    {
+      info,
+      sideBySide,
+      said,
+    }: { readonly info: Info; readonly sideBySide: number; readonly said: SharedReads<Said> },
   ) {
     this.#deps = deps;
     this.#call = call;
@@ -135,17 +154,8 @@ export class Driver {
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
     };
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
-    const { chunk } = call;
-    const { run, credentials } = call.plan;
-    this.#instructions = shared(deps, async () => {
-      const [kept] = await Promise.all([
-        deps.instructions.read(credentials.mode, run, chunk),
-        this.#requireGo(),
-      ]);
-      requireCurrent(call.plan, kept);
-      return kept;
-    });
-    this.#balances = shared(deps, async () => this.#told(await deps.reader.balances()));
+    this.#said = said.get(this.#attempt.runId, () => new SharedRead(deps.clock, () => readSaid(deps, call)));
+    this.#balances = new SharedRead(deps.clock, async () => this.#told(await deps.reader.balances()));
   }
 
   /** What the steps of one item may know. */
@@ -191,14 +201,21 @@ export class Driver {
     }
   }
 
-  /** A chunk sends while its run is open, and has given it its go: read again with what people say. @throws WithoutGo */
-  async #requireGo(): Promise<void> {
-    const { plan, chunk } = this.#call;
-    if (chunk === undefined) return;
-    const go = await this.#deps.chunks.readGo(plan.credentials.mode, plan.run, chunk);
-    if (go === null || go === 'over' || !go.mayGo) throw new WithoutGo();
-    this.#coordinator = go.runId;
-    this.#stopped = go.stopped;
+  /** What people said. A chunk sends while its run is open, and has given it its go: read with it. @throws WithoutGo */
+  async #instructions(): Promise<Kept> {
+    const said = this.#said.value(this.#hasRead ? SHARED_READ_MS : ACROSS_CALLS_MS);
+    this.#hasRead = true;
+    const { kept, go } = await said;
+    if (this.#call.chunk !== undefined) {
+      if (go === null || go === 'over' || !go.mayGo) {
+        this.#said.forget();
+        throw new WithoutGo();
+      }
+      this.#coordinator = go.runId;
+      this.#stopped = go.stopped;
+    }
+    requireCurrent(this.#call.plan, kept);
+    return kept;
   }
 
   /** Runs the steps of one item to their end. */
@@ -223,7 +240,7 @@ export class Driver {
       case 'note facts':
         return this.#noted(effect.facts);
       case 'read balances':
-        return this.#balances();
+        return this.#balances.value(SHARED_READ_MS);
       case 'read claims': {
         const { run, credentials } = this.#call.plan;
         const { mode } = credentials;
@@ -383,6 +400,8 @@ export class Driver {
     const isOfRun = facts.some(({ kind }) => kind === 'api key');
     try {
       await this.#deps.instructions.note(credentials.mode, run, facts, isOfRun ? undefined : chunk);
+      // The calls after this one go by them.
+      this.#said.forget();
       return true;
     } catch {
       return false;
@@ -426,6 +445,15 @@ export class Driver {
       quote: answer.kind === 'DONE' ? quoteIn(answer.value) : null,
     });
   }
+}
+
+async function readSaid(deps: Deps, { plan, chunk }: Call): Promise<Said> {
+  const { run, credentials } = plan;
+  const [kept, go] = await Promise.all([
+    deps.instructions.read(credentials.mode, run, chunk),
+    chunk === undefined ? null : deps.chunks.readGo(credentials.mode, run, chunk),
+  ]);
+  return { kept, go };
 }
 
 /**
@@ -473,22 +501,6 @@ function instructionsMissing({ run, number }: Call['plan']): Problem {
   return makeProblem('INSTRUCTIONS_MISSING', null, {
     message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
   });
-}
-
-/** One read for all items of a call that ask for it within a short time; a later one is made anew, and so is one that failed. */
-function shared<T>({ clock }: Deps, read: () => Promise<T>): () => Promise<T> {
-  let last: { readonly atMs: number; readonly value: Promise<T> } | null = null;
-  return () => {
-    const now = clock.monotonicMs();
-    if (last !== null && now - last.atMs <= SHARED_READ_MS) return last.value;
-    const value = read();
-    const own = { atMs: now, value };
-    last = own;
-    value.catch(() => {
-      if (last === own) last = null;
-    });
-    return value;
-  };
 }
 
 function scanned<T>(records: readonly T[], stopped: Reply<unknown> | null): ListScan<T> {

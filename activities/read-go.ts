@@ -19,7 +19,7 @@ import { headOf, type Plan } from '../domain/plan/plan.ts';
 import type { LookAlikeApproval } from '../domain/people/instructions.ts';
 import { makeProblem, type Problem, type RunCode } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
-import type { GoAnswer, GoCall } from '../domain/run/calls.ts';
+import type { ChunkInput, GoAnswer, GoCall, PlanState } from '../domain/run/calls.ts';
 import type { Wait } from '../domain/waits.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { hashOfChunk } from '../language/batch/chunk-hash.ts';
@@ -32,6 +32,7 @@ import { askOthers, findOthers } from './other-batches.ts';
 import { foreignMode } from './own-mode.ts';
 import { notYet, slept } from './polling.ts';
 import { wrongChunk } from './run-input.ts';
+import { SharedRead, SharedReads } from './shared-read.ts';
 
 /** How soon a chunk asks again by itself; the coordinator tells it sooner. */
 const ASK_AGAIN_MS = 60_000;
@@ -46,12 +47,29 @@ const STILL_OPEN = { pauseMs: 1_000, most: 60 };
  */
 const ASK_SIDE_BY_SIDE = 4;
 
+/** What so many chunks were started with is kept: each asks for its go a few times. */
+const MOST_GIVEN = 16;
+
+/** The plan of a batch is so old at most: all of its chunks that go at about the same moment read it. */
+const PLAN_READ_MS = 1_000;
+
+/** What a worker keeps between two questions. */
+type Own = {
+  readonly inPlace: LimitFunction;
+  readonly given: SharedReads<Given>;
+  readonly plans: SharedReads<PlanState>;
+};
+
 export const readGo = (deps: Deps): Activities['readGo'] => {
-  const inPlace = pLimit(ASK_SIDE_BY_SIDE);
+  const own = {
+    inPlace: pLimit(ASK_SIDE_BY_SIDE),
+    given: new SharedReads<Given>(MOST_GIVEN),
+    plans: new SharedReads<PlanState>(),
+  };
   return (call) =>
     beating(async () => {
       for (let asked = 1; ; asked += 1) {
-        const answer = await answerOf(deps, call, inPlace);
+        const answer = await answerOf(deps, call, own);
         if (answer !== null) return answer;
         const isInline = asked < STILL_OPEN.most && (await slept(deps, STILL_OPEN.pauseMs));
         if (!isInline) throw notYet('The run still has to end', STILL_OPEN.pauseMs);
@@ -59,15 +77,36 @@ export const readGo = (deps: Deps): Activities['readGo'] => {
     });
 };
 
+/** What a Temporal run of a chunk was started with, which never changes, and the hash of its payments; or why it is none. */
+type Given = { readonly input: ChunkInput; readonly hash: string } | { readonly why: string | null };
+
+async function readGiven(
+  deps: Deps,
+  call: GoCall,
+  { workflowId, runId }: { readonly workflowId: string; readonly runId: string },
+): Promise<Given> {
+  const input = await deps.chunks.readInput(workflowId, runId);
+  const why = input === null ? 'Temporal does not show it.' : wrongChunk(input, call);
+  return input === null || why !== null ? { why } : { input, hash: hashOfChunk(input.payments) };
+}
+
 /** Null: its run is about to end, and can be started again once it has. */
-async function answerOf(deps: Deps, call: GoCall, inPlace: LimitFunction): Promise<GoAnswer | null> {
+async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own): Promise<GoAnswer | null> {
   const { mode, run, number } = call;
   const foreign = foreignMode(deps, mode);
   if (foreign !== null) return { kind: 'wait', wait: foreign };
   const { workflowId = '', runId = '' } = ActivityContext.current().info.workflowExecution ?? {};
-  const input = await deps.chunks.readInput(workflowId, runId);
-  const why = input === null ? 'Temporal does not show it.' : wrongChunk(input, call);
-  if (input === null || why !== null) return refused('INPUT_INVALID', why);
+  const asked = JSON.stringify([workflowId, runId, mode, run, number]);
+  const reading = given.get(
+    asked,
+    () => new SharedRead(deps.clock, () => readGiven(deps, call, { workflowId, runId })),
+  );
+  const own = await reading.value(Number.POSITIVE_INFINITY);
+  if (!('input' in own)) {
+    reading.forget();
+    return refused('INPUT_INVALID', own.why);
+  }
+  const { input, hash } = own;
 
   const go = await inPlace(() => deps.chunks.readGo(mode, run, number));
   if (go === 'over') {
@@ -80,12 +119,16 @@ async function answerOf(deps: Deps, call: GoCall, inPlace: LimitFunction): Promi
     return { kind: isReset ? 'reopened' : 'over', runId: name };
   }
   if (go === null || !go.mayGo) return noGoYet();
-  const state = await deps.plans.read(mode, run, 0);
+  const planned = plans.get(
+    JSON.stringify([mode, run]),
+    () => new SharedRead(deps.clock, () => deps.plans.read(mode, run, 0)),
+  );
+  const state = await planned.value(PLAN_READ_MS);
   if (state.kind !== 'plan') return noGoYet();
   const { plan } = state;
   const { batch } = plan;
-  const planned = batch?.chunks[number - 1];
-  if (batch === null || planned?.hash !== hashOfChunk(input.payments)) return refused('CHUNK_DIFFERS', null);
+  const ofPlan = batch?.chunks[number - 1];
+  if (batch === null || ofPlan?.hash !== hash) return refused('CHUNK_DIFFERS', null);
   const { parallel, stopAfter, canary } = batch;
   const isFresh =
     go.isFresh &&
@@ -96,7 +139,7 @@ async function answerOf(deps: Deps, call: GoCall, inPlace: LimitFunction): Promi
   const ofChunk = {
     plan,
     batch,
-    planned,
+    planned: ofPlan,
     number,
     payments: input.payments,
     isFirstRun: plan.madeFor === go.runId && input.isFirst && call.originalRunId === runId,

@@ -48,6 +48,8 @@ export type FollowOptions = {
 };
 
 const FIRST_POLL_MS = 300;
+/** Of a batch, which changes all the time: workers answer each question, and should pay meanwhile. */
+const BATCH_POLL_MS = 1_000;
 const SLOWEST_POLL_MS = 2_000;
 const QUERY_LIMIT_MS = 3_000;
 /** A run that is held for so long will be for longer. */
@@ -97,7 +99,8 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
       if (over.aborted) return { kind: 'detached' };
       options.onProgress(progress);
       const text = JSON.stringify(progress);
-      pollMs = text === last ? Math.min(pollMs * 1.3, SLOWEST_POLL_MS) : FIRST_POLL_MS;
+      const soonestMs = progress.batch === null ? FIRST_POLL_MS : BATCH_POLL_MS;
+      pollMs = text === last ? Math.min(pollMs * 1.3, SLOWEST_POLL_MS) : soonestMs;
       last = text;
       const isHeld = progress.status === 'HELD' && !isSafetyWait(progress, Date.now());
       heldSinceMs = isHeld ? (heldSinceMs ?? nowMs) : null;

@@ -21,7 +21,7 @@ export function parseJson(text: string): ParsedJson {
   try {
     const value: unknown = JSON.parse(text);
     // lossless-json lets a repeated key pass when both values are equal, so the check is our own.
-    return hasRepeatedKey(text) ? { ok: false, reason: 'a repeated JSON key' } : { ok: true, value };
+    return hasRepeatedKey(text, value) ? { ok: false, reason: 'a repeated JSON key' } : { ok: true, value };
   } catch {
     // The engine's own message quotes the text.
     return { ok: false, reason: 'not one whole JSON document' };
@@ -29,20 +29,33 @@ export function parseJson(text: string): ParsedJson {
 }
 
 /**
- * Whether some object of a *valid* JSON text has a key twice, also when written with other escapes. In valid JSON a string
- * before a colon is a key, and a brace outside strings opens or closes an object; nothing else needs to be looked at.
+ * Whether some object of a *valid* JSON text has a key twice, also when written with other escapes: then the text has more
+ * members than the value that was read. In valid JSON each member has one colon outside strings, and nothing else has.
  */
-function hasRepeatedKey(text: string): boolean {
-  const open: Set<unknown>[] = [];
-  for (const [token, quoted, colon] of text.matchAll(/("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}]/g)) {
-    if (token === '{') open.push(new Set());
-    else if (token === '}') open.pop();
-    else if (quoted !== undefined && colon !== undefined) {
-      const keys = open.at(-1);
-      const key: unknown = JSON.parse(quoted);
-      if (keys?.has(key)) return true;
-      keys?.add(key);
+function hasRepeatedKey(text: string, value: unknown): boolean {
+  return colonsIn(text) !== membersOf(value);
+}
+
+const QUOTE = 34;
+const COLON = 58;
+const BACKSLASH = 92;
+
+/** Outside strings. */
+function colonsIn(text: string): number {
+  let colons = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === COLON) colons += 1;
+    else if (code === QUOTE) {
+      for (at += 1; text.charCodeAt(at) !== QUOTE; at += 1) if (text.charCodeAt(at) === BACKSLASH) at += 1;
     }
   }
-  return false;
+  return colons;
+}
+
+function membersOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const values: readonly unknown[] = Object.values(value);
+  const own = Array.isArray(value) ? 0 : values.length;
+  return values.reduce<number>((sum, each) => sum + membersOf(each), own);
 }

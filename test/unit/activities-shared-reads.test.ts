@@ -1,0 +1,146 @@
+/** What calls of a chunk read once for all: what people said, its go, what it was started with (M1, M3). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createWithdrawals } from '../../activities/create-withdrawals.ts';
+import type { Deps } from '../../activities/deps.ts';
+import { readGo } from '../../activities/read-go.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { inActivity, instructionsOf, worker } from '../support/activities.ts';
+import { kept } from '../support/instructions.ts';
+import { NOW, PAYMENT, RUN, WITHDRAWAL, context, done } from '../support/scripts.ts';
+
+const PLAN = context().plan;
+const GO = {
+  runId: 'r1',
+  isFresh: true,
+  isOver: false,
+  mayGo: true,
+  released: ['MXN'],
+  most: null,
+  stopped: null,
+  wakes: 0,
+};
+
+const never = () => Promise.reject(new Error('Nothing asks for this here.'));
+
+/** A worker that counts what it reads before the calls of a chunk send; its time passes by hand. */
+function counting(go: Deps['chunks']['readGo'] = async () => GO) {
+  const reads = { said: 0, goes: 0 };
+  let monotonicMs = 0;
+  const { deps, sent } = worker(
+    { createWithdrawal: async ({ tag }) => done({ ...WITHDRAWAL, id: `wtd_${tag}`, tag }) },
+    {
+      clock: { wallMs: () => NOW, monotonicMs: () => monotonicMs },
+      instructions: {
+        ...instructionsOf(),
+        read: async () => {
+          reads.said += 1;
+          return kept();
+        },
+        note: async () => {},
+      },
+      chunks: {
+        readInput: never,
+        readGo: async (...of) => {
+          reads.goes += 1;
+          return go(...of);
+        },
+        readState: never,
+        tell: never,
+        startAgain: never,
+        reopenRun: never,
+      },
+    },
+  );
+  const pay = createWithdrawals(deps);
+  let calls = 0;
+  /** One call, of a chunk unless it says otherwise. */
+  const call = async ({ runId = 'chunk-1', plan = PLAN, isOfChunk = true } = {}) => {
+    calls += 1;
+    const id = `payment-${calls}`;
+    const payment = { ...PAYMENT, id, reference: `p.2026-11-21.${id}` };
+    const wanted = { amount: '17250.00', ahead: '0', unwanted: null };
+    const items = [{ payment, wanted, state: NEW_PAYMENT }];
+    const ofChunk = isOfChunk ? { chunk: 1 } : {};
+    const asked = { plan, originalRunId: runId, othersAccepted: false, twinIds: [], items, ...ofChunk };
+    const answer = await inActivity({ runId }, () => pay(asked));
+    const step = answer.items[0]?.step;
+    return step?.kind === 'wait' ? step.wait.problem.code : step?.kind;
+  };
+  const passes = (ms: number): void => {
+    monotonicMs += ms;
+  };
+  return { call, passes, reads, sent: () => sent('createWithdrawal').length };
+}
+
+test('calls of a chunk that begin within a second go by one read of what people said and of its go', async () => {
+  const { call, passes, reads, sent } = counting();
+  for (const afterMs of [0, 400, 400]) {
+    passes(afterMs);
+    assert.equal(await call(), 'accepted');
+  }
+  assert.deepEqual([reads, sent()], [{ said: 1, goes: 1 }, 3]);
+  passes(400);
+  assert.equal(await call(), 'accepted');
+  assert.deepEqual(reads, { said: 2, goes: 2 });
+});
+
+test('another Temporal run of a chunk, and a call of no chunk, read for themselves', async () => {
+  const { call, reads } = counting();
+  await call();
+  await call({ runId: 'chunk-1-after-a-reset' });
+  assert.deepEqual(reads, { said: 2, goes: 2 });
+  for (let calls = 0; calls < 2; calls += 1) await call({ isOfChunk: false });
+  assert.deepEqual(reads, { said: 4, goes: 2 });
+});
+
+test('a go that is missing is asked for by the next call again', async () => {
+  let isGiven = false;
+  const { call, reads, sent } = counting(async () => ({ ...GO, mayGo: isGiven }));
+  assert.equal(await call(), 'CHUNK_WAITS');
+  isGiven = true;
+  assert.equal(await call(), 'accepted');
+  assert.deepEqual([reads.goes, sent()], [2, 1]);
+});
+
+test('a call after one that noted a fact reads what is kept anew', async () => {
+  const { call, reads } = counting();
+  const credentials = { ...PLAN.credentials, keyName: 'another key' };
+  await call({ plan: { ...PLAN, credentials } });
+  const before = reads.said;
+  await call();
+  assert.equal(reads.said, before + 1);
+});
+
+test('what a Temporal run of a chunk was started with is read once, and again where it was no input of ours', async () => {
+  const payments: readonly BatchPayment[] = [['a', 'wac_1', 'MXN', '17250']];
+  const inputs: string[] = [];
+  let isOurs = true;
+  const { deps } = worker(
+    {},
+    {
+      chunks: {
+        readInput: async (_workflowId, runId = '') => {
+          inputs.push(runId);
+          return { run: RUN, mode: 'SANDBOX', number: isOurs ? 1 : 2, payments, isFirst: true };
+        },
+        readGo: async () => ({ ...GO, mayGo: false }),
+        readState: never,
+        tell: never,
+        startAgain: never,
+        reopenRun: never,
+      },
+    },
+  );
+  const ask = readGo(deps);
+  const kindOf = async (runId: string) => {
+    const call = { mode: 'SANDBOX', run: RUN, number: 1, originalRunId: runId, isContinued: false } as const;
+    return (await inActivity({ runId }, () => ask({ ...call, heard: null, isOpen: false }))).kind;
+  };
+  assert.deepEqual([await kindOf('r1'), await kindOf('r1'), await kindOf('r2')], ['wait', 'wait', 'wait']);
+  assert.deepEqual(inputs, ['r1', 'r2']);
+  isOurs = false;
+  assert.deepEqual([await kindOf('r3'), await kindOf('r3')], ['refused', 'refused']);
+  assert.deepEqual(inputs, ['r1', 'r2', 'r3', 'r3']);
+});
