@@ -921,7 +921,7 @@ function staleReference(context: Context, leg: Leg): Problem | null {
       staleAtMs === 0
         ? 'There is no reference rate to hold a price against.'
         : `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
-    fix: 'Bring the reference file up to date and start a new run.',
+    fix: withoutTrade(context, leg) ?? 'Bring the reference file up to date and start a new run.',
   };
 }
 
@@ -948,8 +948,15 @@ function windowPassed(context: Context, leg: Leg): Problem {
     code: 'WINDOW_PASSED',
     item: leg.id,
     message: `The business date ${context.plan.date} is over in ${context.plan.zone}: yesterday's reasons do not trade today.`,
-    fix: 'Start a new run with today’s date.',
+    fix: withoutTrade(context, leg) ?? 'Start a new run with today’s date.',
   };
+}
+
+/** What to do where a batch waits for what the leg was to buy: no other run pays it meanwhile. Null: the leg is none of those. */
+function withoutTrade({ funding }: Context, { buy }: Leg): string | null {
+  return funding === undefined
+    ? null
+    : `Bring ${buy} in, and the payments of this run go out while their window is open; or cancel it, and pay them by a new run.`;
 }
 
 function bugOfOurs(problem: Problem, tries: number): Wait {

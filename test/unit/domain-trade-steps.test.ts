@@ -725,6 +725,24 @@ function funded(
   return play(requestQuoteSteps(context({ funding, plan: { shortfall: 'hold' } }), BOUGHT, NEW_LEG), script);
 }
 
+test('where a batch waits for what a trade was to buy, nobody is sent to another run that would not pay it', () => {
+  const lateMs = context().plan.sendWindows.tradesUntilMs + 1;
+  const late = { nowMs: () => lateMs, plan: { madeAtMs: lateMs }, attempt: { startedAtMs: lateMs } };
+  const stale = { ...BOUGHT, guard: { ...BOUGHT.guard, staleAtMs: NOW - 1 } };
+  for (const [leg, at, code] of [
+    [BOUGHT, late, 'WINDOW_PASSED'],
+    [stale, {}, 'REFERENCE_TOO_OLD'],
+  ] as const) {
+    const fixes = [{}, { funding: FUNDING }].map((funding) => {
+      const { result } = play(requestQuoteSteps(context({ ...at, ...funding }), leg, NEW_LEG));
+      assert.ok(result.kind === 'not traded' && result.problem.code === code, JSON.stringify(result));
+      return result.problem.fix;
+    });
+    assert.match(fixes[0] ?? '', /tart a new run/);
+    assert.match(fixes[1] ?? '', /^Bring MXN in, .* or cancel it, and pay them by a new run\.$/);
+  }
+});
+
 test('a leg that funds a batch waits for what it may cost, beside what comes before it in the plan', () => {
   const short = funded({ USD: '1074.99' });
   assert.equal(named(short.result), 'wait: money');
