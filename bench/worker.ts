@@ -179,11 +179,12 @@ function countSection(runs: readonly Measured[], usual: readonly Measured[]): Se
           1,
         ),
       ),
-      ...['listTrades', 'listWithdrawals'].map((operation) =>
+      // Of the trades, one for runs of the policy that Temporal may have lost, and one with the balances for the plan.
+      ...Object.entries({ listTrades: 2, listWithdrawals: 1 }).map(([operation, looks]) =>
         counted(
           `${operation} before the first write`,
           all.map((run) => count(beforeWrites(run), operation)),
-          1,
+          looks,
         ),
       ),
       counted(
