@@ -50,8 +50,9 @@ const ASK_SIDE_BY_SIDE = 4;
 /** What so many chunks were started with is kept: each asks for its go a few times. */
 const MOST_GIVEN = 16;
 
-/** The plan of a batch is so old at most: all of its chunks that go at about the same moment read it. */
+/** The plan of a batch is read once for all of its chunks that go at about the same moment; it is large. */
 const PLAN_READ_MS = 1_000;
+const MOST_PLANS = 4;
 
 /** What a worker keeps between two questions. */
 type Own = {
@@ -64,7 +65,7 @@ export const readGo = (deps: Deps): Activities['readGo'] => {
   const own = {
     inPlace: pLimit(ASK_SIDE_BY_SIDE),
     given: new SharedReads<Given>(MOST_GIVEN),
-    plans: new SharedReads<PlanState>(),
+    plans: new SharedReads<PlanState>(MOST_PLANS),
   };
   return (call) =>
     beating(async () => {
@@ -119,12 +120,15 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     return { kind: isReset ? 'reopened' : 'over', runId: name };
   }
   if (go === null || !go.mayGo) return noGoYet();
-  const planned = plans.get(
+  const ofRun = plans.get(
     JSON.stringify([mode, run]),
     () => new SharedRead(deps.clock, () => deps.plans.read(mode, run, 0)),
   );
-  const state = await planned.value(PLAN_READ_MS);
-  if (state.kind !== 'plan') return noGoYet();
+  const state = await ofRun.value(PLAN_READ_MS);
+  if (state.kind !== 'plan') {
+    ofRun.forget();
+    return noGoYet();
+  }
   const { plan } = state;
   const { batch } = plan;
   const ofPlan = batch?.chunks[number - 1];

@@ -36,7 +36,7 @@ export class SharedReads<T> {
   readonly #most: number;
 
   /** @param most so many are kept; then they are all forgotten */
-  constructor(most = 400) {
+  constructor(most = 50) {
     this.#most = most;
   }
 
