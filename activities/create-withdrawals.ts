@@ -13,12 +13,7 @@ export const createWithdrawals = (deps: Deps) => {
   const said = new SharedReads<Said>();
   return (call: PaymentsCall): Promise<PaymentsAnswer> =>
     beating(async () => {
-      const driver = await Driver.open(
-        deps,
-        call,
-        call.sideBySide,
-        call.chunk === undefined ? undefined : said,
-      );
+      const driver = await Driver.open(deps, call, call.sideBySide, said);
       const context = driver.context({
         othersAccepted: call.othersAccepted,
         tradedSoFar: [],

@@ -10,6 +10,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Closed } from '../domain/halt.ts';
+import { isNewStart } from '../domain/writes/doubt.ts';
 import { replanIn, type Fact, type Kept } from '../domain/people/instructions.ts';
 import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Money } from '../domain/policy.ts';
@@ -44,14 +45,15 @@ import { readDemand } from './demand.ts';
 import { readFreeMoney } from './free-money.ts';
 import { isForTemporal, whatFailed } from './failures.ts';
 import { slept } from './polling.ts';
-import { SharedRead, SharedReads } from './shared-read.ts';
+import { ageMs, momentOf, type Moment } from './moment.ts';
+import { SharedRead, type SharedReads } from './shared-read.ts';
 import { secondPlanUnasked } from './second-plan.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
 
 /** A read that all items of a call share is at most this old when one of them uses it. */
 const SHARED_READ_MS = 5_000;
 
-/** What people said, and the go of the run, are so old at most when a call of a chunk begins: its calls follow each other quickly. */
+/** When a call begins that shares what others have read, that was read at most so long ago: calls of a chunk follow each other quickly. */
 const ACROSS_CALLS_MS = 1_000;
 
 /** A write leaves so long after it was found to be wanted, or not at all: it is signed, and may need a connection. */
@@ -67,7 +69,7 @@ const CLAIMS_MS = 5_000;
 export type Said = { readonly kept: Kept; readonly go: Go | 'over' | null };
 
 /** What the steps of an item went by, and when that was read. */
-type Heeded = { readonly kept: Kept; readonly atMs: number };
+type Heeded = { readonly kept: Kept; readonly at: Moment };
 
 /** What Temporal did not answer is asked again in the same attempt: so often, and after so long. */
 const READ_TRIES = 3;
@@ -87,6 +89,7 @@ export class Driver {
   /** Latest monotonic moment at which a write may leave: a frozen worker that wakes up sends nothing. */
   readonly #sendUntilMonotonicMs: number;
   readonly #said: SharedRead<Said>;
+  readonly #saidToOthers: SharedReads<Said> | null;
   /** What people said has been read for this call. */
   #hasRead = false;
   readonly #balances: SharedRead<Reply<Balances>>;
@@ -118,13 +121,13 @@ export class Driver {
    * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
    * would otherwise count its deadline from when it woke.
    * @param sideBySide so many payments are sent at a time at most
-   * @param said what calls of the same Temporal run have read a moment ago; absent: each call reads for itself
+   * @param said what calls of the same Temporal run have read a moment ago; a call that is not undisturbed reads for itself
    */
   static async open(
     deps: Deps,
     call: Call,
     sideBySide: number = Number.POSITIVE_INFINITY,
-    said: SharedReads<Said> = new SharedReads(),
+    said: SharedReads<Said> | null = null,
   ): Promise<Driver> {
     const { info } = ActivityContext.current();
     const waitedMs = deps.clock.wallMs() - info.currentAttemptScheduledTimestampMs;
@@ -142,7 +145,7 @@ export class Driver {
       info,
       sideBySide,
       said,
-    }: { readonly info: Info; readonly sideBySide: number; readonly said: SharedReads<Said> },
+    }: { readonly info: Info; readonly sideBySide: number; readonly said: SharedReads<Said> | null },
   ) {
     this.#deps = deps;
     this.#call = call;
@@ -154,7 +157,10 @@ export class Driver {
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
     };
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
-    this.#said = said.get(this.#attempt.runId, () => new SharedRead(deps.clock, () => readSaid(deps, call)));
+    const read = new SharedRead(deps.clock, () => readSaid(deps, call));
+    this.#saidToOthers = said;
+    const isShared = said !== null && isUndisturbed(call, this.#attempt);
+    this.#said = isShared ? said.get(this.#attempt.runId, () => read) : read;
     this.#balances = new SharedRead(deps.clock, async () => this.#told(await deps.reader.balances()));
   }
 
@@ -225,7 +231,7 @@ export class Driver {
       this.#deps.reached(`before ${effect.kind}`);
       const answer = await this.#perform(effect, heeded);
       if (effect.kind === 'read instructions')
-        heeded = { kept: answer as Kept, atMs: this.#deps.clock.monotonicMs() };
+        heeded = { kept: answer as Kept, at: momentOf(this.#deps.clock) };
       this.#note(item, effect, answer);
       this.#deps.reached(`after ${effect.kind}`);
       return answer;
@@ -354,8 +360,7 @@ export class Driver {
   /** No write leaves more than 10 s after what people said was read; where that was longer ago, it must still be the same. */
   async #stillSaid(heeded: Heeded | null): Promise<boolean> {
     if (heeded === null) return true;
-    const ageMs = this.#deps.clock.monotonicMs() - heeded.atMs;
-    if (ageMs <= HEEDED_MS) return true;
+    if (ageMs(this.#deps.clock, heeded.at) <= HEEDED_MS) return true;
     return isDeepStrictEqual(await this.#instructions(), heeded.kept);
   }
 
@@ -400,11 +405,13 @@ export class Driver {
     const isOfRun = facts.some(({ kind }) => kind === 'api key');
     try {
       await this.#deps.instructions.note(credentials.mode, run, facts, isOfRun ? undefined : chunk);
-      // The calls after this one go by them.
-      this.#said.forget();
       return true;
     } catch {
       return false;
+    } finally {
+      // Whoever asks next goes by them.
+      this.#said.forget();
+      this.#saidToOthers?.forget(this.#attempt.runId);
     }
   }
 
@@ -445,6 +452,15 @@ export class Driver {
       quote: answer.kind === 'DONE' ? quoteIn(answer.value) : null,
     });
   }
+}
+
+/**
+ * Payments that no call has had before, of a chunk that began afresh. Whatever has waited goes by what was said until its call
+ * began, because that may be what woke it; and so does what somebody else may have sent.
+ */
+function isUndisturbed(call: Call & { readonly isFirstTry?: true }, attempt: Attempt): boolean {
+  const { chunk, isFirstTry = false } = call;
+  return chunk !== undefined && isFirstTry && attempt.number === 1 && !isNewStart({ ...call, attempt });
 }
 
 async function readSaid(deps: Deps, { plan, chunk }: Call): Promise<Said> {

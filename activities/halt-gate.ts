@@ -13,13 +13,12 @@ import {
 } from '../domain/halt.ts';
 import { makeProblem } from '../domain/problems.ts';
 import type { Clock } from './deps.ts';
+import { ageMs, momentOf, type Moment } from './moment.ts';
 
 /** Readings begin so long after each other, unless one takes longer. */
 const READ_EVERY_MS = 250;
 /** Whoever is about to write waits so long for a reading that is late: a busy machine is no halt. */
 const PATIENCE_MS = 3_000;
-
-type Moment = { readonly monotonicMs: number; readonly wallMs: number };
 
 type HaltGateOptions = {
   /** What stands now; rejects when that cannot be told, within about `READING_HOLDS_MS`. */
@@ -45,14 +44,14 @@ export class HaltGate {
   whyNot(write: HaltedWrite): Closed | null {
     const halt = haltOf(this.#halts, write);
     if (halt !== null) return halted(halt);
-    return this.#asked !== null && this.#ageMs(this.#asked) < READING_HOLDS_MS
+    return this.#asked !== null && ageMs(this.#options.clock, this.#asked) < READING_HOLDS_MS
       ? null
       : { kind: 'unreadable', problem: makeProblem('HALT_UNREADABLE', null) };
   }
 
   /** One reading. What cannot be read leaves what was known, which grows old. */
   async look(): Promise<void> {
-    const asked = this.#now();
+    const asked = momentOf(this.#options.clock);
     const before = this.#halts;
     try {
       this.#halts = await this.#options.read();
@@ -78,24 +77,13 @@ export class HaltGate {
     });
   }
 
-  #now(): Moment {
-    const { clock } = this.#options;
-    return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
-  }
-
-  /** By the clock on which more time has passed: the monotonic one of a machine that slept may have stood still. */
-  #ageMs(then: Moment): number {
-    const now = this.#now();
-    return Math.max(now.monotonicMs - then.monotonicMs, now.wallMs - then.wallMs);
-  }
-
   /** Reads until `signal` ends it. */
   async keepLooking(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const started = this.#now();
+      const started = momentOf(this.#options.clock);
       // One after the other: an answer that comes late must not stand above a newer one.
       await this.look();
-      await pause(READ_EVERY_MS - this.#ageMs(started), signal);
+      await pause(READ_EVERY_MS - ageMs(this.#options.clock, started), signal);
     }
   }
 }

@@ -102,12 +102,12 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     asked,
     () => new SharedRead(deps.clock, () => readGiven(deps, call, { workflowId, runId })),
   );
-  const own = await reading.value(Number.POSITIVE_INFINITY);
-  if (!('input' in own)) {
+  const started = await reading.value(Number.POSITIVE_INFINITY);
+  if (!('input' in started)) {
     reading.forget();
-    return refused('INPUT_INVALID', own.why);
+    return refused('INPUT_INVALID', started.why);
   }
-  const { input, hash } = own;
+  const { input, hash } = started;
 
   const go = await inPlace(() => deps.chunks.readGo(mode, run, number));
   if (go === 'over') {

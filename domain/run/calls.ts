@@ -117,6 +117,8 @@ export type PaymentsCall = Call & {
   readonly twinIds: readonly string[];
   /** So many are sent side by side at most; absent: all of them. */
   readonly sideBySide?: number;
+  /** Absent: some of them were in a call before, and have waited since. */
+  readonly isFirstTry?: true;
 };
 export type PaymentsAnswer = {
   readonly items: readonly {

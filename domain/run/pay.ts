@@ -28,6 +28,9 @@ export async function pay(paying: Paying): Promise<void> {
   const leftMs = new Map<PaymentRecord, number>();
   const failures = new Map<PaymentRecord, number>();
   const leftOf = (record: PaymentRecord): number => leftMs.get(record) ?? 0;
+  const haveWaited = new Set<PaymentRecord>();
+  const isFirstTryOf = (sent: readonly PaymentRecord[]): boolean =>
+    !sent.some((record) => haveWaited.has(record));
   const twins = new Twins(state.payments);
   // As they stood before the calls that led to a wait: what was told or released meanwhile ends it at once.
   let { asked } = pauses;
@@ -71,6 +74,7 @@ export async function pay(paying: Paying): Promise<void> {
         othersAccepted: state.payments.some((record) => acceptedOf(record) !== null),
         twinIds: twins.of(sent),
         ...(paying.sideBySide !== null && { sideBySide: paying.sideBySide }),
+        ...(paying.sideBySide !== null && isFirstTryOf(sent) && { isFirstTry: true }),
       });
     });
     for (const record of due) record.isAtWork = false;
@@ -120,6 +124,7 @@ export async function pay(paying: Paying): Promise<void> {
   }
 
   function keepWaiting(record: UnsentRecord, known: PaymentState, wait: Wait): void {
+    haveWaited.add(record);
     const paced = pauses.paced(record, wait);
     leftMs.set(record, paced.afterMs);
     record.stage.state = known;

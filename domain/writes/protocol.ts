@@ -207,7 +207,7 @@ export function* lookUp<State extends SendState, Found extends Trade | Withdrawa
   return { look: yield* subject.lookUp(said, state), atMs };
 }
 
-/** No write leaves longer than this after the instructions were read; reads shared in a call are half as old at most. */
+/** No write leaves longer than this after the instructions were read; shared reads are half as old at most. */
 const SAID_AGE_MS = 5_000;
 
 /** At most, where nobody can tell whether it is halted: it goes on soon after somebody can. */

@@ -24,14 +24,25 @@ const GO = {
 
 const never = () => Promise.reject(new Error('Nothing asks for this here.'));
 
+type How = {
+  readonly runId?: string;
+  /** The Temporal run that the plan was made for. */
+  readonly madeFor?: string;
+  readonly keyName?: string;
+  readonly attempt?: number;
+  readonly isOfChunk?: boolean;
+  readonly isFirstTry?: boolean;
+};
+
 /** A worker that counts what it reads before the calls of a chunk send; its time passes by hand. */
 function counting(go: Deps['chunks']['readGo'] = async () => GO) {
   const reads = { said: 0, goes: 0 };
   let monotonicMs = 0;
+  let wallMs = NOW;
   const { deps, sent } = worker(
     { createWithdrawal: async ({ tag }) => done({ ...WITHDRAWAL, id: `wtd_${tag}`, tag }) },
     {
-      clock: { wallMs: () => NOW, monotonicMs: () => monotonicMs },
+      clock: { wallMs: () => wallMs, monotonicMs: () => monotonicMs },
       instructions: {
         ...instructionsOf(),
         read: async () => {
@@ -55,21 +66,25 @@ function counting(go: Deps['chunks']['readGo'] = async () => GO) {
   );
   const pay = createWithdrawals(deps);
   let calls = 0;
-  /** One call, of a chunk unless it says otherwise. */
-  const call = async ({ runId = 'chunk-1', plan = PLAN, isOfChunk = true } = {}) => {
+  /** One call: the first of its payment, of a chunk that began afresh, unless it says otherwise. */
+  const call = async (how: How = {}) => {
+    const { runId = 'chunk-1', keyName = PLAN.credentials.keyName, attempt = 1 } = how;
+    const { madeFor = runId, isOfChunk = true, isFirstTry = true } = how;
     calls += 1;
     const id = `payment-${calls}`;
     const payment = { ...PAYMENT, id, reference: `p.2026-11-21.${id}` };
     const wanted = { amount: '17250.00', ahead: '0', unwanted: null };
     const items = [{ payment, wanted, state: NEW_PAYMENT }];
-    const ofChunk = isOfChunk ? { chunk: 1 } : {};
+    const plan = { ...PLAN, madeFor, credentials: { ...PLAN.credentials, keyName } };
+    const ofChunk = { ...(isOfChunk && { chunk: 1 }), ...(isFirstTry && { isFirstTry: true as const }) };
     const asked = { plan, originalRunId: runId, othersAccepted: false, twinIds: [], items, ...ofChunk };
-    const answer = await inActivity({ runId }, () => pay(asked));
+    const answer = await inActivity({ runId, attempt, scheduledAtMs: wallMs }, () => pay(asked));
     const step = answer.items[0]?.step;
     return step?.kind === 'wait' ? step.wait.problem.code : step?.kind;
   };
-  const passes = (ms: number): void => {
+  const passes = (ms: number, wallPassesMs = ms): void => {
     monotonicMs += ms;
+    wallMs += wallPassesMs;
   };
   return { call, passes, reads, sent: () => sent('createWithdrawal').length };
 }
@@ -86,13 +101,30 @@ test('calls of a chunk that begin within a second go by one read of what people 
   assert.deepEqual(reads, { said: 2, goes: 2 });
 });
 
-test('another Temporal run of a chunk, and a call of no chunk, read for themselves', async () => {
+test('whatever is not the first try of a chunk that began afresh reads for itself', async () => {
   const { call, reads } = counting();
+  const others: readonly How[] = [
+    { runId: 'chunk-1-after-a-reset', madeFor: 'chunk-1' },
+    { madeFor: 'an earlier run' },
+    { attempt: 2 },
+    { isFirstTry: false },
+    { isOfChunk: false },
+  ];
+  for (const other of others) {
+    await call();
+    const before = reads.said;
+    await call(other);
+    assert.equal(reads.said, before + 1, JSON.stringify(other));
+  }
+  assert.equal(reads.said, 1 + others.length);
+});
+
+test('what was read before a machine slept is read anew, though its monotonic clock stood still', async () => {
+  const { call, passes, reads } = counting();
   await call();
-  await call({ runId: 'chunk-1-after-a-reset' });
+  passes(400, 600_000);
+  await call();
   assert.deepEqual(reads, { said: 2, goes: 2 });
-  for (let calls = 0; calls < 2; calls += 1) await call({ isOfChunk: false });
-  assert.deepEqual(reads, { said: 4, goes: 2 });
 });
 
 test('a go that is missing is asked for by the next call again', async () => {
@@ -104,13 +136,15 @@ test('a go that is missing is asked for by the next call again', async () => {
   assert.deepEqual([reads.goes, sent()], [2, 1]);
 });
 
-test('a call after one that noted a fact reads what is kept anew', async () => {
-  const { call, reads } = counting();
-  const credentials = { ...PLAN.credentials, keyName: 'another key' };
-  await call({ plan: { ...PLAN, credentials } });
-  const before = reads.said;
-  await call();
-  assert.equal(reads.said, before + 1);
+test('a call after one that noted a fact reads what is kept anew, whichever of them shares what it reads', async () => {
+  for (const isFirstTry of [true, false]) {
+    const { call, reads } = counting();
+    await call();
+    await call({ keyName: 'another key', isFirstTry });
+    const before = reads.said;
+    await call();
+    assert.equal(reads.said, before + 1, String(isFirstTry));
+  }
 });
 
 test('what a Temporal run of a chunk was started with is read once, and again where it was no input of ours', async () => {

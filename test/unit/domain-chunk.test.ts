@@ -39,10 +39,10 @@ const GO: GoOf = {
   sideBySide: 2,
   runId: 'r1/c1',
 };
-const WAIT: GoAnswer = {
+const WAIT = {
   kind: 'wait',
   wait: { afterMs: MINUTE_MS, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) },
-};
+} as const satisfies GoAnswer;
 const OVER: GoAnswer = { kind: 'over', runId: '/c1' };
 const STOPPED: GoOf = { ...GO, stopped: makeProblem('BATCH_STOPPED', null) };
 const FAILED_2 = {
@@ -57,6 +57,8 @@ class World {
   go: GoAnswer | (() => Promise<GoAnswer>) = GO;
   /** What the service refuses. */
   refuses: readonly string[] = [];
+  /** What waits a minute when it is sent. */
+  delays: readonly string[] = [];
   /** What people have cancelled. */
   cancels: readonly string[] = [];
   /** What has come back from whoever was paid. */
@@ -159,6 +161,8 @@ class World {
     const cancelled = this.cancels.includes(id) ? makeProblem('CANCELLED', id) : null;
     const problem = unwanted ?? cancelled ?? (this.refuses.includes(id) ? refusal : null);
     if (problem !== null) return { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } } as const;
+    if (this.delays.includes(id))
+      return { id, step: { kind: 'wait', state: NEW_PAYMENT, wait: WAIT.wait } } as const;
     const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: amount ?? '0' };
     return { id, step: { kind: 'accepted', accepted }, traceId: `trace-${id}` } as const;
   }
@@ -258,6 +262,19 @@ test('so many payments leave side by side as the go says, for the plan that it n
   const world = await worldOf();
   const { sideBySide, chunk, plan } = world.calls[0] ?? assert.fail('Nothing was sent.');
   assert.deepEqual([sideBySide, chunk, plan.madeFor], [2, 1, GO.plan.madeFor]);
+});
+
+test('what has waited is no first try any more, also where somebody has woken it', async () => {
+  const world = new World();
+  world.delays = ['inv-2'];
+  await world.time.quiet();
+  world.delays = [];
+  world.chunk.wake();
+  await world.time.quiet();
+  const tries = world.calls.flatMap(({ items, isFirstTry }) =>
+    items.map(({ payment }) => [payment.id, isFirstTry === true] as const),
+  );
+  assert.deepEqual(tries, [...ALL.map((id) => [id, true] as const), ['inv-2', false]]);
 });
 
 test('a fresh go makes the payments the chunk’s own: nobody need look whether they were sent before', async () => {
