@@ -45,7 +45,7 @@ import { readDemand } from './demand.ts';
 import { readFreeMoney } from './free-money.ts';
 import { isForTemporal, whatFailed } from './failures.ts';
 import { slept } from './polling.ts';
-import { ageMs, momentOf, type Moment } from './moment.ts';
+import { ageMs, type Moment } from './moment.ts';
 import { SharedRead, type SharedReads } from './shared-read.ts';
 import { secondPlanUnasked } from './second-plan.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
@@ -59,8 +59,8 @@ const ACROSS_CALLS_MS = 1_000;
 /** A write leaves so long after it was found to be wanted, or not at all: it is signed, and may need a connection. */
 const LEAVES_WITHIN_MS = 3_000;
 
-/** What people said is read again for a write that is asked for later than this after it was read: it leaves within 10 s of that. */
-const HEEDED_MS = 10_000 - SHARED_READ_MS - LEAVES_WITHIN_MS;
+/** What people said is read again for a write that is asked for so long after it began to be read: it leaves within 10 s of that. */
+const HEEDED_MS = 10_000 - LEAVES_WITHIN_MS;
 
 /** So long other runs are asked: one that has no worker must not use up the time in which a write may leave. */
 const CLAIMS_MS = 5_000;
@@ -68,7 +68,7 @@ const CLAIMS_MS = 5_000;
 /** What decides whether anything may leave, read together. `go`: null where the call is of no chunk, or nobody gives one. */
 export type Said = { readonly kept: Kept; readonly go: Go | 'over' | null };
 
-/** What the steps of an item went by, and when that was read. */
+/** What the steps of an item went by, and when it began to be read. */
 type Heeded = { readonly kept: Kept; readonly at: Moment };
 
 /** What Temporal did not answer is asked again in the same attempt: so often, and after so long. */
@@ -208,10 +208,10 @@ export class Driver {
   }
 
   /** What people said. A chunk sends while its run is open, and has given it its go: read with it. @throws WithoutGo */
-  async #instructions(): Promise<Kept> {
-    const said = this.#said.value(this.#hasRead ? SHARED_READ_MS : ACROSS_CALLS_MS);
+  async #instructions(): Promise<Heeded> {
+    const { at, value } = this.#said.read(this.#hasRead ? SHARED_READ_MS : ACROSS_CALLS_MS);
     this.#hasRead = true;
-    const { kept, go } = await said;
+    const { kept, go } = await value;
     if (this.#call.chunk !== undefined) {
       if (go === null || go === 'over' || !go.mayGo) {
         this.#said.forget();
@@ -221,7 +221,7 @@ export class Driver {
       this.#stopped = go.stopped;
     }
     requireCurrent(this.#call.plan, kept);
-    return kept;
+    return { kept, at };
   }
 
   /** Runs the steps of one item to their end. */
@@ -229,20 +229,23 @@ export class Driver {
     let heeded: Heeded | null = null;
     return drive(steps, async (effect) => {
       this.#deps.reached(`before ${effect.kind}`);
-      const answer = await this.#perform(effect, heeded);
-      if (effect.kind === 'read instructions')
-        heeded = { kept: answer as Kept, at: momentOf(this.#deps.clock) };
+      let answer: Answer;
+      if (effect.kind === 'read instructions') {
+        heeded = await this.#instructions();
+        answer = heeded.kept;
+      } else answer = await this.#perform(effect, heeded);
       this.#note(item, effect, answer);
       this.#deps.reached(`after ${effect.kind}`);
       return answer;
     });
   }
 
-  async #perform(effect: Effect, heeded: Heeded | null): Promise<Answer> {
+  async #perform(
+    effect: Exclude<Effect, { readonly kind: 'read instructions' }>,
+    heeded: Heeded | null,
+  ): Promise<Answer> {
     const { service, reader } = this.#deps;
     switch (effect.kind) {
-      case 'read instructions':
-        return this.#instructions();
       case 'note facts':
         return this.#noted(effect.facts);
       case 'read balances':
@@ -340,8 +343,8 @@ export class Driver {
       signal: ActivityContext.current().cancellationSignal,
       whyNot: async () => {
         await this.#haltsRead();
-        if (!(await this.#stillSaid(heeded))) return NEWLY_SAID;
-        return this.#tooLate() ? TOO_LATE : null;
+        const unheeded = await this.#whyNotHeeded(heeded);
+        return unheeded ?? (this.#tooLate() ? TOO_LATE : null);
       },
       whyNotNow: () => this.#whyHalted(currencies)?.problem.message ?? null,
       withinMs: LEAVES_WITHIN_MS,
@@ -357,11 +360,13 @@ export class Driver {
     return this.#deps.halts.settled({ policy: this.#call.plan.run.policy, currencies: [] });
   }
 
-  /** No write leaves more than 10 s after what people said was read; where that was longer ago, it must still be the same. */
-  async #stillSaid(heeded: Heeded | null): Promise<boolean> {
-    if (heeded === null) return true;
-    if (ageMs(this.#deps.clock, heeded.at) <= HEEDED_MS) return true;
-    return isDeepStrictEqual(await this.#instructions(), heeded.kept);
+  /** No write leaves more than 10 s after what people said began to be read; later it must still be the same. */
+  async #whyNotHeeded(heeded: Heeded | null): Promise<string | null> {
+    const isRecent = ({ at }: Heeded): boolean => ageMs(this.#deps.clock, at) <= HEEDED_MS;
+    if (heeded === null || isRecent(heeded)) return null;
+    const again = await this.#instructions();
+    if (!isDeepStrictEqual(again.kept, heeded.kept)) return NEWLY_SAID;
+    return isRecent(again) ? null : TOO_LATE;
   }
 
   /** The same item always has the same key: from the plan's credentials, never from this worker's. */

@@ -2,27 +2,35 @@
 import type { Clock } from './deps.ts';
 import { ageMs, momentOf, type Moment } from './moment.ts';
 
+/** What is being read, or was, and when that began. */
+export type Reading<T> = { readonly at: Moment; readonly value: Promise<T> };
+
 export class SharedRead<T> {
   readonly #clock: Clock;
-  readonly #read: () => Promise<T>;
-  #last: { readonly at: Moment; readonly value: Promise<T> } | null = null;
+  readonly #ask: () => Promise<T>;
+  #last: Reading<T> | null = null;
 
-  constructor(clock: Clock, read: () => Promise<T>) {
+  constructor(clock: Clock, ask: () => Promise<T>) {
     this.#clock = clock;
-    this.#read = read;
+    this.#ask = ask;
   }
 
-  /** What the last read said, where that began at most `maxAgeMs` ago; else it is read anew, as after one that failed. */
-  value(maxAgeMs: number): Promise<T> {
-    if (this.#last !== null && ageMs(this.#clock, this.#last.at) <= maxAgeMs) return this.#last.value;
+  /** The last reading, where that began at most `maxAgeMs` ago; else a new one, as after one that failed. */
+  read(maxAgeMs: number): Reading<T> {
+    if (this.#last !== null && ageMs(this.#clock, this.#last.at) <= maxAgeMs) return this.#last;
     const at = momentOf(this.#clock);
-    const value = this.#read();
+    const value = this.#ask();
     const own = { at, value };
     this.#last = own;
     value.catch(() => {
       if (this.#last === own) this.#last = null;
     });
-    return value;
+    return own;
+  }
+
+  /** What that reading says. */
+  value(maxAgeMs: number): Promise<T> {
+    return this.read(maxAgeMs).value;
   }
 
   /** Whoever asks next reads anew. */

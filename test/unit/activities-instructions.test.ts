@@ -122,6 +122,30 @@ test('no write leaves more than ten seconds after what people said was read, unl
   }
 });
 
+test('what people said counts from when it began to be read, however late Temporal answers', async () => {
+  for (const [answerMs, step] of [
+    [6_000, 'accepted'],
+    [8_000, 'wait'],
+  ] as const) {
+    let monotonicMs = 0;
+    let reads = 0;
+    const read = async () => {
+      reads += 1;
+      // The first answer is there at once; it is too old once the lookup has taken its time.
+      if (reads > 1) monotonicMs += answerMs;
+      return kept();
+    };
+    const listWithdrawals = async () => {
+      monotonicMs += 8_000;
+      return page<Withdrawal>();
+    };
+    const clock = { wallMs: () => NOW, monotonicMs: () => monotonicMs };
+    const { deps } = worker({ listWithdrawals }, { clock, instructions: { ...instructionsOf(), read } });
+    const { items } = await inActivity({ attempt: 2 }, () => createWithdrawals(deps)(PAYMENTS));
+    assert.deepEqual([items[0]?.step.kind, reads], [step, 2], String(answerMs));
+  }
+});
+
 const PAY_AGAIN = said({ kind: 'pay again', item: 'supplier', follows: 1, recordId: null });
 const CANCEL = said({ kind: 'cancel' });
 
