@@ -59,7 +59,7 @@ const ACROSS_CALLS_MS = 1_000;
 /** A write leaves so long after it was found to be wanted, or not at all: it is signed, and may need a connection. */
 const LEAVES_WITHIN_MS = 3_000;
 
-/** What people said is read again for a write that is asked for so long after it began to be read: it leaves within 10 s of that. */
+/** What people said may have begun to be read so long before a write leaves the driver: it is sent within 10 s of that. */
 const HEEDED_MS = 10_000 - LEAVES_WITHIN_MS;
 
 /** So long other runs are asked: one that has no worker must not use up the time in which a write may leave. */
@@ -360,13 +360,13 @@ export class Driver {
     return this.#deps.halts.settled({ policy: this.#call.plan.run.policy, currencies: [] });
   }
 
-  /** No write leaves more than 10 s after what people said began to be read; later it must still be the same. */
+  /** What people said is read again where that is no longer shared: it must still be the same. */
   async #whyNotHeeded(heeded: Heeded | null): Promise<string | null> {
-    const isRecent = ({ at }: Heeded): boolean => ageMs(this.#deps.clock, at) <= HEEDED_MS;
-    if (heeded === null || isRecent(heeded)) return null;
+    const { clock } = this.#deps;
+    if (heeded === null || ageMs(clock, heeded.at) <= SHARED_READ_MS) return null;
     const again = await this.#instructions();
     if (!isDeepStrictEqual(again.kept, heeded.kept)) return NEWLY_SAID;
-    return isRecent(again) ? null : TOO_LATE;
+    return ageMs(clock, again.at) <= HEEDED_MS ? null : TOO_LATE;
   }
 
   /** The same item always has the same key: from the plan's credentials, never from this worker's. */
