@@ -134,7 +134,7 @@ async function resetRun(stage: Stage, workflowId: string): Promise<void> {
 }
 
 for (const metadataInLists of ['always', 'never'] as const)
-  describe(`where lists show tags ${metadataInLists}`, { concurrency: 4, timeout: 300_000 }, () => {
+  describe(`where lists show tags ${metadataInLists}`, { concurrency: 4, timeout: 600_000 }, () => {
     let stage: Stage;
     before(async () => {
       stage = await openStage({ balances: { EUR: '1000000' }, settings: { metadataInLists } });
@@ -269,7 +269,7 @@ const KEY_KNOWN = `key_used_since: ${todayIn('UTC', Date.now() - 2 * 86_400_000)
 for (const metadataInLists of ['always', 'never', 'mixed'] as const)
   describe(
     `where only this API key has written, and lists show tags ${metadataInLists}`,
-    { timeout: 300_000 },
+    { timeout: 600_000 },
     () => {
       let stage: Stage;
       before(async () => {
@@ -301,7 +301,7 @@ for (const metadataInLists of ['always', 'never', 'mixed'] as const)
 
 describe(
   'where nobody knows which API keys have written, and lists show no tags',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   () => {
     let stage: Stage;
     before(async () => {
