@@ -10,7 +10,7 @@ import { beating } from './heartbeats.ts';
 import { SharedReads } from './shared-read.ts';
 
 export const createWithdrawals = (deps: Deps) => {
-  const said = new SharedReads<Said>();
+  const said = new SharedReads<Said>(deps.clock);
   return (call: PaymentsCall): Promise<PaymentsAnswer> =>
     beating(async () => {
       const driver = await Driver.open(deps, call, call.sideBySide, said);

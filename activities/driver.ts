@@ -89,6 +89,7 @@ export class Driver {
   /** Latest monotonic moment at which a write may leave: a frozen worker that wakes up sends nothing. */
   readonly #sendUntilMonotonicMs: number;
   readonly #said: SharedRead<Said>;
+  /** What other calls share, by their Temporal run; null: none of them share anything with this kind of call. */
   readonly #saidToOthers: SharedReads<Said> | null;
   /** What people said has been read for this call. */
   #hasRead = false;
@@ -157,10 +158,10 @@ export class Driver {
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
     };
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
-    const read = new SharedRead(deps.clock, () => readSaid(deps, call));
-    this.#saidToOthers = said;
+    const ask = (): Promise<Said> => readSaid(deps, call);
     const isShared = said !== null && isUndisturbed(call, this.#attempt);
-    this.#said = isShared ? said.get(this.#attempt.runId, () => read) : read;
+    this.#said = isShared ? said.get(this.#attempt.runId, ask) : new SharedRead(deps.clock, ask);
+    this.#saidToOthers = said;
     this.#balances = new SharedRead(deps.clock, async () => this.#told(await deps.reader.balances()));
   }
 

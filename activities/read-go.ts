@@ -32,7 +32,7 @@ import { askOthers, findOthers } from './other-batches.ts';
 import { foreignMode } from './own-mode.ts';
 import { notYet, slept } from './polling.ts';
 import { wrongChunk } from './run-input.ts';
-import { SharedRead, SharedReads } from './shared-read.ts';
+import { SharedReads } from './shared-read.ts';
 
 /** How soon a chunk asks again by itself; the coordinator tells it sooner. */
 const ASK_AGAIN_MS = 60_000;
@@ -64,8 +64,8 @@ type Own = {
 export const readGo = (deps: Deps): Activities['readGo'] => {
   const own = {
     inPlace: pLimit(ASK_SIDE_BY_SIDE),
-    given: new SharedReads<Given>(MOST_GIVEN),
-    plans: new SharedReads<PlanState>(MOST_PLANS),
+    given: new SharedReads<Given>(deps.clock, MOST_GIVEN),
+    plans: new SharedReads<PlanState>(deps.clock, MOST_PLANS),
   };
   return (call) =>
     beating(async () => {
@@ -97,14 +97,12 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
   const foreign = foreignMode(deps, mode);
   if (foreign !== null) return { kind: 'wait', wait: foreign };
   const { workflowId = '', runId = '' } = ActivityContext.current().info.workflowExecution ?? {};
-  const asked = JSON.stringify([workflowId, runId, mode, run, number]);
-  const reading = given.get(
-    asked,
-    () => new SharedRead(deps.clock, () => readGiven(deps, call, { workflowId, runId })),
+  const start = given.get(JSON.stringify([workflowId, runId, mode, run, number]), () =>
+    readGiven(deps, call, { workflowId, runId }),
   );
-  const started = await reading.value(Number.POSITIVE_INFINITY);
+  const started = await start.value(Number.POSITIVE_INFINITY);
   if (!('input' in started)) {
-    reading.forget();
+    start.forget();
     return refused('INPUT_INVALID', started.why);
   }
   const { input, hash } = started;
@@ -120,10 +118,7 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     return { kind: isReset ? 'reopened' : 'over', runId: name };
   }
   if (go === null || !go.mayGo) return noGoYet();
-  const ofRun = plans.get(
-    JSON.stringify([mode, run]),
-    () => new SharedRead(deps.clock, () => deps.plans.read(mode, run, 0)),
-  );
+  const ofRun = plans.get(JSON.stringify([mode, run]), () => deps.plans.read(mode, run, 0));
   const state = await ofRun.value(PLAN_READ_MS);
   if (state.kind !== 'plan') {
     ofRun.forget();
@@ -131,8 +126,8 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
   }
   const { plan } = state;
   const { batch } = plan;
-  const ofPlan = batch?.chunks[number - 1];
-  if (batch === null || ofPlan?.hash !== hash) return refused('CHUNK_DIFFERS', null);
+  const planned = batch?.chunks[number - 1];
+  if (batch === null || planned?.hash !== hash) return refused('CHUNK_DIFFERS', null);
   const { parallel, stopAfter, canary } = batch;
   const isFresh =
     go.isFresh &&
@@ -143,7 +138,7 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
   const ofChunk = {
     plan,
     batch,
-    planned: ofPlan,
+    planned,
     number,
     payments: input.payments,
     isFirstRun: plan.madeFor === go.runId && input.isFirst && call.originalRunId === runId,

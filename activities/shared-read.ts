@@ -42,19 +42,21 @@ export class SharedRead<T> {
 /** Shared reads by a name, made when they are asked for first. */
 export class SharedReads<T> {
   readonly #kept = new Map<string, SharedRead<T>>();
+  readonly #clock: Clock;
   readonly #most: number;
 
   /** @param most so many are kept; beyond that the one that was made first is forgotten */
-  constructor(most = 50) {
+  constructor(clock: Clock, most = 50) {
+    this.#clock = clock;
     this.#most = most;
   }
 
-  get(name: string, make: () => SharedRead<T>): SharedRead<T> {
+  get(name: string, ask: () => Promise<T>): SharedRead<T> {
     const known = this.#kept.get(name);
     if (known !== undefined) return known;
     const [oldest] = this.#kept.keys();
     if (this.#kept.size >= this.#most && oldest !== undefined) this.#kept.delete(oldest);
-    const made = make();
+    const made = new SharedRead(this.#clock, ask);
     this.#kept.set(name, made);
     return made;
   }

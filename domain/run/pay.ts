@@ -29,8 +29,6 @@ export async function pay(paying: Paying): Promise<void> {
   const failures = new Map<PaymentRecord, number>();
   const leftOf = (record: PaymentRecord): number => leftMs.get(record) ?? 0;
   const haveWaited = new Set<PaymentRecord>();
-  const isFirstTryOf = (sent: readonly PaymentRecord[]): boolean =>
-    !sent.some((record) => haveWaited.has(record));
   const twins = new Twins(state.payments);
   // As they stood before the calls that led to a wait: what was told or released meanwhile ends it at once.
   let { asked } = pauses;
@@ -63,6 +61,7 @@ export async function pay(paying: Paying): Promise<void> {
       // Before it may write, a chunk may have heard of another run, which has not released them yet.
       sent = due.filter(isUnsent);
       if (sent.length === 0) return NOTHING;
+      const isFirstTry = !sent.some((record) => haveWaited.has(record));
       return ports.createWithdrawals({
         ...paying.call(),
         items: wantedOf(state.payments, sent).map(({ record, wanted }) => ({
@@ -74,7 +73,7 @@ export async function pay(paying: Paying): Promise<void> {
         othersAccepted: state.payments.some((record) => acceptedOf(record) !== null),
         twinIds: twins.of(sent),
         ...(paying.sideBySide !== null && { sideBySide: paying.sideBySide }),
-        ...(paying.sideBySide !== null && isFirstTryOf(sent) && { isFirstTry: true }),
+        ...(paying.sideBySide !== null && isFirstTry && { isFirstTry }),
       });
     });
     for (const record of due) record.isAtWork = false;

@@ -10,7 +10,7 @@ import type { Reply } from '../../domain/service/reply.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 
 import type { Leaving, ServiceClient } from '../../service/client.ts';
-import type { PlanInput } from '../../domain/run/calls.ts';
+import type { Go, PlanInput } from '../../domain/run/calls.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { NOW, QUOTE, RUN, TRADE, WITHDRAWAL, context, done } from './scripts.ts';
 import { kept, type LooseRecorded } from './instructions.ts';
@@ -82,11 +82,37 @@ export const NO_OTHER_RUNS: Deps['otherRuns'] = {
   keptForMs: async () => 0,
 };
 
+const never = () => Promise.reject(new Error('Nothing asks for this here.'));
+
+/** What an open run says to a chunk that may send. */
+export const GO: Go = {
+  runId: 'r1',
+  isFresh: true,
+  isOver: false,
+  mayGo: true,
+  released: ['MXN'],
+  most: null,
+  stopped: null,
+  wakes: 0,
+};
+
+/** The chunks of batches, of which nobody asks more than this. */
+export function chunksWith(more: Partial<Deps['chunks']>): Deps['chunks'] {
+  return {
+    readInput: never,
+    readGo: never,
+    readState: never,
+    tell: never,
+    startAgain: never,
+    reopenRun: never,
+    ...more,
+  };
+}
+
 /** What a worker is given; its clock stands at `NOW` unless the test moves it. */
 export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
   const requests: Request[] = [];
   const service = client(requests, scripted);
-  const never = () => Promise.reject(new Error('Nothing asks for this here.'));
   const given = { reader: service, clock: { wallMs: () => NOW, monotonicMs: () => 0 }, ...more };
   const deps: Deps = {
     service,
@@ -94,14 +120,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     scans: new SharedScans(given.reader, { clock: given.clock, listLagMs: DEFAULT_SERVICE_FACTS.listLagMs }),
     facts: DEFAULT_SERVICE_FACTS,
     instructions: instructionsOf(),
-    chunks: {
-      readInput: never,
-      readGo: never,
-      readState: never,
-      tell: never,
-      startAgain: never,
-      reopenRun: never,
-    },
+    chunks: chunksWith({}),
     plans: { start: never, read: never, isMade: never, readEarlier: never, readInput: never },
     clock: given.clock,
     isCurrentAttempt: async () => true,

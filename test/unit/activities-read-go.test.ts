@@ -10,7 +10,7 @@ import type { Plan } from '../../domain/plan/plan.ts';
 import type { GoAnswer } from '../../domain/run/calls.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
-import { NO_OTHER_RUNS, inActivity, page, worker } from '../support/activities.ts';
+import { GO, NO_OTHER_RUNS, chunksWith, inActivity, page, worker } from '../support/activities.ts';
 import { NOW, RUN, WITHDRAWAL, context } from '../support/scripts.ts';
 
 const PAYMENTS: readonly BatchPayment[] = [
@@ -64,7 +64,7 @@ async function goOf({ alike, atMs, isTakenUp = false, more = {} }: Situation) {
   const service = { listWithdrawals: async () => (atMs === null ? page<Withdrawal>() : page(record)) };
   const never = () => Promise.reject(new Error('Nothing asks for this here.'));
   const { deps, sent } = worker(service, {
-    chunks: {
+    chunks: chunksWith({
       readInput: async () => ({
         run: RUN,
         mode: 'SANDBOX',
@@ -72,21 +72,8 @@ async function goOf({ alike, atMs, isTakenUp = false, more = {} }: Situation) {
         payments: PAYMENTS,
         isFirst: true,
       }),
-      readGo: async () => ({
-        runId: isTakenUp ? `r2-${asked}` : 'r1',
-        isFresh: !isTakenUp,
-        isOver: false,
-        mayGo: true,
-        released: ['MXN'],
-        most: null,
-        stopped: null,
-        wakes: 0,
-      }),
-      readState: never,
-      tell: never,
-      startAgain: never,
-      reopenRun: never,
-    },
+      readGo: async () => ({ ...GO, runId: isTakenUp ? `r2-${asked}` : 'r1', isFresh: !isTakenUp }),
+    }),
     plans: {
       start: never,
       read: async () => ({ kind: 'plan', plan }),
@@ -165,20 +152,9 @@ const FIRST_CHUNK: ChunkInput = { run: RUN, mode: 'SANDBOX', number: 1, payments
 
 /** A worker that is asked by a chunk whose run has ended. `more`: what else it is to Temporal. */
 function depsOfEnded(more: Partial<Deps['chunks']>): Deps {
-  const never = () => Promise.reject(new Error('Nothing asks for this here.'));
   const { deps } = worker(
     {},
-    {
-      chunks: {
-        readInput: async () => FIRST_CHUNK,
-        readGo: async () => 'over',
-        reopenRun: never,
-        readState: never,
-        tell: never,
-        startAgain: never,
-        ...more,
-      },
-    },
+    { chunks: chunksWith({ readInput: async () => FIRST_CHUNK, readGo: async () => 'over', ...more }) },
   );
   return deps;
 }

@@ -6,24 +6,11 @@ import type { Deps } from '../../activities/deps.ts';
 import { readGo } from '../../activities/read-go.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
-import { inActivity, instructionsOf, worker } from '../support/activities.ts';
+import { GO, chunksWith, inActivity, instructionsOf, worker } from '../support/activities.ts';
 import { kept } from '../support/instructions.ts';
 import { NOW, PAYMENT, RUN, WITHDRAWAL, context, done } from '../support/scripts.ts';
 
 const PLAN = context().plan;
-const GO = {
-  runId: 'r1',
-  isFresh: true,
-  isOver: false,
-  mayGo: true,
-  released: ['MXN'],
-  most: null,
-  stopped: null,
-  wakes: 0,
-};
-
-const never = () => Promise.reject(new Error('Nothing asks for this here.'));
-
 type How = {
   readonly runId?: string;
   /** The Temporal run that the plan was made for. */
@@ -51,17 +38,12 @@ function counting(go: Deps['chunks']['readGo'] = async () => GO) {
         },
         note: async () => {},
       },
-      chunks: {
-        readInput: never,
+      chunks: chunksWith({
         readGo: async (...of) => {
           reads.goes += 1;
           return go(...of);
         },
-        readState: never,
-        tell: never,
-        startAgain: never,
-        reopenRun: never,
-      },
+      }),
     },
   );
   const pay = createWithdrawals(deps);
@@ -154,17 +136,13 @@ test('what a Temporal run of a chunk was started with is read once, and again wh
   const { deps } = worker(
     {},
     {
-      chunks: {
+      chunks: chunksWith({
         readInput: async (_workflowId, runId = '') => {
           inputs.push(runId);
           return { run: RUN, mode: 'SANDBOX', number: isOurs ? 1 : 2, payments, isFirst: true };
         },
         readGo: async () => ({ ...GO, mayGo: false }),
-        readState: never,
-        tell: never,
-        startAgain: never,
-        reopenRun: never,
-      },
+      }),
     },
   );
   const ask = readGo(deps);
