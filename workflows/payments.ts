@@ -8,6 +8,7 @@ import {
   type TemporalFailure,
   continueAsNew,
   getExternalWorkflowHandle,
+  patched,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -99,6 +100,7 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
         // The run has ended: whoever starts it again reads every chunk.
       }
     },
+    asksAboutNewsAtItsEnd: () => patched('asks about news at its end'),
     createWithdrawals: (call) => {
       const summary = summaryOfPayments(call);
       return orStepFailed(writes.createWithdrawals.executeWithOptions({ summary }, [call]));

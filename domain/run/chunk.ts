@@ -39,6 +39,8 @@ export type ChunkPorts = Pick<
   readGo(call: GoCall): Promise<GoAnswer>;
   /** The coordinator should read this chunk again. It decides nothing by it. */
   tellCoordinator(): Promise<void>;
+  /** False only in the history of a chunk that ended, before this was so, without asking about what it was told last. */
+  asksAboutNewsAtItsEnd(): boolean;
 };
 
 type GoOf = Extract<GoAnswer, { kind: 'go' }>;
@@ -87,9 +89,10 @@ export class Chunk implements Paying {
 
   async complete(): Promise<void> {
     do {
+      this.#isOver = false;
       await this.#askForGo();
       await this.#untilOver();
-    } while (await this.#wasReset());
+    } while ((await this.#wasReset()) || this.#isToldAtItsEnd());
     this.state.ended = true;
     this.pauses.goesOn(this.state);
     this.ports.show();
@@ -115,9 +118,12 @@ export class Chunk implements Paying {
    */
   async #wasReset(): Promise<boolean> {
     const hasHeard = (runId: string): boolean => this.#heard?.endsWith(`/${runId}`) === true;
-    if ((await runThatGoesOn(this.ports, (runId) => !hasHeard(runId))) === null) return false;
-    this.#isOver = false;
-    return true;
+    return (await runThatGoesOn(this.ports, (runId) => !hasHeard(runId))) !== null;
+  }
+
+  /** Its run was started again or reset in this very moment: it counts on whom it has told. */
+  #isToldAtItsEnd(): boolean {
+    return this.#news !== this.#answered && this.ports.asksAboutNewsAtItsEnd();
   }
 
   /** While payments are open, what the coordinator says may change: a currency is funded, or another run goes on. */

@@ -296,6 +296,7 @@ export class Execution {
       ...this.#ports(),
       readGo: (call) => this.#ask<GoAnswer>('readGo', call).result,
       tellCoordinator: () => this.#ask<void>('tellCoordinator', null).result,
+      asksAboutNewsAtItsEnd: () => true,
     };
   }
 
