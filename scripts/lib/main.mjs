@@ -74,4 +74,7 @@ export async function runMain(main, { failureCode } = { failureCode: 1 }) {
     else console.error(error);
     process.exitCode = failureCode;
   }
+  // Nothing is left to do or to write. What is native of a Temporal worker, taken down with the rest of the process, can hold it
+  // for ever; this ends it without.
+  process.once('beforeExit', () => process.exit());
 }
