@@ -8,7 +8,7 @@ import type { Withdrawal } from '../domain/service/records.ts';
 import { isKnown } from '../domain/service/facts.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { WithdrawalsAnswer, WithdrawalsCall } from '../domain/run/calls.ts';
-import type { Deps } from './deps.ts';
+import type { Deps, Joins } from './deps.ts';
 import { foreignReader, poll, type Polled } from './polling.ts';
 import { ownRunId } from './tell-run.ts';
 
@@ -18,11 +18,14 @@ export const awaitWithdrawals =
     const runId = await lookingAs(deps, call);
     if (call.undoneIn.some((other) => other !== runId))
       return { ended: [], wait: null, runId, hasToldEnd: false };
+    let isFirst = true;
     const answer = await poll<News>(
       deps,
       () => {
         deps.reached('before payment poll');
-        return pollOnce(deps, call);
+        const joins = joinsOf(call, isFirst);
+        isFirst = false;
+        return pollOnce(deps, call, joins);
       },
       (wait) => ({ ended: [], wait }),
     );
@@ -42,7 +45,13 @@ async function lookingAs(deps: Deps, { plan, chunk, undoneIn }: WithdrawalsCall)
 /** What a poll tells, whoever asked. */
 type News = Pick<WithdrawalsAnswer, 'ended' | 'wait'>;
 
-async function pollOnce(deps: Deps, call: WithdrawalsCall): Promise<Polled<News>> {
+/** What was accepted a moment ago, and what somebody saw come back before it was reset, is in no list that was read before. */
+function joinsOf({ items }: WithdrawalsCall, isFirst: boolean): Joins {
+  if (items.some(({ isAnew }) => isAnew)) return 'never';
+  return isFirst ? 'goes on after it' : 'ends with it';
+}
+
+async function pollOnce(deps: Deps, call: WithdrawalsCall, joins: Joins): Promise<Polled<News>> {
   const foreign = foreignReader(deps, call.plan);
   if (foreign !== null) return { kind: 'answer', answer: { ended: [], wait: foreign } };
   const ids = new Set(call.items.map((item) => item.withdrawalId));
@@ -52,9 +61,7 @@ async function pollOnce(deps: Deps, call: WithdrawalsCall): Promise<Polled<News>
     most: ids.size,
   };
   const { cancellationSignal } = ActivityContext.current();
-  // What somebody saw come back before it was reset must show: that is in no list which was read before.
-  const mayJoin = !call.items.some(({ isAnew }) => isAnew);
-  const { records, stopped } = await deps.scans.poll(question, cancellationSignal, { mayJoin });
+  const { records, stopped } = await deps.scans.poll(question, cancellationSignal, { joins });
   const statusById = new Map(records.map((record) => [record.id, record.status]));
   const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
     const status = statusById.get(item.withdrawalId);

@@ -18,6 +18,12 @@ import type { TurnAnswer } from '../domain/turn.ts';
 import type { Rival } from '../domain/writes/step.ts';
 import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
 
+/**
+ * What a poll takes of a scan that began at most a second before, which lacks what is newer. `ends with it`: that is all it
+ * wants. `goes on after it`: the next scan reads what is missing, and no more.
+ */
+export type Joins = 'never' | 'ends with it' | 'goes on after it';
+
 export type Deps = {
   /** Signs writes, with the worker's key. */
   readonly service: ServiceClient;
@@ -27,11 +33,11 @@ export type Deps = {
   readonly scans: {
     /** By a scan that begins after this. `signal` ends the wait for the answer, not the scan. */
     lookUp(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>>;
-    /** For what a record that is known has come to. `mayJoin`: by a scan that began at most a second before, where there is one. */
+    /** For what a record that is known has come to. */
     poll(
       question: Question<Withdrawal>,
       signal: AbortSignal,
-      how: { readonly mayJoin: boolean },
+      how: { readonly joins: Joins },
     ): Promise<Scanned<Withdrawal>>;
   };
   readonly facts: ServiceFacts;

@@ -47,6 +47,11 @@ const STILL_OPEN = { pauseMs: 1_000, most: 60 };
  */
 const ASK_SIDE_BY_SIDE = 4;
 
+/** Payments of one call: between two calls nothing of a chunk leaves. */
+const CALL_SIZE = 50;
+/** Where they leave one by one, since an attempt sends for 20 s at most; and where a rule stops them, since a call goes to its end. */
+const SMALL_CALL_SIZE = 25;
+
 /** What so many chunks were started with is kept: each asks for its go a few times. */
 const MOST_GIVEN = 16;
 
@@ -145,6 +150,7 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     takenUpBy: `${go.runId}/${runId}`,
     wakes: go.wakes,
   };
+  const sideBySide = Math.floor(parallel / lanesOf(batch));
   // One scan answers both.
   const [now, alike] = await Promise.all([unpayableNow(deps, ofChunk), alikeNow(deps, ofChunk)]);
   if ('wait' in now) return { kind: 'wait', wait: now.wait };
@@ -160,7 +166,9 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     stopped: go.stopped,
     wakes: go.wakes,
     rules: { parallel, stopAfter, canary },
-    sideBySide: Math.floor(parallel / lanesOf(batch)),
+    sideBySide,
+    callSize: sideBySide === 1 || stopAfter !== null ? SMALL_CALL_SIZE : CALL_SIZE,
+    beginsQuietly: true,
     runId: `${go.runId}/${runId}`,
   };
 }

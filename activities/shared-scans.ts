@@ -13,9 +13,9 @@ import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { Findings, newestMsOf, readBack, type Question, type Scanned } from '../service/list-scan.ts';
 import { unread } from '../service/pages.ts';
 import { clockSkew } from './clock-skew.ts';
-import type { Clock, Deps } from './deps.ts';
+import type { Clock, Deps, Joins } from './deps.ts';
 
-/** A poll for statuses may be served by a scan that began so long before: what it lacks shows in the next poll. */
+/** A poll for statuses may take what a scan has read that began so long before. */
 const JOINS_WITHIN_MS = 1_000;
 /** An answer that takes longer is none: an attempt has two minutes, and waits for a scan that is under way as well. */
 const ANSWERS_WITHIN_MS = 60_000;
@@ -33,9 +33,15 @@ type Asker = {
   readonly fail: (error: unknown) => void;
 };
 
+/** Who waits, with what was found for it so far. */
+type Askers = Map<Asker, Findings<Withdrawal>>;
+
 type Scan = {
   readonly beganAtMs: number;
-  readonly askers: Map<Asker, Findings<Withdrawal>>;
+  /** It reads on for them. */
+  readonly askers: Askers;
+  /** They take what it reads meanwhile, and go on with the next one. */
+  readonly followers: Askers;
   /** It goes on with what is known, and reads the list back to this moment; null: it reads all that is asked for. */
   readonly goesOnFromMs: number | null;
   /** What it has read, for those who may still join it. */
@@ -68,11 +74,11 @@ export class SharedScans implements Scans {
   poll(
     question: Question<Withdrawal>,
     signal: AbortSignal,
-    { mayJoin }: { readonly mayJoin: boolean },
+    { joins }: { readonly joins: Joins },
   ): Promise<Scanned<Withdrawal>> {
     return this.#ask(question, signal, (asker) => {
-      const hasJoined = mayJoin && (this.#polls.joins(asker) || this.#lookUps.joins(asker));
-      if (!hasJoined) this.#polls.add(asker);
+      const hasJoined = joins === 'ends with it' && (this.#polls.joins(asker) || this.#lookUps.joins(asker));
+      if (!hasJoined) this.#polls.add(asker, joins === 'goes on after it');
     });
   }
 
@@ -116,7 +122,7 @@ class OneByOne {
   /** What earlier scans have read; null: each reads all by itself. */
   readonly #known: KnownList | null;
   /** Whoever is served by the next scan. */
-  #next = new Set<Asker>();
+  #next: Askers = new Map();
   /** The one that began last. */
   #latest: Scan | null = null;
   #isAtWork = false;
@@ -127,28 +133,40 @@ class OneByOne {
     this.#known = known;
   }
 
-  add(asker: Asker): void {
-    this.#next.add(asker);
+  /** @param goesOn it takes what the scan before has read a moment ago, and is not asked about that any more */
+  add(asker: Asker, goesOn = false): void {
+    const findings = new Findings(asker.question);
+    const scan = goesOn ? this.#joinable() : null;
+    for (const page of scan?.pages ?? []) findings.take(page, newestMsOf(page));
+    if (findings.isAll) return asker.end(findings, null);
+    if (scan?.state === 'under way') scan.followers.set(asker, findings);
+    else this.#next.set(asker, findings);
     this.#begin();
   }
 
   remove(asker: Asker): void {
     this.#next.delete(asker);
     this.#latest?.askers.delete(asker);
+    this.#latest?.followers.delete(asker);
   }
 
   /** Whether the scan that began last can serve it, with what it has read already. */
   joins(asker: Asker): boolean {
-    const scan = this.#latest;
-    if (scan === null || this.#clock.monotonicMs() - scan.beganAtMs >= JOINS_WITHIN_MS) return false;
-    // It need not go back as far as this one asks.
-    if (scan.goesOnFromMs !== null) return false;
+    const scan = this.#joinable();
+    if (scan === null) return false;
     const findings = new Findings(asker.question);
     const isServed = scan.pages.some((page) => findings.take(page, newestMsOf(page)));
     if (isServed || scan.state === 'whole') asker.end(findings, null);
     else if (scan.state === 'under way') scan.askers.set(asker, findings);
     else return false;
     return true;
+  }
+
+  /** One that began a moment ago; null where it need not go back as far as others ask. */
+  #joinable(): Scan | null {
+    const scan = this.#latest;
+    if (scan === null || this.#clock.monotonicMs() - scan.beganAtMs >= JOINS_WITHIN_MS) return null;
+    return scan.goesOnFromMs === null ? scan : null;
   }
 
   #begin(): void {
@@ -159,14 +177,15 @@ class OneByOne {
   }
 
   async #scan(): Promise<void> {
-    const askers = new Map([...this.#next].map((asker) => [asker, new Findings(asker.question)]));
+    const askers = this.#next;
     const beganAtMs = this.#clock.monotonicMs();
     const questions = [...askers.keys()].map(({ question }) => question);
     const goesOnFromMs = this.#known?.goesOnFrom(questions, beganAtMs) ?? null;
-    const scan: Scan = { beganAtMs, askers, goesOnFromMs, pages: [], state: 'under way' };
+    const followers: Askers = new Map();
+    const scan: Scan = { beganAtMs, askers, followers, goesOnFromMs, pages: [], state: 'under way' };
     const reading = this.#known?.begin(this.#clock, goesOnFromMs) ?? null;
     // From here on the list is being read: whoever asks later wants a later scan.
-    this.#next = new Set();
+    this.#next = new Map();
     this.#latest = scan;
     try {
       const onReply = (reply: Reply<unknown>): void => clockSkew.note(this.#clock, reply);
@@ -186,6 +205,8 @@ class OneByOne {
       scan.state = 'cut short';
       for (const asker of askers.keys()) asker.fail(error);
     }
+    for (const [asker, findings] of followers) this.#next.set(asker, findings);
+    followers.clear();
     this.#isAtWork = false;
     this.#begin();
   }
@@ -197,6 +218,10 @@ class OneByOne {
     if (now - scan.beganAtMs < JOINS_WITHIN_MS) scan.pages.push(page);
     else scan.pages.length = 0;
     const { goesOnFromMs } = scan;
+    for (const [asker, findings] of scan.followers) {
+      findings.take(page, newestMs);
+      if (findings.isAll) asker.end(findings, null);
+    }
     for (const [asker, findings] of scan.askers) {
       // Where the scan goes on, what is older is known: everybody hears of both at its end.
       if (findings.take(page, newestMs) && goesOnFromMs === null) asker.end(findings, null);

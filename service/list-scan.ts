@@ -56,11 +56,16 @@ export class Findings<T extends Listed> {
     return [...this.#kept.values()];
   }
 
+  /** No other record can be wanted. */
+  get isAll(): boolean {
+    return this.#kept.size >= (this.#question.most ?? Number.POSITIVE_INFINITY);
+  }
+
   /** True: the list need not be read further back. */
   take(page: readonly T[], newestMs: number): boolean {
-    const { sinceMs, wanted, most = Number.POSITIVE_INFINITY } = this.#question;
+    const { sinceMs, wanted } = this.#question;
     for (const record of page) if (wanted(record)) this.#kept.set(record.id, record);
-    if (this.#kept.size >= most) return true;
+    if (this.isAll) return true;
     // Every record of the page is older, so that a list out of order cannot end the scan early.
     return page.length > 0 && newestMs < sinceMs;
   }

@@ -237,6 +237,10 @@ export type GoAnswer =
       readonly rules: PayoutRules;
       /** So many of its payments leave side by side. */
       readonly sideBySide: number;
+      /** So many of its payments are one call. Absent: an older worker has answered. */
+      readonly callSize?: number;
+      /** That it begins to send is no news to its run, which has just let it. Absent: an older worker has answered, it says so. */
+      readonly beginsQuietly?: true;
       /** Names who looks, the chunk's coordinator included: another one takes up what has ended undone. */
       readonly runId: string;
     }

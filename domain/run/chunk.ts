@@ -218,7 +218,11 @@ export class Chunk implements Paying {
 
   #take(go: GoOf): void {
     const { state, ports, input } = this;
-    if (this.#go === null) this.#adopt(go.plan);
+    if (this.#go === null) {
+      this.#adopt(go.plan);
+      if (go.beginsQuietly === true)
+        this.#told = standingOf({ runId: go.runId, isSending: true, isOpen: true, ended: 0, codes: [] });
+    }
     this.#head = { ...go.plan, madeFor: go.isFresh ? ports.originalRunId : go.plan.madeFor };
     let isOther = JSON.stringify(go) !== JSON.stringify(this.#go);
     // Another Temporal run, of the coordinator or of the chunk: what was paid may have come back meanwhile.
@@ -318,7 +322,13 @@ export class Chunk implements Paying {
     const waits = [waiting, ...payments.map((record) => record.waiting)].filter(isShown);
     const codes = new Set(waits.map(({ problem }) => problem.code));
     const isOpen = payments.some(isOpenPayment);
-    return [this.#go?.runId, this.#isSending, isOpen, ended.length, ...codes].join();
+    return standingOf({
+      runId: this.#go?.runId,
+      isSending: this.#isSending,
+      isOpen,
+      ended: ended.length,
+      codes: [...codes],
+    });
   }
 
   #show(ports: Pick<ChunkPorts, 'show'>): void {
@@ -405,6 +415,10 @@ export class Chunk implements Paying {
     return this.#go?.sideBySide ?? 1;
   }
 
+  get callSize(): number | null {
+    return this.#go?.callSize ?? null;
+  }
+
   undoneIn(): readonly string[] {
     return undoneIn(this.state);
   }
@@ -434,6 +448,18 @@ export class Chunk implements Paying {
     if (this.#head === null) throw new RangeError('There is no go yet.');
     return this.#head;
   }
+}
+
+/** What the coordinator hears of, as text. */
+function standingOf(of: {
+  readonly runId: string | undefined;
+  readonly isSending: boolean;
+  readonly isOpen: boolean;
+  readonly ended: number;
+  /** Of what its payments wait for. */
+  readonly codes: readonly string[];
+}): string {
+  return [of.runId, of.isSending, of.isOpen, of.ended, ...of.codes].join();
 }
 
 /** What the go says of withdrawals that look like one of the payments; null: there is none. */

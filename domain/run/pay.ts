@@ -13,7 +13,7 @@ import { RunRefused, StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
 import { itemFailed } from './pauses.ts';
 
-/** Payments of one call: one each in small runs, so that each is seen in the UI. */
+/** Payments of one call: one each in small runs, so that each is seen in the UI. Of a chunk its go says how many. */
 const SMALL_RUN = 50;
 const SLICE = 25;
 
@@ -22,7 +22,7 @@ const NOTHING: Promise<null> = Promise.resolve(null);
 
 export async function pay(paying: Paying): Promise<void> {
   const { state, ports, pauses } = paying;
-  const size = state.payments.length <= SMALL_RUN ? 1 : SLICE;
+  const sizeNow = (): number => (state.payments.length <= SMALL_RUN ? 1 : (paying.callSize ?? SLICE));
   // Counted by timers alone, never by the clock: a worker that takes over while somebody asks how the run stands may
   // see an older time than a later replay, which must ask for the same.
   const leftMs = new Map<PaymentRecord, number>();
@@ -35,7 +35,7 @@ export async function pay(paying: Paying): Promise<void> {
   let { releases } = paying;
   for (;;) {
     const unsent = state.payments.filter(isUnsent);
-    const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
+    const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, sizeNow());
     if (due.length === 0) {
       paying.isSending = false;
       if (unsent.length === 0) {

@@ -32,6 +32,7 @@ export class Run implements Carrying {
   readonly pauses: Pauses;
   isSending = true;
   readonly sideBySide = null;
+  readonly callSize = null;
   releases = 0;
   hasToldEnd = false;
   /** It was refused a plan, and what keeps people's instructions knows that it ends. */

@@ -18,6 +18,7 @@ import {
   untilBooked,
   type BatchRun,
 } from '../support/batches.ts';
+import { uniqueName } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
@@ -148,14 +149,23 @@ describe('while it pays,', AT_ONCE, () => {
   });
 
   test('a cancel of the run ends it with the rest not paid, which a person lets go on', async () => {
-    const batch = await startBatch(stage, ROWS, SIZE);
+    const name = uniqueName('b');
+    // Several calls a chunk, and no quick ones: the one that is under way goes to its end.
+    stage.sandbox.addFault({
+      operation: 'createWithdrawal',
+      times: 600,
+      when: { reference: `${name}.*` },
+      effect: { kind: 'delay', ms: 25 },
+    });
+    const rows = paymentsOf(600);
+    const batch = await startBatch(stage, rows, { name, perChunk: 200 });
     await untilBooked(batch, 30);
     await batch.handle.cancel();
     const report = await untilAllEnded(stage, batch);
     assert.equal(report.status, 'CANCELLED');
     const left = report.payments.filter(({ outcome }) => outcome === 'NOT_PAID');
     assert.ok(left.length > 0);
-    assert.equal(batch.movements().withdrawals.length, ROWS.length - left.length);
+    assert.equal(batch.movements().withdrawals.length, rows.length - left.length);
     const { client } = stage.temporal;
     const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
     await recordInstruction(

@@ -69,6 +69,7 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   scheduled: recordScheduled,
   batch: recordBatch,
   'batch-of-one-chunk': recordBatchOfOneChunk,
+  'batch-of-large-calls': recordBatchOfOneChunk,
   replanned: recordReplanned,
   ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
 };

@@ -206,6 +206,20 @@ test('a paid one that is returned is news, one that is paid still is not', async
   await assert.rejects(pollOf(worker(listed('COMPLETED')).deps, { items }), { type: 'NOT_YET' });
 });
 
+test('the first look at payments that were accepted a moment ago does not end with a list that was read before', async () => {
+  const { deps } = worker(listed('COMPLETED'));
+  const joins: string[] = [];
+  const scans: Deps['scans'] = {
+    ...deps.scans,
+    poll: async (_question, _signal, how) => {
+      joins.push(how.joins);
+      return { records: [], stopped: null };
+    },
+  };
+  await assert.rejects(pollOf({ ...deps, scans }), { type: 'NOT_YET' });
+  assert.deepEqual(joins.slice(0, 3), ['goes on after it', 'ends with it', 'ends with it']);
+});
+
 test('what was paid and may have come back is read anew, also where somebody else reads the list already', async () => {
   for (const isAnew of [false, true]) {
     const { deps, sent } = worker(listed('COMPLETED'));

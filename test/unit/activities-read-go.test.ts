@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Deps } from '../../activities/deps.ts';
 import { readGo } from '../../activities/read-go.ts';
-import type { BatchPayment } from '../../domain/batch.ts';
+import type { BatchPayment, PlanBatch } from '../../domain/batch.ts';
 import type { ChunkInput } from '../../domain/run/calls.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { GoAnswer } from '../../domain/run/calls.ts';
@@ -27,12 +27,21 @@ type Situation = {
   readonly atMs: number | null;
   /** The run was started again since its plan was made. */
   readonly isTakenUp?: boolean;
+  readonly parallel?: number;
+  readonly stopAfter?: PlanBatch['stopAfter'];
   readonly more?: Partial<Deps>;
 };
 
 let asked = 0;
 
-async function goOf({ alike, atMs, isTakenUp = false, more = {} }: Situation) {
+async function goOf({
+  alike,
+  atMs,
+  isTakenUp = false,
+  parallel = 2,
+  stopAfter = null,
+  more = {},
+}: Situation) {
   asked += 1;
   const chunk = {
     payments: PAYMENTS.length,
@@ -46,8 +55,8 @@ async function goOf({ alike, atMs, isTakenUp = false, more = {} }: Situation) {
     payable: [],
     heldBy: [],
     chunks: [chunk],
-    parallel: 2,
-    stopAfter: null,
+    parallel,
+    stopAfter,
     canary: null,
     dedupeMs: 30 * DAY_MS,
   };
@@ -97,6 +106,7 @@ async function goOf({ alike, atMs, isTakenUp = false, more = {} }: Situation) {
   return {
     alike: answer.kind === 'go' ? (answer.alike ?? null) : null,
     named: answer.kind === 'go' ? (answer.alikeIds?.[0] ?? null) : null,
+    callSize: answer.kind === 'go' ? answer.callSize : null,
     scans: sent('listWithdrawals').length,
   };
 }
@@ -147,6 +157,14 @@ for (const [what, situation, alike, scans] of CASES)
     assert.equal(told.named, alike === 'l.' ? 'wtd_9' : null);
     assert.equal(told.scans, scans);
   });
+
+test('a call is small where payments leave one by one, and where a rule may stop them', async () => {
+  const stopAfter = { failed: 3, ratioPercent: null, sameCode: null };
+  const sizes = [];
+  for (const of of [{ parallel: 2 }, { parallel: 1 }, { parallel: 2, stopAfter }])
+    sizes.push((await goOf({ atMs: null, ...of })).callSize);
+  assert.deepEqual(sizes, [50, 25, 25]);
+});
 
 const FIRST_CHUNK: ChunkInput = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true };
 

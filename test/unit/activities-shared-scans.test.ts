@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { awaitWithdrawals } from '../../activities/await-withdrawals.ts';
+import type { Joins } from '../../activities/deps.ts';
 import { SharedScans } from '../../activities/shared-scans.ts';
 import { isDefinitive } from '../../domain/service/reply-rules.ts';
 import type { Page, Withdrawal } from '../../domain/service/records.ts';
@@ -62,8 +63,8 @@ class SlowList {
     return this.scans.lookUp(question, signal);
   }
 
-  poll(question = all(99), signal = this.signal, how = { mayJoin: true }) {
-    return this.scans.poll(question, signal, how);
+  poll(question = all(99), signal = this.signal, joins: Joins = 'ends with it') {
+    return this.scans.poll(question, signal, { joins });
   }
 
   /** Answers so many pages, one after the other. */
@@ -284,12 +285,83 @@ test('a poll for what may have come back is served by no scan that began before 
     const list = new SlowList();
     const first = list[ask]();
     await list.turn(2);
-    const poll = list.poll(all(99), list.signal, { mayJoin: false });
+    const poll = list.poll(all(99), list.signal, 'never');
     await list.finish();
     await Promise.all([first, poll]);
     assert.equal(list.asked.length, 6 + 6);
   }
 });
+
+const goesOn = (list: SlowList, ...hours: readonly number[]) =>
+  list.poll({ ...only(...hours), most: hours.length }, list.signal, 'goes on after it');
+
+test('a poll that goes on takes what the scan before reads, and the next one reads what is newer, and no more', async () => {
+  const list = new SlowList();
+  const first = list.poll();
+  await list.turn(2);
+  list.newest = -1;
+  const going = goesOn(list, 0, 4, -1);
+  await list.finish();
+  assert.deepEqual(idsOf(await going), ['wtd_0', 'wtd_4', 'wtd_-1']);
+  assert.equal(idsOf(await first).length, 6);
+  assert.equal(list.asked.length, 6 + 1);
+});
+
+test('a poll that goes on and finds all in what was read has no page read', async () => {
+  const list = new SlowList();
+  const first = list.poll();
+  await list.turn(2);
+  const read = goesOn(list, 0, 1);
+  const soon = goesOn(list, 1, 3);
+  assert.deepEqual(idsOf(await read), ['wtd_0', 'wtd_1']);
+  await list.turn(2);
+  assert.deepEqual(idsOf(await soon), ['wtd_1', 'wtd_3']);
+  await list.finish();
+  await first;
+  assert.deepEqual(idsOf(await goesOn(list, 5)), ['wtd_5']);
+  assert.equal(list.asked.length, 6);
+});
+
+test('no scan is read further back for a poll that goes on, and what was read a second ago counts no more', async () => {
+  const list = new SlowList();
+  const first = list.poll({ ...only(2), most: 1 });
+  await list.turn(1);
+  const going = goesOn(list, 0, 4);
+  await list.turn(2);
+  assert.deepEqual(idsOf(await first), ['wtd_2']);
+  await list.finish();
+  assert.deepEqual(idsOf(await going), ['wtd_0', 'wtd_4']);
+  assert.equal(list.asked.length, 3 + 5);
+  list.nowMs = 1_000;
+  const later = goesOn(list, 0);
+  await list.finish();
+  assert.deepEqual(idsOf(await later), ['wtd_0']);
+  assert.equal(list.asked.length, 3 + 5 + 1);
+});
+
+test('a poll that goes on after a scan that is cut short reads by itself, and one that is given up reads nothing', async () => {
+  const list = new SlowList();
+  const first = list.poll();
+  const { signal, abort } = abortable();
+  await settled();
+  const going = goesOn(list, 0, 4);
+  const givenUp = list.poll({ ...only(5), most: 1 }, signal, 'goes on after it');
+  abort();
+  assert.notEqual((await givenUp).stopped, null);
+  list.cut = failed('UNKNOWN');
+  await list.turn(1);
+  assert.notEqual((await first).stopped, null);
+  list.cut = null;
+  await list.finish();
+  const { records, stopped } = await going;
+  assert.deepEqual([records.map(({ id }) => id), stopped], [['wtd_0', 'wtd_4'], null]);
+  assert.equal(list.asked.length, 1 + 5);
+});
+
+function abortable(): { readonly signal: AbortSignal; readonly abort: () => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}
 
 test('a poll that asks for more than the last scan has read is served by a new one', async () => {
   const list = new SlowList();

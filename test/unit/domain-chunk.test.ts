@@ -91,12 +91,13 @@ class World {
       readonly runId?: string;
       readonly originalRunId?: string;
       readonly carried?: Carried;
+      readonly payments?: readonly BatchPayment[];
     } = {},
   ) {
-    const { go = GO, runId = 'c1', originalRunId = runId, carried = null } = more;
+    const { go = GO, runId = 'c1', originalRunId = runId, carried = null, payments = PAYMENTS } = more;
     this.go = go;
     this.newestRunId = runId;
-    const input = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true } as const;
+    const input = { run: RUN, mode: 'SANDBOX', number: 1, payments, isFirst: true } as const;
     const state = newRunState(RUN, 'sandbox/p.2026-11-21/payments-0001', { name: 'p', hash: '' });
     this.chunk = new Chunk(input, state, this.#ports(runId, originalRunId), carried);
     this.end = this.chunk.complete().then(
@@ -629,6 +630,55 @@ test('the coordinator hears that the chunk sends, that it has sent all, and that
   assert.equal(world.told, 3);
   await world.time.pass(60 * MINUTE_MS);
   assert.equal(world.told, 3);
+});
+
+test('that a chunk begins is no news where its go says so; that it has sent all, and that all is paid, is', async () => {
+  const world = await worldOf({ go: WAIT });
+  world.holds = ['inv-4'];
+  await world.tell({ ...GO, beginsQuietly: true });
+  assert.deepEqual([world.sent.length, world.told], [4, 0]);
+  world.holds = [];
+  await world.time.pass(5 * MINUTE_MS);
+  assert.equal(world.told, 1);
+  await world.pay();
+  assert.equal(world.told, 2);
+});
+
+test('a chunk that begins quietly tells at once that nothing of it can be sent, or that a payment waits', async () => {
+  const idle = await worldOf({ go: { ...GO, beginsQuietly: true, released: [] } });
+  assert.equal(idle.told, 1);
+  const waiting = new World({ go: { ...GO, beginsQuietly: true } });
+  waiting.refuses = ['inv-2'];
+  waiting.holds = ['inv-3'];
+  await waiting.time.quiet();
+  assert.deepEqual([waiting.sent.length, waiting.told], [3, 1]);
+});
+
+test('another run that is heard of is told also by a chunk that began quietly', async () => {
+  const world = await worldOf({ go: { ...GO, beginsQuietly: true } });
+  await world.pay();
+  const before = world.told;
+  await world.tell({ ...GO, beginsQuietly: true, runId: 'r2/c1' });
+  assert.equal(world.told, before + 2, 'that it has heard of it, and that all of it is paid still');
+});
+
+test('its go says how many payments are one call', async () => {
+  const payments = Array.from({ length: 120 }, (_, index): BatchPayment => [
+    `p-${index}`,
+    'wac_1',
+    'EUR',
+    '1',
+  ]);
+  for (const [callSize, sizes] of [
+    [undefined, [25, 25, 25, 25, 20]],
+    [50, [50, 50, 20]],
+  ] as const) {
+    const world = await worldOf({ payments, go: { ...GO, ...(callSize !== undefined && { callSize }) } });
+    assert.deepEqual(
+      world.calls.map(({ items }) => items.length),
+      sizes,
+    );
+  }
 });
 
 test('the coordinator hears of a refusal while the next payments are still being sent', async () => {
