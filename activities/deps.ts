@@ -19,8 +19,8 @@ import type { Rival } from '../domain/writes/step.ts';
 import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
 
 /**
- * What a poll takes of a scan that began at most a second before, which lacks what is newer. `ends with it`: that is all it
- * wants. `goes on after it`: the next scan reads what is missing, and no more.
+ * What a poll takes of a scan that began at most a second before, which lacks what is newer. `never`: nothing, since what it wants
+ * to know may be newer. `ends with it`: that is all it wants. `goes on after it`: the next scan reads what is missing, and no more.
  */
 export type Joins = 'never' | 'ends with it' | 'goes on after it';
 

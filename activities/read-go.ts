@@ -47,10 +47,13 @@ const STILL_OPEN = { pauseMs: 1_000, most: 60 };
  */
 const ASK_SIDE_BY_SIDE = 4;
 
-/** Payments of one call: between two calls nothing of a chunk leaves. */
-const CALL_SIZE = 50;
-/** Where they leave one by one, since an attempt sends for 20 s at most; and where a rule stops them, since a call goes to its end. */
-const SMALL_CALL_SIZE = 25;
+/**
+ * Payments of one call: between two calls nothing of a chunk leaves. So many fit a payload of 128 KiB whatever the service says of
+ * each, and leave within the 20 s that an attempt may send for.
+ */
+const CALL = { most: 36, eachSideBySide: 25 };
+/** Where a rule may stop them: a call that is under way goes to its end. */
+const CALL_UNDER_RULES = 25;
 
 /** What so many chunks were started with is kept: each asks for its go a few times. */
 const MOST_GIVEN = 16;
@@ -134,19 +137,15 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
   const planned = batch?.chunks[number - 1];
   if (batch === null || planned?.hash !== hash) return refused('CHUNK_DIFFERS', null);
   const { parallel, stopAfter, canary } = batch;
-  const isFresh =
-    go.isFresh &&
-    plan.madeFor === go.runId &&
-    input.isFirst &&
-    !call.isContinued &&
-    call.originalRunId === runId;
+  const isFirstRun = plan.madeFor === go.runId && input.isFirst && call.originalRunId === runId;
+  const isFirst = isFirstRun && !call.isContinued;
   const ofChunk = {
     plan,
     batch,
     planned,
     number,
     payments: input.payments,
-    isFirstRun: plan.madeFor === go.runId && input.isFirst && call.originalRunId === runId,
+    isFirstRun,
     takenUpBy: `${go.runId}/${runId}`,
     wakes: go.wakes,
   };
@@ -158,7 +157,7 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
   return {
     kind: 'go',
     plan: headOf(plan),
-    isFresh,
+    isFresh: go.isFresh && isFirst,
     ...now,
     ...alike,
     released: go.released,
@@ -167,8 +166,14 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     wakes: go.wakes,
     rules: { parallel, stopAfter, canary },
     sideBySide,
-    callSize: sideBySide === 1 || stopAfter !== null ? SMALL_CALL_SIZE : CALL_SIZE,
-    beginsQuietly: true,
+    ...(call.takesPace === true && {
+      callSize:
+        stopAfter !== null || canary !== null
+          ? CALL_UNDER_RULES
+          : Math.min(CALL.most, CALL.eachSideBySide * sideBySide),
+      // One that its run has known before is known as it was then.
+      ...(isFirst && call.heard === null && { beginsQuietly: true as const }),
+    }),
     runId: `${go.runId}/${runId}`,
   };
 }

@@ -211,6 +211,11 @@ export type GoCall = {
   readonly heard: string | null;
   /** The run has given its go, and payments are open. */
   readonly isOpen: boolean;
+  /**
+   * The workflow goes by `callSize` and `beginsQuietly` of the answer. Absent: an older one, which must not be told them: whoever
+   * replays its history would go by them.
+   */
+  readonly takesPace?: true;
 };
 export type GoAnswer =
   | {
@@ -237,9 +242,9 @@ export type GoAnswer =
       readonly rules: PayoutRules;
       /** So many of its payments leave side by side. */
       readonly sideBySide: number;
-      /** So many of its payments are one call. Absent: an older worker has answered. */
+      /** So many of its payments are one call. Absent: an older worker has answered, or an older workflow has asked. */
       readonly callSize?: number;
-      /** That it begins to send is no news to its run, which has just let it. Absent: an older worker has answered, it says so. */
+      /** Its run, which has just let it begin, need not be told that it does. Absent: it is told. */
       readonly beginsQuietly?: true;
       /** Names who looks, the chunk's coordinator included: another one takes up what has ended undone. */
       readonly runId: string;

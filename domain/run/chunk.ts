@@ -76,6 +76,8 @@ export class Chunk implements Paying {
   /** How it stood when the coordinator was told, and whether it stands otherwise now. */
   #told = '';
   #isToBeTold = false;
+  /** That it begins to send need not be told. */
+  #beginsQuietly = false;
   #writes = 0;
 
   /** @param carried what an earlier history of the same chunk knew; null at its start */
@@ -165,7 +167,7 @@ export class Chunk implements Paying {
       // A reset that nobody has heard of counts in the next history as well.
       const originalRunId = this.#carried?.resetOf ?? ports.originalRunId;
       const answer = await ports
-        .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen })
+        .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen, takesPace: true })
         .catch(failed);
       const isNews = (): boolean => this.#news !== this.#answered;
       if (answer instanceof StepFailed) {
@@ -218,11 +220,8 @@ export class Chunk implements Paying {
 
   #take(go: GoOf): void {
     const { state, ports, input } = this;
-    if (this.#go === null) {
-      this.#adopt(go.plan);
-      if (go.beginsQuietly === true)
-        this.#told = standingOf({ runId: go.runId, isSending: true, isOpen: true, ended: 0, codes: [] });
-    }
+    if (this.#go === null) this.#adopt(go.plan);
+    this.#beginsQuietly = this.#go === null && go.beginsQuietly === true;
     this.#head = { ...go.plan, madeFor: go.isFresh ? ports.originalRunId : go.plan.madeFor };
     let isOther = JSON.stringify(go) !== JSON.stringify(this.#go);
     // Another Temporal run, of the coordinator or of the chunk: what was paid may have come back meanwhile.
@@ -322,17 +321,16 @@ export class Chunk implements Paying {
     const waits = [waiting, ...payments.map((record) => record.waiting)].filter(isShown);
     const codes = new Set(waits.map(({ problem }) => problem.code));
     const isOpen = payments.some(isOpenPayment);
-    return standingOf({
-      runId: this.#go?.runId,
-      isSending: this.#isSending,
-      isOpen,
-      ended: ended.length,
-      codes: [...codes],
-    });
+    return [this.#go?.runId, this.#isSending, isOpen, ended.length, ...codes].join();
   }
 
   #show(ports: Pick<ChunkPorts, 'show'>): void {
-    this.#isToBeTold = this.#head !== null && this.#standing() !== this.#told;
+    const standing = this.#standing();
+    if (this.#beginsQuietly && this.#isSending) {
+      this.#beginsQuietly = false;
+      this.#told = standing;
+    }
+    this.#isToBeTold = this.#head !== null && standing !== this.#told;
     ports.show();
   }
 
@@ -448,18 +446,6 @@ export class Chunk implements Paying {
     if (this.#head === null) throw new RangeError('There is no go yet.');
     return this.#head;
   }
-}
-
-/** What the coordinator hears of, as text. */
-function standingOf(of: {
-  readonly runId: string | undefined;
-  readonly isSending: boolean;
-  readonly isOpen: boolean;
-  readonly ended: number;
-  /** Of what its payments wait for. */
-  readonly codes: readonly string[];
-}): string {
-  return [of.runId, of.isSending, of.isOpen, of.ended, ...of.codes].join();
 }
 
 /** What the go says of withdrawals that look like one of the payments; null: there is none. */

@@ -67,7 +67,7 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   continued: /"continuedExecutionRunId":"[^"]/,
   rebalanced: /eur-usd-1[^]*usd-gbp-1/,
   'quiet-plan': /"eventType":"EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED"/,
-  'batch-of-large-calls': /"callSize":50/,
+  'batch-of-large-calls': /"callSize":36/,
   'batch-of-one-chunk': /("name":"createWithdrawals"[^]*){3}/,
   replanned: /usd-mxn-2/,
   'replanned-plan': /"number":2/,

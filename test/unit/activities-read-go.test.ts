@@ -7,7 +7,7 @@ import { readGo } from '../../activities/read-go.ts';
 import type { BatchPayment, PlanBatch } from '../../domain/batch.ts';
 import type { ChunkInput } from '../../domain/run/calls.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import type { GoAnswer } from '../../domain/run/calls.ts';
+import type { GoAnswer, GoCall } from '../../domain/run/calls.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
 import { GO, NO_OTHER_RUNS, chunksWith, inActivity, page, worker } from '../support/activities.ts';
@@ -29,6 +29,9 @@ type Situation = {
   readonly isTakenUp?: boolean;
   readonly parallel?: number;
   readonly stopAfter?: PlanBatch['stopAfter'];
+  readonly canary?: number | null;
+  readonly asks?: Partial<GoCall>;
+  readonly isOlder?: boolean;
   readonly more?: Partial<Deps>;
 };
 
@@ -40,6 +43,9 @@ async function goOf({
   isTakenUp = false,
   parallel = 2,
   stopAfter = null,
+  canary = null,
+  asks = {},
+  isOlder = false,
   more = {},
 }: Situation) {
   asked += 1;
@@ -57,7 +63,7 @@ async function goOf({
     chunks: [chunk],
     parallel,
     stopAfter,
-    canary: null,
+    canary,
     dedupeMs: 30 * DAY_MS,
   };
   const policy = { name: RUN.policy, hash: '' };
@@ -100,13 +106,14 @@ async function goOf({
   const runId = `chunk-${asked}`;
   const call = { mode: 'SANDBOX', run: RUN, number: 1, originalRunId: runId, isContinued: false } as const;
   const answer: GoAnswer = await inActivity({ runId }, () =>
-    readGo(deps)({ ...call, heard: null, isOpen: false }),
+    readGo(deps)({ ...call, heard: null, isOpen: false, ...(!isOlder && { takesPace: true }), ...asks }),
   );
   assert.equal(answer.kind, 'go', JSON.stringify(answer));
   return {
     alike: answer.kind === 'go' ? (answer.alike ?? null) : null,
     named: answer.kind === 'go' ? (answer.alikeIds?.[0] ?? null) : null,
-    callSize: answer.kind === 'go' ? answer.callSize : null,
+    callSize: answer.kind === 'go' ? (answer.callSize ?? null) : null,
+    beginsQuietly: answer.kind === 'go' && answer.beginsQuietly === true,
     scans: sent('listWithdrawals').length,
   };
 }
@@ -158,12 +165,27 @@ for (const [what, situation, alike, scans] of CASES)
     assert.equal(told.scans, scans);
   });
 
-test('a call is small where payments leave one by one, and where a rule may stop them', async () => {
+test('a call is smaller where payments leave one by one, and where a rule may stop them', async () => {
   const stopAfter = { failed: 3, ratioPercent: null, sameCode: null };
-  const sizes = [];
-  for (const of of [{ parallel: 2 }, { parallel: 1 }, { parallel: 2, stopAfter }])
-    sizes.push((await goOf({ atMs: null, ...of })).callSize);
-  assert.deepEqual(sizes, [50, 25, 25]);
+  const sizeOf = async (more: Partial<Situation>) => (await goOf({ atMs: null, ...more })).callSize;
+  assert.equal(await sizeOf({ parallel: 2 }), 36);
+  assert.equal(await sizeOf({ parallel: 1 }), 25);
+  assert.equal(await sizeOf({ parallel: 2, stopAfter }), 25);
+  assert.equal(await sizeOf({ parallel: 2, canary: 40 }), 25);
+});
+
+test('only a chunk that its run has never known begins quietly', async () => {
+  const isQuiet = async (more: Partial<Situation>) => (await goOf({ atMs: null, ...more })).beginsQuietly;
+  assert.equal(await isQuiet({}), true);
+  assert.equal(await isQuiet({ isTakenUp: true }), false);
+  assert.equal(await isQuiet({ asks: { isContinued: true } }), false);
+  assert.equal(await isQuiet({ asks: { originalRunId: 'another' } }), false);
+  assert.equal(await isQuiet({ asks: { heard: 'r1/chunk-0' } }), false);
+});
+
+test('a workflow of an earlier version is told nothing that it does not go by', async () => {
+  const { callSize, beginsQuietly } = await goOf({ atMs: null, isOlder: true });
+  assert.deepEqual([callSize, beginsQuietly], [null, false]);
 });
 
 const FIRST_CHUNK: ChunkInput = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true };

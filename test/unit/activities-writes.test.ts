@@ -63,6 +63,9 @@ const callOf = (...payments: readonly (typeof PAYMENT)[]): PaymentsCall => ({
   twinIds: [],
 });
 
+/** As `readGo` says it. */
+const LARGEST_CALL = 36;
+
 /** SHA-256 of `9:cambist-17:SANDBOX5:org-111:withdrawals21:p.2026-11-21.supplier`, by another program. */
 const PAYMENT_KEY = '41755e485ff933ac13b9df3a482178bc96eeb350cc4377c8edc58147ff5487da';
 /** SHA-256 of `9:cambist-17:SANDBOX5:org-16:trades22:p.2026-11-21.usd-mxn-15:qte_1`. */
@@ -236,6 +239,45 @@ test('the payments of a call share one look, however few of them may be sent sid
   }));
   await inActivity({ attempt: 2 }, () => createWithdrawals(deps)({ ...callOf(...payments), sideBySide: 2 }));
   assert.deepEqual([sends, most, pages], [25, 2, 1]);
+});
+
+test('what the largest call asks and answers fits a payload, also when it has waited, whatever the service says', async () => {
+  const figures = [
+    ...['requiredAmount', 'availableAmount', 'outstandingAmount', 'requestedAmount', 'limitAmount'],
+    ...['minimumAmount', 'usedAmount', 'maxDecimals', 'currency', 'pair', 'expiredAt', 'consumedAt'],
+    ...['status', 'reason'],
+  ];
+  const details = Object.fromEntries(figures.map((name) => [name, '9'.repeat(40)]));
+  const facts = { traceId: 't'.repeat(200) };
+  const payments = Array.from({ length: LARGEST_CALL }, (_, index) => {
+    const id = `p-${index}-`.padEnd(64, 'z');
+    return {
+      ...PAYMENT,
+      id,
+      account: 'wac_'.padEnd(40, 'a'),
+      reference: `${'p'.repeat(40)}.2026-11-21.${id}`,
+    };
+  });
+  const twinIds = Array.from({ length: 450 }, (_, index) => `wtd_GVKK9mcGadvqjq8TViDA5${index}`);
+  for (const reply of [
+    failed('WITHDRAWAL_INSUFFICIENT_BALANCE', { facts, details }),
+    failed('WITHDRAWAL_INITIATION_FAILED', { facts: { ...facts, replayed: true }, details }),
+  ]) {
+    const { deps } = worker({ createWithdrawal: async () => reply, listWithdrawals: async () => page() });
+    let call: PaymentsCall = { ...callOf(...payments), sideBySide: 8, twinIds };
+    for (let times = 1; times <= 3; times += 1) {
+      const answer = await inActivity({}, () => createWithdrawals(deps)(call));
+      for (const said of [call, answer]) {
+        const bytes = Buffer.byteLength(JSON.stringify(said));
+        assert.ok(bytes <= 131_072, `${bytes} bytes`);
+      }
+      const items = call.items.map((item, index) => {
+        const step = answer.items[index]?.step;
+        return step?.kind === 'wait' ? { ...item, state: step.state } : item;
+      });
+      call = { ...call, items };
+    }
+  }
 });
 
 test('a record is one payment only, be it taken by another one of the call or of a call before it', async () => {

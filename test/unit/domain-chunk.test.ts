@@ -671,9 +671,10 @@ test('its go says how many payments are one call', async () => {
   ]);
   for (const [callSize, sizes] of [
     [undefined, [25, 25, 25, 25, 20]],
-    [50, [50, 50, 20]],
+    [36, [36, 36, 36, 12]],
   ] as const) {
     const world = await worldOf({ payments, go: { ...GO, ...(callSize !== undefined && { callSize }) } });
+    assert.equal(world.asked[0]?.takesPace, true);
     assert.deepEqual(
       world.calls.map(({ items }) => items.length),
       sizes,
