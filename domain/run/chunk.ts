@@ -94,7 +94,7 @@ export class Chunk implements Paying {
       this.#isOver = false;
       await this.#askForGo();
       await this.#untilOver();
-    } while ((await this.#wasReset()) || this.#isToldAtItsEnd());
+    } while (this.#isToldAtItsEnd() || (await this.#wasReset()));
     this.state.ended = true;
     this.pauses.goesOn(this.state);
     this.ports.show();
@@ -123,7 +123,10 @@ export class Chunk implements Paying {
     return (await runThatGoesOn(this.ports, (runId) => !hasHeard(runId))) !== null;
   }
 
-  /** Its run was started again or reset in this very moment: it counts on whom it has told. */
+  /**
+   * Its run was started again or reset while it asked: it counts on whom it has told. Asked before `#wasReset`, whose answer may
+   * come earlier in a replay than a signal did.
+   */
   #isToldAtItsEnd(): boolean {
     return this.#news !== this.#answered && this.ports.asksAboutNewsAtItsEnd();
   }

@@ -73,8 +73,6 @@ class World {
   newestRunId = 'c1';
   /** As which run it is told of once it has been told; null: the same. */
   tellsThen: string | null = null;
-  /** Happens while it asks, last of all, which run it is. */
-  atItsEnd: () => Promise<void> = async () => {};
   asksAtItsEnd = true;
   readonly asked: GoCall[] = [];
   readonly calls: PaymentsCall[] = [];
@@ -147,7 +145,6 @@ class World {
       asksAboutNewsAtItsEnd: () => this.asksAtItsEnd,
       tellRun: async () => {
         this.tellRuns += 1;
-        await this.atItsEnd();
         const told = this.newestRunId;
         this.newestRunId = this.tellsThen ?? told;
         return { runId: told };
@@ -540,25 +537,26 @@ test('a chunk whose reset has kept the answer which run it is asks once more', a
   assert.deepEqual([world.tellRuns, world.isEnded], [2, false]);
 });
 
-test('what a chunk is told in the moment in which it ends is asked for: its run goes on, and counts on it', async () => {
+/** The run says that it is over, and is reset before that is heard: it goes on, and tells so. */
+async function toldAtItsEnd(asksAtItsEnd: boolean): Promise<World> {
   const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
-  world.atItsEnd = async () => {
+  world.asksAtItsEnd = asksAtItsEnd;
+  await world.tell(async () => {
     world.go = { ...GO, runId: 'r2/c1' };
     world.chunk.hear();
-  };
-  await world.tell(OVER);
-  assert.equal(world.isEnded, false);
+    return OVER;
+  });
+  return world;
+}
+
+test('what a chunk is told in the moment in which it ends is asked for: its run goes on, and counts on it', async () => {
+  const world = await toldAtItsEnd(true);
+  assert.deepEqual([world.isEnded, world.tellRuns], [false, 0]);
   assert.deepEqual(world.sent, ALL);
 });
 
 test('in a history of an earlier version a chunk ends whatever it is told in that moment', async () => {
-  const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
-  world.asksAtItsEnd = false;
-  world.atItsEnd = async () => {
-    world.go = GO;
-    world.chunk.hear();
-  };
-  await world.tell(OVER);
+  const world = await toldAtItsEnd(false);
   assert.deepEqual([world.isEnded, world.sent], [true, EUR]);
 });
 
