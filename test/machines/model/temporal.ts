@@ -321,7 +321,8 @@ export class Temporal {
     if (isLost && this.chunks.length > 0) this.#world.coverage.hit('batch', 'everything is lost');
     if (isLost) this.#forgetBatch();
     this.#world.later(isLost ? comesBackAfter(asked.againAfterMs, true) : asked.againAfterMs, async () => {
-      if (isLost) this.planRun = null;
+      // Somebody who has started it again meanwhile has a plan of his own.
+      if (isLost && this.current === null) this.planRun = null;
       await this.start('again');
     });
   }
