@@ -48,12 +48,12 @@ const STILL_OPEN = { pauseMs: 1_000, most: 60 };
 const ASK_SIDE_BY_SIDE = 4;
 
 /**
- * Payments of one call: between two calls nothing of a chunk leaves. So many fit a payload of 128 KiB whatever the service says of
- * each, and leave within the 20 s that an attempt may send for.
+ * Payments of one call, since between two calls nothing of a chunk leaves: so many fit a payload of 128 KiB whatever the service
+ * says of each.
  */
-const CALL = { most: 36, eachSideBySide: 25 };
-/** Where a rule may stop them: a call that is under way goes to its end. */
-const CALL_UNDER_RULES = 25;
+export const LARGEST_CALL = 36;
+/** Where they leave one by one, as an attempt sends for 20 s at most; and where a rule may stop them, as a call goes to its end. */
+const SMALL_CALL = 25;
 
 /** What so many chunks were started with is kept: each asks for its go a few times. */
 const MOST_GIVEN = 16;
@@ -167,10 +167,7 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     rules: { parallel, stopAfter, canary },
     sideBySide,
     ...(call.takesPace === true && {
-      callSize:
-        stopAfter !== null || canary !== null
-          ? CALL_UNDER_RULES
-          : Math.min(CALL.most, CALL.eachSideBySide * sideBySide),
+      callSize: sideBySide === 1 || stopAfter !== null || canary !== null ? SMALL_CALL : LARGEST_CALL,
       // One that its run has known before is known as it was then.
       ...(isFirst && call.heard === null && { beginsQuietly: true as const }),
     }),

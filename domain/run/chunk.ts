@@ -128,7 +128,12 @@ export class Chunk implements Paying {
    * come earlier in a replay than a signal did.
    */
   #isToldAtItsEnd(): boolean {
-    return this.#news !== this.#answered && this.ports.asksAboutNewsAtItsEnd();
+    return this.#hasNews && this.ports.asksAboutNewsAtItsEnd();
+  }
+
+  /** The coordinator has told something since its go was asked for last. */
+  get #hasNews(): boolean {
+    return this.#news !== this.#answered;
   }
 
   /** While payments are open, what the coordinator says may change: a currency is funded, or another run goes on. */
@@ -142,7 +147,7 @@ export class Chunk implements Paying {
   /** Until the coordinator has something to tell, or it is time to ask; meanwhile it is told what is new here. */
   async #untilNews(): Promise<void> {
     const wasOver = this.isOver();
-    const isNews = (): boolean => this.#news !== this.#answered || this.isOver() !== wasOver;
+    const isNews = (): boolean => this.#hasNews || this.isOver() !== wasOver;
     for (;;) {
       const isToGoOn = (): boolean => isNews() || this.#isToBeTold;
       const isEarly = await this.ports.waitUntil(
@@ -172,7 +177,7 @@ export class Chunk implements Paying {
       const answer = await ports
         .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen, takesPace: true })
         .catch(failed);
-      const isNews = (): boolean => this.#news !== this.#answered;
+      const isNews = (): boolean => this.#hasNews;
       if (answer instanceof StepFailed) {
         failures += 1;
         await pauses.pause(state, activityFailed(answer.message, failures), asked, isNews);

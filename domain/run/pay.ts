@@ -22,7 +22,6 @@ const NOTHING: Promise<null> = Promise.resolve(null);
 
 export async function pay(paying: Paying): Promise<void> {
   const { state, ports, pauses } = paying;
-  const sizeNow = (): number => (state.payments.length <= SMALL_RUN ? 1 : (paying.callSize ?? SLICE));
   // Counted by timers alone, never by the clock: a worker that takes over while somebody asks how the run stands may
   // see an older time than a later replay, which must ask for the same.
   const leftMs = new Map<PaymentRecord, number>();
@@ -35,7 +34,8 @@ export async function pay(paying: Paying): Promise<void> {
   let { releases } = paying;
   for (;;) {
     const unsent = state.payments.filter(isUnsent);
-    const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, sizeNow());
+    const size = state.payments.length <= SMALL_RUN ? 1 : (paying.callSize ?? SLICE);
+    const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
     if (due.length === 0) {
       paying.isSending = false;
       if (unsent.length === 0) {

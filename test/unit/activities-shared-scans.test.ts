@@ -342,11 +342,11 @@ test('no scan is read further back for a poll that goes on, and what was read a 
 test('a poll that goes on after a scan that is cut short reads by itself, and one that is given up reads nothing', async () => {
   const list = new SlowList();
   const first = list.poll();
-  const { signal, abort } = abortable();
+  const controller = new AbortController();
   await settled();
   const going = goesOn(list, 0, 4);
-  const givenUp = list.poll({ ...only(5), most: 1 }, signal, 'goes on after it');
-  abort();
+  const givenUp = list.poll({ ...only(5), most: 1 }, controller.signal, 'goes on after it');
+  controller.abort();
   assert.notEqual((await givenUp).stopped, null);
   list.cut = failed('UNKNOWN');
   await list.turn(1);
@@ -357,11 +357,6 @@ test('a poll that goes on after a scan that is cut short reads by itself, and on
   assert.deepEqual([records.map(({ id }) => id), stopped], [['wtd_0', 'wtd_4'], null]);
   assert.equal(list.asked.length, 1 + 5);
 });
-
-function abortable(): { readonly signal: AbortSignal; readonly abort: () => void } {
-  const controller = new AbortController();
-  return { signal: controller.signal, abort: () => controller.abort() };
-}
 
 test('a poll that asks for more than the last scan has read is served by a new one', async () => {
   const list = new SlowList();

@@ -6,6 +6,7 @@ import { clockSkew } from '../../activities/clock-skew.ts';
 import type { Deps } from '../../activities/deps.ts';
 import { Driver } from '../../activities/driver.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
+import { LARGEST_CALL } from '../../activities/read-go.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import { ask } from '../../domain/writes/step.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
@@ -62,9 +63,6 @@ const callOf = (...payments: readonly (typeof PAYMENT)[]): PaymentsCall => ({
   othersAccepted: false,
   twinIds: [],
 });
-
-/** As `readGo` says it. */
-const LARGEST_CALL = 36;
 
 /** SHA-256 of `9:cambist-17:SANDBOX5:org-111:withdrawals21:p.2026-11-21.supplier`, by another program. */
 const PAYMENT_KEY = '41755e485ff933ac13b9df3a482178bc96eeb350cc4377c8edc58147ff5487da';
