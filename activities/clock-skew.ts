@@ -17,7 +17,8 @@ export const clockSkew = {
     clockSkew.tell(reply.facts.serviceTimeMs + 500 - clock.wallMs());
   },
 
-  tell(skewMs: number): void {
+  /** @param skewMs null: nobody has told */
+  tell(skewMs: number | null): void {
     latest = skewMs;
   },
 };

@@ -19,37 +19,50 @@ import { listsLag, type OwnTurn } from '../domain/turn.ts';
 import { tradedIn } from '../service/observe.ts';
 import type { Observed } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
-import { listsLagMs, observeInTurn, readInput, reservationUnknown, untoldIn } from './observing.ts';
+import {
+  listsLagMs,
+  observeInTurn,
+  readInput,
+  reservationUnknown,
+  untoldIn,
+  type Said,
+} from './observing.ts';
 import { readBatch, tallyBatch } from './observing-batch.ts';
 import { wrongInput } from './run-input.ts';
 
 const NOTHING: Demand = { demand: '0' };
 
+type Asked = {
+  readonly mode: Mode;
+  readonly run: RunName;
+  readonly leg: Leg;
+  readonly turn: OwnTurn | null;
+};
+
+/** @param read what the run was told to do; null: it cannot be told */
 export async function readDemand(
   deps: Deps,
-  of: { readonly mode: Mode; readonly run: RunName; readonly leg: Leg; readonly turn: OwnTurn | null },
+  { mode, run, leg, turn }: Asked,
+  read: () => Promise<Said | null> = () => readSaid(deps, mode, run),
 ): Promise<Demand> {
-  const { mode, run, leg, turn } = of;
   if (turn === null) return { wait: withoutTurn(leg) };
   const lagMs = listsLagMs(deps, turn);
   if (lagMs > 0) return { wait: listsLag(lagMs, leg.id) };
-  const input = await deps.plans.readInput(mode, run);
-  if (input === null || wrongInput(input) !== null) return NOTHING;
-  const said = readInput(deps, { ...input, run });
-  if (said.kind === 'refused') return NOTHING;
+  const said = await read();
+  if (said === null) return NOTHING;
   const others = await deps.turn.readReserved(turn.others);
   const { policy, manifest } = said;
   // What funds a batch is not left out for good because another run is in doubt for some minutes.
   const untold = manifest === null ? null : untoldIn([leg.sell, leg.buy], others);
   if (untold !== null) return { wait: reservationUnknown(untold) };
-  const read = manifest === null ? null : await readBatch(deps, { mode, run, manifest });
+  const batchRead = manifest === null ? null : await readBatch(deps, { mode, run, manifest });
   // What another batch has paid since asks for less: its payments are looked at before they leave.
   const seen =
-    read?.kind === 'read' && policy.kind === 'payout'
-      ? tallyBatch(deps, read, { policy, held: new Map(), alike: null })
+    batchRead?.kind === 'read' && policy.kind === 'payout'
+      ? tallyBatch(deps, batchRead, { policy, held: new Map(), alike: null })
       : null;
-  if (read?.kind === 'wait') return { wait: read.wait };
-  if (read !== null && seen?.kind !== 'seen') return NOTHING;
+  if (batchRead?.kind === 'wait') return { wait: batchRead.wait };
+  if (batchRead !== null && seen?.kind !== 'seen') return NOTHING;
   const batch = seen?.kind === 'seen' ? seen.batch : null;
   const observed = await observeInTurn(deps, run, said, { isTaken: true, others }, batch);
   if (observed.kind === 'wait') return { wait: observed.wait };
@@ -72,6 +85,13 @@ export async function readDemand(
     ({ sell, buy, amount }) => sell === leg.sell && buy === leg.buy && amount?.side === leg.amount?.side,
   );
   return { demand: sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? [])) };
+}
+
+async function readSaid(deps: Deps, mode: Mode, run: RunName): Promise<Said | null> {
+  const input = await deps.plans.readInput(mode, run);
+  if (input === null || wrongInput(input) !== null) return null;
+  const said = readInput(deps, { ...input, run });
+  return said.kind === 'said' ? said : null;
 }
 
 /** What other runs have traded on the date since the plan was made counts against the limit of the day (M4). */

@@ -20,16 +20,21 @@ export async function carriedOut(
     stop === null
       ? { step: await driver.run(call.leg.id, steps()), evidence: driver.evidence, runId: driver.runId }
       : stoppedLeg(call, stop, driver);
-  const { step } = answer;
-  if (!isFromBalances(call.leg)) {
-    // It takes no turn; whoever plans with balances must know that the lists may lack its trade.
-    if (mayHaveTraded(step)) await driver.giveTurnBack(true);
-    return answer;
-  }
-  const isFollowed = call.follows === 'at once' || (call.follows === 'when done' && isDone(step));
-  if (!isFollowed && !goesOn(step))
-    await driver.giveTurnBack(call.tradedSoFar.length > 0 || mayHaveTraded(step));
+  const givenBack = turnGivenBack(call, answer.step);
+  if (givenBack !== null) await driver.giveTurnBack(givenBack.mayHaveTraded);
   return answer;
+}
+
+/** How the turn of the run is given back after a step of this leg; null: it is kept. */
+export function turnGivenBack(
+  { leg, follows, tradedSoFar }: LegCall,
+  step: LegAnswer['step'],
+): { readonly mayHaveTraded: boolean } | null {
+  // It takes no turn; whoever plans with balances must know that the lists may lack its trade.
+  if (!isFromBalances(leg)) return mayHaveTraded(step) ? { mayHaveTraded: true } : null;
+  const isFollowed = follows === 'at once' || (follows === 'when done' && isDone(step));
+  if (isFollowed || goesOn(step)) return null;
+  return { mayHaveTraded: tradedSoFar.length > 0 || mayHaveTraded(step) };
 }
 
 /** A leg of a call that may send nothing. */

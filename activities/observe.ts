@@ -49,7 +49,8 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   return observedNow(deps, input, said);
 }
 
-async function observedNow(deps: Deps, input: PlanInput, said: Said): Promise<Observed> {
+/** As `observe`, of a plan that nobody has made before. */
+export async function observedNow(deps: Deps, input: PlanInput, said: Said): Promise<Observed> {
   const { mode, run } = input;
   const { policy, manifest, date } = said;
   const isPayout = policy.kind === 'payout' && manifest !== null;

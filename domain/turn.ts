@@ -42,6 +42,11 @@ export const PRESENT_MS = 15_000;
 const MOST_PATIENT = 5;
 /** So long its place is kept: a run that was cancelled or ended meanwhile never asks again. */
 const PLACE_KEPT_MS = 3_600_000;
+/**
+ * Whoever waits for lists asks again after this at the latest: within its time the turn does not lapse, and a leg that has not been
+ * asked about for 30 s may be of a restored history, which begins a doubt. Two runs could wait for each other's doubts for ever.
+ */
+const LISTS_POLL_MS = 10_000;
 /** More runs than this cannot be open; the oldest are forgotten, which is as if their turns had lapsed. */
 const MOST_OPEN = 1_000;
 
@@ -135,8 +140,7 @@ export function listsLag(leftMs: number, item: string | null): Wait {
   const seconds = Math.ceil(leftMs / 1000);
   const message = `Another run has just traded, which the lists of the service may not show for ${seconds} s more (\`list_lag\` of the service file).`;
   return {
-    // Asked for again within its time, the turn does not lapse.
-    afterMs: Math.min(leftMs, TURN_MS / 4),
+    afterMs: Math.min(leftMs, LISTS_POLL_MS),
     reason: 'turn',
     problem: makeProblem('LISTS_MAY_LAG', item, { message }),
   };

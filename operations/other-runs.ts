@@ -97,7 +97,8 @@ function hasItems({ legs, payments, totals }: Report): boolean {
   return legs.length + payments.length + totals.length > 0;
 }
 
-function hasDone(report: Report, item: string): boolean {
+/** Whether a run has done the item of this name, or holds it. */
+export function hasDone(report: Report, item: string): boolean {
   const leg = report.legs.find(({ id }) => id === item) ?? onlyLegLike(report, item);
   if (leg?.outcome === 'TRADED' || leg?.outcome === 'NEEDS_HUMAN') return true;
   const payment = report.payments.find(({ id }) => id === item);

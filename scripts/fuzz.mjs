@@ -1,5 +1,6 @@
-// `npm run fuzz`: the model-based test over as many schedules as wanted: `-- --schedules N --batches N --seed S`. A schedule that
-// breaks a promise is printed as data, with its story; `-- --seed S --path P` shows it again. `--table` prints what was hit.
+// `npm run fuzz`: the model-based test over as many schedules as wanted: `-- --schedules N --rebalances N --batches N
+// --seed S`. A schedule that breaks a promise is printed as data, with its story; `-- --of KIND --seed S --path P` shows it again.
+// `--table` prints what was hit.
 
 import { parseArgs } from 'node:util';
 import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
@@ -10,7 +11,9 @@ await runIfMain(import.meta.url, async () => {
   const { values } = parseArgs({
     options: {
       schedules: { type: 'string', default: '20000' },
+      rebalances: { type: 'string', default: '5000' },
       batches: { type: 'string', default: '500' },
+      of: { type: 'string', default: 'runs' },
       seed: { type: 'string' },
       path: { type: 'string' },
       processes: { type: 'string', default: '2' },
@@ -19,6 +22,7 @@ await runIfMain(import.meta.url, async () => {
   });
   const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000_000), '--seed');
   const schedules = numberOf(values.schedules, '--schedules');
+  const rebalances = numberOf(values.rebalances, '--rebalances');
   const batches = numberOf(values.batches, '--batches');
   const processes = numberOf(values.processes, '--processes');
   await setup({ upTo: 'dependencies' });
@@ -28,10 +32,10 @@ await runIfMain(import.meta.url, async () => {
   const startedAt = performance.now();
   const outcome =
     values.path === undefined
-      ? await fuzz({ schedules, batches, seed, processes })
+      ? await fuzz({ schedules, rebalances, batches, seed, processes })
       : // A path leads to a schedule that is as short as it can be.
         await runShare({
-          of: batches === 1 ? 'batches' : 'runs',
+          of: values.of,
           schedules,
           seed,
           path: values.path,

@@ -21,6 +21,7 @@ const PAGE = join(ROOT, 'docs', 'proof.md');
 /** Fixed, so that a change is what changes the figures; other seeds are for the machines' own commands. */
 const SEED = 20_261_121;
 const SCHEDULES = 20_000;
+const REBALANCES = 10_000;
 const BATCHES = 500;
 const STORM_MS = 60_000;
 const PAYMENTS = 10_000;
@@ -45,6 +46,7 @@ export const MACHINES = [
       const { expectedCells } = await load('model/coverage.ts');
       const { schedules, counts, failure } = await fuzz({
         schedules: SCHEDULES,
+        rebalances: REBALANCES,
         batches: BATCHES,
         seed: SEED,
         processes: 2,

@@ -5,7 +5,7 @@ import type { Problem } from '../problems.ts';
 import type { LegAnswer } from './calls.ts';
 import { fundingOf, withoutItsBatch } from './funding.ts';
 import { openLeg, type ConvertingLeg, type LegRecord, type TradedLeg } from './items.ts';
-import { follows, tradedBeside, withoutItsSale } from './leg-order.ts';
+import { follows, heldBack, tradedBeside, withoutItsSale } from './leg-order.ts';
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
 import { addEvidence } from './state.ts';
@@ -23,9 +23,8 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
     }
     const { asked } = pauses;
     const answer = await run.write(() => ask(run, record, stage));
-    // A quote is traded, or asked for again, before another leg goes on.
-    record.isAtWork = !(answer instanceof StepFailed) && isQuoting(answer);
     if (answer instanceof StepFailed) {
+      record.isAtWork = false;
       failures += 1;
       // A quote moves no money.
       if (stage.kind === 'converting' && stage.state.quote !== null) stage.state = asForgotten(stage.state);
@@ -36,10 +35,15 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
     addEvidence(state, answer.evidence);
     run.takeUp(answer.runId);
     const pause = takeAnswer(run, record, answer, asked);
+    record.isAtWork = isQuoting(answer) && heldBack(state.legs, record) === null;
     if (pause !== null) await pause;
   }
 }
 
+/**
+ * A quote is traded, or asked for again, before another leg goes on; not where only a doubt let the leg come before the sale that
+ * it needs.
+ */
 function isQuoting({ step }: LegAnswer): boolean {
   return step.kind === 'quoted' || step.kind === 'requote';
 }

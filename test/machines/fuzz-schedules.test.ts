@@ -8,14 +8,16 @@ import { expectedCells } from './model/coverage.ts';
 import { fuzz, textOfFailure } from './model/fuzz.ts';
 
 const SCHEDULES = 20_000;
+const REBALANCES = 4_000;
 /** Each takes many times as long as one without. */
 const BATCHES = 500;
 /** Fixed, so that a change is what breaks the test; other seeds are for `npm run fuzz`. */
 const SEED = 20_261_121;
 
-test(`no promise breaks in ${SCHEDULES} schedules and ${BATCHES} of batches, and no fault is left out`, async () => {
+test(`no promise breaks in ${SCHEDULES} schedules, ${REBALANCES} of rebalancings and ${BATCHES} of batches, and no fault is left out`, async () => {
   const { counts, failure } = await fuzz({
     schedules: SCHEDULES,
+    rebalances: REBALANCES,
     batches: BATCHES,
     seed: SEED,
     processes: 2,

@@ -11,6 +11,7 @@ import {
   forgetRuns,
   giveTurnBack,
   isUnused,
+  listsLag,
   isNear,
   newTurnState,
   reopenRun,
@@ -329,4 +330,11 @@ test('the place of a run that never asks again is given up after an hour', () =>
   };
   assert.deepEqual(told(NOW + 3_600_000), { turn: 'others', run: 'a', before: 1 });
   assert.deepEqual(told(NOW + 3_600_001), { turn: 'others', run: 'a', before: 0 });
+});
+
+test('who waits for lists is asked again before its history could be taken for a restored one', () => {
+  assert.deepEqual(
+    [60_000, 10_001, 9_000].map((leftMs) => listsLag(leftMs, null).afterMs),
+    [10_000, 10_000, 9_000],
+  );
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Coverage } from '../machines/model/coverage.ts';
-import { paymentsOf } from '../machines/model/chores.ts';
+import { paymentsOf } from '../machines/model/ours.ts';
 import { PLAIN_DAY, type Schedule } from '../machines/model/schedule.ts';
 import { World } from '../machines/model/world.ts';
 
@@ -85,3 +85,43 @@ for (const [times, everyMs, every] of [
     for (const id of planned)
       assert.equal(story.filter((line) => line.endsWith(` asks for ${id}: send withdrawal`)).length, 3, id);
   });
+
+const REBALANCE = {
+  startsWith: { USD: '1200', EUR: '2100', GBP: '400', MXN: '60000' },
+  perTrade: null,
+  perRun: null,
+  perDay: null,
+  maxTrades: null,
+  other: 'policy',
+} as const;
+
+test('a purchase on the proceeds of a sale waits for it also when a reset takes both up once more, in doubt', async () => {
+  const refused = { kind: 'refusal', code: 'TRADE_CREDIT_LIMIT_EXCEEDED' } as const;
+  const { world } = await played({
+    ...PLAIN_DAY,
+    rebalance: REBALANCE,
+    service: { ...PLAIN_DAY.service, stores: 'nothing else' },
+    faults: { ...PLAIN_DAY.faults, trade: [refused] },
+    remedy: { kind: 'reset', back: 1, run: 0 },
+  });
+  assert.deepEqual(
+    world.service.ledger.map(({ send }) => send.write.item),
+    ['mxn-usd-1', 'usd-eur-1'],
+  );
+});
+
+test('two rebalancings that wait for each other’s trades to be listed both end', async () => {
+  await played({
+    ...PLAIN_DAY,
+    rebalance: {
+      ...REBALANCE,
+      startsWith: { USD: '100000', EUR: '2500', GBP: '250', MXN: '900000' },
+      other: 'run',
+    },
+    service: { ...PLAIN_DAY.service, readMs: 2_000 },
+    policy: { ...PLAIN_DAY.policy, startsAt: 'before the date' },
+    secondAfterMs: 30,
+    longHistory: 6,
+    remedy: { kind: 'reset', back: 5, run: 0 },
+  });
+});

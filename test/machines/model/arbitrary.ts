@@ -287,7 +287,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
     2,
     fc.record({
       kind: fc.constant('money' as const),
-      currency: of('MXN', 'USD'),
+      currency: of('MXN', 'USD', 'EUR'),
       change: of('comes', 'goes'),
     }),
   ],
@@ -298,10 +298,11 @@ const event: fc.Arbitrary<Event> = oneOf<Event>(
   [1, fc.record({ when: atOnce, what: blow, of: fc.constant(0) })],
 );
 
-const anything: fc.Arbitrary<Schedule> = fc.record({
+export const anything: fc.Arbitrary<Schedule> = fc.record({
   service,
   policy,
   batch: fc.constant(null),
+  rebalance: fc.constant(null),
   faults: fc.record({
     quote: writeFaults('quote', 2),
     trade: writeFaults('trade', 4),

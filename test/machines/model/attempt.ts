@@ -3,14 +3,13 @@
  * `activities/driver.ts` does, with the same deadline. It can die, stand still, or go on unheard between any two effects.
  */
 import type { ListScan } from '../../../domain/writes/lookups.ts';
-import type { Balances, Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
+import type { Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
+import { compare } from '../../../domain/money.ts';
 import { keyMaterial, type WriteEndpoint } from '../../../domain/references.ts';
-import { notNegative, subtract } from '../../../domain/money.ts';
 import type { Leg } from '../../../domain/plan/plan.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import {
   TOKEN_LIFE_MS,
-  unreadable,
   type Answer,
   type Context,
   type Demand,
@@ -24,7 +23,6 @@ import {
   type LegStep,
 } from '../../../domain/writes/trade.ts';
 import { createWithdrawalSteps, type PaymentStep } from '../../../domain/writes/withdrawal.ts';
-import { acceptedOf } from '../../../domain/run/items.ts';
 import type {
   LegAnswer,
   LegCall,
@@ -35,8 +33,16 @@ import type {
 import { asForgotten } from '../../../domain/writes/doubt.ts';
 import { makeProblem, type Problem } from '../../../domain/problems.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
+import { readDemand } from '../../../activities/demand.ts';
+import { turnGivenBack } from '../../../activities/leg-calls.ts';
+import type { OwnTurn } from '../../../domain/turn.ts';
+import { scanList, type Scanned } from '../../../service/list-scan.ts';
+import { inActivity } from '../../support/activities.ts';
+import { recordsOf, rivalOf } from './others.ts';
+import { saidOf } from './ours.ts';
+import { workerOf } from './worker.ts';
 import type { Write } from './service.ts';
-import type { Activity, Temporal } from './temporal.ts';
+import type { Activity } from './temporal.ts';
 import type { World } from './world.ts';
 
 /** An attempt that comes to a worker later than this asks whether it still counts (`activities/driver.ts`). */
@@ -63,6 +69,9 @@ export class Attempt {
   #items: readonly Item[] = [];
   /** Of a slice: those that are sent once others have come to their end. */
   #waiting: Item[] = [];
+  /** The turn of the run, once it has it. */
+  #turn: OwnTurn | null = null;
+  readonly #signal = new AbortController().signal;
   /** Of a chunk: who has given the go. */
   #coordinator = '';
   /** Of a chunk: why nothing more of its batch is sent. */
@@ -132,7 +141,14 @@ export class Attempt {
       const steps = tradedSteps(this.#context(call, true, []), call.leg, call.traded);
       return { id: call.leg.id, steps, step: null };
     }
-    const context = this.#context(call, call.othersAccepted, []);
+    const { tradedSoFar, unwanted, legs, funding } = call;
+    const context: Context = {
+      ...this.#context(call, call.othersAccepted, []),
+      tradedSoFar,
+      unwanted,
+      ...(legs !== undefined && { legs }),
+      ...(funding !== undefined && { funding }),
+    };
     const begin = this.activity.name === 'requestQuote' ? requestQuoteSteps : executeTradeSteps;
     return { id: call.leg.id, steps: begin(context, call.leg, call.state), step: null };
   }
@@ -214,6 +230,9 @@ export class Attempt {
         world.agenda.after(ms / 2, () => answer(given));
       });
     };
+    const later = (given: () => Promise<Answer>): void => {
+      world.goesOn(async () => answer(await given()));
+    };
     const { readMs } = world.service.settings;
     switch (effect.kind) {
       case 'read instructions':
@@ -241,16 +260,15 @@ export class Attempt {
         });
         return;
       case 'read rival':
-        // The other run of the model is of another policy.
-        world.agenda.after(INSTRUCTIONS_MS, () => answer({ rival: null, silent: null }));
+        world.agenda.after(INSTRUCTIONS_MS, () => answer(rivalOf(world.runs, temporal, effect.item)));
         return;
       case 'read demand':
-        read(readMs, () => demandOf(effect.leg, world.told(world.service.balances())));
+        later(async () => this.#demand(effect.leg));
         return;
       case 'read free money':
         throw new RangeError('No leg of the model funds a batch.');
       case 'take turn':
-        world.agenda.after(INSTRUCTIONS_MS, () => answer(world.turnOf(temporal)));
+        world.agenda.after(INSTRUCTIONS_MS, () => later(() => this.#takeTurn()));
         return;
       case 'read balances':
         read(readMs, () => world.told(world.service.balances()));
@@ -262,10 +280,14 @@ export class Attempt {
         read(readMs, () => world.told(world.service.withdrawal(effect.id)));
         return;
       case 'scan trades':
-        read(readMs, () => this.#scanned(world.service.scanTrades(effect.wanted)));
+        later(async () =>
+          this.#scanned(
+            await scanList(world.reader.listTrades, { ...effect, onReply: (reply) => world.told(reply) }),
+          ),
+        );
         return;
       case 'scan withdrawals':
-        read(readMs, () => this.#scanned(world.service.scanWithdrawals(effect.wanted)));
+        later(async () => this.#scanned(await world.scans.lookUp(effect, this.#signal)));
         return;
       case 'send quote':
         this.#send({ ...this.#origin(item.id), step: 'quote', request: effect.request }, answer);
@@ -326,6 +348,9 @@ export class Attempt {
   #finish(): void {
     this.#world.reach('before result');
     if (this.isDead || this.#isFrozen(() => this.#finish())) return;
+    const [only] = this.#items;
+    const call = this.activity.args as Call;
+    if ('follows' in call && only !== undefined) this.#giveTurnBack(call, only.step as LegStep);
     this.activity.temporal.report(this, this.#answer());
   }
 
@@ -341,9 +366,38 @@ export class Attempt {
     return { step: only.step as LegStep, evidence: [], runId: this.activity.execution.runId };
   }
 
-  #scanned<T extends Trade | Withdrawal>(scan: ListScan<T>): ListScan<T> {
-    if (scan.complete) this.#world.noteFacts(this.#world.service.factsOfRead());
-    return scan;
+  #scanned<T extends Trade | Withdrawal>({ records, stopped }: Scanned<T>): ListScan<T> {
+    return { records, complete: stopped === null, reason: stopped === null ? null : 'no answer' };
+  }
+
+  async #takeTurn(): Promise<Answer> {
+    const { temporal } = this.activity;
+    if (temporal.isAway()) return { turn: 'silent' };
+    const answer = await this.#world.turns.asked().take(temporal.ours.input.run, false);
+    if (answer.turn === 'ours') this.#turn = answer;
+    return answer;
+  }
+
+  async #demand(leg: Leg): Promise<Demand> {
+    const world = this.#world;
+    const { temporal, execution } = this.activity;
+    const { run, mode } = temporal.ours.input;
+    const deps = workerOf(world, temporal);
+    const said = saidOf(temporal.ours, world.schedule.batch);
+    const told = await inActivity({ runId: execution.runId }, () =>
+      readDemand(deps, { mode, run, leg, turn: this.#turn }, async () => said),
+    );
+    if ('demand' in told && temporal.ours.rebalance !== null) {
+      const isLess = leg.amount !== null && compare(told.demand, leg.amount.value) < 0;
+      world.coverage.hit('rebalance', isLess ? 'not asked for any more' : 'asked for by new balances');
+    }
+    return told;
+  }
+
+  /** As `carriedOut` of `activities/leg-calls.ts`. */
+  #giveTurnBack(call: LegCall, step: LegStep): void {
+    const givenBack = turnGivenBack(call, step);
+    if (givenBack !== null) void this.#world.turns.asked().giveBack(call.plan.run, givenBack.mayHaveTraded);
   }
 
   #isFrozen(later: () => void): boolean {
@@ -358,26 +412,9 @@ export class Attempt {
   }
 }
 
-/** Which of these records payments of these runs count as theirs. */
-export function recordsOf(runs: readonly Temporal[], records: readonly Withdrawal[]): readonly string[] {
-  const claimed = runs
-    .flatMap((each) => each.payments())
-    .flatMap((record) => acceptedOf(record)?.withdrawalId ?? []);
-  return claimed.filter((id) => records.some((record) => record.id === id));
-}
-
 /** Steps that begin when they are asked for the first effect. */
 function* begunBy(begin: () => Steps<Step>): Steps<Step> {
   return yield* begin();
-}
-
-/** What a leg that sells everything above what is kept asks for by these balances. */
-function demandOf({ why, sell, id }: Leg, reply: Reply<Balances>): Demand {
-  if (why.kind !== 'all above') throw new RangeError('No other leg of the model is computed from balances.');
-  if (reply.kind !== 'DONE')
-    return { wait: { afterMs: 10_000, reason: 'outage', problem: unreadable(id, 'balances') } };
-  const there = reply.value.balances.find(({ currency }) => currency === sell)?.withdrawable ?? '0';
-  return { demand: notNegative(subtract(there, why.keep)) };
 }
 
 function shortOf(answer: Answer): string {

@@ -4,25 +4,21 @@
  * and can be repeated at will, so that nothing strikes them. Those between a batch and its chunks are the real ones.
  */
 import { ApplicationFailure } from '@temporalio/common';
-import { lookBeforeTurn, seeInTurn } from '../../../activities/observing-batch.ts';
+import { observedNow } from '../../../activities/observe.ts';
 import { readChunks } from '../../../activities/read-chunks.ts';
 import { readGo } from '../../../activities/read-go.ts';
-import type { BatchPayment, SeenBatch } from '../../../domain/batch.ts';
 import type { Problem } from '../../../domain/problems.ts';
 import type { Wait } from '../../../domain/waits.ts';
 import { compare, sum } from '../../../domain/money.ts';
-import { compilePlan, type CompileResult } from '../../../domain/plan/compile.ts';
-import type { PlanHead } from '../../../domain/plan/plan.ts';
-import { isOfRun, type Observation } from '../../../domain/plan/observation.ts';
-import type { SendWindows } from '../../../domain/plan/plan.ts';
-import type { PayoutPolicy, Policy, WithdrawSpec } from '../../../domain/policy.ts';
+import { compilePlan } from '../../../domain/plan/compile.ts';
+import { isFromBalances, type Leg, type Plan, type PlanHead } from '../../../domain/plan/plan.ts';
+import { growing } from '../../../domain/run/growing.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import { followUp } from '../../../domain/service/reply-rules.ts';
 import { isKnown } from '../../../domain/service/facts.ts';
-import { configurationWait, foreignCredentials, skewOf } from '../../../domain/writes/step.ts';
+import { configurationWait, foreignCredentials } from '../../../domain/writes/step.ts';
 import { isCancelled } from '../../../domain/people/instructions.ts';
-import { sendWindowsOf } from '../../../calendar/business-date.ts';
-import type { Activities } from '../../../workflows/calls.ts';
+import type { Activities, Observed } from '../../../workflows/calls.ts';
 import type {
   ChunksAnswer,
   ChunksCall,
@@ -36,66 +32,13 @@ import type {
   WithdrawalsAnswer,
   WithdrawalsCall,
   PlanInput,
-  RunInput,
 } from '../../../domain/run/calls.ts';
 import { notPaidBy } from '../../../domain/run/unpaid.ts';
-import { hashOfChunk } from '../../../language/batch/chunk-hash.ts';
 import { inActivity } from '../../support/activities.ts';
-import { batchWorkerOf } from './batch-worker.ts';
-import type { BatchSettings, PolicySettings } from './schedule.ts';
+import { saidOf } from './ours.ts';
+import { workerOf } from './worker.ts';
 import type { Activity, PlanRun, Temporal } from './temporal.ts';
 import type { World } from './world.ts';
-
-const WINDOWS: SendWindows = sendWindowsOf('2026-11-21', 'UTC');
-
-/** One run of ours: what it is called, what its policy asks, and what sets its items apart from those of another run. */
-export type Ours = {
-  readonly input: RunInput;
-  readonly policy: PolicySettings;
-  readonly prefix: string;
-  /** The payments of a batch, chunk by chunk; null: it is none. */
-  readonly batch: readonly (readonly BatchPayment[])[] | null;
-};
-
-/** A batch; the other one of its policy has every other payment of it. */
-export function batchOf(which: 'the' | 'the other', policy: PolicySettings, of: BatchSettings): Ours {
-  const isOther = which === 'the other';
-  const sizes = isOther ? of.otherChunks : of.chunks;
-  let count = 0;
-  const batch = sizes.map((size) => Array.from({ length: size }, () => paymentOf((count += 1) - 1, isOther)));
-  const plain = oursOf('p', policy);
-  const { run } = plain.input;
-  const input: RunInput = {
-    ...plain.input,
-    run: isOther ? { ...run, id: `${run.id}-b` } : run,
-    batch: {
-      payments: count,
-      totals: [{ currency: 'MXN', value: sum(batch.flat().map(([, , , amount]) => amount)) }],
-      chunks: batch.map((payments) => ({ payments: payments.length, hash: hashOfChunk(payments) })),
-    },
-  };
-  return { input, policy, prefix: isOther ? 'b/' : '', batch };
-}
-
-/** The first two of a batch are twins. */
-function paymentOf(index: number, isOther: boolean): BatchPayment {
-  if (isOther && index % 2 === 1) return [`other-${index}`, `wac_other_${index}`, 'MXN', `${500 + index}`];
-  const id = ['supplier', 'second'][index] ?? `payee-${index}`;
-  return index < 2 ? [id, 'wac_supplier', 'MXN', '200'] : [id, `wac_${index}`, 'MXN', `${200 + index}`];
-}
-
-export function oursOf(name: 'p' | 'q', policy: PolicySettings): Ours {
-  const input: RunInput = {
-    run: { policy: name, id: '2026-11-21' },
-    mode: 'SANDBOX',
-    policyText: 'the policy',
-    policyHash: 'its hash',
-    policyFile: `${name}.yaml`,
-    files: {},
-    startedBy: 'ana',
-  };
-  return { input, policy, prefix: name === 'p' ? '' : `${name}/`, batch: null };
-}
 
 const ORGANISATION = 'org-1';
 /** A plan that is long in coming is asked for again after this. */
@@ -137,7 +80,7 @@ export class Chores {
           temporal.keep({ ...instruction, id: `${instruction.kind}-${activity.execution.runId}` });
         return temporal.complete(activity, undefined);
       });
-    else if (isBetween(activity.name)) temporal.whenUp(20, () => this.#betweenChunks(activity));
+    else if (isBetween(activity.name)) temporal.whenUp(20, () => this.#goBetween(activity));
     else if (activity.name === 'tellCoordinator')
       this.#world.agenda.after(10, async () => {
         await temporal.home.hear(temporal.number ?? 0);
@@ -146,11 +89,15 @@ export class Chores {
     else temporal.whenUp(50, () => this.#poll(activity));
   }
 
-  /** The real activity at one moment; its answer comes a little later. */
+  #goBetween(activity: Activity): void {
+    if (activity.isOver || !this.#temporal.isOpen(activity)) return;
+    this.#world.goesOn(() => this.#betweenChunks(activity));
+  }
+
+  /** The real activity; its answer comes a little later. */
   async #betweenChunks(activity: Activity): Promise<void> {
     const temporal = this.#temporal;
-    if (activity.isOver || !temporal.isOpen(activity)) return;
-    const deps = batchWorkerOf(this.#world, temporal);
+    const deps = workerOf(this.#world, temporal);
     const { runId } = activity.execution;
     const asked =
       activity.name === 'readGo'
@@ -158,7 +105,7 @@ export class Chores {
         : inActivity({ runId }, () => readChunks(deps)(activity.args as ChunksCall));
     const answer = await asked.catch(notYet);
     if (answer instanceof ApplicationFailure) {
-      temporal.whenUp(Number(answer.nextRetryDelay), () => this.#betweenChunks(activity));
+      temporal.whenUp(Number(answer.nextRetryDelay), () => this.#goBetween(activity));
       return;
     }
     this.#world.tell(() => `${temporal.nameOf(runId)} ${activity.name}: ${JSON.stringify(shortOf(answer))}`);
@@ -187,110 +134,91 @@ export class Chores {
       const { waiting } = temporal.planRun ?? {};
       if (isLate && waiting) return temporal.complete(activity, { kind: 'waiting', waiting });
       const cancelled = isCancelled(temporal.kept.instructions);
+      if (state?.kind === 'plan') this.#tellTurn(activity, temporal.planRun?.plan ?? null);
       if (state !== null) return temporal.complete(activity, { ...state, cancelled });
       temporal.whenUp(PATIENCE_MS, () => answer(true));
     };
     temporal.whenUp(300, () => answer(false));
   }
 
-  makePlan(planRun: PlanRun): void {
-    const world = this.#world;
-    const { ours } = this.#temporal;
-    this.#temporal.whenUp(100, async () => {
-      if (this.#temporal.planRun !== planRun || planRun.plan !== null) return;
-      const batch = ours.batch === null ? null : await this.#seeBatch(planRun);
-      if (batch === 'not now') return;
-      const observation = this.#observe();
-      // Nobody makes the plan of a run anew for somebody else's money.
-      const isForeign = world.credentials.organisation !== ORGANISATION;
-      if (observation === null || isForeign || skewOf(world.toldSkewMs) !== null) {
-        world.agenda.after(5_000, () => this.makePlan(planRun));
-        return;
-      }
-      const compile = (): CompileResult =>
-        compilePlan({
-          run: ours.input.run,
-          policy: policyOf(ours, world.schedule.batch),
-          policyHash: ours.input.policyHash,
-          date: '2026-11-21',
-          sendWindows: WINDOWS,
-          referenceRates: null,
-          observation,
-          lateAfterMs: world.facts.lateAfterMs,
-          decimalsOf: () => 2,
-          batch,
-          madeFor: planRun.forRun,
-        });
-      // What was seen in the turn is compiled by a workflow, which may have to wait for its worker.
-      if (ours.batch === null) this.#notePlan(planRun, compile());
-      else this.#temporal.whenUp(50, () => this.#notePlan(planRun, compile()));
-    });
+  /** As `activities/read-plan.ts`: others are told of what will be sent, or have the turn at once. */
+  #tellTurn({ execution }: Activity, plan: Plan | null): void {
+    if (plan === null) return;
+    const turn = this.#world.turns.asked();
+    const isPlannedInTurn = plan.legs.every(isFromBalances);
+    if (!isPlannedInTurn || plan.madeFor !== execution.runId) void turn.reopen(plan.run);
+    else if (plan.batch !== null && plan.legs.length === 0) void turn.giveBack(plan.run, false);
   }
 
-  #notePlan(planRun: PlanRun, result: CompileResult): void {
+  /** As the workflow `plan` does: looked at until there is something to compile. @param stops how often it has waited */
+  makePlan(planRun: PlanRun, stops = 0): void {
     const world = this.#world;
-    if (this.#temporal.planRun !== planRun || planRun.plan !== null) return;
-    if (result.ok) planRun.plan = result.plan;
-    else planRun.refused = result.problems;
-    planRun.endedAtMs = world.agenda.nowMs;
-    world.tell(() =>
-      result.ok ? `the plan is made for ${this.#temporal.itemOf(planRun.forRun)}` : 'no plan can be made',
-    );
-    world.giveTurnBack(this.#temporal);
-  }
-
-  /** As `activities/observe.ts`: the batch before its turn, and in it; `not now`: it is looked at again later. */
-  async #seeBatch(planRun: PlanRun): Promise<SeenBatch | 'not now'> {
-    const world = this.#world;
-    const temporal = this.#temporal;
-    const { input } = temporal.ours;
-    const policy = policyOf(temporal.ours, world.schedule.batch);
-    const { batch: manifest = null } = input;
-    if (policy.kind !== 'payout' || manifest === null) throw new RangeError('It is no batch.');
-    const deps = batchWorkerOf(world, temporal);
-    const { mode, run } = input;
-    const seen = await inActivity({ runId: 'plan' }, async () => {
-      const looked = await lookBeforeTurn(deps, { mode, run, date: '2026-11-21', policy, manifest });
-      if (looked.kind !== 'looked') return looked;
-      return world.isPlanning(temporal) ? seeInTurn(deps, looked) : null;
-    });
-    if (seen?.kind === 'seen') return seen.batch;
-    if (seen?.kind === 'refused') {
-      planRun.refused = seen.problems;
-      planRun.endedAtMs = world.agenda.nowMs;
-    } else {
-      const { reason, problem } = seen?.wait ?? {};
-      planRun.waiting =
-        reason === undefined || problem === undefined
-          ? null
-          : { reason, problem, wakeAtMs: world.temporalMs() + 5_000 };
-      world.agenda.after(5_000, () => this.makePlan(planRun));
-    }
-    return 'not now';
-  }
-
-  /** As `observeService`: null when anything could not be read. */
-  #observe(): Observation | null {
-    const world = this.#world;
-    const { run } = this.#temporal.ours.input;
-    const balances = world.told(world.service.balances());
-    const trades = world.service.scanTrades((trade) => isOfRun(run, trade.clientReferenceId));
-    const withdrawals = world.service.scanWithdrawals((record) => isOfRun(run, record.tag));
-    if (balances.kind !== 'DONE' || !trades.complete || !withdrawals.complete) return null;
-    return {
-      credentials: world.credentials,
-      observedAtMs: world.wallMs(),
-      balances: balances.value,
-      accounts: [],
-      accountsComplete: false,
-      accountIdForms: [],
-      pairs: null,
-      onTheWay: [],
-      reserved: [],
-      tradedOnDate: [],
-      trades: trades.records,
-      withdrawals: withdrawals.records,
+    const isNeeded = (): boolean => this.#temporal.planRun === planRun && planRun.plan === null;
+    const later = (ms: number): void => {
+      world.agenda.after(ms, () => this.makePlan(planRun, stops + 1));
     };
+    this.#temporal.whenUp(100, () => {
+      if (!isNeeded()) return;
+      // Nobody makes the plan of a run anew for somebody else's money.
+      if (world.credentials.organisation !== ORGANISATION) return later(5_000);
+      world.goesOn(async () => {
+        const observed = await this.#observed(planRun);
+        if (!isNeeded()) return;
+        if (observed.kind === 'observed')
+          // A workflow compiles it, which may have to wait for its worker.
+          this.#temporal.whenUp(50, () => {
+            if (isNeeded()) this.#notePlan(planRun, observed);
+          });
+        else if (observed.kind === 'refused') this.#refuse(planRun, observed.problems);
+        else if (observed.kind === 'wait') {
+          const { reason, problem, afterMs } = observed.wait;
+          const ms = reason === 'turn' ? afterMs : growing(afterMs, stops, 60_000);
+          planRun.waiting = { reason, problem, wakeAtMs: world.temporalMs() + ms };
+          later(ms);
+        }
+      });
+    });
+  }
+
+  /** The real look, before the turn of the run and in it. */
+  #observed({ forRun }: PlanRun): Promise<Observed> {
+    const { ours } = this.#temporal;
+    const said = saidOf(ours, this.#world.schedule.batch);
+    const input: PlanInput = { ...ours.input, forRun, askedBy: forRun };
+    return inActivity({ runId: 'plan' }, () =>
+      observedNow(workerOf(this.#world, this.#temporal), input, said),
+    );
+  }
+
+  #refuse(planRun: PlanRun, problems: readonly Problem[]): void {
+    planRun.refused = problems;
+    planRun.endedAtMs = this.#world.agenda.nowMs;
+    this.#world.tell(() => `no plan can be made: ${problems.map(({ code }) => code).join()}`);
+  }
+
+  #notePlan(planRun: PlanRun, observed: Extract<Observed, { kind: 'observed' }>): void {
+    const world = this.#world;
+    const { input } = this.#temporal.ours;
+    const result = compilePlan({
+      ...observed,
+      run: input.run,
+      decimalsOf: () => 2,
+      madeFor: planRun.forRun,
+    });
+    const goesOn = result.ok && result.plan.legs.some(isFromBalances);
+    const isBatch = result.ok && observed.batch !== null;
+    if (observed.hasTurn && !goesOn && !isBatch) void world.turns.asked().giveBack(input.run, false);
+    if (!result.ok) return this.#refuse(planRun, result.problems);
+    planRun.plan = result.plan;
+    planRun.endedAtMs = world.agenda.nowMs;
+    const { legs, positions } = result.plan;
+    for (const { restraint } of positions)
+      if (restraint !== null) world.coverage.hit('rebalance', `held back by ${restraint}`);
+    if (legs.some(({ needsFromSales }) => needsFromSales !== '0'))
+      world.coverage.hit('rebalance', 'a purchase on the proceeds');
+    world.tell(
+      () => `the plan is made for ${this.#temporal.itemOf(planRun.forRun)}: ${legs.map(textOfLeg).join()}`,
+    );
   }
 
   // Polls.
@@ -399,6 +327,10 @@ export class Chores {
   }
 }
 
+function textOfLeg({ id, amount }: Leg): string {
+  return `${id} ${amount?.side ?? ''} ${amount?.value ?? ''}`;
+}
+
 /** What a real activity throws to be asked again after a time. */
 function notYet(error: unknown): ApplicationFailure {
   if (error instanceof ApplicationFailure && typeof error.nextRetryDelay === 'number') return error;
@@ -424,41 +356,6 @@ function waitFor<Result>(
   return attempts <= PATIENT_POLLS ? 'unanswered' : shown({ afterMs: 60_000, reason: 'outage', problem });
 }
 
-/** What a policy of this kind pays, in Mexican pesos. */
-export function paymentsOf({ pays }: Pick<PolicySettings, 'pays'>): readonly WithdrawSpec[] {
-  const supplier = (amount: WithdrawSpec['amount']): WithdrawSpec => ({
-    id: 'supplier',
-    account: 'wac_supplier',
-    amount,
-  });
-  const second = (value: string): WithdrawSpec => ({ ...supplier({ kind: 'fixed', value }), id: 'second' });
-  const proceeds = supplier({ kind: 'proceeds', rounding: 'down' });
-  const fixed = supplier({ kind: 'fixed', value: '17000.00' });
-  switch (pays) {
-    case 'proceeds':
-      return [proceeds];
-    case 'fixed':
-      return [fixed];
-    case 'twins':
-      return [fixed, second('17000.00')];
-    case 'both':
-      return [proceeds, second('17000.00')];
-    // By the price something is left, nothing, or less than nothing.
-    case 'rest':
-      return [supplier({ kind: 'rest', rounding: 'down' }), second('16900.00')];
-    // More than fit one call: slices, in which payments leave side by side. The first two are twins.
-    case 'batch':
-      return Array.from({ length: BATCH }, (_, index) => ({
-        id: ['supplier', 'second'][index] ?? `payee-${index}`,
-        account: index < 2 ? 'wac_supplier' : `wac_${index}`,
-        amount: { kind: 'fixed', value: index < 2 ? '200.00' : `${200 + index}.00` },
-      }));
-  }
-}
-
-/** Payments of a batch. */
-const BATCH = 60;
-
 function isBetween(name: Activity['name']): boolean {
   return name === 'readGo' || name === 'readChunks';
 }
@@ -475,66 +372,4 @@ function shortOf(answer: GoAnswer | ChunksAnswer): unknown {
   if (answer.kind !== 'go') return answer;
   const { kind, isFresh, unpayable, alike, released, stopped, runId } = answer;
   return { kind, isFresh, unpayable, alike, released, stopped: stopped?.code, runId };
-}
-
-function payoutOf({ input, policy }: Ours, { parallel, stopAfter, canary }: BatchSettings): PayoutPolicy {
-  return {
-    kind: 'payout',
-    name: input.run.policy,
-    environment: 'sandbox',
-    zone: 'UTC',
-    schedule: null,
-    quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
-    guard: null,
-    settle: { until: 'funds', lateAfterMs: 3_600_000 },
-    shortfall: policy.shortfall,
-    limits: null,
-    payout: {
-      fund: { kind: 'none' },
-      columns: { id: 'id', account: 'account', currency: 'currency', amount: 'amount' },
-      parallel,
-      stopAfter: stopAfter === null ? null : { failed: stopAfter, ratioPercent: null, sameCode: null },
-      canary,
-      dedupeMs: 30 * 86_400_000,
-      destinations: null,
-    },
-  };
-}
-
-function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
-  if (batch !== null) return payoutOf(ours, batch);
-  const { input, policy } = ours;
-  const { amount, shortfall, validForSeconds, guard, limit, settle } = policy;
-  const amounts = {
-    sell: { kind: 'sell', value: '1000.00' },
-    buy: { kind: 'buy', value: '17000.00' },
-    'sell all': { kind: 'sell-all', keep: '500.00' },
-  } as const;
-  return {
-    kind: 'convert',
-    name: input.run.policy,
-    environment: 'sandbox',
-    zone: 'UTC',
-    schedule: null,
-    quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
-    guard: guard
-      ? {
-          worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: '17', currency: 'MXN', per: 'USD' } }],
-          reference: null,
-        }
-      : null,
-    settle: { until: settle, lateAfterMs: 3_600_000 },
-    shortfall,
-    limits: limit
-      ? {
-          perTrade: { value: '17300', currency: 'MXN' },
-          perRun: null,
-          perDay: null,
-          perPayment: [],
-          paidPerRun: [],
-        }
-      : null,
-    convert: { sell: 'USD', buy: 'MXN', amount: amounts[amount] },
-    withdraw: paymentsOf(policy),
-  };
 }

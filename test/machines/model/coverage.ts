@@ -97,6 +97,20 @@ const OF_BATCHES = [
   ...['a chunk opens its run again', 'a chunk goes on in a new history'],
 ];
 
+const OF_REBALANCES = [
+  ...[
+    'a sale',
+    'a purchase',
+    'a purchase on the proceeds',
+    'asked for by new balances',
+    'not asked for any more',
+  ],
+  ...['per_trade', 'per_run', 'per_day', 'base', 'max_trades'].map(
+    (restraint) => `held back by ${restraint}`,
+  ),
+];
+const OF_TURNS = ['of another run', 'reserved by a plan', 'reserved by a run'];
+
 /** Every cell that a run of the test must have hit. */
 export function expectedCells(): readonly string[] {
   const writes = STEPS.flatMap((step) => [
@@ -116,6 +130,8 @@ export function expectedCells(): readonly string[] {
     ...blows,
     ...EVENTS.map((what) => cellOf('event', what)),
     ...OF_BATCHES.map((what) => cellOf('batch', what)),
+    ...OF_TURNS.map((what) => cellOf('turn', what)),
+    ...OF_REBALANCES.map((what) => cellOf('rebalance', what)),
     ...stories.map(([name]) => cellOf('story', name)),
   ];
 }

@@ -7,13 +7,14 @@ import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { batches, schedules } from './arbitrary.ts';
+import { rebalances } from './arbitrary-rebalances.ts';
 import { Coverage, type Counts } from './coverage.ts';
 
 import type { Schedule } from './schedule.ts';
 import { World } from './world.ts';
 
 export type Share = {
-  /** What is played: runs that pay by themselves, or batches that are paid by their chunks. */
+  /** What is played: runs that pay by themselves, batches that are paid by their chunks, or rebalancings. */
   readonly of: keyof typeof PLAYED;
   readonly schedules: number;
   readonly seed: number;
@@ -23,10 +24,10 @@ export type Share = {
   readonly shrinks: boolean;
 };
 
-const PLAYED = { runs: schedules, batches };
+const PLAYED = { runs: schedules, batches, rebalances };
 
 export type Outcome = {
-  /** Those of batches included. */
+  /** Those of batches and rebalancings included. */
   readonly schedules: number;
   readonly counts: Counts;
   readonly failure: Failure | null;
@@ -57,9 +58,10 @@ export async function runShare({ of, schedules: numRuns, seed, path, shrinks }: 
   return { schedules: ran, counts: coverage.counts(), failure };
 }
 
-/** Runs `schedules`, and `batches` of batches, in `processes` processes, each with a seed of its own: `seed`, `seed + 1`, … */
+/** Runs `schedules`, `rebalances` of rebalancings and `batches` of batches, in `processes` processes, each with a seed of its own: `seed`, `seed + 1`, … */
 export async function fuzz(asked: {
   readonly schedules: number;
+  readonly rebalances: number;
   readonly batches: number;
   readonly seed: number;
   readonly processes: number;
@@ -75,6 +77,7 @@ export async function fuzz(asked: {
     await Promise.all(
       Array.from({ length: asked.processes }, async (_, process) => [
         await inProcess(shareOf('batches', asked.batches, process)),
+        await inProcess(shareOf('rebalances', asked.rebalances, process)),
         await inProcess(shareOf('runs', asked.schedules, process)),
       ]),
     )
@@ -125,6 +128,6 @@ export function textOfFailure({ of, seed, path, schedule, broken, story }: Failu
     'What happened:',
     ...story.slice(-200),
     '',
-    `Again: npm run fuzz -- --seed ${seed} --path ${path}${of === 'batches' ? ' --batches 1' : ''}`,
+    `Again: npm run fuzz -- --of ${of} --seed ${seed} --path ${path}`,
   ].join('\n');
 }

@@ -13,7 +13,7 @@ import { RunRefused } from '../../../domain/run/ports.ts';
 import type { Attempt } from './attempt.ts';
 import type { Movement, Write } from './service.ts';
 import { isFailed, isLast } from './service.ts';
-import { paymentsOf, type Ours } from './chores.ts';
+import { paymentsOf, type Ours } from './ours.ts';
 import type { Execution } from './execution.ts';
 import {
   answersOfBefore,
@@ -22,6 +22,7 @@ import {
   isForgottenByOthers,
   isForgottenWork,
 } from './outside.ts';
+import { brokenByRebalance } from './oracle-of-rebalances.ts';
 import type { KeptInstruction, Temporal } from './temporal.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
 import type { World } from './world.ts';
@@ -96,7 +97,7 @@ export class Oracle {
       if (isOurClockRight && (now < DATE_MS - WINDOW_SLACK_MS || now > TRADES_UNTIL_MS + WINDOW_SLACK_MS))
         this.broken('send window', `trade of ${write.item} sent outside its send window`);
       const { prefix, input } = attempt.activity.temporal.ours;
-      if (write.reference !== `${input.run.policy}.2026-11-21.${write.item.slice(prefix.length)}`)
+      if (write.reference !== `${input.run.policy}.${input.run.id}.${write.item.slice(prefix.length)}`)
         this.broken('M2', `trade of ${write.item} sent as ${write.reference}`);
       return;
     }
@@ -188,6 +189,11 @@ export class Oracle {
         'M1',
         `leg traded twice: ${[...others, movement].map((each) => each.record.id).join(', ')}`,
       );
+    const temporal = this.#oursOf(movement.send.write.item);
+    if (temporal.ours.rebalance !== null) {
+      for (const what of brokenByRebalance(this.#world, temporal, movement)) this.broken('M4', what);
+      return;
+    }
     const sold = units(record.sellAmount ?? record.executedAmount);
     const bought = units(record.buyAmount ?? record.executedAmount);
     if (policy.amount === 'sell' && sold !== units('1000')) this.broken('M4', `sold ${textOf(sold)}`);
@@ -288,7 +294,7 @@ export class Oracle {
       return;
     }
     // Proceeds of nothing are no payment.
-    for (const { id, amount } of paymentsOf(ours.policy))
+    for (const { id, amount } of ours.rebalance === null ? paymentsOf(ours.policy) : [])
       if (amount.kind === 'fixed' && !state.payments.some(({ payment }) => payment.id === id))
         this.broken('M3', `${temporal.itemOf(id)}, which the policy names, is not in the report`);
     const report = makeReport(state);
@@ -428,7 +434,8 @@ export class Oracle {
   isUndone(temporal: Temporal): boolean {
     const state = temporal.newest()?.state;
     const isOld = temporal.isReportOld && (state === undefined || statusOf(state) !== 'COMPLETED');
-    return isOld || this.#undone(temporal).length > 0;
+    const isPart = temporal.ours.rebalance !== null && state !== undefined && statusOf(state) !== 'COMPLETED';
+    return isOld || isPart || this.#undone(temporal).length > 0;
   }
 
   /** Items that nothing stands against, once the faults have stopped, and that are not done all the same. */
@@ -436,6 +443,8 @@ export class Oracle {
     const state = temporal.newest()?.state;
     const { agenda, schedule, healedAtMs } = this.#world;
     if (state === undefined || healedAtMs === null) return [];
+    // What balances ask for changes with them.
+    if (temporal.ours.rebalance !== null) return [];
     // A refusal that does not say that it is an old one may be taken for a new one.
     if (schedule.service.headersLost > 0) return [];
     const said = [...temporal.kept.instructions, ...temporal.lost];

@@ -113,6 +113,27 @@ export function isForgottenByOthers(
   return noted(world, lost.hasForgotten && !isListed, 'a payment of a lost batch that no list shows');
 }
 
+/**
+ * What a run will still sell is reserved at the least that its guard lets it bring. It brings more, and so do two runs of a day
+ * together: the limit of the day is passed by what the prices were better.
+ */
+export function isBetterThanReserved(world: World, isOver: boolean): boolean {
+  return noted(world, isOver, 'a sale that brings more than was reserved for the limit of a day');
+}
+
+/**
+ * A run that a restore has made forget a trade still reserves what it takes, which the balances show already: whoever plans before
+ * it has looked counts it twice.
+ */
+export function isReservedTwice(world: World): boolean {
+  const { runs } = world;
+  return noted(
+    world,
+    runs.length > 1 && runs.some((run) => run.hasForgotten),
+    'reservations of a restored run',
+  );
+}
+
 type Work = { readonly sentAtMs: number; readonly write: { readonly keyName: string } };
 
 function noted(world: World, isOutside: boolean, what: string): boolean {

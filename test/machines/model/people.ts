@@ -11,10 +11,6 @@ import type { Misfortune } from './schedule.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
-const LEG = 'usd-mxn-1';
-/** The items of the plan; not every policy has the last. */
-const ITEMS = [LEG, 'supplier', 'second'] as const;
-
 export class People {
   readonly #world: World;
   readonly #temporal: Temporal;
@@ -60,14 +56,14 @@ export class People {
 
   /** `run --go-on ITEM`: its cause is gone. */
   async causeGone(which: 0 | 1 | 2): Promise<void> {
-    this.#say({ kind: 'go-on', item: ITEMS[which], ...this.#said() });
+    this.#say({ kind: 'go-on', item: this.#temporal.ours.items[which], ...this.#said() });
     await this.#temporal.start('go on');
     await this.#temporal.wake();
   }
 
   /** `resolve`: a decision about an item, which need not be so, or not any more when it is kept. */
   decide(what: Extract<Misfortune, { kind: 'executed' | 'not executed' }>): void {
-    const item = ITEMS[what.item];
+    const item = this.#temporal.ours.items[what.item];
     const recordId = what.kind === 'executed' ? this.#recordFor(item, what.claim) : null;
     if (what.kind === 'executed' && recordId === null) return;
     this.#afterPrompt(what.promptMs, async () => {
@@ -101,7 +97,7 @@ export class People {
       case 'twin':
         return twinIds[0] ?? null;
       case 'none':
-        return item === LEG ? 'tde_none' : 'wtd_none';
+        return item.includes('usd') ? 'tde_none' : 'wtd_none';
     }
   }
 

@@ -113,6 +113,22 @@ export type BatchSettings = {
   readonly submittedAgainAfterMs: number;
 };
 
+/**
+ * Balances are brought back to their targets, with the US dollar as the base: between 2,250 and 2,750 EUR, at least 400 GBP, at
+ * most 1,000 MXN, and never less than 1,000 USD by a purchase.
+ */
+export type RebalanceSettings = {
+  /** What is there at first. */
+  readonly startsWith: Readonly<Record<'USD' | 'EUR' | 'GBP' | 'MXN', string>>;
+  /** Of US dollars; null: no limit. */
+  readonly perTrade: string | null;
+  readonly perRun: string | null;
+  readonly perDay: string | null;
+  readonly maxTrades: number | null;
+  /** What begins `secondAfterMs` later: another policy with the same targets, or another run of this one on the same day. */
+  readonly other: 'policy' | 'run';
+};
+
 /** A moment: the `nth` time that an effect begins or has been answered, or the run's start or end; `plusMs` later. */
 export type Moment = {
   readonly at: string;
@@ -174,7 +190,7 @@ export type Misfortune =
   /** What keeps people's instructions cannot be read or written for so long. */
   | { readonly kind: 'instructions unreadable'; readonly ms: number }
   | { readonly kind: 'service away'; readonly ms: number }
-  | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN'; readonly change: 'comes' | 'goes' };
+  | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN' | 'EUR'; readonly change: 'comes' | 'goes' };
 
 /** `of`: what it happens to, where there are several workflows of ours: each run, and of a batch its chunks after it. */
 export type Event = { readonly when: Moment; readonly what: Misfortune; readonly of: number };
@@ -188,6 +204,8 @@ export type Schedule = {
   readonly policy: PolicySettings;
   /** What is paid instead of what the policy pays; null: no batch. */
   readonly batch: BatchSettings | null;
+  /** What is traded instead of what the policy converts; null: it converts, or pays a batch. */
+  readonly rebalance: RebalanceSettings | null;
   /** What happens to the first, second … request of each write; after the last one nothing more does. */
   readonly faults: { readonly [Step in WriteStep]: readonly WriteFault[] };
   readonly reads: { readonly [Step in ReadStep]: readonly ReadFault[] };
@@ -255,6 +273,7 @@ export const PLAIN_DAY: Schedule = {
     startsAt: 'in the day',
   },
   batch: null,
+  rebalance: null,
   faults: { quote: [], trade: [], withdrawal: [] },
   reads: { trades: [], withdrawals: [], balances: [], 'by id': [] },
   events: [],

@@ -5,8 +5,17 @@
  */
 import { isDefinitive } from '../../../domain/service/reply-rules.ts';
 import type { ListScan } from '../../../domain/writes/lookups.ts';
-import type { Balances, Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
+import type {
+  Balances,
+  LenientRecord,
+  Page,
+  Pair,
+  Quote,
+  Trade,
+  Withdrawal,
+} from '../../../domain/service/records.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
+import type { PageRequest } from '../../../service/pages.ts';
 import type { QuoteRequest, WithdrawalRequest } from '../../../domain/writes/step.ts';
 import type { Agenda } from './agenda.ts';
 import type { Coverage } from './coverage.ts';
@@ -19,7 +28,8 @@ import {
   type WriteFault,
 } from './schedule.ts';
 import { TRADES_SETTLE_MS, WITHDRAWALS_SETTLE_MS } from './outside.ts';
-import { over, textOf, times, units } from './units.ts';
+import { PAIRS, otherSide } from './prices.ts';
+import { textOf, units } from './units.ts';
 
 const DAY_MS = 86_400_000;
 /** How long a key is kept, by the interface's table of endpoints. */
@@ -28,6 +38,8 @@ const QUOTE_KNOWN_MS = 2 * DAY_MS;
 /** The client waits this long for a reply. */
 const HTTP_LIMIT_MS = 15_000;
 const TRAVEL_MS = 60;
+const SMALL_PAGE = 3;
+const MOST_PAGES = 5;
 
 /** What every write says about where it comes from; only the oracle looks at it. */
 type Origin = {
@@ -122,11 +134,15 @@ export class Service {
   readonly #freeLate = new Map<string, Send>();
   readonly #trades: Listed<Trade>[] = [];
   readonly #withdrawals: Listed<Withdrawal>[] = [];
-  readonly #balances = { USD: 0n, MXN: 0n };
+  readonly #balances: Map<string, bigint>;
+  /** Money came or went that no run of ours has moved. */
+  isMovedByOthers = false;
   #ids = 0;
   #prices = 0;
   #headers = 0;
   #healed = false;
+  /** What is there once the faults have stopped; a rebalancing is left the money that it planned with. */
+  readonly #healedBy: Readonly<Record<string, string>>;
 
   constructor(schedule: Schedule, agenda: Agenda, coverage: Coverage, watcher: ServiceWatcher) {
     this.settings = schedule.service;
@@ -144,8 +160,10 @@ export class Service {
       balances: [...schedule.reads.balances],
       'by id': [...schedule.reads['by id']],
     };
-    this.#balances.USD = units(this.settings.startsWith);
-    this.#balances.MXN = units(this.settings.alsoMxn);
+    const { startsWith, alsoMxn } = this.settings;
+    const there = schedule.rebalance?.startsWith ?? { USD: startsWith, MXN: alsoMxn };
+    this.#healedBy = schedule.rebalance === null ? { USD: '1000000', MXN: '10000000' } : {};
+    this.#balances = new Map(Object.entries(there).map(([currency, value]) => [currency, units(value)]));
     if (this.settings.twins) this.#addStrangers();
   }
 
@@ -162,8 +180,7 @@ export class Service {
     for (const step of ['quote', 'trade', 'withdrawal'] as const) this.#faults[step].length = 0;
     for (const step of ['trades', 'withdrawals', 'balances', 'by id'] as const) this.#reads[step].length = 0;
     this.#refusing = [];
-    this.#balances.USD += units('1000000');
-    this.#balances.MXN += units('10000000');
+    for (const [currency, value] of Object.entries(this.#healedBy)) this.#add(currency, units(value));
     for (const movement of this.ledger) {
       if (movement.kind === 'withdrawal' && !isLast(movement.status)) this.#say(movement, 'COMPLETED');
       if (movement.kind === 'trade' && !isLast(movement.status)) this.#say(movement, 'SETTLED');
@@ -171,13 +188,24 @@ export class Service {
     this.#watcher.changed();
   }
 
-  money(currency: 'USD' | 'MXN', change: 'comes' | 'goes'): void {
-    this.#balances[currency] = change === 'comes' ? this.#balances[currency] + units('100000') : 0n;
+  money(currency: string, change: 'comes' | 'goes'): void {
+    const there = this.balanceOf(currency);
+    this.isMovedByOthers = true;
+    this.#add(currency, change === 'comes' ? units('100000') : -there);
     this.#watcher.changed();
   }
 
+  balanceOf(currency: string): bigint {
+    return this.#balances.get(currency) ?? 0n;
+  }
+
+  #add(currency: string, value: bigint): void {
+    this.#balances.set(currency, this.balanceOf(currency) + value);
+  }
+
   deposit(amount: string): void {
-    this.#balances.MXN += units(amount);
+    this.isMovedByOthers = true;
+    this.#add('MXN', units(amount));
     this.#watcher.changed();
   }
 
@@ -424,10 +452,12 @@ export class Service {
         if (isExpired) return 'QUOTE_EXPIRED';
         if (this.#isDuplicate(write)) return 'TRADE_DUPLICATE_CLIENT_REFERENCE';
         const sells = units(ours.quote.sellAmount ?? ours.quote.quoteAmount);
-        return sells > this.#balances.USD ? 'TRADE_INSUFFICIENT_BALANCE' : null;
+        return sells > this.balanceOf(ours.quote.sellCurrency) ? 'TRADE_INSUFFICIENT_BALANCE' : null;
       }
       case 'withdrawal':
-        return units(write.request.amount) > this.#balances.MXN ? 'WITHDRAWAL_INSUFFICIENT_BALANCE' : null;
+        return units(write.request.amount) > this.balanceOf(write.request.currency)
+          ? 'WITHDRAWAL_INSUFFICIENT_BALANCE'
+          : null;
     }
   }
 
@@ -468,7 +498,7 @@ export class Service {
           createdAt: iso(this.nowMs()),
           settlementWindow: 'T0',
         };
-        this.#balances.USD -= units(sellAmount ?? quoteAmount);
+        this.#add(sellCurrency, -units(sellAmount ?? quoteAmount));
         const movement: Movement = {
           kind: 'trade',
           record,
@@ -493,7 +523,7 @@ export class Service {
           createdAt: iso(this.nowMs()),
           tag: this.#showsTag() ? request.reference : null,
         };
-        this.#balances.MXN -= units(request.amount);
+        this.#add(request.currency, -units(request.amount));
         const movement: Movement = {
           kind: 'withdrawal',
           record,
@@ -532,12 +562,13 @@ export class Service {
     if (listed !== undefined) listed.status = status;
     if (movement.kind === 'trade') {
       const { record } = movement;
-      if (isFailed(status)) this.#balances.USD += units(record.sellAmount ?? record.executedAmount);
-      else if (isLast(status)) this.#balances.MXN += units(record.buyAmount ?? record.executedAmount);
+      if (isFailed(status)) this.#add(record.sellCurrency, units(record.sellAmount ?? record.executedAmount));
+      else if (isLast(status))
+        this.#add(record.buyCurrency, units(record.buyAmount ?? record.executedAmount));
     } else {
       if (isFailed(status)) {
         movement.failedAtMs = this.#agenda.nowMs;
-        this.#balances.MXN += units(movement.record.withdrawalAmount);
+        this.#add(movement.record.currency, units(movement.record.withdrawalAmount));
       }
       if (status === 'COMPLETED') {
         movement.wasPaid = true;
@@ -548,11 +579,49 @@ export class Service {
     this.#watcher.changed();
   }
 
-  /** Reads the list of trades, newest first; `wanted` are kept. */
-  scanTrades(wanted: (trade: Trade) => boolean): ListScan<Trade> {
-    return this.#scan('trades', this.#trades, wanted);
+  /** One page of a list, newest first, as it is now. */
+  tradesPage(page: PageRequest): Reply<Page<Trade>> {
+    return this.#page('trades', this.#trades, page);
   }
 
+  withdrawalsPage(page: PageRequest): Reply<Page<Withdrawal>> {
+    return this.#page('withdrawals', this.#withdrawals, page);
+  }
+
+  #page<T extends Trade | Withdrawal>(
+    step: 'trades' | 'withdrawals',
+    list: readonly Listed<T>[],
+    { startingAfter }: PageRequest,
+  ): Reply<Page<T>> {
+    const fault = this.#unread(step, startingAfter === undefined);
+    if (fault !== null) return fault;
+    const { nowMs } = this.#agenda;
+    const before = startingAfter === undefined ? list.length : Number(startingAfter);
+    // A long list has larger pages: nobody reads on for minutes.
+    const size = Math.max(SMALL_PAGE, Math.ceil(list.length / MOST_PAGES));
+    const items: T[] = [];
+    let place = before;
+    while (place > 0 && items.length < size) {
+      place -= 1;
+      const listed = list[place];
+      if (listed !== undefined && listed.visibleAtMs <= nowMs)
+        items.push({ ...listed.record, status: listed.status });
+    }
+    return this.#done({ items, nextCursor: place === 0 ? null : `${place}`, prevCursor: null });
+  }
+
+  /** What is offered: everything, in any amount. */
+  pairs(): Reply<readonly Pair[]> {
+    return this.#unread('balances') ?? this.#done(PAIRS);
+  }
+
+  /** These are all registered and good. */
+  accounts(ids: readonly string[]): Reply<Page<LenientRecord>> {
+    const items = ids.map((id) => ({ id, status: 'VERIFIED', currency: 'MXN' }));
+    return this.#unread('balances') ?? this.#done({ items, nextCursor: null, prevCursor: null });
+  }
+
+  /** Reads the list at one moment, newest first, for polls; `wanted` are kept. */
   scanWithdrawals(wanted: (record: Withdrawal) => boolean): ListScan<Withdrawal> {
     return this.#scan('withdrawals', this.#withdrawals, wanted);
   }
@@ -591,11 +660,10 @@ export class Service {
   balances(): Reply<Balances> {
     const unread = this.#unread('balances');
     if (unread !== null) return unread;
-    const row = (currency: 'USD' | 'MXN') => {
-      const value = this.#balances[currency];
+    const balances = [...this.#balances].map(([currency, value]) => {
       return { currency, withdrawable: textOf(value < 0n ? 0n : value), total: textOf(value) };
-    };
-    return this.#done({ aggregateUsd: row('USD').withdrawable, balances: [row('USD'), row('MXN')] });
+    });
+    return this.#done({ aggregateUsd: balances[0]?.withdrawable ?? '0', balances });
   }
 
   /** The facts of any answer that came now: tells the service's clock. */
@@ -612,8 +680,13 @@ export class Service {
     return fault;
   }
 
-  #unread(step: ReadStep): Reply<never> | null {
+  /** @param isFirstPage a list is cut short behind it, where that is what happens */
+  #unread(step: ReadStep, isFirstPage = false): Reply<never> | null {
     const fault = this.#readFault(step);
+    if (fault === 'second page' && isFirstPage) {
+      this.#reads[step].unshift('no answer');
+      return null;
+    }
     switch (fault) {
       case 'none':
         return null;
@@ -642,7 +715,7 @@ export class Service {
     const { prices } = this.settings;
     const price = units(prices[Math.min((this.#prices += 1), prices.length) - 1] ?? '17');
     const { side, value } = request.amount;
-    const other = side === 'sell' ? times(units(value), price) : over(units(value), price);
+    const other = otherSide(request, side, units(value), price);
     const createdMs = this.nowMs();
     return {
       id: '',

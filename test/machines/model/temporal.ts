@@ -15,7 +15,8 @@ import type { Fact, Instruction, Recorded } from '../../../domain/people/instruc
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Planned } from './agenda.ts';
 import { Attempt } from './attempt.ts';
-import { Chores, type Ours } from './chores.ts';
+import { Chores } from './chores.ts';
+import type { Ours } from './ours.ts';
 import {
   Execution,
   type ActivityName,
@@ -147,6 +148,11 @@ export class Temporal {
 
   newest(): Execution | undefined {
     return this.#executions.at(-1);
+  }
+
+  /** By Temporal's clock. */
+  firstStartMs(): number {
+    return Math.min(...this.#executions.map(({ startedAtMs }) => startedAtMs));
   }
 
   standing(): Standing | 'none' {

@@ -3,22 +3,25 @@
  * (`domain/run/run.ts`) and the real steps (`domain/`), lets the schedule's misfortunes happen to them, then stops all
  * faults and sees whether every run ends (M8). Deterministic: the same schedule gives the same course, event by event.
  */
+import { SharedScans } from '../../../activities/shared-scans.ts';
+import { clockSkew } from '../../../activities/clock-skew.ts';
+import type { TimedClock } from '../../../activities/deps.ts';
 import type { Waiting } from '../../../domain/waits.ts';
 import type { Credentials } from '../../../domain/plan/plan.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
 import type { RunState } from '../../../domain/run/state.ts';
-import { runName } from '../../../domain/references.ts';
-import { answerTo, giveTurnBack, newTurnState, takeTurn, type TurnAnswer } from '../../../domain/turn.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../../domain/service/facts.ts';
 import { Agenda } from './agenda.ts';
 import type { Attempt } from './attempt.ts';
-import { batchOf, oursOf, type Ours } from './chores.ts';
+import { batchOf, oursOf, rebalanceOf, type Ours } from './ours.ts';
 import type { Coverage } from './coverage.ts';
 import { DATE_MS, Oracle, generationIn } from './oracle.ts';
 import { cannotBeTold, comesBackAfter, forgetsAGeneration } from './outside.ts';
 import type { Event, Misfortune, Schedule } from './schedule.ts';
 import { Service, type Movement, type Write } from './service.ts';
+import { readerOf } from './reader.ts';
 import { Temporal } from './temporal.ts';
+import { Turns } from './turns.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -58,14 +61,15 @@ export class World {
   readonly nameOfRuns: string;
   readonly oracle: Oracle;
   readonly coverage: Coverage;
-  /** Whose turn it is to trade: what the workflow `turn` keeps. */
-  readonly #turn = newTurnState();
+  readonly turns: Turns;
+  /** How workers read the service. */
+  readonly reader: ReturnType<typeof readerOf>;
+  /** Of the worker that is there now. */
+  scans: SharedScans;
   /** Our clock less the true time. */
   ourSkewMs = 0;
   /** Temporal's clock less the true time. */
   #temporalSkewMs = 0;
-  /** The service's clock less ours, as the worker last heard; null in a worker that has just started. */
-  toldSkewMs: number | null = null;
   credentials: Credentials = FIRST_KEY;
   /** API keys that the workers have had. */
   readonly keysUsed = new Set([FIRST_KEY.keyName]);
@@ -80,6 +84,8 @@ export class World {
   healedAtMs: number | null = null;
   /** An operator has tried again what was left. */
   #isRemedied = false;
+  /** Something that takes virtual time has been asked for, or answered, just now. */
+  #isMoving = false;
   /** Keys under which something was sent. */
   readonly #sent = new Set<string>();
   readonly #generations = new Map<string, number>();
@@ -101,24 +107,47 @@ export class World {
       booked: (movement) => this.#booked(movement),
       changed: () => this.#lookAgain(),
     });
+    this.turns = new Turns(this);
+    this.reader = readerOf(this);
+    this.scans = this.#newScans();
+    this.toldSkewMs = null;
   }
 
-  /** Asked before a leg that was computed from balances is quoted. */
-  turnOf({ ours }: Temporal): TurnAnswer {
-    const run = runName(ours.input.run);
-    const nowMs = this.temporalMs();
-    takeTurn(this.#turn, run, false, nowMs);
-    return answerTo(this.#turn, run, nowMs);
+  #newScans(): SharedScans {
+    return new SharedScans(this.reader, { clock: this.clock, listLagMs: this.facts.listLagMs });
   }
 
-  /** Asked before a batch is seen in its turn; it asks again until it is its own. */
-  isPlanning({ ours }: Temporal): boolean {
-    return takeTurn(this.#turn, runName(ours.input.run), true, this.temporalMs());
+  /** The service's clock less ours, as the worker last heard; null in a worker that has just started. */
+  get toldSkewMs(): number | null {
+    return clockSkew.latestMs();
   }
 
-  /** The plan can be read. */
-  giveTurnBack({ ours }: Temporal): void {
-    if (ours.batch !== null) giveTurnBack(this.#turn, runName(ours.input.run), false, this.temporalMs());
+  set toldSkewMs(skewMs: number | null) {
+    clockSkew.tell(skewMs);
+  }
+
+  /** Of the workers: what they wait for comes when it is due in virtual time. */
+  readonly clock: TimedClock = {
+    wallMs: () => this.wallMs(),
+    monotonicMs: () => this.monotonicMs(),
+    wake: (afterMs, callback) =>
+      this.agenda.after(afterMs, () => {
+        this.moves();
+        callback();
+      }).cancel,
+  };
+
+  /** Something that takes virtual time: it goes on by itself whenever what it waits for has come. */
+  goesOn(work: () => Promise<void>): void {
+    this.moves();
+    void work().catch((error: unknown) =>
+      this.oracle.broken('model', `it broke: ${String((error as Error).stack)}`),
+    );
+  }
+
+  /** What waits for an answer has got it. */
+  moves(): void {
+    this.#isMoving = true;
   }
 
   /** Runs the whole schedule; what was broken, in the order in which it was. */
@@ -159,6 +188,10 @@ export class World {
     if (nextMs === null) return false;
     if (nextMs - this.agenda.nowMs > QUIET_MS) this.oracle.quietUntil(nextMs);
     await this.agenda.take()();
+    if (this.#isMoving) {
+      this.#isMoving = false;
+      await settled();
+    }
     return true;
   }
 
@@ -279,6 +312,7 @@ export class World {
   #stopWorkers(): void {
     for (const temporal of this.workflows) temporal.strike({ kind: 'crash' });
     this.toldSkewMs = null;
+    this.scans = this.#newScans();
   }
 
   #befall(event: Event): void {
@@ -398,6 +432,7 @@ export class World {
       ({ planRun }) => planRun !== null && (planRun.endedAtMs ?? Infinity) > thenMs,
     );
     const backAfterMs = comesBackAfter(takesMs, losesPlan);
+    this.turns.restore(thenMs);
     for (const temporal of this.workflows) temporal.restore(thenMs, backAfterMs);
   }
 
@@ -496,7 +531,12 @@ export class World {
 }
 
 /** A batch, or a policy and perhaps another one. */
-function oursIn({ policy, batch, secondAfterMs }: Schedule): readonly Ours[] {
+function oursIn({ policy, batch, rebalance, secondAfterMs }: Schedule): readonly Ours[] {
+  if (rebalance !== null)
+    return [
+      rebalanceOf('the', policy, rebalance),
+      ...(secondAfterMs === null ? [] : [rebalanceOf('the other', policy, rebalance)]),
+    ];
   if (batch === null)
     return [
       oursOf('p', policy),
@@ -504,6 +544,15 @@ function oursIn({ policy, batch, secondAfterMs }: Schedule): readonly Ours[] {
     ];
   const other = secondAfterMs === null ? [] : [batchOf('the other', policy, batch)];
   return [batchOf('the', policy, batch), ...other];
+}
+
+/** Whatever can go on without time has gone on. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 2; turn += 1)
+    // One after the other.
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
 }
 
 /** How many worlds this process has seen. */

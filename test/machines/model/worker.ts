@@ -1,7 +1,7 @@
 /**
- * What the activities of a batch are given (`activities/deps.ts`), as far as they ask for it: Temporal and the service of the
- * model, read at one moment of its time. The real activities `readGo`, `readChunks` and the look before the plan run with it;
- * only what `operations/` reads from Temporal is told once more here, with the rules of `domain/run/held.ts`.
+ * What activities are given (`activities/deps.ts`), as far as they ask for it: the Temporal of the model at one moment, and its
+ * service in its time. The real observation before a plan, `readGo`, `readChunks`, the real looks and what a leg is still asked
+ * for run with it; only what `operations/` reads from Temporal is told once more here, with the rules of `domain/run/held.ts`.
  */
 import type { Deps, Holder, Suspect } from '../../../activities/deps.ts';
 import { nameOfPayment } from '../../../domain/batch.ts';
@@ -9,50 +9,34 @@ import { runName, type RunName } from '../../../domain/references.ts';
 import type { ChunkInput } from '../../../domain/run/calls.ts';
 import { chunkStateOf } from '../../../domain/run/chunk-state.ts';
 import { isHeld, recordOf, type Coordinator } from '../../../domain/run/held.ts';
-import type { Reply } from '../../../domain/service/reply.ts';
 import { chunkIdOf } from '../../../workflows/names.ts';
-import { recordsOf } from './attempt.ts';
+import { recordsOf } from './others.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
-const NO_ANSWER: Reply<never> = {
-  kind: 'UNKNOWN',
-  reason: 'no answer',
-  error: null,
-  facts: { status: null, traceId: null, replayed: null, retryAfterMs: null, serviceTimeMs: null },
-};
 /** A worker that carries out an activity of this run or chunk. */
-export function batchWorkerOf(world: World, temporal: Temporal): Deps {
+export function workerOf(world: World, temporal: Temporal): Deps {
   const { home } = temporal;
   const { run: own, mode } = home.ours.input;
   const chunkOf = (number: number): Temporal | undefined => home.chunks[number - 1];
   const homeOf = (run: RunName): Temporal | undefined =>
     world.runs.find(({ ours }) => runName(ours.input.run) === runName(run));
   const others = world.runs.filter((each) => each !== home && each.ours.input.run.policy === own.policy);
-  const accounts = world.runs.flatMap(({ ours }) => (ours.batch ?? []).flat().map(([, id]) => id));
-  const items = accounts.map((id) => ({ id, status: 'VERIFIED', currency: 'MXN' }));
-  const listed = { ...NO_ANSWER, kind: 'DONE', value: { items, nextCursor: null, prevCursor: null } };
-  const service = { ...world.credentials, listWithdrawalAccounts: async () => listed };
+  const service = { ...world.credentials, ...world.reader };
   const deps = {
     service,
     reader: service,
     facts: world.facts,
     // What workers remember is of one world.
-    clock: { wallMs: () => world.wallMs(), monotonicMs: () => world.monotonicMs() },
+    clock: world.clock,
     reached: () => {},
     isStopping: () => false,
     instructions: {
       read: async () => home.kept,
       end: async () => {},
     },
-    scans: {
-      lookUp: async ({ sinceMs, wanted }: Parameters<Deps['scans']['lookUp']>[0]) => {
-        const { records, complete } = world.service.scanWithdrawals(
-          (record) => Date.parse(record.createdAt) >= sinceMs && wanted(record),
-        );
-        return { records, stopped: complete ? null : NO_ANSWER };
-      },
-    },
+    scans: world.scans,
+    turn: world.turns.asked(),
     plans: {
       read: async () => {
         const plan = home.planRun?.plan ?? null;
@@ -88,6 +72,8 @@ export function batchWorkerOf(world: World, temporal: Temporal): Deps {
       },
     },
     otherRuns: {
+      unknown: async () => [],
+      keptForMs: async () => 0,
       recordsOf: async (_mode: unknown, _run: unknown, records: Parameters<typeof recordsOf>[1]) =>
         recordsOf(world.runs, records),
     },
