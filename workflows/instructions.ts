@@ -2,7 +2,7 @@
  * `instructions`: keeps what people said about a run, and facts that no reset may lose, outside the run's own history
  * (design: "Instructions"). It accepts only what its closed schema allows. A new Temporal run of it first takes over
  * what every earlier one of its id holds, and accepts nothing before. It ends with the run and is opened again by
- * whoever has something to keep. Who reads it reads its history: `operations/instructions.ts`.
+ * whoever has something to keep. Who reads it reads its history: `durable/instructions/read.ts`.
  */
 import {
   ApplicationFailure,

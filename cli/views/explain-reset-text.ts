@@ -1,6 +1,6 @@
 /** What a reset would do, for people and as data. Pure. */
-import type { ResetPoint } from '../../operations/reset-points.ts';
-import type { ExplainedItem, ResetExplained } from '../../operations/explain-reset.ts';
+import type { ResetPoint } from '../../operations/replay/points.ts';
+import type { ExplainedItem, ResetExplained } from '../../operations/replay/explain.ts';
 import { plain } from '../terminal/safe.ts';
 import { clockTime, count, pad, span, table, wrap } from '../terminal/text.ts';
 import { money } from './amount-text.ts';

@@ -2,7 +2,7 @@
 import { READING_HOLDS_MS, haltSentence, scopeOptions, type Halt } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
-import type { Stopped } from '../../operations/halt-drill.ts';
+import type { Stopped } from '../../operations/halt/drill.ts';
 import type { Output } from '../terminal/output.ts';
 import { count, table } from '../terminal/text.ts';
 

@@ -9,7 +9,8 @@ import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
 import {

@@ -16,7 +16,7 @@ import {
   stuckBy,
   type Outside,
   type RunFacts,
-} from '../../operations/runs.ts';
+} from '../../operations/follow/runs.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { commandsOf, silentProgram } from '../support/program.ts';
 

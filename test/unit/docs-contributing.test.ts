@@ -18,6 +18,18 @@ test('every folder has a line that says what lives there', () => {
   assert.deepEqual(new Set(written), new Set(folders));
 });
 
+test('every folder of durable/ and operations/ has a line that says what is in it', () => {
+  const inner = ['durable', 'operations'].flatMap((top) => [
+    `\`${top}/\``,
+    ...readdirSync(join(ROOT, top), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `\`${top}/${name}/\``),
+  ]);
+  const written = architecture.rows('What is in `durable/` and `operations/`');
+  assert.deepEqual(written.map(([folder = '']) => folder).toSorted(), inner.toSorted());
+  for (const [folder = '', meaning = ''] of written) assert.ok(meaning.length > 20, folder);
+});
+
 test('the files that a change touches are there', () => {
   const named = contributing.text.match(/`[\w-]+\/[\w./-]+\.(?:ts|md)`|`[A-Z]+\.md`/g) ?? [];
   assert.ok(named.length > 20);

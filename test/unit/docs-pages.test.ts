@@ -82,6 +82,7 @@ test('every code of ours is one that something ends with', () => {
   const folders = [
     'domain',
     'workflows',
+    'durable',
     'activities',
     'config',
     'service',

@@ -12,10 +12,10 @@ import {
   requireBuild,
   type Build,
   type Routing,
-} from '../../operations/builds.ts';
+} from '../../operations/watch/builds.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Place } from '../../operations/place.ts';
-import type { RunFacts } from '../../operations/runs.ts';
+import type { RunFacts } from '../../operations/follow/runs.ts';
 
 const OLD = { deployment: 'cambist-live', id: '1.4.0' };
 const NEW = { deployment: 'cambist-live', id: '1.5.0' };

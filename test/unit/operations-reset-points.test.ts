@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
-import { recommendedPoint, resetPointsOf, type ResetPoint } from '../../operations/reset-points.ts';
+import { recommendedPoint, resetPointsOf, type ResetPoint } from '../../operations/replay/points.ts';
 
 const FOLDER = new URL('../machines/histories/', import.meta.url);
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));

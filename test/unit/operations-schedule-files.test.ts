@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { CommandFailure } from '../../operations/failure.ts';
-import { readScheduleFiles } from '../../operations/schedule-files.ts';
+import { readScheduleFiles } from '../../operations/schedules/files.ts';
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const caller = { env: {}, cwd: ROOT, now: () => Date.parse('2026-11-21T12:00:00Z'), say: () => {} };

@@ -6,10 +6,10 @@ import type { ChunkCounts, ChunkRecord } from '../../domain/run/chunk-state.ts';
 import { progressPage, runPage, type RunPage } from '../../domain/run/progress.ts';
 import { newRunState, type RunState } from '../../domain/run/state.ts';
 import type { Place } from '../../operations/place.ts';
-import type { RunFacts, RunView } from '../../operations/runs.ts';
+import type { RunFacts, RunView } from '../../operations/follow/runs.ts';
 import type { Halt, HaltScope } from '../../domain/halt.ts';
 import type { Waiting } from '../../domain/waits.ts';
-import { afterHalts, standingOf } from '../../operations/standing.ts';
+import { afterHalts, standingOf } from '../../operations/follow/standing.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { progressQuery, reportQuery } from '../../workflows/names.ts';
 

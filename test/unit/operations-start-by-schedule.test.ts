@@ -5,7 +5,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Settings } from '../../config/config.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Place } from '../../operations/place.ts';
-import { startScheduled } from '../../operations/start-by-schedule.ts';
+import { startScheduled } from '../../operations/start/by-schedule.ts';
 import { convertPolicy } from '../support/policies.ts';
 
 /** A Monday; 09:30 in Paris is half past eight. */
