@@ -149,6 +149,11 @@ export class Temporal {
     return this.#executions.at(-1);
   }
 
+  /** Of all its Temporal runs: one more whenever one of them was told something. */
+  pointsOfHistory(): number {
+    return this.#executions.reduce((sum, { history }) => sum + history.length, 0);
+  }
+
   standing(): Standing | 'none' {
     return this.newest()?.standing ?? 'none';
   }
