@@ -90,15 +90,18 @@ function codesIn(name: ReplyClass): Code[] {
   return (Object.keys(DECISIONS) as Code[]).filter((code) => DECISIONS[code].class === name);
 }
 
-test('the last proof has every figure of `npm run proof`, and its date', () => {
-  const written = proof.rows('The last proof');
-  assert.deepEqual(
-    written.map(([figure]) => figure),
-    MACHINES.flatMap(({ figures }) => figures),
-  );
-  for (const [figure = '', value = ''] of written)
-    assert.match(value, /^[1-9][0-9,]*( of [0-9,]+)?$/, figure);
-  assert.match(proof.text, /^\(\d{4}-\d{2}-\d{2}: [0-9.]+ min on \d+ cores, /m);
+test('what was played is told by date, seed and slice, as a figure that `npm run proof` counts, no figure twice', () => {
+  const written = proof.rows('What was played');
+  const known = new Set(MACHINES.flatMap(({ figures }) => figures));
+  for (const [date = '', seed = '', slice = '', what = '', figure = ''] of written) {
+    assert.match(date, /^\d{4}-\d{2}-\d{2}$/);
+    assert.match(seed, /^\d+$/);
+    assert.match(slice, /^(whole|\d+\/\d+)$/);
+    assert.ok(known.has(what), what);
+    assert.match(figure, /^[0-9,]+( of [0-9,]+)?$/, what);
+  }
+  const places = written.map(([, , slice, what]) => `${slice} ${what}`);
+  assert.equal(new Set(places).size, places.length);
 });
 
 test('the exit codes are those of the commands', () => {
