@@ -11,9 +11,9 @@ import type { ServiceClient } from '../service/client.ts';
 import { firstReference } from '../domain/references.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { Findings, newestMsOf, readBack, type Question, type Scanned } from '../service/list-scan.ts';
-import { unread } from '../service/pages.ts';
+import { READ_BOUNDS, unread } from '../service/pages.ts';
 import { clockSkew } from './clock-skew.ts';
-import type { Clock, Deps, Joins } from './deps.ts';
+import type { Clock, Deps, Joins, TimedClock } from './deps.ts';
 
 /** A poll for statuses may take what a scan has read that began so long before. */
 const JOINS_WITHIN_MS = 1_000;
@@ -59,10 +59,10 @@ export class SharedScans implements Scans {
   /** @param listLagMs how long a new record may be missing from the list */
   constructor(
     { listWithdrawals }: Pick<ServiceClient, 'listWithdrawals'>,
-    { clock, listLagMs }: { readonly clock: Clock; readonly listLagMs: number },
+    { clock, listLagMs }: { readonly clock: TimedClock; readonly listLagMs: number },
   ) {
     this.#clock = clock;
-    this.#lookUps = new OneByOne(listWithdrawals, clock, new KnownList(listLagMs));
+    this.#lookUps = new OneByOne(listWithdrawals, clock, new Memory(clock, listLagMs));
     // What a record that is known has come to shows only where the list is read anew.
     this.#polls = new OneByOne(listWithdrawals, clock, null);
   }
@@ -119,18 +119,18 @@ export class SharedScans implements Scans {
 class OneByOne {
   readonly #list: ServiceClient['listWithdrawals'];
   readonly #clock: Clock;
-  /** What earlier scans have read; null: each reads all by itself. */
-  readonly #known: KnownList | null;
+  /** Of what earlier scans have read; null: each reads all by itself. */
+  readonly #memory: Memory | null;
   /** Whoever is served by the next scan. */
   #next: Askers = new Map();
   /** The one that began last. */
   #latest: Scan | null = null;
   #isAtWork = false;
 
-  constructor(list: ServiceClient['listWithdrawals'], clock: Clock, known: KnownList | null) {
+  constructor(list: ServiceClient['listWithdrawals'], clock: Clock, memory: Memory | null) {
     this.#list = list;
     this.#clock = clock;
-    this.#known = known;
+    this.#memory = memory;
   }
 
   /** @param goesOn it takes what the scan before has read a moment ago, and is not asked about that any more */
@@ -180,10 +180,12 @@ class OneByOne {
     const askers = this.#next;
     const beganAtMs = this.#clock.monotonicMs();
     const questions = [...askers.keys()].map(({ question }) => question);
-    const goesOnFromMs = this.#known?.goesOnFrom(questions, beganAtMs) ?? null;
+    // Held to the end of the scan: whoever forgets it meanwhile takes nothing away from those whom this one serves.
+    const known = this.#memory?.known ?? null;
+    const goesOnFromMs = known?.goesOnFrom(questions, beganAtMs) ?? null;
     const followers: Askers = new Map();
     const scan: Scan = { beganAtMs, askers, followers, goesOnFromMs, pages: [], state: 'under way' };
-    const reading = this.#known?.begin(this.#clock, goesOnFromMs) ?? null;
+    const reading = this.#memory?.begin(known, goesOnFromMs) ?? null;
     // From here on the list is being read: whoever asks later wants a later scan.
     this.#next = new Map();
     this.#latest = scan;
@@ -193,12 +195,13 @@ class OneByOne {
         reading?.take(page);
         return this.#isEnough(scan, page);
       };
-      const stopped = await readBack(this.#list, isEnough, { onReply });
+      const bounds = { ...READ_BOUNDS, nowMs: () => this.#clock.monotonicMs() };
+      const stopped = await readBack(this.#list, isEnough, { onReply, bounds });
       // What nobody asked for was not read.
       if (scan.state === 'under way') scan.state = stopped === null ? 'whole' : 'cut short';
       if (stopped === null) reading?.end(scan.state === 'whole');
       for (const [asker, findings] of askers) {
-        if (goesOnFromMs !== null && stopped === null) this.#known?.tell(findings, asker.question);
+        if (goesOnFromMs !== null && stopped === null) known?.tell(findings, asker.question);
         asker.end(findings, stopped);
       }
     } catch (error) {
@@ -239,45 +242,26 @@ const KNOWN_FOR_MS = 600_000;
 /** Nobody has looked for so long: it is forgotten. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
-/** What the scans before have read, back to some moment. */
-class KnownList {
+/** Keeps what the scans before have read, until nobody has looked for a while. */
+class Memory {
+  known: KnownList | null = null;
+  readonly #clock: TimedClock;
   readonly #listLagMs: number;
-  readonly #byId = new Map<string, Withdrawal>();
-  /** By the reference of the first generation; those without a name among the others. */
-  readonly #byName = new Map<string, Map<string, Withdrawal>>();
-  /** When the last scan began, epoch milliseconds of the service's clock; null: nothing is known. */
-  #beganAtMs: number | null = null;
-  /** Everything that was created later than this is there. */
-  #backToMs = Number.POSITIVE_INFINITY;
-  /** When the scan began that read all of it: on the monotonic clock, and on the service's. */
-  #readAtMs = 0;
-  #wholeAtMs = 0;
-  #forgets: NodeJS.Timeout | null = null;
+  #takeBackForget: (() => void) | null = null;
 
-  constructor(listLagMs: number) {
+  constructor(clock: TimedClock, listLagMs: number) {
+    this.#clock = clock;
     this.#listLagMs = listLagMs;
-  }
-
-  /** Back to when a scan must read that goes on with what is known; null: nothing is known that goes back so far. */
-  goesOnFrom(questions: readonly Question<Withdrawal>[], nowMs: number): number | null {
-    if (this.#beganAtMs === null || nowMs - this.#readAtMs > KNOWN_FOR_MS) return null;
-    const isKnown = questions.every(
-      ({ sinceMs, readAfterMs = Number.NEGATIVE_INFINITY }) =>
-        sinceMs > this.#backToMs && this.#wholeAtMs > readAfterMs + CLOCK_TOLERANCE_MS,
-    );
-    if (!isKnown) return null;
-    // What was missing from the list when that scan began is younger than this.
-    return this.#beganAtMs - 2 * this.#listLagMs - 2 * CLOCK_TOLERANCE_MS;
   }
 
   /**
    * A scan begins; what it reads counts once it has ended well.
-   * @param goesOnFromMs as of `goesOnFrom`
+   * @param goesOnFromMs as `known` says; null: it reads the list anew
    */
-  begin({ wallMs, monotonicMs }: Clock, goesOnFromMs: number | null) {
+  begin(known: KnownList | null, goesOnFromMs: number | null) {
     // By the service's clock, which is the one of the records.
-    const beganAtMs = wallMs() + (clockSkew.latestMs() ?? 0);
-    const readAtMs = monotonicMs();
+    const beganAtMs = this.#clock.wallMs() + (clockSkew.latestMs() ?? 0);
+    const readAtMs = this.#clock.monotonicMs();
     const read: Withdrawal[] = [];
     let oldestMs = Number.POSITIVE_INFINITY;
     return {
@@ -288,18 +272,64 @@ class KnownList {
       end: (isWhole: boolean): void => {
         // Nobody wanted it any more before it had come so far.
         if (goesOnFromMs !== null && !isWhole && oldestMs >= goesOnFromMs) return;
-        if (goesOnFromMs === null) {
-          this.#forget();
-          this.#backToMs = isWhole ? Number.NEGATIVE_INFINITY : oldestMs;
-          this.#readAtMs = readAtMs;
-          this.#wholeAtMs = beganAtMs;
-        }
-        this.#beganAtMs = beganAtMs;
-        for (const record of read) this.#put(record);
-        if (this.#forgets !== null) clearTimeout(this.#forgets);
-        this.#forgets = setTimeout(() => this.#forget(), FORGOTTEN_AFTER_MS).unref();
+        const backToMs = isWhole ? Number.NEGATIVE_INFINITY : oldestMs;
+        const goesOn = goesOnFromMs === null ? null : known;
+        this.#keep(goesOn ?? new KnownList(this.#listLagMs, { readAtMs, beganAtMs, backToMs }));
+        this.known?.add(read, beganAtMs);
       },
     };
+  }
+
+  #keep(known: KnownList): void {
+    this.known = known;
+    this.#takeBackForget?.();
+    this.#takeBackForget = this.#clock.wake(FORGOTTEN_AFTER_MS, () => {
+      this.known = null;
+    });
+  }
+}
+
+/** What one scan has read of a list, back to some moment, with what those have added that went on with it. */
+class KnownList {
+  readonly #listLagMs: number;
+  readonly #byId = new Map<string, Withdrawal>();
+  /** By the reference of the first generation; those without a name among the others. */
+  readonly #byName = new Map<string, Map<string, Withdrawal>>();
+  /** When the scan began that read all of it: on the monotonic clock, and on the service's. */
+  readonly #readAtMs: number;
+  readonly #wholeAtMs: number;
+  /** Everything that was created later than this is there. */
+  readonly #backToMs: number;
+  /** When the last scan began that went on with it, epoch milliseconds of the service's clock. */
+  #beganAtMs: number;
+
+  constructor(
+    listLagMs: number,
+    scan: { readonly readAtMs: number; readonly beganAtMs: number; readonly backToMs: number },
+  ) {
+    this.#listLagMs = listLagMs;
+    this.#readAtMs = scan.readAtMs;
+    this.#wholeAtMs = scan.beganAtMs;
+    this.#beganAtMs = scan.beganAtMs;
+    this.#backToMs = scan.backToMs;
+  }
+
+  /** Back to when a scan must read that goes on with it; null: it does not go back so far. */
+  goesOnFrom(questions: readonly Question<Withdrawal>[], nowMs: number): number | null {
+    if (nowMs - this.#readAtMs > KNOWN_FOR_MS) return null;
+    const isKnown = questions.every(
+      ({ sinceMs, readAfterMs = Number.NEGATIVE_INFINITY }) =>
+        sinceMs > this.#backToMs && this.#wholeAtMs > readAfterMs + CLOCK_TOLERANCE_MS,
+    );
+    if (!isKnown) return null;
+    // What was missing from the list when that scan began is younger than this.
+    return this.#beganAtMs - 2 * this.#listLagMs - 2 * CLOCK_TOLERANCE_MS;
+  }
+
+  /** @param beganAtMs when the scan began that has read these */
+  add(records: readonly Withdrawal[], beganAtMs: number): void {
+    this.#beganAtMs = beganAtMs;
+    for (const record of records) this.#put(record);
   }
 
   /** Adds what is known, as it is known now. */
@@ -321,13 +351,6 @@ class KnownList {
     this.#byId.set(id, record);
     const named = this.#byName.get(name) ?? new Map<string, Withdrawal>();
     this.#byName.set(name, named.set(id, record));
-  }
-
-  #forget(): void {
-    this.#byId.clear();
-    this.#byName.clear();
-    this.#beganAtMs = null;
-    this.#backToMs = Number.POSITIVE_INFINITY;
   }
 }
 

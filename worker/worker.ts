@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
-import { InstructionsMissing, machineClock, type Clock } from '../activities/deps.ts';
+import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
@@ -50,7 +50,7 @@ export type WorkerOptions = {
   /** Shown in the Temporal UI, and told to `cambist doctor`; default: process id and host. */
   readonly identity?: string;
   /** For tests. */
-  readonly clock?: Clock;
+  readonly clock?: TimedClock;
   /** For tests that end the process at a named moment. */
   readonly reached?: (point: string) => void;
   /** For tests whose clock is not Temporal's. */
