@@ -7,6 +7,7 @@ import { ROOT, readPage } from '../support/docs-tables.ts';
 
 const contributing = readPage('CONTRIBUTING.md');
 const glossary = readPage('docs/glossary.md');
+const architecture = readPage('docs/architecture.md');
 
 test('every folder has a line that says what lives there', () => {
   const hidden = ['node_modules', 'dist', 'dist.next', 'dist.old'];
