@@ -1,5 +1,6 @@
 /** Asks Temporal whether an attempt of an activity still counts. */
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
+import { describe, isOpen } from './described.ts';
 
 /** What tells an attempt; the ids are Temporal's. */
 export type AttemptOfActivity = {
@@ -12,13 +13,8 @@ export type AttemptOfActivity = {
 export async function isCurrentAttempt(client: Client, attempt: AttemptOfActivity): Promise<boolean> {
   const { workflowExecution } = attempt;
   if (workflowExecution === undefined) return false;
-  try {
-    const handle = client.workflow.getHandle(workflowExecution.workflowId, workflowExecution.runId);
-    const { raw, status } = await handle.describe();
-    const pending = raw.pendingActivities?.find(({ activityId }) => activityId === attempt.activityId);
-    return status.name === 'RUNNING' && pending?.attempt === attempt.attempt;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
+  const shown = await describe(client, workflowExecution.workflowId, workflowExecution.runId);
+  if (shown === null || !isOpen(shown)) return false;
+  const pending = shown.raw.pendingActivities?.find(({ activityId }) => activityId === attempt.activityId);
+  return pending?.attempt === attempt.attempt;
 }

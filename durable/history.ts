@@ -8,11 +8,14 @@ type Payloads = Parameters<Client['options']['loadedDataConverter']['payloadCode
 /** gRPC's code for what is not there. */
 const NOT_FOUND = 5;
 
-/** Every event, oldest first; null when Temporal does not have that run any more. */
+/**
+ * Every event, oldest first; null when Temporal does not have that run any more.
+ * @param runId of another run of the id than the newest one
+ */
 export async function readEvents(
   client: Client,
   workflowId: string,
-  runId: string,
+  runId?: string,
 ): Promise<HistoryEvents | null> {
   try {
     const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();

@@ -5,8 +5,8 @@
 import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowFailedError,
-  WorkflowNotFoundError,
   type Client,
+  type WorkflowExecutionDescription,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { planOf } from '../domain/plan/plan-shape.ts';
@@ -17,7 +17,9 @@ import { isRecord } from '../domain/shape.ts';
 import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
 import { PLAN_TYPE, modeAttribute, planIdOf, policyAttribute, waitingQuery } from '../workflows/names.ts';
 import type { PlanInput, PlanState } from '../domain/run/calls.ts';
-import { readEvents, valuesOf } from './history.ts';
+import { describe } from './described.ts';
+import { readStart } from './history.ts';
+import { completedOfId } from './listed.ts';
 
 /**
  * Starts the plan of a run unless it is under way or has completed. One that failed made no plan: it is tried again, but
@@ -25,8 +27,8 @@ import { readEvents, valuesOf } from './history.ts';
  */
 export async function startPlan(client: Client, taskQueue: string, input: PlanInput): Promise<void> {
   const workflowId = planIdOf(input.mode, input.run, input.number);
-  const newest = await newestOf(client, workflowId);
-  if (newest?.status === 'FAILED' && (await askedBy(client, newest)) === input.askedBy) return;
+  const newest = await describe(client, workflowId);
+  if (newest?.status.name === 'FAILED' && (await askedBy(client, newest)) === input.askedBy) return;
   try {
     await client.workflow.start(PLAN_TYPE, {
       workflowId,
@@ -48,14 +50,14 @@ export async function startPlan(client: Client, taskQueue: string, input: PlanIn
 
 /** Whether a plan was made: also one that Temporal's lists do not show yet, or that was reset since. */
 export async function isPlanMade(client: Client, mode: Mode, run: RunName, number?: 2): Promise<boolean> {
-  const newest = await newestOf(client, planIdOf(mode, run, number));
+  const newest = await describe(client, planIdOf(mode, run, number));
   if (newest === null) return false;
-  return newest.status === 'COMPLETED' || (await readFirstPlan(client, mode, run, number)) !== null;
+  return newest.status.name === 'COMPLETED' || (await readFirstPlan(client, mode, run, number)) !== null;
 }
 
 /** Whether Temporal has a plan of the run, in whatever state. */
 export async function isPlanKnown(client: Client, mode: Mode, run: RunName): Promise<boolean> {
-  return (await newestOf(client, planIdOf(mode, run))) !== null;
+  return (await describe(client, planIdOf(mode, run))) !== null;
 }
 
 /** Waits up to `patienceMs` for the plan to be made, else says what it waits for. */
@@ -71,9 +73,12 @@ export async function readPlan(
     if (first !== null) return { kind: 'plan', plan: first };
     const workflowId = planIdOf(mode, run, number);
     const ended = await endedWithin(client, workflowId, patienceMs);
-    const handle = client.workflow.getHandle(workflowId);
-    if (ended === null) return { kind: 'waiting', waiting: await handle.query(waitingQuery) };
-    const plan = await readResult(client, workflowId, (await handle.describe()).runId);
+    if (ended === null)
+      return { kind: 'waiting', waiting: await client.workflow.getHandle(workflowId).query(waitingQuery) };
+    const newest = await describe(client, workflowId);
+    // Somebody has deleted it in this very moment. Whoever asks again sees what there is.
+    if (newest === null) throw new Error(`${workflowId} is gone.`);
+    const plan = await resultOf(client, newest);
     if (plan === null) throw new PlanUnreadable('A workflow of another type has its place.');
     return { kind: 'plan', plan };
   } catch (error) {
@@ -114,13 +119,7 @@ export async function readFirstPlan(
   number?: 2,
 ): Promise<Plan | null> {
   const workflowId = planIdOf(mode, run, number);
-  const completed: { runId: string; closedAtMs: number }[] = [];
-  for await (const info of client.workflow.list({
-    query: `WorkflowId = '${workflowId}' AND WorkflowType = '${PLAN_TYPE}' AND ExecutionStatus = 'Completed'`,
-  })) {
-    completed.push({ runId: info.runId, closedAtMs: info.closeTime?.getTime() ?? 0 });
-  }
-  const [first] = completed.toSorted((a, b) => a.closedAtMs - b.closedAtMs);
+  const [first] = await completedOfId(client, workflowId, PLAN_TYPE);
   return first === undefined ? null : readResult(client, workflowId, first.runId);
 }
 
@@ -134,17 +133,17 @@ export async function readCurrentPlan(client: Client, mode: Mode, run: RunName):
  * @throws PlanUnreadable for a plan of a version that this program does not know
  */
 export async function readResult(client: Client, workflowId: string, runId: string): Promise<Plan | null> {
-  const handle = client.workflow.getHandle(workflowId, runId);
-  try {
-    const { status, type } = await handle.describe();
-    if (status.name !== 'COMPLETED' || type !== PLAN_TYPE) return null;
-    const plan = planOf(await handle.result());
-    if (plan.ok) return plan.value;
-    throw new PlanUnreadable(plan.why);
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
-  }
+  const shown = await describe(client, workflowId, runId);
+  return shown === null ? null : resultOf(client, shown);
+}
+
+type Shown = Pick<WorkflowExecutionDescription, 'workflowId' | 'runId' | 'status' | 'type'>;
+
+async function resultOf(client: Client, { workflowId, runId, status, type }: Shown): Promise<Plan | null> {
+  if (status.name !== 'COMPLETED' || type !== PLAN_TYPE) return null;
+  const plan = planOf(await client.workflow.getHandle(workflowId, runId).result());
+  if (plan.ok) return plan.value;
+  throw new PlanUnreadable(plan.why);
 }
 
 /** The text of the policy that a plan was made from: it stays in the input of the workflow that made it. */
@@ -163,33 +162,18 @@ export async function readPlanInput(
   run: RunName,
   number?: 2,
 ): Promise<PlanInput | null> {
-  const newest = await newestOf(client, planIdOf(mode, run, number));
+  const newest = await describe(client, planIdOf(mode, run, number));
   const input = newest === null ? null : await inputOf(client, newest);
   return isRecord(input) ? (input as PlanInput) : null;
 }
 
-type Newest = { readonly workflowId: string; readonly runId: string; readonly status: string };
-
-async function newestOf(client: Client, workflowId: string): Promise<Newest | null> {
-  try {
-    const { runId, status } = await client.workflow.getHandle(workflowId).describe();
-    return { workflowId, runId, status: status.name };
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
-  }
-}
-
-async function askedBy(client: Client, newest: Newest): Promise<unknown> {
+async function askedBy(client: Client, newest: Shown): Promise<unknown> {
   const input = await inputOf(client, newest);
   return isRecord(input) ? input['askedBy'] : null;
 }
 
-async function inputOf(client: Client, { workflowId, runId }: Newest): Promise<unknown> {
-  const events = await readEvents(client, workflowId, runId);
-  const started = events?.[0]?.workflowExecutionStartedEventAttributes;
-  const [input] = await valuesOf(client, started?.input?.payloads);
-  return input;
+async function inputOf(client: Client, { workflowId, runId }: Shown): Promise<unknown> {
+  return (await readStart(client, workflowId, runId))?.input;
 }
 
 /** Why no plan was made for good; null for an end that a new start may mend (terminated, timed out, cancelled). */

@@ -2,7 +2,11 @@
  * The chunks of a batch and their coordinator, as Temporal shows them: each is asked itself, never a memory of ours. What a
  * chunk was started with is whoever's: who reads it checks it.
  */
-import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle } from '@temporalio/client';
+import {
+  WorkflowExecutionAlreadyStartedError,
+  type Client,
+  type WorkflowExecutionInfo,
+} from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { ChunkInput, Go } from '../../domain/run/calls.ts';
@@ -21,6 +25,7 @@ import {
   policyAttribute,
   stateAttribute,
 } from '../../workflows/names.ts';
+import { canBeAsked, describe, hasEndedByItself, isOpen } from '../described.ts';
 import { isGone, readStart } from '../history.ts';
 
 /** A question that meets the end of its workflow is answered by nobody: it is asked again. */
@@ -51,23 +56,14 @@ async function readChunkInput(
 
 /** What the run of a batch says to one of its chunks; `over`: it has ended by itself. Null: nobody can be asked. */
 async function readGo(client: Client, mode: Mode, run: RunName, number: number): Promise<Go | 'over' | null> {
-  const handle = client.workflow.getHandle(workflowIdOf(mode, run));
-  const shown = await describe(handle);
+  const workflowId = workflowIdOf(mode, run);
+  const shown = await describe(client, workflowId);
   if (shown === null || shown.type !== RUN_TYPE) return null;
-  switch (shown.status) {
-    case 'RUNNING': {
-      const go = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
-        handle.query(goQuery, number),
-      );
-      return go.isOver ? 'over' : go;
-    }
-    case 'COMPLETED':
-    case 'FAILED':
-    case 'CANCELLED':
-      return 'over';
-    default:
-      return null;
-  }
+  if (hasEndedByItself(shown)) return 'over';
+  if (!isOpen(shown) || !canBeAsked(shown)) return null;
+  const handle = client.workflow.getHandle(workflowId);
+  const go = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.query(goQuery, number));
+  return go.isOver ? 'over' : go;
 }
 
 /** How a chunk stands, by its newest Temporal run; null: there is none. */
@@ -78,12 +74,12 @@ async function readChunkState(
   number: number,
 ): Promise<{ readonly state: ChunkState; readonly isClosed: boolean } | null> {
   const handle = client.workflow.getHandle(chunkIdOf(mode, run, number));
-  const shown = await describe(handle);
+  const shown = await describe(client, handle.workflowId);
   if (shown === null || shown.type !== PAYMENTS_TYPE) return null;
-  const result = await resultOf(client, handle.workflowId, shown);
+  const result = await resultOf(client, shown);
   if (result !== null) return { state: stateIn(result), isClosed: true };
   const state = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.query(chunkQuery));
-  return { state, isClosed: shown.status !== 'RUNNING' };
+  return { state, isClosed: !isOpen(shown) };
 }
 
 /**
@@ -94,8 +90,8 @@ export async function readChunkResult(
   client: Client,
   workflowId: string,
 ): Promise<(ChunkResult & { readonly firstPage: ReportPage }) | null> {
-  const shown = await describe(client.workflow.getHandle(workflowId));
-  return shown?.type === PAYMENTS_TYPE ? resultOf(client, workflowId, shown) : null;
+  const shown = await describe(client, workflowId);
+  return shown?.type === PAYMENTS_TYPE ? resultOf(client, shown) : null;
 }
 
 /**
@@ -104,22 +100,19 @@ export async function readChunkResult(
  */
 export async function readEndedRecords(
   client: Client,
-  workflowId: string,
-  shown: Pick<Shown, 'status' | 'runId'>,
+  shown: Shown,
 ): Promise<readonly (readonly [item: string, withdrawalId: string])[] | null> {
-  const page = (await resultOf(client, workflowId, shown))?.firstPage ?? null;
+  const page = (await resultOf(client, shown))?.firstPage ?? null;
   if (page?.rows === undefined || page.next !== null) return null;
   return page.rows.flatMap(([item, , , , , withdrawalId]) =>
     withdrawalId === null ? [] : [[item, withdrawalId]],
   );
 }
 
-async function resultOf(
-  client: Client,
-  workflowId: string,
-  { status, runId }: Pick<Shown, 'status' | 'runId'>,
-) {
-  if (status !== 'COMPLETED') return null;
+type Shown = Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' | 'status'>;
+
+async function resultOf(client: Client, { workflowId, runId, status }: Shown) {
+  if (status.name !== 'COMPLETED') return null;
   const handle = client.workflow.getHandle(workflowId, runId, { followRuns: false });
   try {
     const result = (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
@@ -210,18 +203,6 @@ export async function startChunk(
     return true;
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
-    throw error;
-  }
-}
-
-type Shown = { readonly status: string; readonly type: string; readonly runId: string };
-
-async function describe(handle: WorkflowHandle): Promise<Shown | null> {
-  try {
-    const { status, type, runId } = await handle.describe();
-    return { status: status.name, type, runId };
-  } catch (error) {
-    if (isGone(error)) return null;
     throw error;
   }
 }

@@ -15,11 +15,10 @@ import {
   RUN_TYPE,
   chunkIdOf,
   itemsQuery,
-  modeAttribute,
   planIdOf,
-  policyAttribute,
 } from '../../workflows/names.ts';
-import { isGone } from '../history.ts';
+import { describe, hasEndedByItself, isOpen } from '../described.ts';
+import { IS_OPEN, completedOfId, listed } from '../listed.ts';
 import { isPlanMade, readPlan } from '../plans.ts';
 import { readChunk } from './submitted-chunk.ts';
 
@@ -154,19 +153,11 @@ async function answerOf(
   }
 }
 
-/** How a run ends by itself. */
-const ENDED: ReadonlySet<string> = new Set(['COMPLETED', 'FAILED', 'CANCELLED']);
-
 async function coordinatorOf(client: Client, mode: Mode, run: RunName): Promise<Coordinator> {
-  try {
-    const { status, runId, type } = await client.workflow.getHandle(workflowIdOf(mode, run)).describe();
-    if (type !== RUN_TYPE) return { kind: 'cut off' };
-    if (status.name === 'RUNNING') return { kind: 'open', runId };
-    return ENDED.has(status.name) ? { kind: 'ended' } : { kind: 'cut off' };
-  } catch (error) {
-    if (isGone(error)) return { kind: 'cut off' };
-    throw error;
-  }
+  const shown = await describe(client, workflowIdOf(mode, run));
+  if (shown === null || shown.type !== RUN_TYPE) return { kind: 'cut off' };
+  if (isOpen(shown)) return { kind: 'open', runId: shown.runId };
+  return hasEndedByItself(shown) ? { kind: 'ended' } : { kind: 'cut off' };
 }
 
 /**
@@ -195,22 +186,14 @@ async function plannedBeside(client: Client, of: Of, madeAtMs: number): Promise<
 /** When the first plan of a run was made, by Temporal's clock; null: none was. */
 async function plannedAtMs(client: Client, mode: Mode, run: RunName): Promise<number | null> {
   const workflowId = planIdOf(mode, run);
-  const closed: number[] = [];
-  try {
-    // The list may lag behind.
-    const { status, closeTime } = await client.workflow.getHandle(workflowId).describe();
-    if (status.name === 'COMPLETED' && closeTime !== undefined) closed.push(closeTime.getTime());
-  } catch (error) {
-    if (!isGone(error)) throw error;
-  }
-  for await (const { closeTime } of client.workflow.list({
-    query: `WorkflowId = '${workflowId}' AND WorkflowType = '${PLAN_TYPE}' AND ExecutionStatus = 'Completed'`,
-  }))
-    if (closeTime !== undefined) closed.push(closeTime.getTime());
+  // The list may lag behind.
+  const newest = await describe(client, workflowId);
+  const [first] = await completedOfId(client, workflowId, PLAN_TYPE);
+  const closed = [newest?.status.name === 'COMPLETED' ? newest : undefined, first].flatMap(
+    (shown) => shown?.closeTime?.getTime() ?? [],
+  );
   return closed.length === 0 ? null : Math.min(...closed);
 }
-
-const IS_OPEN = "ExecutionStatus = 'Running'";
 
 function since(sinceMs: number): string {
   const moment = new Date(sinceMs).toISOString();
@@ -225,14 +208,6 @@ function listOthers(
   when: string,
 ): AsyncIterable<WorkflowExecutionInfo> {
   const own = workflowIdOf(mode, run);
-  const query = [
-    `WorkflowType IN (${types.map((type) => `'${type}'`).join(', ')})`,
-    `${modeAttribute.name} = '${mode}'`,
-    // Names of policies have no quotes in them.
-    `${policyAttribute.name} = '${run.policy}'`,
-    `WorkflowId != '${own}'`,
-    `WorkflowId NOT STARTS_WITH '${own}/'`,
-    `(${when})`,
-  ].join(' AND ');
-  return client.workflow.list({ query });
+  const also = [`WorkflowId != '${own}'`, `WorkflowId NOT STARTS_WITH '${own}/'`, `(${when})`];
+  return listed(client, { types, mode, policy: run.policy, also });
 }

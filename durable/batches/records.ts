@@ -6,7 +6,8 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { runName, runOfAnyWorkflowId } from '../../domain/references.ts';
 import type { Mode } from '../../domain/service/records.ts';
-import { PAYMENTS_TYPE, modeAttribute, recordsQuery } from '../../workflows/names.ts';
+import { PAYMENTS_TYPE, recordsQuery } from '../../workflows/names.ts';
+import { IS_OPEN, keepNewest, listed } from '../listed.ts';
 import { readEndedRecords } from './chunks.ts';
 
 export type RecordsOfBatches = {
@@ -64,19 +65,13 @@ async function chunksSince(
   mode: Mode,
   sinceMs: number,
 ): Promise<readonly { readonly run: string; readonly info: WorkflowExecutionInfo }[]> {
-  const query = [
-    `WorkflowType = '${PAYMENTS_TYPE}'`,
-    `${modeAttribute.name} = '${mode}'`,
-    `(CloseTime >= '${new Date(sinceMs).toISOString()}' OR ExecutionStatus = 'Running')`,
-  ].join(' AND ');
-  const newest = new Map<string, { readonly run: string; readonly info: WorkflowExecutionInfo }>();
-  for await (const info of client.workflow.list({ query })) {
+  const also = [`(CloseTime >= '${new Date(sinceMs).toISOString()}' OR ${IS_OPEN})`];
+  const newest = new Map<string, WorkflowExecutionInfo>();
+  for await (const info of listed(client, { types: [PAYMENTS_TYPE], mode, also })) keepNewest(newest, info);
+  return [...newest.values()].flatMap((info) => {
     const run = /\/payments-\d{4,}$/.test(info.workflowId) ? runOfAnyWorkflowId(info.workflowId) : null;
-    const known = newest.get(info.workflowId)?.info.startTime.getTime() ?? 0;
-    if (run !== null && known < info.startTime.getTime())
-      newest.set(info.workflowId, { run: runName(run), info });
-  }
-  return [...newest.values()];
+    return run === null ? [] : [{ run: runName(run), info }];
+  });
 }
 
 function askForRecords(client: Client, { workflowId, runId }: WorkflowExecutionInfo): Promise<Records> {
@@ -90,8 +85,7 @@ async function readRecords(client: Client, info: WorkflowExecutionInfo): Promise
   const known = ended.get(info.runId);
   if (known !== undefined) return known;
   try {
-    const { workflowId, runId, status } = info;
-    const told = await readEndedRecords(client, workflowId, { status: status.name, runId });
+    const told = await readEndedRecords(client, info);
     const records = told ?? (await askForRecords(client, info));
     if (info.closeTime !== undefined && ended.size < MOST_KEPT) ended.set(info.runId, records);
     return records;

@@ -4,11 +4,12 @@
  * that come at once both are kept. No worker serves its task queue, on purpose: nothing can end it, fail it or replay it,
  * and each signal stands in its history at once (while a worker held a task of it, signals would wait outside).
  */
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { READING_HOLDS_MS, haltsAfter, type Halt, type HaltWord } from '../../domain/halt.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { haltIdOf } from '../../workflows/names.ts';
-import { timeOf, valuesOf } from '../history.ts';
+import { describe, isOpen } from '../described.ts';
+import { readEvents, timeOf, valuesOf } from '../history.ts';
 
 export type HaltsOf = { readonly client: Client; readonly mode: Mode };
 
@@ -37,28 +38,24 @@ export async function readHalts(
   { client, mode }: HaltsOf,
   last: HaltReading = NOTHING,
 ): Promise<HaltReading> {
-  const handle = client.workflow.getHandle(haltIdOf(mode));
-  let described: Awaited<ReturnType<typeof handle.describe>>;
-  try {
-    described = await handle.describe();
-  } catch (error) {
-    // Nobody has halted anything yet. Whatever else goes wrong is no answer.
-    if (error instanceof WorkflowNotFoundError) return NOTHING;
-    throw error;
-  }
-  const { runId, historyLength, status } = described;
+  const described = await describe(client, haltIdOf(mode));
+  // Nobody has halted anything yet. Whatever else goes wrong is no answer.
+  if (described === null) return NOTHING;
+  const { runId, historyLength } = described;
   const version = `${runId} ${historyLength}`;
   if (version === last.version) return last;
-  const { events } = await client.workflow.getHandle(haltIdOf(mode), runId).fetchHistory();
-  const [started] = events ?? [];
+  const events = await readEvents(client, haltIdOf(mode), runId);
+  // Somebody has deleted it in this very moment.
+  if (events === null) return NOTHING;
+  const [started] = events;
   const [carried] = await valuesOf(client, started?.workflowExecutionStartedEventAttributes?.input?.payloads);
   const words: HaltWord[] = [];
-  for (const event of events ?? []) {
+  for (const event of events) {
     const signal = event.workflowExecutionSignaledEventAttributes;
     if (!signal) continue;
     const [said] = await valuesOf(client, signal.input?.payloads);
     words.push({ word: signal.signalName ?? '', said, atMs: timeOf(event) });
   }
   // One that somebody has ended still tells what stood: ending it lets nothing go.
-  return { version, halts: haltsAfter(carried, words), isEnded: status.name !== 'RUNNING' };
+  return { version, halts: haltsAfter(carried, words), isEnded: !isOpen(described) };
 }

@@ -3,13 +3,15 @@
  * its histories (design: "Instructions"). A Temporal run of it that took over what the earlier ones hold tells all;
  * where it did not (it was reset, or ended too early), the earlier ones are read as well. Needs no worker to read.
  */
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { factsOf, keptOf, recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
 import { NOTHING_KEPT, type Kept } from '../../domain/people/instructions.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { RunName } from '../../domain/references.ts';
 import { INSTRUCTIONS_TYPE, instructionsIdOf } from '../../workflows/names.ts';
+import { describe, isOpen } from '../described.ts';
 import { readEvents, valuesOf, type HistoryEvents } from '../history.ts';
+import { runsOfId } from '../listed.ts';
 
 export type InstructionsOf = {
   readonly client: Client;
@@ -77,12 +79,8 @@ async function allBefore(client: Client, workflowId: string, runId: string): Pro
     }
     all.push(held.kept);
   };
-  const listed: { readonly runId: string; readonly startedAtMs: number }[] = [];
-  for await (const info of client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
-    listed.push({ runId: info.runId, startedAtMs: info.startTime.getTime() });
-  const earlier = listed.filter((each) => each.runId !== runId);
   // The older one first.
-  for (const each of earlier.toSorted((a, b) => a.startedAtMs - b.startedAtMs)) await visit(each.runId);
+  for (const each of await runsOfId(client, workflowId)) if (each.runId !== runId) await visit(each.runId);
   await visit(runId);
   return all;
 }
@@ -166,11 +164,6 @@ export async function newestRunOf(
   client: Client,
   workflowId: string,
 ): Promise<{ readonly runId: string; readonly isOpen: boolean } | null> {
-  try {
-    const { runId, status } = await client.workflow.getHandle(workflowId).describe();
-    return { runId, isOpen: status.name === 'RUNNING' };
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
-  }
+  const shown = await describe(client, workflowId);
+  return shown === null ? null : { runId: shown.runId, isOpen: isOpen(shown) };
 }

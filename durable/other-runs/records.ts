@@ -10,8 +10,10 @@ import { runName, workflowIdOf, type RunName, runOfWorkflowId } from '../../doma
 import type { Rival } from '../../domain/writes/step.ts';
 import { readReport as readWholeReport, type Report } from '../../domain/run/report.ts';
 import { recordsOfBatches } from '../batches/records.ts';
+import { isOpen } from '../described.ts';
+import { keepNewest, listed } from '../listed.ts';
 import { isPlanMade } from '../plans.ts';
-import { RUN_TYPE, modeAttribute, policyAttribute, reportQuery } from '../../workflows/names.ts';
+import { RUN_TYPE, reportQuery } from '../../workflows/names.ts';
 
 type Of = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
 
@@ -81,7 +83,7 @@ export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
   for await (const { info, report } of readReports(of.client, later, untilMs)) {
     if (hasDone(report, item)) return { rival: report.run, silent: null };
     // One that is open and has read no plan yet, as before its second one, may still carry out what it has done.
-    if (hasItems(report) || info.status.name !== 'RUNNING') silent.delete(info.workflowId);
+    if (hasItems(report) || !isOpen(info)) silent.delete(info.workflowId);
   }
   for (const workflowId of silent) {
     const run = runOfWorkflowId(workflowId);
@@ -116,19 +118,12 @@ async function runsOf(
   { client, mode, run }: Of,
   policy: string | null,
 ): Promise<{ readonly ownStartMs: number; readonly others: readonly WorkflowExecutionInfo[] }> {
-  const query = [
-    `WorkflowType = '${RUN_TYPE}'`,
-    `${modeAttribute.name} = '${mode}'`,
-    // Names of policies have no quotes in them.
-    ...(policy === null ? [] : [`${policyAttribute.name} = '${policy}'`]),
-  ].join(' AND ');
   const ownId = workflowIdOf(mode, run);
   const newest = new Map<string, WorkflowExecutionInfo>();
   let ownStartMs = Infinity;
-  for await (const info of client.workflow.list({ query })) {
+  for await (const info of listed(client, { types: [RUN_TYPE], mode, policy })) {
     if (info.workflowId === ownId) ownStartMs = Math.min(ownStartMs, info.startTime.getTime());
-    else if ((newest.get(info.workflowId)?.startTime.getTime() ?? 0) < info.startTime.getTime())
-      newest.set(info.workflowId, info);
+    else keepNewest(newest, info);
     if (newest.size >= MOST_RUNS) break;
   }
   return { ownStartMs, others: [...newest.values()] };

@@ -17,6 +17,7 @@ import {
   takeTurnUpdate,
   turnIdOf,
 } from '../../workflows/names.ts';
+import { describe, isOpen } from '../described.ts';
 import { fewAtOnce } from '../few-at-once.ts';
 import { isPlanMade, readPlan } from '../plans.ts';
 
@@ -113,13 +114,8 @@ async function forgetEnded(of: TurnOf, others: readonly string[]): Promise<reado
 
 /** Id of the Temporal run that is open; null: none is. */
 async function openRunOf(client: Client, workflowId: string): Promise<string | null> {
-  try {
-    const { status, runId } = await client.workflow.getHandle(workflowId).describe();
-    return status.name === 'RUNNING' ? runId : null;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
-  }
+  const shown = await describe(client, workflowId);
+  return shown !== null && isOpen(shown) ? shown.runId : null;
 }
 
 function startOptions({ taskQueue, mode, organisation }: Omit<TurnOf, 'client'>) {

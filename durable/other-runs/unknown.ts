@@ -2,10 +2,11 @@
  * Runs of which Temporal knows nothing, though the service has records of them: the sign of a Temporal that was restored
  * from an older backup. A worker lets a new run wait beside those of its policy (`activities/lost-runs.ts`). Reads only.
  */
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { instructionsIdOf, planIdOf } from '../../workflows/names.ts';
+import { describe } from '../described.ts';
 import { fewAtOnce } from '../few-at-once.ts';
 
 /** Runs that are asked for side by side. */
@@ -22,14 +23,8 @@ export async function unknownRuns(
 }
 
 async function isKnown(client: Client, mode: Mode, run: RunName): Promise<boolean> {
-  for (const workflowId of [workflowIdOf(mode, run), planIdOf(mode, run), instructionsIdOf(mode, run)]) {
-    try {
-      // Mostly the first one is there.
-      await client.workflow.getHandle(workflowId).describe();
-      return true;
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-    }
-  }
+  for (const workflowId of [workflowIdOf(mode, run), planIdOf(mode, run), instructionsIdOf(mode, run)])
+    // Mostly the first one is there.
+    if ((await describe(client, workflowId)) !== null) return true;
   return false;
 }

@@ -5,7 +5,8 @@
 import type { Client } from '@temporalio/client';
 import { runName, type RunName, runOfWorkflowId } from '../../domain/references.ts';
 import type { Mode } from '../../domain/service/records.ts';
-import { PAYMENTS_TYPE, modeAttribute } from '../../workflows/names.ts';
+import { IS_OPEN, listed } from '../../durable/listed.ts';
+import { PAYMENTS_TYPE } from '../../workflows/names.ts';
 import { describeRun } from '../follow/runs.ts';
 
 export type Unfinished = {
@@ -26,10 +27,13 @@ export async function listUnfinished(
   mode: Mode,
   nowMs: number,
 ): Promise<readonly Unfinished[]> {
-  const query = `WorkflowType = '${PAYMENTS_TYPE}' AND ${modeAttribute.name} = '${mode}' AND ExecutionStatus = 'Running'`;
   const found = new Map<string, Unfinished>();
   let read = 0;
-  for await (const { workflowId, startTime } of client.workflow.list({ query })) {
+  for await (const { workflowId, startTime } of listed(client, {
+    types: [PAYMENTS_TYPE],
+    mode,
+    also: [IS_OPEN],
+  })) {
     read += 1;
     if (read > MOST_READ) break;
     const run = runOfWorkflowId(workflowId.replace(/\/payments-[0-9]{4}$/, ''));

@@ -8,6 +8,7 @@ import {
   WorkflowFailedError,
   WorkflowNotFoundError,
   type Client,
+  type WorkflowExecutionInfo,
   type WorkflowExecutionStatusName,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
@@ -27,19 +28,13 @@ import { isRunCode, makeProblem, type Problem } from '../../domain/problems.ts';
 import { isShown, type Waiting, type WaitReason } from '../../domain/waits.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
 import { readInstructions, withChunk } from '../../durable/instructions/read.ts';
-import {
-  RUN_TYPE,
-  modeAttribute,
-  chunkIdOf,
-  policyAttribute,
-  progressQuery,
-  reportQuery,
-  stateAttribute,
-} from '../../workflows/names.ts';
+import { RUN_TYPE, chunkIdOf, progressQuery, reportQuery, stateAttribute } from '../../workflows/names.ts';
 import type { Progress } from '../../domain/run/progress.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
 import { CommandFailure } from '../failure.ts';
+import { describe, isOpen } from '../../durable/described.ts';
 import { readStart } from '../../durable/history.ts';
+import { IS_OPEN, keepNewest, listed } from '../../durable/listed.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { UNTAKEN_MS } from './until-it-ends.ts';
 import { readChunkResult } from '../../durable/batches/chunks.ts';
@@ -82,16 +77,12 @@ export const BUSY_LIMIT_MS = 30_000;
 
 /** The newest Temporal run of a run; null when Temporal knows none. */
 export async function describeRun(client: Client, mode: Mode, run: RunName): Promise<RunFacts | null> {
-  try {
-    const described = await client.workflow.getHandle(workflowIdOf(mode, run)).describe();
-    const pending = described.raw.pendingWorkflowTask ?? null;
-    // Two events: the start, and its first task, scheduled and not yet started.
-    const isUntaken = described.historyLength <= 2 && (pending?.startedTime ?? null) === null;
-    return factsOf(run, described, isUntaken);
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
-  }
+  const described = await describe(client, workflowIdOf(mode, run));
+  if (described === null) return null;
+  const pending = described.raw.pendingWorkflowTask ?? null;
+  // Two events: the start, and its first task, scheduled and not yet started.
+  const isUntaken = described.historyLength <= 2 && (pending?.startedTime ?? null) === null;
+  return factsOf(run, described, isUntaken);
 }
 
 /** @throws CommandFailure when Temporal knows no such run */
@@ -144,9 +135,9 @@ export function stuckBy(outside: Outside, openForMs: number): string | null {
 
 /** `stuckBy` of a run as Temporal has it now; null also when it has ended since. */
 export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<string | null> {
-  const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
-  const { raw, historyLength, status } = await handle.describe();
-  if (status.name !== 'RUNNING') return null;
+  const shown = await describe(client, facts.workflowId, facts.temporalRunId);
+  if (shown === null || !isOpen(shown)) return null;
+  const { raw, historyLength } = shown;
   const task = raw.pendingWorkflowTask ?? null;
   const isStarted = (task?.startedTime ?? null) !== null;
   return stuckBy(
@@ -173,26 +164,20 @@ export async function listRuns(
   mode: Mode,
   options: { readonly policy: string | null; readonly onlyOpen: boolean; readonly limit: number | null },
 ): Promise<readonly RunFacts[]> {
-  const query = [
-    `WorkflowType = '${RUN_TYPE}'`,
-    `${modeAttribute.name} = '${mode}'`,
-    // Names of policies have no quotes in them.
-    ...(options.onlyOpen ? ["ExecutionStatus = 'Running'"] : []),
-    ...(options.policy === null ? [] : [`${policyAttribute.name} = '${options.policy}'`]),
-  ].join(' AND ');
-  const newest = new Map<string, RunFacts>();
+  const { policy, onlyOpen, limit } = options;
+  const newest = new Map<string, WorkflowExecutionInfo>();
   let read = 0;
-  for await (const info of client.workflow.list({ query })) {
+  const also = onlyOpen ? [IS_OPEN] : [];
+  for await (const info of listed(client, { types: [RUN_TYPE], mode, policy, also })) {
     read += 1;
-    const run = runOfWorkflowId(info.workflowId);
-    if (run === null) continue;
-    const facts = factsOf(run, info, false);
-    const other = newest.get(info.workflowId);
-    if (other === undefined || other.startedAtMs < facts.startedAtMs || facts.isOpen)
-      newest.set(info.workflowId, facts);
-    if (read >= MAX_LISTED || (options.limit !== null && newest.size > options.limit)) break;
+    if (runOfWorkflowId(info.workflowId) !== null) keepNewest(newest, info);
+    if (read >= MAX_LISTED || (limit !== null && newest.size > limit)) break;
   }
-  return [...newest.values()].toSorted((a, b) => b.startedAtMs - a.startedAtMs);
+  const runs = [...newest.values()].flatMap((info) => {
+    const run = runOfWorkflowId(info.workflowId);
+    return run === null ? [] : [factsOf(run, info, false)];
+  });
+  return runs.toSorted((a, b) => b.startedAtMs - a.startedAtMs);
 }
 
 type Described = {
@@ -207,7 +192,6 @@ type Described = {
 
 function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFacts {
   const temporalStatus = described.status.name;
-  const isOpen = temporalStatus === 'RUNNING' || temporalStatus === 'PAUSED';
   const told = described.typedSearchAttributes.get(stateAttribute) ?? null;
   return {
     run,
@@ -215,21 +199,17 @@ function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFac
     temporalRunId: described.runId,
     taskQueue: described.taskQueue,
     temporalStatus,
-    isOpen,
+    isOpen: isOpen(described),
     startedAtMs: described.startTime.getTime(),
     closedAtMs: described.closeTime?.getTime() ?? null,
-    state: stateOf(temporalStatus, isOpen, told),
+    state: stateOf(temporalStatus, told),
     isUntaken,
   };
 }
 
 /** What was last told counts, unless Temporal knows that it cannot be so any more. */
-export function stateOf(
-  temporalStatus: WorkflowExecutionStatusName,
-  isOpen: boolean,
-  told: string | null,
-): string {
-  if (isOpen) return told === 'HELD' ? 'HELD' : 'RUNNING';
+export function stateOf(temporalStatus: WorkflowExecutionStatusName, told: string | null): string {
+  if (isOpen({ status: { name: temporalStatus } })) return told === 'HELD' ? 'HELD' : 'RUNNING';
   const ended = told === null || ['RUNNING', 'HELD'].includes(told) ? null : told;
   const byTemporal = temporalStatus === 'TERMINATED' || temporalStatus === 'TIMED_OUT';
   return byTemporal ? temporalStatus : (ended ?? temporalStatus);

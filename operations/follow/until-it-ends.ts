@@ -18,6 +18,7 @@ import type { Problem } from '../../domain/problems.ts';
 import { isShortSafetyWait, shownFirst } from '../../domain/waits.ts';
 import { progressQuery } from '../../workflows/names.ts';
 import type { Progress } from '../../domain/run/progress.ts';
+import { describe, isOpen } from '../../durable/described.ts';
 import { LiveBatch } from '../batches/open-chunks.ts';
 
 /** How following a run ends. */
@@ -165,8 +166,8 @@ async function untilEnd(client: Client, workflowId: string, over: AbortSignal): 
 
 async function isClosed(client: Client, workflowId: string): Promise<boolean> {
   try {
-    const { status } = await client.workflow.getHandle(workflowId).describe();
-    return status.name !== 'RUNNING';
+    const shown = await describe(client, workflowId);
+    return shown !== null && !isOpen(shown);
   } catch {
     return false;
   }

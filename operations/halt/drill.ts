@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { drillOf, drillScope, isSameScope, type Halt } from '../../domain/halt.ts';
-import { timeOf, valuesOf } from '../../durable/history.ts';
+import { readEvents, timeOf, valuesOf } from '../../durable/history.ts';
 import { HALT_QUEUE, HALT_TYPE, haltDrillIdOf, stoppedSignal } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
@@ -66,7 +66,7 @@ export async function drillHalt(
 
 /** The first word of each worker. */
 async function readStopped(client: Client, drillId: string, saidAtMs: number): Promise<readonly Stopped[]> {
-  const { events } = await client.workflow.getHandle(drillId).fetchHistory();
+  const events = await readEvents(client, drillId);
   const stopped: Stopped[] = [];
   for (const event of events ?? []) {
     const signal = event.workflowExecutionSignaledEventAttributes;

@@ -3,6 +3,7 @@
  * on. Needs no worker.
  */
 import { drillOf, isSameScope, type Halt, type HaltSaid } from '../../domain/halt.ts';
+import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
 import { readHalts, type HaltReading, type HaltsOf } from '../../durable/halts/read.ts';
 import {
   HALT_QUEUE,
@@ -106,7 +107,7 @@ async function say(
 
 /** Whether Temporal's list of runs, which may be a moment behind, has none of this policy; false where it cannot be asked. */
 export async function isUnknown({ client, mode }: HaltsOf, policy: string): Promise<boolean> {
-  const query = `WorkflowType = '${RUN_TYPE}' AND CambistMode = '${mode}' AND CambistPolicy = '${policy}'`;
+  const query = queryFor({ types: [RUN_TYPE], mode, policy });
   try {
     return (await client.workflow.count(query)).count === 0;
   } catch {
@@ -116,7 +117,6 @@ export async function isUnknown({ client, mode }: HaltsOf, policy: string): Prom
 
 /** Every open run looks at once. One that is not found, or does not hear it, goes on at its own pace. */
 export async function wakeAll({ client, mode }: HaltsOf): Promise<void> {
-  const query = `WorkflowType IN ('${RUN_TYPE}', '${PAYMENTS_TYPE}') AND CambistMode = '${mode}' AND ExecutionStatus = 'Running'`;
   const wake = async (workflowId: string): Promise<void> => {
     await client.workflow
       .getHandle(workflowId)
@@ -125,7 +125,8 @@ export async function wakeAll({ client, mode }: HaltsOf): Promise<void> {
   };
   let some: string[] = [];
   try {
-    for await (const { workflowId } of client.workflow.list({ query })) {
+    const open = listed(client, { types: [RUN_TYPE, PAYMENTS_TYPE], mode, also: [IS_OPEN] });
+    for await (const { workflowId } of open) {
       some.push(workflowId);
       if (some.length < WOKEN_AT_ONCE) continue;
       await Promise.all(some.map(wake));

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, isGrpcServiceError } from '@temporalio/client';
 import { runName } from '../../domain/references.ts';
+import { describe } from '../../durable/described.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import type { EventId } from './points.ts';
@@ -33,8 +34,9 @@ export async function resetRun(
 ): Promise<ResetMade> {
   const { client, namespace } = place;
   const { workflowId, temporalRunId: runId } = facts;
-  const newest = await client.workflow.getHandle(workflowId).describe();
-  if (newest.runId !== runId) return { kind: 'made by somebody else', runId: newest.runId };
+  const newest = await describe(client, workflowId);
+  if (newest !== null && newest.runId !== runId)
+    return { kind: 'made by somebody else', runId: newest.runId };
   const before = await readReset(place, facts);
   const requestId = randomUUID();
   for (let tries = 1; ; tries += 1) {
@@ -61,8 +63,8 @@ export async function resetRun(
 
 /** The Temporal run that a reset of this one has made last; null: none. */
 async function readReset({ client }: Place, { workflowId, temporalRunId }: RunFacts): Promise<string | null> {
-  const { raw } = await client.workflow.getHandle(workflowId, temporalRunId).describe();
-  return raw.workflowExtendedInfo?.resetRunId || null;
+  const shown = await describe(client, workflowId, temporalRunId);
+  return shown?.raw.workflowExtendedInfo?.resetRunId || null;
 }
 
 function codeOf(error: unknown): number {

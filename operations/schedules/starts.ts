@@ -19,6 +19,7 @@ import { loadPolicy } from '../../language/policy/load-policy.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { ScheduledResult } from '../../workflows/calls.ts';
 import { scheduledIdOf } from '../../workflows/names.ts';
+import { describe, isOpen } from '../../durable/described.ts';
 import { CommandFailure } from '../failure.ts';
 import { UNTAKEN_MS } from '../follow/until-it-ends.ts';
 import type { Place } from '../place.ts';
@@ -92,8 +93,9 @@ function runAt({ name, facts }: KeptSchedule, nominalMs: number): RunName {
 async function cameOf(client: Client, { workflowId, temporalRunId }: Action): Promise<Came> {
   const handle = client.workflow.getHandle(workflowId, temporalRunId, { followRuns: false });
   try {
-    const described = await handle.describe();
-    if (described.status.name === 'RUNNING') return underWay(described);
+    const shown = await describe(client, workflowId, temporalRunId);
+    if (shown === null) return { kind: 'forgotten' };
+    if (isOpen(shown)) return underWay(shown);
     return { kind: 'done', result: (await handle.result()) as ScheduledResult };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { kind: 'forgotten' };
@@ -287,12 +289,7 @@ function wrongDates(place: string, message: string): CommandFailure {
 }
 
 async function runIdOf(client: Client, workflowId: string): Promise<string | null> {
-  try {
-    return (await client.workflow.getHandle(workflowId).describe()).runId;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
-  }
+  return (await describe(client, workflowId))?.runId ?? null;
 }
 
 /** @throws CommandFailure when Temporal starts nothing */

@@ -5,6 +5,8 @@
  */
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { runName } from '../../domain/references.ts';
+import { describe } from '../../durable/described.ts';
+import { IS_OPEN } from '../../durable/listed.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
@@ -77,7 +79,7 @@ export async function readPinned({ client }: Asked, taskQueue: string): Promise<
 }
 
 function pinnedQuery(taskQueue: string): string {
-  return `TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running' AND TemporalWorkflowVersioningBehavior = 'Pinned'`;
+  return `TaskQueue = '${taskQueue}' AND ${IS_OPEN} AND TemporalWorkflowVersioningBehavior = 'Pinned'`;
 }
 
 /** @param version `deployment:build` */
@@ -237,9 +239,9 @@ async function readPin(
   { workflowId, temporalRunId }: RunFacts,
 ): Promise<Build> {
   const described = await client.withDeadline(Date.now() + LIMIT_MS, () =>
-    client.workflow.getHandle(workflowId, temporalRunId).describe(),
+    describe(client, workflowId, temporalRunId),
   );
-  const info = described.raw.workflowExecutionInfo?.versioningInfo;
+  const info = described?.raw.workflowExecutionInfo?.versioningInfo;
   const override = info?.versioningOverride;
   const own = Number(info?.behavior) === PINNED ? info?.deploymentVersion : null;
   return buildOf(override ? override.pinned?.version : own);

@@ -47,11 +47,11 @@ function temporal(runs: Readonly<Record<string, Seen>>): Client {
     for (const [runId, { status, closedAtMs }] of Object.entries(runs))
       if (status === 'COMPLETED') yield { runId, closeTime: new Date(closedAtMs) };
   }
-  const getHandle = (_id: string, runId: string) => ({
+  const getHandle = (workflowId: string, runId: string) => ({
     describe: async () => {
       const seen = runs[runId];
       if (seen === undefined) throw new WorkflowNotFoundError('unknown', 'plan', runId);
-      return { status: { name: seen.status }, type: seen.type ?? 'plan' };
+      return { workflowId, runId, status: { name: seen.status }, type: seen.type ?? 'plan' };
     },
     result: async () => {
       const seen = runs[runId];
@@ -163,12 +163,12 @@ function withNewest(status: string | null, askedBy: string) {
       if (status === null) throw new WorkflowNotFoundError('unknown', 'plan', undefined);
       return { runId: 'newest', status: { name: status } };
     },
-    fetchHistory: async () => ({
-      events: [{ workflowExecutionStartedEventAttributes: { input: { payloads: [{ askedBy }] } } }],
-    }),
   });
+  const events = [{ workflowExecutionStartedEventAttributes: { input: { payloads: [{ askedBy }] } } }];
+  const workflowService = { getWorkflowExecutionHistory: async () => ({ history: { events } }) };
   const loadedDataConverter = { payloadCodecs: [], payloadConverter: { fromPayload: (it: unknown) => it } };
-  const client = { workflow: { start, getHandle }, options: { loadedDataConverter } } as unknown as Client;
+  const workflow = { start, getHandle };
+  const client = { workflow, workflowService, options: { loadedDataConverter } } as unknown as Client;
   return { asked, client };
 }
 

@@ -173,7 +173,7 @@ test('runs that are pinned to a build without worker are named, with the command
       message: `runs are pinned to ${OLD_NAME}, and none has asked for work in the last minute: they wait`,
       fix:
         'Start a worker with CAMBIST_BUILD_ID=1.4.0. Or take the pin back: `temporal workflow update-options --namespace treasury ' +
-        `--query "TaskQueue = 'cambist-live' AND ExecutionStatus = 'Running' AND TemporalWorkflowVersioningBehavior = 'Pinned' AND TemporalWorkerDeploymentVersion = 'cambist-live:1.4.0'" ` +
+        `--query "TaskQueue = 'cambist-live' AND CloseTime IS NULL AND TemporalWorkflowVersioningBehavior = 'Pinned' AND TemporalWorkerDeploymentVersion = 'cambist-live:1.4.0'" ` +
         '--versioning-override-behavior unspecified`.',
     },
   ]);

@@ -31,7 +31,7 @@ function placeWith(openRuns: readonly string[]): Place {
   }));
   const workflow = {
     async *list({ query }: { readonly query: string }) {
-      if (query.includes("WorkflowType = 'run'")) yield* infos;
+      if (query.includes("WorkflowType IN ('run')")) yield* infos;
     },
     getHandle: (workflowId: string) => ({
       describe: async (): Promise<never> => {

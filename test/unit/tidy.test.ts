@@ -117,6 +117,20 @@ test('a worker needs each file of durable/: what only commands use is in operati
   );
 });
 
+test('Temporal is asked about a workflow, for a list and for a history in one place each', () => {
+  const places: readonly (readonly [pattern: RegExp, stands: readonly string[]])[] = [
+    [/(?<!schedule\.getHandle\(.*)\.describe\(\)/, ['durable/described.ts']],
+    [/status\.name [!=]== '(RUNNING|PAUSED)'/, ['durable/described.ts']],
+    // Its own query: by the build to which somebody has pinned a run.
+    [/workflow\.list\(/, ['durable/listed.ts', 'operations/watch/builds.ts']],
+    [/ExecutionStatus = 'Running'/, []],
+    [/\.fetchHistory\(|getWorkflowExecutionHistory\(/, ['durable/history.ts']],
+  ];
+  const product = typescript.filter((file) => EDGES[topOf(file)] !== undefined);
+  for (const [pattern, stands] of places)
+    assert.deepEqual(matching(product, pattern).toSorted(compare), stands, String(pattern));
+});
+
 test('no folder of operations/ and durable/ has more than a dozen files', () => {
   const counts = new Map<string, number>();
   for (const file of typescript.filter((name) => ['operations', 'durable'].includes(topOf(name)))) {
