@@ -34,7 +34,7 @@ type UpOptions = JsonOption & { readonly fresh?: boolean };
 export function addUp(command: Command, session: Session): void {
   command
     .description(
-      'Starts everything for a look round and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
+      'Starts everything that you need to look round, and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
         'and a worker, on the usual ports or free ones. Makes a key in .cambist/key.json, and .cambist/dev.json, which ' +
         'the other commands in this folder read when no service is configured. Runs and the records of the sandbox are ' +
         'kept in .cambist/ until --fresh. With TEMPORAL_ADDRESS that server is used.',

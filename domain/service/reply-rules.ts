@@ -151,7 +151,7 @@ const shownMoney: Row = { ...money, shownBy: 'balances' };
 const ours = (why: string): Row => ({ class: 'ours, probably', departs: why });
 const deadQuote: Row = {
   class: 'look up, then a new quote',
-  departs: 'an earlier send may have been accepted: a look first, and doubt where one is unknown (M2)',
+  departs: 'an earlier send may have been accepted: a lookup first, and doubt where one is unknown (M2)',
 };
 /**
  * The interface shows these codes for calls that we do not make, or they make no sense as an answer to ours. They prove
