@@ -1,4 +1,4 @@
-/** `cambist halt`: the kill switch. Nothing of it is sent until `resume`; looks go on. Needs Temporal, and no worker. */
+/** `cambist halt`: the kill switch. Until `resume` nothing is sent; reads go on. It needs Temporal, but no worker. */
 import { Option, type Command } from 'commander';
 import { READING_HOLDS_MS, scopeText, type HaltScope } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';

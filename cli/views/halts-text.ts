@@ -17,7 +17,10 @@ export function haltLine(halt: Halt): string {
   return `Halted: ${haltSentence(halt)} To let it go on: npx cambist resume${scopeOptions(halt.scope)}`;
 }
 
-/** What somebody who halts a second time must know: it was halted all the while, and its first reason stands no more. */
+/**
+ * What a person who halts a second time must know: the scope was halted all the while, and the new reason replaces the
+ * first.
+ */
 export function replacedText(replaced: Halt | null, why: string): string {
   return replaced === null
     ? ''

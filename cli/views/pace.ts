@@ -6,9 +6,9 @@ import { count, span } from '../terminal/text.ts';
 type Seen = { readonly atMs: number; readonly sent: number };
 
 const WINDOW_MS = 120_000;
-/** A rate of less is a guess. */
+/** A rate over a shorter time would be a guess. */
 const SHORTEST_MS = 3_000;
-/** Nobody reads less. */
+/** A shorter time is not shown: nobody could read it. */
 const LEAST_LEFT_MS = 1_000;
 
 export class Pace {
@@ -17,7 +17,7 @@ export class Pace {
 
   take({ counts }: BatchStanding, nowMs: number): void {
     this.#counts = counts;
-    // What was only found again took no time, and says nothing about what is sent.
+    // A payment that was only found again took no time, so that it does not count.
     const now = { atMs: nowMs, sent: counts.sent ?? 0 };
     this.#seen = [...this.#seen.filter(({ atMs }) => nowMs - atMs <= WINDOW_MS), now];
   }

@@ -43,7 +43,7 @@ export type ChunkCounts = {
 
 export type ChunkState = {
   readonly number: number;
-  /** Whose go it has heard last; null: none yet. */
+  /** The Temporal run whose go it has heard last; null: none yet. */
   readonly heard: string | null;
   /** Payments of it are being sent, one slice after the other. */
   readonly isSending: boolean;
@@ -177,7 +177,7 @@ export type ChunkRecord = {
   mayGo: boolean;
   /** What was released when it was told last (`releases` of the run); -1: it was not told. */
   toldOf: number;
-  /** As it was read last; null: not yet, or there is none. */
+  /** The state of the chunk as it was last read; null: it was not read yet, or there is no such chunk. */
   state: ChunkState | null;
   /** It has ended, and nothing of it is open. */
   isClosed: boolean;
@@ -198,8 +198,9 @@ export function newChunks(batch: PlanBatch | null): ChunkRecord[] {
 }
 
 /**
- * Nothing of it is open, as the Temporal run `runId` was told. What an earlier one was told counts no more, also where
- * everything was paid: a payment may have come back since, or be wanted again.
+ * True when the chunk has told the Temporal run `runId` that nothing of it is open. What it told an earlier Temporal
+ * run does not count any more, even if everything was paid: a payment may have come back, or somebody may want it paid
+ * again.
  */
 export function isDone({ state }: ChunkRecord, runId: string | null): boolean {
   return state !== null && state.counts.open === 0 && hasHeard(state, runId);

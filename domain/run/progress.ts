@@ -33,13 +33,16 @@ export type Progress = {
   }[];
   /** Of a batch; null: it has none, or is not planned yet. */
   readonly batch: BatchProgress | null;
-  /** It is cancelled, and not ended yet. `by`: null until somebody has looked who said so. Absent: it is not, or has ended. */
+  /**
+   * The run is cancelled, and has not ended yet. `by`: who said so; null until somebody has read it. Absent: it is not
+   * cancelled, or has ended.
+   */
   readonly cancel?: { readonly by: string | null };
   /** Payments of a batch that still waits for its plan, as whoever asks has read; absent: nobody has, or there are none. */
   readonly submitted?: number;
 };
 
-/** False while a run has no plan; one that has ended waits for none. */
+/** False while a run has no plan. A run that has ended waits for none. */
 export function isPlanned({ items }: Progress): boolean {
   return items.every(({ kind, step }) => kind !== 'plan' || step === PLANNED);
 }
@@ -55,8 +58,8 @@ export type BatchStanding = {
 };
 
 /**
- * How a batch stands as its run has heard. What happens inside a chunk is no news to the run: the chunks with the numbers
- * `open` know better, and `others` is how all but them stand.
+ * How a batch stands as far as its run has heard. A chunk does not tell its run everything: the chunks with the numbers
+ * `open` know more, and `others` says how all the other chunks stand.
  */
 export type BatchProgress = BatchStanding & {
   readonly open: readonly number[];
@@ -92,7 +95,7 @@ export function standingWith(
   };
 }
 
-/** The same progress; how its batch stands is known better. */
+/** The same progress with newer figures of its batch. */
 export function withStanding(progress: Progress, standing: BatchStanding): Progress {
   if (progress.batch === null) return progress;
   return {
