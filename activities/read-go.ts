@@ -166,11 +166,9 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     wakes: go.wakes,
     rules: { parallel, stopAfter, canary },
     sideBySide,
-    ...(call.takesPace === true && {
-      callSize: sideBySide === 1 || stopAfter !== null || canary !== null ? SMALL_CALL : LARGEST_CALL,
-      // One that its run has known before is known as it was then.
-      ...(isFirst && call.heard === null && { beginsQuietly: true as const }),
-    }),
+    callSize: sideBySide === 1 || stopAfter !== null || canary !== null ? SMALL_CALL : LARGEST_CALL,
+    // One that its run has known before is known as it was then.
+    beginsQuietly: isFirst && call.heard === null,
     runId: `${go.runId}/${runId}`,
   };
 }

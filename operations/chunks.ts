@@ -7,7 +7,7 @@ import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
 import type { ChunkInput, Go } from '../domain/run/calls.ts';
 import type { ChunkState } from '../domain/run/chunk-state.ts';
-import type { ChunkResult, ReportPage } from '../domain/run/report.ts';
+import type { ChunkResult } from '../domain/run/report.ts';
 import { isRecord } from '../domain/shape.ts';
 import { hashOfChunk, hashesOfNames } from '../language/batch/chunk-hash.ts';
 import {
@@ -87,13 +87,10 @@ async function readChunkState(
 }
 
 /**
- * What a chunk has ended with, by its newest Temporal run; null: it has not, or as an earlier version did, and is asked. No worker
- * is needed, which would read its whole history for one question.
+ * What a chunk has ended with, by its newest Temporal run; null: it has not, and is asked. No worker is needed, which would
+ * read its whole history for one question.
  */
-export async function readChunkResult(
-  client: Client,
-  workflowId: string,
-): Promise<(ChunkResult & { readonly firstPage: ReportPage }) | null> {
+export async function readChunkResult(client: Client, workflowId: string): Promise<ChunkResult | null> {
   const shown = await describe(client.workflow.getHandle(workflowId));
   return shown?.type === PAYMENTS_TYPE ? resultOf(client, workflowId, shown) : null;
 }
@@ -107,7 +104,7 @@ export async function readEndedRecords(
   workflowId: string,
   shown: Pick<Shown, 'status' | 'runId'>,
 ): Promise<readonly (readonly [item: string, withdrawalId: string])[] | null> {
-  const page = (await resultOf(client, workflowId, shown))?.firstPage ?? null;
+  const page = (await resultOf(client, workflowId, shown))?.firstPage;
   if (page?.rows === undefined || page.next !== null) return null;
   return page.rows.flatMap(([item, , , , , withdrawalId]) =>
     withdrawalId === null ? [] : [[item, withdrawalId]],
@@ -118,15 +115,11 @@ async function resultOf(
   client: Client,
   workflowId: string,
   { status, runId }: Pick<Shown, 'status' | 'runId'>,
-) {
+): Promise<ChunkResult | null> {
   if (status !== 'COMPLETED') return null;
   const handle = client.workflow.getHandle(workflowId, runId, { followRuns: false });
   try {
-    const result = (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
-      handle.result(),
-    )) as ChunkResult;
-    const { firstPage } = result;
-    return firstPage === undefined ? null : { ...result, firstPage };
+    return (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.result())) as ChunkResult;
   } catch {
     // Then it is asked, and whoever asks says what cannot be read.
     return null;
