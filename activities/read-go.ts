@@ -171,11 +171,9 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     wakes: go.wakes,
     rules: { parallel, stopAfter, canary },
     sideBySide,
-    ...(call.takesPace === true && {
-      callSize: sideBySide === 1 || stopAfter !== null || canary !== null ? SMALL_CALL : LARGEST_CALL,
-      // A chunk that its run has known before must tell that it begins.
-      ...(isFirst && call.heard === null && { beginsQuietly: true as const }),
-    }),
+    callSize: sideBySide === 1 || stopAfter !== null || canary !== null ? SMALL_CALL : LARGEST_CALL,
+    // A chunk that its run has known before must tell that it begins.
+    beginsQuietly: isFirst && call.heard === null,
     runId: `${go.runId}/${runId}`,
   };
 }

@@ -18,7 +18,7 @@ export class Pace {
   take({ counts }: BatchStanding, nowMs: number): void {
     this.#counts = counts;
     // A payment that was only found again took no time, so that it does not count.
-    const now = { atMs: nowMs, sent: counts.sent ?? 0 };
+    const now = { atMs: nowMs, sent: counts.sent };
     this.#seen = [...this.#seen.filter(({ atMs }) => nowMs - atMs <= WINDOW_MS), now];
   }
 
@@ -30,7 +30,7 @@ export class Pace {
     const [first] = this.#seen;
     const last = this.#seen.at(-1);
     if (first === undefined || last === undefined || this.#counts === null) return '';
-    const { accepted, paid, open, waiting = 0 } = this.#counts;
+    const { accepted, paid, open, waiting } = this.#counts;
     const tookMs = last.atMs - first.atMs;
     const sent = last.sent - first.sent;
     // Of those that are open, the service has so many already.

@@ -97,9 +97,9 @@ export type LegCall = Call & {
   readonly unwanted: Problem | null;
   /** Whether another leg goes on at once. Then the run keeps its turn for it. */
   readonly follows: Follows;
-  /** References of all legs of the plan. Absent: an earlier version asked. */
+  /** References of all legs of the plan, which tell a trade of another one. */
   readonly legs?: readonly string[];
-  /** Of a leg that funds a batch and waits for money; absent of all others, and where an earlier version asked. */
+  /** Of a leg that funds a batch and waits for money; absent of all others. */
   readonly funding?: Funding;
 };
 /** `when done`: the other leg needs what this one brings, and goes on once this one has ended. */
@@ -232,11 +232,6 @@ export type GoCall = {
   readonly heard: string | null;
   /** The run has given its go, and payments are open. */
   readonly isOpen: boolean;
-  /**
-   * The workflow goes by `callSize` and `beginsQuietly` of the answer. Absent: an older one, which must not be told them: whoever
-   * replays its history would go by them.
-   */
-  readonly takesPace?: true;
 };
 export type GoAnswer =
   | {
@@ -248,8 +243,8 @@ export type GoAnswer =
       readonly unpayable: string | null;
       /** Runs that have paid or hold what is unpayable for that. */
       readonly heldBy: readonly string[];
-      /** One letter of `LOOK_ALIKE` for each payment; null or absent: nothing looks like any of them. */
-      readonly alike?: string | null;
+      /** One letter of `LOOK_ALIKE` for each payment; absent: nothing looks like any of them. */
+      readonly alike?: string;
       /** A look-alike of the first payments that are held for one, by their place in the chunk. */
       readonly alikeIds?: Readonly<Record<number, string>>;
       /** Currencies that are paid now. */
@@ -263,10 +258,10 @@ export type GoAnswer =
       readonly rules: PayoutRules;
       /** So many of its payments leave side by side. */
       readonly sideBySide: number;
-      /** So many of its payments are one call. Absent: an older worker has answered, or an older workflow has asked. */
-      readonly callSize?: number;
-      /** Its run, which has just let it begin, need not be told that it does. Absent: it is told. */
-      readonly beginsQuietly?: true;
+      /** So many of its payments are one call. */
+      readonly callSize: number;
+      /** Its run, which has just let it begin, need not be told that it does. */
+      readonly beginsQuietly: boolean;
       /** Names who asks, together with the coordinator of the chunk. Another one takes up what has ended undone. */
       readonly runId: string;
     }

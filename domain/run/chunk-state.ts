@@ -35,10 +35,10 @@ export type ChunkCounts = {
   readonly needsHuman: number;
   /** Without an end. */
   readonly open: number;
-  /** Of those that are accepted, by a reply to a send; the others were only found. Absent: of an earlier version. */
-  readonly sent?: number;
-  /** To be sent, and waiting for something that people should know of. Absent: of an earlier version. */
-  readonly waiting?: number;
+  /** Of those that are accepted, by a reply to a send; the others were only found. */
+  readonly sent: number;
+  /** To be sent, and waiting for something that people should know of. */
+  readonly waiting: number;
 };
 
 export type ChunkState = {
@@ -53,10 +53,8 @@ export type ChunkState = {
   readonly waits: readonly Waiting[];
   /** What the service has refused since the run took the chunk up. */
   readonly refusals: Refusals;
-  /** The first codes with which payments have ended unpaid. */
-  readonly codes: readonly string[];
-  /** How many have ended with each of these; absent: a chunk of an earlier version. */
-  readonly unpaid?: readonly Unpaid[];
+  /** The first codes with which payments have ended unpaid, and how many each. */
+  readonly unpaid: readonly Unpaid[];
 };
 
 /** So many payments have ended unpaid with this code. */
@@ -79,7 +77,6 @@ export type Standing = {
 
 export function chunkStateOf(chunk: Standing): ChunkState {
   const { number, heard, payments } = chunk;
-  const unpaid = unpaidIn(payments);
   return {
     number,
     heard,
@@ -88,8 +85,7 @@ export function chunkStateOf(chunk: Standing): ChunkState {
     totals: totalsIn(payments),
     waits: waitsIn(chunk),
     refusals: refusalsIn(payments, heard),
-    codes: unpaid.map(({ code }) => code),
-    unpaid,
+    unpaid: unpaidIn(payments),
   };
 }
 
@@ -102,11 +98,9 @@ export function unpaidIn(payments: readonly PaymentRecord[]): readonly Unpaid[] 
   return summedUp(unpaid).slice(0, MOST_CODES);
 }
 
-/** The same of all chunks, the code of the most payments first. Of a chunk of an earlier version nobody knows how many. */
+/** The same of all chunks, the code of the most payments first. */
 export function unpaidOf(chunks: readonly Pick<ChunkRecord, 'state'>[]): readonly Unpaid[] {
-  const all = chunks.flatMap(
-    ({ state }) => state?.unpaid ?? state?.codes.map((code) => ({ code, payments: 0 })) ?? [],
-  );
+  const all = chunks.flatMap(({ state }) => state?.unpaid ?? []);
   return summedUp(all).toSorted((a, b) => b.payments - a.payments);
 }
 
@@ -223,7 +217,7 @@ export function countsOf(chunks: readonly ChunkRecord[]): ChunkCounts {
 export function sumOfCounts(all: readonly ChunkCounts[]): ChunkCounts {
   const sum = { ...NONE };
   for (const counts of all)
-    for (const name of Object.keys(sum) as (keyof ChunkCounts)[]) sum[name] += counts[name] ?? 0;
+    for (const name of Object.keys(sum) as (keyof ChunkCounts)[]) sum[name] += counts[name];
   return sum;
 }
 

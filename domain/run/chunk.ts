@@ -39,8 +39,6 @@ export type ChunkPorts = Pick<
   readGo(call: GoCall): Promise<GoAnswer>;
   /** Tells the coordinator to read this chunk again. This decides nothing. */
   tellCoordinator(): Promise<void>;
-  /** False only in the history of a chunk that ended, before this was so, without asking about what it was told last. */
-  asksAboutNewsAtItsEnd(): boolean;
 };
 
 type GoOf = Extract<GoAnswer, { kind: 'go' }>;
@@ -96,7 +94,9 @@ export class Chunk implements Paying {
       this.#isOver = false;
       await this.#askForGo();
       await this.#untilOver();
-    } while (this.#isToldAtItsEnd() || (await this.#wasReset()));
+      // Its run may have been started again or reset while it asked, and counts on whom it has told: the answer of
+      // `#wasReset` may come earlier in a replay than that signal did.
+    } while (this.#hasNews || (await this.#wasReset()));
     this.state.ended = true;
     this.pauses.goesOn(this.state);
     this.ports.show();
@@ -123,14 +123,6 @@ export class Chunk implements Paying {
   async #wasReset(): Promise<boolean> {
     const hasHeard = (runId: string): boolean => this.#heard?.endsWith(`/${runId}`) === true;
     return (await runThatGoesOn(this.ports, (runId) => !hasHeard(runId))) !== null;
-  }
-
-  /**
-   * Its run was started again or reset while it asked: it counts on whom it has told. Asked before `#wasReset`, whose answer may
-   * come earlier in a replay than a signal did.
-   */
-  #isToldAtItsEnd(): boolean {
-    return this.#hasNews && this.ports.asksAboutNewsAtItsEnd();
   }
 
   /** True when news has come from the coordinator since the chunk last asked for its go. */
@@ -183,7 +175,7 @@ export class Chunk implements Paying {
       // If nobody has heard of a reset yet, the next history must still know of it.
       const originalRunId = this.#carried?.resetOf ?? ports.originalRunId;
       const answer = await ports
-        .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen, takesPace: true })
+        .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen })
         .catch(failed);
       const isNews = (): boolean => this.#hasNews;
       if (answer instanceof StepFailed) {
@@ -237,7 +229,7 @@ export class Chunk implements Paying {
   #take(go: GoOf): void {
     const { state, ports, input } = this;
     if (this.#go === null) this.#adopt(go.plan);
-    this.#beginsQuietly = this.#go === null && go.beginsQuietly === true;
+    this.#beginsQuietly = this.#go === null && go.beginsQuietly;
     this.#head = { ...go.plan, madeFor: go.isFresh ? ports.originalRunId : go.plan.madeFor };
     let isOther = JSON.stringify(go) !== JSON.stringify(this.#go);
     // The coordinator or the chunk is another Temporal run now. A paid payment may have come back meanwhile.
@@ -435,8 +427,8 @@ export class Chunk implements Paying {
     return this.#go?.sideBySide ?? 1;
   }
 
-  get callSize(): number | null {
-    return this.#go?.callSize ?? null;
+  get callSize(): number {
+    return this.#go?.callSize ?? 1;
   }
 
   undoneIn(): readonly string[] {
@@ -472,7 +464,7 @@ export class Chunk implements Paying {
 }
 
 /** What the go says about withdrawals that look like this payment; null: there is none. */
-function alikeOf({ alike = null, alikeIds = {} }: GoOf, index: number): Alike | null {
+function alikeOf({ alike, alikeIds = {} }: GoOf, index: number): Alike | null {
   const letter = alike?.[index];
   if (letter === LOOK_ALIKE.held) return { kind: 'held', recordId: alikeIds[index] ?? null };
   return letter === LOOK_ALIKE.approved ? { kind: 'approved' } : null;

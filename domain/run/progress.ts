@@ -90,7 +90,7 @@ export function standingWith(
   return {
     counts: sumOfCounts([others.counts, ...chunks.map(({ counts }) => counts)]),
     totals: others.totals.map((total) => withTotals(total, chunks)),
-    codes: firstCodes([others.codes, ...chunks.map(({ codes }) => codes)]),
+    codes: firstCodes([others.codes, ...chunks.map(codesOf)]),
     waiting: shownFirst([others.waiting, ...chunks.flatMap(({ waits }) => waits)])[0] ?? null,
   };
 }
@@ -135,6 +135,9 @@ function standingOfReport({ payments, totals, problems }: Report): BatchStanding
     counts: {
       planned: payments.length,
       accepted: accepted.length,
+      // Which of them were only found a report does not say.
+      sent: accepted.length,
+      waiting: 0,
       paid: of('PAID'),
       notPaid: of('NOT_PAID'),
       needsHuman: of('NEEDS_HUMAN'),
@@ -196,7 +199,7 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
   };
 }
 
-/** Part of a report of a run. The first one of a batch says how it stands besides; absent: a run of an earlier version. */
+/** Part of a report of a run. The first one of a batch says how it stands besides; absent of all others. */
 export type RunPage = ReportPage & { readonly progress?: Progress };
 
 /** As `reportPage`. How a batch stands takes no second question then, and no worker once its result has it. */
@@ -224,12 +227,16 @@ function standingOf({ plan }: RunState, chunks: readonly ChunkRecord[]): BatchSt
   return {
     counts: countsOf(chunks),
     totals: totalsOfChunks(chunks, plan?.batch ?? null),
-    codes: firstCodes(chunks.map(({ state }) => state?.codes ?? [])),
+    codes: firstCodes(chunks.map(({ state }) => (state === null ? [] : codesOf(state)))),
     waiting: shownFirst(waits)[0] ?? null,
   };
 }
 
 const MOST_CODES = 5;
+
+function codesOf({ unpaid }: ChunkState): readonly string[] {
+  return unpaid.map(({ code }) => code);
+}
 
 function firstCodes(codes: readonly (readonly string[])[]): readonly string[] {
   return [...new Set(codes.flat())].slice(0, MOST_CODES);

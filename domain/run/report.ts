@@ -114,8 +114,8 @@ export function makeReport(state: RunState): Report {
  */
 export type ReportPage = {
   readonly report: Report;
-  /** Of each payment of this part; like evidence, they may differ in a repeat. Absent: a run of an earlier version. */
-  readonly traceIds?: readonly (string | null)[];
+  /** Of each payment of this part; like evidence, they may differ in a repeat. */
+  readonly traceIds: readonly (string | null)[];
   /** The payments of a chunk, which `report` has not then. */
   readonly rows?: readonly PaymentRow[];
   readonly next: number | null;
@@ -138,8 +138,8 @@ export type PaymentRow = readonly [
   reason: string | null,
 ];
 
-/** What a chunk ends with. `firstPage` of its report needs no worker then; absent: a chunk of an earlier version. */
-export type ChunkResult = ChunkState & { readonly firstPage?: ReportPage };
+/** What a chunk ends with. `firstPage` of its report needs no worker then. */
+export type ChunkResult = ChunkState & { readonly firstPage: ReportPage };
 
 /**
  * The part that begins at this payment. Legs, evidence and what is wrong with the run itself are in the first one. Fails where
@@ -344,7 +344,7 @@ export function statusOf(state: RunState): ReportStatus {
   const ended = [...state.refusals, ...problemsOf(state)];
   const codes = [
     ...ended.map(({ code }) => code as string),
-    ...state.chunks.flatMap((chunk) => chunk.state?.codes ?? []),
+    ...state.chunks.flatMap((chunk) => chunk.state?.unpaid.map(({ code }) => code) ?? []),
   ];
   if (codes.includes('CANCELLED')) return 'CANCELLED';
   const { planned, paid } = countsOf(state.chunks);

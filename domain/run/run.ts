@@ -24,6 +24,9 @@ import { adoptPlan, forgetAllBut, isUndone, takeUp, undoneIn, type RunState } fr
 import { track } from './track.ts';
 import { Pauses } from './pauses.ts';
 
+/** Of a chunk its go says how many. */
+const PAYMENTS_OF_A_CALL = 25;
+
 /** One run. `complete` ends with every item decided, or throws `RunRefused`. */
 export class Run implements Carrying {
   readonly input: RunInput;
@@ -32,7 +35,7 @@ export class Run implements Carrying {
   readonly pauses: Pauses;
   isSending = true;
   readonly sideBySide = null;
-  readonly callSize = null;
+  readonly callSize = PAYMENTS_OF_A_CALL;
   releases = 0;
   hasToldEnd = false;
   /** True when the run was refused a plan and has told the workflow `instructions` that it ends. */
@@ -94,7 +97,6 @@ export class Run implements Carrying {
     await this.#cancelKept;
     await ports.tellEnd();
     this.hasToldRefusal = true;
-    if (!ports.asksAnewWhenRefused()) return null;
     const runId = await runThatGoesOn(ports, (told) => told !== askedIn);
     if (runId === null) return null;
     this.hasToldRefusal = false;

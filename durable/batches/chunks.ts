@@ -11,7 +11,7 @@ import type { Mode } from '../../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { ChunkInput, Go } from '../../domain/run/calls.ts';
 import type { ChunkState } from '../../domain/run/chunk-state.ts';
-import type { ChunkResult, ReportPage } from '../../domain/run/report.ts';
+import type { ChunkResult } from '../../domain/run/report.ts';
 import { isRecord } from '../../domain/shape.ts';
 import { hashOfChunk, hashesOfNames } from '../../language/batch/chunk-hash.ts';
 import {
@@ -83,13 +83,10 @@ async function readChunkState(
 }
 
 /**
- * What a chunk has ended with, by its newest Temporal run; null: it has not, or as an earlier version did, and is asked. No worker
- * is needed, which would read its whole history for one question.
+ * What a chunk has ended with, by its newest Temporal run; null: it has not, and is asked. No worker is needed, which would
+ * read its whole history for one question.
  */
-export async function readChunkResult(
-  client: Client,
-  workflowId: string,
-): Promise<(ChunkResult & { readonly firstPage: ReportPage }) | null> {
+export async function readChunkResult(client: Client, workflowId: string): Promise<ChunkResult | null> {
   const shown = await describe(client, workflowId);
   return shown?.type === PAYMENTS_TYPE ? resultOf(client, shown) : null;
 }
@@ -102,7 +99,7 @@ export async function readEndedRecords(
   client: Client,
   shown: Shown,
 ): Promise<readonly (readonly [item: string, withdrawalId: string])[] | null> {
-  const page = (await resultOf(client, shown))?.firstPage ?? null;
+  const page = (await resultOf(client, shown))?.firstPage;
   if (page?.rows === undefined || page.next !== null) return null;
   return page.rows.flatMap(([item, , , , , withdrawalId]) =>
     withdrawalId === null ? [] : [[item, withdrawalId]],
@@ -111,15 +108,11 @@ export async function readEndedRecords(
 
 type Shown = Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' | 'status'>;
 
-async function resultOf(client: Client, { workflowId, runId, status }: Shown) {
+async function resultOf(client: Client, { workflowId, runId, status }: Shown): Promise<ChunkResult | null> {
   if (status.name !== 'COMPLETED') return null;
   const handle = client.workflow.getHandle(workflowId, runId, { followRuns: false });
   try {
-    const result = (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
-      handle.result(),
-    )) as ChunkResult;
-    const { firstPage } = result;
-    return firstPage === undefined ? null : { ...result, firstPage };
+    return (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.result())) as ChunkResult;
   } catch {
     // Then it is asked, and whoever asks says what cannot be read.
     return null;

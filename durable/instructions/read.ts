@@ -130,7 +130,7 @@ async function takenOver(
   const values = await Promise.all(answers.map((payloads) => valuesOf(client, payloads)));
   return values.flatMap(([value]) =>
     typeof value === 'object' && value !== null && 'runId' in value && 'kept' in value
-      ? [{ runId: value.runId, kept: trusted(value.kept), isLast: !('next' in value) || value.next === null }]
+      ? [{ runId: value.runId, kept: trusted(value.kept), isLast: 'next' in value && value.next === null }]
       : [],
   );
 }

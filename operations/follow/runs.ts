@@ -311,7 +311,7 @@ export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<
 export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerator<TracedPayment> {
   for await (const { report, traceIds } of readParts(place, facts))
     for (const [index, payment] of report.payments.entries())
-      yield { ...payment, traceId: traceIds?.[index] ?? null };
+      yield { ...payment, traceId: traceIds[index] ?? null };
 }
 
 export type TracedPayment = ReportPayment & { readonly traceId: string | null };
@@ -386,11 +386,9 @@ function liveOf({ client }: Asked, facts: RunFacts, heard: Progress): Promise<Pr
  */
 export async function readOutline(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
   const { read } = await questionsTo(place, facts, limitMs);
-  const { report: head, chunks, progress: heard } = await read(0);
-  if (chunks === 0) return readRun(place, facts, limitMs);
-  const progress = await (heard === undefined
-    ? progressOf(place, facts, limitMs)
-    : liveOf(place, facts, heard));
+  const { report: head, progress: heard } = await read(0);
+  if (heard === undefined) return readRun(place, facts, limitMs);
+  const progress = await liveOf(place, facts, heard);
   const ended = facts.isOpen ? head : endedReport(head, facts, await readEnd(place.client, facts));
   const codes = whyUnpaid(progress);
   const share = codes.length === 1 ? 'all' : 'some';
