@@ -214,7 +214,7 @@ async function load(/** @type {string} */ file) {
  * @returns {Promise<{ passed: string[], failed: string[] }>}
  */
 async function runTests(name, counted) {
-  const options = ['--import', 'tsx', '--import', './scripts/test-limit.mjs', '--test-reporter=tap'];
+  const options = ['--import', 'tsx', '--import', './scripts/lib/end-tests.mjs', '--test-reporter=tap'];
   const child = spawn(process.execPath, [...options, join('test', testFileOf(name) ?? name)], {
     cwd: ROOT,
     env: { ...process.env, TZ: 'UTC' },

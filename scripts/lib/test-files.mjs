@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /** What starts nothing; what starts a server, other processes or a build; what plays chance, defects and whole tables. */
-const FOLDERS = ['unit', 'server', 'machines'];
+const FOLDERS = ['unit', 'story', 'server', 'machines'];
 
 /**
  * All files that hold tests, as `unit/money.test.ts`.
