@@ -73,7 +73,7 @@ export type RunningWorker = {
 /** Built by `npm run build`; no worker runs webpack when it starts. */
 const BUNDLE = fileURLToPath(
   new URL(
-    import.meta.url.includes('/dist/') ? '../workflow-bundle.js' : '../dist/workflow-bundle.js',
+    import.meta.url.endsWith('.js') ? '../workflow-bundle.js' : '../dist/workflow-bundle.js',
     import.meta.url,
   ),
 );

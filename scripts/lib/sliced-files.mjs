@@ -50,7 +50,7 @@ export async function runSliced(files, part) {
  * @returns {Promise<Count>}
  */
 async function runFile(file, { seed, slice }) {
-  const options = ['--import', 'tsx', '--import', './scripts/test-limit.mjs', '--test-reporter=tap'];
+  const options = ['--import', 'tsx', '--import', './scripts/lib/end-tests.mjs', '--test-reporter=tap'];
   const child = spawn(process.execPath, [...options, join('test', file)], {
     cwd: ROOT,
     env: {

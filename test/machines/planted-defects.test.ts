@@ -10,11 +10,10 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { bugs } from '../../scripts/bugs.mjs';
 import { planted, type Defect } from '../../scripts/lib/defects.mjs';
-
-const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+import { ROOT } from '../support/root.ts';
 
 const edit = (replace: string, by: string) => ({ file: 'sum.ts', inside: 'sum', replace, by });
 const DEFECT: Defect = {

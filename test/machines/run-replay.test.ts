@@ -4,13 +4,14 @@
  */
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { DefaultLogger, Runtime, Worker, makeTelemetryFilterString } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
+import { ROOT, urlOf } from '../support/root.ts';
 
-const FOLDER = new URL('histories/', import.meta.url);
-const BUNDLE = fileURLToPath(new URL('../../dist/workflow-bundle.js', import.meta.url));
+const FOLDER = urlOf('test/machines/histories/');
+const BUNDLE = join(ROOT, 'dist/workflow-bundle.js');
 
 type RecordedHistory = { readonly events: readonly Readonly<Record<string, unknown>>[] };
 

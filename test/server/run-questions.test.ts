@@ -4,8 +4,8 @@
  * at its next worker.
  */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompleteAsyncError, Context } from '@temporalio/activity';
 import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
@@ -20,6 +20,7 @@ import {
 import { QUESTION_BEFORE, RETRIES, askAgain } from '../../config/temporal.ts';
 import { ASK_AGAIN } from '../../workflows/names.ts';
 import { testServerAddress, uniqueName } from '../support/dev-server.ts';
+import { ROOT } from '../support/root.ts';
 
 // A question that is refused is logged: expected.
 Runtime.install({
@@ -29,7 +30,7 @@ Runtime.install({
   },
 });
 
-const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const fileOf = (path: string): string => join(ROOT, path);
 const address = await testServerAddress();
 const connection = await Connection.connect({ address });
 const native = await NativeConnection.connect({ address });
@@ -39,8 +40,8 @@ const patientClient = new Client({
   interceptors: { workflow: [askAgain(connection, 'default')] },
 });
 const workflowBundle = await bundleWorkflowCode({
-  workflowsPath: fileOf('../support/asked-workflow.ts'),
-  workflowInterceptorModules: [fileOf('../../workflows/never-ahead.ts')],
+  workflowsPath: fileOf('test/support/asked-workflow.ts'),
+  workflowInterceptorModules: [fileOf('workflows/never-ahead.ts')],
   logger: new DefaultLogger('ERROR', () => {}),
 });
 

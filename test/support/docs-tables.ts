@@ -1,9 +1,7 @@
 /** Reads the tables, fenced blocks and links of the documentation, for the tests that compare them with the code. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+import { ROOT } from './root.ts';
 
 /** One documentation file. */
 export type Page = {

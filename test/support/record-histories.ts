@@ -5,8 +5,8 @@
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
@@ -26,10 +26,11 @@ import { startServerOfShortHistories } from './dev-server.ts';
 import { killIn, type Cell } from './kill-cells.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
 import { resetPoints, resetTo } from './resets.ts';
+import { ROOT } from './root.ts';
 import { openStage, type Run, type Stage } from './stage.ts';
 import { said } from './instructions.ts';
 
-const FOLDER = fileURLToPath(new URL('../machines/histories/', import.meta.url));
+const FOLDER = join(ROOT, 'test/machines/histories/');
 /** Stands where the machine and a process stood. */
 const RECORDER = 'recorder';
 const LOOK_EVERY_MS = 100;

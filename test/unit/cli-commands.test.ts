@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { ROOT } from '../support/root.ts';
 import { typeCommand } from '../support/typed-command.ts';
-import { fileURLToPath } from 'node:url';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { COMMANDS, type CommandEntry } from '../../cli/commands.ts';
 import {
@@ -20,7 +20,7 @@ import {
 import { makeReportOf } from '../support/cli-reports.ts';
 import { commandsOf, silentProgram } from '../support/program.ts';
 
-const SAMPLES = fileURLToPath(new URL('../../policies', import.meta.url));
+const SAMPLES = join(ROOT, 'policies');
 
 /** Runs a command as a process without a terminal would. */
 const cambist = (argv: readonly string[], options: { env?: NodeJS.ProcessEnv; cwd?: string } = {}) =>

@@ -6,10 +6,8 @@ import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, posix } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { COMMANDS, nameOf } from '../../cli/commands.ts';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+import { ROOT } from '../support/root.ts';
 
 const OUTPUT = ['luxon', 'picocolors', 'string-width', 'wrap-ansi'];
 const POLICY = ['damerau-levenshtein', 'decimal.js', 'luxon', 'yaml', 'zod'];

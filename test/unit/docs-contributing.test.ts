@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ROOT, readPage } from '../support/docs-tables.ts';
+import { readPage } from '../support/docs-tables.ts';
+import { ROOT } from '../support/root.ts';
 
 const contributing = readPage('CONTRIBUTING.md');
 const glossary = readPage('docs/glossary.md');

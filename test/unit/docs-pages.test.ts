@@ -9,7 +9,8 @@ import type { ProblemRow } from '../../domain/endings.ts';
 import { PROBLEMS } from '../../domain/problems.ts';
 import type { ReportStatus } from '../../domain/run/report.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
-import { ROOT, brokenLinksOf, pageOf, readPage } from '../support/docs-tables.ts';
+import { brokenLinksOf, pageOf, readPage } from '../support/docs-tables.ts';
+import { ROOT } from '../support/root.ts';
 
 const policies = readPage('docs/policies.md');
 const operations = readPage('docs/operations.md');

@@ -18,7 +18,8 @@ import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { loadServiceFacts } from '../../language/load-service-facts.ts';
 import { MACHINES } from '../../scripts/proof.mjs';
 import { commandsOf, silentProgram } from '../support/program.ts';
-import { ROOT, codes, readPage } from '../support/docs-tables.ts';
+import { codes, readPage } from '../support/docs-tables.ts';
+import { ROOT } from '../support/root.ts';
 
 const readme = readPage('README.md');
 const contributing = readPage('CONTRIBUTING.md');

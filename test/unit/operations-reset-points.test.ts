@@ -5,8 +5,9 @@ import { test } from 'node:test';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
 import { recommendedPoint, resetPointsOf, type ResetPoint } from '../../operations/replay/points.ts';
+import { urlOf } from '../support/root.ts';
 
-const FOLDER = new URL('../machines/histories/', import.meta.url);
+const FOLDER = urlOf('test/machines/histories/');
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
 
 type Recorded = { readonly events: readonly { readonly eventId: string; readonly eventType: string }[] };

@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { dirname, join, posix, relative, sep } from 'node:path';
+import { join, posix, relative, sep } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { listUnitTests } from '../../scripts/lib/test-files.mjs';
 import { codes, readPage } from '../support/docs-tables.ts';
+import { ROOT } from '../support/root.ts';
 
 type Edges = {
   /** Other folders of ours. */
@@ -84,7 +84,6 @@ const READS_ENVIRONMENT = ['config/config.ts', 'cli/', 'scripts/', 'test/', 'ben
 /** Folders in which files still import each other in a circle. Only types may, and it is to become empty. */
 const HAS_CIRCLES_OF_TYPES = ['test/machines/model/'];
 
-const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const NOT_OURS = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
 const TEXT = /\.(ts|mts|mjs|js|json|jsonc|yaml|yml|md|csv|html|css|sh)$|^\.ci\/run$|^\.npmrc$/;
 
