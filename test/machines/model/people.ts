@@ -13,7 +13,7 @@ import type { World } from './world.ts';
 
 const LEG = 'usd-mxn-1';
 /** The items of the plan; not every policy has the last. */
-const ITEMS = [LEG, 'supplier', 'second'] as const;
+export const ITEMS = [LEG, 'supplier', 'second'] as const;
 
 export class People {
   readonly #world: World;

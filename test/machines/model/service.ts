@@ -182,6 +182,12 @@ export class Service {
     this.#watcher.changed();
   }
 
+  /** The service has another word for the newest record of an item. */
+  sayOf(item: string, word: string): void {
+    const movement = this.ledger.findLast(({ send }) => send.write.item === item);
+    if (movement !== undefined) this.#say(movement, word);
+  }
+
   deposit(amount: string): void {
     this.#balances.MXN += units(amount);
     this.#watcher.changed();
@@ -308,7 +314,7 @@ export class Service {
     if (fault.kind === '503') return this.#failed('IDEMPOTENCY_UNAVAILABLE');
     if (fault.kind === 'same key, please')
       return this.#failed('SOMETHING_NEW', { retryStrategy: 'RETRY_SAME_KEY' });
-    if (fault.kind === 'ours, probably') return this.#failed(fault.code);
+    if (fault.kind === 'ours, probably' && fault.committed !== true) return this.#failed(fault.code);
     const refusal = fault.kind === 'refusal' ? fault.code : this.#refusal(write.step);
     if (refusal !== null && BEFORE_THE_OPERATION.test(refusal)) return this.#failed(refusal);
     return isOddity(fault) && !fault.committed ? this.#oddity(write, fault) : null;
@@ -319,6 +325,7 @@ export class Service {
     if (fault.kind === 'lost after' || fault.kind === 'late') return null;
     if (fault.kind === '5xx')
       return this.#serverError(write, fault, reply.kind === 'DONE' ? reply.value.id : 'none');
+    if (fault.kind === 'ours, probably') return this.#failed(fault.code);
     return isOddity(fault) ? this.#oddity(write, fault) : reply;
   }
 

@@ -18,6 +18,7 @@ import type { Coverage } from './coverage.ts';
 import { DATE_MS, Oracle, generationIn } from './oracle.ts';
 import { cannotBeTold, comesBackAfter, forgetsAGeneration } from './outside.ts';
 import type { Event, Misfortune, Schedule } from './schedule.ts';
+import { ITEMS } from './people.ts';
 import { Service, type Movement, type Write } from './service.ts';
 import { Temporal } from './temporal.ts';
 
@@ -444,6 +445,9 @@ export class World {
         return;
       case 'money':
         this.service.money(what.currency, what.change);
+        return;
+      case 'word':
+        this.service.sayOf(temporal.itemOf(ITEMS[what.item]), what.word);
         return;
       case 'refuses':
         this.service.refuse(what.step, what.code, what.ms);
