@@ -2,7 +2,8 @@
  * What the Temporal UI shows as the current details of a workflow: how it stands, and below it the last events of Temporal's
  * reset dialog, which names no step, each with the step that a reset to it takes up again.
  */
-import { setCurrentDetails, workflowInfo, type WorkflowInterceptorsFactory } from '@temporalio/workflow';
+import { log, setCurrentDetails, workflowInfo, type WorkflowInterceptorsFactory } from '@temporalio/workflow';
+import { SHOWN } from './names.ts';
 import { Steps, activityStep, signalStep, timerStep } from './steps.ts';
 
 /** More would not fit a page; `explain-reset` has all. */
@@ -12,10 +13,15 @@ const steps = new Steps();
 /** Null: this workflow shows no details. */
 let standing: string | null = null;
 
-/** @param text how the workflow stands now, in Markdown */
+/**
+ * The worker logs that it was shown, for debugging: whoever follows a run in the log need not ask it by the clock.
+ *
+ * @param text how the workflow stands now, in Markdown
+ */
 export function showStanding(text: string): void {
   standing = text;
   show();
+  log.debug(SHOWN);
 }
 
 /** The task of the workflow that is under way brings a step about. */

@@ -50,6 +50,9 @@ export function chunkIdOf(mode: Mode, run: RunName, number: number): string {
   return `${workflowIdOf(mode, run)}/payments-${String(number).padStart(4, '0')}`;
 }
 
+/** What a worker logs about a workflow that has shown how it stands. */
+export const SHOWN = 'shows how it stands';
+
 /** Id of the workflow in which the runs of an organisation take turns. */
 export function turnIdOf(mode: Mode, organisation: string): string {
   return `${mode.toLowerCase()}/${organisation}/turn`;

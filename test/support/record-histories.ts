@@ -6,7 +6,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
@@ -24,6 +23,7 @@ import {
 import { chunkOf, paymentsOf, startBatch, untilAllEnded } from './batches.ts';
 import { startServerOfShortHistories } from './dev-server.ts';
 import { killIn, type Cell } from './kill-cells.ts';
+import { eventually } from './patience.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
 import { resetPoints, resetTo } from './resets.ts';
 import { ROOT } from './root.ts';
@@ -33,7 +33,6 @@ import { said } from './instructions.ts';
 const FOLDER = join(ROOT, 'test/machines/histories/');
 /** Stands where the machine and a process stood. */
 const RECORDER = 'recorder';
-const LOOK_EVERY_MS = 100;
 const OF_THIS_MACHINE = new RegExp(`\\d+@${hostname().replaceAll('.', String.raw`\.`)}`, 'g');
 
 /** The moments of `kill-cells.ts` that leave different histories behind. */
@@ -173,11 +172,8 @@ async function recordCancelledInTrade(name: string): Promise<void> {
   await stage.sandbox.faultHit(id);
   await run.handle.cancel();
   const { client } = stage.temporal;
-  // One look after the other.
-  while (
-    ((await readInstructions({ client, mode: 'SANDBOX', run: run.name }))?.instructions ?? []).length === 0
-  )
-    await delay(LOOK_EVERY_MS);
+  const kept = () => readInstructions({ client, mode: 'SANDBOX', run: run.name });
+  await eventually('the cancel is kept', async () => (await kept())?.instructions.length);
   stage.sandbox.clearFaults(id);
   await run.report();
   await record(name, run);
