@@ -11,6 +11,7 @@ import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Fact, Instruction, Kept } from '../domain/people/instructions.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { Question, Scanned } from '../service/list-scan.ts';
+import type { PaceClock } from '../service/rate-limiter.ts';
 import type { ChunkInput, Go, PlanInput, PlanState } from '../domain/run/calls.ts';
 import type { ChunkState } from '../domain/run/chunk-state.ts';
 import type { OthersReserved } from '../domain/plan/reserved.ts';
@@ -157,7 +158,14 @@ export class InstructionsMissing extends Error {
 /** Wall time for lives and send windows, monotonic time for what a frozen machine must not outlive. Milliseconds. */
 export type Clock = { readonly wallMs: () => number; readonly monotonicMs: () => number };
 
-export const machineClock: Clock = Object.freeze({
+/** `wake` calls once after so long; what it returns takes the call back. No process lives on for it. Milliseconds. */
+export type TimedClock = Clock & Pick<PaceClock, 'wake'>;
+
+export const machineClock: TimedClock = Object.freeze({
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
+  wake: (afterMs: number, callback: () => void) => {
+    const timer = setTimeout(callback, Math.max(afterMs, 0)).unref();
+    return () => clearTimeout(timer);
+  },
 });

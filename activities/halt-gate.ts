@@ -1,5 +1,5 @@
 /**
- * The gate before every write of a worker: what people have halted, read again and again (`operations/halts.ts`), and looked
+ * The gate before every write of a worker: what people have halted, read again and again (`durable/halts/read.ts`), and looked
  * at in memory. It is open only while the last good reading is young, counted from before it was asked for: so a halt that
  * Temporal has taken stops every worker within that time, and a worker that cannot read it is closed.
  */
@@ -12,7 +12,7 @@ import {
   type HaltedWrite,
 } from '../domain/halt.ts';
 import { makeProblem } from '../domain/problems.ts';
-import type { Clock } from './deps.ts';
+import type { TimedClock } from './deps.ts';
 import { ageMs, momentOf, type Moment } from './moment.ts';
 
 /** Readings begin so long after each other, unless one takes longer. */
@@ -23,7 +23,7 @@ const PATIENCE_MS = 3_000;
 type HaltGateOptions = {
   /** What stands now; rejects when that cannot be told, within about `READING_HOLDS_MS`. */
   readonly read: () => Promise<readonly Halt[]>;
-  readonly clock: Clock;
+  readonly clock: TimedClock;
   /** Told what stands when a reading has changed it; the gate is closed for it by then. */
   readonly onChange?: (halts: readonly Halt[]) => void;
 };
@@ -69,9 +69,9 @@ export class HaltGate {
   async settled(write: HaltedWrite): Promise<void> {
     if (this.whyNot(write)?.kind !== 'unreadable') return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, PATIENCE_MS);
+      const takeBack = this.#options.clock.wake(PATIENCE_MS, resolve);
       this.#waiting.push(() => {
-        clearTimeout(timer);
+        takeBack();
         resolve();
       });
     });
@@ -83,19 +83,19 @@ export class HaltGate {
       const started = momentOf(this.#options.clock);
       // One after the other: an answer that comes late must not stand above a newer one.
       await this.look();
-      await pause(READ_EVERY_MS - ageMs(this.#options.clock, started), signal);
+      await this.#pause(READ_EVERY_MS - ageMs(this.#options.clock, started), signal);
     }
   }
-}
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(end, Math.max(ms, 0));
-    function end(): void {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    }
-    signal.addEventListener('abort', end);
-  });
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        takeBack();
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const takeBack = this.#options.clock.wake(Math.max(ms, 0), end);
+      signal.addEventListener('abort', end);
+    });
+  }
 }

@@ -1,8 +1,8 @@
 /**
- * The scans of the withdrawal list, shared by all calls of a worker: whoever asks before a scan begins is served by it, however
- * many they are; whoever asks later waits for the next one, because what is under way could miss a record that is there by
- * now. A look goes on where the last whole one began, so that one scan of a long list serves all that look after it. It must
- * never tell that a list was read whole when it was not: what cuts a scan short is told to all whom it served.
+ * List scans of the withdrawals, shared by all calls of a worker. One scan answers everybody who asked before it began.
+ * Whoever asks later waits for the next scan, because the one under way could miss a record that is there by now. A
+ * lookup continues where the last complete scan began, so that one scan of a long list serves all later lookups. It
+ * must never say that a list was read whole when it was not: if a scan is cut short, everybody whom it served is told.
  */
 import { setMaxListeners } from 'node:events';
 import type { Withdrawal } from '../domain/service/records.ts';
@@ -11,13 +11,13 @@ import type { ServiceClient } from '../service/client.ts';
 import { firstReference } from '../domain/references.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { Findings, newestMsOf, readBack, type Question, type Scanned } from '../service/list-scan.ts';
-import { unread } from '../service/pages.ts';
+import { READ_BOUNDS, unread } from '../service/pages.ts';
 import { clockSkew } from './clock-skew.ts';
-import type { Clock, Deps, Joins } from './deps.ts';
+import type { Clock, Deps, Joins, TimedClock } from './deps.ts';
 
-/** A poll for statuses may take what a scan has read that began so long before. */
+/** A poll for statuses may use what a scan has read, if that scan began no longer ago than this. */
 const JOINS_WITHIN_MS = 1_000;
-/** An answer that takes longer is none: an attempt has two minutes, and waits for a scan that is under way as well. */
+/** The longest time for an answer. An attempt has two minutes, and may also wait for a scan that is under way. */
 const ANSWERS_WITHIN_MS = 60_000;
 
 const GIVEN_UP = 'the list was not read to its end: the call was given up';
@@ -52,18 +52,21 @@ type Scan = {
 
 export class SharedScans implements Scans {
   readonly #clock: Clock;
-  /** Polls go on all the time, and a long list takes a while: what is to be sent does not wait for them. */
+  /**
+   * Lookups before a write have scans of their own. Polls for statuses run all the time, and a long list takes a while,
+   * so that no write may wait for them.
+   */
   readonly #lookUps: OneByOne;
   readonly #polls: OneByOne;
 
   /** @param listLagMs how long a new record may be missing from the list */
   constructor(
     { listWithdrawals }: Pick<ServiceClient, 'listWithdrawals'>,
-    { clock, listLagMs }: { readonly clock: Clock; readonly listLagMs: number },
+    { clock, listLagMs }: { readonly clock: TimedClock; readonly listLagMs: number },
   ) {
     this.#clock = clock;
-    this.#lookUps = new OneByOne(listWithdrawals, clock, new KnownList(listLagMs));
-    // What a record that is known has come to shows only where the list is read anew.
+    this.#lookUps = new OneByOne(listWithdrawals, clock, new Memory(clock, listLagMs));
+    // The new status of a known record shows only when the list is read again.
     this.#polls = new OneByOne(listWithdrawals, clock, null);
   }
 
@@ -115,22 +118,22 @@ export class SharedScans implements Scans {
   }
 }
 
-/** Scans of which the next begins when the one before it has ended. */
+/** Scans one after the other: the next begins when the one before has ended. */
 class OneByOne {
   readonly #list: ServiceClient['listWithdrawals'];
   readonly #clock: Clock;
-  /** What earlier scans have read; null: each reads all by itself. */
-  readonly #known: KnownList | null;
+  /** Of what earlier scans have read; null: each reads all by itself. */
+  readonly #memory: Memory | null;
   /** Whoever is served by the next scan. */
   #next: Askers = new Map();
   /** The one that began last. */
   #latest: Scan | null = null;
   #isAtWork = false;
 
-  constructor(list: ServiceClient['listWithdrawals'], clock: Clock, known: KnownList | null) {
+  constructor(list: ServiceClient['listWithdrawals'], clock: Clock, memory: Memory | null) {
     this.#list = list;
     this.#clock = clock;
-    this.#known = known;
+    this.#memory = memory;
   }
 
   /** @param goesOn it takes what the scan before has read a moment ago, and is not asked about that any more */
@@ -180,10 +183,12 @@ class OneByOne {
     const askers = this.#next;
     const beganAtMs = this.#clock.monotonicMs();
     const questions = [...askers.keys()].map(({ question }) => question);
-    const goesOnFromMs = this.#known?.goesOnFrom(questions, beganAtMs) ?? null;
+    // Held to the end of the scan: whoever forgets it meanwhile takes nothing away from those whom this one serves.
+    const known = this.#memory?.known ?? null;
+    const goesOnFromMs = known?.goesOnFrom(questions, beganAtMs) ?? null;
     const followers: Askers = new Map();
     const scan: Scan = { beganAtMs, askers, followers, goesOnFromMs, pages: [], state: 'under way' };
-    const reading = this.#known?.begin(this.#clock, goesOnFromMs) ?? null;
+    const reading = this.#memory?.begin(known, goesOnFromMs) ?? null;
     // From here on the list is being read: whoever asks later wants a later scan.
     this.#next = new Map();
     this.#latest = scan;
@@ -193,12 +198,13 @@ class OneByOne {
         reading?.take(page);
         return this.#isEnough(scan, page);
       };
-      const stopped = await readBack(this.#list, isEnough, { onReply });
+      const bounds = { ...READ_BOUNDS, nowMs: () => this.#clock.monotonicMs() };
+      const stopped = await readBack(this.#list, isEnough, { onReply, bounds });
       // What nobody asked for was not read.
       if (scan.state === 'under way') scan.state = stopped === null ? 'whole' : 'cut short';
       if (stopped === null) reading?.end(scan.state === 'whole');
       for (const [asker, findings] of askers) {
-        if (goesOnFromMs !== null && stopped === null) this.#known?.tell(findings, asker.question);
+        if (goesOnFromMs !== null && stopped === null) known?.tell(findings, asker.question);
         asker.end(findings, stopped);
       }
     } catch (error) {
@@ -234,33 +240,86 @@ class OneByOne {
   }
 }
 
-/** Looks go on with what a scan has read for so long at most; then one reads all of it anew. */
+/** Lookups use what a scan has read for so long at most. Then a scan reads the whole list again. */
 const KNOWN_FOR_MS = 600_000;
-/** Nobody has looked for so long: it is forgotten. */
+/** If nobody looks anything up for so long, what was read is forgotten. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
-/** What the scans before have read, back to some moment. */
+/** Keeps what the scans before have read, until nobody has looked for a while. */
+class Memory {
+  known: KnownList | null = null;
+  readonly #clock: TimedClock;
+  readonly #listLagMs: number;
+  #takeBackForget: (() => void) | null = null;
+
+  constructor(clock: TimedClock, listLagMs: number) {
+    this.#clock = clock;
+    this.#listLagMs = listLagMs;
+  }
+
+  /**
+   * A scan begins; what it reads counts once it has ended well.
+   * @param goesOnFromMs as `known` says; null: it reads the list anew
+   */
+  begin(known: KnownList | null, goesOnFromMs: number | null) {
+    // By the service's clock, which is the one of the records.
+    const beganAtMs = this.#clock.wallMs() + (clockSkew.latestMs() ?? 0);
+    const readAtMs = this.#clock.monotonicMs();
+    const read: Withdrawal[] = [];
+    let oldestMs = Number.POSITIVE_INFINITY;
+    return {
+      take: (page: readonly Withdrawal[]): void => {
+        read.push(...page);
+        if (page.length > 0) oldestMs = newestMsOf(page);
+      },
+      end: (isWhole: boolean): void => {
+        // Nobody wanted the scan any more, so that it stopped before it had read so far.
+        if (goesOnFromMs !== null && !isWhole && oldestMs >= goesOnFromMs) return;
+        const backToMs = isWhole ? Number.NEGATIVE_INFINITY : oldestMs;
+        const goesOn = goesOnFromMs === null ? null : known;
+        this.#keep(goesOn ?? new KnownList(this.#listLagMs, { readAtMs, beganAtMs, backToMs }));
+        this.known?.add(read, beganAtMs);
+      },
+    };
+  }
+
+  #keep(known: KnownList): void {
+    this.known = known;
+    this.#takeBackForget?.();
+    this.#takeBackForget = this.#clock.wake(FORGOTTEN_AFTER_MS, () => {
+      this.known = null;
+    });
+  }
+}
+
+/** What one scan has read of a list, back to some moment, with what those have added that went on with it. */
 class KnownList {
   readonly #listLagMs: number;
   readonly #byId = new Map<string, Withdrawal>();
   /** By the reference of the first generation; those without a name among the others. */
   readonly #byName = new Map<string, Map<string, Withdrawal>>();
-  /** When the last scan began, epoch milliseconds of the service's clock; null: nothing is known. */
-  #beganAtMs: number | null = null;
-  /** Everything that was created later than this is there. */
-  #backToMs = Number.POSITIVE_INFINITY;
   /** When the scan began that read all of it: on the monotonic clock, and on the service's. */
-  #readAtMs = 0;
-  #wholeAtMs = 0;
-  #forgets: NodeJS.Timeout | null = null;
+  readonly #readAtMs: number;
+  readonly #wholeAtMs: number;
+  /** Everything that was created later than this is there. */
+  readonly #backToMs: number;
+  /** When the last scan began that went on with it, epoch milliseconds of the service's clock. */
+  #beganAtMs: number;
 
-  constructor(listLagMs: number) {
+  constructor(
+    listLagMs: number,
+    scan: { readonly readAtMs: number; readonly beganAtMs: number; readonly backToMs: number },
+  ) {
     this.#listLagMs = listLagMs;
+    this.#readAtMs = scan.readAtMs;
+    this.#wholeAtMs = scan.beganAtMs;
+    this.#beganAtMs = scan.beganAtMs;
+    this.#backToMs = scan.backToMs;
   }
 
-  /** Back to when a scan must read that goes on with what is known; null: nothing is known that goes back so far. */
+  /** Back to when a scan must read that goes on with it; null: it does not go back so far. */
   goesOnFrom(questions: readonly Question<Withdrawal>[], nowMs: number): number | null {
-    if (this.#beganAtMs === null || nowMs - this.#readAtMs > KNOWN_FOR_MS) return null;
+    if (nowMs - this.#readAtMs > KNOWN_FOR_MS) return null;
     const isKnown = questions.every(
       ({ sinceMs, readAfterMs = Number.NEGATIVE_INFINITY }) =>
         sinceMs > this.#backToMs && this.#wholeAtMs > readAfterMs + CLOCK_TOLERANCE_MS,
@@ -270,36 +329,10 @@ class KnownList {
     return this.#beganAtMs - 2 * this.#listLagMs - 2 * CLOCK_TOLERANCE_MS;
   }
 
-  /**
-   * A scan begins; what it reads counts once it has ended well.
-   * @param goesOnFromMs as of `goesOnFrom`
-   */
-  begin({ wallMs, monotonicMs }: Clock, goesOnFromMs: number | null) {
-    // By the service's clock, which is the one of the records.
-    const beganAtMs = wallMs() + (clockSkew.latestMs() ?? 0);
-    const readAtMs = monotonicMs();
-    const read: Withdrawal[] = [];
-    let oldestMs = Number.POSITIVE_INFINITY;
-    return {
-      take: (page: readonly Withdrawal[]): void => {
-        read.push(...page);
-        if (page.length > 0) oldestMs = newestMsOf(page);
-      },
-      end: (isWhole: boolean): void => {
-        // Nobody wanted it any more before it had come so far.
-        if (goesOnFromMs !== null && !isWhole && oldestMs >= goesOnFromMs) return;
-        if (goesOnFromMs === null) {
-          this.#forget();
-          this.#backToMs = isWhole ? Number.NEGATIVE_INFINITY : oldestMs;
-          this.#readAtMs = readAtMs;
-          this.#wholeAtMs = beganAtMs;
-        }
-        this.#beganAtMs = beganAtMs;
-        for (const record of read) this.#put(record);
-        if (this.#forgets !== null) clearTimeout(this.#forgets);
-        this.#forgets = setTimeout(() => this.#forget(), FORGOTTEN_AFTER_MS).unref();
-      },
-    };
+  /** @param beganAtMs when the scan began that has read these */
+  add(records: readonly Withdrawal[], beganAtMs: number): void {
+    this.#beganAtMs = beganAtMs;
+    for (const record of records) this.#put(record);
   }
 
   /** Adds what is known, as it is known now. */
@@ -321,13 +354,6 @@ class KnownList {
     this.#byId.set(id, record);
     const named = this.#byName.get(name) ?? new Map<string, Withdrawal>();
     this.#byName.set(name, named.set(id, record));
-  }
-
-  #forget(): void {
-    this.#byId.clear();
-    this.#byName.clear();
-    this.#beganAtMs = null;
-    this.#backToMs = Number.POSITIVE_INFINITY;
   }
 }
 

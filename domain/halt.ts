@@ -1,6 +1,6 @@
 /**
  * What people have halted: the kill switch that stops every write of every worker, whole, or of a policy, or of a
- * currency (`operations/halts.ts` keeps it in Temporal). Whoever reads it takes what is not understood for a halt of
+ * currency (`durable/halts/read.ts` keeps it in Temporal). Whoever reads it takes what is not understood for a halt of
  * everything. Pure.
  */
 import { makeProblem, type Problem } from './problems.ts';

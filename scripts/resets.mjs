@@ -1,8 +1,9 @@
 // `npm run resets`: every state of every sample policy, rewound to every event, on a service of every kind. Thousands of
-// resets; `-- --some` does what the tests do, `-- --state NAME --sample NAME --service N --seed N` a part of it.
+// resets; `-- --some` does what the tests do, `-- --state NAME --sample NAME --service N --slice K/N --seed N` a part of it.
 
 import { parseArgs } from 'node:util';
 import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
+import { readSlice } from './lib/slice.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
@@ -14,8 +15,10 @@ await runIfMain(import.meta.url, async () => {
       service: { type: 'string' },
       state: { type: 'string' },
       sample: { type: 'string' },
+      slice: { type: 'string' },
     },
   });
+  const slice = readSlice(values.slice);
   const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000), '--seed');
   await setup({ ownServer: true });
   const { tsImport } = await import('tsx/esm/api');
@@ -30,6 +33,7 @@ await runIfMain(import.meta.url, async () => {
     seed,
     services: values.some ? SOME_SERVICES : SERVICES,
     extent: values.some ? 'some' : 'all',
+    slice,
     only: { state: values.state, sample: values.sample, service },
     tell: say,
   });

@@ -25,7 +25,7 @@ export type Bounds = {
   readonly nowMs: () => number;
 };
 
-const BOUNDS: Bounds = { maxPages: 2_000, withinMs: 60_000, nowMs: () => performance.now() };
+export const READ_BOUNDS: Bounds = { maxPages: 2_000, withinMs: 60_000, nowMs: () => performance.now() };
 
 /**
  * Yields one reply per page, from the newest page or the cursor `from`, until the service says that there is none in that
@@ -46,7 +46,7 @@ export async function* pages<T>(
     readonly bounds?: Bounds;
   },
 ): AsyncGenerator<Reply<Page<T>>, void, void> {
-  const { direction, signal, bounds = BOUNDS } = options;
+  const { direction, signal, bounds = READ_BOUNDS } = options;
   const { maxPages, withinMs, nowMs } = bounds;
   const untilMs = nowMs() + withinMs;
   const seen = new Set<string>();

@@ -6,18 +6,19 @@ import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerInterceptors } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
-import { InstructionsMissing, machineClock, type Clock } from '../activities/deps.ts';
+import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
-import { isCurrentAttempt } from '../operations/attempts.ts';
-import { chunksOf } from '../operations/chunks.ts';
-import { answerDrills } from '../operations/halt-drill.ts';
-import { haltsOf } from '../operations/halts.ts';
-import { otherBatchesOf } from '../operations/other-batches.ts';
-import { startScheduled } from '../operations/start-by-schedule.ts';
-import { unknownRuns } from '../operations/lost-runs.ts';
-import { keptForMs, requireRetention } from '../operations/retention.ts';
-import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
+import { isCurrentAttempt } from '../durable/attempts.ts';
+import { chunksOf } from '../durable/batches/chunks.ts';
+import { answerDrills } from '../durable/halts/answer-drills.ts';
+import { haltsOf } from '../durable/halts/read.ts';
+import { otherBatchesOf } from '../durable/batches/others.ts';
+import { startScheduled } from '../operations/start/by-schedule.ts';
+import { unknownRuns } from '../durable/other-runs/unknown.ts';
+import { keptForMs } from '../durable/retention.ts';
+import { requireRetention } from '../operations/watch/retention.ts';
+import { doneElsewhere, recordsOfOthers } from '../durable/other-runs/records.ts';
 import {
   isPlanMade,
   readFirstPlan,
@@ -25,18 +26,16 @@ import {
   readPlanInput,
   readResult,
   startPlan,
-} from '../operations/plans.ts';
+} from '../durable/plans.ts';
 import {
   endInstructions,
   noteFacts,
   openInstructions,
-  withChunk,
-  readAllInstructions,
-  readEarlierInstructions,
   recordInstruction,
-} from '../operations/instructions.ts';
-import { ownTrouble } from '../operations/builds.ts';
-import { turnsOf } from '../operations/turn.ts';
+} from '../durable/instructions/keep.ts';
+import { withChunk, readAllInstructions, readEarlierInstructions } from '../durable/instructions/read.ts';
+import { ownTrouble } from '../operations/watch/builds.ts';
+import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { planIdOf } from '../workflows/names.ts';
 import { connectWorker } from './connect.ts';
@@ -51,7 +50,7 @@ export type WorkerOptions = {
   /** Shown in the Temporal UI, and told to `cambist doctor`; default: process id and host. */
   readonly identity?: string;
   /** For tests. */
-  readonly clock?: Clock;
+  readonly clock?: TimedClock;
   /** For tests that end the process at a named moment. */
   readonly reached?: (point: string) => void;
   /** For tests whose clock is not Temporal's. */

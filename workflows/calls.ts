@@ -88,11 +88,11 @@ export type Activities = Pick<
   /** For `plan`: reads policy and service. */
   observe(input: ObserveInput): Promise<Observed>;
   /**
-   * For `instructions`: what every earlier Temporal run of its id holds, and the Temporal run that asked. In parts, of which
-   * the first begins without an `offset`.
+   * For `instructions`: what every earlier Temporal run of its id holds, and the Temporal run that asked; the part that begins
+   * at this one of all instructions and facts.
    */
   takeOverInstructions(
-    call: InstructionsInput & { readonly offset?: number },
+    call: InstructionsInput & { readonly offset: number },
   ): Promise<KeptPage & { readonly runId: string }>;
   /** For `instructions`: adds the moment and the date, by a clock that agrees with the service's. */
   acceptInstruction(call: { readonly instruction: Instruction }): Promise<Recorded>;

@@ -2,7 +2,7 @@
  * `instructions`: keeps what people said about a run, and facts that no reset may lose, outside the run's own history
  * (design: "Instructions"). It accepts only what its closed schema allows. A new Temporal run of it first takes over
  * what every earlier one of its id holds, and accepts nothing before. It ends with the run and is opened again by
- * whoever has something to keep. Who reads it reads its history: `operations/instructions.ts`.
+ * whoever has something to keep. Who reads it reads its history: `durable/instructions/read.ts`.
  */
 import {
   ApplicationFailure,
@@ -89,13 +89,12 @@ async function takeOver(input: InstructionsInput): Promise<Kept> {
   let earlier = NOTHING_KEPT;
   let all: number | null = null;
   for (let offset: number | null = 0; offset !== null;) {
-    const page: KeptPage = await keeping.takeOverInstructions(offset === 0 ? input : { ...input, offset });
+    const page: KeptPage = await keeping.takeOverInstructions({ ...input, offset });
     earlier = unionOf([earlier, page.kept]);
     // Temporal has just shown one run more: from the beginning, what is known by now counts once.
     const isOther: boolean = all !== null && page.all !== all;
     ({ all } = page);
-    // A history may have been recorded before there were parts.
-    offset = isOther ? 0 : (page.next ?? null);
+    offset = isOther ? 0 : page.next;
   }
   return earlier;
 }

@@ -23,7 +23,7 @@ export const PAYMENTS_TYPE = 'payments';
 export const INSTRUCTIONS_TYPE = 'instructions';
 export const TURN_TYPE = 'turn';
 export const SCHEDULED_TYPE = 'scheduled';
-/** What is halted (`operations/halts.ts`). No workflow of ours: its history is the record, and no worker serves its queue. */
+/** What is halted (`durable/halts/read.ts`). No workflow of ours: its history is the record, and no worker serves its queue. */
 export const HALT_TYPE = 'halt';
 export const HALT_QUEUE = 'cambist-halt-served-by-nobody';
 

@@ -8,7 +8,6 @@ import {
   type TemporalFailure,
   continueAsNew,
   getExternalWorkflowHandle,
-  patched,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -100,7 +99,6 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
         // The run has ended: whoever starts it again reads every chunk.
       }
     },
-    asksAboutNewsAtItsEnd: () => patched('asks about news at its end'),
     createWithdrawals: (call) => {
       const summary = summaryOfPayments(call);
       return orStepFailed(writes.createWithdrawals.executeWithOptions({ summary }, [call]));

@@ -33,10 +33,8 @@ export const END_STEP = 'Its end';
 
 /** @param summary what stands beside it in the history; empty: nothing */
 export function activityStep(type: string, summary: string): string {
-  const step = (ACTIVITIES as Readonly<Record<string, string>>)[type] ?? type;
-  // Earlier versions of this program named the item only.
-  if (/\s/.test(summary)) return summary;
-  return summary === '' ? step : `${step}: ${summary}`;
+  if (summary !== '') return summary;
+  return (ACTIVITIES as Readonly<Record<string, string>>)[type] ?? type;
 }
 
 export function timerStep(summary: string): string {

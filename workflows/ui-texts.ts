@@ -155,14 +155,11 @@ export function unpaidLines(
   stopped: Problem | null = null,
 ): readonly string[] {
   const shown = unpaid.slice(0, MOST_UNPAID);
-  // Of a chunk of an earlier version nobody knows how many.
-  const isCounted = shown.every(({ payments }) => payments > 0);
-  const others = isCounted ? notPaid - shown.reduce((sum, { payments }) => sum + payments, 0) : 0;
+  const others = notPaid - shown.reduce((sum, { payments }) => sum + payments, 0);
   return [
     ...shown.map(({ code, payments }) => {
-      const number = payments === 0 ? '' : ` ${paymentsText(payments)}`;
       const why = code === stopped?.code ? `${stopped.message} ` : '';
-      return `\`${code}\`${number}: ${why}${adviceOf(code)}`;
+      return `\`${code}\` ${paymentsText(payments)}: ${why}${adviceOf(code)}`;
     }),
     ...(others > 0 && unpaid.length > 0 ? [`${paymentsText(others)} besides are not paid.`] : []),
   ];

@@ -9,7 +9,7 @@ import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { readAccounts } from '../../operations/accounts.ts';
+import { readAccounts } from '../../operations/watch/accounts.ts';
 import { atService } from '../../operations/preflight.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table } from '../terminal/text.ts';

@@ -16,8 +16,8 @@ import {
   type BatchOptions,
 } from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import type { BatchFile } from '../../operations/batch-file.ts';
-import type { CheckedBatch, Told } from '../../operations/check-batch.ts';
+import type { BatchFile } from '../../operations/batches/file.ts';
+import type { CheckedBatch, Told } from '../../operations/batches/check.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';

@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
-import { explainReset } from '../../operations/explain-reset.ts';
+import { explainReset } from '../../operations/replay/explain.ts';
 import { atPlace } from '../../operations/place.ts';
 import { readServiceFile } from '../../operations/policy-file.ts';
-import { parseRun } from '../../operations/run-names.ts';
+import { parseRun } from '../../operations/named-run.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { eventId } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';

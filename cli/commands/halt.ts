@@ -1,10 +1,10 @@
-/** `cambist halt`: the kill switch. Nothing of it is sent until `resume`; looks go on. Needs Temporal, and no worker. */
+/** `cambist halt`: the kill switch. Until `resume` nothing is sent; reads go on. It needs Temporal, but no worker. */
 import { Option, type Command } from 'commander';
 import { READING_HOLDS_MS, scopeText, type HaltScope } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import type { Mode } from '../../domain/service/records.ts';
-import { drillHalt } from '../../operations/halt-drill.ts';
-import { halt, isUnknown } from '../../operations/halts.ts';
+import { drillHalt } from '../../operations/halt/drill.ts';
+import { halt, isUnknown } from '../../operations/halt/switch.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { mistake } from '../line.ts';

@@ -16,11 +16,11 @@ import {
   listAttention,
   needsAttention,
   type Listed,
-} from '../../operations/attention.ts';
-import { currentHalts } from '../../operations/halts.ts';
-import { listMissed } from '../../operations/scheduled-starts.ts';
-import { listUnfinished, type Unfinished } from '../../operations/unfinished-submissions.ts';
-import { parseRun } from '../../operations/run-names.ts';
+} from '../../operations/watch/attention.ts';
+import { currentHalts } from '../../operations/halt/switch.ts';
+import { listMissed } from '../../operations/schedules/starts.ts';
+import { listUnfinished, type Unfinished } from '../../operations/batches/unfinished.ts';
+import { parseRun } from '../../operations/named-run.ts';
 import { statement } from '../terminal/options.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
 import { haltDocument, haltLine } from '../views/halts-text.ts';

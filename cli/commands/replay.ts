@@ -6,9 +6,9 @@ import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
-import { listAttention } from '../../operations/attention.ts';
+import { listAttention } from '../../operations/watch/attention.ts';
 import { EXIT_CODES, endingOf, firstOf } from '../../operations/exit-codes.ts';
-import { wakeRun } from '../../operations/keep-instruction.ts';
+import { wakeRun } from '../../operations/decide/keep-instruction.ts';
 import { atPlace, type Place } from '../../operations/place.ts';
 import {
   changesOf,
@@ -18,11 +18,11 @@ import {
   replayAll,
   undoneOf,
   type ReplayVerdict,
-} from '../../operations/replay.ts';
+} from '../../operations/replay/verdict.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
-import { judgeReplan, replan } from '../../operations/replan.ts';
-import { parseRun } from '../../operations/run-names.ts';
-import { reasonsOf, type RunFacts, type RunView } from '../../operations/runs.ts';
+import { judgeReplan, replan } from '../../operations/replay/replan.ts';
+import { parseRun } from '../../operations/named-run.ts';
+import { reasonsOf, type RunFacts, type RunView } from '../../operations/follow/runs.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { mistake } from '../line.ts';

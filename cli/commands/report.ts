@@ -7,12 +7,12 @@ import { readSettings } from '../arguments.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { endingOf } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { planOf, requireOwnPlan } from '../../operations/plan-made.ts';
+import { planOf, requireOwnPlan } from '../../operations/decide/plan-made.ts';
 import { atPlace, uiAddress, type Place } from '../../operations/place.ts';
 import { atService } from '../../operations/preflight.ts';
-import { readLive, refreshReport } from '../../operations/refresh.ts';
+import { readLive, refreshReport } from '../../operations/follow/refresh.ts';
 import { reportText } from '../views/report-text.ts';
-import { parseRun } from '../../operations/run-names.ts';
+import { parseRun } from '../../operations/named-run.ts';
 import {
   policyOfRun,
   readOutline,
@@ -22,9 +22,9 @@ import {
   requireRun,
   type RunFacts,
   type RunView,
-} from '../../operations/runs.ts';
-import type { BatchFile } from '../../operations/batch-file.ts';
-import { requireSameBatch } from '../../operations/same-batch.ts';
+} from '../../operations/follow/runs.ts';
+import type { BatchFile } from '../../operations/batches/file.ts';
+import { requireSameBatch } from '../../operations/batches/same.ts';
 import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';
 import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
 

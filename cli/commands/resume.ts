@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { READING_HOLDS_MS, isSameScope, scopeText } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
-import { currentHalts, resume, wakeAll } from '../../operations/halts.ts';
+import { currentHalts, resume, wakeAll } from '../../operations/halt/switch.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type Session } from '../command.ts';
 import { statement } from '../terminal/options.ts';

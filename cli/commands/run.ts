@@ -8,17 +8,17 @@ import { runName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { CommandFailure, troubleOfItem } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
-import { goOnOpen, type GoOn } from '../../operations/go-on.ts';
+import { goOnOpen, type GoOn } from '../../operations/decide/go-on.ts';
 import {
   ALL_FAILED,
   judgeOpenings,
   openGenerations,
   type PayAgainRequest,
-} from '../../operations/pay-again.ts';
+} from '../../operations/decide/pay-again.ts';
 import { atPlace } from '../../operations/place.ts';
-import type { Compiled } from '../../operations/compile-now.ts';
+import type { Compiled } from '../../operations/start/compile-now.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
-import { idOfBatch, idOfRun } from '../../operations/run-names.ts';
+import { idOfBatch, idOfRun } from '../../operations/start/run-ids.ts';
 import {
   begin,
   foresee,
@@ -27,10 +27,10 @@ import {
   requireStart,
   submitMissing,
   type AskedStart,
-} from '../../operations/start.ts';
-import { readInput, readRun, requireRun, type RunFacts } from '../../operations/runs.ts';
-import { startedReport } from '../../operations/start-run.ts';
-import { triedAgain } from '../../operations/tried-again.ts';
+} from '../../operations/start/run-policy.ts';
+import { readInput, readRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
+import { startedReport } from '../../operations/start/workflow.ts';
+import { triedAgain } from '../../operations/start/tried-again.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import {
   batchOption,

@@ -10,10 +10,10 @@ import { atPlace } from '../../operations/place.ts';
 import { standingTable } from '../views/batch-text.ts';
 import { haltDocument, haltLine } from '../views/halts-text.ts';
 import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
-import { currentHalts } from '../../operations/halts.ts';
-import { parseRun } from '../../operations/run-names.ts';
-import { listRuns, requireRun } from '../../operations/runs.ts';
-import { standingOf, type Standing } from '../../operations/standing.ts';
+import { currentHalts } from '../../operations/halt/switch.ts';
+import { parseRun } from '../../operations/named-run.ts';
+import { listRuns, requireRun } from '../../operations/follow/runs.ts';
+import { standingOf, type Standing } from '../../operations/follow/standing.ts';
 
 export function addStatus(command: Command, session: Session): void {
   command

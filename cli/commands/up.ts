@@ -1,6 +1,6 @@
 /**
- * `cambist up`: everything for a look round. Temporal and the sandbox belong to this process, the worker is a process of
- * its own, so that it can be killed and started again. Ctrl-C ends all of them, the worker first.
+ * `cambist up`: everything that you need to look round. Temporal and the sandbox belong to this process. The worker is
+ * a process of its own, so that it can be killed and started again. Ctrl-C ends all of them, the worker first.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ type UpOptions = JsonOption & { readonly fresh?: boolean };
 export function addUp(command: Command, session: Session): void {
   command
     .description(
-      'Starts everything for a look round and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
+      'Starts everything that you need to look round, and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
         'and a worker, on the usual ports or free ones. Makes a key in .cambist/key.json, and .cambist/dev.json, which ' +
         'the other commands in this folder read when no service is configured. Runs and the records of the sandbox are ' +
         'kept in .cambist/ until --fresh. With TEMPORAL_ADDRESS that server is used.',
@@ -105,8 +105,8 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
 }
 
 /**
- * Makes room for what is kept. A Temporal that knows of payments which the sandbox has forgotten would tell of money that
- * nobody has: without the sandbox's records, its data go too.
+ * Prepares the folder for what is kept. If the sandbox's records are gone, Temporal's data go too: otherwise Temporal
+ * would tell of payments that the sandbox does not know.
  * @returns whether something of the last time is there
  */
 async function prepareData(cwd: string, fresh: boolean): Promise<boolean> {
@@ -159,8 +159,8 @@ const SERVICE_FILE = '.cambist/service.yaml';
 const SERVICE_FACTS = 'list_lag: 1s # the sandbox lists new records at once\n';
 
 /**
- * What was configured by hand for another service, or for another Temporal than the one of this command, is left out: in a
- * Temporal of its own nobody makes a build current.
+ * The environment of the worker, without what somebody configured for another service or another Temporal. Also without
+ * a build id, because in this Temporal nobody makes a build current.
  */
 function workerEnvironment(
   env: NodeJS.ProcessEnv,

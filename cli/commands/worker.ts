@@ -5,7 +5,7 @@ import { DefaultLogger, Runtime } from '@temporalio/worker';
 import type { Command } from 'commander';
 import { loadSettings } from '../../config/config.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
-import { workerIdentity } from '../../operations/worker-identity.ts';
+import { workerIdentity } from '../../operations/watch/worker-identity.ts';
 import { startWorker } from '../../worker/worker.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import type { Ending } from '../../domain/endings.ts';

@@ -44,7 +44,7 @@ export type Carried = {
   readonly payments: readonly CarriedPayment[];
   readonly cancelled: boolean;
   readonly evidence: readonly Evidence[];
-  /** Of the payments in the order of the plan, as many as fit; absent: there is none, or an earlier version handed on. */
+  /** Of the payments in the order of the plan, as many as fit; absent: there is none. */
   readonly traceIds?: TraceIds;
 };
 

@@ -103,20 +103,6 @@ test('a test that fails by itself catches nothing', async (t) => {
   assert.match(failures.join(), /^sum fails without any defect/);
 });
 
-test('without the model only what tests catch is planted, and no names are taken beside', async (t) => {
-  const defect = defectBy('return a - b');
-  const forTheModel: Defect = { ...defect, name: 'rarely-less', caught_by: ['fuzz'] };
-  const root = treeOf(t, {
-    ...SOURCES,
-    'test/machines/bugs/some.yaml': JSON.stringify([defect, forTheModel]),
-  });
-  assert.deepEqual(await bugs({ root, testsOnly: true }), { planted: 1, caught: 1, failures: [] });
-  await assert.rejects(
-    bugs({ root, testsOnly: true, names: ['less'] }),
-    /^ScriptFailed: Name defects, or say '--tests-only', which chooses them by itself: not both\.$/,
-  );
-});
-
 test('what a catcher has started ends with it, caught or not', { timeout: 60_000 }, async (t) => {
   const { port, begun } = await strays(t);
   const root = treeOf(t, withStray(port, 'stray.unref();'));

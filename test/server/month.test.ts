@@ -15,7 +15,7 @@ import { todayIn } from '../../calendar/business-date.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { loadSettings } from '../../config/config.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
-import { startScheduled } from '../../operations/start-by-schedule.ts';
+import { startScheduled } from '../../operations/start/by-schedule.ts';
 import { disagreements, movedTwice } from '../support/agreement.ts';
 import { startBuiltWorker } from '../support/built-worker.ts';
 import { uniqueName } from '../support/dev-server.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { BatchPayment } from '../../domain/batch.ts';
-import { recordInstruction } from '../../operations/instructions.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
 import {
   assertPaidOnce,
   chunkOf,

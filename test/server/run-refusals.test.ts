@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Report } from '../../domain/run/report.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
-import { recordInstruction } from '../../operations/instructions.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from '../support/policies.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { runName } from '../../domain/references.ts';
-import type { Change } from '../../operations/replay.ts';
+import type { Change } from '../../operations/replay/verdict.ts';
 import { assertPaidOnce, paymentsOf, resetBatch, startBatch, untilAllEnded } from '../support/batches.ts';
 import {
   assertExit,

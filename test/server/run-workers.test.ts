@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ANSWER_LIMIT_MS, describeRun, readRun } from '../../operations/runs.ts';
+import { ANSWER_LIMIT_MS, describeRun, readRun } from '../../operations/follow/runs.ts';
 import { WRITE_LIMITS } from '../../workflows/limits.ts';
 import { putBuild } from '../support/built-worker.ts';
 import { uniqueName } from '../support/dev-server.ts';

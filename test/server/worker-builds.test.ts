@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ensureTemporal } from '#temporal-binary';
 import { runName } from '../../domain/references.ts';
-import { readRouting } from '../../operations/builds.ts';
+import { readRouting } from '../../operations/watch/builds.ts';
 import { chunkIdOf } from '../../workflows/names.ts';
 import { disagreements } from '../support/agreement.ts';
 import { assertPaidOnce, paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';

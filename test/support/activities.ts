@@ -109,6 +109,9 @@ export function chunksWith(more: Partial<Deps['chunks']>): Deps['chunks'] {
   };
 }
 
+/** Calls nobody back. */
+export const NEVER_WAKES = { wake: () => () => {} };
+
 /** What a worker is given; its clock stands at `NOW` unless the test moves it. */
 export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
   const requests: Request[] = [];
@@ -117,7 +120,10 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
   const deps: Deps = {
     service,
     reader: service,
-    scans: new SharedScans(given.reader, { clock: given.clock, listLagMs: DEFAULT_SERVICE_FACTS.listLagMs }),
+    scans: new SharedScans(given.reader, {
+      clock: { ...NEVER_WAKES, ...given.clock },
+      listLagMs: DEFAULT_SERVICE_FACTS.listLagMs,
+    }),
     facts: DEFAULT_SERVICE_FACTS,
     instructions: instructionsOf(),
     chunks: chunksWith({}),

@@ -10,8 +10,8 @@ import { generationOf, reference, workflowIdOf, type RunName } from '../../domai
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
-import { startChunk } from '../../operations/chunks.ts';
-import { readStart } from '../../operations/history.ts';
+import { startChunk } from '../../durable/batches/chunks.ts';
+import { readStart } from '../../durable/history.ts';
 import { chunkIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { uniqueName } from './dev-server.ts';
 import { resetPoints, resetTo } from './resets.ts';

@@ -9,6 +9,8 @@ const { build, freezeAt, ...options } = JSON.parse(process.argv[2] ?? '{}');
 const from = pathToFileURL(`${build}/`);
 /** @type {{ loadSettings: typeof import('../../config/config.ts').loadSettings }} */
 const { loadSettings } = await import(new URL('config/config.js', from).href);
+/** @type {{ machineClock: typeof import('../../activities/deps.ts').machineClock }} */
+const { machineClock } = await import(new URL('activities/deps.js', from).href);
 /** @type {{ startWorker: typeof import('../../worker/worker.ts').startWorker }} */
 const { startWorker } = await import(new URL('worker/worker.js', from).href);
 
@@ -32,7 +34,7 @@ function reached(/** @type {string} */ point) {
 const worker = await startWorker({
   settings: await loadSettings(process.env, process.cwd()),
   env: process.env,
-  clock: { wallMs: () => Date.now() + movedMs, monotonicMs: () => performance.now() },
+  clock: { ...machineClock, wallMs: () => Date.now() + movedMs },
   reached,
 });
 process.send?.('ready');

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import type { Clock } from '../../activities/deps.ts';
+import { machineClock, type TimedClock } from '../../activities/deps.ts';
 import type { WorkerOptions } from '../../worker/worker.ts';
 
 /** As often as a run in doubt looks by itself: who is away for longer must doubt anew, as a backup may be restored meanwhile. */
@@ -35,7 +35,7 @@ export class PassingTime {
   readonly now = (): number => Date.now() + this.#aheadMs;
 
   /** Of the workers on the stage. */
-  readonly clock: Clock = { wallMs: this.now, monotonicMs: () => performance.now() };
+  readonly clock: TimedClock = { ...machineClock, wallMs: this.now };
 
   /** Count what the workers on the stage are doing. */
   readonly interceptors: NonNullable<WorkerOptions['interceptors']> = {

@@ -1,7 +1,7 @@
 /** Temporal hears of a worker a moment after it is ready: waits until it knows of these on a task queue. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { readPollers } from '../../operations/runs.ts';
+import { readPollers } from '../../operations/watch/pollers.ts';
 
 /** @param names what the workers' identities begin with */
 export async function untilPolling(

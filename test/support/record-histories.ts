@@ -1,15 +1,15 @@
 /**
  * Records the histories that `test/machines/run-replay.test.ts` replays: real runs on a real server, each file one history in
  * Temporal's own JSON. `npm run record-histories` records all of them anew, when workflows change so that they do not
- * replay any more; `-- NAME …` records only these (names of `RECORDINGS`), and leaves histories of earlier versions as
- * they are. Nothing of this machine stays in the files.
+ * replay any more; `-- NAME …` records only these (names of `RECORDINGS`). Nothing of this machine stays in the files.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
 import {
@@ -58,6 +58,7 @@ limits: { per_run: "1000000.00 USD" }
 
 /** What is recorded side by side; some of it leaves several histories. */
 const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
+  happy: recordHappy,
   ends: recordEnds,
   held: recordHeld,
   reset: recordReset,
@@ -70,7 +71,6 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   scheduled: recordScheduled,
   batch: recordBatch,
   'batch-of-one-chunk': recordBatchOfOneChunk,
-  'batch-of-large-calls': recordBatchOfOneChunk,
   replanned: recordReplanned,
   ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
 };
@@ -96,14 +96,16 @@ function isAsked(name: string): boolean {
   return asked.length === 0 || asked.includes(name);
 }
 
-/** What ends by itself, one way or another. */
+async function recordHappy(name: string): Promise<void> {
+  const run = await recordEnd(name, { settle: '{ until: funds, late_after: 6h }' });
+  await save(`${name}-plan`, planIdOf('SANDBOX', run.name));
+}
+
+/** What else ends by itself, one way or another. */
 async function recordEnds(): Promise<void> {
   const fixed = [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '100.00' }];
   const tooDear = '{ worst_rate: "18 MXN per USD" }';
   await Promise.all([
-    recordEnd('happy', { settle: '{ until: funds, late_after: 6h }' }).then((run) =>
-      save('happy-plan', planIdOf('SANDBOX', run.name)),
-    ),
     recordEnd('requoted', {}, [{ kind: 'error', code: 'QUOTE_EXPIRED' }]),
     recordEnd('lost-reply', {}, [{ kind: 'lose-reply' }]),
     recordEnd('in-doubt', {}, [{ kind: 'lose-reply' }, { kind: 'list-lag', ms: 12_000 }]),

@@ -9,7 +9,7 @@ import { haltsAfter, type Halt, type HaltScope } from '../../domain/halt.ts';
 import { NEW_LEG } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { kept } from '../support/instructions.ts';
-import { inActivity, instructionsOf, worker } from '../support/activities.ts';
+import { NEVER_WAKES, inActivity, instructionsOf, worker } from '../support/activities.ts';
 import { IN_HAND, LEG, NOW, PAYMENT, context, done } from '../support/scripts.ts';
 
 const WRITE = { policy: 'p', currencies: ['MXN'] };
@@ -23,7 +23,7 @@ function gateAt() {
       new Promise((resolve, reject) => {
         answers.push({ resolve, reject: () => reject(new Error('no answer')) });
       }),
-    clock: { monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs },
+    clock: { ...NEVER_WAKES, monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs },
   });
   const pass = (ms: number): void => {
     now.monotonicMs += ms;
@@ -41,7 +41,7 @@ test('whoever is told of a change finds the gate closed for it, and is told of e
   let standing: readonly Halt[] = [];
   const gate: HaltGate = new HaltGate({
     read: () => Promise.resolve(standing),
-    clock: { monotonicMs: () => 0, wallMs: () => NOW },
+    clock: { ...NEVER_WAKES, monotonicMs: () => 0, wallMs: () => NOW },
     onChange: () => told.push(gate.whyNot(WRITE)?.kind ?? 'open'),
   });
   for (const next of [standing, halts(), halts({ policy: 'q', currency: null })]) {
@@ -203,7 +203,7 @@ for (const [operation, currencies, call] of [
       const asked: unknown[] = [];
       const gate = new HaltGate({
         read: async () => (isHalted ? halts() : []),
-        clock: { monotonicMs: () => 0, wallMs: () => NOW },
+        clock: { ...NEVER_WAKES, monotonicMs: () => 0, wallMs: () => NOW },
       });
       const { deps, sent } = worker(
         { balances: async () => RICH },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { awaitWithdrawals } from '../../activities/await-withdrawals.ts';
-import type { Joins } from '../../activities/deps.ts';
+import { machineClock, type Joins } from '../../activities/deps.ts';
 import { SharedScans } from '../../activities/shared-scans.ts';
 import { isDefinitive } from '../../domain/service/reply-rules.ts';
 import type { Page, Withdrawal } from '../../domain/service/records.ts';
@@ -49,10 +49,19 @@ class SlowList {
   /** By the clock on the wall alone. */
   laterMs = 0;
   readonly #open: (() => void)[] = [];
+  readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
   readonly scans = new SharedScans(
     { listWithdrawals: (page = {}) => this.#page(page) },
     {
-      clock: { wallMs: () => NOW + this.nowMs + this.laterMs, monotonicMs: () => this.nowMs },
+      clock: {
+        wallMs: () => NOW + this.nowMs + this.laterMs,
+        monotonicMs: () => this.nowMs,
+        wake: (afterMs, callback) => {
+          const timer = { atMs: this.nowMs + afterMs, callback };
+          this.#timers.add(timer);
+          return () => this.#timers.delete(timer);
+        },
+      },
       listLagMs: 60_000,
     },
   );
@@ -65,6 +74,16 @@ class SlowList {
 
   poll(question = all(99), signal = this.signal, joins: Joins = 'ends with it') {
     return this.scans.poll(question, signal, { joins });
+  }
+
+  /** Whatever was to happen by then happens. */
+  pass(ms: number): void {
+    this.nowMs += ms;
+    for (const timer of this.#timers) {
+      if (timer.atMs > this.nowMs) continue;
+      this.#timers.delete(timer);
+      timer.callback();
+    }
   }
 
   /** Answers so many pages, one after the other. */
@@ -172,6 +191,33 @@ test('a look goes on where the last whole one began: one scan of a long list ser
   await list.finish();
   assert.deepEqual(await look, { records: [aged(0), aged(4)], stopped: null });
   assert.equal(list.asked.length, 6 + 2, 'the page of what may be new, and the one behind it');
+});
+
+test('what a look goes on with is there to its end, though nobody has looked for a minute when it ends', async () => {
+  const list = await lookedAt();
+  list.pass(59_900);
+  const look = list.lookUp(only(0, 4));
+  await list.turn(1);
+  list.pass(1_000);
+  await list.finish();
+  assert.deepEqual(await look, { records: [aged(0), aged(4)], stopped: null });
+  assert.equal(list.asked.length, 6 + 2);
+  const next = list.lookUp(only(0, 4));
+  await list.finish();
+  assert.deepEqual(idsOf(await next), ['wtd_0', 'wtd_4']);
+  assert.equal(list.asked.length, 6 + 2 + 2, 'it is known again');
+});
+
+test('what nobody has looked at for a minute is read anew', async () => {
+  const list = await lookedAt();
+  list.pass(59_999);
+  const soon = list.lookUp(only(4));
+  await list.finish();
+  assert.deepEqual([idsOf(await soon), list.asked.length], [['wtd_4'], 6 + 2]);
+  list.pass(60_000);
+  const late = list.lookUp(only(4));
+  await list.finish();
+  assert.deepEqual([idsOf(await late), list.asked.length], [['wtd_4'], 6 + 2 + 6]);
 });
 
 test('what a list has shown late is read again, and as it stands now', async () => {
@@ -472,7 +518,7 @@ test('fifty chunks that poll side by side read each page of the sandbox’s list
   );
   sandbox.clock.advance(60_000);
 
-  const clock = { wallMs: () => NOW, monotonicMs: () => performance.now() };
+  const clock = { ...machineClock, wallMs: () => NOW };
   const { deps } = worker({}, { clock, scans: new SharedScans(client, { clock, listLagMs: 60_000 }) });
   const poll = (chunk: number) => {
     const items = payments

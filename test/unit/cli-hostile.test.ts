@@ -17,7 +17,7 @@ import { main } from '../../cli/main.ts';
 import { Output } from '../../cli/terminal/output.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
-import type { RunFacts } from '../../operations/runs.ts';
+import type { RunFacts } from '../../operations/follow/runs.ts';
 import type { Report } from '../../domain/run/report.ts';
 import type { Progress } from '../../domain/run/progress.ts';
 import { makeReportOf } from '../support/cli-reports.ts';

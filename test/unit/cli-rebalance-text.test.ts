@@ -14,7 +14,7 @@ import { runName } from '../../domain/references.ts';
 import { makeReport } from '../../domain/run/report.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence } from '../../domain/run/state.ts';
 import { inputOn } from '../support/plans.ts';
-import type { IndicativePrice } from '../../operations/indicative-price.ts';
+import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { urlOf } from '../support/root.ts';
 
 const same = (text: string): string => text;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CommandFailure } from '../../operations/failure.ts';
-import { readScheduleFiles } from '../../operations/schedule-files.ts';
+import { readScheduleFiles } from '../../operations/schedules/files.ts';
 import { ROOT } from '../support/root.ts';
 
 const caller = { env: {}, cwd: ROOT, now: () => Date.parse('2026-11-21T12:00:00Z'), say: () => {} };

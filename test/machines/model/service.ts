@@ -113,7 +113,7 @@ export class Service {
   readonly twinIds: string[] = [];
   readonly #agenda: Agenda;
   readonly #watcher: ServiceWatcher;
-  readonly #coverage: Coverage;
+  readonly #coverage: Pick<Coverage, 'hit'>;
   readonly #faults: Record<'quote' | 'trade' | 'withdrawal', WriteFault[]>;
   readonly #reads: Record<ReadStep, ReadFault[]>;
   readonly #quotes = new Map<string, OurQuote>();
@@ -128,7 +128,7 @@ export class Service {
   #headers = 0;
   #healed = false;
 
-  constructor(schedule: Schedule, agenda: Agenda, coverage: Coverage, watcher: ServiceWatcher) {
+  constructor(schedule: Schedule, agenda: Agenda, coverage: Pick<Coverage, 'hit'>, watcher: ServiceWatcher) {
     this.settings = schedule.service;
     this.#agenda = agenda;
     this.#watcher = watcher;
@@ -151,6 +151,12 @@ export class Service {
 
   nowMs(): number {
     return this.#agenda.nowMs + this.skewMs;
+  }
+
+  /** Steps that have not met all the faults that were meant for them. */
+  faultsLeft(): readonly string[] {
+    const all = Object.entries<readonly unknown[]>({ ...this.#faults, ...this.#reads });
+    return all.flatMap(([step, faults]) => (faults.length > 0 ? step : []));
   }
 
   /** Faults stop: everything answers, every word is final, money is there. */

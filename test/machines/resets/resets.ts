@@ -39,6 +39,7 @@ import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, cents, ownCurrency, textsOf, type Sample } from './samples.ts';
 import { STATES, easeAll, failedBy, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
 import { said } from '../../support/instructions.ts';
+import { isInSlice, WHOLE, type Slice } from '../../../scripts/lib/slice.mjs';
 
 /** What a service keeps under a key besides successes, and whether its lists show our tags. */
 export type Service = {
@@ -66,6 +67,8 @@ export type ResetsOptions = {
    * wait in doubt. `all`: at every event, with signals and without, on each service.
    */
   readonly extent: 'some' | 'all';
+  /** Only the copies of this slice. */
+  readonly slice?: Slice;
   /** Only states and samples whose names contain this, and only the service of this number in `services`. */
   readonly only?: {
     readonly state?: string | undefined;
@@ -146,7 +149,7 @@ function undone(rows: readonly Row[]): readonly string[] {
     const goesOn = STATES.some(({ name, goesOnBy }) => name === row.state && goesOnBy !== null);
     const isDone =
       row.copies === row.wanted &&
-      (row.wanted === 0 || row.resets > 0) &&
+      (row.wanted === 0 || row.resets + row.starts > 0) &&
       row.completed === (goesOn ? row.wanted : 0);
     return isDone ? [] : [`Not all was done, though nothing failed: ${JSON.stringify(row)}`];
   });
@@ -300,7 +303,7 @@ class ServiceResets {
 
   /** Which copies there shall be, and what is to be done to each. */
   #order(): readonly Ordered[] {
-    const { extent, services, seed } = this.#options;
+    const { extent, services, seed, slice = WHOLE } = this.#options;
     const cells = STATES.flatMap((state) => SAMPLES.map((sample) => ({ state, sample }))).filter(
       ({ state, sample }) => state.leftOut(sample) === null,
     );
@@ -308,11 +311,11 @@ class ServiceResets {
     return ours.flatMap(({ state, sample }, index): Ordered[] => {
       const row = this.#rows.find((one) => one.state === state.name && one.sample === sample.name);
       if (row === undefined) return [];
-      const shares = this.#shares(state, index);
-      row.wanted += shares.length;
-      return shares.map((share, nth) => {
-        const dice = diceOf(seed, [this.#index, state.name, sample.name, nth].join());
-        return { state, sample, row, share, dice };
+      return this.#shares(state, index).flatMap((share, nth) => {
+        const name = [this.#index, state.name, sample.name, nth].join();
+        if (!isInSlice(name, slice)) return [];
+        row.wanted += 1;
+        return [{ state, sample, row, share, dice: diceOf(seed, name) }];
       });
     });
   }

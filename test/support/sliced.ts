@@ -1,0 +1,26 @@
+/**
+ * Tests that `npm run proof` plays, whole or in slices: each belongs to one slice, by its name. Whoever plays a slice, or another
+ * seed, says so in the environment; by themselves all tests of a file run.
+ */
+import { test as play, type TestContext } from 'node:test';
+import { isInSlice, readSlice } from '../../scripts/lib/slice.mjs';
+
+type Work = (context: TestContext) => void | Promise<void>;
+
+const SLICE = readSlice(process.env['CAMBIST_TEST_SLICE']);
+const SEED = process.env['CAMBIST_TEST_SEED'];
+
+/** Whether the test that is called so is played: a table that must be whole has these. */
+export function isPlayed(name: string): boolean {
+  return isInSlice(name, SLICE);
+}
+
+/** `test` of Node, where the test is one of the slice. Of a file that plays a table, no two may have the same name. */
+export function test(name: string, work: Work): void {
+  if (isPlayed(name)) void play(name, work);
+}
+
+/** What everything random derives from. */
+export function seedOr(usual: number): number {
+  return SEED === undefined ? usual : Number(SEED);
+}
