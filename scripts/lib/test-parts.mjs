@@ -30,12 +30,14 @@ const PARTS = [
   {
     name: 'set-up',
     filesAtOnce: 1,
-    files: ['server/setup-', 'server/doctor', 'server/worker-builds', 'server/run-questions'],
+    files: ['server/setup-', 'server/doctor', 'server/worker-builds'],
   },
+  // The logger of their process is their own.
+  { name: 'logs', filesAtOnce: 1, files: ['server/run-secrets'] },
   {
     name: 'replays',
     filesAtOnce: 2,
-    files: ['server/run-replays', 'machines/run-replay', 'machines/planted-defects'],
+    files: ['server/run-questions', 'machines/run-replay', 'machines/planted-defects'],
   },
   { name: 'conversions', filesAtOnce: 4, files: ['server/'] },
   // Two that take the same time, so that they can share two cores.

@@ -6,9 +6,10 @@ import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DefaultLogger, Runtime, Worker, makeTelemetryFilterString } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
 import { ROOT, urlOf } from '../support/root.ts';
+import { silenceRuntime } from '../support/silent-runtime.ts';
 
 const FOLDER = urlOf('test/machines/histories/');
 const BUNDLE = join(ROOT, 'dist/workflow-bundle.js');
@@ -16,12 +17,7 @@ const BUNDLE = join(ROOT, 'dist/workflow-bundle.js');
 type RecordedHistory = { readonly events: readonly Readonly<Record<string, unknown>>[] };
 
 // What is replayed in vain below is logged as an error: expected.
-Runtime.install({
-  logger: new DefaultLogger('ERROR', () => {}),
-  telemetryOptions: {
-    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) },
-  },
-});
+silenceRuntime();
 
 const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.json'));
 

@@ -1,13 +1,13 @@
 /** What `npm run proof` plays: slices that together are the whole, the options, the files, and the table that it keeps. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { chosen } from '../../scripts/bugs.mjs';
 import { readDefects, type Defect } from '../../scripts/lib/defects.mjs';
 import { refreshed } from '../../scripts/lib/proof-table.mjs';
 import { countOf, slicedFiles } from '../../scripts/lib/sliced-files.mjs';
 import { isInSlice, numbersIn, readSlice } from '../../scripts/lib/slice.mjs';
 import { MACHINES, commandOf, readAsked } from '../../scripts/proof.mjs';
+import { ROOT } from '../support/root.ts';
 
 const slices = (of: number) => Array.from({ length: of }, (_, index) => ({ number: index + 1, of }));
 const NAMES = Array.from({ length: 1_400 }, (_, index) => `cell ${index}, before it is sent`);
@@ -95,7 +95,7 @@ test('of the defects those of the slice are planted, and those whose sources or 
 });
 
 test('each planted defect is in one of seven slices', async () => {
-  const all = await readDefects(fileURLToPath(new URL('../..', import.meta.url)));
+  const all = await readDefects(ROOT);
   const planted = slices(7).flatMap((slice) => chosen(all, { slice }));
   assert.deepEqual(planted.map(({ name }) => name).toSorted(), all.map(({ name }) => name).toSorted());
 });
