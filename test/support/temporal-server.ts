@@ -37,6 +37,8 @@ const KEPT_OUTPUT = 4_000;
 const BASE: DynamicConfig = {
   'system.enableActivityEagerExecution': true,
   'history.timerProcessorMaxTimeShift': '50ms',
+  // Search attributes that a worker has registered are known at once.
+  'system.forceSearchAttributesCacheRefreshOnRead': true,
 };
 
 /**
