@@ -26,6 +26,7 @@ const SEEDS_IN_RANGE = 10;
 const STORMS = 7;
 const STORM_MS = 25_000;
 const PAYMENTS = 10_000;
+const REAL_SERVER = 'machines/temporal-server.test.ts';
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 
 /**
@@ -79,6 +80,19 @@ export const MACHINES = [
         failures: slice.of > 1 ? [] : missed.map((cell) => `Never hit: ${cell}.`),
         values: [passed, outOf(expected.length - missed.length, expected.length)],
       };
+    },
+  },
+  {
+    name: 'walk',
+    figures: [
+      'schedules walked: every one of a small world with at most two faults, once',
+      'courses that a first fault leads to, summed over the worlds',
+    ],
+    run: async ({ slice }) => {
+      const { walk, textOfWalk } = await load('model/walk.ts');
+      const { schedules, states, failure } = await walk({ world: 'all', slice, processes: 2 });
+      if (failure !== null) return { ...NOTHING, failures: [textOfWalk(failure)] };
+      return { passed: schedules, failures: [], values: [schedules, states] };
     },
   },
   {
@@ -180,6 +194,16 @@ export const MACHINES = [
           outOf(detected, edits.length),
         ],
       };
+    },
+  },
+  {
+    name: 'server',
+    figures: ['tests on the real Temporal server, which is newer than the dev server'],
+    run: async (part) => {
+      // It is built the first time, which takes longer than a slice may.
+      if (part.slice.of > 1) return NOTHING;
+      const { passed, failures } = await runSliced([REAL_SERVER], part);
+      return { passed, failures, values: [outOf(passed, passed + failures.length)] };
     },
   },
   {

@@ -3,6 +3,7 @@
 
 import { parseArgs } from 'node:util';
 import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
+import { readSlice } from './lib/slice.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
@@ -10,14 +11,11 @@ await runIfMain(import.meta.url, async () => {
   const { values } = parseArgs({
     options: {
       world: { type: 'string', default: 'all' },
-      slice: { type: 'string', default: '1/1' },
+      slice: { type: 'string' },
       processes: { type: 'string', default: '2' },
     },
   });
-  const [, part = '', of = ''] = /^(\d+)\/(\d+)$/.exec(values.slice) ?? [];
-  const slice = { part: numberOf(part, '--slice'), of: numberOf(of, '--slice') };
-  if (slice.part < 1 || slice.part > slice.of)
-    throw new ScriptFailed(`--slice takes K/N, with K from 1 to N, not '${values.slice}'.`);
+  const slice = readSlice(values.slice);
   const processes = numberOf(values.processes, '--processes');
   await setup({ upTo: 'dependencies' });
   const { tsImport } = await import('tsx/esm/api');

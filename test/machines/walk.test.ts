@@ -6,7 +6,7 @@ import { textOfWalk, walkHere } from './model/walk.ts';
 test('no promise breaks in a small part of the walk, and from one fault many courses go on', async () => {
   const { schedules, states, failure } = await walkHere({
     world: 'one payment',
-    slice: { of: 2_000, part: 1 },
+    slice: { number: 1, of: 2_000 },
   });
   assert.equal(failure, null, failure === null ? '' : textOfWalk(failure));
   assert.ok(states > 200, `${states} courses`);

@@ -1,5 +1,6 @@
 /** One process of the walk: walks the slice that it is sent and answers what came of it. */
-import { walkHere, type Slice, type WorldName } from './walk.ts';
+import type { Slice } from '../../../scripts/lib/slice.mjs';
+import { walkHere, type WorldName } from './walk.ts';
 
 // Whoever asked is gone: nobody wants the answer any more.
 process.once('disconnect', () => process.exit());

@@ -8,6 +8,7 @@
  * parameters than those below, and whatever a course does for the fourth time and more often.
  */
 import { createHash } from 'node:crypto';
+import { isInSlice, type Slice } from '../../../scripts/lib/slice.mjs';
 import { PROBABLY_OURS, REFUSALS } from './arbitrary.ts';
 import { inProcess } from './fuzz.ts';
 import {
@@ -36,9 +37,6 @@ export const WORLD_NAMES = Object.keys(WORLDS) as readonly WorldName[];
 const MOST_TIMES = 3;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-
-/** Which part of all schedules: of `of` parts the `part`th, from 1. A schedule belongs to one by its name. */
-export type Slice = { readonly of: number; readonly part: number };
 
 export type WalkFailure = {
   readonly name: string;
@@ -286,10 +284,6 @@ function pointsAfter({ kind, at, nth }: Fault, { points }: Course): readonly Poi
   return points.slice(index + 1);
 }
 
-function isIn({ of, part }: Slice, name: string): boolean {
-  return createHash('sha256').update(name).digest().readUInt32BE() % of === part - 1;
-}
-
 /** One slice of a world, in this process; stops at the first schedule that breaks a promise. */
 export async function walkHere({
   world,
@@ -306,7 +300,7 @@ export async function walkHere({
   for (const fault of plain.points.flatMap(faultsAt)) {
     // Every slice needs to know what comes of one fault; it is counted in one of them.
     const course = await courseOf(world, [fault]);
-    if (isIn(slice, nameOf(fault))) schedules += 1;
+    if (isInSlice(nameOf(fault), slice)) schedules += 1;
     if (course.failure !== null) return { schedules, states: seen.size, failure: course.failure };
     if (seen.has(course.print)) continue;
     seen.add(course.print);
@@ -314,7 +308,7 @@ export async function walkHere({
   }
   for (const { fault, later } of goOnFrom)
     for (const second of later.flatMap(faultsAt)) {
-      if (!isIn(slice, `${nameOf(fault)}, ${nameOf(second)}`)) continue;
+      if (!isInSlice(`${nameOf(fault)}, ${nameOf(second)}`, slice)) continue;
       // One after the other.
       const { failure } = await courseOf(world, [fault, second]);
       schedules += 1;
@@ -336,7 +330,7 @@ export async function walk({
   const worlds = world === 'all' ? WORLD_NAMES : [world];
   const parts = await Promise.all(
     Array.from({ length: processes }, async (_, process) => {
-      const share = { of: slice.of * processes, part: (slice.part - 1) * processes + process + 1 };
+      const share = { of: slice.of * processes, number: (slice.number - 1) * processes + process + 1 };
       const walks: Walk[] = [];
       // One world after the other.
       for (const name of worlds)
