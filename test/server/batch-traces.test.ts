@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { chunkIdOf } from '../../workflows/names.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { startServerOfShortHistories, uniqueName } from '../support/dev-server.ts';
@@ -11,9 +11,7 @@ import { openStage } from '../support/stage.ts';
 
 const server = await startServerOfShortHistories(30);
 const stage = await openStage({ balances: { USD: '1000000' }, temporalAddress: server.address });
-before(async () => {
-  await stage.startWorker();
-});
+await stage.startWorker();
 after(async () => {
   await stage.close();
   await server.kill();
