@@ -9,7 +9,7 @@ import type { Report } from '../../domain/run/report.ts';
 import { isCancelled } from '../../domain/people/instructions.ts';
 import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
 import type { FaultEffect } from '../../sandbox/server.ts';
-import { SOME_SERVICES } from '../machines/resets/resets.ts';
+import { SOME_SERVICES } from '../machines/resets/services.ts';
 import { withoutEvidence } from '../support/agreement.ts';
 import { said } from '../support/instructions.ts';
 import { wakeIfOpen } from '../support/passing-time.ts';
