@@ -10,7 +10,7 @@ import { isCancelled } from '../../domain/people/instructions.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
 import type { FaultEffect } from '../../sandbox/server.ts';
-import { SOME_SERVICES } from '../machines/resets/resets.ts';
+import { SOME_SERVICES } from '../machines/resets/services.ts';
 import { withoutEvidence } from '../support/agreement.ts';
 import { said } from '../support/instructions.ts';
 import { wakeIfOpen } from '../support/passing-time.ts';
