@@ -2,7 +2,7 @@
 import type { Client } from '@temporalio/client';
 import { describe, isOpen } from './described.ts';
 
-/** What tells an attempt; the ids are Temporal's. */
+/** What identifies an attempt; the ids are Temporal's. */
 export type AttemptOfActivity = {
   readonly workflowExecution?: { readonly workflowId: string; readonly runId: string };
   readonly activityId: string;

@@ -1,12 +1,12 @@
-/** Whether Temporal has a workflow, and how it stands: everything of ours asks about one of them in this way. */
+/** Whether Temporal has a workflow, and how it stands. All of our code asks about one workflow through this file. */
 import type { Client, WorkflowExecutionDescription, WorkflowExecutionStatusName } from '@temporalio/client';
 import { isGone } from './history.ts';
 
 type Shown = { readonly status: { readonly name: WorkflowExecutionStatusName } };
 
 /**
- * Null: Temporal has none, or not any more.
- * @param runId of another Temporal run than the newest one of the id
+ * Null: Temporal has no such workflow, or no longer.
+ * @param runId absent: the newest Temporal run of the id
  */
 export async function describe(
   client: Client,
@@ -21,17 +21,17 @@ export async function describe(
   }
 }
 
-/** It has not ended. One that somebody has paused, which newer servers can, goes on as soon as somebody lets it. */
+/** It has not ended. A workflow that somebody has paused (newer servers can) goes on when somebody unpauses it. */
 export function isOpen({ status }: Shown): boolean {
   return status.name === 'RUNNING' || status.name === 'PAUSED';
 }
 
-/** A worker may answer a question about it. Temporal refuses each one about a workflow that somebody has paused. */
+/** A worker may answer a question about it. Temporal refuses all questions about a paused workflow. */
 export function canBeAsked(shown: Shown): boolean {
   return shown.status.name !== 'PAUSED';
 }
 
-/** Its own code has ended it: nobody has terminated it, and it has not timed out. */
+/** Its own code has ended it: nobody terminated it, and it did not time out. */
 export function hasEndedByItself({ status }: Shown): boolean {
   return status.name === 'COMPLETED' || status.name === 'FAILED' || status.name === 'CANCELLED';
 }

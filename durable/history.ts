@@ -1,4 +1,4 @@
-/** Reads the history of one Temporal run, and what its payloads say. Whoever reads it checks what it says. */
+/** Reads the history of one Temporal run, and the values of its payloads. The caller checks these values. */
 import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 
 export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
@@ -9,8 +9,8 @@ type Payloads = Parameters<Client['options']['loadedDataConverter']['payloadCode
 const NOT_FOUND = 5;
 
 /**
- * Every event, oldest first; null when Temporal does not have that run any more.
- * @param runId of another run of the id than the newest one
+ * Every event, oldest first; null when Temporal no longer has that run.
+ * @param runId absent: the newest Temporal run of the id
  */
 export async function readEvents(
   client: Client,
@@ -28,7 +28,7 @@ export async function readEvents(
 
 /**
  * What the newest Temporal run of an id was started as, and with; null when Temporal has none. Reads one event.
- * @param runId of another run of the id than the newest one
+ * @param runId absent: the newest Temporal run of the id
  */
 export async function readStart(
   client: Client,
@@ -55,20 +55,20 @@ export function timeOf({ eventTime }: HistoryEvent): number {
   return Number(eventTime?.seconds ?? 0) * 1_000 + Math.floor((eventTime?.nanos ?? 0) / 1_000_000);
 }
 
-/** Temporal has no such workflow, or not any more. Reading a history tells it by the code of the call alone. */
+/** Temporal has no such workflow, or no longer. When a history is read, only the code of the call says this. */
 export function isGone(error: unknown): boolean {
   const isNotFound = error instanceof Error && 'code' in error && error.code === NOT_FOUND;
   return isNotFound || error instanceof WorkflowNotFoundError;
 }
 
-/** The values of some payloads; `undefined` for one that cannot be read. */
+/** The values of some payloads; `undefined` for a value that cannot be read. */
 export async function valuesOf(
   client: Client,
   payloads: Payloads | null | undefined,
 ): Promise<readonly unknown[]> {
   const { payloadCodecs, payloadConverter } = client.options.loadedDataConverter;
   let decoded = payloads ?? [];
-  // Each codec undoes what the next one did.
+  // Each codec undoes what the following one did.
   // One after the other.
   for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
   return decoded.map((payload) => {

@@ -1,4 +1,4 @@
-/** Workflows as Temporal lists them: everything of ours lists them in this way. A list may be a moment behind. */
+/** Lists workflows as Temporal has them. All of our code lists them through this file. A list may be a moment behind. */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { Mode } from '../domain/service/records.ts';
 import { modeAttribute, policyAttribute } from '../workflows/names.ts';
@@ -13,7 +13,7 @@ export type Wanted = {
   readonly also?: readonly string[];
 };
 
-/** As a query says `isOpen`. No query names the status of a paused workflow: older servers refuse it. */
+/** The condition `isOpen` in a query. No query names the status of a paused workflow, since older servers refuse it. */
 export const IS_OPEN = 'CloseTime IS NULL';
 
 /** Names of policies, and ids of workflows, have no quotes in them. */
@@ -31,7 +31,7 @@ export function listed(client: Client, wanted: Wanted): AsyncIterable<WorkflowEx
   return client.workflow.list({ query: queryFor(wanted) });
 }
 
-/** Keeps it if it is the newest Temporal run of its id until now: one that was reset or started again has several. */
+/** Keeps a workflow if it is the newest Temporal run of its id so far: a run that was reset or started again has several. */
 export function keepNewest(newest: Map<string, WorkflowExecutionInfo>, info: WorkflowExecutionInfo): void {
   const known = newest.get(info.workflowId);
   if (known === undefined || known.startTime < info.startTime || isOpen(info))
@@ -43,7 +43,7 @@ export function runsOfId(client: Client, workflowId: string): Promise<readonly W
   return inOrder(client, `WorkflowId = '${workflowId}'`, ({ startTime }) => startTime);
 }
 
-/** Those of a type that have completed, in the order in which they did. */
+/** The workflows of a type that have completed, in the order in which they completed. */
 export function completedOfId(
   client: Client,
   workflowId: string,

@@ -1,6 +1,6 @@
 /**
- * Starting and reading the workflow `plan` of a run, whose first completed result is the plan for ever (design: "The
- * plan is made once"). What is read passes the one reader of plans.
+ * Starts and reads the workflow `plan` of a run. Its first completed result is the plan for ever (design: "The plan is made
+ * once"). Every plan is read through the one reader of plans.
  */
 import {
   WorkflowExecutionAlreadyStartedError,
@@ -22,8 +22,8 @@ import { readStart } from './history.ts';
 import { completedOfId } from './listed.ts';
 
 /**
- * Starts the plan of a run unless it is under way or has completed. One that failed made no plan: it is tried again, but
- * not for the Temporal run that it failed for, which must hear why.
+ * Starts the plan of a run unless it is under way or has completed. A `plan` that failed made no plan, so it is tried again;
+ * but not for the Temporal run that it failed for, which must be told why.
  */
 export async function startPlan(client: Client, taskQueue: string, input: PlanInput): Promise<void> {
   const workflowId = planIdOf(input.mode, input.run, input.number);
@@ -34,7 +34,7 @@ export async function startPlan(client: Client, taskQueue: string, input: PlanIn
       workflowId,
       taskQueue,
       args: [input],
-      // One that completed counts for ever.
+      // A `plan` that has completed counts for ever.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       workflowIdConflictPolicy: 'USE_EXISTING',
       staticSummary: `${input.number === 2 ? 'Second plan' : 'Plan'} of ${input.run.policy}.${input.run.id}`,
@@ -48,7 +48,7 @@ export async function startPlan(client: Client, taskQueue: string, input: PlanIn
   }
 }
 
-/** Whether a plan was made: also one that Temporal's lists do not show yet, or that was reset since. */
+/** Whether a plan was made: also a plan that Temporal's lists do not show yet, or that was reset since. */
 export async function isPlanMade(client: Client, mode: Mode, run: RunName, number?: 2): Promise<boolean> {
   const newest = await describe(client, planIdOf(mode, run, number));
   if (newest === null) return false;
@@ -60,7 +60,7 @@ export async function isPlanKnown(client: Client, mode: Mode, run: RunName): Pro
   return (await describe(client, planIdOf(mode, run))) !== null;
 }
 
-/** Waits up to `patienceMs` for the plan to be made, else says what it waits for. */
+/** Waits up to `patienceMs` for the plan. If it is not made by then, says what it waits for. */
 export async function readPlan(
   client: Client,
   mode: Mode,
@@ -76,7 +76,7 @@ export async function readPlan(
     if (ended === null)
       return { kind: 'waiting', waiting: await client.workflow.getHandle(workflowId).query(waitingQuery) };
     const newest = await describe(client, workflowId);
-    // Somebody has deleted it in this very moment. Whoever asks again sees what there is.
+    // Somebody has deleted it at this very moment. The next question shows what is there.
     if (newest === null) throw new Error(`${workflowId} is gone.`);
     const plan = await resultOf(client, newest);
     if (plan === null) throw new PlanUnreadable('A workflow of another type has its place.');
@@ -88,7 +88,7 @@ export async function readPlan(
   }
 }
 
-/** True when the workflow has completed in time, null when it has not ended. The waiting itself ends with the time. */
+/** True when the workflow has completed in time, null when it has not ended. The request itself ends after this time. */
 async function endedWithin(client: Client, workflowId: string, patienceMs: number): Promise<true | null> {
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), patienceMs);
@@ -103,14 +103,14 @@ async function endedWithin(client: Client, workflowId: string, patienceMs: numbe
   }
 }
 
-/** What stands where a plan should be is none that this program knows. */
+/** The result of the workflow `plan` is not a plan that this program knows. */
 class PlanUnreadable extends Error {
   override readonly name = 'PlanUnreadable';
 }
 
 /**
  * The first completed result of the workflow `plan`, whatever was reset or started again since; null when none is known.
- * Visibility may lag behind: one that has just completed is read by `readPlan` through its own result.
+ * Temporal's lists may be behind: `readPlan` reads a plan that has just completed through its own result.
  */
 export async function readFirstPlan(
   client: Client,
@@ -123,7 +123,10 @@ export async function readFirstPlan(
   return first === undefined ? null : readResult(client, workflowId, first.runId);
 }
 
-/** The plan that a run carries out: its second one where it has one. It tells people; what is sent goes by what they said. */
+/**
+ * The plan that a run carries out: its second plan where it has one. It is shown to people; what is sent depends on what
+ * people said.
+ */
 export async function readCurrentPlan(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
   return (await readFirstPlan(client, mode, run, 2)) ?? readFirstPlan(client, mode, run);
 }
@@ -155,7 +158,7 @@ export async function readPlannedText(
   return typeof text === 'string' ? text : null;
 }
 
-/** What the newest `plan` was started with. Whoever uses it checks it: anybody may have started one. */
+/** What the newest `plan` was started with. The caller checks it: anybody may have started one. */
 export async function readPlanInput(
   client: Client,
   mode: Mode,

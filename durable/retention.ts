@@ -1,7 +1,7 @@
-/** For how long Temporal keeps what has ended. */
+/** How long Temporal keeps what has ended. */
 import { isGrpcServiceError, type Client } from '@temporalio/client';
 
-/** For so long the namespace keeps what has ended, seconds. */
+/** How long the namespace keeps what has ended, seconds. */
 export async function retentionSeconds({
   workflowService,
   options: { namespace },
@@ -10,10 +10,10 @@ export async function retentionSeconds({
   return Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
 }
 
-/** gRPC's code for what we may not ask. */
+/** gRPC's code when the key may not ask this. */
 const PERMISSION_DENIED = 7;
 
-/** The same in milliseconds; where it may not be asked, nothing is known to be kept. */
+/** The same in milliseconds. Where Temporal may not be asked, it counts as keeping nothing. */
 export async function keptForMs(client: Client): Promise<number> {
   try {
     return (await retentionSeconds(client)) * 1_000;

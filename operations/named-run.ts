@@ -1,4 +1,4 @@
-/** Which run is meant by the text RUN of a command line. Pure. */
+/** Finds the run that the text RUN of a command line means. Pure. */
 import type { Mode } from '../domain/service/records.ts';
 import { parseRunName, type RunName } from '../domain/references.ts';
 import { quoted } from '../language/text/printable.ts';
@@ -7,7 +7,7 @@ import { CommandFailure } from './failure.ts';
 /** A run as named on the command line: `policy.id`, or the workflow id `sandbox/policy.id` with its mode. */
 export type NamedRun = { readonly run: RunName; readonly mode: Mode | null };
 
-/** @throws CommandFailure when the text names no run */
+/** @throws CommandFailure when the text is no name of a run */
 export function parseRun(text: string): NamedRun {
   const [, prefix, name] = /^(sandbox\/|live\/)?(.*)$/s.exec(text) ?? [];
   const run = parseRunName(name ?? '');

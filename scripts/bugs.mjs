@@ -35,15 +35,7 @@ const AT_ONCE = 2;
 /** @type {NodeJS.Signals[]} */
 const ENDINGS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 /** Nobody's sources, or nothing that a test reads. */
-const NOT_COPIED = new Set([
-  'node_modules',
-  'dist',
-  'dist.next',
-  'dist.old',
-  'dist-tests',
-  '.git',
-  '.cambist',
-]);
+const NOT_COPIED = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
 /** Fixed: whether a rare defect is found within so many schedules is no matter of chance. */
 const SEED = 20_261_121;
 /**

@@ -1,6 +1,6 @@
 /**
- * `cambist accounts`: the withdrawal accounts that a policy can name. Reads only, and shows no more of an account than
- * its id, currency and status: whose it is stays with the service (M6).
+ * `cambist accounts`: the withdrawal accounts that a policy can name. Reads only. It shows only id, currency and status of
+ * an account; the owner is not shown (M6).
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';

@@ -1,4 +1,4 @@
-/** `cambist explain-reset RUN`: what a reset would do, and to which events there is one; changes nothing. */
+/** `cambist explain-reset RUN`: what a reset would do, and to which events a reset is possible; changes nothing. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';

@@ -76,7 +76,7 @@ async function stop(output: Output, options: StopOptions): Promise<Ending> {
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
     const { halts, replaced } = await halt(place, { scope, by, why });
-    // From now on no reading that began before it lets anything go.
+    // From now on, no reading that began before the halt lets anything be sent.
     await new Promise((resolve) => setTimeout(resolve, READING_HOLDS_MS));
     if (scope.policy !== null && (await isUnknown(place, scope.policy)))
       output.note(`Temporal shows no run of a policy "${scope.policy}" in ${place.mode}: is it spelt so?`);

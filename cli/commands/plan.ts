@@ -121,7 +121,7 @@ function show(
   const { file, batch, made, input, prices, alike, unpayable } = of;
   const unpaid = made.batch === null ? 0 : unpayableOf(made.batch).length;
   const shortfall = shortfallOf(made, input.observation);
-  // Without a leg or a batch no money is waited for.
+  // Where there is no leg and no batch, nothing waits for money.
   const waits = made.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   const document = {

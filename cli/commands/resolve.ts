@@ -1,4 +1,4 @@
-/** `cambist resolve RUN ITEM`: a person decides what the machine cannot. Operations look at the service before. */
+/** `cambist resolve RUN ITEM`: a person decides what the machine cannot. The service is read before the decision is kept. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';

@@ -1,6 +1,6 @@
 /**
- * The chunks of a batch and their coordinator, as Temporal shows them: each is asked itself, never a memory of ours. What a
- * chunk was started with is whoever's: who reads it checks it.
+ * The chunks of a batch and their coordinator, as Temporal shows them. Each is asked directly; nothing is remembered here.
+ * Anybody may have started a chunk, so the caller checks what it was started with.
  */
 import {
   WorkflowExecutionAlreadyStartedError,
@@ -28,7 +28,7 @@ import {
 import { canBeAsked, describe, hasEndedByItself, isOpen } from '../described.ts';
 import { isGone, readStart } from '../history.ts';
 
-/** A question that meets the end of its workflow is answered by nobody: it is asked again. */
+/** When the workflow ends during a question, nobody answers it, and it is asked again. */
 const QUESTION_LIMIT_MS = 5_000;
 
 /** What the activities are given of them. */
@@ -44,7 +44,7 @@ export function chunksOf(client: Client, taskQueue: string) {
   };
 }
 
-/** What one Temporal run of a chunk was started with; the newest where none is named. Null: there is none. */
+/** What one Temporal run of a chunk was started with; the newest where none is named. Null: there is no chunk. */
 async function readChunkInput(
   client: Client,
   workflowId: string,
@@ -54,7 +54,7 @@ async function readChunkInput(
   return start?.type === PAYMENTS_TYPE && isRecord(start.input) ? (start.input as ChunkInput) : null;
 }
 
-/** What the run of a batch says to one of its chunks; `over`: it has ended by itself. Null: nobody can be asked. */
+/** What the run of a batch says to one of its chunks; `over`: the run has ended by itself. Null: nobody can be asked. */
 async function readGo(client: Client, mode: Mode, run: RunName, number: number): Promise<Go | 'over' | null> {
   const workflowId = workflowIdOf(mode, run);
   const shown = await describe(client, workflowId);
@@ -66,7 +66,7 @@ async function readGo(client: Client, mode: Mode, run: RunName, number: number):
   return go.isOver ? 'over' : go;
 }
 
-/** How a chunk stands, by its newest Temporal run; null: there is none. */
+/** How a chunk stands, by its newest Temporal run; null: there is no such chunk. */
 async function readChunkState(
   client: Client,
   mode: Mode,
@@ -83,8 +83,8 @@ async function readChunkState(
 }
 
 /**
- * What a chunk has ended with, by its newest Temporal run; null: it has not, and is asked. No worker is needed, which would
- * read its whole history for one question.
+ * What a chunk has ended with, by its newest Temporal run; null: it has not ended, and must be asked. No worker is needed,
+ * which would otherwise read the whole history for one question.
  */
 export async function readChunkResult(client: Client, workflowId: string): Promise<ChunkResult | null> {
   const shown = await describe(client, workflowId);
@@ -92,7 +92,7 @@ export async function readChunkResult(client: Client, workflowId: string): Promi
 }
 
 /**
- * Which record of the service each accepted payment of a chunk has, by what it has ended with; null: it must be asked.
+ * Which record of the service each accepted payment of a chunk has, by the chunk's result; null: the chunk must be asked.
  * @param shown the Temporal run of it that is wanted
  */
 export async function readEndedRecords(
@@ -114,7 +114,7 @@ async function resultOf(client: Client, { workflowId, runId, status }: Shown): P
   try {
     return (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.result())) as ChunkResult;
   } catch {
-    // Then it is asked, and whoever asks says what cannot be read.
+    // The chunk is then asked, and the caller tells what cannot be read.
     return null;
   }
 }
@@ -123,7 +123,7 @@ function stateIn({ firstPage: _firstPage, ...state }: ChunkResult): ChunkState {
   return state;
 }
 
-/** True when an open one has heard that there is news. */
+/** True when an open chunk has been told that there is news. */
 async function tellChunk(client: Client, mode: Mode, run: RunName, number: number): Promise<boolean> {
   try {
     await client.workflow.getHandle(chunkIdOf(mode, run, number)).signal(newsSignal, number);
@@ -134,7 +134,7 @@ async function tellChunk(client: Client, mode: Mode, run: RunName, number: numbe
   }
 }
 
-/** Starts a chunk again that has ended, with the payments that it had; nothing where Temporal has none. */
+/** Starts an ended chunk again, with the payments that it had; does nothing where Temporal has no such chunk. */
 async function startChunkAgain(
   client: Client,
   taskQueue: string,
@@ -146,7 +146,7 @@ async function startChunkAgain(
   await startChunk(client, taskQueue, { ...input, isFirst: false }, 'ALLOW_DUPLICATE');
 }
 
-/** Starts the run of a batch again, with what it was started with, where Temporal has it. False: one is open. */
+/** Starts the run of a batch again with its first input, where Temporal has it. False: a run is open. */
 async function reopenRun(client: Client, taskQueue: string, mode: Mode, run: RunName): Promise<boolean> {
   const workflowId = workflowIdOf(mode, run);
   const start = await readStart(client, workflowId);
@@ -171,7 +171,7 @@ async function reopenRun(client: Client, taskQueue: string, mode: Mode, run: Run
   }
 }
 
-/** False when there is one already. */
+/** False when one is there already. */
 export async function startChunk(
   client: Client,
   taskQueue: string,

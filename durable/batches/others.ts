@@ -1,6 +1,7 @@
 /**
- * What other batches of a policy have paid or hold, as far as Temporal still shows them. Which chunks may have a payment of
- * the same id is told by their memos, without a history; those few are asked what became of it. Activities ask; reads only.
+ * What other batches of a policy have paid or may still pay, as far as Temporal still shows it. The memos of chunks tell,
+ * without a history, which chunks may have a payment of the same id. Only those few are asked what became of it. Activities
+ * ask; reads only.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { nameOfPayment } from '../../domain/batch.ts';
@@ -35,9 +36,9 @@ export type Holders = { readonly held: ReadonlyMap<string, Holder>; readonly sil
 
 const QUESTION_LIMIT_MS = 5_000;
 const ASKED_AT_ONCE = 5;
-/** Temporal's clock and a worker's differ, and its lists lag a little behind. */
+/** Temporal's clock and a worker's differ, and Temporal's lists are a little behind. */
 const SLACK_MS = 120_000;
-/** What others have planned before this batch was planned changes no more; what they take up once more, seldom. */
+/** What others planned before this batch was planned changes no more. They seldom take up something of it again. */
 const SIDE_BY_SIDE_KEPT_MS = 15_000;
 const MOST_KEPT = 100;
 
@@ -60,7 +61,7 @@ export function otherBatchesOf(client: Client) {
   };
 }
 
-/** Chunks of other batches of the policy that were open since then, and whose memo has the hash of one of these names. */
+/** Chunks of other batches of the policy that were open since then and whose memo has the hash of one of these names. */
 async function suspectsOf(
   client: Client,
   of: Of,
@@ -75,7 +76,7 @@ async function suspectsOf(
     const number = Number(/\/payments-(\d{4,})$/.exec(info.workflowId)?.[1]);
     if (run === null || !Number.isSafeInteger(number)) continue;
     const hashes = readHashes(info.memo?.['items']);
-    // One that does not tell is asked.
+    // A chunk without such a memo is asked.
     const suspected = hashes === null ? names : hashes.flatMap((hash) => byHash.get(hash) ?? []);
     if (suspected.length > 0) found.set(info.workflowId, { run, number, names: suspected });
   }
@@ -105,7 +106,7 @@ async function holdersOf(client: Client, mode: Mode, suspects: readonly Suspect[
   return { held, silent: null };
 }
 
-/** What one chunk holds of these; a batch that has no plan holds nothing. Null: it does not answer. */
+/** What one chunk has of these payments; a batch without a plan has nothing. Null: it does not answer. */
 async function heldBy(
   client: Client,
   mode: Mode,
@@ -119,7 +120,7 @@ async function heldBy(
   const indexes = new Map(chunk.payments.map((payment, index) => [nameOfPayment(payment), index]));
   const there = names.filter((name) => indexes.has(name));
   if (there.length === 0) return [];
-  // First the chunk, then its run: of one that is taken up meanwhile the run is one that the chunk has not heard of.
+  // First the chunk, then its run. If the batch is taken up again in between, the chunk does not know the new run yet.
   const answer = await answerOf(client, chunkIdOf(mode, run, number), there);
   const coordinator = await coordinatorOf(client, mode, run);
   if (answer === null) return null;
@@ -161,8 +162,9 @@ async function coordinatorOf(client: Client, mode: Mode, run: RunName): Promise<
 }
 
 /**
- * Batches that were planned before this one, and that it may not have seen when it was: their plans were made at about the
- * same time, or they have taken up since then what is not paid. Of two, the one that was planned first goes before.
+ * Batches that were planned before this one, and that this one may not have seen when it was planned. Their plans were made
+ * at about the same time, or they have taken up again since what was not paid. Of two, the one that was planned first comes
+ * first.
  */
 async function plannedBeside(client: Client, of: Of, madeAtMs: number): Promise<readonly RunName[]> {
   const runs = new Map<string, RunName>();
@@ -175,7 +177,7 @@ async function plannedBeside(client: Client, of: Of, madeAtMs: number): Promise<
   const own = await plannedAtMs(client, of.mode, of.run);
   const earlier: RunName[] = [];
   for (const [name, run] of runs) {
-    // Few, and mostly none.
+    // There are few, and mostly none.
     const atMs = await plannedAtMs(client, of.mode, run);
     if (atMs === null) continue;
     if (own === null || atMs < own || (atMs === own && name < runName(of.run))) earlier.push(run);
@@ -186,7 +188,7 @@ async function plannedBeside(client: Client, of: Of, madeAtMs: number): Promise<
 /** When the first plan of a run was made, by Temporal's clock; null: none was. */
 async function plannedAtMs(client: Client, mode: Mode, run: RunName): Promise<number | null> {
   const workflowId = planIdOf(mode, run);
-  // The list may lag behind.
+  // The list may be a little behind.
   const newest = await describe(client, workflowId);
   const [first] = await completedOfId(client, workflowId, PLAN_TYPE);
   const closed = [newest?.status.name === 'COMPLETED' ? newest : undefined, first].flatMap(

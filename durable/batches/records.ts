@@ -1,7 +1,7 @@
 /**
- * Which payment of a batch accounts for a record of the service, as far as Temporal still shows them: one list of the chunks
- * that were open since, and of each its result, or one question to it. No history is read, and nobody asks once for each
- * payment. Reads only.
+ * Which payment of a batch a record of the service belongs to, as far as Temporal still shows it. It lists once the chunks
+ * that were open since then, and takes the result of each, or asks it once. It reads no history, and never asks once for
+ * each payment. Reads only.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { runName, runOfAnyWorkflowId } from '../../domain/references.ts';
@@ -13,20 +13,20 @@ import { readEndedRecords } from './chunks.ts';
 export type RecordsOfBatches = {
   /** `policy.id item`, by the id of the record. */
   readonly items: ReadonlyMap<string, string>;
-  /** A run of which not every chunk has answered; null: all have. */
+  /** A run of which some chunk has not answered; null: all have answered. */
   readonly silent: string | null;
 };
 
 type Records = readonly (readonly [item: string, withdrawalId: string])[];
 
 const QUESTION_LIMIT_MS = 2_500;
-/** A worker answers one after the other. */
+/** A worker answers one question after the other. */
 const ASKED_AT_ONCE = 4;
-/** Of chunks that have ended: they change no more. */
+/** Results of chunks that have ended, which change no more. */
 const ended = new Map<string, Records>();
 const MOST_KEPT = 400;
 
-/** @param of `untilMs`: by the clock of `performance`; whoever was not asked by then is silent */
+/** @param of `untilMs`: by the clock of `performance`; a chunk that was not asked by then counts as silent */
 export async function recordsOfBatches(
   client: Client,
   of: {
@@ -34,7 +34,7 @@ export async function recordsOfBatches(
     readonly sinceMs: number;
     readonly untilMs: number;
     readonly ids: Iterable<string>;
-    /** Names of the runs whose chunks are asked; null: those of all. */
+    /** Names of the runs whose chunks are asked; null: all runs. */
     readonly batches: ReadonlySet<string> | null;
   },
 ): Promise<RecordsOfBatches> {
@@ -80,7 +80,7 @@ function askForRecords(client: Client, { workflowId, runId }: WorkflowExecutionI
   );
 }
 
-/** Null: it does not answer. */
+/** Null: the chunk does not answer. */
 async function readRecords(client: Client, info: WorkflowExecutionInfo): Promise<Records | null> {
   const known = ended.get(info.runId);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** What a worker says to a drill of the kill switch, which only shows that a halt stops every worker. */
+/** How a worker answers a drill of the kill switch. A drill only shows that a halt stops every worker. */
 import type { Client } from '@temporalio/client';
 import { drillOf, type Closed, type Halt, type HaltedWrite } from '../../domain/halt.ts';
 import type { Mode } from '../../domain/service/records.ts';
@@ -8,7 +8,7 @@ const SAY_LIMIT_MS = 5_000;
 
 type Worker = { readonly worker: string; readonly whyNot: (write: HaltedWrite) => Closed | null };
 
-/** What a worker says to the drills among the halts that stand. One that does not hear it has ended. */
+/** Answers the drills among the halts that stand. A drill that does not get the answer has ended. */
 export function answerDrills(
   { client, mode }: { readonly client: Client; readonly mode: Mode },
   halts: readonly Halt[],

@@ -1,6 +1,6 @@
 /**
- * Keeps what people said about a run, and facts, in the workflow `instructions` (design: "Instructions"). Needs a worker;
- * who tells that the run ends needs none.
+ * Keeps what people said about a run, and facts, in the workflow `instructions` (design: "Instructions"). Keeping needs a
+ * worker; telling that the run ends needs none.
  */
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Fact, Instruction } from '../../domain/people/instructions.ts';
@@ -34,7 +34,10 @@ export async function noteFacts(of: InstructionsOf, facts: readonly Fact[]): Pro
   });
 }
 
-/** Tells what keeps the instructions of a run that the run ends; where nothing does any more, there is nothing to tell. */
+/**
+ * Tells the workflow that keeps the instructions of a run that the run ends. Where that workflow is gone, nobody need be
+ * told.
+ */
 export async function endInstructions(
   client: Client,
   mode: Mode,
@@ -49,8 +52,8 @@ export async function endInstructions(
 }
 
 /**
- * Opens what keeps the instructions of a run, where it is not open.
- * @param onlyIfKnown where Temporal knows of none, none is opened: they are missing, which somebody must hear of
+ * Opens the workflow that keeps the instructions of a run, where it is not open.
+ * @param onlyIfKnown where Temporal knows of none, none is opened: then they are missing, and a person must be told
  */
 export async function openInstructions(of: InstructionsOf, onlyIfKnown: boolean): Promise<void> {
   const { client, taskQueue, mode, run } = of;

@@ -1,7 +1,8 @@
 /**
- * What people said about a run, and facts that no reset may lose: recorded in the workflow `instructions`, and read from
- * its histories (design: "Instructions"). A Temporal run of it that took over what the earlier ones hold tells all;
- * where it did not (it was reset, or ended too early), the earlier ones are read as well. Needs no worker to read.
+ * Reads what people said about a run, and facts that no reset may lose. The workflow `instructions` records them, and they
+ * are read from its histories (design: "Instructions"). A Temporal run of it that took over the earlier ones has all of
+ * them. Where it did not take over (it was reset, or ended too early), the earlier ones are read as well. Reading needs no
+ * worker.
  */
 import type { Client } from '@temporalio/client';
 import { factsOf, keptOf, recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
@@ -27,7 +28,7 @@ export function withChunk<Of extends object>(of: Of, chunk?: number): Of & { rea
   return chunk === undefined ? of : { ...of, chunk };
 }
 
-/** Everything that is kept about a run; null when Temporal knows of nothing that would keep it. */
+/** Everything that is kept about a run; null when Temporal knows of no workflow that keeps it. */
 export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
   const { client, mode, run, chunk } = of;
   const workflowId = instructionsIdOf(mode, run, chunk);
@@ -46,10 +47,11 @@ export async function readAllInstructions(of: Omit<InstructionsOf, 'taskQueue'>)
     readInstructions({ client, mode, run }),
     chunk === undefined ? null : readInstructions(withChunk({ client, mode, run }, chunk)),
   ]);
-  // A chunk of which nobody has said anything has nothing that would keep it.
+  // Nobody has said anything about this chunk, so no workflow keeps anything about it.
   if (ofRun === null || ofPayments === null) return ofRun;
   const { instructions, facts } = unionOf([ofRun, ofPayments]);
-  // Decisions about a payment are kept with the run, and what pays it again with its chunk: in the order in which they were said.
+  // Decisions about a payment are kept with the run, and what pays it again with its chunk. Here both are put in the order
+  // in which they were said.
   return { instructions: instructions.toSorted((one, other) => one.atMs - other.atMs), facts };
 }
 
@@ -61,7 +63,7 @@ export async function readEarlierInstructions(
   return unionOf(await allBefore(of.client, instructionsIdOf(of.mode, of.run, of.chunk), ownRunId));
 }
 
-/** What one Temporal run holds, and which ones it comes from. */
+/** What one Temporal run holds, and which Temporal runs it took over from. */
 type Held = { readonly kept: Kept; readonly tookOver: boolean; readonly before: readonly string[] };
 
 /** What a Temporal run and all before it hold, the oldest first: by what their histories name, and by what Temporal lists. */
@@ -85,7 +87,7 @@ async function allBefore(client: Client, workflowId: string, runId: string): Pro
   return all;
 }
 
-/** Null for a run that Temporal has no more, or that is of another type: it holds nothing. */
+/** Null for a run that Temporal no longer has, or that is of another type: it holds nothing. */
 async function heldBy(client: Client, workflowId: string, runId: string): Promise<Held | null> {
   const events = await readEvents(client, workflowId, runId);
   const started = events?.[0]?.workflowExecutionStartedEventAttributes;
@@ -111,10 +113,10 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
   };
 }
 
-/** Temporal's number for "the workflow itself went on", as opposed to a retry or a cron schedule. */
+/** Temporal's number for "the workflow continued as new", as opposed to a retry or a cron schedule. */
 const CONTINUED_AS_NEW = 1;
 
-/** What a run took over, and the run that did: another one in what a reset has copied. */
+/** What a run took over, and which Temporal run did so: a history that a reset has copied names another one. */
 async function takenOver(
   client: Client,
   events: HistoryEvents,
@@ -135,7 +137,7 @@ async function takenOver(
   );
 }
 
-/** What a run accepted: each update answers what it keeps. */
+/** What a run accepted: the result of each update is what it keeps. */
 async function updated(client: Client, events: HistoryEvents): Promise<Kept> {
   const answers = events.flatMap(({ workflowExecutionUpdateCompletedEventAttributes: completed }) =>
     completed?.outcome?.success ? [completed.outcome.success.payloads] : [],
@@ -159,7 +161,7 @@ function previousRunOf(input: unknown): unknown {
   return typeof input === 'object' && input !== null && 'previousRunId' in input ? input.previousRunId : null;
 }
 
-/** The newest Temporal run of what keeps instructions; null: Temporal knows of none. */
+/** The newest Temporal run of the workflow that keeps instructions; null: Temporal knows of none. */
 export async function newestRunOf(
   client: Client,
   workflowId: string,

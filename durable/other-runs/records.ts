@@ -1,7 +1,7 @@
 /**
  * What other runs of ours have done, as far as Temporal still shows them: which records of the service are theirs, and
- * whether another run of the policy has done an item of the same name. Activities ask; reads only. A record that
- * nobody is known to own stays with a person; an item that a silent run may have done waits.
+ * whether another run of the policy has done an item of the same name. Activities ask; nothing is written. A record whose
+ * owner is not known stays with a person. An item that a silent run may have done waits.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { CREATED_SLACK_MS } from '../../domain/writes/lookups.ts';
@@ -17,17 +17,17 @@ import { RUN_TYPE, reportQuery } from '../../workflows/names.ts';
 
 type Of = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
 
-/** Most runs that are asked about one question; what none of them accounts for is nobody's. */
+/** At most so many runs are asked one question. A record that none of them knows counts as nobody's. */
 const MOST_RUNS = 200;
 const QUESTION_LIMIT_MS = 2_500;
-/** All questions of one call together: a run that has no worker must not use up the time in which a write may leave. */
+/** The time for all questions of one call: a run without a worker must not use up the time in which a write may be sent. */
 const ALL_QUESTIONS_LIMIT_MS = 5_000;
 const ASKED_AT_ONCE = 10;
-/** Reports of Temporal runs that have ended: they change no more. */
+/** Reports of Temporal runs that have ended, which change no more. */
 const ended = new Map<string, Report>();
 const MOST_KEPT = 500;
 
-/** Ids of those records that another run counts as its own, or any chunk of a batch, this run's own included. */
+/** Ids of those records that another run, or any chunk of a batch (this run's own included), counts as its own. */
 export async function recordsOfOthers(
   of: Of,
   records: readonly Withdrawal[],
@@ -37,7 +37,7 @@ export async function recordsOfOthers(
   const sinceMs = Math.min(...records.map(({ createdAt }) => Date.parse(createdAt))) - CREATED_SLACK_MS;
   const ids = records.map(({ id }) => id);
   const untilMs = performance.now() + withinMs;
-  // Side by side: neither may use up the time of the other.
+  // Side by side, so that neither uses up the other's time.
   const [ofRuns, { items }] = await Promise.all([
     recordsOfRuns(of, { ids, sinceMs, untilMs }),
     recordsOfBatches(client, { mode, sinceMs, untilMs, ids, batches: null }),
@@ -66,13 +66,13 @@ async function recordsOfRuns(
 }
 
 /**
- * The run of the same policy and business date, started after this one, that has done the item of this name or holds
- * it; or one that does not answer and may have: it has a plan, without which nothing is sent.
+ * A run of the same policy and business date that was started after this one and has done the item of this name, or may
+ * still do it. Or such a run that does not answer and may have done it: it has a plan, without which nothing is sent.
  */
 export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
   const date = of.run.id.slice(0, 10);
   const { ownStartMs, others } = await runsOf(of, of.run.policy);
-  // Where the list does not show this run, any other one may be later.
+  // When the list does not show this run, any other run may be later.
   const sinceMs = Number.isFinite(ownStartMs) ? ownStartMs : 0;
   const later = others.filter(
     ({ workflowId, startTime }) =>
@@ -82,12 +82,12 @@ export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
   const untilMs = performance.now() + ALL_QUESTIONS_LIMIT_MS;
   for await (const { info, report } of readReports(of.client, later, untilMs)) {
     if (hasDone(report, item)) return { rival: report.run, silent: null };
-    // One that is open and has read no plan yet, as before its second one, may still carry out what it has done.
+    // An open run that has read no plan yet, for example before its second plan, may still carry out what it has done.
     if (hasItems(report) || !isOpen(info)) silent.delete(info.workflowId);
   }
   for (const workflowId of silent) {
     const run = runOfWorkflowId(workflowId);
-    // Mostly none, seldom one.
+    // There is mostly none, and seldom one.
     if (run !== null && (await isPlanMade(of.client, of.mode, run)))
       return { rival: null, silent: runName(run) };
   }
@@ -131,7 +131,7 @@ async function runsOf(
 
 type Answered = { readonly info: WorkflowExecutionInfo; readonly report: Report };
 
-/** The reports that come in time, a few side by side. */
+/** The reports that come in time. A few are read side by side. */
 async function* readReports(
   client: Client,
   infos: readonly WorkflowExecutionInfo[],
@@ -141,7 +141,7 @@ async function* readReports(
     const asked = infos
       .slice(from, from + ASKED_AT_ONCE)
       .map(async (info) => ({ info, report: await readReport(client, info) }));
-    // Few at once, and mostly the first ones tell.
+    // Few at once: mostly the first reports answer the question.
     for (const { info, report } of await Promise.all(asked)) if (report !== null) yield { info, report };
   }
 }
@@ -154,7 +154,7 @@ async function readReport(client: Client, info: WorkflowExecutionInfo): Promise<
     const report = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
       readWholeReport(
         (offset) => handle.query(reportQuery, offset),
-        // Chunks are asked themselves, all of them in one go (`recordsOfBatches`).
+        // Chunks are asked directly, all of them at once (`recordsOfBatches`).
         () => async () => null,
       ),
     );

@@ -1,6 +1,6 @@
 /**
- * Taking and giving back the turn of a run, and what other runs have reserved, for the activities (design: "One spender
- * at a time"). A turn that cannot be asked for makes a run wait; it is never taken for granted.
+ * Takes and gives back the turn of a run, and reads what other runs have reserved, for the activities (design: "One spender
+ * at a time"). When a turn cannot be asked for, the run waits. It never goes on without the turn.
  */
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
@@ -29,10 +29,10 @@ type TurnOf = {
 };
 
 const QUESTION_LIMIT_MS = 5_000;
-/** Longer than the workflow lets one question wait. */
+/** Longer than the turn's workflow lets one question wait. */
 const TAKE_LIMIT_MS = 20_000;
 const ASKED_AT_ONCE = 10;
-/** From so many open runs on, whoever has the turn looks which of the oldest have ended. */
+/** From so many open runs on, the run that has the turn checks which of the oldest have ended. */
 const MANY_OPEN = 50;
 
 /** The turns of one organisation, as a worker's activities take them. */
@@ -46,7 +46,7 @@ export function turnsOf(of: TurnOf) {
   };
 }
 
-/** Tells of a run that may take money, whether or not anybody has had a turn yet. */
+/** Announces a run that may take money, whether or not any run has had a turn yet. */
 async function reopen({ client, taskQueue, mode, organisation }: TurnOf, run: RunName): Promise<void> {
   await client.workflow.signalWithStart(TURN_TYPE, {
     ...startOptions({ taskQueue, mode, organisation }),
@@ -74,7 +74,7 @@ async function takeTurn(of: TurnOf, run: RunName, isPlanning: boolean): Promise<
   return answer;
 }
 
-/** What other open runs will still take, asked of each; whoever has ended is forgotten. */
+/** What other open runs may still take. Each of them is asked; runs that have ended are forgotten. */
 async function readReserved(of: TurnOf, others: readonly string[]): Promise<readonly OthersReserved[]> {
   const runs = await forgetEnded(of, others);
   return fewAtOnce(runs, ASKED_AT_ONCE, (run) => reservedOf(of, run));
@@ -83,7 +83,7 @@ async function readReserved(of: TurnOf, others: readonly string[]): Promise<read
 async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<OthersReserved> {
   const told = await askRun(client, workflowIdOf(mode, run));
   if (told !== 'silent' && told !== null) return { run, reserved: told };
-  // It has no plan yet, or has not read it, or does not answer: its plan says what it may take.
+  // The run has no plan yet, has not read it, or does not answer: then its plan says what it may take.
   if (!(await isPlanMade(client, mode, run))) return { run, reserved: [] };
   const state = await readPlan(client, mode, run, 0);
   if (state.kind !== 'plan') return { run, reserved: [] };
@@ -101,7 +101,7 @@ async function askRun(client: Client, workflowId: string): Promise<readonly Rese
   }
 }
 
-/** Those that are open; the turn forgets the others. */
+/** The runs that are open. The turn's workflow forgets the others. */
 async function forgetEnded(of: TurnOf, others: readonly string[]): Promise<readonly RunName[]> {
   const { client, mode } = of;
   const runs = others.flatMap((text) => parseRunName(text) ?? []);
@@ -128,7 +128,7 @@ function startOptions({ taskQueue, mode, organisation }: Omit<TurnOf, 'client'>)
 
 type Handle = ReturnType<Client['workflow']['getHandle']>;
 
-/** Where nothing keeps turns any more, there is nobody to tell. */
+/** Where no workflow keeps turns any more, nobody need be told. */
 async function tell(
   { client, mode, organisation }: TurnOf,
   say: (handle: Handle) => Promise<void>,

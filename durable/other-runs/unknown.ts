@@ -1,6 +1,7 @@
 /**
- * Runs of which Temporal knows nothing, though the service has records of them: the sign of a Temporal that was restored
- * from an older backup. A worker lets a new run wait beside those of its policy (`activities/lost-runs.ts`). Reads only.
+ * Runs of which Temporal knows nothing, though the service has records of them. This is the sign of a Temporal that was
+ * restored from an older backup. A worker lets a new run wait beside lost runs of its policy (`activities/lost-runs.ts`).
+ * Reads only.
  */
 import type { Client } from '@temporalio/client';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
@@ -9,10 +10,10 @@ import { instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { describe } from '../described.ts';
 import { fewAtOnce } from '../few-at-once.ts';
 
-/** Runs that are asked for side by side. */
+/** So many runs are asked for side by side. */
 const ASKED_AT_ONCE = 10;
 
-/** Those of which Temporal knows nothing at all: neither the run, nor its plan, nor what people said about it. */
+/** The runs of which Temporal knows nothing at all: no run, no plan, and nothing that people said. */
 export async function unknownRuns(
   client: Client,
   mode: Mode,
@@ -24,7 +25,7 @@ export async function unknownRuns(
 
 async function isKnown(client: Client, mode: Mode, run: RunName): Promise<boolean> {
   for (const workflowId of [workflowIdOf(mode, run), planIdOf(mode, run), instructionsIdOf(mode, run)])
-    // Mostly the first one is there.
+    // Mostly the first of the three is there.
     if ((await describe(client, workflowId)) !== null) return true;
   return false;
 }

@@ -1,4 +1,4 @@
-/** What Temporal says of the look-alikes of a batch, and the approval of exactly those that were shown. */
+/** What Temporal says of the look-alikes of a batch. Approves exactly those that a person was shown. */
 import { randomUUID } from 'node:crypto';
 import { approvalIn, type LookAlikeApproval } from '../../domain/people/instructions.ts';
 import type { RunName } from '../../domain/references.ts';

@@ -1,5 +1,5 @@
 /**
- * A batch file held against its policy, offline: every mistake of every row, what it comes to, and the chunks in which it
+ * Checks a batch file against its policy, offline: every mistake in every row, the sums, and the chunks in which the file
  * would be submitted.
  */
 import type { ChunkDigest, Manifest } from '../../domain/batch.ts';
@@ -8,23 +8,23 @@ import { againstExpected, type ControlTotals, type CurrencyTotal } from '../../l
 import { troubleOfPolicy, type Trouble } from '../../language/text/problem.ts';
 import { openBatch, type BatchFile } from './file.ts';
 
-/** Told and counted: `first` are those that are kept. */
+/** How many there are in all; `first`: those that are kept to be shown. */
 export type Told = { readonly count: number; readonly first: readonly Trouble[] };
 
-/** What checking came to. */
+/** The result of checking. */
 export type CheckedBatch = {
   readonly file: string;
-  /** Rows, those with mistakes included. */
+  /** All rows, also those with mistakes. */
   readonly payments: number;
-  /** Of the rows whose amount and currency could be read. */
+  /** Sums of the rows whose amount and currency could be read. */
   readonly currencies: readonly CurrencyTotal[];
   readonly mistakes: Told;
   readonly warnings: Told;
-  /** What a run of it is started with; null where there is a mistake. */
+  /** What a run of the file is started with; null where there is a mistake. */
   readonly manifest: Manifest | null;
 };
 
-/** Reads the whole file. `onRows` hears now and then how many rows are read. */
+/** Reads the whole file. `onRows` is told now and then how many rows are read. */
 export async function checkBatch(
   batch: BatchFile,
   options: {

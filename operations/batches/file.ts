@@ -1,4 +1,4 @@
-/** A batch file, opened for its one reader: as often as somebody goes through it. */
+/** Opens a batch file for its one reader, once for each time that it is read through. */
 import { isAbsolute, join } from 'node:path';
 import type { PayoutPolicy, Policy } from '../../domain/policy.ts';
 import { openByteFile } from '../../config/read-text-file.ts';
@@ -7,9 +7,9 @@ import type { Trouble } from '../../language/text/problem.ts';
 import { CommandFailure } from '../failure.ts';
 import type { PolicyFile } from '../policy-file.ts';
 
-/** A batch file, and what it is held against. */
+/** A batch file, and what its rows are checked against. */
 export type BatchFile = {
-  /** As it was named on the command line. */
+  /** Its name on the command line. */
   readonly file: string;
   readonly cwd: string;
   readonly policyFile: Pick<PolicyFile, 'destinations'> & { readonly policy: PayoutPolicy };
@@ -26,7 +26,7 @@ export async function openBatch(
 > {
   const opened = await openBytes({ file, cwd });
   if (!opened.ok) return opened;
-  // Only who reads a batch waits for its parser to load.
+  // Only a command that reads a batch waits for the parser to load.
   const { BatchReader } = await import('../../language/batch/batch-reader.ts');
   const { policy, destinations } = policyFile;
   return {
@@ -54,7 +54,7 @@ export async function openBytes({
   return { ok: false, problem };
 }
 
-/** @throws CommandFailure where a payout has none */
+/** @throws CommandFailure where a payout has no file */
 export function requireBatch({ kind }: Policy, batch: unknown): void {
   if (kind !== 'payout' || batch !== null) return;
   throw new CommandFailure('bad input', [

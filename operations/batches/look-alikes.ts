@@ -1,6 +1,6 @@
 /**
- * Look-alikes of a batch as commands show them before it starts: what the service lists, held against the file. The run looks
- * again itself; what it finds besides holds its own payments only. Needs no Temporal.
+ * Look-alikes of a batch, as commands show them before it starts: the service's list, compared with the file. The run looks
+ * again itself. If it finds more of them, it holds only the payments that they look like. Needs no Temporal.
  */
 import { sumsOf } from '../../domain/plan/amounts.ts';
 import { Alike, LOOK_ALIKE, LookAlikes, ownSince } from '../../domain/writes/look-alikes.ts';
@@ -16,17 +16,17 @@ import type { BatchFile } from './file.ts';
 import { chunksOfFile } from './tally.ts';
 import { serviceFailure } from '../preflight.ts';
 
-/** `item`: the first payment of the file that it looks like; `others`: how many more. */
+/** `item`: the first payment of the file that the record looks like; `others`: how many more there are. */
 export type LookAlike = { readonly record: Withdrawal; readonly item: string; readonly others: number };
 
 export type SeenLookAlikes = {
   readonly records: number;
   readonly sums: readonly Money[];
-  /** Payments of the file that have one. */
+  /** How many payments of the file have a look-alike. */
   readonly payments: number;
   /** In the order of the file. */
   readonly first: readonly LookAlike[];
-  /** What approves all of them. */
+  /** The approval that covers all of them. */
   readonly approval: LookAlikeApproval;
   /** A person has approved all of them already. */
   readonly isApproved: boolean;
@@ -40,7 +40,7 @@ export type Ours = {
   readonly approval: LookAlikeApproval | null;
   /** When the batch was planned, epoch milliseconds; null: it has no plan. */
   readonly madeAtMs: number | null;
-  /** Ids of those records that runs of ours account for. */
+  /** Ids of those records that belong to runs of ours. */
   readonly accountFor: (records: readonly Withdrawal[]) => Promise<readonly string[]>;
 };
 
@@ -48,12 +48,12 @@ type Asked = {
   readonly settings: Settings;
   readonly run: RunName;
   readonly batch: BatchFile;
-  /** What Temporal says; null: it is not asked, so that a record without a tag may be one of ours. */
+  /** What Temporal says; null: Temporal is not asked, so a record without a tag may be one of ours. */
   readonly ours: Ours | null;
   readonly now: () => number;
 };
 
-/** Null: nothing looks like any payment. @throws CommandFailure when the service cannot be read */
+/** Null: no record looks like a payment. @throws CommandFailure when the service cannot be read */
 export async function seeLookAlikes({
   settings,
   run,
@@ -75,7 +75,7 @@ export async function seeLookAlikes({
   if (records.length === 0) return null;
   const { failed } = settings.facts.withdrawalStatuses;
   const { opensAtMs } = sendWindowsOf(dateOfRunId(run.id) ?? todayIn(policy.zone, now()), policy.zone);
-  // What came after the plan may be a payment of the batch itself.
+  // A record that is newer than the plan may be a payment of the batch itself.
   const ownSinceMs = Math.min(ownSince(settings.facts, opensAtMs), ours?.madeAtMs ?? Infinity);
   const asked = records.filter(
     ({ status, createdAt }) => !failed.includes(status) && Date.parse(createdAt) < ownSinceMs,
@@ -111,7 +111,7 @@ async function listed(settings: Settings, alike: Alike, sinceMs: number): Promis
   }
 }
 
-/** Goes through the file once more. */
+/** Reads the file once more. */
 async function heldAgainst(
   judged: LookAlikes,
   batch: BatchFile,

@@ -1,6 +1,6 @@
 /**
- * The open chunks of a batch, asked themselves: its run hears of them only what decides something. Asks seldom enough that
- * the workers have their time for paying.
+ * Asks the open chunks of a batch directly, since its run is told only what decides something. It asks seldom enough that
+ * the workers keep their time for paying.
  */
 import type { Client } from '@temporalio/client';
 import type { RunName } from '../../domain/references.ts';
@@ -15,17 +15,20 @@ type Asked = { readonly client: Client; readonly mode: Mode; readonly run: RunNa
 const SIDE_BY_SIDE = 8;
 const QUESTION_LIMIT_MS = 3_000;
 
-/** The progress of a run, with what the open chunks of its batch say now; as the run has heard where one does not answer. */
+/**
+ * The progress of a run, with what the open chunks of its batch say now. Where a chunk does not answer, what the run knows
+ * of it stays.
+ */
 export async function readLive(asked: Asked, progress: Progress): Promise<Progress> {
   const standing = await readStanding(asked, progress);
   return standing === null ? progress : withStanding(progress, standing);
 }
 
-/** Asking again begins after this long, and after so many times as long as the asking took. */
+/** After asking, it waits for this long, and for so many times as long as the asking took. */
 const PAUSE_MS = 2_000;
 const PAUSE_TIMES = 9;
 
-/** The same again and again, for somebody who watches. */
+/** The same again and again, for a person who watches. */
 export class LiveBatch {
   readonly #asked: Asked;
   readonly #nowMs: () => number;
@@ -70,7 +73,7 @@ async function readStanding(asked: Asked, { batch }: Progress): Promise<BatchSta
   return standingWith(batch, states);
 }
 
-/** The newest Temporal run of its id. */
+/** The newest Temporal run of the chunk's id. */
 function ask({ client, mode, run }: Asked, number: number): Promise<ChunkState> {
   return client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
     client.workflow.getHandle(chunkIdOf(mode, run, number)).query(chunkQuery),

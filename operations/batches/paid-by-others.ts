@@ -1,6 +1,6 @@
 /**
- * Which payments of a batch another batch of its policy has paid, by the tags that the service's list shows. `plan` asks;
- * the run looks again itself, also for what others hold and have not paid, which only Temporal knows. Reads only.
+ * Which payments of a batch another batch of its policy has paid, by the tags in the service's list. `plan` asks. The run
+ * looks again itself, also for what other batches may still pay, which only Temporal knows. Reads only.
  */
 import { payerOf, type Held } from '../../domain/plan/batch-items.ts';
 import type { RunName } from '../../domain/references.ts';

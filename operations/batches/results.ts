@@ -1,6 +1,6 @@
 /**
- * Writes what became of each payment of a batch behind its row: into a file beside, which takes its name when it is whole, so
- * that nobody ever reads a half. Streams: nothing of it grows with the batch.
+ * Writes what became of each payment of a batch behind its row, into a new file. The file gets its name only when it is
+ * whole, so that nobody ever reads half of it. It streams: nothing held in memory grows with the batch.
  */
 import { access, constants, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -10,7 +10,7 @@ import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { readPayments, type RunFacts, type TracedPayment } from '../follow/runs.ts';
 
-/** A row of which the run says nothing yet. */
+/** The status of a row of which the run says nothing yet. */
 const PENDING: RowResult = {
   outcome: 'PENDING',
   withdrawalId: null,
@@ -23,9 +23,9 @@ const PENDING: RowResult = {
 const LINES = 500;
 
 /**
- * @param out as it was named; relative to the batch's working folder
+ * @param out the file's name as given; relative to the folder in which the command runs
  * @returns how many rows it has, the first line of CSV not counted
- * @throws CommandFailure when it cannot be written; the run goes on all the same
+ * @throws CommandFailure when the file cannot be written; the run goes on all the same
  */
 export async function writeResults(
   place: Place,
@@ -62,7 +62,9 @@ export async function writeResults(
   return results.asked;
 }
 
-/** The results of payments, in the order of the file: that of the payments as well, but that some may be missing. */
+/**
+ * The results of payments in the order of the file. The report has the same order, but some payments may be missing from it.
+ */
 class Results {
   asked = 0;
   readonly #payments: AsyncGenerator<TracedPayment>;
@@ -87,7 +89,7 @@ class Results {
   }
 }
 
-/** Before anything moves: whether the results could be written. @throws CommandFailure when they could not */
+/** Checks before anything moves that the results can be written. @throws CommandFailure when they cannot */
 export async function requireWritable(batch: Pick<BatchFile, 'file' | 'cwd'>, out: string): Promise<void> {
   const path = pathOf(batch, out);
   if (path === pathOf(batch, batch.file)) throw unwritable(out, new Error('it is the batch file itself'));

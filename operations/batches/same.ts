@@ -1,4 +1,4 @@
-/** Whether a file of payments is still the batch that was submitted under its id, and in what it differs. Reads only. */
+/** Whether a file of payments is still the batch that was submitted under its id, and where it differs. Reads only. */
 import type { BatchPayment, ChunkDigest, Manifest } from '../../domain/batch.ts';
 import { moneyText } from '../../domain/currencies.ts';
 import { runName, type RunName } from '../../domain/references.ts';
@@ -17,7 +17,7 @@ export type ReadBatch = { readonly file: BatchFile; readonly manifest: Manifest 
 /** So many rows are shown. */
 const SHOWN = 50;
 
-/** The plan counts, else what the run was started with. @throws CommandFailure with the rows that differ */
+/** Compares with the plan, else with what the run was started with. @throws CommandFailure with the rows that differ */
 export async function requireSameBatch(
   place: Place,
   of: { readonly run: RunName; readonly batch: ReadBatch; readonly facts: RunFacts | null },

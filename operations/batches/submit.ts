@@ -1,6 +1,6 @@
 /**
- * Submits a batch: its file chunk by chunk, each a workflow `payments` that holds its payments and waits. Nothing is sent
- * by it, and it is safe to repeat: what is there already is left as it is, if it is the same.
+ * Submits a batch: its file chunk by chunk, each as a workflow `payments` that keeps its payments and waits. This sends
+ * nothing, and it is safe to repeat: a chunk that is there already stays as it is, if it is the same.
  */
 import type { RunName } from '../../domain/references.ts';
 import type { ChunkInput } from '../../domain/run/calls.ts';
@@ -17,17 +17,17 @@ import { readChunk } from '../../durable/batches/submitted-chunk.ts';
 export type Submission = {
   readonly run: RunName;
   readonly batch: ReadBatch;
-  /** Whether Temporal knows nothing of the run yet: then nobody can have sent anything of a chunk. */
+  /** Whether Temporal knows nothing of the run yet. Then nobody can have sent anything of a chunk. */
   readonly isFirst: boolean;
-  /** Hears how many payments are submitted. */
+  /** Told how many payments are submitted. */
   readonly onSubmitted: (payments: number) => void;
 };
 
-/** Resolves when every chunk is there. @throws CommandFailure when another batch is, or the file changes meanwhile */
+/** Resolves when every chunk is there. @throws CommandFailure when another batch is there, or the file changes meanwhile */
 export async function submitBatch(place: Place, submission: Submission): Promise<void> {
   const { run, batch, onSubmitted } = submission;
   const { file, manifest } = batch;
-  // Nothing of a file is started where something of another one is: neither of the two could be completed any more.
+  // No chunk of a file is started where chunks of another file are: neither of the two could be completed any more.
   const missing = await missingChunks(place, run, manifest);
   if (missing === 'differs') throw await batchChanged(place, { run, file, chunks: null });
   if (missing.size === 0) return;
@@ -39,7 +39,7 @@ export async function submitBatch(place: Place, submission: Submission): Promise
     if (group.some(({ number, hash }) => manifest.chunks[number - 1]?.hash !== hash))
       throw fileChanged(file.file);
     const toStart = group.filter(({ number }) => missing.has(number));
-    // None is left behind at work when one of them fails.
+    // When one of them fails, the others are still waited for.
     const ends = await Promise.allSettled(toStart.map((chunk) => submitChunk(place, submission, chunk)));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     if (ends.some((end) => end.status === 'fulfilled' && end.value === 'differs'))
@@ -58,13 +58,13 @@ async function submitChunk(
 ): Promise<'is there' | 'differs'> {
   const { client, mode, taskQueue } = place;
   const input: ChunkInput = { run, mode, number, payments, isFirst };
-  // One that is closed is the run's to start again.
+  // The run itself starts a closed chunk again.
   if (await startChunk(client, taskQueue, input, 'REJECT_DUPLICATE')) return 'is there';
   const there = await readChunk(place, run, number);
   return there.kind === 'payments' && hashOfChunk(there.payments) === hash ? 'is there' : 'differs';
 }
 
-/** The first one alone: of two files that are submitted at the same time under one id, one is most often refused by it. */
+/** The first chunk alone. When two files are submitted at the same time under one id, it usually refuses one of them. */
 async function* groupsOf<T>(all: AsyncIterable<T>, size: number): AsyncGenerator<readonly T[]> {
   let group: T[] = [];
   let isFirst = true;

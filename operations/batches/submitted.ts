@@ -1,11 +1,11 @@
-/** The chunks of a batch as Temporal has them, by what they were started with: nothing that changed since counts. */
+/** The chunks of a batch as they were started, which Temporal keeps. What changed in them since does not count. */
 import type { BatchPayment, Manifest } from '../../domain/batch.ts';
 import type { RunName } from '../../domain/references.ts';
 import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
 import { readChunk } from '../../durable/batches/submitted-chunk.ts';
 import type { Place } from '../place.ts';
 
-/** A batch as Temporal has it, one chunk at a time. */
+/** A batch as Temporal has it, read one chunk at a time. */
 export class SubmittedBatch {
   readonly #place: Pick<Place, 'client' | 'mode'>;
   readonly #run: RunName;
@@ -13,7 +13,7 @@ export class SubmittedBatch {
   /** Whether every chunk could be read; known at the end of `payments`. */
   isWhole: boolean;
 
-  /** @param chunks how many it has; null: nobody knows, since its submission was not completed */
+  /** @param chunks how many chunks the batch has; null: nobody knows, since its submission was not completed */
   constructor(place: Pick<Place, 'client' | 'mode'>, run: RunName, chunks: number | null) {
     this.#place = place;
     this.#run = run;
@@ -21,7 +21,7 @@ export class SubmittedBatch {
     this.isWhole = chunks !== null;
   }
 
-  /** The payments in their order; without those of chunks that are missing. */
+  /** The payments in their order, without those of chunks that are missing. */
   async *payments(): AsyncGenerator<BatchPayment> {
     for await (const { payments } of this.chunks()) yield* payments;
   }
@@ -41,11 +41,12 @@ export class SubmittedBatch {
   }
 }
 
-/** So many chunks are started side by side: where so many are missing one after the other, none comes after them. */
+/** So many chunks are started side by side. Where so many in a row are missing, no later one exists. */
 export const SIDE_BY_SIDE = 4;
 
 /**
- * The numbers of the chunks that Temporal has not; `differs` where it has one that the batch has not, or has otherwise.
+ * The numbers of the chunks that Temporal lacks. `differs`: Temporal has a chunk that the batch lacks, or another version of
+ * one.
  * @param manifest of the batch
  */
 export async function missingChunks(
@@ -54,7 +55,7 @@ export async function missingChunks(
   { chunks }: Manifest,
 ): Promise<ReadonlySet<number> | 'differs'> {
   const missing = new Set<number>();
-  // Also those that a longer batch would have behind its last one.
+  // Also the chunks that a longer batch would have after the last one.
   for (let first = 1; first <= chunks.length + SIDE_BY_SIDE; first += SIDE_BY_SIDE) {
     const numbers = Array.from({ length: SIDE_BY_SIDE }, (_, index) => first + index);
     const found = await Promise.all(numbers.map((number) => readChunk(place, run, number)));

@@ -1,4 +1,6 @@
-/** What the plan of a batch would say of its payments: sums, and what the service already says against some of them. */
+/**
+ * What the plan of a batch would say of its payments: their sums, and which of them the service already says cannot be paid.
+ */
 import { isUnpayable, nameOfPayment, type BatchPayment, type SeenBatch } from '../../domain/batch.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
 import { AccountBook, BatchTally, unpayable, type Held } from '../../domain/plan/batch-items.ts';
@@ -12,8 +14,8 @@ import { openBatch, type BatchFile } from './file.ts';
 import { CommandFailure } from '../failure.ts';
 
 /**
- * Goes through the file twice, and keeps no row of it. `problems`: why there would be no plan.
- * @param heldOf which of the payments of these names other batches have paid; null: nobody looks
+ * Reads the file twice, and keeps no row of it. `problems`: why there would be no plan.
+ * @param heldOf which of the payments with these names other batches have paid; null: nobody looks
  */
 export async function tallyBatch(
   client: ServiceClient,
@@ -44,14 +46,14 @@ export async function tallyBatch(
   return { batch: tally.batch, problems: tally.problems };
 }
 
-/** A payment that the service already says cannot be paid: where it stands in the file, and why. */
+/** A payment that the service already says cannot be paid: its place in the file, and the reason. */
 export type UnpayableRow = {
   readonly line: number;
   readonly payment: BatchPayment;
   readonly problem: Problem;
 };
 
-/** The first so many of them, as the plan has seen the file. */
+/** The first so many payments, as the plan sees the file. */
 export async function firstUnpayable(
   batch: BatchFile,
   { chunks, heldBy }: Pick<SeenBatch, 'chunks' | 'heldBy'>,
@@ -59,7 +61,7 @@ export async function firstUnpayable(
 ): Promise<readonly UnpayableRow[]> {
   const found: UnpayableRow[] = [];
   if (chunks.every(({ unpayable: letters }) => letters === null)) return found;
-  // One letter for each row, in their order.
+  // One letter for each row, in the order of the rows.
   const letters = chunks.map((chunk) => chunk.unpayable ?? '.'.repeat(chunk.payments)).join('');
   let index = 0;
   for await (const row of (await opened(batch)).rows()) {
@@ -73,7 +75,7 @@ export async function firstUnpayable(
   return found;
 }
 
-/** The file in the chunks in which it is submitted. */
+/** The chunks in which the file is submitted. */
 export async function* chunksOfFile(batch: BatchFile): AsyncGenerator<Chunk> {
   yield* chunksOf((await opened(batch)).rows());
 }

@@ -1,5 +1,5 @@
 /**
- * Batches of which chunks wait in Temporal and no run was ever started: whoever submitted them has lost the terminal half-way.
+ * Batches whose chunks wait in Temporal and whose run was never started: the terminal that submitted them was lost half-way.
  * Nothing of them was sent, and nothing will be. Reads only.
  */
 import type { Client } from '@temporalio/client';
@@ -11,15 +11,15 @@ import { describeRun } from '../follow/runs.ts';
 
 export type Unfinished = {
   readonly run: RunName;
-  /** Chunks that are there. */
+  /** How many chunks are there. */
   readonly chunks: number;
-  /** Of the newest of them, epoch milliseconds. */
+  /** The start of the newest chunk, epoch milliseconds. */
   readonly startedAtMs: number;
 };
 
-/** A submission that is under way starts its next chunk sooner. */
+/** A submission that is under way starts its next chunk within this time. */
 const UNDER_WAY_MS = 120_000;
-/** Chunks that a search reads. */
+/** At most so many chunks are read by a search. */
 const MOST_READ = 10_000;
 
 export async function listUnfinished(

@@ -1,4 +1,4 @@
-/** Cancelling a run: what is not sent stays unsent. The instruction is kept first, so that no reset brings the rest back. */
+/** Cancels a run: what is not sent stays unsent. The instruction is kept first, so that no reset sends the rest. */
 import { randomUUID } from 'node:crypto';
 import type { RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
@@ -10,14 +10,17 @@ import { requireService } from '../preflight.ts';
 import { ANSWER_LIMIT_MS, describeRun, readRun, requireRun, type RunFacts } from '../follow/runs.ts';
 
 export type Cancelled =
-  /** It has ended already: there is nothing to cancel. */
+  /** The run has ended already, so there is nothing to cancel. */
   | { readonly kind: 'ended'; readonly state: string }
-  /** What is not sent stays unsent. `report`: what was sent by now; null when no worker answers. */
+  /** What is not sent stays unsent. `report`: what was sent until now; null when no worker answers. */
   | { readonly kind: 'cancelled'; readonly report: Report | null; readonly remark: string | null }
-  /** Temporal has the cancel; no worker took the instruction in time, and the run keeps it by itself when one is back. */
+  /**
+   * Temporal has the cancel, but no worker took the instruction in time. The run keeps the instruction itself when a worker
+   * is back.
+   */
   | { readonly kind: 'not kept yet'; readonly remark: string | null };
 
-/** @throws CommandFailure when there is no such run, or a clock is wrong */
+/** @throws CommandFailure when there is no such run, or when a clock is wrong */
 export async function cancelRun(
   place: Place,
   run: RunName,
@@ -33,7 +36,7 @@ export async function cancelRun(
 }
 
 /**
- * A cancel must also be possible without the service or a key: only a clock that is known to be wrong stops it.
+ * A cancel must work without the service and without a key. Only a clock that is known to be wrong stops it.
  * @returns a remark, null when all is well. @throws CommandFailure when the clocks are too far apart
  */
 async function requireClock({ env, cwd, now }: Caller): Promise<string | null> {
@@ -47,7 +50,7 @@ async function requireClock({ env, cwd, now }: Caller): Promise<string | null> {
   }
 }
 
-/** Keeps the instruction outside the run's history. False when no worker took it in time; the run then keeps it by itself. */
+/** Keeps the instruction outside the run's history. False when no worker took it in time; then the run keeps it itself. */
 async function keepCancel(
   place: Place,
   facts: RunFacts,

@@ -1,6 +1,6 @@
 /**
- * Whether a record without a name of its own belongs to another run: the service's reply to another item of a run that
- * Temporal still shows (design: "In doubt, absent, generations"). Reads only.
+ * Whether a record without a name of ours belongs to another run: Temporal still shows a run that got this record as the
+ * service's reply for another item (design: "In doubt, absent, generations"). Reads only.
  */
 import { CREATED_SLACK_MS } from '../../domain/writes/lookups.ts';
 import { runName, type RunName } from '../../domain/references.ts';
@@ -12,7 +12,7 @@ import { listRuns, readRun } from '../follow/runs.ts';
 
 const BATCHES_LIMIT_MS = 30_000;
 
-/** Records that may be of several runs. `currencies`: those that it moves. */
+/** Records that may belong to other runs. `currencies`: the currencies that they move. */
 export type Unnamed = {
   readonly id: string;
   readonly createdAt: string;
@@ -20,7 +20,7 @@ export type Unnamed = {
 };
 
 /**
- * `policy.id item` of the other run whose report names the record; null when none does.
+ * `policy.id item` of the other run whose report names the record; null when no report does.
  * @throws CommandFailure when a run that may have sent it cannot be read
  */
 export async function claimantOf(
@@ -35,7 +35,7 @@ export async function claimantOf(
   const runs = await listRuns(client, mode, { policy: null, onlyOpen: false, limit: null });
   for (const facts of runs) {
     if (runName(facts.run) === own || (facts.closedAtMs !== null && facts.closedAtMs < sinceMs)) continue;
-    // A plan is read without a worker, and tells most runs apart.
+    // A plan can be read without a worker, and usually shows whether a run can be meant.
     const plan = await readCurrentPlan(client, mode, facts.run);
     if (plan === null || plan.credentials.organisation !== options.organisation) continue;
     const moved = [
@@ -57,7 +57,7 @@ export async function claimantOf(
   return batches.size > 0 ? paymentOfBatch(place, { batches, sinceMs, id: record.id }) : null;
 }
 
-/** All chunks of these batches are asked in one go. */
+/** All chunks of these batches are asked at once. */
 async function paymentOfBatch(
   { client, mode }: Place,
   {

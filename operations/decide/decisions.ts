@@ -1,7 +1,8 @@
 /**
- * What the service says about a person's decision before it is kept as an instruction (design: "In doubt, absent,
- * generations", "The chain rule"): a record stands above what anybody says. Reading and judging are apart; nothing here
- * writes, to the service or to Temporal. Upholds M1: a generation is opened only where no record can still pay.
+ * Holds a person's decision against the service before it is kept as an instruction (design: "In doubt, absent,
+ * generations", "The chain rule"). A record of the service stands above what anybody says. Reading and judging are apart.
+ * Nothing here writes to the service or to Temporal. Upholds M1: a later generation is opened only where no record can still
+ * pay.
  */
 import {
   CREATED_SLACK_MS,
@@ -32,17 +33,17 @@ import {
 import type { ServiceClient } from '../../service/client.ts';
 import { scanList, type Scanned } from '../../service/list-scan.ts';
 
-/** The item that a decision is about, with what tells its records. */
+/** The item of a decision, with what identifies its records. */
 export type Subject = LegSubject | { readonly kind: 'payment'; readonly payment: PaymentIdentity };
 
 export type LegSubject = {
   readonly kind: 'leg';
   readonly leg: Leg;
-  /** The quote that the run holds or traded; null when it has none. */
+  /** The quote that the run has, or has traded; null when it has none. */
   readonly quoteId: string | null;
   /** Ids of the trades of other legs. */
   readonly otherIds: readonly string[];
-  /** Begin of the run's date, epoch milliseconds. */
+  /** When the run's date begins, epoch milliseconds. */
   readonly opensAtMs: number;
 };
 
@@ -51,20 +52,20 @@ type Reader = Pick<ServiceClient, 'trade' | 'withdrawal' | 'listTrades' | 'listW
 
 export type ExecutedVerdict =
   | { readonly kind: 'agrees'; readonly record: Trade | Withdrawal }
-  /** The record is there and cannot be this item's: the decision is refused with what differs. */
+  /** The record is there but cannot be this item's. The decision is refused with the differences. */
   | {
       readonly kind: 'differs';
       readonly record: Trade | Withdrawal;
       readonly differences: readonly string[];
     }
-  /** The service answers its id with nothing, and the whole list does not show it. */
+  /** The service finds nothing by its id, and the whole list does not show it. */
   | { readonly kind: 'missing' }
-  /** The records could not be read whole: the decision is refused until they can. */
+  /** The records could not be read whole. The decision is refused until they can be read. */
   | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
 
 /**
- * Whether the record `id` is there and agrees with the plan: by its id, else by the whole list.
- * @throws ServiceInputError `BAD_ID` when the text is no id of such a record
+ * Whether the record `id` is there and agrees with the plan: looked up by its id, else in the whole list.
+ * @throws ServiceInputError `BAD_ID` when the text is not an id of such a record
  */
 export async function checkExecuted(reader: Reader, subject: Subject, id: string): Promise<ExecutedVerdict> {
   switch (subject.kind) {
@@ -93,10 +94,10 @@ function executed<T extends Trade | Withdrawal>(
   return differences.length === 0 ? { kind: 'agrees', record } : { kind: 'differs', record, differences };
 }
 
-/** What stands against a trade's being this leg's; none when it agrees with the plan. Amounts are compared as numbers. */
+/** The reasons why a trade cannot be this leg's; none when it agrees with the plan. Amounts are compared as numbers. */
 export function legDifferences({ leg, otherIds, opensAtMs }: LegSubject, trade: Trade): readonly string[] {
   const { clientReferenceId } = trade;
-  // Also an amount that came from balances: it is in the plan, and only that amount was ever sent.
+  // This also holds for an amount that came from balances: the plan has it, and no other amount was ever sent.
   const fixed = leg.amount === null ? leg : { ...leg, amount: { ...leg.amount, fixed: true } };
   return [
     clientReferenceId !== null && clientReferenceId !== leg.reference
@@ -127,11 +128,11 @@ function createdBefore(opensAtMs: number, { createdAt }: Trade | Withdrawal): st
 }
 
 export type NotExecutedVerdict =
-  /** One complete look found no record of the item; `couldBe`: untagged ones that a person must have judged. */
+  /** The whole list shows no record of the item. `couldBe`: untagged records that a person must judge. */
   | { readonly kind: 'absent'; readonly couldBe: readonly (Trade | Withdrawal)[] }
-  /** A record is ours and agrees with the plan: the run adopts it by itself, whatever anybody says. */
+  /** A record is ours and agrees with the plan. The run adopts it by itself, whatever anybody says. */
   | { readonly kind: 'found'; readonly record: Trade | Withdrawal }
-  /** A record has the item's name and contradicts the plan: a person may decide over it. */
+  /** A record has the item's name and contradicts the plan. A person may decide otherwise. */
   | {
       readonly kind: 'contradicts';
       readonly record: Trade | Withdrawal;
@@ -140,7 +141,7 @@ export type NotExecutedVerdict =
     }
   | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
 
-/** One look at the whole list, for an item that is said not to be executed. */
+/** Looks through the whole list for an item that a person says was not executed. */
 export async function checkNotExecuted(reader: Reader, subject: Subject): Promise<NotExecutedVerdict> {
   switch (subject.kind) {
     case 'leg': {
@@ -168,7 +169,7 @@ export async function checkNotExecuted(reader: Reader, subject: Subject): Promis
   }
 }
 
-/** A record that agrees counts, however much of the list was read; everything else needs all of it. */
+/** A record that agrees counts even if the list was not read whole. Every other answer needs the whole list. */
 function notExecuted<T extends Trade | Withdrawal>(
   look: Look<T>,
   stopped: Reply<unknown> | null,
@@ -181,14 +182,14 @@ function notExecuted<T extends Trade | Withdrawal>(
       const { record, difference } = look;
       return { kind: 'contradicts', record, difference, couldBe: couldBeIt };
     }
-    // The list was read whole: what could be it is shown to the person.
+    // The list was read whole. Records that could be the item's are shown to the person.
     case 'absent':
     case 'unproven':
       return { kind: 'absent', couldBe: couldBeIt };
   }
 }
 
-/** An untagged trade that agrees with the leg: shown to a person, never adopted. */
+/** An untagged trade that agrees with the leg. It is shown to a person, never adopted. */
 function couldBeTrade(subject: LegSubject, trade: Trade): boolean {
   return trade.clientReferenceId === null && legDifferences(subject, trade).length === 0;
 }
@@ -196,7 +197,7 @@ function couldBeTrade(subject: LegSubject, trade: Trade): boolean {
 export type PayAgainVerdict =
   | {
       readonly kind: 'may';
-      /** The highest generation of which anything is known: the instruction follows it. */
+      /** The highest generation of which anything is known. The instruction opens the next one. */
       readonly follows: number;
       /** That generation's record; null when it has none. */
       readonly recordId: string | null;
@@ -205,11 +206,14 @@ export type PayAgainVerdict =
       /** Records of earlier generations, all failed. */
       readonly failed: readonly Withdrawal[];
     }
-  /** A record that may still pay, or has paid: nothing is opened beside it. */
+  /** A record that may still pay, or has paid. Nothing is opened beside it. */
   | { readonly kind: 'stands'; readonly id: string; readonly status: string }
   /** An untagged record that may be the payment and has not failed. */
   | { readonly kind: 'could be'; readonly record: Withdrawal }
-  /** Generations that a person opened before have not come to anything yet: one more instruction would change nothing. */
+  /**
+   * A person has opened generations before, and none of them has led to a record yet. One more instruction would change
+   * nothing.
+   */
   | Extract<NextOpening, { kind: 'opened before' }>
   | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
 
@@ -221,15 +225,15 @@ export type PaymentHistory = {
   readonly kept: Kept;
 };
 
-/** What one scan of the withdrawals shows of a run, by the payment that each record is, or could be. */
+/** What one scan of the withdrawals shows of a run: for each payment, the records that are or could be its own. */
 export class WithdrawalBook {
-  /** What cut the scan short; null: every page was read. */
+  /** Why the scan was cut short; null when every page was read. */
   readonly stopped: Reply<unknown> | null;
   readonly #byReference = new Map<string, Withdrawal[]>();
   readonly #byOwner = new Map<string, Withdrawal[]>();
   readonly #byAmount = new Map<string, Withdrawal[]>();
 
-  /** @param owners items of the run by the record that the report names for each */
+  /** @param owners for each record that the report names, the item of the run */
   constructor({ records, stopped }: Scanned<Withdrawal>, owners: ReadonlyMap<string, string>) {
     this.stopped = stopped;
     for (const record of records) {
@@ -241,7 +245,7 @@ export class WithdrawalBook {
     }
   }
 
-  /** The records that are this payment, in whichever generation, and those without a name that could be it. */
+  /** The records that are this payment, in any generation, and those without a name that could be this payment. */
   of(item: string, identity: PaymentIdentity): readonly Withdrawal[] {
     const { reference, currency, amount } = identity;
     return [
@@ -252,7 +256,7 @@ export class WithdrawalBook {
   }
 }
 
-/** Reads the withdrawals of a run once, however many of its payments are asked about. */
+/** Reads the withdrawals of a run once, however many payments are asked about. */
 export async function readWithdrawals(
   reader: Pick<Reader, 'listWithdrawals'>,
   of: {
@@ -283,8 +287,8 @@ function put<Value>(lists: Map<string, Value[]>, key: string, value: Value): voi
 }
 
 /**
- * Looks at every generation of a payment: none may stand when others are opened. It is advice for the person who asks:
- * the worker looks again before it sends, since anything may happen between this look and the person's yes.
+ * Looks at every generation of a payment: none may still pay when others are opened. The result is advice for the person who
+ * asks. The worker looks again before it sends, since anything may happen between this look and the person's yes.
  */
 export async function checkPayAgain(
   reader: Pick<Reader, 'withdrawal'>,
@@ -298,14 +302,14 @@ export async function checkPayAgain(
   if (book.stopped !== null) return { kind: 'unreadable', reply: book.stopped };
   const { withdrawalId } = reported;
   if (withdrawalId === null || records.some((record) => record.id === withdrawalId)) return verdict;
-  // The list does not show the record that the report names: it is asked for by its id.
+  // The list does not show the record that the report names, so the record is asked for by its id.
   const reply = await reader.withdrawal(withdrawalId);
   if (reply.kind !== 'DONE') return { kind: 'unreadable', reply };
   const { id, status } = reply.value.record;
   return identity.failedWords.includes(status) ? verdict : { kind: 'stands', id, status };
 }
 
-/** Pure: what the records that a look found allow. */
+/** What the records that were found allow. Pure. */
 export function judgePayAgain(history: PaymentHistory, records: readonly Withdrawal[]): PayAgainVerdict {
   const { identity, reported, kept } = history;
   const hasFailed = (record: Withdrawal) => identity.failedWords.includes(record.status);
@@ -344,7 +348,7 @@ type Found<T> =
 type Fetched<T> =
   { readonly kind: 'WHOLE'; readonly record: T } | { readonly kind: 'PARTIAL'; readonly record: unknown };
 
-/** The record with an id: as the service answers the id, else as the list shows it. */
+/** The record with this id: as the service answers for the id, else as the list shows it. */
 async function findRecord<T extends Trade | Withdrawal>(
   byId: Reply<Fetched<T>>,
   list: Parameters<typeof scanList<T>>[0],
@@ -352,7 +356,7 @@ async function findRecord<T extends Trade | Withdrawal>(
 ): Promise<Found<T>> {
   if (byId.kind === 'DONE' && byId.value.kind === 'WHOLE')
     return { kind: 'record', record: byId.value.record };
-  // Not found by its id proves nothing, and the shape of that answer is not shown by the interface.
+  // That the id is not found proves nothing: the interface does not show the shape of that answer.
   const { records, stopped } = await scanList(list, {
     sinceMs: wanted.sinceMs,
     wanted: (record) => record.id === wanted.id,

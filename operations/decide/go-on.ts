@@ -1,6 +1,6 @@
 /**
- * `--go-on`: a person lets a run go on with what was cancelled, or says that the cause of one item's wait is gone. What
- * was said is kept outside the run's history; the run reads it before it sends.
+ * `--go-on`: a person lets a cancelled run go on, or says that the cause of one item's wait is gone. The instruction is kept
+ * outside the run's history, and the run reads it before it sends.
  */
 import { randomUUID } from 'node:crypto';
 import { instructionsAbout, isCancelled, nextOpening, type Kept } from '../../domain/people/instructions.ts';
@@ -16,11 +16,11 @@ import { requireService } from '../preflight.ts';
 import { readRun, type RunFacts } from '../follow/runs.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 
-/** `item`: the one whose cause is gone; null: everything goes on. */
+/** `item`: the item whose cause is gone; null: everything goes on. */
 export type GoOn = { readonly item: string | null; readonly by: string; readonly why: string };
 
 /**
- * Of a run that is open.
+ * For a run that is open.
  * @returns a remark about the service, null when all is well. @throws CommandFailure when what was cancelled cannot go on
  */
 export async function goOnOpen(
@@ -43,17 +43,17 @@ export async function goOnOpen(
   }
   const remark = await requireService(asked.settings, asked.now);
   if (goOn.item !== null) await sayCauseGone(place, run, goOn);
-  // What was said is missing, and the run waits until somebody says what holds.
+  // The instructions are missing, and the run waits until a person says what holds.
   else if (kept === null) await sayGoOn(place, run, goOn);
   await wakeRun(place, run);
   return remark;
 }
 
-/** Of a run that has ended, before it is started again. @throws CommandFailure when the item cannot go on alone */
+/** For a run that has ended, before it is started again. @throws CommandFailure when the item cannot go on alone */
 export async function goOnEnded(place: Place, run: RunName, goOn: GoOn): Promise<void> {
   if (goOn.item !== null) return sayCauseGone(place, run, goOn);
   const kept = await readKept(place, run);
-  // A new start sends nothing while it is cancelled, or while what was said about it is missing.
+  // A new start sends nothing while the run is cancelled, or while its instructions are missing.
   if (kept === null || isCancelled(kept.instructions)) await sayGoOn(place, run, goOn);
 }
 
@@ -82,7 +82,7 @@ async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }
   await keepInstruction(place, run, { kind: 'go-on', id: randomUUID(), by, why, item });
 }
 
-/** An item of the plan; or while there is none, the list of lost runs beside which it may be made. */
+/** An item of the plan; or, while there is no plan, the list of lost runs beside which the plan may be made. */
 async function requireNamed(place: Place, run: RunName, asked: string): Promise<string> {
   const isOfRun = isLostRunsName(asked) && (await planOf(place, run)) === null;
   if (!isOfRun) await requireItem(place, await requirePlan(place, run), asked);
@@ -90,8 +90,8 @@ async function requireNamed(place: Place, run: RunName, asked: string): Promise<
 }
 
 /**
- * Whether a person has opened generations of which nothing has come: then even a completed run has something to do. No
- * clocks are compared: the report names the generation that each payment is in.
+ * Whether a person has opened generations that have not led to a record yet. Then even a completed run has something to do.
+ * No clocks are compared: the report names the generation of each payment.
  */
 export async function hasOpenGeneration(place: Place, facts: RunFacts): Promise<boolean> {
   const { run } = facts;

@@ -1,6 +1,6 @@
 /**
- * What people said, as commands keep and read it. An instruction needs a worker to be kept; the deadline is the one after
- * which a person is told that there is none.
+ * Keeps and reads instructions for commands. Only a worker can keep an instruction. When the deadline here is over, the
+ * person is told that no worker took it.
  */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runName, type RunName } from '../../domain/references.ts';
@@ -15,7 +15,7 @@ import { hasWorker } from '../watch/pollers.ts';
 
 /**
  * Keeps an instruction outside the run's history.
- * @param chunk whose payment it is about; null: it is about none of a batch
+ * @param chunk the chunk of the payment that it is about; null: it is about no payment of a batch
  * @throws CommandFailure when no worker took it in time
  */
 export async function keepInstruction(
@@ -30,8 +30,8 @@ export async function keepInstruction(
 }
 
 /**
- * Everything that is kept about a run, or about a chunk of it as well; nothing where nothing is.
- * @throws CommandFailure when Temporal does not tell
+ * Everything that is kept about a run, and about one chunk where it is asked for; nothing where nothing is kept.
+ * @throws CommandFailure when Temporal does not answer
  */
 export async function keptAbout(place: Place, run: RunName, chunk: number | null = null): Promise<Kept> {
   const { client, mode } = place;
@@ -40,24 +40,24 @@ export async function keptAbout(place: Place, run: RunName, chunk: number | null
 }
 
 /**
- * The same, but null where Temporal knows of nothing that would keep it: the run was never started, or what was said
- * about it is missing, and somebody has to say again what holds.
+ * The same, but null where Temporal has no workflow that keeps instructions: the run was never started, or what was said is
+ * missing and a person must say again what holds.
  */
 export async function readKept(place: Place, run: RunName): Promise<Kept | null> {
   const { client, mode } = place;
   return withWorker(place, run, () => readInstructions({ client, mode, run }));
 }
 
-/** Ends the waits of an open run, so that it reads what was said at once. False when it has ended. */
+/** Wakes an open run from its waits, so that it reads the instruction at once. False when the run has ended. */
 export async function wakeRun({ client, mode }: Place, run: RunName): Promise<boolean> {
   const facts = await describeRun(client, mode, run);
   if (facts === null || !facts.isOpen) return false;
-  // Its plan may be what waits.
+  // The workflow that makes its plan may be what waits.
   await Promise.all([wake(client, planIdOf(mode, run)), wake(client, planIdOf(mode, run, 2))]);
   return wake(client, facts.workflowId);
 }
 
-/** False when nothing of this id is open. */
+/** False when no workflow with this id is open. */
 async function wake(client: Client, workflowId: string): Promise<boolean> {
   try {
     await client.workflow.getHandle(workflowId).signal(wakeSignal);

@@ -1,6 +1,7 @@
 /**
  * `run POLICY --pay-again ITEM…`: what must hold before a person opens later generations of payments (design: "The chain
- * rule"). It looks at the service and advises; the instruction is a permission, and the worker that sends looks again.
+ * rule"). The command looks at the service and advises. The instruction is a permission only: the worker that sends looks
+ * again.
  */
 import { randomUUID } from 'node:crypto';
 import type { Plan } from '../../domain/plan/plan.ts';
@@ -41,10 +42,10 @@ import { startRun } from '../start/workflow.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 import { triedAgain } from '../start/tried-again.ts';
 
-/** Instead of items: every payment of the run that has failed, as the service says when it is asked. */
+/** In place of items: every payment of the run that has failed, as the service says when it is asked. */
 export const ALL_FAILED = 'all-failed';
 
-/** What a person asked for, checked for form only. */
+/** What a person asked for; only its form is checked. */
 export type PayAgainRequest = {
   readonly items: readonly string[] | typeof ALL_FAILED;
   readonly reason: string;
@@ -56,19 +57,19 @@ type May = Extract<PayAgainVerdict, { kind: 'may' }>;
 /** A generation that may be opened. */
 type Opening = {
   readonly payment: ReportPayment;
-  /** The payment's name in the new generation. */
+  /** The payment's reference in the new generation. */
   readonly reference: string;
-  /** Number of the chunk of the batch that has it; null: it is of none. */
+  /** Number of the payment's chunk; null when the run is no batch. */
   readonly chunk: number | null;
   readonly paidAgain: PaidAgain;
 };
 
-/** What a person would open: as it was when it was said, and nothing that fails later. */
+/** What a person opens: what had failed when the person said so, and nothing that fails later. */
 export type Openings = {
   readonly list: readonly Opening[];
-  /** When their keys are sent no more. */
+  /** From when on their keys are no longer sent. */
   readonly windowUntilMs: number;
-  /** Items that the run goes on with besides, since it is started again. */
+  /** Other items that the run goes on with, since it is started again. */
   readonly others: readonly string[];
 };
 
@@ -85,7 +86,7 @@ export type AskedAgain = {
 };
 
 /**
- * What would be opened, before a person says yes; nothing where all that failed is asked for, and nothing has.
+ * What would be opened, before a person says yes; nothing where all that failed is asked for and nothing has failed.
  * @returns also a remark about the service. @throws CommandFailure when one that is named may not be paid again
  */
 export async function judgeOpenings(
@@ -121,7 +122,7 @@ export async function judgeOpenings(
 /** So many instructions are kept side by side. */
 const SIDE_BY_SIDE = 5;
 
-/** Instructions open the next generations; then the run is started again, and reads them. */
+/** Keeps the instructions that open the next generations, then starts the run again, which reads them. */
 export async function openGenerations(asked: AskedAgain, { list }: Openings): Promise<void> {
   const { place, run, policyFile, request } = asked;
   const { client, mode, taskQueue } = place;
@@ -145,16 +146,18 @@ export async function openGenerations(asked: AskedAgain, { list }: Openings): Pr
     shown: null,
     again: true,
   });
-  // Started by somebody else in the meantime: that run reads the instructions too.
+  // Somebody else has started the run in the meantime: that run reads the instructions too.
   if (!isStarted) await wakeRun(place, run);
 }
 
-/** Of one instruction, as JSON: it stands in a history four times, and what takes it over carries several at once. */
+/**
+ * The most of one instruction, as JSON. A history has it four times, and a workflow that takes over carries several at once.
+ */
 const MOST_BYTES = 32_768;
 
 type Kepts = { readonly chunk: number | null; readonly instruction: Instruction };
 
-/** One for each payment, or of a batch one for the payments of a chunk, as many as will do. */
+/** One instruction for each payment; in a batch one for the payments of a chunk, or as many as are needed. */
 export function instructionsFor(
   list: readonly Opening[],
   said: { readonly by: string; readonly why: string },
@@ -182,7 +185,7 @@ export function instructionsFor(
   return kept;
 }
 
-/** Everything that the checks read, each thing once. */
+/** Everything that the checks read. Each thing is read once. */
 class Known {
   readonly place: Place;
   readonly settings: Settings;
@@ -217,7 +220,7 @@ class Known {
     return new Known({ place, settings, plan, report }, chunks);
   }
 
-  /** What people said about a payment; of a batch with what they said about its chunk. */
+  /** What people said about a payment, and in a batch about its chunk. */
   keptOf(item: string): Promise<Kept> {
     const chunk = this.chunkOf(item);
     const kept = this.#kept.get(chunk) ?? keptAbout(this.place, this.plan.run, chunk);
@@ -229,7 +232,7 @@ class Known {
     return this.#chunks.get(item) ?? null;
   }
 
-  /** Why it was not paid, as the report has it; empty: it says nothing. */
+  /** Why the payment was not paid, as the report says; empty when the report says nothing. */
   codeOf(item: string): string {
     return this.#codes.get(item) ?? '';
   }
@@ -251,7 +254,7 @@ class Known {
       opensAtMs: plan.sendWindows.opensAtMs,
       namedId: null,
       ownIds: withdrawalId === null ? [] : [withdrawalId],
-      // What the report names for other payments is not among the records of this one.
+      // A record that the report names for another payment is not one of this payment's records.
       otherIds: [],
       fromGeneration: 1,
       closedIds: [],
@@ -271,8 +274,8 @@ class Known {
 }
 
 /**
- * Those that are named.
- * @throws CommandFailure with every one that may not be paid again, or when the service cannot be read whole
+ * The payments that the person named.
+ * @throws CommandFailure that names every payment that may not be paid again, or when the service cannot be read whole
  */
 async function named(known: Known, items: readonly string[]): Promise<readonly Opening[]> {
   const payments = new Map(known.report.payments.map((payment) => [payment.id, payment]));
@@ -288,7 +291,7 @@ async function named(known: Known, items: readonly string[]): Promise<readonly O
       const verdict = await checkPayAgain(service, book, history);
       if (verdict.kind !== 'could be')
         return openingOf(known, payment, requireMay(known, payment, verdict, address));
-      // The twin of another run is nobody's doubt here.
+      // A record that belongs to another run leaves no doubt about this payment.
       const claimant = await claimantOfTwin(known, verdict.record);
       const settled =
         claimant === null ? verdict : await checkPayAgain(service, book, without(history, verdict.record));
@@ -297,12 +300,12 @@ async function named(known: Known, items: readonly string[]): Promise<readonly O
   });
 }
 
-/** So many records without a name are looked for among other runs; payments that could be further ones are left out. */
+/** For so many records without a name, other runs are searched. Payments with more such records are left out. */
 const MOST_TWINS = 20;
 
 /**
- * Every payment of which the service's records have all failed, or that was not accepted before its window closed; never one
- * of which it is not known whether it is paid.
+ * Every payment whose records have all failed, or that the service did not accept before its window closed. A payment that
+ * may have been paid is never among them.
  */
 async function allFailed(known: Known): Promise<readonly Opening[]> {
   const { report, settings } = known;
@@ -334,7 +337,7 @@ async function allFailed(known: Known): Promise<readonly Opening[]> {
           verdict = judgePayAgain(history, book.of(payment.id, history.identity));
         }
       }
-      // A record that merely could be it tells nothing of it.
+      // A record that merely could be the payment's says nothing about the payment.
       if (verdict.kind !== 'may' || (why === 'failed' && verdict.failed.length === 0)) continue;
       await requireNotCancelled(known, payment);
       list.push(openingOf(known, payment, verdict));
@@ -343,22 +346,22 @@ async function allFailed(known: Known): Promise<readonly Opening[]> {
   });
 }
 
-/** What is not known to be unpaid is never paid again. */
+/** A payment that may have been paid is never paid again. */
 export function mayBeAskedAgain({ outcome }: Pick<ReportPayment, 'outcome'>): boolean {
   return outcome !== 'PENDING' && outcome !== 'NEEDS_HUMAN';
 }
 
-/** Why `all-failed` means a payment, by the records that are or could be it; null: it does not. */
+/** Why `all-failed` includes a payment, by the records that are or could be its own; null when it does not. */
 export function whyAgain(
   { withdrawalId }: Pick<ReportPayment, 'withdrawalId'>,
   seen: {
     readonly records: readonly Pick<Withdrawal, 'id' | 'status'>[];
     readonly failedWords: readonly string[];
-    /** Why it was not paid, as the report has it. */
+    /** Why the payment was not paid, as the report says. */
     readonly code: string;
   },
 ): 'failed' | 'late' | null {
-  // Of a record that the report names and the list does not show, nobody knows what became.
+  // When the report names a record that the list does not show, nobody knows what became of it.
   const isShown = withdrawalId === null || seen.records.some(({ id }) => id === withdrawalId);
   if (!isShown) return null;
   if (seen.records.some(({ status }) => seen.failedWords.includes(status))) return 'failed';
@@ -374,7 +377,7 @@ function openingOf(known: Known, payment: ReportPayment, may: May): Opening {
   };
 }
 
-/** All results, or one refusal with the problems of all. */
+/** All results, or one refusal with the problems of all of them. */
 async function whole<One, Result>(
   all: readonly One[],
   judge: (one: One) => Promise<Result>,
@@ -417,10 +420,10 @@ function requirePayment(
   });
 }
 
-/** Problems of payments for which nothing was ever sent: they need no later generation. */
+/** Problems of payments for which nothing was ever sent. Such a payment needs no later generation. */
 const NEVER_SENT: readonly string[] = ['LEG_NOT_TRADED', 'CANCELLED', 'NOTHING_TO_PAY'];
 
-/** The report's side of it: the payment has ended unpaid, after something may have been sent. */
+/** Checks the report: the payment has ended unpaid, after something may have been sent. */
 async function requireEnded(known: Known, payment: ReportPayment): Promise<void> {
   const place = `${runName(known.plan.run)} ${payment.id}`;
   if (!mayBeAskedAgain(payment)) {
@@ -443,7 +446,7 @@ async function requireEnded(known: Known, payment: ReportPayment): Promise<void>
   await requireNotCancelled(known, payment);
 }
 
-/** Paying one again takes a cancel back, and with it what was not sent. */
+/** Paying a payment again takes a cancel back, and so lets everything go on that was not sent. */
 async function requireNotCancelled(known: Known, payment: ReportPayment): Promise<void> {
   const { plan, report } = known;
   if (!isCancelled((await known.keptOf(payment.id)).instructions)) return;
@@ -459,10 +462,10 @@ async function requireNotCancelled(known: Known, payment: ReportPayment): Promis
   });
 }
 
-/** So many of what a cancel has stopped are named. */
+/** So many of the payments that a cancel stopped are named. */
 const SHOWN_UNSENT = 20;
 
-/** The record is known to be no payment of this run. */
+/** It is known that the record is no payment of this run. */
 function without(history: PaymentHistory, { id }: Withdrawal): PaymentHistory {
   const { identity } = history;
   return { ...history, identity: { ...identity, otherIds: [...identity.otherIds, id] } };
@@ -510,7 +513,7 @@ function requireMay({ plan }: Known, { id }: ReportPayment, verdict: PayAgainVer
   }
 }
 
-/** What a new start goes on with besides: never what only another instruction would pay. */
+/** What else a new start goes on with; never what needs another instruction to be paid. */
 export function goesOnWith(report: Report, paidAgain: ReadonlySet<string>): readonly string[] {
   const legs = report.legs.filter(({ outcome }) => outcome !== 'TRADED');
   return [...legs, ...triedAgain(report).tried].flatMap(({ id }) => (paidAgain.has(id) ? [] : [id]));

@@ -1,4 +1,4 @@
-/** The plan of a run as it was made, its items, and whether what this command reads with may judge it. */
+/** The plan of a run as it was made, and its items. Checks also that this command's key may judge the plan. */
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { paymentOf } from '../../domain/plan/batch-items.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
@@ -9,7 +9,7 @@ import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 
-/** How long a plan that is being made is waited for. */
+/** How long to wait for a plan that is being made. */
 const PATIENCE_MS = 1_000;
 
 /** @throws CommandFailure when the run has no plan */
@@ -27,7 +27,7 @@ export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
 }
 
 /**
- * The payment that is called so; null: it is a leg.
+ * The payment with this id; null when the item is a leg.
  * @throws CommandFailure when the plan has no such item
  */
 export async function requireItem(place: Place, plan: Plan, item: string): Promise<Planned | null> {
@@ -66,7 +66,7 @@ async function plannedPayment(place: Place, plan: Plan, item: string): Promise<P
   return null;
 }
 
-/** Null when there is none, or Temporal has it no more. */
+/** Null when there is none, or when Temporal no longer has it. */
 export async function planOf({ client, mode }: Place, run: RunName): Promise<Plan | null> {
   try {
     const second = await readFirstPlan(client, mode, run, 2);

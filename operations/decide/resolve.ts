@@ -1,7 +1,7 @@
 /**
- * A person decides what the machine cannot: an item was executed, as this record, or it was not; or a trade that came out
- * worse than planned is accepted. The service is asked first, and stands above what anybody says; the instruction is kept
- * outside the run's history, so that no reset loses it. It moves no money.
+ * Records what a person decides where the machine cannot: an item was executed, as this record; it was not executed; or a
+ * trade that came out worse than planned is accepted. The service is asked first, and stands above what anybody says. The
+ * instruction is kept outside the run's history, so that no reset loses it. Nothing here moves money.
  */
 import type { ProblemCode } from '../../domain/problems.ts';
 import { randomUUID } from 'node:crypto';
@@ -31,18 +31,18 @@ import { requireItem, requireOwnPlan, requirePlan, type Planned } from './plan-m
 import { atService, requireService, serviceFailure } from '../preflight.ts';
 import { readRun, readWaitingInBatch, requireRun, type RunView } from '../follow/runs.ts';
 
-/** What a person says of an item. */
+/** What a person says about an item. */
 export type Decision = { readonly by: string } & (
   | { readonly kind: 'executed'; readonly recordId: string }
   | { readonly kind: 'not executed'; readonly evidence: string }
   | { readonly kind: 'accept'; readonly recordId: string; readonly evidence: string }
 );
 
-/** What was seen at the service, for the person. */
+/** What the service showed, for the person. */
 export type Seen = {
-  /** The record that was named; null without one. */
+  /** The record that the person named; null: none was named. */
   readonly record: Trade | Withdrawal | null;
-  /** A record with the item's name that contradicts the plan, and how; the decision goes over it. */
+  /** A record with the item's name that contradicts the plan, and how. The decision overrides it. */
   readonly over: { readonly record: Trade | Withdrawal; readonly difference: string } | null;
   readonly couldBe: readonly (Trade | Withdrawal)[];
 };
@@ -56,9 +56,9 @@ export type Decided = {
   /** How far back the lists were read, epoch milliseconds. */
   readonly lookedBackToMs: number;
   readonly isLeg: boolean;
-  /** Who takes it up: the open run at once, or a new start of the run, or of an item that has ended. */
+  /** Who takes the decision up: the open run at once, or a new start of a run or item that has ended. */
   readonly takenUp: 'at once' | 'when the run is started' | 'when the item is started';
-  /** The service's status of the record, where it says that nothing comes of it. */
+  /** The service's status of the record, where the status says that the record will not pay or trade. */
   readonly failedStatus: string | null;
 };
 
@@ -69,7 +69,7 @@ type Case = {
   readonly view: RunView;
   readonly plan: Plan;
   readonly item: string;
-  /** Null: it is a leg. */
+  /** Null when it is a leg. */
   readonly planned: Planned | null;
   readonly decision: Decision;
 };
@@ -137,7 +137,10 @@ function decidedOf({ plan, item, decision, view, settings }: Case, seen: Seen, i
   };
 }
 
-/** What an item waits for while its fate may be open. Money, settlement and the service's own pace leave nothing open. */
+/**
+ * What an item waits for while it may or may not have been executed. A wait for money, for settlement or for the service's
+ * rate limit leaves no doubt.
+ */
 const OPEN_QUESTIONS: readonly WaitReason[] = ['person', 'doubt', 'outage', 'configuration'];
 
 /** @throws CommandFailure when there is nothing to decide about the item */
@@ -158,7 +161,7 @@ async function requireOpenQuestion(theCase: Case): Promise<void> {
   }
 }
 
-/** A record stands above any decision. Returns the item's outcome. */
+/** A record of the service stands above any decision. Returns the item's outcome. */
 function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
   const { view, item } = theCase;
   const leg = view.report.legs.find(({ id }) => id === item);
@@ -183,7 +186,7 @@ function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
   );
 }
 
-/** Only of what is in doubt, or in a person's hands, anybody can say that it was not executed. */
+/** A person can say that an item was not executed only where it is in doubt, or where it needs a human. */
 async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOutcome): Promise<void> {
   const { facts } = theCase.view;
   if (outcome === 'NOT_PAID' || outcome === 'NOT_TRADED')
@@ -200,7 +203,7 @@ async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOut
   );
 }
 
-/** What the item waits for now; a payment of a batch is known by its chunk alone. */
+/** What the item waits for now. Only its chunk knows a payment of a batch. */
 function readWaiting({ place, view, item, planned }: Case): Promise<Waiting | null> {
   const inBatch = planned?.inBatch ?? null;
   if (inBatch !== null) return readWaitingInBatch(place, view.facts, inBatch);
@@ -212,7 +215,7 @@ function refuse({ view, item }: Case, code: ProblemCode, message: string, fix: s
   throw new CommandFailure('refused by us', [{ code, place, message, fix }]);
 }
 
-/** Why the item's trade cannot be accepted by this id; null when it can. Pure. */
+/** Why the item's trade cannot be accepted by this id; null when it can be accepted. Pure. */
 export function whyNotAccepted(report: Report, item: string, recordId: string): string | null {
   const leg = report.legs.find(({ id }) => id === item);
   if (leg === undefined) return 'it is a payment; only trades are accepted';
@@ -232,7 +235,7 @@ async function lookFirst(theCase: Case): Promise<Seen> {
       case 'executed':
       case 'accept': {
         const verdict = await wellFormed(() => checkExecuted(service, subject, decision.recordId));
-        // What is accepted is what came out, so that it may differ from the plan.
+        // A person accepts what came out, so it may differ from the plan.
         if (decision.kind === 'accept' && verdict.kind === 'differs')
           return { record: verdict.record, over: null, couldBe: [] };
         const record = requireAgreement(theCase, decision, verdict, address);
@@ -322,7 +325,7 @@ function recordIdOf(decision: Decision): string | null {
   }
 }
 
-/** An id that is not there is a mistake of the line; a record that contradicts the plan is refused by a rule of ours. */
+/** An id that is not there is bad input. A record that contradicts the plan is refused by a rule of ours. */
 function requireAgreement(
   { plan, item }: Case,
   { kind, recordId }: Extract<Decision, { readonly recordId: string }>,
@@ -357,7 +360,7 @@ function requireAgreement(
   }
 }
 
-/** A record without a name of its own may be another run's. @throws CommandFailure when it is */
+/** A record without a name of ours may be another run's. @throws CommandFailure when it is */
 async function requireUnclaimed({ place, plan }: Case, record: Trade | Withdrawal): Promise<void> {
   const currencies = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];
   const claimant = await claimantOf(place, {
@@ -376,7 +379,10 @@ async function requireUnclaimed({ place, plan }: Case, record: Trade | Withdrawa
   ]);
 }
 
-/** What could be the item, or contradicts the plan, is shown, and judged by the person's evidence. */
+/**
+ * Records that could be the item's, or contradict the plan, are shown. The person judges them by the evidence that he or she
+ * has.
+ */
 function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, address: string): Seen {
   switch (verdict.kind) {
     case 'absent':
@@ -403,7 +409,7 @@ function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, 
   }
 }
 
-/** The name of ours that a record carries; null when it carries none. */
+/** The reference that a record carries; null when it carries none. */
 function nameIn(record: Trade | Withdrawal): string | null {
   return 'quoteId' in record ? record.clientReferenceId : record.tag;
 }
@@ -412,7 +418,7 @@ function lookedBackToMs(plan: Plan): number {
   return plan.sendWindows.opensAtMs - LOOK_BACK_MS;
 }
 
-/** A record in one line. */
+/** One record in one line. */
 export function describeRecord(record: Trade | Withdrawal): string {
   if ('quoteId' in record) {
     const sold = record.sellAmount ?? record.executedAmount;

@@ -1,12 +1,12 @@
-/** What people said, as evidence among what the service said: every report shows who decided what. Pure. */
+/** Lists what people said among the evidence of the service's replies, so that every report shows who decided what. Pure. */
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Evidence } from '../../domain/run/state.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
 
-/** What tells an instruction from a call of the service among the evidence. */
+/** Begins the line of an instruction, so that it differs from the line of a call of the service. */
 export const INSTRUCTION_CALL = 'instruction';
 
-/** An instruction as evidence. */
+/** One instruction as a line of evidence. */
 export function evidenceOf(said: Recorded, run: RunName): Evidence {
   return {
     at: new Date(said.atMs).toISOString(),
@@ -46,7 +46,7 @@ function tell(said: Recorded): string {
   }
 }
 
-/** So many items are named. */
+/** At most so many items are named. */
 const NAMED = 20;
 
 function someOf({ items }: Extract<Recorded, { kind: 'pay these again' }>): string {

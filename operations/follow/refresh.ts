@@ -16,7 +16,7 @@ import type { ServiceClient } from '../../service/client.ts';
 import { scanList } from '../../service/list-scan.ts';
 import { serviceFailure } from '../preflight.ts';
 
-/** What the service shows of one item now; null: nothing, though every page was read. */
+/** What the service shows of one item now; null when it shows nothing, though every page was read. */
 export type Live = { readonly id: string; readonly status: string } | null;
 
 /** By item. */
@@ -25,18 +25,18 @@ export type LiveRecords = {
   readonly payments: ReadonlyMap<string, Live>;
 };
 
-/** A report with the service's words of this moment, and a sentence for each difference. */
+/** A report with what the service says at this moment, and a sentence for each difference. */
 export type Refreshed = { readonly report: Report; readonly differences: readonly string[] };
 
-/** No zone begins a date earlier than this before its 00:00 UTC. */
+/** In every zone, a date begins at most this long before its 00:00 UTC. */
 const EARLIEST_ZONE_MS = 14 * 3_600_000;
 
-/** More items than this are looked for in the list first: a large batch must not ask for each by its id. */
+/** Above this many items, the list is searched first: a large batch must not ask for each record by its id. */
 const MOST_BY_ID = 50;
 
 /**
- * Reads the record of every item: by its id, else in the list, where an item without one is looked for by its name; of many
- * items in the list first.
+ * Reads the record of every item. An item with an id is asked for by it. An item without one is looked for by its name in
+ * the list. When there are many items, all are looked for in the list first.
  * @throws CommandFailure when a list that is needed cannot be read whole
  */
 export async function readLive(
@@ -113,7 +113,7 @@ async function readItems<T extends Trade | Withdrawal>(
   for (const record of records) {
     const item = itemOf(record);
     const known = item === undefined ? null : (live.get(item) ?? null);
-    // Of several under one name, the one that has not failed.
+    // Of several records with one name, the one that has not failed.
     const isBetter = known === null || (isFailed(known) && !isFailed(record));
     if (item !== undefined && isBetter) live.set(item, { id: record.id, status: record.status });
   }
@@ -127,7 +127,7 @@ async function readItems<T extends Trade | Withdrawal>(
   return live;
 }
 
-/** The report as the service's records of this moment make it. Pure. `nowMs`: when they were read. */
+/** The report, made again from the service's records. `nowMs`: when they were read. Pure. */
 export function refreshReport(
   report: Report,
   live: LiveRecords,
@@ -250,7 +250,7 @@ function appeared(item: string, what: string, status: string): Problem {
   });
 }
 
-/** How a closed run ended, by the outcomes of this moment; what goes on, or was cancelled, stays what it is. */
+/** How a closed run ended, by its outcomes now. A run that goes on, or was cancelled, keeps its status. */
 function statusNow(status: ReportStatus, items: readonly (ReportLeg | ReportPayment)[]): ReportStatus {
   if (status !== 'COMPLETED' && status !== 'PARTIAL' && status !== 'FAILED') return status;
   if (items.length === 0) return status;

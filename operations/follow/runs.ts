@@ -1,6 +1,6 @@
 /**
- * Runs as Temporal shows them: one by its name, many by a search. Reads only; a closed run is read as long as Temporal
- * keeps it and a worker answers.
+ * Runs as Temporal shows them: one by its name, or many by a search. Reads only. A closed run can be read as long as
+ * Temporal keeps it and a worker answers.
  */
 import { progressOfEnded, readProgress, type RunPage } from '../../domain/run/progress.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,36 +43,38 @@ import type { Place } from '../place.ts';
 import { hasWorker } from '../watch/pollers.ts';
 import { evidenceOf } from './instruction-evidence.ts';
 
-/** A run by its outside. */
+/** A run as Temporal shows it, without asking the run. */
 export type RunFacts = {
   readonly run: RunName;
   readonly workflowId: string;
-  /** Temporal's run id: of no use for money, but the UI's address has it. */
+  /** Temporal's run id. It never names money; the address in the UI needs it. */
   readonly temporalRunId: string;
   readonly taskQueue: string;
   readonly temporalStatus: WorkflowExecutionStatusName;
   readonly isOpen: boolean;
   readonly startedAtMs: number;
   readonly closedAtMs: number | null;
-  /** `HELD`, `COMPLETED` … as last told; `TERMINATED` and `TIMED_OUT` where Temporal ended it. */
+  /** `HELD`, `COMPLETED` …, as the run said last; `TERMINATED` and `TIMED_OUT` where Temporal ended it. */
   readonly state: string;
   /** True when no worker has taken its first task. */
   readonly isUntaken: boolean;
 };
 
-/** Who is asked for a run from within. */
+/** A run that can be asked questions. */
 type Asked = Pick<Place, 'client' | 'say'>;
 
-/** A run from within. */
+/** A run as it describes itself. */
 export type RunView = {
   readonly facts: RunFacts;
   readonly report: Report;
   readonly progress: Progress;
 };
 
-/** How long a worker may take to answer a question about a run, where nobody knows whether there is one. */
+/** How long a worker may take to answer, where Temporal has not heard of any worker. */
 export const ANSWER_LIMIT_MS = 10_000;
-/** The same where Temporal has heard of one in the last minutes: it may be busy, or read a long history again. */
+/**
+ * The same where Temporal has heard of a worker in the last minutes: it may be busy, or may be reading a long history again.
+ */
 export const BUSY_LIMIT_MS = 30_000;
 
 /** The newest Temporal run of a run; null when Temporal knows none. */
@@ -80,7 +82,7 @@ export async function describeRun(client: Client, mode: Mode, run: RunName): Pro
   const described = await describe(client, workflowIdOf(mode, run));
   if (described === null) return null;
   const pending = described.raw.pendingWorkflowTask ?? null;
-  // Two events: the start, and its first task, scheduled and not yet started.
+  // The history then has two events: the start, and the first task, which is scheduled but not started.
   const isUntaken = described.historyLength <= 2 && (pending?.startedTime ?? null) === null;
   return factsOf(run, described, isUntaken);
 }
@@ -102,24 +104,24 @@ export async function requireRun(
   ]);
 }
 
-/** What Temporal shows of an open run that cannot say by itself that it gets nowhere; the ids are Temporal's. */
+/** What Temporal shows of an open run that is stuck and cannot say so itself. The ids are Temporal's. */
 export type Outside = {
   readonly historyLength: number;
   readonly pendingWorkflowTask: { readonly attempt: number; readonly isStarted: boolean } | null;
   readonly pendingActivities: readonly {
     readonly name: string;
     readonly attempt: number;
-    /** Type of the failure of the last attempt; null: it has not failed. */
+    /** Type of the failure of the last attempt; null when it has not failed. */
     readonly lastFailure: string | null;
   }[];
 };
 
-/** So many failed attempts of a task or a call are no passing trouble. */
+/** After so many failed attempts, the fault of a task or a call no longer counts as passing. */
 const MANY_ATTEMPTS = 4;
-/** How a poll says that it comes again: nothing has failed. */
+/** With this failure, a poll says that it comes again. Nothing has failed. */
 const NOT_YET = 'NOT_YET';
 
-/** Why an open run gets nowhere, as one sentence; null when it does, or says so by itself. Pure. */
+/** Why an open run is stuck, as one sentence; null when it is not stuck, or says so itself. Pure. */
 export function stuckBy(outside: Outside, openForMs: number): string | null {
   const { pendingWorkflowTask: task, pendingActivities, historyLength } = outside;
   if (task !== null && task.attempt >= MANY_ATTEMPTS)
@@ -133,7 +135,7 @@ export function stuckBy(outside: Outside, openForMs: number): string | null {
   return `Its call ${call.name} has failed ${call.attempt - 1} times (${call.lastFailure ?? ''}). See the failure in the Temporal UI, and the worker’s log.`;
 }
 
-/** `stuckBy` of a run as Temporal has it now; null also when it has ended since. */
+/** `stuckBy` of a run as it is in Temporal now; null also when the run has ended since. */
 export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<string | null> {
   const shown = await describe(client, facts.workflowId, facts.temporalRunId);
   if (shown === null || !isOpen(shown)) return null;
@@ -155,10 +157,10 @@ export async function readStuck(client: Client, facts: RunFacts, nowMs: number):
   );
 }
 
-/** Most runs that a search reads: a list for people. */
+/** Most runs that a search reads: the list is for people. */
 const MAX_LISTED = 10_000;
 
-/** Runs of a mode, newest first, each once: what was reset or started again counts as its newest Temporal run. */
+/** Runs of a mode, newest first. A run that was reset or started again is listed once, as its newest Temporal run. */
 export async function listRuns(
   client: Client,
   mode: Mode,
@@ -207,7 +209,7 @@ function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFac
   };
 }
 
-/** What was last told counts, unless Temporal knows that it cannot be so any more. */
+/** What the run said last counts, unless Temporal knows that it no longer holds. */
 export function stateOf(temporalStatus: WorkflowExecutionStatusName, told: string | null): string {
   if (isOpen({ status: { name: temporalStatus } })) return told === 'HELD' ? 'HELD' : 'RUNNING';
   const ended = told === null || ['RUNNING', 'HELD'].includes(told) ? null : told;
@@ -215,15 +217,15 @@ export function stateOf(temporalStatus: WorkflowExecutionStatusName, told: strin
   return byTemporal ? temporalStatus : (ended ?? temporalStatus);
 }
 
-/** True for a run that Temporal ended from outside: it is simply started again. */
+/** True for a run that Temporal ended from outside: such a run is simply started again. */
 export function isEndedFromOutside(facts: RunFacts): boolean {
   return !facts.isOpen && (facts.temporalStatus === 'TERMINATED' || facts.temporalStatus === 'TIMED_OUT');
 }
 
 /**
- * The report and the progress of a run: of a completed one from its result, of others from a worker; with what people
- * have said about it among the evidence.
- * @param limitMs how long a worker may take; absent: longer for one of which Temporal has heard
+ * The report and the progress of a run. A completed run's report is its result; for other runs a worker is asked. What
+ * people said about the run is added to the evidence.
+ * @param limitMs how long a worker may take; absent: longer where Temporal has heard of a worker lately
  * @throws CommandFailure when no worker answers
  */
 export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
@@ -238,7 +240,7 @@ export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): 
   return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
 }
 
-/** What people have said; none when no worker answers for it: a report does without. */
+/** What people said; nothing when no worker answers for it: the report is shown without it. */
 async function readInstructionsOf(
   client: Client,
   facts: RunFacts,
@@ -266,14 +268,14 @@ async function readInstructionsOf(
   return said.flat();
 }
 
-/** What people said about so many chunks of a batch is read side by side. */
+/** For so many chunks of a batch at once, it is read what people said. */
 const CHUNKS_SIDE_BY_SIDE = 8;
 
 function modeOf({ workflowId }: RunFacts): Mode {
   return workflowId.startsWith('live/') ? 'LIVE' : 'SANDBOX';
 }
 
-/** `chunks`: how many its batch has. */
+/** `chunks`: how many chunks the run's batch has. */
 async function readWithoutInstructions(
   place: Asked,
   facts: RunFacts,
@@ -294,8 +296,8 @@ async function readWithoutInstructions(
 }
 
 /**
- * The report of a run in parts, none of which grows with its batch; the first has the run itself. The payments are in the
- * order of the plan; those of a chunk that is lost are left out.
+ * The report of a run in parts; no part grows with the batch. The first part has the run itself. The payments follow in the
+ * order of the plan. The payments of a chunk that is lost are left out.
  */
 export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<ReportPage> {
   const { read, ofChunk } = await questionsTo(place, facts);
@@ -307,7 +309,7 @@ export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<
   }
 }
 
-/** Only the payments of it, one after the other, each with the trace id of the service's last reply to a send of it. */
+/** Only the payments of the run, one after the other. Each has the trace id of the service's last reply to a send of it. */
 export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerator<TracedPayment> {
   for await (const { report, traceIds } of readParts(place, facts))
     for (const [index, payment] of report.payments.entries())
@@ -316,7 +318,7 @@ export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerat
 
 export type TracedPayment = ReportPayment & { readonly traceId: string | null };
 
-/** How the parts of a report are asked for; the first one of a completed run is its result, which needs no worker. */
+/** How the parts of a report are read. The first part of a completed run is its result, which needs no worker. */
 async function questionsTo(
   place: Asked,
   facts: RunFacts,
@@ -348,7 +350,7 @@ async function questionsTo(
   };
 }
 
-/** The progress of an open run, which its batch tells itself. */
+/** The progress of an open run. A batch's progress is told by the batch itself. */
 async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Promise<Progress> {
   const handle = place.client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   const heard = await readProgress((offset) =>
@@ -358,7 +360,7 @@ async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Prom
 }
 
 /**
- * What a payment of a batch waits for, as its chunk says; null: for nothing, or Temporal has no such chunk.
+ * What a payment of a batch waits for, as its chunk says; null: for nothing, or Temporal does not know the chunk.
  * @param inBatch the number of its chunk, and its place there
  */
 export async function readWaitingInBatch(
@@ -381,8 +383,8 @@ function liveOf({ client }: Asked, facts: RunFacts, heard: Progress): Promise<Pr
 }
 
 /**
- * The same as `readRun` for whoever only wants to know how a run stands: of a batch no payment is read, and its report has
- * none.
+ * The same as `readRun`, for callers that only want to know how a run stands: of a batch no payment is read, and the result
+ * has no report of it.
  */
 export async function readOutline(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
   const { read } = await questionsTo(place, facts, limitMs);
@@ -396,14 +398,16 @@ export async function readOutline(place: Asked, facts: RunFacts, limitMs?: numbe
   return { facts, report: { ...ended, problems: [...ended.problems, ...unpaid] }, progress };
 }
 
-/** Codes of what is not paid of a batch; that a rule has stopped it comes first, as the reason of most. */
+/**
+ * Codes of what a batch has not paid. A rule that stopped the batch comes first, since it is the reason for most of them.
+ */
 function whyUnpaid({ batch }: Progress): readonly string[] {
   const codes = batch?.codes ?? [];
   const stop = codes.filter((code) => code === 'BATCH_STOPPED');
   return [...stop, ...codes.filter((code) => code !== 'BATCH_STOPPED')];
 }
 
-/** What is said of payments of a batch that nobody has read one by one. */
+/** What is said of payments of a batch that were not read one by one. */
 function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run: string): Problem {
   const { notPaid = 0 } = batch?.counts ?? {};
   const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, ${share} of them for this.`;
@@ -415,9 +419,12 @@ function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run:
   };
 }
 
-/** What people have said is read in this time, or left out. */
+/** What people said is read within this time, or left out. */
 export const INSTRUCTIONS_LIMIT_MS = 2_500;
-/** A question that a worker lost (it may just have let go of the run) is asked again, and given more time then. */
+/**
+ * A worker may lose a question, for example when it has just let go of the run. The question is then asked again, with more
+ * time.
+ */
 const FIRST_QUESTION_LIMIT_MS = 2_500;
 
 async function answerOf<T>(
@@ -459,7 +466,7 @@ function noAnswer(facts: RunFacts, waitedMs: number): Trouble {
   };
 }
 
-/** The problems that the end of a closed Temporal run carries. */
+/** The problems in the failure with which a closed Temporal run ended. */
 async function readEnd(client: Client, facts: RunFacts): Promise<readonly Problem[]> {
   if (facts.temporalStatus === 'COMPLETED') return [];
   try {
@@ -471,7 +478,7 @@ async function readEnd(client: Client, facts: RunFacts): Promise<readonly Proble
   }
 }
 
-/** The problems that a failure of ours carries; none for what failed otherwise. */
+/** The problems that a failure of ours carries; none for any other failure. */
 export function problemsOfFailure(cause: Error | undefined): readonly Problem[] {
   if (!(cause instanceof ApplicationFailure)) return [];
   const [details] = (cause.details ?? []) as readonly { readonly problems?: readonly Problem[] }[];
@@ -487,8 +494,8 @@ export function problemsOfFailure(cause: Error | undefined): readonly Problem[] 
 }
 
 /**
- * The report of a run that ended before its own report could say so: no plan, a fault of this program, or an end from
- * outside. What it knows of its items stays as it is.
+ * The report of a run that ended before it could report by itself: it had no plan, this program had a fault, or somebody
+ * ended it from outside. What the run knows of its items stays as it is.
  */
 export function endedReport(report: Report, facts: RunFacts, problems: readonly Problem[]): Report {
   if (facts.isOpen || (report.status !== 'RUNNING' && report.status !== 'HELD')) return report;
@@ -523,24 +530,24 @@ function cancelledBefore(facts: RunFacts): Problem {
   };
 }
 
-/** Why the items of a run wait now, as far as people should know. */
+/** Why the items of a run wait now, as far as people need to know. */
 export function reasonsOf(progress: Progress): readonly WaitReason[] {
   return progress.items.flatMap(({ waiting }) => (isShown(waiting) ? [waiting.reason] : []));
 }
 
-/** What a run was started with; null when Temporal does not have it. */
+/** The input of a run; null when Temporal does not have it. */
 export async function readInput(client: Client, facts: RunFacts): Promise<RunInput | null> {
   const start = await readStart(client, facts.workflowId, facts.temporalRunId);
   return (start?.input ?? null) as RunInput | null;
 }
 
-/** The policy that a run was started with; whoever reads a file of its payments needs no destinations any more. */
+/** The policy that a run was started with. Who reads its payments from a file no longer needs the destinations. */
 export async function policyOfRun(
   place: Place,
   facts: RunFacts,
 ): Promise<{ readonly policy: Policy; readonly destinations: null }> {
   const input = await readInput(place.client, facts);
-  // Only now: who merely looks at runs reads no policy.
+  // It is loaded only now: a command that merely looks at runs reads no policy.
   const { loadPolicy } = await import('../../language/policy/load-policy.ts');
   const loaded = input === null ? null : loadPolicy(input.policyText, input.policyFile);
   if (loaded?.ok === true) return { policy: loaded.policy, destinations: null };

@@ -1,4 +1,4 @@
-/** Where a run stands, as it tells itself or as Temporal shows it. Reads only. */
+/** Where a run stands, as the run or Temporal says. Reads only. */
 import type { Ending } from '../../domain/endings.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { isPlanned, type Progress } from '../../domain/run/progress.ts';
@@ -26,7 +26,7 @@ export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
   | { readonly kind: 'untold'; readonly problem: Trouble | null }
 );
 
-/** @param readHalts asked only of a run that waits for one */
+/** @param readHalts called only for a run that waits for a halt to be taken back */
 export async function standingOf(
   place: Place,
   facts: RunFacts,
@@ -46,7 +46,7 @@ export async function standingOf(
   }
 }
 
-/** What a run cannot know, or hears of seconds later. */
+/** What a run cannot know, or learns only seconds later. */
 async function asItIsNow(
   place: Place,
   view: RunView,
@@ -64,7 +64,7 @@ async function asItIsNow(
   return halts === null ? view : afterHalts(view, halts);
 }
 
-/** Of a run that is being cancelled, by whom, where that can be read in time. */
+/** Of a run that is being cancelled: by whom, where that can be read in time. */
 async function withCanceller({ client, mode }: Place, view: RunView): Promise<RunView> {
   const { facts, progress } = view;
   if (progress.cancel === undefined) return view;
@@ -74,11 +74,14 @@ async function withCanceller({ client, mode }: Place, view: RunView): Promise<Ru
   return { ...view, progress: { ...progress, cancel: { by } } };
 }
 
-/** What waits for a halt that was taken back goes on within seconds: it waits for nothing any more. Pure. */
+/**
+ * A run that waits for a halt goes on within seconds after the halt is taken back, so it counts as waiting for nothing.
+ * Pure.
+ */
 export function afterHalts(view: RunView, halts: readonly Halt[]): RunView {
   const { facts, report, progress } = view;
   const { policy } = facts.run;
-  // A batch shows one of its waits: another one stands behind it.
+  // A batch shows only one of its waits; there may be another.
   const needsHuman = (progress.batch?.counts.needsHuman ?? 0) > 0;
   if (needsHuman || halts.some(({ scope }) => scope.policy === null || scope.policy === policy)) return view;
   const items = progress.items.map((item) =>

@@ -1,6 +1,6 @@
 /**
- * Follows a run from outside: asks for its progress, ever less often while nothing changes, and waits for its end. It
- * changes nothing, and outlives a worker or a Temporal server that is away for a while.
+ * Follows a run from outside: asks for its progress, less and less often while nothing changes, and waits for its end. It
+ * changes nothing. It goes on when a worker or a Temporal server is away for a while.
  */
 import { readProgress } from '../../domain/run/progress.ts';
 import { setMaxListeners } from 'node:events';
@@ -25,11 +25,11 @@ import { LiveBatch } from '../batches/open-chunks.ts';
 export type Followed =
   /** The run is closed: read its report. */
   | { readonly kind: 'ended' }
-  /** It waits for something, and has for a while: say for what. */
+  /** The run has waited for something for a while: say for what. */
   | { readonly kind: 'held' }
-  /** No worker took its first task: it stays started. */
+  /** No worker has taken the run's first task. The run stays started. */
   | { readonly kind: 'untaken' }
-  /** No worker answers any more, or Temporal does not: it goes on when they are back. */
+  /** No worker answers any more, or Temporal does not. The run goes on when they are back. */
   | { readonly kind: 'silent' }
   | { readonly kind: 'detached' };
 
@@ -37,25 +37,25 @@ export type FollowOptions = {
   readonly client: Client;
   readonly mode: Mode;
   readonly run: RunName;
-  /** Stay when the run is held. */
+  /** True: stay also when the run is held. */
   readonly stay: boolean;
-  /** Aborted when the person has gone. */
+  /** Aborted when the person has left. */
   readonly left: AbortSignal;
   /** Asks Temporal whether no worker has taken the first task. */
   readonly isUntaken: () => Promise<boolean>;
   readonly onProgress: (progress: Progress) => void;
-  /** Called when no answer came; null when answers come again. */
+  /** Called when no answer came, and with null when answers come again. */
   readonly onSilence: (reason: string | null) => void;
 };
 
 const FIRST_POLL_MS = 300;
-/** Of a batch, which changes all the time: workers answer each question, and should pay meanwhile. */
+/** A batch changes all the time, and each question takes a worker's time from paying. */
 const BATCH_POLL_MS = 1_000;
 const SLOWEST_POLL_MS = 2_000;
 const QUERY_LIMIT_MS = 3_000;
-/** A run that is held for so long will be for longer. */
+/** A run that has been held for this long will be held for longer. */
 const HELD_MS = 15_000;
-/** So long may a worker take for its first task. */
+/** A worker may take this long for the first task of a run. */
 export const UNTAKEN_MS = 10_000;
 const SILENT_MS = 60_000;
 
@@ -74,12 +74,12 @@ export async function followRun(options: FollowOptions): Promise<Followed> {
     ]);
   } finally {
     over.abort();
-    // Both have their last call behind them before the connection is closed: gRPC would try it again on a closed one.
+    // Both finish their last call before the connection is closed: gRPC would repeat a call on a closed connection.
     await Promise.allSettled([end, watched]);
   }
 }
 
-/** Polls the progress; ends only with a reason to stop before the end of the run. */
+/** Asks for the progress again and again. It ends only when there is a reason to stop before the run ends. */
 async function watch(options: FollowOptions, over: AbortSignal): Promise<Followed> {
   const { client, mode, run } = options;
   const workflowId = workflowIdOf(mode, run);
@@ -119,7 +119,7 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
   }
 }
 
-/** True when there is nothing for anybody to do, and the end is near: every wait is a safety wait. */
+/** True when nobody has anything to do and the end is near: every wait is a safety wait. */
 export function isSafetyWait({ items }: Progress, nowMs: number): boolean {
   return shownFirst(items.map(({ waiting }) => waiting)).every((waiting) =>
     isShortSafetyWait(waiting, nowMs),
@@ -138,12 +138,12 @@ async function ask(client: Client, workflowId: string, over: AbortSignal): Promi
     );
     return { ok: true, progress };
   } catch (error) {
-    // A first task that is not finished, a worker that is away, a server that starts again: all pass.
+    // None of these lasts: a first task that is not finished, a worker that is away, a server that starts again.
     return { ok: false, reason: isTemporalAway(error) ? 'Temporal does not answer' : 'no worker answers' };
   }
 }
 
-/** Resolves when the run is closed. A reset closes one Temporal run and opens another under the same id: it goes on. */
+/** Resolves when the run is closed. After a reset it goes on with the new Temporal run, which has the same id. */
 async function untilEnd(client: Client, workflowId: string, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     const handle = client.workflow.getHandle(workflowId);
@@ -190,7 +190,7 @@ function isTemporalAway(error: unknown): boolean {
   return code === UNAVAILABLE;
 }
 
-/** Why a run cannot be followed any further; it is not lost. */
+/** Why the run cannot be followed any further. The run itself is not lost. */
 export function problemOfSilence(run: RunName, kind: 'untaken' | 'silent'): Problem {
   return kind === 'untaken'
     ? {

@@ -1,7 +1,7 @@
 /**
- * A drill of the kill switch: shows that a halt stops every worker, and how fast, without stopping anything. It halts a policy
- * that nobody can have, in the same record and by the same signal as every halt. Each worker that finds its own gate closed
- * for it says so to a workflow of the drill. Both times are the server's own, so that no clock of a machine counts.
+ * A drill of the kill switch: it shows that a halt stops every worker, and how fast, without stopping anything. It halts a
+ * policy that nobody can have, in the same record and by the same signal as every halt. Each worker that finds itself
+ * stopped by it says so to a workflow of the drill. Both times are the server's own, so no clock of another machine counts.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,19 +14,19 @@ import type { Place } from '../place.ts';
 import { readPollers } from '../watch/pollers.ts';
 import { keepHalt, resume } from './switch.ts';
 
-/** How long after the halt a worker said that it was stopped; the way of its word is in it. */
+/** How long after the halt the worker said that it was stopped. This includes the time that its answer took. */
 export type Stopped = { readonly worker: string; readonly afterMs: number };
 
 /** A worker that has said nothing by then is named. */
 const ANSWER_LIMIT_MS = 10_000;
 const LOOK_EVERY_MS = 100;
-/** What a command that was killed in the middle leaves ends by itself, and its halt by the next drill. */
+/** When a drill is killed half-way, its workflow ends by itself, and the next drill takes its halt back. */
 const LIFE_MS = 600_000;
 
 /**
- * @param left ends it early: what it has halted is taken back, and what was heard until then is returned
- * @returns every worker that has said that it was stopped, the fastest first; of other task queues too
- * @throws CommandFailure when there is no worker, or one has not said it in time
+ * @param left ends the drill early: its halt is taken back, and the answers until then are returned
+ * @returns every worker that said that it was stopped, the fastest first, also those of other task queues
+ * @throws CommandFailure when there is no worker, or when one did not answer in time
  */
 export async function drillHalt(
   place: Place,
@@ -64,7 +64,7 @@ export async function drillHalt(
   }
 }
 
-/** The first word of each worker. */
+/** The first answer of each worker. */
 async function readStopped(client: Client, drillId: string, saidAtMs: number): Promise<readonly Stopped[]> {
   const events = await readEvents(client, drillId);
   const stopped: Stopped[] = [];

@@ -1,6 +1,6 @@
 /**
- * Halting and resuming, as commands ask for it: what is said, what stands after it, and who is told that something goes
- * on. Needs no worker.
+ * Halting and resuming, as commands ask for it: what is said, what is halted after it, and which runs are told to go on.
+ * Needs no worker.
  */
 import { drillOf, isSameScope, type Halt, type HaltSaid } from '../../domain/halt.ts';
 import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
@@ -17,17 +17,17 @@ import {
 } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
 
-/** A Temporal that does not answer is told. */
+/** When Temporal does not answer within this time, the person is told. */
 const SAY_LIMIT_MS = 10_000;
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;
 
-/** What is halted now, as a command asks; drills stop nothing, and are left out. */
+/** What is halted now, for a command. Drills stop nothing, and are left out. */
 export async function currentHalts(of: HaltsOf): Promise<readonly Halt[]> {
   return (await haltRecord(of)).halts;
 }
 
-/** The same, and whether somebody has ended what keeps it. */
+/** The same, and whether somebody has ended the workflow that keeps it. */
 export async function haltRecord(of: HaltsOf): Promise<Omit<HaltReading, 'version'>> {
   const { halts, isEnded } = await asked(of);
   return { halts: halts.filter(isMeant), isEnded };
@@ -41,7 +41,7 @@ function isMeant({ scope }: Halt): boolean {
   return drillOf(scope) === null;
 }
 
-/** @returns what is halted now, and the halt of the same that stood before and is replaced by it; null: there was none */
+/** @returns what is halted now, and the earlier halt of the same scope that this one replaces; null: there was none */
 export async function halt(
   of: HaltsOf,
   said: HaltSaid,
@@ -50,7 +50,7 @@ export async function halt(
   return { halts: halts.filter(isMeant), replaced };
 }
 
-/** The same for a drill: @returns the drills that stand as well. */
+/** The same for a drill. @returns also the drills that are not over. */
 export async function keepHalt(
   of: HaltsOf,
   said: HaltSaid,
@@ -60,7 +60,7 @@ export async function keepHalt(
   const replaced = halts.find(isSame) ?? null;
   for (let tries = 1; tries <= TRIES; tries += 1) {
     halts = await say(of, haltSignal.name, said, halts);
-    // Only who ends the record in this very moment, and begins another one, can take it away.
+    // The signal can be lost only if somebody ends the record at this very moment and begins another one.
     if (halts.some(isSame)) return { halts, replaced };
   }
   throw new CommandFailure('infrastructure', [
@@ -74,15 +74,16 @@ export async function keepHalt(
 }
 
 /**
- * Lets go on what was halted in these very words; other halts stand. Said once: whoever halts again after it is right.
- * @returns what is halted still
+ * Lifts the halt with exactly these words; other halts stay. It is said only once, so that a person who halts again
+ * afterwards is not overruled.
+ * @returns what is still halted
  */
 export async function resume(of: HaltsOf, said: HaltSaid): Promise<readonly Halt[]> {
   const { halts } = await asked(of);
   return (await say(of, resumeSignal.name, said, halts)).filter(isMeant);
 }
 
-/** @param before goes on in a new record, where somebody has ended the one that there was. */
+/** @param before what is kept in a new record, where somebody has ended the old one */
 async function say(
   of: HaltsOf,
   signal: string,
@@ -105,7 +106,7 @@ async function say(
   return (await asked(of)).halts;
 }
 
-/** Whether Temporal's list of runs, which may be a moment behind, has none of this policy; false where it cannot be asked. */
+/** Whether Temporal's list, which may be a moment behind, shows no run of this policy; false where it cannot be asked. */
 export async function isUnknown({ client, mode }: HaltsOf, policy: string): Promise<boolean> {
   const query = queryFor({ types: [RUN_TYPE], mode, policy });
   try {
@@ -115,7 +116,10 @@ export async function isUnknown({ client, mode }: HaltsOf, policy: string): Prom
   }
 }
 
-/** Every open run looks at once. One that is not found, or does not hear it, goes on at its own pace. */
+/**
+ * Wakes every open run, so that it looks at once. A run that is not found, or does not get the signal, looks later by
+ * itself.
+ */
 export async function wakeAll({ client, mode }: HaltsOf): Promise<void> {
   const wake = async (workflowId: string): Promise<void> => {
     await client.workflow
@@ -133,7 +137,7 @@ export async function wakeAll({ client, mode }: HaltsOf): Promise<void> {
       some = [];
     }
   } catch {
-    // What was resumed is resumed.
+    // The resume counts even if this fails.
   }
   await Promise.all(some.map(wake));
 }

@@ -1,6 +1,7 @@
 /**
- * `explain-reset`: what a reset of a run to an event would do, and to which events there is one. Reads the history and the
- * report; changes nothing. What it says of money holds at every event (M1); an event decides only what is asked anew.
+ * `explain-reset`: what a reset of a run to an event would do, and to which events a reset is possible. Reads the history
+ * and the report, and changes nothing. What it says of money is true for every event (M1). The event decides only what is
+ * asked again.
  */
 import type { LegReason } from '../../domain/plan/plan.ts';
 import { isCancelled } from '../../domain/people/instructions.ts';
@@ -22,9 +23,9 @@ import { readRun, requireRun } from '../follow/runs.ts';
 
 /** What a reset makes of an item. */
 export type Fate =
-  /** Done, by what the history before the event says: nobody is asked. */
+  /** Done, as the history before the event says. The service is not asked. */
   | 'stays as the history says'
-  /** Done, and learned after the event: it is looked up at the service and adopted. */
+  /** Done, but the run learned it after the event. It is looked up at the service and adopted. */
   | 'is found at the service and adopted'
   /** The payments of a batch are known by its chunks, which are not reset. */
   | 'stays as its chunk says, and is looked at once more'
@@ -33,7 +34,7 @@ export type Fate =
   | 'is tried again'
   /** Its amount came from balances. */
   | 'is tried again while the balances still ask for it'
-  /** The service's own record of it failed: only a person opens another one. */
+  /** The service's own record of it failed. Only a person can open another generation. */
   | 'stays unpaid until --pay-again'
   | 'waits for a person'
   /** Only --go-on takes a cancel back. */
@@ -53,7 +54,7 @@ export type SafetyWait = {
   /** None where there is no plan yet. */
   readonly items: readonly string[];
   readonly lastsMs: number;
-  /** The worker waits by its own service file: here by that of this terminal, or by the defaults where it has none. */
+  /** The worker waits as its own service file says. Here the service file of this terminal counts, or the defaults. */
   readonly by: 'service file' | 'defaults';
   readonly why: string;
 };
@@ -64,23 +65,23 @@ export type ResetExplained = {
   /** The event that is explained. */
   readonly point: ResetPoint;
   readonly recommended: ResetPoint;
-  /** What to type in place of `replay`, which refuses a run that has ended cancelled; null: it takes this one. */
+  /** What to type in place of `replay`, which refuses a run that has ended cancelled; null: `replay` takes this run. */
   readonly insteadOfReplay: string | null;
   readonly points: readonly ResetPoint[];
   readonly items: readonly ExplainedItem[];
-  /** It has no plan: everything in it is planned anew, or as far as the service shows. */
+  /** The run has no plan: all of it is planned anew, as far as the service shows nothing of it. */
   readonly isUnplanned: boolean;
-  /** Of the legs that are tried again, or of those that a plan still to be made has; null: there are none. */
+  /** For the legs that are tried again, or the legs of a plan that is still to be made; null: there are none. */
   readonly safetyWait: SafetyWait | null;
-  /** Signals after the event, which come once more, by name. */
+  /** Signals after the event, by name. They are sent to the run again. */
   readonly signals: readonly { readonly name: string; readonly count: number }[];
-  /** What people said about the run, all of which counts again. */
+  /** What people said about the run. All of it counts again. */
   readonly said: Report['evidence'];
 };
 
 /**
  * @param event the id that a person names; null: the recommended one
- * @throws CommandFailure for an event to which Temporal resets nothing, and where the run’s work goes to a build that is gone
+ * @throws CommandFailure for an event to which Temporal cannot reset, and where the run’s work goes to a build that is gone
  */
 export async function explainReset(
   place: Place,
@@ -92,7 +93,7 @@ export async function explainReset(
   }: {
     readonly event: number | null;
     readonly nowMs: number;
-    /** Of this terminal; null: it has none. */
+    /** The service file of this terminal; null: it has none. */
     readonly serviceFile: Pick<ServiceFacts, 'settleDoubtMs'> | null;
   },
 ): Promise<ResetExplained> {
@@ -147,7 +148,7 @@ function itemsOf({ legs, payments }: Report, of: Known): readonly ExplainedItem[
 }
 
 type Known = {
-  /** Items of which the history before the event says that they are done. */
+  /** Items that are done, as the history before the event says. */
   readonly known: ReadonlySet<string>;
   readonly isBatch: boolean;
   readonly isStopped: boolean;
@@ -186,7 +187,7 @@ function fateOfPayment({ id, outcome, withdrawalId }: ReportPayment, of: Known):
   }
 }
 
-/** Items that the history before an event tells to be traded or accepted. */
+/** Items that are traded or accepted, as the history before an event says. */
 async function knownBefore(
   events: HistoryEvents,
   eventId: number,
@@ -218,8 +219,8 @@ function kindOf(step: unknown): unknown {
 }
 
 /**
- * A quote can be traded behind the back of whoever asks for the next one; a payment has a key that answers for itself. A
- * reset cannot know what was sent before it, so that each such leg waits as long as if something had been.
+ * A reset cannot know what was sent before it. A quote from before can be traded while the run asks for the next one, so
+ * each such leg waits as if its trade had been sent. A payment need not wait: its key shows whether it was sent.
  */
 function safetyWaitOf(
   items: readonly ExplainedItem[],

@@ -1,6 +1,6 @@
 /**
- * The events to which Temporal takes a reset back, first to last, each with the step that the run was at. The ids are
- * those that the reset dialog of Temporal's UI lists, which names no step. Reads a history; changes nothing.
+ * The events to which Temporal can reset, first to last, each with the step that the run was at. The ids are those in the
+ * reset dialog of Temporal's UI, which names no step. Reads a history; changes nothing.
  */
 import { END_STEP, Steps, activityStep, signalStep, timerStep } from '../../workflows/steps.ts';
 import { timeOf, type HistoryEvent, type HistoryEvents } from '../../durable/history.ts';
@@ -13,11 +13,11 @@ export type EventId = NonNullable<HistoryEvent['eventId']>;
 export type ResetPoint = {
   readonly eventId: number;
   readonly id: EventId;
-  /** As the dialog calls it. */
+  /** As the dialog names it. */
   readonly kind: 'WorkflowTaskCompleted' | 'WorkflowTaskFailed' | 'WorkflowTaskTimedOut';
   /** Epoch milliseconds. */
   readonly atMs: number;
-  /** What the run did next, which a reset to it does again. */
+  /** What the run did next. A reset to this event does it again. */
   readonly step: string;
 };
 
@@ -28,7 +28,7 @@ export async function resetPointsOf(
 ): Promise<readonly ResetPoint[]> {
   const points: ResetPoint[] = [];
   const steps = await stepsByTask(events, textOf);
-  // What failed, or timed out, was tried again: its step is that of the next one that was completed.
+  // A step that failed or timed out was tried again, so the step is that of the next event that completed.
   let next = NO_STEP;
   for (const event of events.toReversed()) {
     const kind = kindOf(event);
@@ -42,8 +42,8 @@ export async function resetPointsOf(
 }
 
 /**
- * The event to which a reset of the run tries everything again that is not done, at the least cost: the last one. A run that
- * has ended without a plan, or is completed, asks for nothing more at its end: the first one.
+ * The event to which a reset tries again everything that is not done, with the least repeated: the last one. A run that has
+ * ended without a plan, or is completed, does nothing more at its end, so for it the first one.
  */
 export function recommendedPoint(
   points: readonly ResetPoint[],

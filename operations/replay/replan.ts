@@ -1,6 +1,7 @@
 /**
- * `replay RUN --replan POLICY`: a second plan for a run of which nothing was executed (design: "A second plan"). What is said is
- * kept first, and from then on nothing of the first plan leaves; the worker that makes the second plan looks at everything again.
+ * `replay RUN --replan POLICY`: a second plan for a run of which nothing was executed (design: "A second plan"). The
+ * instruction is kept first, and from then on nothing of the first plan is sent. The worker that makes the second plan looks
+ * at everything again.
  */
 import { randomUUID } from 'node:crypto';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -31,17 +32,17 @@ export type AskedAnew = {
   readonly settings: Settings;
   readonly run: RunName;
   readonly policyFile: PolicyFile;
-  /** Of this command line: workers of another one may not know what a second plan is. */
+  /** The version of this command line: workers of another version may not know what a second plan is. */
   readonly version: string;
   readonly now: () => number;
 };
 
 /** What would be planned anew. */
 export type Replan = {
-  /** The ended Temporal run that was judged. */
+  /** The ended Temporal run that was looked at. */
   readonly facts: RunFacts;
   readonly before: Report;
-  /** What the first plan was to move, and what the second one is. */
+  /** What the first plan was to move, and what the second plan moves. */
   readonly first: readonly string[];
   readonly second: readonly string[];
   /** What is to be kept: all of it, nothing, since it was asked for today, or again that there is a second plan. */
@@ -49,7 +50,10 @@ export type Replan = {
   readonly remark: string | null;
 };
 
-/** @throws CommandFailure with what stands against it: an open run, anything executed or not known, no plan from the policy */
+/**
+ * @throws CommandFailure that says why there can be none: the run is open, something was or may have been executed, or the
+ * policy makes no plan
+ */
 export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
   const { place, settings, run, policyFile, now } = asked;
   const facts = await requireRun(place, run);
@@ -59,7 +63,8 @@ export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
   const kept = await readKept(place, run);
   const said = kept === null ? null : replanIn(kept);
   const made = await readFirstPlan(client, mode, run, 2);
-  // What asked for it is not in Temporal any more: said once more, the run goes on with the plan that was made.
+  // Temporal no longer has the instruction that asked for the second plan. Once it is given again, the run goes on with the
+  // plan that was made.
   const isLost = said === null && made?.policy.hash === policyFile.hash;
   if (made !== null && !isLost)
     throw refused(run, 'it has its second plan already, and there is no third one', OTHER_RUN);
@@ -96,7 +101,7 @@ export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
       `Say what holds: \`npx cambist run POLICY --id ${run.id} --go-on\`.`,
     );
   const isSame = said?.policyHash === policyFile.hash;
-  // Once it was said, nothing of the first plan can have been sent; a second plan that is lost is made again as it was.
+  // After the instruction, nothing of the first plan can have been sent. A second plan that is lost is made again as it was.
   if (!isSame && (said === null || report.legs.length + report.payments.length > 0))
     requireNothingDone(run, report);
   const may = mayBePlannedAnew(first, policyFile.policy);
@@ -114,7 +119,7 @@ export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
     );
   const stands = decidedAbout(first, may.policy, kept) ?? why;
   if (stands !== null && trades.length === 0) throw refused(run, stands, OTHER_RUN);
-  // Reference rates may have changed since, which no policy shows.
+  // The reference rates may have changed since, and the policy does not show that.
   if (
     said === null &&
     policyFile.hash === first.policy.hash &&
@@ -136,7 +141,10 @@ export async function judgeReplan(asked: AskedAnew): Promise<Replan> {
   };
 }
 
-/** Says it, and starts the run with the policy. @throws CommandFailure when somebody has started the run since it was judged */
+/**
+ * Gives the instruction, and starts the run with the policy. @throws CommandFailure when somebody has started the run since
+ * it was looked at
+ */
 export async function replan(
   { place, run, policyFile }: AskedAnew,
   { facts, says }: Replan,
@@ -154,7 +162,7 @@ export async function replan(
   const { client, mode, taskQueue } = place;
   const word = { kind: 'replan', id: randomUUID(), by, why, policyHash: policyFile.hash } as const;
   if (says === 'a second plan') {
-    // Also workers of versions that know of no second plan send nothing from here on.
+    // From here on, workers of versions that do not know a second plan send nothing either.
     await keepInstruction(place, run, { kind: 'cancel', id: randomUUID(), by, why });
     const now = await describeRun(client, mode, run);
     if (now === null || now.isOpen || now.temporalRunId !== facts.temporalRunId)
@@ -185,7 +193,7 @@ export async function replan(
   });
 }
 
-/** A worker of another version may not know what a second plan is, and lose what was said. */
+/** A worker of another version may not know what a second plan is, and may lose the instruction. */
 async function requireWorkersOf(version: string, place: Place, nowMs: number): Promise<void> {
   const identities = await readPollers(place.client, place.taskQueue, nowMs);
   const differs = versionDiffers(version, { taskQueue: place.taskQueue, identities });
@@ -194,7 +202,7 @@ async function requireWorkersOf(version: string, place: Place, nowMs: number): P
   throw new CommandFailure('configuration', [{ ...differs, message }]);
 }
 
-/** What was executed, or may have been, is the first plan's to carry on. */
+/** What was executed, or may have been, can only be carried on by the first plan. */
 function requireNothingDone(run: RunName, report: Report): void {
   const { legs, payments } = report;
   const items = [...legs, ...payments];

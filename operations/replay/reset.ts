@@ -1,6 +1,6 @@
 /**
- * One reset of a run, as a person would press it in Temporal's UI: by the id of an event, in one request. Where its answer
- * does not come it looks whether the reset took effect before it asks once more: Temporal would reset a second time.
+ * One reset of a run, as a person would press it in Temporal's UI: to the id of an event, in one request. When no answer
+ * comes, it looks whether the reset took effect before it asks again: Temporal would reset a second time.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,18 +14,21 @@ import type { RunFacts } from '../follow/runs.ts';
 
 const REQUEST_LIMIT_MS = 10_000;
 const TRIES = 3;
-/** A request whose answer was lost may still be under way. */
+/** A request whose answer was lost may still be on its way. */
 const UNDER_WAY_MS = 1_000;
-/** Codes of gRPC by which Temporal says that it has not done it, and why: bad request, not found, exists, not now, not for us. */
+/**
+ * gRPC's codes by which Temporal says that it has not reset the run: bad request, not found, exists, not now, not for us.
+ */
 const REFUSALS: readonly number[] = [3, 5, 6, 7, 9, 12, 16];
 
-/** How a reset came about; the id is that of the new Temporal run. */
+/** How the reset came about; the id is that of the new Temporal run. */
 export type ResetMade = { readonly kind: 'made' | 'made by somebody else'; readonly runId: string };
 
 /**
- * Resets the Temporal run of `facts` to an event. Where there is a newer one already it is left as it is: that one is followed.
+ * Resets the Temporal run of `facts` to an event. When there is already a newer one, nothing is reset, and the newer one is
+ * followed.
  * @param reason as Temporal's UI shows it
- * @throws CommandFailure when Temporal refuses it, or whether it did it cannot be told
+ * @throws CommandFailure when Temporal refuses it, or when nobody can tell whether it was done
  */
 export async function resetRun(
   place: Place,

@@ -1,6 +1,6 @@
 /**
  * `replay`: the reset that tries again what a run has not done. It says what there is to do, does it, and tells what has
- * changed; whoever asks shows it, and asks a person where that is needed. Money is safe whatever is reset (M1).
+ * changed. The command shows this, and asks a person where that is needed. Money is safe whatever is reset (M1).
  */
 import type { Ending } from '../../domain/endings.ts';
 import { runName, type RunName } from '../../domain/references.ts';
@@ -20,11 +20,11 @@ import { resetRun, type ResetMade } from './reset.ts';
 import { describeRun, readRun, reasonsOf, requireRun, type RunFacts, type RunView } from '../follow/runs.ts';
 
 export type ReplayVerdict =
-  /** Nothing of it is undone. */
+  /** Everything in it is done. */
   | { readonly kind: 'nothing'; readonly view: RunView }
-  /** It goes on by itself: it is not reset unless a person names an event. One that is held is woken. */
+  /** The run goes on by itself. It is not reset unless a person names an event. A run that is held is woken. */
   | { readonly kind: 'open'; readonly view: RunView; readonly isHeld: boolean }
-  /** `before`: as it stands now; null: no worker can tell. */
+  /** `before`: how the run stands now; null: no worker can tell. */
   | {
       readonly kind: 'reset';
       readonly facts: RunFacts;
@@ -36,7 +36,7 @@ export type ReplayVerdict =
  * What replaying the run would do.
  * @param event the id that a person names; null: the recommended one
  * @throws CommandFailure for a run that is cancelled, for one whose work goes to a build that is gone, and for an event to
- * which Temporal resets nothing
+ * which Temporal cannot reset
  */
 export async function judgeReplay(
   place: Place,
@@ -49,7 +49,7 @@ export async function judgeReplay(
     const view = await readRun(place, facts);
     return { kind: 'open', view, isHeld: view.report.status === 'HELD' };
   }
-  // Whoever names an event may do so because no worker can go on with the run, nor tell how it stands.
+  // A person who names an event may reset the run though no worker can go on with it or tell how it stands.
   const view = await (event === null ? readRun(place, facts) : readRunOrNull(place, facts));
   if (view !== null && isCancelledEnd(facts, view.report)) throw isCancelled(run);
   const isCompleted = facts.temporalStatus === 'COMPLETED';
@@ -65,7 +65,7 @@ export async function judgeReplay(
   return { kind: 'reset', facts, before, point };
 }
 
-/** True for a run that has ended cancelled: no reset takes that back. */
+/** True for a run that has ended cancelled: no reset takes the cancel back. */
 export function isCancelledEnd({ isOpen }: RunFacts, { status }: Pick<Report, 'status'>): boolean {
   return !isOpen && status === 'CANCELLED';
 }
@@ -75,12 +75,12 @@ export function goOnCommand({ id }: RunName): string {
   return `npx cambist run POLICY --id ${id} --go-on`;
 }
 
-/** What tries again what a run has not done. */
+/** Tries again what a run has not done. */
 export function againCommand(run: RunName, { status }: Pick<Report, 'status'>): string {
   return status === 'CANCELLED' ? goOnCommand(run) : `npx cambist replay ${runName(run)}`;
 }
 
-/** @param report as it stands; null: no worker can tell */
+/** @param report how the run stands; null: no worker can tell */
 export function recommendedFor(
   { temporalStatus }: RunFacts,
   report: Report | null,
@@ -123,18 +123,18 @@ export function replay(
   return resetRun(place, facts, { eventId: point.id, reason: `cambist replay, by ${by}` });
 }
 
-/** One item of which something else is true than before. */
+/** One item whose outcome has changed. */
 export type Change = {
   readonly item: string;
   readonly kind: 'leg' | 'payment';
   readonly before: string;
   readonly after: string;
-  /** Of a leg what was bought; null: not known. */
+  /** For a leg, what was bought; null: not known. */
   readonly amount: string | null;
   readonly currency: string;
 };
 
-/** The items whose outcome is another one, in the order of the plan. Of a run that had no plan, all of them. */
+/** The items whose outcome has changed, in the order of the plan. For a run that had no plan, all of them. */
 export function changesOf(before: Report | null, after: Report): readonly Change[] {
   const known = new Map(before === null ? [] : itemsOf(before).map((item) => [item.item, item.outcome]));
   return itemsOf(after).flatMap(({ outcome, ...item }) => {
@@ -143,7 +143,7 @@ export function changesOf(before: Report | null, after: Report): readonly Change
   });
 }
 
-/** What of a report is not done, as it would be tried again. */
+/** The items of a report that are not done, and how each is tried again. */
 export function undoneOf(report: Report): readonly (Pick<Change, 'item' | 'amount' | 'currency'> & {
   readonly outcome: string;
 })[] {
@@ -169,22 +169,22 @@ function itemsOf({ legs, payments }: Report) {
   ];
 }
 
-// Many at once.
+// Replaying many runs at once.
 
-/** What became of one of many. */
+/** What became of one of many runs. */
 export type Replayed = {
   readonly run: RunName;
   readonly before: string;
-  /** Null: it was not replayed, or nobody can tell. */
+  /** Null: the run was not replayed, or nobody can tell. */
   readonly after: ReportStatus | null;
   readonly changes: readonly Change[];
   readonly problem: Trouble | null;
   readonly ending: Ending;
 };
 
-/** States of runs that a reset can bring on. What is held goes on by itself; what was cancelled stays so. */
+/** A reset can bring on runs in these states. A held run goes on by itself; a cancelled one stays cancelled. */
 const REPLAYED: readonly string[] = ['FAILED', 'PARTIAL', 'TERMINATED', 'TIMED_OUT'];
-/** So many runs go on side by side: whoever mends one cause releases all of them at once. */
+/** So many runs go on side by side: a person who mends one cause releases all of them at once. */
 const AT_ONCE = 3;
 
 /** True for a run that `replay --attention` takes. */
@@ -225,7 +225,7 @@ async function replayOne(
   try {
     const verdict = await judgeReplay(place, run, { event: null, nowMs: now() });
     if (verdict.kind !== 'reset')
-      // Somebody else has brought it on since.
+      // Somebody else has brought the run on since.
       return { ...asItIs(verdict.view), run, before: state, changes: [] };
     const { before } = verdict;
     if (before !== null && isPaidElsewhere(before))
@@ -249,7 +249,7 @@ async function replayOne(
   }
 }
 
-/** Another batch has paid, or holds, all that is not paid: there is nothing to mend, and a reset would only wait. */
+/** Another batch has paid, or may still pay, all that is not paid. There is nothing to mend: a reset would only wait. */
 export function isPaidElsewhere({ problems }: Report): boolean {
   return problems.length > 0 && problems.every(({ code }) => code === 'PAID_BY_ANOTHER_BATCH');
 }

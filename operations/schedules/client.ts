@@ -1,6 +1,6 @@
 /**
- * Temporal's client of schedules, whose updates count only for a schedule as it was read: somebody who pauses it in the same
- * moment is not overruled. The SDK's own update sends no token, though the server compares one.
+ * Temporal's client for schedules. Its updates count only if the schedule is still as it was read, so that a person who
+ * pauses it at the same moment is not overruled. The SDK's own update sends no token, though the server compares one.
  */
 import { ScheduleClient, type Client } from '@temporalio/client';
 

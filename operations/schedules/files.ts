@@ -1,4 +1,7 @@
-/** The policies that `schedule apply` is given, by files and folders: each read as `check` reads it, all mistakes at once. */
+/**
+ * Reads the policies that `schedule apply` is given, by files and folders. Each is read as `check` reads it, and all
+ * mistakes are told at once.
+ */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
 import type { Policy, Schedule } from '../../domain/policy.ts';
@@ -16,17 +19,17 @@ export type ScheduledPolicy = {
   readonly schedule: Schedule;
   readonly daysOff: DaysOff;
   readonly text: string;
-  /** Without its folder: the same wherever it is applied from. */
+  /** The file's name without its folder: it is the same wherever the schedule is applied from. */
   readonly file: string;
 };
 
-/** A file that was left out. */
+/** A file that was not taken. */
 export type LeftOut = {
   readonly file: string;
   readonly why: 'no policy' | 'no schedule' | 'for the other mode';
 };
 
-/** What the files hold. `warnings` are those of the policies. */
+/** What the files contain. `warnings` are the warnings of the policies. */
 export type ScheduleFiles = {
   readonly policies: readonly ScheduledPolicy[];
   readonly left: readonly LeftOut[];
@@ -46,7 +49,7 @@ export async function readScheduleFiles(
   const found: (ScheduledPolicy & { readonly path: string })[] = [];
   for (const { path, isNamed } of await filesOf(paths, caller.cwd, problems)) {
     const leave = (why: LeftOut['why']): void => void left.push({ file: path, why });
-    // What is not named itself may be anything.
+    // In a folder, a file that was not named itself need not be a policy.
     if (!isNamed && !(await looksLikePolicy(path, caller.cwd))) {
       leave('no policy');
       continue;
@@ -96,7 +99,7 @@ async function filesOf(
 
 async function looksLikePolicy(path: string, cwd: string): Promise<boolean> {
   const read = await readTextFile(isAbsolute(path) ? path : join(cwd, path));
-  // One that cannot be read is told as a mistake.
+  // A file that cannot be read is told as a mistake.
   return !read.ok || /^["']?policy["']?\s*:/m.test(read.text);
 }
 

@@ -1,6 +1,7 @@
 /**
- * The schedules that Temporal keeps for policies: made like the files, listed with what came of them, paused and resumed.
- * Ours are those of this mode by their id and by what they start; of them, only those of this task queue are ever deleted.
+ * The schedules that Temporal keeps for policies: made as the files say, listed with what came of them, paused and resumed.
+ * A schedule is ours when its id and what it starts are of this mode. Of ours, only those of this task queue are ever
+ * deleted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ScheduleAlreadyRunning, ScheduleNotFoundError, type ScheduleDescription } from '@temporalio/client';
@@ -15,16 +16,16 @@ import { definitionOf, factsIn, factsOf, type ScheduleFacts, type Wanted } from 
 
 /** A schedule as Temporal has it; times in epoch milliseconds. */
 export type KeptSchedule = {
-  /** Of the policy. */
+  /** The policy's name. */
   readonly name: string;
   readonly scheduleId: string;
   readonly facts: ScheduleFacts;
   readonly isPaused: boolean;
   readonly note: string | null;
-  /** When it was made, or changed or resumed last: of what was before, nothing is known. */
+  /** When it was made, changed or resumed last. Nothing is known of the time before. */
   readonly changedAtMs: number;
   readonly nextMs: readonly number[];
-  /** What it started, oldest first; Temporal remembers ten. */
+  /** What it has started, oldest first. Temporal remembers ten starts. */
   readonly actions: readonly Action[];
 };
 
@@ -49,7 +50,7 @@ export type ScheduleChange =
   | { readonly kind: 'delete'; readonly name: string; readonly before: ScheduleFacts }
   | { readonly kind: 'same'; readonly name: string };
 
-/** What makes Temporal match the policies. Changes nothing. */
+/** The changes that make Temporal match the policies. Changes nothing itself. */
 export async function judgeApply(
   place: Place,
   policies: readonly ScheduledPolicy[],
@@ -81,7 +82,7 @@ function isSame(one: ScheduleFacts, other: ScheduleFacts): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** Carries one change out: starts nothing, and a schedule that is paused stays paused, with its note. */
+/** Makes one change. It starts nothing, and a paused schedule stays paused, with its note. */
 export async function applyChange(place: Place, change: ScheduleChange): Promise<void> {
   const scheduleId = scheduleIdOf(place.mode, change.name);
   switch (change.kind) {
@@ -112,17 +113,17 @@ export async function applyChange(place: Place, change: ScheduleChange): Promise
   }
 }
 
-/** Nothing starts by the schedule until it is resumed; a person's trigger still does. */
+/** Pauses a schedule: it starts nothing until it is resumed. A person can still trigger it. */
 export async function pauseSchedule(place: Place, name: string, note: string): Promise<KeptSchedule> {
   await requireSchedule(place, name);
   await place.client.schedule.getHandle(scheduleIdOf(place.mode, name)).pause(note);
   return requireSchedule(place, name);
 }
 
-/** Takes a pause back; what it kept from starting is not made up for. */
+/** Resumes a schedule. The starts that the pause prevented are not made up for. */
 export async function resumeSchedule(place: Place, name: string, note: string): Promise<KeptSchedule> {
   await requireSchedule(place, name);
-  // An update tells when it was, so that a run which the pause kept from starting is not told as missed.
+  // An update shows when it was made, so that a run which the pause prevented is not told as missed.
   await update(place, name, {
     edit: (description) => ({ ...description, state: { ...description.state, paused: false, note } }),
     isDone: (kept) => !kept.isPaused,
@@ -135,7 +136,7 @@ type Update = Parameters<ReturnType<CarefulScheduleClient['getHandle']>['update'
 const LOOK_EVERY_MS = 200;
 const LOOKS = 15;
 
-/** Changes a schedule as it is at this moment; the server drops a change of what somebody else has changed meanwhile. */
+/** Changes a schedule as it is now. The server drops the change when somebody else has changed the schedule meanwhile. */
 async function update(
   place: Place,
   name: string,
@@ -149,7 +150,7 @@ async function update(
   throw contested(name);
 }
 
-/** Every schedule of ours of this mode, by name. */
+/** Every schedule of ours in this mode, by name. */
 export async function listSchedules(place: Place): Promise<readonly KeptSchedule[]> {
   const { client, mode } = place;
   const prefix = scheduleIdOf(mode, '');
@@ -165,7 +166,7 @@ export async function listSchedules(place: Place): Promise<readonly KeptSchedule
   return kept.filter((each) => each !== null);
 }
 
-/** @throws CommandFailure when there is none of ours */
+/** @throws CommandFailure when there is no such schedule of ours */
 export async function requireSchedule(place: Place, name: string): Promise<KeptSchedule> {
   const kept = isRunPart(name) ? await findSchedule(place, name) : null;
   if (kept !== null) return kept;

@@ -1,6 +1,6 @@
 /**
- * A policy's schedule as Temporal has it: what is written there, and what is read back to be compared. Temporal's own dates
- * end with the next year, since a calendar of holidays has no end; `schedule apply` brings them up to date.
+ * A policy's schedule as Temporal has it: what is written there, and what is read back and compared. The dates that Temporal
+ * is given end with the next year, since a calendar of holidays has no end. `schedule apply` brings them up to date.
  */
 import type { ScheduleDescription, ScheduleOptions, ScheduleUpdateOptions } from '@temporalio/client';
 import type { Policy, Schedule } from '../../domain/policy.ts';
@@ -18,14 +18,17 @@ import {
   type ScheduledInput,
 } from '../../workflows/names.ts';
 
-/** What a schedule says, in words and plain values that can be compared. Null: Temporal has something that is none of ours. */
+/**
+ * What a schedule says, in words and plain values that can be compared. Null: Temporal has a schedule that Cambist did not
+ * make.
+ */
 export type ScheduleFacts = {
   /** `09:30` */
   readonly at: string | null;
   readonly zone: string | null;
   /** Days of the week, 1 is Monday. */
   readonly weekdays: readonly number[] | null;
-  /** Dates of its days of the week on which it starts nothing, as far as they are written out. */
+  /** Dates on which it starts nothing though their day of the week is named, as far as they are written out. */
   readonly leftOut: readonly string[];
   /** The first and the last date. */
   readonly start: string | null;
@@ -33,7 +36,7 @@ export type ScheduleFacts = {
   readonly policyText: string | null;
   readonly policyFile: string | null;
   readonly taskQueue: string;
-  /** What Cambist gives every schedule: overlap, lateness, the limit of time. */
+  /** What Cambist gives to every schedule: overlap, lateness, the limit of time. */
   readonly rules: string;
 };
 
@@ -49,12 +52,12 @@ export type Wanted = {
   readonly nowMs: number;
 };
 
-/** Temporal's own end of a start that no worker takes: it must not keep the next day's from starting. */
+/** When Temporal ends a start that no worker takes, so that it does not keep the next day's from starting. */
 const TAKEN_WITHIN_MS = SCHEDULED_START.startWithinMs + 300_000;
 
 const RULES = { overlap: 'SKIP', catchupWindow: SCHEDULED_START.catchUpMs, pauseOnFailure: false } as const;
 
-/** What `schedule apply` would have Temporal say. */
+/** The schedule that `schedule apply` writes to Temporal. */
 export function factsOf(wanted: Wanted): ScheduleFacts {
   const { schedule, policy, policyText, policyFile, taskQueue } = wanted;
   return {
@@ -77,7 +80,7 @@ type Definition = Pick<
   'spec' | 'policies' | 'action' | 'typedSearchAttributes'
 >;
 
-/** The same for Temporal, without whether it is paused: people decide that. */
+/** The same in Temporal's form. Whether it is paused is left out: people decide that. */
 export function definitionOf(wanted: Wanted): Definition {
   const { mode, policy, schedule, policyText, policyFile } = wanted;
   const input: ScheduledInput = { mode, policy: policy.name, policyText, policyFile };
@@ -87,7 +90,7 @@ export function definitionOf(wanted: Wanted): Definition {
   ];
   return {
     spec: {
-      // Plain numbers: of a range without an end the client makes another one.
+      // Plain numbers: the client changes a range without an end.
       calendars: [
         {
           second: 0,
@@ -96,7 +99,7 @@ export function definitionOf(wanted: Wanted): Definition {
           dayOfWeek: schedule.weekdays.map(dayName),
         },
       ],
-      // Without the three stars only midnight would be left out.
+      // Without the three stars, only midnight would be left out.
       skip: leftOutOf(wanted).map((date) => ({
         year: Number(date.slice(0, 4)),
         month: monthName(Number(date.slice(5, 7))),
@@ -115,7 +118,7 @@ export function definitionOf(wanted: Wanted): Definition {
     action: {
       type: 'startWorkflow',
       workflowType: SCHEDULED_TYPE,
-      // Temporal adds the nominal time.
+      // Temporal adds the nominal time to this id.
       workflowId: scheduleIdOf(mode, policy.name),
       taskQueue: wanted.taskQueue,
       args: [input],
@@ -133,7 +136,7 @@ export function factsIn({ spec, action, policies }: ScheduleDescription): Schedu
   const isOurs = others.length === 0 && (spec.intervals ?? []).length === 0;
   const hour = only(calendar?.hour);
   const minute = only(calendar?.minute);
-  // What others write there may be no zone, or one that only the server knows.
+  // The zone that others write there may be no zone, or one that only the server knows.
   const zone = zoneName(spec.timezone ?? '');
   const [input] = (action.args ?? []) as readonly unknown[];
   const text = (name: keyof ScheduledInput): string | null => {

@@ -1,6 +1,6 @@
 /**
- * What came of a schedule's starts, what Temporal did not start at all, and the starts that a person asks for. Everything is
- * read from Temporal; a start itself is carried out by a worker (`start/by-schedule.ts`).
+ * What came of a schedule's starts, which starts Temporal did not make, and the starts that a person asks for. Everything is
+ * read from Temporal; a worker carries a start out (`start/by-schedule.ts`).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -30,11 +30,11 @@ import { listSchedules, requireSchedule, type Action, type KeptSchedule } from '
 export type Came =
   | { readonly kind: 'done'; readonly result: ScheduledResult }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
-  /** A worker is at it, or tries again; `why` it did not go yet. */
+  /** A worker is starting it, or tries again; `why`: what stopped the last attempt. */
   | { readonly kind: 'under way'; readonly isTaken: boolean; readonly why: string | null }
-  /** No worker took it in time, or somebody ended it. */
+  /** No worker took the start in time, or somebody ended it. */
   | { readonly kind: 'not started' }
-  /** Temporal has forgotten it. */
+  /** Temporal has forgotten the start. */
   | { readonly kind: 'forgotten' };
 
 export type Start = Action & {
@@ -44,21 +44,21 @@ export type Start = Action & {
   readonly runState: string | null;
 };
 
-/** A run that is not there though it should be. */
+/** A run that should be there and is not. */
 export type Missed = {
   readonly run: RunName;
   readonly nominalMs: number;
   readonly why: Pick<Problem, 'code' | 'message'>;
 };
 
-/** A schedule with what came of its newest starts, newest first, and what somebody should know of. */
+/** A schedule with what came of its newest starts, newest first, and what needs somebody's attention. */
 export type ScheduleView = {
   readonly kept: KeptSchedule;
   readonly starts: readonly Start[];
   readonly missed: readonly Missed[];
 };
 
-/** Temporal remembers ten; so many are asked about. */
+/** Temporal remembers ten starts. So many of them are looked up. */
 const STARTS_SHOWN = 5;
 
 /** Every schedule of ours, by name. */
@@ -68,7 +68,7 @@ export async function viewSchedules(place: Place, nowMs: number): Promise<readon
   return views;
 }
 
-/** The runs of schedules that somebody should know of, because they are not there. */
+/** Runs of schedules that are not there, though they should be. */
 export async function listMissed(place: Place, nowMs: number): Promise<readonly Missed[]> {
   return (await viewSchedules(place, nowMs)).flatMap(({ missed }) => missed);
 }
@@ -112,14 +112,14 @@ function underWay({ raw, historyLength }: WorkflowExecutionDescription): Came {
 }
 
 const DAY_MS = 86_400_000;
-/** So far back is looked for what Temporal did not start. */
+/** Starts that Temporal did not make are looked for so far back. */
 const LOOK_BACK_MS = 7 * DAY_MS;
 /** A start takes a moment. */
 const SLACK_MS = 120_000;
 
 /**
- * The runs since the last start that went well which are not there: refused, not taken, late, or never started at all.
- * A schedule that is paused misses nothing.
+ * The runs since the last good start that are not there: refused, not taken, late, or never started. A schedule that is
+ * paused misses nothing.
  */
 async function missedOf(
   place: Place,
@@ -172,7 +172,7 @@ function whyMissed({ came, nominalMs }: Start, nowMs: number): Missed['why'] | n
   }
 }
 
-/** The times between two moments at which the schedule starts a run. */
+/** The times between two moments at which the schedule should start a run. */
 async function daysBetween(
   kept: KeptSchedule,
   fromMs: number,
@@ -184,7 +184,7 @@ async function daysBetween(
   return comingDays(own, { fromMs, runs }).filter(({ day, atMs }) => day.kind === 'run' && atMs <= untilMs);
 }
 
-/** The schedule by its policy's own words; null when they cannot be read. */
+/** The schedule as its policy says; null when the policy cannot be read. */
 async function scheduleIn({ facts }: KeptSchedule): Promise<{
   readonly schedule: Schedule;
   readonly zone: string;
@@ -197,14 +197,14 @@ async function scheduleIn({ facts }: KeptSchedule): Promise<{
   return daysOff === null ? null : { schedule, zone, daysOff };
 }
 
-/** Hears why a start that is under way did not go yet. */
+/** Told why a start that is under way has not succeeded yet. */
 export type Tell = (why: string) => void;
 
 const LOOK_EVERY_MS = 250;
-/** So long may Temporal take to start what a person asks for. */
+/** Temporal may take so long to start what a person asks for. */
 const STARTED_WITHIN_MS = 10_000;
 
-/** Starts the run of this moment's date by the schedule, and waits until that is done or refused. */
+/** Starts the run of today's date by the schedule, and waits until the start is done or refused. */
 export async function triggerSchedule(place: Place, name: string, tell: Tell): Promise<Start> {
   const kept = await requireSchedule(place, name);
   const known = new Set(kept.actions.map(({ temporalRunId }) => temporalRunId));
@@ -216,13 +216,13 @@ export async function triggerSchedule(place: Place, name: string, tell: Tell): P
   return untilItCame(place, kept, action, tell);
 }
 
-/** What a backfill comes to: the starts, oldest first, and the days of the schedule that have no run. */
+/** The result of a backfill: the starts, oldest first, and the schedule's days that have no run. */
 export type Backfilled = { readonly starts: readonly Start[]; readonly without: readonly ComingDay[] };
 
-/** A person's mistake of a year would else ask for hundreds. */
+/** A person who mistypes a year would otherwise ask for hundreds. */
 const MOST_DAYS = 31;
 
-/** Starts the runs of past dates by the schedule, one after the other, and waits for each. */
+/** Starts the runs of past dates by the schedule, one after the other, and waits for each one. */
 export async function backfillSchedule(
   place: Place,
   name: string,

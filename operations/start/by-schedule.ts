@@ -1,7 +1,7 @@
 /**
- * A start by a schedule: what the command `run` does, without a person. It judges the time first, since what Temporal
- * starts may be of a date to come or of a day off; then it takes the same way as the command, so that every way of starting
- * meets in the same run.
+ * A start by a schedule: it does what the command `run` does, without a person. It checks the time first, since Temporal may
+ * start a date to come or a day off. Then it takes the same steps as the command, so that every way of starting meets in the
+ * same run.
  */
 import { referenceFileOf, type Policy, type ReferenceRates } from '../../domain/policy.ts';
 import { makeProblem, type Problem, type ProblemCode } from '../../domain/problems.ts';
@@ -31,7 +31,7 @@ type StartingWorker = {
   readonly now: () => number;
 };
 
-/** A run waits by itself for its date to begin; a clock that is a little behind must not refuse it. */
+/** A run waits by itself for its date to begin: a clock that is a little behind must not cause a refusal. */
 const CLOCKS_APART_MS = 300_000;
 /** Somebody else may be starting the same run. */
 const MOST_TRIES = 5;
@@ -53,7 +53,7 @@ export async function startScheduled(
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     const problems = error.problems.map(problemOf);
-    // A service that is away or a key that is wrong may be mended in good time.
+    // A service that is away, or a wrong key, may be mended in good time.
     const mayPass = error.ending === 'infrastructure' || error.ending === 'configuration';
     return mayPass ? { kind: 'not now', problems } : { kind: 'refused', problems };
   }
@@ -71,7 +71,7 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
   if (schedule === null) return refused(noSchedule(policy.name));
   const { date, occasion } = occasionOf({ at: schedule.at, zone }, { ...call, ...SCHEDULED_START });
   const run = { policy: policy.name, id: idOfRun(date, todayIn(zone, now() + CLOCKS_APART_MS)) };
-  // What Temporal has of the days may be older than the policy, and end sooner than its calendar.
+  // Temporal's days may be older than the policy, and end sooner than its calendar.
   if (occasion !== 'person') {
     const daysOff = await daysOffOf(schedule.holidays).catch(() => null);
     if (daysOff === null) return refused(noCalendar(policy.name));
@@ -94,7 +94,7 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
     settings,
     policyFile,
     run,
-    // A start of its own time is of its date, though midnight has passed since.
+    // A start at its own time belongs to its date, even if midnight has passed since.
     today: isNamed ? todayIn(zone, now()) : date,
     isNamed,
     goOn: null,
@@ -154,7 +154,7 @@ type ReferenceFile =
   | { readonly ok: true; readonly rates: ReferenceRates; readonly text: string }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** The rates in the file of this name, from the folder that is meant for it. */
+/** The rates in the file with this name, from the folder for such files. */
 export async function readReferenceFile(name: string, folder: string): Promise<ReferenceFile> {
   const read = await readFolderFile(folder, name, INPUT_BYTES.file);
   if (!read.ok) {
@@ -177,7 +177,7 @@ const FILE_CODES = {
   unreadable: 'FILE_UNREADABLE',
 } as const satisfies Readonly<Record<string, ProblemCode>>;
 
-/** Why the policy is not what the start is for; null when it is. */
+/** Why the policy is not the one that the start is for; null when it is. */
 function contradicts(policy: Policy, { input }: ScheduledCall): Problem | null {
   if (policy.name !== input.policy)
     return makeProblem('POLICY_NAME_DIFFERS', null, {

@@ -1,6 +1,6 @@
 /**
- * The plan of a run as this moment makes it: what `plan` explains, and what a person is asked about before live money
- * moves. The run makes its own and holds it against what was shown.
+ * The plan of a run as the service's state makes it now. `plan` explains it, and a person sees it before live money moves.
+ * The run makes its own plan and compares it with what was shown.
  */
 import { decimalsOf } from '../../domain/currencies.ts';
 import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
@@ -25,7 +25,7 @@ import type { PolicyFile } from '../policy-file.ts';
 import { paidByOthers } from '../batches/paid-by-others.ts';
 import { checkService, serviceFailure } from '../preflight.ts';
 
-/** `remark`: what may pass at the service, null when all is well. */
+/** `remark`: a fault at the service that may pass, null when all is well. */
 export type Compiled = {
   readonly input: CompileInput;
   readonly result: CompileResult;
@@ -33,7 +33,7 @@ export type Compiled = {
 };
 
 /**
- * The plan of a run as the service's state of this moment makes it. Moves nothing, and fixes nothing.
+ * The plan of a run by the service's state now. Moves nothing, and decides nothing for the run.
  * @throws CommandFailure when the service cannot be read
  */
 export async function compileNow(of: {
@@ -43,9 +43,9 @@ export async function compileNow(of: {
   /** The file of a payout; null for other kinds. */
   readonly batch: BatchFile | null;
   readonly now: () => number;
-  /** Look also for what other batches have paid of this one; absent: whoever starts it leaves that to the run. */
+  /** Look also for what other batches have paid of this one; absent: the run looks itself. */
   readonly looksAtOthers?: true;
-  /** When the second plan of a run may send, which this is; absent: it is the first plan. */
+  /** For a second plan: when it may be sent; absent: it is the first plan. */
   readonly second?: SendWindows;
 }): Promise<Compiled> {
   const { policyFile, settings, run, batch, now, looksAtOthers, second } = of;
@@ -96,7 +96,7 @@ export async function compileNow(of: {
       lateAfterMs: settings.facts.lateAfterMs,
       decimalsOf: (currency: string) => decimalsOf(currency, settings.facts.decimals),
       batch: tally?.batch ?? null,
-      // It is made for no run.
+      // The plan is made for no run.
       madeFor: '',
       ...(second !== undefined && { number: 2 as const }),
     };

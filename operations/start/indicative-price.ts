@@ -1,6 +1,6 @@
 /**
- * What the legs of a plan would cost now: a quote of 3 s for each, which is never traded. Where the key may ask for no
- * quotes, or the service gives none, it is said why.
+ * What the legs of a plan would cost now: for each leg a quote of 3 s, which is never traded. Where the key may not ask for
+ * quotes, or the service gives none, the reason is told.
  */
 import { randomUUID } from 'node:crypto';
 import type { Sides } from '../../domain/plan/cost.ts';

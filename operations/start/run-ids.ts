@@ -9,7 +9,7 @@ import type { Progress } from '../../domain/run/progress.ts';
 import { CommandFailure } from '../failure.ts';
 
 /**
- * The id of a run: the one that is asked for, else today in the policy's zone.
+ * The id of a run: the one that a person asks for, else today in the policy's zone.
  * @throws CommandFailure for an id without a date, or of a date to come
  */
 export function idOfRun(asked: string | undefined, today: string): string {
@@ -39,8 +39,8 @@ export function idOfRun(asked: string | undefined, today: string): string {
 }
 
 /**
- * The id of a batch, which only a person can give: the same file must get the same one on another day.
- * @throws CommandFailure for none, for one without a date, or of a date to come
+ * The id of a batch. Only a person can give it: the same file must get the same id on another day.
+ * @throws CommandFailure when there is no id, or one without a date, or of a date to come
  */
 export function idOfBatch(asked: string | undefined, today: string): string {
   if (asked !== undefined) return idOfRun(asked, today);
@@ -56,7 +56,7 @@ export function idOfBatch(asked: string | undefined, today: string): string {
 }
 
 /**
- * A batch whose payments are not sent any more.
+ * A batch whose payments are no longer sent.
  * @throws CommandFailure for a date whose send window is over
  */
 export function refuseOver(
@@ -82,8 +82,8 @@ export function isPast(run: RunName, today: string): boolean {
 }
 
 /**
- * A date that is over is a mistake of typing, unless its run is there: it would end at once without a trade, and stand
- * among the failed ones.
+ * A date that is over is a typing mistake, unless its run is there. Such a run would end at once without a trade, and be
+ * listed as failed.
  * @throws CommandFailure for a date before `today`
  */
 export function refusePast(run: RunName, today: string): void {
@@ -98,31 +98,31 @@ export function refusePast(run: RunName, today: string): void {
   ]);
 }
 
-/** A run of the same policy, as far as it may stand in the way of a new one. */
+/** A run of the same policy, with what decides whether it stands in the way of a new one. */
 export type OtherRun = {
   readonly run: RunName;
-  /** Null while it is open. Epoch milliseconds. */
+  /** Null while the run is open. Epoch milliseconds. */
   readonly closedAtMs: number | null;
   readonly rest: Rest;
 };
 
 /** What an earlier run may still do. */
 export type Rest =
-  /** It never had a plan: it can do nothing. */
+  /** The run never had a plan, so it can do nothing. */
   | 'no plan'
-  /** Everything is done, or accepted by the service and only followed to its end. */
+  /** Everything is done, or is accepted by the service and only followed to its end. */
   | 'nothing'
-  /** Something is unsent, in doubt, or in a person's hands; or nobody can tell. */
+  /** Something is unsent, in doubt, or needs a human; or nobody can tell. */
   | 'something';
 
-/** What is left to do of a run that has a plan, by what it tells of itself. */
+/** What a run that has a plan may still do, by what it says. */
 export function restOf(report: Report, progress: Progress): Rest {
   if (report.status === 'COMPLETED') return 'nothing';
   const items = [
     ...report.legs.map(({ outcome, tradeId }) => ({ outcome, recordId: tradeId })),
     ...report.payments.map(({ outcome, withdrawalId }) => ({ outcome, recordId: withdrawalId })),
   ];
-  // Accepted, and followed to its end: nothing of it can be repeated by mistake.
+  // The service has accepted these and they are followed to their end: nothing of them can be repeated by mistake.
   const isLeft = ({ outcome, recordId }: (typeof items)[number]): boolean =>
     outcome === 'PENDING' ? recordId === null : outcome !== 'TRADED' && outcome !== 'PAID';
   const isHeld = progress.items.some(
@@ -148,9 +148,9 @@ export function earlierDates<Run extends { readonly run: RunName }>(
 }
 
 /**
- * Of the runs of one earlier date: one that would still do something, or ended with something undone less than 24 h ago.
- * A run of today without `--id` would repeat what that one may still do. Null when none stands in the way; undefined
- * when none of them ever had a plan, so that the date before counts.
+ * Looks at the runs of one earlier date for one that may still do something, or that ended less than 24 h ago with something
+ * undone. A run of today without `--id` could repeat it. Null when no run stands in the way; undefined when none of them
+ * ever had a plan, so that the date before counts.
  */
 export function runInTheWay(runsOfDate: readonly OtherRun[], nowMs: number): OtherRun | null | undefined {
   const planned = runsOfDate.filter(({ rest }) => rest !== 'no plan');
@@ -160,7 +160,7 @@ export function runInTheWay(runsOfDate: readonly OtherRun[], nowMs: number): Oth
   return planned.toSorted((a, b) => order(b) - order(a)).find(isInTheWay) ?? null;
 }
 
-/** An open run is named first, then the one that ended last. */
+/** An open run is named first, then the run that ended last. */
 function order({ closedAtMs }: OtherRun): number {
   return closedAtMs ?? Number.MAX_SAFE_INTEGER;
 }

@@ -1,5 +1,5 @@
 /**
- * What becomes of `run POLICY`: the run is followed, shown or started. It says what is so, and starts; whoever asks
+ * What `run POLICY` does: it follows the run, shows it or starts it. This file says which, and starts the run. The command
  * shows it, and asks a person where that is needed.
  */
 import { movesOf } from '../../domain/plan/moves.ts';
@@ -49,27 +49,27 @@ export type AskedStart = {
   readonly run: RunName;
   /** Today in the policy's zone. */
   readonly today: string;
-  /** Whether the person named the run; else it is today's. */
+  /** Whether the person named the run; else it is the run of today. */
   readonly isNamed: boolean;
   readonly goOn: GoOn | null;
-  /** Yes, one more run of a date on which the policy has moved money. */
+  /** True: the person agrees to one more run on a date on which the policy has moved money. */
   readonly again: boolean;
   /** The file of a payout; null: none is named. */
   readonly batch: ReadBatch | null;
-  /** Hears how many of its payments are submitted. */
+  /** Told how many payments are submitted. */
   readonly onSubmitted: (payments: number) => void;
   readonly now: () => number;
 };
 
 export type StartVerdict =
-  /** It is open: follow it. */
+  /** The run is open: follow it. */
   | { readonly kind: 'open'; readonly facts: RunFacts }
-  /** It has ended: show it. `left`: what would go on with `--go-on`; null when there is nothing to do. */
+  /** The run has ended: show it. `left`: what would go on with `--go-on`; null when there is nothing to do. */
   | { readonly kind: 'ended'; readonly view: RunView; readonly left: readonly string[] | null }
-  /** Start it. `facts`: what Temporal has of it; null: nothing, so that it is new unless it has a plan. */
+  /** Start the run. `facts`: what Temporal has of it; null: nothing, so the run is new unless it has a plan. */
   | { readonly kind: 'start'; readonly facts: RunFacts | null };
 
-/** What becomes of the run as it stands now. @throws CommandFailure when it was planned with another policy or batch */
+/** What to do, as the run stands now. @throws CommandFailure when it was planned with another policy or batch */
 export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   const { place, run, policyFile, goOn, batch } = asked;
   const facts = await describeRun(place.client, place.mode, run);
@@ -86,7 +86,7 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   return { kind: 'start', facts };
 }
 
-/** What a run that has ended would go on with; `the plan` when it has none. Null when it is completed. */
+/** What would go on of a run that has ended; `the plan` when it has none. Null when the run is completed. */
 function leftOf(report: Report): readonly string[] | null {
   if (report.status === 'COMPLETED') return null;
   const items = [...report.legs, ...report.payments];
@@ -95,15 +95,15 @@ function leftOf(report: Report): readonly string[] | null {
 }
 
 /**
- * Whether it may be started now.
+ * Whether the run may be started now.
  * @returns what a person should hear before. @throws CommandFailure when something stands in the way
  */
 export async function requireStart(asked: AskedStart, facts: RunFacts | null): Promise<readonly string[]> {
   const { place, run, policyFile } = asked;
   const { client, mode } = place;
-  // Its run has told Temporal which payments it has.
+  // The run has told Temporal which payments it has.
   if (facts === null || !(await isPlanKnown(client, mode, run))) requireBatch(policyFile.policy, asked.batch);
-  // One that ended may be started again, and so may one of which Temporal has the plan only.
+  // A run that has ended may be started again, and so may one of which Temporal has only the plan.
   const isNew = facts === null && (await readFirstPlan(client, mode, run)) === null;
   if (isNew) await requireInTime(asked);
   if (!asked.isNamed) {
@@ -116,20 +116,20 @@ export async function requireStart(asked: AskedStart, facts: RunFacts | null): P
   return service === null ? remark : [...remark, service];
 }
 
-/** A batch may be submitted as long as its payments may be sent: its terminal may have been lost for a night. */
+/** A batch may be submitted as long as its payments may be sent: the person may have lost the terminal overnight. */
 async function requireInTime(asked: AskedStart): Promise<void> {
   const { run, today, settings, now } = asked;
   const { policy } = asked.policyFile;
   if (policy.kind === 'payout') refuseOver(run, { today, zone: policy.zone, nowMs: now() });
-  // One that Temporal has lost adopts what was done.
+  // A run that Temporal has lost adopts what was done.
   else if (isPast(run, today) && !(await hasTraded(settings, run, { zone: policy.zone, nowMs: now() })))
     refusePast(run, today);
 }
 
 /**
- * What a new batch comes to, by the service's state of this moment. It is only told, so that nothing here stops a start: the
- * run waits for a service that cannot be read.
- * @returns null for other kinds, for a batch that has its plan, and where it cannot be told
+ * What a new batch comes to, by the service's state now. It is only shown, so nothing here stops a start: the run waits for
+ * a service that cannot be read.
+ * @returns null for other kinds, for a batch that has its plan, and where it cannot be computed
  */
 export async function foresee(asked: AskedStart): Promise<Compiled | null> {
   const { place, settings, policyFile, run, batch, now } = asked;
@@ -143,8 +143,8 @@ export async function foresee(asked: AskedStart): Promise<Compiled | null> {
 }
 
 /**
- * What the run moves: its plan, or where there is none yet what the service's state of this moment makes of the policy.
- * @param foreseen as of `foresee`
+ * What the run moves: its plan, or, where there is none yet, what the policy comes to by the service's state now.
+ * @param foreseen the result of `foresee`
  */
 export async function movesToShow(
   asked: AskedStart,
@@ -158,7 +158,7 @@ export async function movesToShow(
   return { moves: movesOf(requireCompiled(result)), remark };
 }
 
-/** Starts it, or starts it again. False when somebody else did in the meantime. */
+/** Starts the run, or starts it again. False when somebody else did in the meantime. */
 export async function begin(
   asked: AskedStart,
   how: {
@@ -191,7 +191,7 @@ export async function begin(
   });
 }
 
-/** Of a run that is open: Temporal may have lost a part of its batch. */
+/** For a run that is open: Temporal may have lost a part of its batch. */
 export async function submitMissing(asked: AskedStart): Promise<void> {
   await submit(asked, false);
 }
@@ -200,7 +200,9 @@ async function submit({ place, run, batch, onSubmitted }: AskedStart, isFirst: b
   if (batch !== null) await submitBatch(place, { run, batch, isFirst, onSubmitted });
 }
 
-/** The run of the policy's latest earlier date that a start without `--id` must not pass over; null when there is none. */
+/**
+ * The run of the policy's latest earlier date that must be settled before a start without `--id`; null when there is none.
+ */
 async function earlierRunInTheWay({ place, run, today, now }: AskedStart): Promise<OtherRun | null> {
   const { client, mode } = place;
   const others = await listRuns(client, mode, { policy: run.policy, onlyOpen: false, limit: null });
@@ -216,7 +218,7 @@ async function earlierRunInTheWay({ place, run, today, now }: AskedStart): Promi
 
 async function readRest(place: Place, facts: RunFacts): Promise<Rest> {
   if (facts.temporalStatus === 'COMPLETED') return 'nothing';
-  // One that is open without a plan may still make it.
+  // An open run without a plan may still make one.
   if ((await readFirstPlan(place.client, place.mode, facts.run)) === null)
     return facts.isOpen ? 'something' : 'no plan';
   if (!facts.isOpen) return 'something';
@@ -224,7 +226,7 @@ async function readRest(place: Place, facts: RunFacts): Promise<Rest> {
     const { report, progress } = await readRun(place, facts);
     return restOf(report, progress);
   } catch (error) {
-    // Nobody answers for it: what it may still do is not known.
+    // No worker answers for the run: nobody knows what it may still do.
     if (error instanceof CommandFailure) return 'something';
     throw error;
   }

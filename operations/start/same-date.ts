@@ -1,6 +1,7 @@
 /**
- * A start under a second id of a date: what the policy's other runs of that date have moved, or still may, as far as
- * this one would do it again (design: the command `run`). It stops nothing that is meant; it is said before it happens.
+ * A start under a second id of a date: what the policy's other runs of that date have moved, or may still move, and this run
+ * would move again (design: the command `run`). A second start may be meant, so it is told before it happens and not
+ * stopped.
  */
 import type { Policy } from '../../domain/policy.ts';
 import type { Mode } from '../../domain/service/records.ts';
@@ -14,10 +15,12 @@ import type { Trouble } from '../../language/text/problem.ts';
 import type { Place } from '../place.ts';
 import { listRuns, readRun, type RunFacts } from '../follow/runs.ts';
 
-/** So many are named, one line each. */
+/** At most so many are named, one line each. */
 const SHOWN = 50;
 
-/** One line for each movement of the policy's other runs of the date that `run` would repeat; none when it is the first. */
+/**
+ * One line for each movement of the policy's other runs of the date that `run` would repeat; none when it is the first run.
+ */
 export async function movedOnDate(place: Place, run: RunName, policy: Policy): Promise<readonly string[]> {
   const date = dateOfRunId(run.id);
   const all = await listRuns(place.client, place.mode, { policy: run.policy, onlyOpen: false, limit: null });
@@ -36,7 +39,7 @@ async function linesOf(place: Place, facts: RunFacts, policy: Policy): Promise<r
   }
 }
 
-/** What a run of the policy would do again of what this one has done, or may still do. Pure. */
+/** What a run of the policy would repeat of what this other run has done, or may still do. Pure. */
 export function repeated(report: Report, policy: Policy): readonly string[] {
   const mayMove = report.status === 'RUNNING' || report.status === 'HELD';
   const counts = (outcome: string, recordId: string | null): boolean =>
@@ -59,7 +62,7 @@ export function repeated(report: Report, policy: Policy): readonly string[] {
   return [...legs, ...payments];
 }
 
-/** The policy pays an item of the same name, or the same account the same amount in the same currency. */
+/** The policy pays an item of the same name, or the same amount and currency to the same account. */
 function isAgain(paid: ReportPayment, policy: Policy): boolean {
   switch (policy.kind) {
     case 'convert':
@@ -75,7 +78,7 @@ function isAgain(paid: ReportPayment, policy: Policy): boolean {
     case 'rebalance':
       return false;
     case 'payout':
-      // Every item of another batch is looked for, one by one, when a batch is planned.
+      // When a batch is planned, every item of another batch is looked up, one by one.
       return false;
   }
 }
@@ -85,7 +88,7 @@ function named(what: string, id: string | null): string {
 }
 
 /**
- * What is said of a second start on a date; nothing for the first. In live it must be asked for by name.
+ * What is said of a second start on a date; nothing for the first. In live, a person must ask for it with `--again`.
  * @throws CommandFailure in live, without `--again`
  */
 export function sayAgain(

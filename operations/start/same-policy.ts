@@ -9,7 +9,7 @@ import { readCurrentPlan, readPlannedText } from '../../durable/plans.ts';
 import type { PolicyFile } from '../policy-file.ts';
 import { readInput, type RunFacts } from '../follow/runs.ts';
 
-/** The plan counts, else what the run was started with. @throws CommandFailure with both texts */
+/** Compares with the plan, else with what the run was started with. @throws CommandFailure with both texts */
 export async function requireSamePolicy(
   place: Place,
   of: { readonly run: RunName; readonly policyFile: PolicyFile; readonly facts: RunFacts | null },
@@ -19,7 +19,7 @@ export async function requireSamePolicy(
   if (plan !== null && plan.number === undefined && (await isToBeReplanned(place, of))) return;
   const input = plan === null && facts?.isOpen === true ? await readInput(place.client, facts) : null;
   const plannedHash = plan?.policy.hash ?? (input === null ? null : policyHash(input.policyText));
-  // Comments and white space make no other policy.
+  // A change of comments or white space leaves the policy the same.
   if (plannedHash === null || plannedHash === policyFile.hash) return;
   const planned = input?.policyText ?? (plan && (await readPlannedText(place.client, plan))) ?? '';
   throw new CommandFailure(
@@ -40,8 +40,8 @@ export async function requireSamePolicy(
 }
 
 /**
- * Whether the run is open and makes the second plan that was asked for by this policy.
- * @throws CommandFailure for one of which a second plan was asked for, and is not there: it would be carried out, not this
+ * Whether the run is open and is making the second plan that was asked for by this policy.
+ * @throws CommandFailure when a second plan was asked for and is not there: that one would be carried out, not this policy
  */
 async function isToBeReplanned(
   { client, mode }: Place,

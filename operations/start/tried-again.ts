@@ -1,15 +1,20 @@
-/** What a run that has ended tries again when it is started once more, by its report. Advice: the run looks at the service. Pure. */
+/**
+ * What a run that has ended tries again when it is started once more, by its report. This is advice: the run looks at the
+ * service. Pure.
+ */
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 
 export type TriedAgain = {
-  /** Not paid, and nothing of it stands at the service that is known. */
+  /** Not paid, and no record of it is known that still stands at the service. */
   readonly tried: readonly ReportPayment[];
-  /** Payments that failed after they were accepted, were not sent in their window, or of which a person said that they were not sent. */
+  /**
+   * Payments that failed after they were accepted, that were not sent in their window, or that a person said were not sent.
+   */
   readonly onlyPaidAgain: number;
   readonly waitForPerson: number;
 };
 
-/** With one of these a payment has ended under its own key for good. */
+/** A payment with one of these codes has ended under its key for good. */
 const CLOSES: readonly string[] = ['WINDOW_PASSED', 'DECIDED_NOT_EXECUTED'];
 
 export function triedAgain({ payments, problems }: Report): TriedAgain {
@@ -26,7 +31,7 @@ export function triedAgain({ payments, problems }: Report): TriedAgain {
         waitForPerson += 1;
         break;
       case 'PENDING':
-        // One that is accepted is followed to its end.
+        // A payment that the service has accepted is followed to its end.
         if (withdrawalId === null) tried.push(payment);
         break;
       case 'NOT_PAID':

@@ -1,5 +1,5 @@
 /**
- * Starts the workflow of a run. One that is open under the same id is never disturbed: then nothing is started, and the
+ * Starts the workflow of a run. A run that is open under the same id is never disturbed: then nothing is started, and the
  * caller looks again.
  */
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
@@ -26,17 +26,17 @@ export type StartOptions = {
   readonly mode: Mode;
   readonly run: RunName;
   readonly policyFile: PolicyFile;
-  /** Of a payout: its batch, all of which is submitted. Null for other kinds. */
+  /** The batch of a payout, all of which is submitted. Null for other kinds. */
   readonly batch: Manifest | null;
   /** What a person has said yes to; null: nobody was asked. */
   readonly shown: readonly string[] | null;
   /** Who starts it, as the report tells. */
   readonly startedBy: string;
-  /** Whether a closed run of the same id may be followed by another one. */
+  /** Whether a new run may follow a closed one of the same id. */
   readonly again: boolean;
 };
 
-/** True when a run was started; false when one of this id is there already. */
+/** True when a run was started; false when one with this id is there already. */
 export async function startRun(options: StartOptions): Promise<boolean> {
   const { client, mode, run, policyFile } = options;
   const input: RunInput = {
@@ -56,7 +56,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
       taskQueue: options.taskQueue,
       args: [input],
       workflowIdReusePolicy: options.again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
-      // Not USE_EXISTING: whoever attaches compares the policy first.
+      // Not USE_EXISTING: a caller that attaches compares the policy first.
       workflowIdConflictPolicy: 'FAIL',
       staticSummary: summaryOf(policyFile.policy),
       staticDetails: detailsOf(options),
@@ -84,7 +84,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
   }
 }
 
-/** The report of a run that nobody has answered for yet. `startedBy`: null where somebody else has started it. */
+/** The report of a run before any worker answers for it. `startedBy`: null where somebody else has started it. */
 export function startedReport(
   of: Pick<StartOptions, 'mode' | 'run'> & { readonly policyHash: string; readonly startedBy: string | null },
   problems: Report['problems'],
@@ -97,19 +97,21 @@ export function startedReport(
 /** `2026-11-21`. */
 const DATE_LENGTH = 10;
 
-/** A memo is small: more currencies are in the details. */
+/** A memo is small; the details show more currencies. */
 const MOST_TOTALS = 20;
 
 function totalsOf({ totals }: Manifest): readonly string[] {
   return totals.map(({ value, currency }) => moneyText(value, currency));
 }
 
-/** What the Temporal UI shows of the run for good, in Markdown: who started what, and how to see what became of it. */
+/**
+ * What the Temporal UI always shows of the run, in Markdown: who started it, what it does, and how to see what became of it.
+ */
 function detailsOf({ run, mode, policyFile, batch, shown, startedBy }: StartOptions): string {
   const { policy, hash } = policyFile;
   const ofBatch =
     batch === null ? [] : [`The batch has ${batch.payments} payments: ${totalsOf(batch).join(', ')}.`];
-  // A list of a thousand lines is in the report.
+  // The report has the full list of payments.
   const moves = (shown ?? []).slice(0, MOST_MOVES).map((line) => `- ${line}`);
   return [
     `Policy **${policy.name}** (${policy.kind}, hash \`${hash.slice(0, 12)}\`), date ${run.id.slice(0, DATE_LENGTH)}, ${mode.toLowerCase()}. Started by ${startedBy}.`,

@@ -1,4 +1,4 @@
-/** Which runs somebody should look at, and which of them somebody looks after already. */
+/** Which runs need somebody's attention, and which of them somebody has acknowledged already. */
 import { randomUUID } from 'node:crypto';
 import { runName, type RunName } from '../../domain/references.ts';
 import { needsSomebody, shownFirst } from '../../domain/waits.ts';
@@ -17,37 +17,37 @@ import {
   type RunFacts,
 } from '../follow/runs.ts';
 
-/** States in which nobody has to look at a run that has ended. */
+/** A run that has ended in one of these states needs nobody. */
 const QUIET: readonly string[] = ['COMPLETED'];
 
 /** What somebody should know of a run. */
 type Why = { readonly code: string; readonly message: string };
 
-/** A run in the list. `why` is null when there is nothing to know, or nobody has looked. */
+/** A run in the list. `why` is null when there is nothing to know, or when nothing has been looked up. */
 export type Listed = {
   readonly facts: RunFacts;
   readonly why: Why | null;
-  /** It gets nowhere and cannot say so by itself. */
+  /** The run is stuck and cannot say so itself. */
   readonly isStuck: boolean;
 };
 
-/** The runs that somebody should look at, without those that somebody has acknowledged as they stand. */
+/** The runs that need somebody's attention, without those that somebody has acknowledged as they stand. */
 export type Attention = { readonly listed: readonly Listed[]; readonly acknowledged: number };
 
-/** True for a run that somebody should look at. */
+/** True for a run that needs somebody's attention. */
 export function needsAttention({ facts, why }: Listed): boolean {
   return why !== null || (!facts.isOpen && !QUIET.includes(facts.state));
 }
 
-/** Runs, newest first. `limit`: so many are wanted at least; null: all. */
+/** Runs, newest first. `limit`: at least so many are wanted; null: all. */
 export async function listAll(place: Place, limit: number | null): Promise<readonly Listed[]> {
   const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
   return found.map((facts) => ({ facts, why: null, isStuck: false }));
 }
 
 /**
- * The runs that somebody should look at, newest first. Open ones are asked what they wait for: one that waits in good
- * time, for settlement say, needs nobody.
+ * The runs that need somebody's attention, newest first. Open runs are asked what they wait for: one that waits in good
+ * time, for example for settlement, needs nobody.
  */
 export async function listAttention(place: Place, nowMs: number): Promise<Attention> {
   const all = await listAll(place, null);
@@ -57,18 +57,18 @@ export async function listAttention(place: Place, nowMs: number): Promise<Attent
   return { listed, acknowledged: needing.length - listed.length };
 }
 
-/** Runs whose instructions are read side by side: each is a history of its own. */
+/** So many runs have their instructions read side by side: each is a history of its own. */
 const READ_AT_ONCE = 10;
 
-/** Those that nobody looks after as they stand, in the same order. */
+/** The runs that nobody has acknowledged as they stand, in the same order. */
 async function withoutAcknowledged(place: Place, needing: readonly Listed[]): Promise<readonly Listed[]> {
   const areAcknowledged = await fewAtOnce(needing, READ_AT_ONCE, (each) => isAcknowledged(place, each));
   return needing.filter((_each, index) => areAcknowledged[index] !== true);
 }
 
 /**
- * Keeps that somebody looks after the run as it stands now.
- * @throws CommandFailure when it needs nobody, or no worker keeps it
+ * Records that somebody looks after the run as it stands now.
+ * @throws CommandFailure when the run needs nobody, or no worker records it
  */
 export async function acknowledge(
   place: Place,
@@ -79,7 +79,7 @@ export async function acknowledge(
   if (!needsAttention(listed)) throw new CommandFailure('bad input', [needsNobody(run, listed)]);
   const standing = standingOf(listed);
   await keepInstruction(place, run, { kind: 'acknowledge', id: randomUUID(), by, why, standing });
-  // What keeps instructions was opened for this one only.
+  // The workflow that keeps instructions was opened for this instruction only.
   if (!listed.facts.isOpen) await endInstructions(place.client, place.mode, run);
   return listed;
 }
@@ -100,7 +100,7 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
   }
 }
 
-/** What an acknowledgement is about: another Temporal run, state or reason is something new. */
+/** What an acknowledgement is about: if the Temporal run, the state or the reason changes, it no longer counts. */
 function standingOf({ facts, why }: Listed): string {
   return [facts.temporalRunId, facts.state, why?.code ?? 'ended'].join(' ');
 }

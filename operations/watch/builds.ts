@@ -1,7 +1,8 @@
 /**
- * Builds of workers (`CAMBIST_BUILD_ID`), which are versions of a Worker Deployment in Temporal: to which of them the work
- * of a task queue goes, and whether anybody of it is there. Temporal keeps a task for a build that is gone for ever, and
- * tells nobody: `doctor`, `replay`, `explain-reset`, `status` and `run` say it. Where nobody has a build, nothing is said. Reads only.
+ * Builds of workers (`CAMBIST_BUILD_ID`), which are versions of a Worker Deployment in Temporal: which build gets the work
+ * of a task queue, and whether a worker of it is there. Temporal keeps a task for ever for a build that is gone, and tells
+ * nobody. So `doctor`, `replay`, `explain-reset`, `status` and `run` tell it. Where no worker has a build, nothing is said.
+ * Reads only.
  */
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { runName } from '../../domain/references.ts';
@@ -18,11 +19,11 @@ export type Build = { readonly deployment: string; readonly id: string } | null;
 
 export type Routing = {
   readonly taskQueue: string;
-  /** Whose the work is, but for what a ramp takes of it. */
+  /** The build that gets the work, but for the share of a ramp. */
   readonly current: Build;
-  /** The build that gets a share of the work; null: none does. */
+  /** The build that gets a share of the work by a ramp; null: none does. */
   readonly ramp: { readonly build: Build; readonly percent: number } | null;
-  /** Who has asked for work lately. */
+  /** Builds whose workers have asked for work lately. */
   readonly present: readonly Build[];
 };
 
@@ -33,14 +34,14 @@ const VERSIONED = 2;
 /** Of the server's enumeration of versioning behaviours. */
 const PINNED = 1;
 const VERSION = defineSearchAttributeKey('TemporalWorkerDeploymentVersion', 'KEYWORD');
-/** So many runs that somebody has pinned are looked at. */
+/** At most so many runs that somebody has pinned are looked at. */
 const MOST_PINNED = 200;
 /** Temporal is asked no longer than this. */
 const LIMIT_MS = 2_500;
-/** For a refusal nobody may have asked for longer: the clocks of this machine and of Temporal may differ. */
+/** A command is refused only after no worker has asked for so long: this machine's clock may differ from Temporal's. */
 const REFUSED_AFTER_SECONDS = 120;
 
-/** @param withinSeconds how long ago somebody who is there has asked for work; default: about a minute */
+/** @param withinSeconds a worker counts as there when it asked for work so recently; default: about a minute */
 export async function readRouting(
   { client }: Asked,
   taskQueue: string,
@@ -61,7 +62,7 @@ export async function readRouting(
   };
 }
 
-/** The builds to which somebody has pinned runs that are under way; none where Temporal cannot tell. */
+/** The builds to which somebody has pinned runs that are still open; none where Temporal cannot tell. */
 export async function readPinned({ client }: Asked, taskQueue: string): Promise<readonly Build[]> {
   const builds: Build[] = [];
   try {
@@ -73,7 +74,7 @@ export async function readPinned({ client }: Asked, taskQueue: string): Promise<
       }
     });
   } catch {
-    // An older server does not know the attributes, nor pins.
+    // An older server knows neither the attributes nor pins.
   }
   return distinct(builds.filter((build) => build !== null));
 }
@@ -107,18 +108,18 @@ function isIn(builds: readonly Build[], build: Build): boolean {
   return builds.some((other) => isSame(build, other));
 }
 
-/** False where all is as if there were no builds. */
+/** False where no worker has a build, and so nothing depends on builds. */
 export function hasBuilds({ current, ramp, present }: Routing): boolean {
   return [current, ramp?.build ?? null, ...present].some((build) => build !== null);
 }
 
-/** Whose the work is. A ramp of 100 % leaves nothing to the current build. */
+/** The build that gets the work. A ramp of 100 % leaves nothing to the current build. */
 function targetsOf({ current, ramp }: Routing): readonly Build[] {
   if (ramp === null) return [current];
   return distinct(ramp.percent < 100 ? [current, ramp.build] : [ramp.build]);
 }
 
-/** Each build that gets work which nobody takes. Pure. */
+/** Each build that gets work while no worker of it is there. Pure. */
 export function lackingOf(routing: Routing, namespace: string): readonly Trouble[] {
   if (!hasBuilds(routing)) return [];
   return targetsOf(routing)
@@ -131,7 +132,7 @@ export function lackingOf(routing: Routing, namespace: string): readonly Trouble
     }));
 }
 
-/** A ramp is taken back; for the current build another one that is there is made current. */
+/** A ramp is taken back. In place of the current build, another one whose workers are there is made current. */
 function waysWithout(target: Build, routing: Routing, namespace: string): readonly string[] {
   if (!isSame(target, routing.current))
     return [`Or take the ramp back: ${takeRampBack(routing, namespace)}.`];
@@ -152,7 +153,7 @@ export function idleOf(routing: Routing, pinned: readonly Build[], namespace: st
 
 function idle(build: Build, routing: Routing, namespace: string): Trouble {
   const [target = null] = targetsOf(routing);
-  // Only a ramp of 100 % keeps work from the current build.
+  // Only a ramp of 100 % keeps all work from the current build.
   const toUse = isSame(build, routing.current)
     ? `take the ramp back: ${takeRampBack(routing, namespace)}`
     : `make them current: ${makeCurrent(build, routing, namespace)}`;
@@ -164,7 +165,7 @@ function idle(build: Build, routing: Routing, namespace: string): Trouble {
   };
 }
 
-/** What a worker that starts has to say of its build; null: its build gets work, or Temporal cannot tell. */
+/** What a worker that starts must say of its build; null: its build gets work, or Temporal cannot tell. */
 export async function ownTrouble(
   asked: Asked,
   taskQueue: string,
@@ -184,8 +185,8 @@ export async function ownTrouble(
 }
 
 /**
- * Before a run is reset, or asked how it stands. What Temporal cannot tell refuses nothing.
- * @throws CommandFailure when the work of the run goes to a build of which nobody is there
+ * Checked before a run is reset, or asked how it stands. Where Temporal cannot tell, nothing is refused.
+ * @throws CommandFailure when the work of the run goes to a build of which no worker is there
  */
 export async function requireBuild(place: Place, facts: RunFacts, nowMs: number): Promise<void> {
   const troubles = await troublesOfRun(place, facts, nowMs, REFUSED_AFTER_SECONDS).catch(() => []);
@@ -201,8 +202,8 @@ export async function requireBuild(place: Place, facts: RunFacts, nowMs: number)
 }
 
 /**
- * What to say of a run for which no worker answers: its work goes to a build of which nobody is there. Null: it is not that,
- * or Temporal cannot tell.
+ * What to say of a run for which no worker answers: its work goes to a build of which no worker is there. Null: there is
+ * another reason, or Temporal cannot tell.
  */
 export async function whyNobodyAnswers(
   place: Asked,
@@ -233,7 +234,7 @@ async function troublesOfRun(
   return [pinnedTrouble(pin, what, routing, namespace)];
 }
 
-/** The build to which a run is pinned; null: it goes where the work of its queue goes. */
+/** The build to which a run is pinned; null: the run goes where the work of its queue goes. */
 async function readPin(
   { client }: Pick<Asked, 'client'>,
   { workflowId, temporalRunId }: RunFacts,
@@ -247,7 +248,7 @@ async function readPin(
   return buildOf(override ? override.pinned?.version : own);
 }
 
-/** Of each build that runs are pinned to and of which nobody is there. Pure. */
+/** For each build that runs are pinned to and of which no worker is there. Pure. */
 export function pinnedTroubles(
   pinned: readonly Build[],
   routing: Routing,
@@ -255,7 +256,7 @@ export function pinnedTroubles(
 ): readonly Trouble[] {
   return pinned.flatMap((build) => {
     if (build === null || isIn(routing.present, build)) return [];
-    // The pins to other builds stay.
+    // Pins to other builds stay.
     const query = `${pinnedQuery(routing.taskQueue)} AND TemporalWorkerDeploymentVersion = '${build.deployment}:${build.id}'`;
     const what = { message: `runs are pinned to ${gone(build)}: they wait`, which: `--query "${query}"` };
     return [pinnedTrouble(build, what, routing, namespace)];

@@ -1,7 +1,7 @@
 /**
- * What `cambist doctor` looks at: everything that keeps runs from starting or from moving money, found before it does. Each
- * check is what commands and workers go by themselves; here they are made side by side, and none stops the others. Sends
- * nothing to the service but looks, and starts nothing.
+ * What `cambist doctor` checks: everything that can keep runs from starting or from moving money, so that it is found
+ * before. Commands and workers make the same checks by themselves; here they run side by side, and none stops the others.
+ * The command sends nothing to the service but reads, and starts nothing.
  */
 import type { Ending } from '../../domain/endings.ts';
 import { haltSentence, scopeOptions } from '../../domain/halt.ts';
@@ -40,24 +40,24 @@ export type Check = {
   readonly name: string;
   readonly state: 'ok' | 'warning' | 'problem';
   readonly says: string;
-  /** What is wrong; null where nothing is. */
+  /** What is wrong; null where nothing is wrong. */
   readonly trouble: Trouble | null;
   readonly ending: Ending;
 };
 
-/** All of it ends within 5 s; whatever does not answer by then is a problem. */
+/** All checks end within 5 s. Whatever does not answer by then is a problem. */
 const LIMIT_MS = 3_500;
-/** Nothing keeps the command from ending much later. */
+/** Nothing may keep the command from ending much later. */
 const CONNECT_LIMIT_MS = 3_000;
 const REQUEST_LIMIT_MS = 4_000;
-/** In live the worker's own rules need histories of a month; the service forgets keys after a week. */
+/** In live the worker's own rules need histories of a month. The service forgets keys after a week. */
 const DAY_SECONDS = 86_400;
-/** Of older records nobody need know the run. */
+/** Temporal need not know the runs of older records. */
 const LONGEST_LOOK_SECONDS = 7 * DAY_SECONDS;
 
 type Asked = {
   readonly now: () => number;
-  /** Of this command line. */
+  /** The version of this command line. */
   readonly version: string;
   /** Monotonic milliseconds. */
   readonly endsAtMs: number;
@@ -65,7 +65,7 @@ type Asked = {
 
 /**
  * @param version of this command line
- * @param paths policy files, or folders of them, whose schedules should be those in Temporal; empty: nobody has named any
+ * @param paths policy files or folders of them, whose schedules should be the same in Temporal; empty: none were named
  */
 export async function diagnose(
   caller: Caller,
@@ -105,7 +105,7 @@ async function checkSettings({
   }
 }
 
-/** A look with each key: is the service there, does it take signature and token, do mode, scope and clocks agree? */
+/** Reads with each key: is the service there, does it accept signature and token, and are mode, scope and clocks right? */
 async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<readonly Check[]> {
   const { origin, basePath } = settings.address;
   const uses = settings.readKey === null ? (['write'] as const) : (['write', 'read'] as const);
@@ -127,7 +127,7 @@ async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<
     } catch (error) {
       return failed(name, error);
     } finally {
-      // A request that did not end in time is not waited for.
+      // Nobody waits for a request that did not end in time.
       void client.close();
     }
   });
@@ -144,7 +144,7 @@ async function checkTemporal(
   try {
     mode = settings?.mode ?? modeOf(env);
   } catch {
-    // The configuration has told of it.
+    // The check of the configuration has told this already.
     return [];
   }
   let place: Place;
@@ -220,7 +220,7 @@ async function checkWorkers(
   return differs === null ? [found] : [warned('workers', differs)];
 }
 
-/** Where nobody has a build, and no run is pinned to one, there is nothing to say. */
+/** Where no worker has a build, and no run is pinned to one, there is nothing to say. */
 async function checkBuilds(place: Place, { now }: Asked): Promise<readonly Check[]> {
   const { taskQueue, namespace } = place;
   const [routing, pinned] = await Promise.all([
@@ -300,7 +300,7 @@ function runsOut(what: RunningOut, place: string | null): Trouble {
   }
 }
 
-/** Whether the schedules in Temporal are those of the files; nothing is said where nobody has named any. */
+/** Whether the schedules in Temporal are those of the files; says nothing where no files were named. */
 async function checkFiles(caller: Caller, place: Place, paths: readonly string[]): Promise<readonly Check[]> {
   if (paths.length === 0) return [];
   const { policies } = await readScheduleFiles(caller, paths, place.mode);
@@ -343,7 +343,7 @@ function notAsInFile(change: ScheduleChange, apply: string): Trouble | null {
   }
 }
 
-/** The file of rates that a scheduled policy goes by, in the folder that a worker with these settings reads. */
+/** The file of rates that a scheduled policy uses, in the folder that a worker with these settings reads. */
 async function checkReference(
   { kept, policy }: Scheduled,
   settings: Settings | null,
@@ -372,7 +372,7 @@ async function checkReference(
   ];
 }
 
-/** Whether Temporal knows the runs of which the service has new records. */
+/** Whether Temporal knows the runs of the service's new records. */
 async function checkRecords(
   place: Place,
   settings: Settings,
@@ -383,7 +383,7 @@ async function checkRecords(
   try {
     const keptMs = Math.min(await retention, LONGEST_LOOK_SECONDS) * 1_000;
     const lost = await lostRuns(place, client, now() - keptMs);
-    // The check of the service has told why.
+    // The check of the service has told the reason.
     if (lost === null) return [];
     if (lost.length === 0)
       return [ok('records', 'Temporal knows the runs of the newest trades and withdrawals')];
@@ -426,7 +426,7 @@ function ok(name: string, says: string): Check {
   return { name, state: 'ok', says, trouble: null, ending: 'done' };
 }
 
-/** Nothing is kept from its work by it yet. */
+/** It does not keep anything from working yet. */
 function warned(name: string, trouble: Trouble): Check {
   return { name, state: 'warning', says: trouble.message, trouble, ending: 'done' };
 }

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 
 /** `TASK_QUEUE_TYPE_WORKFLOW` of Temporal's API. */
 const WORKFLOW_TASKS = 1;
-/** Temporal is asked no longer than this. */
+/** The longest that Temporal is asked. */
 const LIMIT_MS = 2_500;
 
 /** Whether Temporal has heard of a worker on this queue in the last minutes; false when it cannot be asked. */
@@ -18,7 +18,7 @@ export async function hasWorker(client: Client, taskQueue: string): Promise<bool
 /** A worker asks again after a minute at most. */
 const ASKS_AGAIN_SECONDS = 70;
 
-/** Those that have asked for work in the last minute, by what they call themselves. */
+/** The identities of the workers that have asked for work in the last minute. */
 export async function readPollers(
   client: Client,
   taskQueue: string,
@@ -30,13 +30,13 @@ export async function readPollers(
 
 type Pollers = Awaited<ReturnType<typeof describeQueue>>['pollers'];
 
-/** Those that have asked for work in the last minute, or as long as is said. */
+/** The identities of the workers that have asked for work in the last minute, or in the time that is given. */
 export function presentOf(pollers: Pollers, nowMs: number, withinSeconds = ASKS_AGAIN_SECONDS): Pollers {
   const sinceSeconds = nowMs / 1_000 - withinSeconds;
   return pollers.filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) >= sinceSeconds);
 }
 
-/** What Temporal tells of a task queue: who asks for work of it, and of which build it gives it to. */
+/** What Temporal says of a task queue: who asks for its work, and which build gets it. */
 export function describeQueue(client: Client, taskQueue: string) {
   return client.withDeadline(Date.now() + LIMIT_MS, () =>
     client.workflowService.describeTaskQueue({

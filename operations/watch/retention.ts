@@ -1,4 +1,4 @@
-/** What live runs need of the time for which Temporal keeps what has ended. */
+/** How long Temporal must keep what has ended, for live runs. */
 import type { Client } from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
 import { keptForMs } from '../../durable/retention.ts';
@@ -13,7 +13,7 @@ export function keptFor(seconds: number): string {
   return `what has ended is kept for ${days < 1 ? 'less than a day' : `${days} d`}`;
 }
 
-/** What is to be said of a namespace that forgets too soon for live runs; null: nothing. */
+/** What to say of a namespace that forgets too soon for live runs; null: nothing. */
 export function shortRetention(mode: Mode, namespace: string, seconds: number): Trouble | null {
   if (mode !== 'LIVE' || seconds >= LEAST_DAYS * DAY_SECONDS) return null;
   return {

@@ -69,7 +69,7 @@ async function apply(output: Output, paths: readonly string[], options: ApplyOpt
   });
 }
 
-/** Deleting a schedule arms nothing, and is not asked for. @throws CommandFailure without a yes */
+/** Deleting a schedule starts nothing, so nobody is asked. @throws CommandFailure without a yes */
 async function confirm(
   output: Output,
   judged: readonly ScheduleChange[],
