@@ -59,6 +59,9 @@ export const SOME_SERVICES: readonly Service[] = [
   { storeErrors: 'none', metadataInLists: 'mixed' },
 ];
 
+/** The one that helps least: no error is kept, and no list shows a tag. */
+export const WORST_SERVICE: Service = { storeErrors: 'none', metadataInLists: 'never' };
+
 export type ResetsOptions = {
   readonly seed: number;
   readonly services: readonly Service[];
