@@ -22,19 +22,17 @@ await runIfMain(import.meta.url, async () => {
   const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000), '--seed');
   await setup({ ownServer: true });
   const { tsImport } = await import('tsx/esm/api');
-  const { SERVICES, SOME_SERVICES, resetRuns } = await tsImport(
-    '../test/machines/resets/resets.ts',
-    import.meta.url,
-  );
+  const { SERVICES, SOME_SERVICES } = await tsImport('../test/machines/resets/services.ts', import.meta.url);
+  const { resetRuns } = await tsImport('../test/machines/resets/resets.ts', import.meta.url);
   const { tableOf, sum } = await tsImport('../test/machines/resets/table.ts', import.meta.url);
-  const service = values.service === undefined ? undefined : numberOf(values.service, '--service');
+  const services = values.service === undefined ? undefined : [numberOf(values.service, '--service')];
   const startedAt = performance.now();
   const { rows, failures } = await resetRuns({
     seed,
     services: values.some ? SOME_SERVICES : SERVICES,
     extent: values.some ? 'some' : 'all',
     slice,
-    only: { state: values.state, sample: values.sample, service },
+    only: { state: values.state, sample: values.sample, services },
     tell: say,
   });
   process.stdout.write(`${tableOf(rows)}\n`);

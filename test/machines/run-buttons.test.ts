@@ -1,7 +1,8 @@
 /** The buttons beside every write that is pending, under each way in which a service keeps errors and shows tags. */
-import { after, describe, test } from 'node:test';
+import { after, describe } from 'node:test';
 import { pressInWrite, resetLostWrite } from '../support/buttons.ts';
 import { AT_ONCE, closePlace, nameOf, openPlaces } from '../support/places.ts';
+import { test } from '../support/sliced.ts';
 import { WRITES } from '../support/stage.ts';
 
 const places = await openPlaces();

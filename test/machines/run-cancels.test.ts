@@ -1,9 +1,10 @@
 /** Cancels in the middle of every write, under each way in which a service keeps errors and shows tags. */
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import { AGAIN, FATES, cancelInWrite, resetInCancelledWrite } from '../support/cancels.ts';
 import { AT_ONCE, nameOf } from '../support/places.ts';
+import { test } from '../support/sliced.ts';
 import { WRITES } from '../support/stage.ts';
-import { SOME_SERVICES } from './resets/resets.ts';
+import { SOME_SERVICES } from './resets/services.ts';
 
 describe('a cancel in the middle of a write', AT_ONCE, () => {
   for (const [turn, service] of SOME_SERVICES.entries())

@@ -3,7 +3,7 @@
  * tag.
  */
 import { describe, test } from 'node:test';
-import { WORST_SERVICE } from '../machines/resets/resets.ts';
+import { WORST_SERVICE } from '../machines/resets/services.ts';
 import { pressInWrite, resetLostWrite } from '../support/buttons.ts';
 import { cancelInWrite } from '../support/cancels.ts';
 import { AT_ONCE, withPlace } from '../support/places.ts';

@@ -3,7 +3,7 @@
  * once.
  */
 import assert from 'node:assert/strict';
-import type { Service } from '../machines/resets/resets.ts';
+import type { Service } from '../machines/resets/services.ts';
 import { uniqueName } from './dev-server.ts';
 import { eventually } from './patience.ts';
 import {

@@ -7,7 +7,7 @@ import type { Report } from '../../domain/run/report.ts';
 import { isCancelled } from '../../domain/people/instructions.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
-import type { Service } from '../machines/resets/resets.ts';
+import type { Service } from '../machines/resets/services.ts';
 import { withoutEvidence } from './agreement.ts';
 import { said } from './instructions.ts';
 import { wakeIfOpen } from './passing-time.ts';

@@ -7,6 +7,7 @@ import { refreshed } from '../../scripts/lib/proof-table.mjs';
 import { countOf, slicedFiles } from '../../scripts/lib/sliced-files.mjs';
 import { isInSlice, numbersIn, readSlice } from '../../scripts/lib/slice.mjs';
 import { MACHINES, commandOf, readAsked } from '../../scripts/proof.mjs';
+import { SERVICES, threeServices } from '../machines/resets/services.ts';
 import { ROOT } from '../support/root.ts';
 
 const slices = (of: number) => Array.from({ length: of }, (_, index) => ({ number: index + 1, of }));
@@ -104,6 +105,15 @@ test('the files whose tests fall into slices are found by what they import', () 
   const files = slicedFiles();
   assert.ok(files.includes('machines/run-kill.test.ts') && files.includes('machines/run-rebalance.test.ts'));
   assert.ok(!files.includes('machines/planted-defects.test.ts'));
+});
+
+test('runs are reset on three kinds of service, which together keep and show all there is, and three seeds reach all nine', () => {
+  for (const seed of [7, 8, 9]) {
+    const three = threeServices(seed).map((number) => SERVICES[number]);
+    assert.equal(new Set(three.map((service) => service?.storeErrors)).size, 3);
+    assert.equal(new Set(three.map((service) => service?.metadataInLists)).size, 3);
+  }
+  assert.equal(new Set([7, 8, 9].flatMap(threeServices)).size, SERVICES.length);
 });
 
 test('tests are counted without the suites around them, and one that fails is told with its reason', () => {

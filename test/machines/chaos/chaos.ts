@@ -22,7 +22,7 @@ import { planIdOf, reportQuery, wakeSignal } from '../../../workflows/names.ts';
 import type { Plan } from '../../../domain/plan/plan.ts';
 import type { Draft } from '../resets/copies.ts';
 import { RATES } from '../resets/samples.ts';
-import { SERVICES } from '../resets/resets.ts';
+import { SERVICES } from '../resets/services.ts';
 import {
   againstPlan,
   disagreements,

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Plan } from '../../../domain/plan/plan.ts';
 import type { Report } from '../../../domain/run/report.ts';
-import type { LedgerView, SettingsPatch } from '../../../sandbox/server.ts';
+import type { LedgerView } from '../../../sandbox/server.ts';
 import { PLAN_TYPE, planIdOf } from '../../../workflows/names.ts';
 import type { PlanInput } from '../../../domain/run/calls.ts';
 import { uniqueName } from '../../support/dev-server.ts';
@@ -38,29 +38,9 @@ import {
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, cents, ownCurrency, textsOf, type Sample } from './samples.ts';
 import { STATES, easeAll, failedBy, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
+import type { Service } from './services.ts';
 import { said } from '../../support/instructions.ts';
 import { isInSlice, WHOLE, type Slice } from '../../../scripts/lib/slice.mjs';
-
-/** What a service keeps under a key besides successes, and whether its lists show our tags. */
-export type Service = {
-  readonly storeErrors: NonNullable<SettingsPatch['storeErrors']>;
-  readonly metadataInLists: NonNullable<SettingsPatch['metadataInLists']>;
-};
-
-/** Each way of keeping errors with each way of showing tags. */
-export const SERVICES: readonly Service[] = (['refusals', 'all', 'none'] as const).flatMap((storeErrors) =>
-  (['always', 'mixed', 'never'] as const).map((metadataInLists) => ({ storeErrors, metadataInLists })),
-);
-
-/** Each of the ways once: what the tests have time for. */
-export const SOME_SERVICES: readonly Service[] = [
-  { storeErrors: 'refusals', metadataInLists: 'always' },
-  { storeErrors: 'all', metadataInLists: 'never' },
-  { storeErrors: 'none', metadataInLists: 'mixed' },
-];
-
-/** The one that helps least: no error is kept, and no list shows a tag. */
-export const WORST_SERVICE: Service = { storeErrors: 'none', metadataInLists: 'never' };
 
 export type ResetsOptions = {
   readonly seed: number;
@@ -72,11 +52,11 @@ export type ResetsOptions = {
   readonly extent: 'some' | 'all';
   /** Only the copies of this slice. */
   readonly slice?: Slice;
-  /** Only states and samples whose names contain this, and only the service of this number in `services`. */
+  /** Only states and samples whose names contain this, and only the services of these numbers in `services`. */
   readonly only?: {
     readonly state?: string | undefined;
     readonly sample?: string | undefined;
-    readonly service?: number | undefined;
+    readonly services?: readonly number[] | undefined;
   };
   readonly tell?: (line: string) => void;
 };
@@ -128,7 +108,7 @@ export async function resetRuns(options: ResetsOptions): Promise<ResetsResult> {
   const failures: string[] = [];
   const waiting = services
     .map((service, index) => ({ service, index }))
-    .filter(({ index }) => only.service === undefined || index === only.service);
+    .filter(({ index }) => only.services === undefined || only.services.includes(index));
   const resetInTurn = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const part = new ServiceResets(options, next.service, next.index, rows);
