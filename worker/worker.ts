@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { Worker, type WorkerInterceptors } from '@temporalio/worker';
+import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
@@ -53,8 +53,8 @@ export type WorkerOptions = {
   readonly clock?: TimedClock;
   /** For tests that end the process at a named moment. */
   readonly reached?: (point: string) => void;
-  /** For tests with a clock that is not Temporal's. */
-  readonly interceptors?: WorkerInterceptors;
+  /** For tests: a clock that is not Temporal's, and workflows in the thread of the test. */
+  readonly temporal?: Pick<TemporalWorkerOptions, 'interceptors' | 'debugMode'>;
 };
 
 export type RunningWorker = {
@@ -171,7 +171,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       },
     }),
     identity,
-    ...(options.interceptors !== undefined && { interceptors: options.interceptors }),
+    ...options.temporal,
     // Longer than any call that writes, so that a deployment of a new version interrupts none.
     shutdownGraceTime: WRITE_LIMITS.startToCloseMs,
     // When a worker dies, the runs in its cache wait this long before another worker takes them.

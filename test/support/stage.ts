@@ -9,6 +9,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
+import { globalHandlers } from '@temporalio/worker/lib/workflow/vm-shared.js';
 import type { WorkflowHandle } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Report } from '../../domain/run/report.ts';
@@ -219,7 +220,11 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       const ownEnv = { ...env, ...more };
       const settings = await loadSettings(ownEnv, folder);
       const { clock, interceptors } = time;
-      const worker = await startWorker({ settings, env: ownEnv, clock, interceptors, ...rest });
+      // Workflows of a debugged worker run in the thread of the test: another one costs as much as a whole run.
+      const temporalOptions = { interceptors, debugMode: true };
+      const worker = await startWorker({ settings, env: ownEnv, clock, temporal: temporalOptions, ...rest });
+      // For the thread of a worker, which would note the stack of every promise here.
+      globalHandlers.uninstall();
       const running = { ...worker, ended: worker.run() };
       workers.push(running);
       return running;

@@ -23,3 +23,6 @@ export const SOME_SERVICES: readonly Service[] = [
 export function threeServices(seed: number): readonly number[] {
   return [0, 1, 2].map((row) => row * 3 + ((row + seed) % 3));
 }
+
+/** The one that helps least: no error is kept, and no list shows a tag. */
+export const WORST_SERVICE: Service = { storeErrors: 'none', metadataInLists: 'never' };

@@ -1,29 +1,19 @@
 /**
- * A cancel in the middle of a write, and a reset or a new start after it. Under each way in which a service keeps errors
- * and shows tags: what was sent is reported truly, nothing else is sent, and nothing moves twice.
+ * A cancel in the middle of a write, and a reset or a new start after it: what was sent is reported truly, nothing else is
+ * sent, and nothing moves twice.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Report } from '../../domain/run/report.ts';
 import { isCancelled } from '../../domain/people/instructions.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
-import type { FaultEffect } from '../../sandbox/server.ts';
-import { SOME_SERVICES } from '../machines/resets/services.ts';
-import { withoutEvidence } from '../support/agreement.ts';
-import { said } from '../support/instructions.ts';
-import { wakeIfOpen } from '../support/passing-time.ts';
-import {
-  AT_ONCE,
-  assertAgreed,
-  nameOf,
-  resetToStart,
-  startHeld,
-  withPlace,
-  type Place,
-} from '../support/places.ts';
-import { WRITES, type Run, type Write } from '../support/stage.ts';
+import type { Service } from '../machines/resets/services.ts';
+import { withoutEvidence } from './agreement.ts';
+import { said } from './instructions.ts';
+import { wakeIfOpen } from './passing-time.ts';
+import { eventually } from './patience.ts';
+import { assertAgreed, resetToStart, startHeld, withPlace, type Place } from './places.ts';
+import type { HoldOptions, Run, Write } from './stage.ts';
 
 /** The end of a cancelled run; where lists show no tags, a person says which record is the payment. */
 async function endOfCancelled(place: Place, run: Run): Promise<Report> {
@@ -39,19 +29,13 @@ async function endOfCancelled(place: Place, run: Run): Promise<Report> {
   return run.report();
 }
 
-/** Shorter than the service can keep a write waiting: the word must not wait for the write. */
-const KEPT_WITHIN_MS = 18_000;
-
+/** The write is held until then: the word does not wait for it. */
 async function untilCancelIsKept({ stage }: Place, run: Run): Promise<void> {
   const { client } = stage.temporal;
-  for (const giveUpAtMs = Date.now() + KEPT_WITHIN_MS; Date.now() < giveUpAtMs;) {
-    // One look after the other.
+  await eventually('the cancel is kept elsewhere than in the history of the run', async () => {
     const kept = await readInstructions({ client, mode: 'SANDBOX', run: run.name });
-    if (isCancelled(kept?.instructions ?? [])) return;
-    // Temporal tells nobody.
-    await delay(150);
-  }
-  assert.fail('The cancel is kept nowhere but in the history of the run.');
+    return isCancelled(kept?.instructions ?? []);
+  });
 }
 
 /** A person names the one record there is. */
@@ -85,7 +69,7 @@ function assertOnlyUnderWay(place: Place, run: Run, report: Report, operation: W
 }
 
 type Again = 'reset' | 'reset without signals' | 'started again';
-const AGAIN: readonly Again[] = ['reset', 'reset without signals', 'started again'];
+export const AGAIN: readonly Again[] = ['reset', 'reset without signals', 'started again'];
 
 /** What was cancelled stays unsent, however it is begun again. */
 async function assertStaysSo(place: Place, run: Run, first: Report, again: Again): Promise<void> {
@@ -111,45 +95,40 @@ function essence(report: Report): unknown {
 }
 
 /** What can become of a write that is under way when the run is cancelled. */
-const FATES: readonly {
-  readonly what: string;
-  readonly when: 'before' | 'after';
-  readonly reply?: FaultEffect;
-}[] = [
+type Fate = Pick<HoldOptions, 'when' | 'reply'>;
+export const FATES: readonly (Fate & { readonly what: string })[] = [
   { what: 'is held back and comes', when: 'after' },
   { what: 'is held back and lost', when: 'after', reply: { kind: 'lose-reply' } },
   { what: 'never comes because nothing was done', when: 'before', reply: { kind: 'close-before' } },
 ];
-describe('a cancel in the middle of a write', AT_ONCE, () => {
-  for (const [turn, service] of SOME_SERVICES.entries())
-    for (const operation of WRITES) {
-      for (const [index, { what, when, reply }] of FATES.entries()) {
-        // Each way to begin again meets each fate.
-        const again = AGAIN[(turn + index) % AGAIN.length] ?? 'reset';
-        test(`the reply to ${operation} ${what}, ${nameOf(service)}: it is told truly, nothing else is sent; nor when it is ${again}`, () =>
-          withPlace(service, async (place) => {
-            await place.startWorker();
-            const more = reply === undefined ? {} : { reply };
-            const { run, release } = await startHeld(place, operation, { when, ...more });
-            await run.handle.cancel();
-            await untilCancelIsKept(place, run);
-            release();
-            const report = await endOfCancelled(place, run);
-            assertOnlyUnderWay(place, run, report, operation);
-            await assertStaysSo(place, run, report, again);
-          }));
-      }
 
-      test(`followed by a reset while ${operation} is under way, ${nameOf(service)}: what was cancelled stays unsent`, () =>
-        withPlace(service, async (place) => {
-          await place.startWorker();
-          const { run, release } = await startHeld(place, operation, { when: 'after' });
-          await run.handle.cancel();
-          await untilCancelIsKept(place, run);
-          await resetToStart(place, run);
-          release();
-          const report = await endOfCancelled(place, run);
-          assertOnlyUnderWay(place, run, report, operation);
-        }));
-    }
-});
+/** A write of this kind is under way when the run is cancelled; this becomes of it, and the run is begun again like this. */
+export async function cancelInWrite(
+  service: Service,
+  { operation, fate, again }: { readonly operation: Write; readonly fate: Fate; readonly again: Again },
+): Promise<void> {
+  await withPlace(service, async (place) => {
+    await place.startWorker();
+    const { run, release } = await startHeld(place, operation, fate);
+    await run.handle.cancel();
+    await untilCancelIsKept(place, run);
+    release();
+    const report = await endOfCancelled(place, run);
+    assertOnlyUnderWay(place, run, report, operation);
+    await assertStaysSo(place, run, report, again);
+  });
+}
+
+/** The run is reset while the write is still under way. */
+export async function resetInCancelledWrite(service: Service, operation: Write): Promise<void> {
+  await withPlace(service, async (place) => {
+    await place.startWorker();
+    const { run, release } = await startHeld(place, operation, { when: 'after' });
+    await run.handle.cancel();
+    await untilCancelIsKept(place, run);
+    await resetToStart(place, run);
+    release();
+    const report = await endOfCancelled(place, run);
+    assertOnlyUnderWay(place, run, report, operation);
+  });
+}
