@@ -74,7 +74,13 @@ async function testAll() {
   const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
   try {
     const { parts } = partsOf(listTestFiles());
-    return await runTests({ parts, isBuilt: true, before }, { CAMBIST_TEST_TEMPORAL: server.address });
+    return await runTests(
+      { parts, isBuilt: true, before },
+      {
+        CAMBIST_TEST_TEMPORAL: server.address,
+        CAMBIST_TEST_CELLS: '1',
+      },
+    );
   } finally {
     await server.kill();
   }

@@ -1,5 +1,5 @@
-// What `npm test` runs, as data: which files share a process, by what they are about. What stands in no part takes long,
-// and is for `npm run proof`.
+// What `npm test` runs, as data: which files share a process, by what they are about. Of a table in test/machines it plays the
+// cells alone (test/support/sliced.ts). What stands in no part takes long, and is for `npm run proof`.
 
 /**
  * @typedef {object} Part
@@ -14,32 +14,42 @@ const PARTS = [
   {
     name: 'commands',
     filesAtOnce: 3,
-    files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'server/ui-'],
+    files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'machines/run-replays', 'machines/ui-'],
   },
   {
     name: 'payouts',
     filesAtOnce: 3,
-    files: ['server/batch-', 'server/run-batch', 'server/run-many'],
+    files: ['server/batch-', 'server/run-batch', 'server/run-many', 'machines/run-batch'],
   },
   {
     name: 'rebalancing',
     filesAtOnce: 3,
-    files: ['server/run-rebalance', 'server/docs-rebalancing', 'server/run-turn', 'server/schedules'],
+    files: [
+      'server/run-rebalance',
+      'server/docs-rebalancing',
+      'server/run-turn',
+      'server/schedules',
+      'machines/month',
+    ],
   },
   // They change the environment of their process, or measure what is loaded into it.
   {
     name: 'set-up',
     filesAtOnce: 1,
-    files: ['server/setup-', 'server/doctor', 'server/worker-builds'],
+    files: ['server/setup-', 'server/doctor', 'machines/worker-builds'],
   },
   // The logger of their process is their own.
   { name: 'logs', filesAtOnce: 1, files: ['server/run-secrets'] },
   {
     name: 'replays',
     filesAtOnce: 2,
-    files: ['server/run-questions', 'machines/run-replay', 'machines/planted-defects'],
+    files: ['server/run-questions', 'machines/run-replay.', 'machines/planted-defects'],
   },
-  { name: 'conversions', filesAtOnce: 4, files: ['server/'] },
+  {
+    name: 'conversions',
+    filesAtOnce: 4,
+    files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-replans'],
+  },
   // Two that take the same time, so that they can share two cores.
   {
     name: 'units A to L',

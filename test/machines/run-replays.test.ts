@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { runName } from '../../domain/references.ts';
 import type { Change } from '../../operations/replay/verdict.ts';
 import { assertPaidOnce, paymentsOf, resetBatch, startBatch, untilAllEnded } from '../support/batches.ts';
@@ -21,6 +21,7 @@ import {
 } from '../support/commands.ts';
 import { openTemporalProxy } from '../support/proxy.ts';
 import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
+import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { NO_OPENSSL } from '../support/tls-door.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
@@ -99,19 +100,22 @@ async function runsOf({ workflowId }: PolicyOnStage): Promise<number> {
 
 describe('a run that has ended', AT_ONCE, () => {
   describe('replay', AT_ONCE, () => {
-    test('of a run without a plan, once its account is verified, pays and says what has changed', async () => {
-      const { policy, mend } = await failed();
-      mend();
-      const ended = await replay(policy);
-      assertExit(ended, 0);
-      assert.match(flat(ended.stdout), /COMPLETED/);
-      assert.match(
-        flat(ended.stdout),
-        /What changed: usd-mxn-1: not planned -> TRADED, \d+\.\d\d MXN supplier: not planned -> PAID, \d+\.\d\d MXN/,
-      );
-      assertMovedOnce(policy);
-      assert.equal(await runsOf(policy), 2);
-    });
+    cell(
+      'of a run without a plan, once its account is verified, pays and says what has changed',
+      async () => {
+        const { policy, mend } = await failed();
+        mend();
+        const ended = await replay(policy);
+        assertExit(ended, 0);
+        assert.match(flat(ended.stdout), /COMPLETED/);
+        assert.match(
+          flat(ended.stdout),
+          /What changed: usd-mxn-1: not planned -> TRADED, \d+\.\d\d MXN supplier: not planned -> PAID, \d+\.\d\d MXN/,
+        );
+        assertMovedOnce(policy);
+        assert.equal(await runsOf(policy), 2);
+      },
+    );
 
     test('of a run without a plan pays, whatever event is chosen', async () => {
       const { policy: one } = await failed();
@@ -141,7 +145,7 @@ describe('a run that has ended', AT_ONCE, () => {
       assert.deepEqual(movedFor(stage, policy), { trades: [], withdrawals: [] });
     });
 
-    test('of a run that traded and did not pay, keeps the trade and pays', async () => {
+    cell('of a run that traded and did not pay, keeps the trade and pays', async () => {
       const { policy, account } = await tradedAndNotPaid();
       account.put('LIVE');
       const ended = await replay(policy, '--json');
@@ -192,7 +196,7 @@ describe('a run that has ended', AT_ONCE, () => {
       assertMovedOnce(policy);
     });
 
-    test('of a run that was cancelled is refused, and names what takes the cancel back', async () => {
+    cell('of a run that was cancelled is refused, and names what takes the cancel back', async () => {
       const { policy, account } = await tradedAndNotPaid({ cancel: true });
       account.put('LIVE');
       const ended = await replay(policy);
@@ -226,7 +230,7 @@ describe('a run that has ended', AT_ONCE, () => {
       assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.runText}.supplier`]);
     });
 
-    test('of a batch lets its run and its chunks pay what is left', async () => {
+    cell('of a batch lets its run and its chunks pay what is left', async () => {
       const account = newAccount('UNVERIFIED');
       const rows = paymentsOf(120).map((row, index) =>
         index === 70 ? ([row[0], account.id, 'MXN', row[3]] as const) : row,
@@ -243,7 +247,7 @@ describe('a run that has ended', AT_ONCE, () => {
       assertPaidOnce(batch, await untilAllEnded(stage, batch));
     });
 
-    test('whose answer is lost looks first, and resets once', async (t) => {
+    cell('whose answer is lost looks first, and resets once', async (t) => {
       const { policy, mend } = await failed();
       mend();
       const proxy = await openTemporalProxy(stage.env['TEMPORAL_ADDRESS'] ?? '', {
@@ -330,40 +334,44 @@ describe('a run that has ended', AT_ONCE, () => {
     assert.match(nothing.stdout, /No run has failed or was terminated; there is nothing to do\./);
   });
 
-  test('live, a person is asked before anything is reset', { skip: NO_OPENSSL }, async (t) => {
-    const live = await openStage({ mode: 'LIVE', settings: { executedDecimals: 'currency' } });
-    t.after(() => live.close());
-    await live.startWorker();
-    const policy = await putPolicy(
-      live,
-      ['environment: sandbox', 'environment: live'],
-      [
-        /^withdraw:/m,
-        'limits: { per_run: "1500.00 USD", per_payment: ["30000.00 MXN"], paid_per_run: ["30000.00 MXN"] }\n\nwithdraw:',
-      ],
-    );
-    live.sandbox.setRates({ 'USD/MXN': '16.00' });
-    assertExit(await command(live, ['run', policy.file, '--yes']), 4);
-    live.sandbox.setRates({ 'USD/MXN': '18.50' });
-    const asked: string[] = [];
-    const answering = (answer: string) => ({
-      ask: async (question: string) => {
-        asked.push(question);
-        return answer;
-      },
-    });
-    for (const person of [{}, answering('no')]) {
-      const refused = await command(live, ['replay', policy.runText], person);
-      assertExit(refused, 4);
-      assert.match(flat(refused.stderr), /NOT_CONFIRMED .*nothing was reset/);
-    }
-    assert.deepEqual(movedFor(live, policy), { trades: [], withdrawals: [] });
-    const ended = await command(live, ['replay', policy.runText], answering('yes'));
-    assertExit(ended, 0);
-    assert.equal(asked.length, 2);
-    assert.match(flat(ended.stderr), /LIVE: usd-mxn-1: NOT_TRADED, .* supplier: NOT_PAID, /);
-    assertMovedOnce(policy, live);
-  });
+  test(
+    'live, a person is asked before anything is reset',
+    async (t) => {
+      const live = await openStage({ mode: 'LIVE', settings: { executedDecimals: 'currency' } });
+      t.after(() => live.close());
+      await live.startWorker();
+      const policy = await putPolicy(
+        live,
+        ['environment: sandbox', 'environment: live'],
+        [
+          /^withdraw:/m,
+          'limits: { per_run: "1500.00 USD", per_payment: ["30000.00 MXN"], paid_per_run: ["30000.00 MXN"] }\n\nwithdraw:',
+        ],
+      );
+      live.sandbox.setRates({ 'USD/MXN': '16.00' });
+      assertExit(await command(live, ['run', policy.file, '--yes']), 4);
+      live.sandbox.setRates({ 'USD/MXN': '18.50' });
+      const asked: string[] = [];
+      const answering = (answer: string) => ({
+        ask: async (question: string) => {
+          asked.push(question);
+          return answer;
+        },
+      });
+      for (const person of [{}, answering('no')]) {
+        const refused = await command(live, ['replay', policy.runText], person);
+        assertExit(refused, 4);
+        assert.match(flat(refused.stderr), /NOT_CONFIRMED .*nothing was reset/);
+      }
+      assert.deepEqual(movedFor(live, policy), { trades: [], withdrawals: [] });
+      const ended = await command(live, ['replay', policy.runText], answering('yes'));
+      assertExit(ended, 0);
+      assert.equal(asked.length, 2);
+      assert.match(flat(ended.stderr), /LIVE: usd-mxn-1: NOT_TRADED, .* supplier: NOT_PAID, /);
+      assertMovedOnce(policy, live);
+    },
+    { skip: NO_OPENSSL },
+  );
 
   type Explained = {
     readonly event: { readonly eventId: number; readonly step: string };
@@ -402,7 +410,7 @@ describe('a run that has ended', AT_ONCE, () => {
   }
 
   describe('explain-reset', AT_ONCE, () => {
-    test('says of a completed run what a reset to each event that it lists then does', async (t) => {
+    cell('says of a completed run what a reset to each event that it lists then does', async (t) => {
       // Every request is of this run.
       const own = await openStage({ balances: { USD: '1000000' } });
       t.after(() => own.close());
@@ -580,7 +588,7 @@ describe('a run that has ended', AT_ONCE, () => {
       );
     });
 
-    test('says of a run that is cancelled that nothing goes on, and who said so', async () => {
+    cell('says of a run that is cancelled that nothing goes on, and who said so', async () => {
       const { policy } = await tradedAndNotPaid({ cancel: true });
       const said = await explained(policy);
       assert.deepEqual(fatesOf(said), [

@@ -3,13 +3,14 @@
  * done is found, what is missing is done, and the report says the same.
  */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { after, describe } from 'node:test';
 import type { Report } from '../../domain/run/report.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { PLAN_TYPE, planIdOf } from '../../workflows/names.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy, type PolicyParts } from '../support/policies.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
+import { cell, test } from '../support/sliced.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 
@@ -56,7 +57,7 @@ function changed(policyText: string): { readonly policyText: string; readonly po
 
 describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
   describe('the same run again', AT_ONCE, () => {
-    test('a completed run that is started again finds everything and sends nothing', async () => {
+    cell('a completed run that is started again finds everything and sends nothing', async () => {
       const run = await started();
       const first = await run.report();
       const sent = run.writes().length;
@@ -76,23 +77,29 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
 
     for (const operation of ['createTrade', 'createWithdrawal'] as const)
       for (const when of ['before', 'after'] as const)
-        for (const again of ['started again', 'reset'] as const)
-          test(`a run that is ended and ${again} while ${operation} is held ${when} its booking moves once`, async () => {
-            const { run, release } = await stage.startHeld(convertPolicy(), operation, { when });
-            if (again === 'reset') {
-              const [first] = await resetPoints(run.handle);
-              assert.ok(first !== undefined);
-              await resetTo(stage.temporal, await baseOf(run), first);
-            } else {
-              await run.handle.terminate();
-              await run.startAgain();
-            }
-            // The attempt that was under way is let go only when the new run has looked.
-            const look = operation === 'createTrade' ? 'scan trades' : 'scan withdrawals';
-            await run.until((report) => report.evidence.some((entry) => entry.call === look));
-            release();
-            assertDoneOnce(run, await run.report());
-          });
+        for (const again of ['started again', 'reset'] as const) {
+          const play =
+            operation === 'createWithdrawal' && when === 'after' && again === 'reset' ? cell : test;
+          play(
+            `a run that is ended and ${again} while ${operation} is held ${when} its booking moves once`,
+            async () => {
+              const { run, release } = await stage.startHeld(convertPolicy(), operation, { when });
+              if (again === 'reset') {
+                const [first] = await resetPoints(run.handle);
+                assert.ok(first !== undefined);
+                await resetTo(stage.temporal, await baseOf(run), first);
+              } else {
+                await run.handle.terminate();
+                await run.startAgain();
+              }
+              // The attempt that was under way is let go only when the new run has looked.
+              const look = operation === 'createTrade' ? 'scan trades' : 'scan withdrawals';
+              await run.until((report) => report.evidence.some((entry) => entry.call === look));
+              release();
+              assertDoneOnce(run, await run.report());
+            },
+          );
+        }
 
     for (const signals of [true, false])
       test(`a completed run can be reset to every event, signals ${signals ? 'and all' : 'left out'}`, async () => {
@@ -155,7 +162,7 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
       assertNothingMoved(run);
     });
 
-    test('a run whose payment was refused, reset when the cause is gone, pays only that', async () => {
+    cell('a run whose payment was refused, reset when the cause is gone, pays only that', async () => {
       const account = { id: 'wac_SoonLive', currency: 'MXN', assetType: 'FIAT' } as const;
       stage.sandbox.putAccounts([{ ...account, status: 'SUSPENDED' }]);
       const run = await started({
@@ -176,69 +183,78 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
       assert.match(report.payments[1]?.reference ?? '', /\.later~2$/);
     });
 
-    test('a payment that a second run of the date has made meanwhile is not made by a reset of the first', async () => {
-      const account = { id: 'wac_MendedNow77', currency: 'MXN', assetType: 'FIAT' } as const;
-      stage.sandbox.putAccounts([{ ...account, status: 'SUSPENDED' }]);
-      const first = await started({ withdraw: [{ id: 'supplier', account: account.id, fixed: '100.00' }] });
-      assert.equal((await first.report()).payments[0]?.outcome, 'NOT_PAID');
-      stage.sandbox.putAccounts([{ ...account, status: 'LIVE' }]);
-      const { policy, id } = first.name;
-      const second = await stage.start(first.input.policyText, { name: policy, id: `${id}-second` });
-      assertDoneOnce(second, await second.report());
-      const { problems, payments } = await resetToStart(first);
-      assert.equal(payments[0]?.outcome, 'NOT_PAID');
-      assert.ok(
-        problems.some(({ code, message }) => code === 'DONE_ELSEWHERE' && message.includes('-second')),
-      );
-      assert.deepEqual(first.movements().withdrawals, []);
-    });
+    cell(
+      'a payment that a second run of the date has made meanwhile is not made by a reset of the first',
+      async () => {
+        const account = { id: 'wac_MendedNow77', currency: 'MXN', assetType: 'FIAT' } as const;
+        stage.sandbox.putAccounts([{ ...account, status: 'SUSPENDED' }]);
+        const first = await started({ withdraw: [{ id: 'supplier', account: account.id, fixed: '100.00' }] });
+        assert.equal((await first.report()).payments[0]?.outcome, 'NOT_PAID');
+        stage.sandbox.putAccounts([{ ...account, status: 'LIVE' }]);
+        const { policy, id } = first.name;
+        const second = await stage.start(first.input.policyText, { name: policy, id: `${id}-second` });
+        assertDoneOnce(second, await second.report());
+        const { problems, payments } = await resetToStart(first);
+        assert.equal(payments[0]?.outcome, 'NOT_PAID');
+        assert.ok(
+          problems.some(({ code, message }) => code === 'DONE_ELSEWHERE' && message.includes('-second')),
+        );
+        assert.deepEqual(first.movements().withdrawals, []);
+      },
+    );
   });
 
   describe('the plan is made once', AT_ONCE, () => {
-    test('a plan workflow that is reset, or started again with another policy, returns the first plan', async () => {
-      const run = await started();
-      const first = await run.report();
-      const planId = planIdOf('SANDBOX', run.name);
-      const { client } = stage.temporal;
-      const planWorkflow = client.workflow.getHandle(planId);
-      const plan = (await planWorkflow.result()) as Plan;
-      const [point] = await resetPoints(planWorkflow);
-      assert.ok(point !== undefined);
-      await resetTo(
-        stage.temporal,
-        { workflowId: planId, runId: (await planWorkflow.describe()).runId },
-        point,
-      );
-      assert.deepEqual(await client.workflow.getHandle(planId).result(), plan);
-      await client.workflow.start(PLAN_TYPE, {
-        workflowId: planId,
-        taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
-        args: [{ ...run.input, ...changed(run.input.policyText), forRun: 'another' }],
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      });
-      assert.deepEqual(await client.workflow.getHandle(planId).result(), plan);
-      await run.startAgain();
-      const report = await run.report();
-      assertDoneOnce(run, report);
-      assert.deepEqual(withoutEvidence(report), withoutEvidence(first));
-    });
+    cell(
+      'a plan workflow that is reset, or started again with another policy, returns the first plan',
+      async () => {
+        const run = await started();
+        const first = await run.report();
+        const planId = planIdOf('SANDBOX', run.name);
+        const { client } = stage.temporal;
+        const planWorkflow = client.workflow.getHandle(planId);
+        const plan = (await planWorkflow.result()) as Plan;
+        const [point] = await resetPoints(planWorkflow);
+        assert.ok(point !== undefined);
+        await resetTo(
+          stage.temporal,
+          { workflowId: planId, runId: (await planWorkflow.describe()).runId },
+          point,
+        );
+        assert.deepEqual(await client.workflow.getHandle(planId).result(), plan);
+        await client.workflow.start(PLAN_TYPE, {
+          workflowId: planId,
+          taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
+          args: [{ ...run.input, ...changed(run.input.policyText), forRun: 'another' }],
+          workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        });
+        assert.deepEqual(await client.workflow.getHandle(planId).result(), plan);
+        await run.startAgain();
+        const report = await run.report();
+        assertDoneOnce(run, report);
+        assert.deepEqual(withoutEvidence(report), withoutEvidence(first));
+      },
+    );
 
-    test('a run that is started again with another policy text fails with the difference and sends nothing', async () => {
-      const run = await started();
-      await run.report();
-      const before = { movements: run.movements(), writes: run.writes() };
-      await run.startAgain(changed(run.input.policyText));
-      const report = await run.report();
-      assert.equal(report.status, 'FAILED');
-      assert.deepEqual(
-        report.problems.map((problem) => problem.code),
-        ['POLICY_CHANGED'],
-      );
-      assert.deepEqual({ movements: run.movements(), writes: run.writes() }, before);
-      // The right text goes on as before.
-      await run.startAgain();
-      assertDoneOnce(run, await run.report());
-    });
+    cell(
+      'a run that is started again with another policy text fails with the difference and sends nothing',
+      async () => {
+        const run = await started();
+        await run.report();
+        const before = { movements: run.movements(), writes: run.writes() };
+        await run.startAgain(changed(run.input.policyText));
+        const report = await run.report();
+        assert.equal(report.status, 'FAILED');
+        assert.deepEqual(
+          report.problems.map((problem) => problem.code),
+          ['POLICY_CHANGED'],
+        );
+        assert.deepEqual({ movements: run.movements(), writes: run.writes() }, before);
+        // The right text goes on as before.
+        await run.startAgain();
+        assertDoneOnce(run, await run.report());
+      },
+    );
 
     test('an amount that was taken from live balances is not taken again', async () => {
       stage.sandbox.setBalances({ CHF: '5000.00' });
@@ -286,13 +302,16 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
       );
     });
 
-    test('a cancel in the middle of a write takes effect after it: what was sent is followed to its end', async () => {
-      const { run, release } = await stage.startHeld(convertPolicy(), 'createWithdrawal', {
-        when: 'before',
-      });
-      await run.handle.cancel();
-      release();
-      assertDoneOnce(run, await run.report());
-    });
+    cell(
+      'a cancel in the middle of a write takes effect after it: what was sent is followed to its end',
+      async () => {
+        const { run, release } = await stage.startHeld(convertPolicy(), 'createWithdrawal', {
+          when: 'before',
+        });
+        await run.handle.cancel();
+        release();
+        assertDoneOnce(run, await run.report());
+      },
+    );
   });
 });

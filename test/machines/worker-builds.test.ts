@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { test } from 'node:test';
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ensureTemporal } from '#temporal-binary';
@@ -28,6 +28,7 @@ import { uniqueName } from '../support/dev-server.ts';
 import { patiently } from '../support/patiently.ts';
 import { PassingTime } from '../support/passing-time.ts';
 import { twoPayments } from '../support/places.ts';
+import { cell, test } from '../support/sliced.ts';
 import { openStage, type Run, type Stage } from '../support/stage.ts';
 
 const PAYMENTS = 200;
@@ -120,55 +121,58 @@ async function startOfBuild(
   return { worker, said: (JSON.parse(said.trim()) as { message: string }).message };
 }
 
-test('a batch whose worker was killed goes on under a newer build once that is current, and pays each once', async () => {
-  const stage = await openBank();
-  const started: Started[] = [];
-  const start = (build: string) => startOfBuild(stage, build, started);
-  try {
-    const old = await start('1.4.0');
-    assert.deepEqual(codesOf(await findings(stage)), [
-      'problem BUILD_WITHOUT_WORKER',
-      'warning BUILD_NOT_CURRENT',
-    ]);
-    await typeCommandOf(stage, old.said, ['--yes']);
-    assert.deepEqual(codesOf(await findings(stage)), ['ok null']);
+cell(
+  'a batch whose worker was killed goes on under a newer build once that is current, and pays each once',
+  async () => {
+    const stage = await openBank();
+    const started: Started[] = [];
+    const start = (build: string) => startOfBuild(stage, build, started);
+    try {
+      const old = await start('1.4.0');
+      assert.deepEqual(codesOf(await findings(stage)), [
+        'problem BUILD_WITHOUT_WORKER',
+        'warning BUILD_NOT_CURRENT',
+      ]);
+      await typeCommandOf(stage, old.said, ['--yes']);
+      assert.deepEqual(codesOf(await findings(stage)), ['ok null']);
 
-    const { batch, release } = await startHeldInTheMiddle(stage);
-    const killedAtMs = Date.now();
-    await kill(old.worker);
-    release();
-    assertInTheMiddle(batch);
-    const before = batch.movements().withdrawals.length;
+      const { batch, release } = await startHeldInTheMiddle(stage);
+      const killedAtMs = Date.now();
+      await kill(old.worker);
+      release();
+      assertInTheMiddle(batch);
+      const before = batch.movements().withdrawals.length;
 
-    // Temporal tells in whole seconds when somebody has asked for work.
-    await delay(2_000);
-    const next = await start('1.5.0');
-    assert.deepEqual(codesOf(await findings(stage)), ['warning BUILD_NOT_CURRENT']);
-    // Just when the killed one has not been heard of for so long that it must be gone.
-    const later = killedAtMs + 71_500;
-    const [gone] = await findings(stage, later);
-    assert.equal(gone?.code, 'BUILD_WITHOUT_WORKER');
-    assert.match(
-      gone.fix,
-      /Start a worker with CAMBIST_BUILD_ID=1\.4\.0\. Or make workers of build .* current: `.* --build-id 1\.5\.0`/,
-    );
-    for (const asked of ['replay', 'explain-reset']) {
-      const ended = await command(at(stage, killedAtMs + 121_500), [asked, runName(batch.name), '--json']);
-      assertExit(ended, 7);
-      assert.deepEqual(
-        problemsOf(ended).map(({ code }) => code),
-        ['BUILD_WITHOUT_WORKER'],
+      // Temporal tells in whole seconds when somebody has asked for work.
+      await delay(2_000);
+      const next = await start('1.5.0');
+      assert.deepEqual(codesOf(await findings(stage)), ['warning BUILD_NOT_CURRENT']);
+      // Just when the killed one has not been heard of for so long that it must be gone.
+      const later = killedAtMs + 71_500;
+      const [gone] = await findings(stage, later);
+      assert.equal(gone?.code, 'BUILD_WITHOUT_WORKER');
+      assert.match(
+        gone.fix,
+        /Start a worker with CAMBIST_BUILD_ID=1\.4\.0\. Or make workers of build .* current: `.* --build-id 1\.5\.0`/,
       );
-    }
-    assert.equal(batch.movements().withdrawals.length, before, 'a build that is not current pays nobody');
+      for (const asked of ['replay', 'explain-reset']) {
+        const ended = await command(at(stage, killedAtMs + 121_500), [asked, runName(batch.name), '--json']);
+        assertExit(ended, 7);
+        assert.deepEqual(
+          problemsOf(ended).map(({ code }) => code),
+          ['BUILD_WITHOUT_WORKER'],
+        );
+      }
+      assert.equal(batch.movements().withdrawals.length, before, 'a build that is not current pays nobody');
 
-    await typeCommandOf(stage, next.said, ['--yes']);
-    assertPaidOnce(batch, await batch.report());
-  } finally {
-    await Promise.all(started.map(kill));
-    await stage.close();
-  }
-});
+      await typeCommandOf(stage, next.said, ['--yes']);
+      assertPaidOnce(batch, await batch.report());
+    } finally {
+      await Promise.all(started.map(kill));
+      await stage.close();
+    }
+  },
+);
 
 test('a batch whose worker was killed goes on under another bundle without any build ids, and pays each once', async () => {
   const stage = await openBank();

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
 import {
@@ -20,6 +20,7 @@ import {
 } from '../support/batches.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';
+import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -82,7 +83,7 @@ describe('after its end, with something not paid that can be paid now,', AT_ONCE
       assertPaidOnce(batch, report);
     });
 
-  test('the same run, started again, pays it', async () => {
+  cell('the same run, started again, pays it', async () => {
     const { batch, mend } = await endedUnpaid();
     mend();
     await batch.startAgain();
@@ -106,14 +107,14 @@ describe('while it pays,', AT_ONCE, () => {
       assertPaidOnce(batch, await untilAllEnded(stage, batch));
     });
 
-  test('resets of all of them at once pay nobody twice', async () => {
+  cell('resets of all of them at once pay nobody twice', async () => {
     const batch = await startBatch(stage, ROWS, SIZE);
     await untilBooked(batch, 60);
     await Promise.all((['run', 1, 2] as const).map((which) => resetBatch(stage, batch, which, 0.5)));
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });
 
-  test('a chunk that is terminated is started again when the run is woken', async () => {
+  cell('a chunk that is terminated is started again when the run is woken', async () => {
     const batch = await startBatch(stage, ROWS, SIZE);
     await untilBooked(batch, 30);
     await chunkOf(stage, batch, 1).terminate('a mistake');
@@ -141,14 +142,14 @@ describe('while it pays,', AT_ONCE, () => {
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });
 
-  test('a cancel of a chunk alone changes nothing', async () => {
+  cell('a cancel of a chunk alone changes nothing', async () => {
     const batch = await startBatch(stage, ROWS, SIZE);
     await untilBooked(batch, 30);
     await chunkOf(stage, batch, 1).cancel();
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });
 
-  test('a cancel of the run ends it with the rest not paid, which a person lets go on', async () => {
+  cell('a cancel of the run ends it with the rest not paid, which a person lets go on', async () => {
     const name = uniqueName('b');
     // Several calls a chunk, and no quick ones: the one that is under way goes to its end.
     stage.sandbox.addFault({

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { after, describe } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readReport, type Report } from '../../domain/run/report.ts';
 import { readAllInstructions } from '../../durable/instructions/read.ts';
@@ -33,6 +33,7 @@ import {
 } from '../support/commands.ts';
 import { patiently } from '../support/patiently.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
+import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 const stages: Stage[] = [];
@@ -228,18 +229,21 @@ function assertDone(report: Report): void {
 }
 
 describe('a run that is planned anew', AT_ONCE, () => {
-  test('says what changes, waits until nothing of the first plan can be under way, and is carried out', async () => {
-    const run = await failed();
-    const said = await run.replan(run.second, true);
-    assert.match(said, /- usd-mxn-1: sell 1000\.00 USD for MXN, not worse than 99\.00/);
-    assert.match(said, /\+ usd-mxn-2: sell 1000\.00 USD for MXN, not worse than 16\.00/);
-    const askedAtMs = (await readAllInstructions(run.of))?.instructions.at(-1)?.atMs ?? 0;
-    assertDone(await run.ended());
-    run.assertMovedOnce();
-    const [trade] = run.stage.sandbox.ledger().trades;
-    const waitedMs = Date.parse(String(trade?.['createdAt'])) - askedAtMs;
-    assert.ok(waitedMs >= SAFETY_MS, `${waitedMs} ms`);
-  });
+  cell(
+    'says what changes, waits until nothing of the first plan can be under way, and is carried out',
+    async () => {
+      const run = await failed();
+      const said = await run.replan(run.second, true);
+      assert.match(said, /- usd-mxn-1: sell 1000\.00 USD for MXN, not worse than 99\.00/);
+      assert.match(said, /\+ usd-mxn-2: sell 1000\.00 USD for MXN, not worse than 16\.00/);
+      const askedAtMs = (await readAllInstructions(run.of))?.instructions.at(-1)?.atMs ?? 0;
+      assertDone(await run.ended());
+      run.assertMovedOnce();
+      const [trade] = run.stage.sandbox.ledger().trades;
+      const waitedMs = Date.parse(String(trade?.['createdAt'])) - askedAtMs;
+      assert.ok(waitedMs >= SAFETY_MS, `${waitedMs} ms`);
+    },
+  );
 
   for (const share of [0, 0.5, 1])
     test(`is carried out once although the first Temporal run is reset to ${share * 100} % of its events`, async () => {
@@ -409,28 +413,35 @@ describe('a run that is planned anew', AT_ONCE, () => {
 });
 
 describe('a second plan is refused', AT_ONCE, () => {
-  test('for a run that has traded, for one that is open, for one that has no plan, and without a reason', async () => {
-    const stage = await openStage({ balances: { USD: '100000', MXN: '0' } });
-    stages.push(stage);
-    await stage.startWorker({ identity: OF_THIS_VERSION });
-    const refusedOf = async (policy: PolicyOnStage, ...more: readonly string[]): Promise<string> => {
-      const ended = await command(stage, ['replay', policy.runText, '--replan', policy.file, ...more]);
-      assert.ok(ended.exitCode === 4 || ended.exitCode === 2);
-      return flat(ended.stderr);
-    };
-    const done = await putPolicy(stage);
-    assertExit(await command(stage, ['run', done.file]), 0);
-    assert.match(await refusedOf(done, ...SAID), /REPLAN_REFUSED.*"usd-mxn-1" is TRADED/);
-    assert.match(await refusedOf(done), /--reason/);
-    const open = await putPolicy(stage, ['shortfall: skip', 'shortfall: hold'], ['"1000.00"', '"900000.00"']);
-    await command(stage, ['run', open.file, '--detach']);
-    assert.match(await refusedOf(open, ...SAID), /REPLAN_REFUSED.*it has not ended/);
-    const unplanned = await putPolicy(stage, [/wac_7Hk2mQ9vT4xR/, 'wac_Missing12345']);
-    await command(stage, ['run', unplanned.file]);
-    assert.match(await refusedOf(unplanned, ...SAID), /REPLAN_REFUSED.*it has no plan yet/);
-  });
+  cell(
+    'for a run that has traded, for one that is open, for one that has no plan, and without a reason',
+    async () => {
+      const stage = await openStage({ balances: { USD: '100000', MXN: '0' } });
+      stages.push(stage);
+      await stage.startWorker({ identity: OF_THIS_VERSION });
+      const refusedOf = async (policy: PolicyOnStage, ...more: readonly string[]): Promise<string> => {
+        const ended = await command(stage, ['replay', policy.runText, '--replan', policy.file, ...more]);
+        assert.ok(ended.exitCode === 4 || ended.exitCode === 2);
+        return flat(ended.stderr);
+      };
+      const done = await putPolicy(stage);
+      assertExit(await command(stage, ['run', done.file]), 0);
+      assert.match(await refusedOf(done, ...SAID), /REPLAN_REFUSED.*"usd-mxn-1" is TRADED/);
+      assert.match(await refusedOf(done), /--reason/);
+      const open = await putPolicy(
+        stage,
+        ['shortfall: skip', 'shortfall: hold'],
+        ['"1000.00"', '"900000.00"'],
+      );
+      await command(stage, ['run', open.file, '--detach']);
+      assert.match(await refusedOf(open, ...SAID), /REPLAN_REFUSED.*it has not ended/);
+      const unplanned = await putPolicy(stage, [/wac_7Hk2mQ9vT4xR/, 'wac_Missing12345']);
+      await command(stage, ['run', unplanned.file]);
+      assert.match(await refusedOf(unplanned, ...SAID), /REPLAN_REFUSED.*it has no plan yet/);
+    },
+  );
 
-  test('with the policy that it was planned with, and a second time: there is no third plan', async () => {
+  cell('with the policy that it was planned with, and a second time: there is no third plan', async () => {
     const run = await failed();
     const argv = ['replay', run.policy.runText, '--replan', run.policy.file, ...SAID];
     const same = await command(run.stage, argv);

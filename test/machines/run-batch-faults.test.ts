@@ -3,7 +3,7 @@
  * ledger, the report and the file say the same.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { reference, runName } from '../../domain/references.ts';
@@ -22,6 +22,7 @@ import {
 import { command, flat } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
+import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage, type StageOptions } from '../support/stage.ts';
 
 const BALANCES = { USD: '10000000', EUR: '10000000', MXN: '10000000' };
@@ -117,7 +118,7 @@ function plantOnAll(on: Stage, batch: string, fault: Omit<SandboxFault, 'operati
 const DOWN_MS = 4_000;
 
 describe('the service or the worker fails for a while', AT_ONCE, () => {
-  test('one reply of twenty is lost', async () => {
+  cell('one reply of twenty is lost', async () => {
     const stage = await open();
     try {
       const name = uniqueName('b');
@@ -164,21 +165,24 @@ describe('the service or the worker fails for a while', AT_ONCE, () => {
     }
   });
 
-  test('it is away when the batch is to be planned: status says how many payments were submitted', async () => {
-    const stage = await open();
-    try {
-      await stage.closeSandbox();
-      const batch = await startBatch(stage, ROWS, SIZE);
-      await batch.until(({ status }) => status === 'HELD');
-      const { stdout } = await command(stage, ['status', runName(batch.name)]);
-      assert.match(flat(stdout), / is held \(no plan yet, 180 payments submitted\) by /);
-      await stage.reopenSandbox();
-      await batch.wake();
-      assertPaidOnce(batch, await untilAllEnded(stage, batch));
-    } finally {
-      await stage.close();
-    }
-  });
+  cell(
+    'it is away when the batch is to be planned: status says how many payments were submitted',
+    async () => {
+      const stage = await open();
+      try {
+        await stage.closeSandbox();
+        const batch = await startBatch(stage, ROWS, SIZE);
+        await batch.until(({ status }) => status === 'HELD');
+        const { stdout } = await command(stage, ['status', runName(batch.name)]);
+        assert.match(flat(stdout), / is held \(no plan yet, 180 payments submitted\) by /);
+        await stage.reopenSandbox();
+        await batch.wake();
+        assertPaidOnce(batch, await untilAllEnded(stage, batch));
+      } finally {
+        await stage.close();
+      }
+    },
+  );
 });
 
 function hitsOf({ sandbox }: Stage, fault: string): number {
