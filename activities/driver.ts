@@ -1,6 +1,7 @@
 /**
- * Carries out what the steps ask for: signs, sends, reads instructions and lists, and notes what came back as evidence.
- * One driver per activity call. It decides nothing about replies; it only never sends after the attempt's deadline.
+ * Carries out what the steps ask for: it signs, sends, reads instructions and lists, and keeps what came back as
+ * evidence. Each activity call has one driver. The driver decides nothing about replies, but it never sends after the
+ * deadline of the attempt.
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -50,35 +51,50 @@ import { SharedRead, type SharedReads } from './shared-read.ts';
 import { secondPlanUnasked } from './second-plan.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
 
-/** A read that all items of a call share is at most this old when one of them uses it. */
+/** The items of a call share one read. It is at most this old when an item uses it. */
 const SHARED_READ_MS = 5_000;
 
-/** When a call begins that shares what others have read, that was read at most so long ago: calls of a chunk follow each other quickly. */
+/**
+ * A call may begin with what other calls have read, if that is no older than this. The calls of a chunk follow each
+ * other quickly.
+ */
 const ACROSS_CALLS_MS = 1_000;
 
-/** A write leaves so long after it was found to be wanted, or not at all: it is signed, and may need a connection. */
+/**
+ * A write that is found to be wanted must leave within this time, or it does not leave at all. It is signed in this
+ * time, and may need a connection.
+ */
 const LEAVES_WITHIN_MS = 3_000;
 
-/** What people said may have begun to be read so long before a write leaves the driver: it is sent within 10 s of that. */
+/**
+ * A write may leave the driver so long after the read of the instructions began. So it leaves the machine within 10 s
+ * of that.
+ */
 const HEEDED_MS = 10_000 - LEAVES_WITHIN_MS;
 
-/** So long other runs are asked: one that has no worker must not use up the time in which a write may leave. */
+/** How long other runs are asked. A run without a worker must not use up the time in which a write may leave. */
 const CLAIMS_MS = 5_000;
 
-/** What decides whether anything may leave, read together. `go`: null where the call is of no chunk, or nobody gives one. */
+/**
+ * What decides whether anything may leave, read together. `go`: null where the call belongs to no chunk, or nobody
+ * gives a go.
+ */
 export type Said = { readonly kept: Kept; readonly go: Go | 'over' | null };
 
-/** What the steps of an item went by, and when it began to be read. */
+/** The instructions that the steps of an item used, and when their read began. */
 type Heeded = { readonly kept: Kept; readonly at: Moment };
 
-/** What Temporal did not answer is asked again in the same attempt: so often, and after so long. */
+/** If Temporal does not answer, the same attempt asks again: so often, and after so long. */
 const READ_TRIES = 3;
 const READ_AGAIN_MS = 500;
 
 const NEWLY_SAID = 'somebody has said something meanwhile; it is left to the next attempt';
 const TOO_LATE = 'this attempt took too long; it is left to the next one';
 
-/** An attempt that reached us later than this after it was scheduled is asked for before it may send. */
+/**
+ * If an attempt reaches us later than this after it was scheduled, we ask Temporal whether it still counts before it
+ * may send.
+ */
 const PROMPT_MS = 5_000;
 
 /** Everything that one activity call needs to drive steps. */
@@ -86,34 +102,37 @@ export class Driver {
   readonly #deps: Deps;
   readonly #call: Call;
   readonly #attempt: Attempt;
-  /** Latest monotonic moment at which a write may leave: a frozen worker that wakes up sends nothing. */
+  /**
+   * The latest moment at which a write may leave, on the monotonic clock. So a frozen worker that wakes up sends
+   * nothing.
+   */
   readonly #sendUntilMonotonicMs: number;
   readonly #said: SharedRead<Said>;
-  /** What other calls share, by their Temporal run; null: none of them share anything with this kind of call. */
+  /** What other calls have read, by their Temporal run; null: this kind of call shares nothing. */
   readonly #saidToOthers: SharedReads<Said> | null;
-  /** What people said has been read for this call. */
+  /** True once this call has read the instructions. */
   #hasRead = false;
   readonly #balances: SharedRead<Reply<Balances>>;
-  /** Lets only so many payments ask the service side by side; what they share is read for all of them at once. */
+  /** Lets only so many payments ask the service at a time. What they share is read once for all of them. */
   readonly #inPlace: LimitFunction;
-  /** Temporal run of the batch's run whose go was read last; null: the call is of no chunk. */
+  /** The Temporal run of the coordinator whose go was read last; null: the call belongs to no chunk. */
   #coordinator: string | null = null;
   #stopped: Problem | null = null;
   readonly evidence: Evidence[] = [];
-  /** The turn of the run, once it has it. */
+  /** The turn, once the run has it. */
   #turn: OwnTurn | null = null;
 
-  /** Names who carries this call out: the Temporal run, and of a chunk its coordinator's as well. */
+  /** Names who carries out this call: the Temporal run, and for a chunk also its coordinator's. */
   get runId(): string {
     return this.#coordinator === null ? this.#attempt.runId : `${this.#coordinator}/${this.#attempt.runId}`;
   }
 
-  /** Why nothing more of the batch is to be sent, as its run said last; null: it is. */
+  /** Why nothing more of the batch may be sent, as its run said last; null: it may. */
   get stopped(): Problem | null {
     return this.#stopped;
   }
 
-  /** An earlier attempt of this call may have sent something. */
+  /** True when an earlier attempt of this call may have sent something. */
   get mayHaveSent(): boolean {
     return this.#attempt.number > 1;
   }
@@ -121,8 +140,9 @@ export class Driver {
   /**
    * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
    * would otherwise count its deadline from when it woke.
-   * @param sideBySide so many payments are sent at a time at most
-   * @param said what calls of the same Temporal run have read a moment ago; a call that is not undisturbed reads for itself
+   * @param sideBySide how many payments are sent at a time at most
+   * @param said what other calls of the same Temporal run have just read. Only an undisturbed call uses it; every other
+   * call reads again
    */
   static async open(
     deps: Deps,
@@ -190,7 +210,7 @@ export class Driver {
     };
   }
 
-  /** Why nothing of this call may be sent at all, whatever the items say; null when nothing stands in the way. */
+  /** Why nothing of this call may be sent, whatever its items are; null when nothing stands in the way. */
   async stop(): Promise<Wait | null> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -201,14 +221,18 @@ export class Driver {
         if (error instanceof InstructionsMissing)
           return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan) };
         if (isForTemporal(error)) throw error;
-        // Told, and not thrown: no later attempt is then in doubt about what this one has not even tried to send.
+        // This is returned, not thrown. So no later attempt is in doubt about something that this attempt has never
+        // sent.
         if (tries === READ_TRIES || !(await slept(this.#deps, READ_AGAIN_MS)))
           return activityFailed(whatFailed(error), 1);
       }
     }
   }
 
-  /** What people said. A chunk sends while its run is open, and has given it its go: read with it. @throws WithoutGo */
+  /**
+   * Reads the instructions. A chunk may send only while its run is open and gives it a go, so that the go is read with
+   * them. @throws WithoutGo
+   */
   async #instructions(): Promise<Heeded> {
     const { at, value } = this.#said.read(this.#hasRead ? SHARED_READ_MS : ACROSS_CALLS_MS);
     this.#hasRead = true;
@@ -259,7 +283,7 @@ export class Driver {
       case 'read rival': {
         const { chunk, plan } = this.#call;
         const { run, credentials } = plan;
-        // What another batch has paid or holds is known from the go of the chunk.
+        // The go of the chunk already says what another batch has paid or may still pay.
         if (chunk !== undefined) return { rival: null, silent: null };
         return this.#deps.otherRuns.doneElsewhere(credentials.mode, run, effect.item);
       }
@@ -305,13 +329,13 @@ export class Driver {
               amount: { side: amount.side, value: amount.value },
               validForSeconds: validForSeconds as 3 | 15 | 30 | 45 | 60,
               settlement,
-              // A quote moves no money: a fresh key each time, so that no dead quote is replayed.
+              // A quote moves no money. It has a fresh key each time, so that the service replays no dead quote.
               idempotencyKey: hashKey(randomUUID()),
             },
             this.#leaving(heeded, [sell, buy]),
           ),
         );
-        // A service that sends no `Date` tells its clock by the quote's creation.
+        // If the service sends no `Date`, the creation time of the quote shows its clock.
         if (reply.kind === 'DONE' && reply.facts.serviceTimeMs === null)
           clockSkew.tell(Date.parse(reply.value.createdAt) - this.#deps.clock.wallMs());
         return reply;
@@ -338,7 +362,10 @@ export class Driver {
     }
   }
 
-  /** Asked when a write has waited for its turn at the service: what was true before the wait may not be any more. */
+  /**
+   * A write has waited for its turn at the service. These checks ask again whether it may still leave, because things
+   * may have changed meanwhile.
+   */
   #leaving(heeded: Heeded | null, currencies: readonly string[]): Leaving {
     return {
       signal: ActivityContext.current().cancellationSignal,
@@ -356,12 +383,15 @@ export class Driver {
     return this.#deps.halts.whyNot({ policy: this.#call.plan.run.policy, currencies });
   }
 
-  /** A reading of what is halted that is late is waited for. */
+  /** Waits for a late reading of what is halted. */
   #haltsRead(): Promise<void> {
     return this.#deps.halts.settled({ policy: this.#call.plan.run.policy, currencies: [] });
   }
 
-  /** What people said is read again where that is no longer shared: it must still be the same. */
+  /**
+   * Says why the instructions do not allow the write any more; null: they do. If the shared read is too old, it reads
+   * them again. They must still be the same.
+   */
   async #whyNotHeeded(heeded: Heeded | null): Promise<string | null> {
     const { clock } = this.#deps;
     if (heeded === null || ageMs(clock, heeded.at) <= SHARED_READ_MS) return null;
@@ -370,13 +400,16 @@ export class Driver {
     return ageMs(clock, again.at) <= HEEDED_MS ? null : TOO_LATE;
   }
 
-  /** The same item always has the same key: from the plan's credentials, never from this worker's. */
+  /** The key of an item is always the same. It is made from the credentials of the plan, never from this worker's. */
   #key(endpoint: WriteEndpoint, reference: string, quoteId: string | null): string {
     const { mode, organisation } = this.#call.plan.credentials;
     return hashKey(keyMaterial({ mode, organisation, endpoint, reference, quoteId }));
   }
 
-  /** No write leaves after the attempt's own deadline, on either clock, nor once Temporal has given the attempt up. */
+  /**
+   * True after the deadline of the attempt, on either clock, or once Temporal has given the attempt up. Then no write
+   * leaves.
+   */
   #tooLate(): boolean {
     const { clock } = this.#deps;
     const wallOver = clock.wallMs() > this.#attempt.startedAtMs + WRITE_LIMITS.sendWithinMs;
@@ -387,7 +420,10 @@ export class Driver {
     );
   }
 
-  /** One question, which waits a few seconds at most: an attempt that waited longer would hold a place that others need. */
+  /**
+   * Asks once for the turn, and waits a few seconds at most. An attempt that waited longer would take a place that
+   * others need.
+   */
   async #takeTurn(): Promise<Answer> {
     try {
       const answer = await this.#deps.turn.take(this.#call.plan.run, false);
@@ -398,16 +434,16 @@ export class Driver {
     }
   }
 
-  /** The turn is for others, unless this run goes on at once. What cannot be given back lapses by itself. */
+  /** Gives the turn to others, unless this run goes on at once. If that fails, the turn lapses by itself. */
   async giveTurnBack(mayHaveTraded: boolean): Promise<void> {
     await this.#deps.turn.giveBack(this.#call.plan.run, mayHaveTraded).catch(() => {});
   }
 
-  /** False when Temporal did not take the facts: what follows from them must wait. */
+  /** Records facts in Temporal. False: Temporal did not take them, so that what follows from them must wait. */
   async #noted(facts: readonly Fact[]): Promise<boolean> {
     const { chunk, plan } = this.#call;
     const { run, credentials } = plan;
-    // An API key is the run's; what is about a payment is kept with its chunk.
+    // An API key is recorded with the run. A fact about a payment is recorded with its chunk.
     const isOfRun = facts.some(({ kind }) => kind === 'api key');
     try {
       await this.#deps.instructions.note(credentials.mode, run, facts, isOfRun ? undefined : chunk);
@@ -415,7 +451,7 @@ export class Driver {
     } catch {
       return false;
     } finally {
-      // Whoever asks next goes by them.
+      // The next question must see these facts.
       this.#said.forget();
       this.#saidToOthers?.forget(this.#attempt.runId);
     }
@@ -461,8 +497,9 @@ export class Driver {
 }
 
 /**
- * Payments that no call has had before, of a chunk that began afresh. Whatever has waited goes by what was said until its call
- * began, because that may be what woke it; and so does what somebody else may have sent.
+ * True for payments that no call has had before, in a chunk that is fresh. Any other call must read the instructions
+ * itself, from after its own beginning: a payment that has waited may have been woken by a new instruction, and
+ * somebody else may have sent a payment before.
  */
 function isUndisturbed(call: Call & { readonly isFirstTry?: true }, attempt: Attempt): boolean {
   const { chunk, isFirstTry = false } = call;
@@ -479,13 +516,14 @@ async function readSaid(deps: Deps, { plan, chunk }: Call): Promise<Said> {
 }
 
 /**
- * Nothing of a first plan leaves once a second one was asked for, and nothing of a second one that nobody asked for.
+ * Nothing of a first plan leaves once somebody has asked for a second one. Nothing of a second plan leaves that nobody
+ * has asked for.
  * @throws ApplicationFailure for the run, which goes on with the second plan
  */
 function requireCurrent({ number }: Call['plan'], kept: Kept): void {
   const isReplanned = replanIn(kept) !== null;
   if (isReplanned === (number === 2)) return;
-  // What asked for the second plan is missing: as a cancel might be.
+  // The instruction that asked for the second plan is missing. So a cancel may be missing, too.
   if (!isReplanned) throw new InstructionsMissing();
   throw withoutStack(
     ApplicationFailure.create({
@@ -497,21 +535,22 @@ function requireCurrent({ number }: Call['plan'], kept: Kept): void {
   );
 }
 
-/** The coordinator of the chunk has not given its go, or has ended. */
+/** The coordinator of the chunk has given no go, or has ended. */
 class WithoutGo extends Error {
   override readonly name = 'WithoutGo';
   readonly wait: Wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) };
 }
 
 /**
- * Which attempt this is. Somebody who resets a pending activity (a button of Temporal's UI) makes Temporal count from one
- * again; that it was scheduled before gives it away. An attempt that is not the first may have been sent before.
+ * Says which attempt this is. If somebody resets a pending activity (a button of Temporal's UI), Temporal counts from
+ * one again. But the time at which it was first scheduled shows it. If this is not the first attempt, an earlier one
+ * may have sent.
  */
 function numberOf({ attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs }: Info): number {
   return currentAttemptScheduledTimestampMs > scheduledTimestampMs ? Math.max(attempt, 2) : attempt;
 }
 
-/** Both sides of a quote; null: it is another record. */
+/** Both amounts of a quote; null: the record is no quote. */
 function quoteIn(record: object | null): Evidence['quote'] {
   if (record === null || !('quoteAmount' in record)) return null;
   const { id, sellAmount, buyAmount, quoteAmount } = record as Quote;
@@ -529,7 +568,10 @@ function scanned<T>(records: readonly T[], stopped: Reply<unknown> | null): List
   return { records, complete: stopped === null, reason: stopped === null ? null : nameOf(stopped) };
 }
 
-/** A record read by its id is used only when it is whole; the shape of that answer is not shown by the interface. */
+/**
+ * Uses a record that was read by its id only when it is whole, because the interface does not show the shape of that
+ * answer.
+ */
 function wholeRecord<T extends Trade | Withdrawal>(reply: Reply<Fetched<T>>): Reply<T> {
   if (reply.kind !== 'DONE') return reply;
   if (reply.value.kind === 'WHOLE') return { ...reply, value: reply.value.record };
@@ -537,8 +579,8 @@ function wholeRecord<T extends Trade | Withdrawal>(reply: Reply<Fetched<T>>): Re
 }
 
 /**
- * What the client refuses to build (an id of the service that does not look like one) was never sent; it is shown as
- * such instead of failing the call for ever.
+ * If the client refuses to build a request (an id of the service that does not look like one), nothing was sent. The
+ * reply says so, and the call does not fail for ever.
  */
 async function wellFormed<T>(request: () => Promise<Reply<T>>): Promise<Reply<T>> {
   try {

@@ -1,5 +1,5 @@
 /**
- * The gate before every write of a worker: what people have halted, read again and again (`operations/halts.ts`), and looked
+ * The gate before every write of a worker: what people have halted, read again and again (`durable/halts/read.ts`), and looked
  * at in memory. It is open only while the last good reading is young, counted from before it was asked for: so a halt that
  * Temporal has taken stops every worker within that time, and a worker that cannot read it is closed.
  */

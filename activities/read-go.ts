@@ -1,6 +1,7 @@
 /**
- * `readGo`: whether the payments of a chunk may leave. Nothing is believed that the chunk was started with: its shape, its
- * mode, and that its payments are the ones that the plan has the hash of, are looked at here; the go is its run's alone.
+ * `readGo`: says whether the payments of a chunk may leave. It trusts nothing that the chunk was started with. It
+ * checks the shape, the mode, and that the payments are those of which the plan has the hash. Only the run gives the
+ * go.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import pLimit, { type LimitFunction } from 'p-limit';
@@ -37,25 +38,29 @@ import { SharedReads } from './shared-read.ts';
 /** How soon a chunk asks again by itself; the coordinator tells it sooner. */
 const ASK_AGAIN_MS = 60_000;
 /**
- * How soon it asks a run again that is about to end, and how often in one attempt: only one that has ended can be started
- * again, and a large batch tells each of its chunks before it ends.
+ * How soon it asks a run again that is about to end, and how often in one attempt. Only a run that has ended can be
+ * started again, and a large batch tells each of its chunks before it ends.
  */
 const STILL_OPEN = { pauseMs: 1_000, most: 60 };
 /**
- * So many chunks of a worker ask their run side by side. All of a batch ask at once when it ends, and a run that ends while it
- * is asked is read whole, from its first event, for each that has asked: that would be the most memory that a worker takes.
+ * How many chunks of a worker ask their run at a time. When a batch ends, all its chunks ask at once. A run that ends
+ * while it is asked is read again from its first event, for each chunk that asks. Without this limit that would take
+ * most of a worker's memory.
  */
 const ASK_SIDE_BY_SIDE = 4;
 
 /**
- * Payments of one call, since between two calls nothing of a chunk leaves: so many fit a payload of 128 KiB whatever the service
- * says of each.
+ * How many payments are one call. More would be faster, but so many fit into a payload of 128 KiB, whatever the service
+ * says about each.
  */
 export const LARGEST_CALL = 36;
-/** Where they leave one by one, as an attempt sends for 20 s at most; and where a rule may stop them, as a call goes to its end. */
+/**
+ * The same where payments leave one by one, because an attempt sends for 20 s at most; and where a rule may stop the
+ * batch, because a call always goes to its end.
+ */
 const SMALL_CALL = 25;
 
-/** What so many chunks were started with is kept: each asks for its go a few times. */
+/** How many inputs of chunks are kept in memory, because each chunk asks for its go a few times. */
 const MOST_GIVEN = 16;
 
 /** The plan of a batch is read once for all of its chunks that go at about the same moment; it is large. */
@@ -118,8 +123,8 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
   const go = await inPlace(() => deps.chunks.readGo(mode, run, number));
   if (go === 'over') {
     const name = `/${runId}`;
-    // Reset, it has heard nothing as this Temporal run, or its run has ended without having heard of what it took up: whoever
-    // resets it wants what is undone to be tried again.
+    // The chunk was reset and has heard nothing in this Temporal run; or its run has ended without hearing what the
+    // chunk took up again. Whoever reset it wants the rest to be tried again.
     const isToGoOn = call.isOpen || call.heard?.endsWith(name) !== true;
     const isReset = call.originalRunId !== runId && isToGoOn;
     if (isReset && !(await deps.chunks.reopenRun(mode, run))) return null;
@@ -166,11 +171,9 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
     wakes: go.wakes,
     rules: { parallel, stopAfter, canary },
     sideBySide,
-    ...(call.takesPace === true && {
-      callSize: sideBySide === 1 || stopAfter !== null || canary !== null ? SMALL_CALL : LARGEST_CALL,
-      // One that its run has known before is known as it was then.
-      ...(isFirst && call.heard === null && { beginsQuietly: true as const }),
-    }),
+    callSize: sideBySide === 1 || stopAfter !== null || canary !== null ? SMALL_CALL : LARGEST_CALL,
+    // A chunk that its run has known before must tell that it begins.
+    beginsQuietly: isFirst && call.heard === null,
     runId: `${go.runId}/${runId}`,
   };
 }
@@ -190,7 +193,10 @@ type OfChunk = {
 };
 type UnpayableNow = { readonly unpayable: string | null; readonly heldBy: readonly string[] };
 
-/** Who mended the cause and starts the run again, or resets it, has what the service and other batches say now. */
+/**
+ * What cannot be paid. After a reset or a new start this is what the service and other batches say now, because
+ * somebody may have mended the cause.
+ */
 async function unpayableNow(deps: Deps, of: OfChunk): Promise<UnpayableNow | { readonly wait: Wait }> {
   const { batch, planned, payments, isFirstRun } = of;
   const known = isFirstRun ? planned.unpayable : await lettersNow(deps, of);
@@ -206,7 +212,7 @@ async function unpayableNow(deps: Deps, of: OfChunk): Promise<UnpayableNow | { r
   return { unpayable: letters.join(''), heldBy: firstHolders([...held.values(), ...batch.heldBy]) };
 }
 
-/** What was known to be impossible is looked at again; what another batch held is looked for anew. */
+/** Checks again what was impossible, and asks again what another batch has paid or may still pay. */
 async function lettersNow(deps: Deps, { planned, payments }: OfChunk): Promise<string | null> {
   const letters = planned.unpayable;
   if (letters === null) return null;
@@ -222,7 +228,10 @@ async function lettersNow(deps: Deps, { planned, payments }: OfChunk): Promise<s
     .join('');
 }
 
-/** What batches have that were planned at about the same time, and before: the turn of one of the two may have lapsed. */
+/**
+ * What other batches have that were planned before, or at about the same time. The turn of one of the two may have
+ * lapsed.
+ */
 async function heldSideBySide(
   deps: Deps,
   { plan, batch }: OfChunk,
@@ -236,12 +245,15 @@ async function heldSideBySide(
   const suspects = all.filter(({ run }) => others.has(runName(run)));
   const held = await askOthers(deps, of, { suspects, paid: new Map(), failed: new Set() });
   if ('wait' in held || held.size === 0) return held;
-  // Only the service's list tells which of their records have failed.
+  // Only the list of the service shows which of their records have failed.
   const found = await findOthers(deps, { ...of, names: [...held.keys()], sinceMs });
   return 'wait' in found ? found : askOthers(deps, of, found);
 }
 
-/** What other batches held when a chunk took up once more what is not paid: whoever looks since then sees that it does. */
+/**
+ * What other batches held when a chunk took up its unpaid payments again. Every batch that asks later sees that the
+ * chunk has them.
+ */
 const heldAtTakeUp = new Map<string, Held>();
 const MOST_KEPT = 400;
 
@@ -268,8 +280,8 @@ type GoOf = Extract<GoAnswer, { kind: 'go' }>;
 const MOST_NAMED = 100;
 
 /**
- * What looks like its payments now. In the run of the plan only what the plan has found is looked at again. Once they may
- * have been sent, what was created since is theirs as far as anybody can tell: their keys answer for it.
+ * What looks like payments of the chunk now. In the run that made the plan, only what the plan found is checked again.
+ * Once the payments may have been sent, newer records may be their own: their keys show that.
  */
 async function alikeNow(
   deps: Deps,
@@ -281,7 +293,7 @@ async function alikeNow(
     return before === null ? {} : { alike: before };
   const approval = await readApproval(deps, { mode: plan.credentials.mode, run: plan.run });
   const keyMs = ownSince(deps.facts, plan.sendWindows.opensAtMs);
-  // What the plan has found was there before it, whatever the clocks say.
+  // What the plan found was there before the plan, whatever the clocks say.
   const ofPlanMs = Math.min(keyMs, isFirstRun ? Infinity : plan.madeAtMs);
   const found = await foundAlike(deps, of, approval, ofPlanMs);
   if ('wait' in found) return found;
@@ -303,7 +315,7 @@ async function alikeNow(
   return { alike: letters.join(''), alikeIds };
 }
 
-/** What was found for a chunk a moment ago: it asks for its go whenever there is news. */
+/** What was found for a chunk a moment ago. A chunk asks for its go whenever there is news. */
 const alikeFound = new Map<string, { readonly atMs: number; readonly found: FoundAlike }>();
 const ALIKE_KEPT_MS = 60_000;
 

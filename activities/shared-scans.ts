@@ -1,8 +1,8 @@
 /**
- * The scans of the withdrawal list, shared by all calls of a worker: whoever asks before a scan begins is served by it, however
- * many they are; whoever asks later waits for the next one, because what is under way could miss a record that is there by
- * now. A look goes on where the last whole one began, so that one scan of a long list serves all that look after it. It must
- * never tell that a list was read whole when it was not: what cuts a scan short is told to all whom it served.
+ * List scans of the withdrawals, shared by all calls of a worker. One scan answers everybody who asked before it began.
+ * Whoever asks later waits for the next scan, because the one under way could miss a record that is there by now. A
+ * lookup continues where the last complete scan began, so that one scan of a long list serves all later lookups. It
+ * must never say that a list was read whole when it was not: if a scan is cut short, everybody whom it served is told.
  */
 import { setMaxListeners } from 'node:events';
 import type { Withdrawal } from '../domain/service/records.ts';
@@ -15,9 +15,9 @@ import { READ_BOUNDS, unread } from '../service/pages.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Clock, Deps, Joins, TimedClock } from './deps.ts';
 
-/** A poll for statuses may take what a scan has read that began so long before. */
+/** A poll for statuses may use what a scan has read, if that scan began no longer ago than this. */
 const JOINS_WITHIN_MS = 1_000;
-/** An answer that takes longer is none: an attempt has two minutes, and waits for a scan that is under way as well. */
+/** The longest time for an answer. An attempt has two minutes, and may also wait for a scan that is under way. */
 const ANSWERS_WITHIN_MS = 60_000;
 
 const GIVEN_UP = 'the list was not read to its end: the call was given up';
@@ -52,7 +52,10 @@ type Scan = {
 
 export class SharedScans implements Scans {
   readonly #clock: Clock;
-  /** Polls go on all the time, and a long list takes a while: what is to be sent does not wait for them. */
+  /**
+   * Lookups before a write have scans of their own. Polls for statuses run all the time, and a long list takes a while,
+   * so that no write may wait for them.
+   */
   readonly #lookUps: OneByOne;
   readonly #polls: OneByOne;
 
@@ -63,7 +66,7 @@ export class SharedScans implements Scans {
   ) {
     this.#clock = clock;
     this.#lookUps = new OneByOne(listWithdrawals, clock, new Memory(clock, listLagMs));
-    // What a record that is known has come to shows only where the list is read anew.
+    // The new status of a known record shows only when the list is read again.
     this.#polls = new OneByOne(listWithdrawals, clock, null);
   }
 
@@ -115,7 +118,7 @@ export class SharedScans implements Scans {
   }
 }
 
-/** Scans of which the next begins when the one before it has ended. */
+/** Scans one after the other: the next begins when the one before has ended. */
 class OneByOne {
   readonly #list: ServiceClient['listWithdrawals'];
   readonly #clock: Clock;
@@ -237,9 +240,9 @@ class OneByOne {
   }
 }
 
-/** Looks go on with what a scan has read for so long at most; then one reads all of it anew. */
+/** Lookups use what a scan has read for so long at most. Then a scan reads the whole list again. */
 const KNOWN_FOR_MS = 600_000;
-/** Nobody has looked for so long: it is forgotten. */
+/** If nobody looks anything up for so long, what was read is forgotten. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
 /** Keeps what the scans before have read, until nobody has looked for a while. */
@@ -270,7 +273,7 @@ class Memory {
         if (page.length > 0) oldestMs = newestMsOf(page);
       },
       end: (isWhole: boolean): void => {
-        // Nobody wanted it any more before it had come so far.
+        // Nobody wanted the scan any more, so that it stopped before it had read so far.
         if (goesOnFromMs !== null && !isWhole && oldestMs >= goesOnFromMs) return;
         const backToMs = isWhole ? Number.NEGATIVE_INFINITY : oldestMs;
         const goesOn = goesOnFromMs === null ? null : known;

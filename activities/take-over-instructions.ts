@@ -7,7 +7,7 @@ import { beating } from './heartbeats.ts';
 
 export const takeOverInstructions =
   (deps: Deps): Activities['takeOverInstructions'] =>
-  ({ mode, run, chunk, offset = 0 }) =>
+  ({ mode, run, chunk, offset }) =>
     beating(async () => {
       const runId = ActivityContext.current().info.workflowExecution?.runId ?? '';
       const earlier = await deps.instructions.readEarlier(mode, run, runId, chunk);

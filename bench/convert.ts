@@ -14,19 +14,18 @@ import { SharedScans } from '../activities/shared-scans.ts';
 import { NEW_LEG } from '../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../domain/writes/withdrawal.ts';
 import { todayIn } from '../calendar/business-date.ts';
-import { chunksOf } from '../operations/chunks.ts';
-import { otherBatchesOf } from '../operations/other-batches.ts';
-import { turnsOf } from '../operations/turn.ts';
-import { isCurrentAttempt } from '../operations/attempts.ts';
-import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../operations/plans.ts';
+import { chunksOf } from '../durable/batches/chunks.ts';
+import { otherBatchesOf } from '../durable/batches/others.ts';
+import { turnsOf } from '../durable/other-runs/turn.ts';
+import { isCurrentAttempt } from '../durable/attempts.ts';
+import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../durable/plans.ts';
 import {
   endInstructions,
   noteFacts,
   openInstructions,
-  readEarlierInstructions,
-  readInstructions,
   recordInstruction,
-} from '../operations/instructions.ts';
+} from '../durable/instructions/keep.ts';
+import { readEarlierInstructions, readInstructions } from '../durable/instructions/read.ts';
 import { createClient, loadSettings } from '../config/config.ts';
 import { readProfile } from '../config/temporal.ts';
 import { connectWorker } from '../worker/connect.ts';

@@ -11,6 +11,7 @@ import { measurePolicies } from './policies.ts';
 import { measurePolls } from './polls.ts';
 import { measureSigning } from './signing.ts';
 import { measureStartUp } from './start-up.ts';
+import { measureTests } from './tests.ts';
 import { measureWorker } from './worker.ts';
 
 const TURNS = 30;
@@ -54,6 +55,12 @@ export async function benchLarge(): Promise<number> {
   const sections = [await withServer([], () => measureLarge([1_000, 10_000, 100_000]))];
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
+}
+
+/** `npm run bench -- tests`: whether the tests keep to their ten minutes. A missed goal fails nothing. */
+export async function benchTests(): Promise<number> {
+  console.log(tableOf([await measureTests()]));
+  return 0;
 }
 
 async function withServer<T>(dynamicConfig: readonly string[], work: () => Promise<T>): Promise<T> {

@@ -26,7 +26,10 @@ export function todayIn(zone: string, nowMs: number): string {
   return moment.toFormat('yyyy-MM-dd');
 }
 
-/** The send windows of a run of `date` (`2026-11-21`) in `zone`; exact over clock changes, also where midnight is skipped. */
+/**
+ * The send windows of a run of `date` (`2026-11-21`) in `zone`. They are exact when clocks change, also where midnight is
+ * skipped.
+ */
 export function sendWindowsOf(date: string, zone: string): SendWindows {
   if (!isCalendarDate(date)) throw new RangeError(`"${date}" is not a calendar date`);
   const utcMs = utcStartMs(date);
@@ -47,7 +50,7 @@ export function settlesBeforeMs(date: string, window: keyof typeof SETTLEMENT_DA
   return endOfBusinessDayMs(date, SETTLEMENT_DAYS[window]);
 }
 
-/** The end (UTC) of the business day so many after `date`. */
+/** The end (UTC) of the business day that comes so many business days after `date`. */
 function endOfBusinessDayMs(date: string, businessDays: number): number {
   let day = DateTime.fromISO(date, { zone: 'utc' });
   for (let left = businessDays; left > 0;) {
@@ -57,7 +60,7 @@ function endOfBusinessDayMs(date: string, businessDays: number): number {
   return day.toMillis() + DAY_MS;
 }
 
-/** After so many business days past its window a purchase counts as arrived, whatever status the service gives it. */
+/** So many business days after its window, a purchase counts as arrived, whatever status the service gives it. */
 const DAYS_OF_GRACE = 2;
 
 /** From when on a trade counts as settled though no status says so: its window (none told: the longest) and two business days. */
@@ -84,7 +87,7 @@ export function isZone(zone: string): boolean {
   return true;
 }
 
-/** Asking the engine about a zone takes longer than reading the rest of a policy. */
+/** Asking the engine about a zone takes longer than reading the rest of a policy, so the answers are kept. */
 const knownZones = new Set<string>();
 
 /** The exact name of a zone that was written in other capitals; null when there is no such zone. */

@@ -1,6 +1,6 @@
 /**
- * Times of day that do not come once on every day: where clocks are changed (daylight saving), a time is skipped on one
- * day and comes twice on another. A schedule at such a time would run not at all, or twice.
+ * Times of day that do not come exactly once on every day. Where clocks are changed (daylight saving), a time is skipped on
+ * one day and comes twice on another. A schedule at such a time would start no run, or two.
  */
 import { IANAZone } from 'luxon';
 import type { TimeOfDay } from '../domain/policy.ts';
@@ -11,9 +11,9 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const LOOK_AHEAD_MS = 731 * DAY_MS;
 
 export type UnsafeTime = {
-  /** The days of the next two years on which the time is skipped, or comes twice, in order. */
+  /** The days of the next two years on which the time is skipped or comes twice, in order. */
   readonly days: readonly { readonly date: string; readonly what: 'skipped' | 'twice' }[];
-  /** The nearest time of day that all of them have once. */
+  /** The nearest time of day that comes exactly once on each of these days. */
   readonly nearest: TimeOfDay;
 };
 

@@ -7,10 +7,10 @@ import type { Schedule } from '../domain/policy.ts';
 /** A day off, with its name in English; null: the policy lists the date, without a name. */
 type DayOff = { readonly name: string | null };
 
-/** Whether a date is a day off; null: it is none. */
+/** Whether a date is a day off; null: it is not. */
 export type DaysOff = (date: string) => DayOff | null;
 
-/** The days off of a schedule. @throws RangeError when there is no calendar of that name, which `check` finds */
+/** The days off of a schedule. @throws RangeError when there is no such calendar, which `check` finds */
 export async function daysOffOf(holidays: Schedule['holidays']): Promise<DaysOff> {
   switch (holidays.kind) {
     case 'dates': {
@@ -28,7 +28,7 @@ async function daysOffIn(name: string): Promise<DaysOff> {
   if (!(await calendarNames()).has(name)) throw new RangeError(`there is no calendar "${name}"`);
   const { default: Holidays } = await import('date-holidays');
   const [country = '', state = '', region = ''] = name.split('-');
-  // Its moments are then those of the place, as if it had the clocks of UTC.
+  // The moments are then local ones, as if the place had the clocks of UTC.
   const calendar = new Holidays(country, state, region, {
     languages: 'en',
     timezone: 'UTC',
@@ -37,9 +37,9 @@ async function daysOffIn(name: string): Promise<DaysOff> {
   const years = new Map<number, ReadonlyMap<string, DayOff>>();
   const inYear = (year: number): ReadonlyMap<string, DayOff> => {
     const days = new Map<string, DayOff>();
-    // The year before too, for holidays of several days.
+    // The year before is needed too, for holidays of several days.
     for (const { start, end, name: called } of [year - 1, year].flatMap((one) => calendar.getHolidays(one))) {
-      // A day is off when its noon is; half a day from noon on leaves it on.
+      // A date is a day off when its noon is. Half a day off that begins at noon does not count.
       for (let noonMs = noonOf(start); noonMs < end.getTime(); noonMs += DAY_MS) {
         const date = new Date(noonMs).toISOString().slice(0, 10);
         if (noonMs > start.getTime() && !days.has(date)) days.set(date, { name: called });
@@ -59,7 +59,7 @@ function noonOf(moment: Date): number {
   return Math.floor(moment.getTime() / DAY_MS) * DAY_MS + DAY_MS / 2;
 }
 
-/** What the calendars are called, each with the English name of its place. */
+/** The names of the calendars, each with the English name of its place. */
 export async function calendarNames(): Promise<ReadonlyMap<string, string>> {
   const { default: Holidays } = await import('date-holidays');
   const places = new Holidays();

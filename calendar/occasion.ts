@@ -1,11 +1,12 @@
-/** What brought a start by a schedule about, by its times alone: Temporal says no more. Pure. */
+/** Why a schedule made a start, by the times of the start alone: Temporal says no more. Pure. */
 import { DateTime } from 'luxon';
 import type { TimeOfDay } from '../domain/policy.ts';
 import { todayIn } from './business-date.ts';
 
 /**
- * `clock`: Temporal started it at the schedule's time, or soon after. `person`: at another time, so somebody triggered it.
- * `backfill`: it is for a time that Temporal itself would long have dropped, so somebody asked for that date.
+ * `clock`: Temporal started it at the schedule's time, or soon after. `person`: it started at another time, so somebody
+ * triggered it. `backfill`: its time is so long ago that Temporal itself would have dropped it, so somebody asked for that
+ * date.
  */
 export type Occasion = 'clock' | 'person' | 'backfill';
 

@@ -1,10 +1,10 @@
-/** What of a schedule runs out soon, or has: its last date, or the days off that its policy lists. Pure. */
+/** What a schedule soon runs out of, or has run out of: its last date, or the days off that its policy lists. Pure. */
 import type { Schedule } from '../domain/policy.ts';
 
 export type RunningOut =
   /** Its last date is near, or past. */
   | { readonly kind: 'ends'; readonly on: string; readonly isPast: boolean }
-  /** The policy lists days off, and none of this year or later, though the year is near. */
+  /** The policy lists days off, but none in `year` or later, and that year has begun or is near. */
   | { readonly kind: 'no days off'; readonly year: string; readonly last: string };
 
 /** Long enough to ask for the holidays of the next year. */
@@ -21,7 +21,7 @@ export function runningOutOf(
   const year = soon.slice(0, 4);
   const last = holidays.kind === 'dates' ? (holidays.dates.toSorted().at(-1) ?? null) : null;
   const isOver = end !== null && end.slice(0, 4) < year;
-  // A calendar knows every year, and who lists no day has none.
+  // A calendar has the holidays of every year, and a policy that lists no day off has nothing that can run out.
   if (last === null || last.slice(0, 4) >= year || isOver) return ends;
   return [...ends, { kind: 'no days off', year, last }];
 }

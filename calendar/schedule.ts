@@ -1,6 +1,6 @@
 /**
- * The days of a schedule (design: "Schedules"): on which dates a policy is started by itself, and why not on the others.
- * Whoever asks brings the days off (`holidays.ts`) and, where it counts, the moment from which to look.
+ * The days of a schedule (design: "Schedules"): on which dates it starts a policy, and why not on the others. The caller
+ * brings the days off (`holidays.ts`) and, where it counts, the moment from which to look.
  */
 import { DateTime } from 'luxon';
 import type { Schedule, TimeOfDay } from '../domain/policy.ts';
@@ -9,11 +9,11 @@ import type { DaysOff } from './holidays.ts';
 
 /** What a schedule says of one date. */
 export type ScheduledDay =
-  /** The policy is started. */
+  /** The schedule starts the policy. */
   | { readonly kind: 'run' }
   /** A day off; null: a date that the policy lists, which has no name. */
   | { readonly kind: 'holiday'; readonly name: string | null }
-  /** One of the dates that are left out besides. */
+  /** The policy leaves this date out. */
   | { readonly kind: 'skip' }
   /** Not one of its days of the week. */
   | { readonly kind: 'other day' }
@@ -31,7 +31,7 @@ export function scheduledDay(schedule: Schedule, daysOff: DaysOff, date: string)
   return off === null ? { kind: 'run' } : { kind: 'holiday', name: off.name };
 }
 
-/** Far enough for a hundred weekly runs; a schedule without a run for so long has none. */
+/** Far enough for a hundred weekly runs. A schedule without a run for so long counts as having none. */
 const MOST_DAYS = 3 * 366;
 
 /** A day of the week of the schedule, within its bounds. */
@@ -61,10 +61,10 @@ export function* scheduledDays(schedule: Schedule, daysOff: DaysOff, from: strin
   }
 }
 
-/** A day to come, with the moment of its run, or at which its run would be. */
+/** A day to come, with the moment at which its run starts or would start. */
 export type ComingDay = DatedDay & { readonly atMs: number };
 
-/** The days from `fromMs` on, to the last one of so many `runs`; fewer runs where the schedule has no more. */
+/** The days from `fromMs` on, up to the last of so many `runs`; fewer runs where the schedule has no more. */
 export function comingDays(
   {
     schedule,

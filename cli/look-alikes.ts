@@ -5,10 +5,10 @@
 import { runName } from '../domain/references.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { CommandFailure } from '../operations/failure.ts';
-import { wakeRun } from '../operations/keep-instruction.ts';
-import { approveLookAlikes, readOurs } from '../operations/approve-look-alikes.ts';
-import { seeLookAlikes, type SeenLookAlikes } from '../operations/look-alikes.ts';
-import type { AskedStart } from '../operations/start.ts';
+import { wakeRun } from '../operations/decide/keep-instruction.ts';
+import { approveLookAlikes, readOurs } from '../operations/batches/approve-look-alikes.ts';
+import { seeLookAlikes, type SeenLookAlikes } from '../operations/batches/look-alikes.ts';
+import type { AskedStart } from '../operations/start/run-policy.ts';
 import type { Output } from './terminal/output.ts';
 import { headOf, lineOf, textOf } from './views/look-alikes-text.ts';
 

@@ -1,11 +1,11 @@
 /** The results of a batch on the command line: `--out`. */
 import { Option } from 'commander';
 import type { RunName } from '../domain/references.ts';
-import type { BatchFile } from '../operations/batch-file.ts';
+import type { BatchFile } from '../operations/batches/file.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import type { Place } from '../operations/place.ts';
-import { requireWritable, writeResults } from '../operations/results-file.ts';
-import { requireRun } from '../operations/runs.ts';
+import { requireWritable, writeResults } from '../operations/batches/results.ts';
+import { requireRun } from '../operations/follow/runs.ts';
 import type { Output } from './terminal/output.ts';
 import { nonEmpty } from './terminal/options.ts';
 import { count } from './terminal/text.ts';

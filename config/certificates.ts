@@ -4,7 +4,10 @@
  */
 import type { Problem } from '../domain/problems.ts';
 
-/** Node's own switch that accepts any certificate: whoever stands between us and the service would see and answer all. */
+/**
+ * Node's own switch that accepts any certificate. With it, anybody between us and the service can read and answer
+ * everything.
+ */
 export function uncheckedCertificates(env: NodeJS.ProcessEnv): readonly Problem[] {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return [];
   return [

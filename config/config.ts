@@ -1,6 +1,6 @@
 /**
  * Configuration from the environment (design: "Commands"): read once, checked whole, never logged.
- * Keys stay in the client; what is here may be shown.
+ * Keys stay in the client; everything here may be shown.
  */
 import { isDefinitive } from '../domain/service/reply-rules.ts';
 import type { Mode } from '../domain/service/records.ts';
@@ -22,7 +22,7 @@ import { canNameDeployment, taskQueueOf } from './task-queue.ts';
 export type Settings = {
   readonly address: ServiceAddress;
   readonly key: ApiKey;
-  /** Null: looks are signed with `key`. */
+  /** Null: reads are signed with `key`. */
   readonly readKey: ApiKey | null;
   readonly mode: Mode;
   readonly issuer: string;
@@ -30,12 +30,12 @@ export type Settings = {
   /** Folder of reference files for scheduled policies; null when none is named. */
   readonly filesFolder: string | null;
   readonly taskQueue: string;
-  /** By which Temporal tells the workers of one build from those of another; null: it does not. */
+  /** The build, by which Temporal tells these workers from those of another build; null: it does not. */
   readonly buildId: string | null;
   readonly warnings: readonly string[];
 };
 
-/** One request must end before its attempt does: start-to-close less the time in which it may leave, less some slack. */
+/** A request must end before its attempt does: start-to-close, less the time in which it may be sent, less some slack. */
 const REQUEST_LIMIT_MS = 15_000;
 
 /** @throws ConfigurationError with every problem that was found */
@@ -76,7 +76,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
   };
 }
 
-/** The one client of a process for writes, or for looks. */
+/** The one client of a process, for writes or for reads. */
 export function createClient(
   settings: Settings,
   use: 'write' | 'read',
@@ -105,7 +105,7 @@ function readMode(text: string | undefined, problems: ConfigurationProblem[]): M
   return null;
 }
 
-/** It is typed into commands, and stands behind a delimiter in Temporal's own names of versions. */
+/** A person types it into commands, and Temporal's own names of versions have it behind a delimiter. */
 const BUILD_ID = /^[A-Za-z0-9][A-Za-z0-9.-]{0,63}$/;
 
 function readBuildId(text: string | undefined, problems: ConfigurationProblem[]): string | null {
@@ -120,7 +120,7 @@ function readBuildId(text: string | undefined, problems: ConfigurationProblem[])
   return null;
 }
 
-/** Another name for the deployment could be that of another queue's deployment too. */
+/** Another name for the deployment could also be the name of another queue's deployment. */
 function unfitForBuilds(taskQueue: string): readonly Problem[] {
   if (canNameDeployment(taskQueue)) return [];
   return [
@@ -154,7 +154,7 @@ async function keyFrom(
   return read.key;
 }
 
-/** Looks with a foreign key would see nothing, and call everything absent. */
+/** Reads with another organisation's key would see nothing, and would call everything absent. */
 function foreignReadKey(key: ApiKey, readKey: ApiKey): Problem {
   return {
     code: 'READ_KEY_FOREIGN',

@@ -1,8 +1,8 @@
 /**
  * What `cambist up` leaves for the other commands in its folder, `.cambist/dev.json`: where its sandbox and its Temporal
- * are. A file in a folder is anybody's: it is read only if it is this user's own, names nothing but this machine, and no
- * service, key or mode is configured by hand. Its mode is always SANDBOX and its key always the one beside it, so that it
- * can never steer a live key.
+ * are. Anybody may have put a file into a folder. So it is read only if it is this user's own, names nothing but this
+ * machine, and no service, key or mode is configured by hand. Its mode is always SANDBOX and its key always the one beside
+ * it, so that it can never use a live key.
  */
 import { existsSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
@@ -16,7 +16,7 @@ export const DEV_ENVIRONMENT_FILE = '.cambist/dev.json';
 /** The key that `cambist up` makes, in the same folder. */
 export const DEV_KEY_FILE = '.cambist/key.json';
 
-/** Whoever sets one of these has a service of their own: then nothing of the file is used. */
+/** A person who sets one of these has a service: then nothing in the file is used. */
 const SET_BY_HAND = ['CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE', 'CAMBIST_READ_KEY_FILE', 'CAMBIST_APP_MODE'];
 
 /** What the file may hold; `isGood` is asked about each value. */
@@ -49,13 +49,16 @@ export async function withDevEnvironment(env: NodeJS.ProcessEnv, cwd: string): P
   };
 }
 
-/** Where the workers of a working folder find reference rates: beside the policies of a checkout, elsewhere in the folder itself. */
+/**
+ * The folder of reference rates for workers of a working folder: beside the policies in a checkout, else in the folder
+ * itself.
+ */
 export function devFilesFolder(cwd: string): string {
   const policies = join(cwd, 'policies');
   return existsSync(policies) ? policies : cwd;
 }
 
-/** An address of Temporal that was set by hand comes with all that belongs to it, and nothing of the file. */
+/** An address of Temporal that was set by hand stands with its own settings. Nothing of the file is added. */
 function withoutTemporal(
   found: Readonly<Record<string, string>>,
   env: NodeJS.ProcessEnv,
@@ -64,7 +67,7 @@ function withoutTemporal(
   const isTemporal = (name: string): boolean => name.startsWith('TEMPORAL_');
   const byHand = Object.keys(env).some((name) => isTemporal(name) && isSet(env[name]));
   if (byHand) return Object.fromEntries(Object.entries(found).filter(([name]) => !isTemporal(name)));
-  // Nor is the dev server told what a profile file holds for another one, such as an API key.
+  // The dev server also gets nothing that a profile file holds for another server, such as an API key.
   return { ...found, TEMPORAL_CONFIG_FILE: join(folder, 'no-profile.toml') };
 }
 
@@ -98,11 +101,11 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** A plain file, not a link to one, which belongs to this user and which nobody else may write. */
+/** A plain file (not a link) that belongs to this user and that nobody else may write. */
 async function requireOwn(path: string): Promise<void> {
   const facts = await lstat(path).catch(() => null);
   if (facts === null || !facts.isFile()) return refuse(`"${path}" is no plain file`);
-  // Windows has neither.
+  // Windows knows neither owner nor mode.
   const uid = process.getuid?.();
   if (uid === undefined) return;
   if (facts.uid !== uid) return refuse(`"${path}" belongs to another user`);

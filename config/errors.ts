@@ -1,7 +1,7 @@
 /** The two errors with which configuration and connections fail; commands turn them into exit codes 3 and 7. */
 import type { Problem, ProblemCode } from '../domain/problems.ts';
 
-/** One thing that is wrong with it; in a file it has its place and the line at fault. */
+/** One thing that is wrong; in a file it has its place and the line. */
 export type ConfigurationProblem = Problem & { readonly place?: string; readonly excerpt?: string };
 
 /** Everything that is wrong with the configuration, at once. */
@@ -15,7 +15,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** Something that is not ours to mend is away: Temporal, or a worker. */
+/** Something that we cannot mend is away: Temporal, or a worker. */
 export class InfrastructureError extends Error {
   override readonly name = 'InfrastructureError';
   readonly code: ProblemCode;

@@ -22,7 +22,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
   try {
     const { size } = await file.stat();
     if (size > MAX_BYTES) return refused(`the file has ${size} bytes; at most ${MAX_BYTES} are read`);
-    // The size may be untrue (in /proc it is 0), so that the reading has the same end.
+    // The size may be wrong (in /proc it is 0), so the reading has the same limit.
     const buffer = Buffer.alloc(MAX_BYTES + 1);
     let length = 0;
     for (;;) {
@@ -66,7 +66,7 @@ async function openRegularFile(
   path: string,
 ): Promise<{ readonly ok: true; readonly file: FileHandle } | Refusal> {
   try {
-    // Without `O_NONBLOCK` the opening of a pipe waits for somebody who writes.
+    // Without `O_NONBLOCK`, opening a pipe waits until somebody writes to it.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const facts = await file.stat();
     if (facts.isFile()) return { ok: true, file };

@@ -25,10 +25,10 @@ export type Temporal = {
 };
 
 const CONNECT_LIMIT_MS = 5_000;
-/** Who waits longer than this is told what for. */
+/** When it takes longer than this, the person is told what is waited for. */
 const SILENT_MS = 2_000;
 const RETRY_MS = 500;
-/** A question that a workflow refuses is asked so often, first after so long. */
+/** A question that a workflow refuses is asked so many times, with this pause after the first. */
 const QUESTION_TRIES = 8;
 const ASK_AGAIN_MS = 50;
 /** Some seconds, as the pace is. */
@@ -39,7 +39,7 @@ const RUNNING = 1;
 const KEYWORD = 2;
 const isKeyword = (type: number): boolean => type === KEYWORD;
 
-/** How long to wait for a Temporal that is still starting, and where to say so. */
+/** How long to wait for a Temporal that is still starting, and whom to tell. */
 export type Patience = { readonly ms: number; readonly say: (message: string) => void };
 
 const NO_PATIENCE: Patience = { ms: 0, say: () => {} };
@@ -115,7 +115,7 @@ const isFailedPrecondition = (code: number): boolean => code === 9;
 const isNotReady: (typeof PACE)['retryableDecider'] = (attempt, { code, details }) =>
   attempt < NOT_READY_TRIES && isFailedPrecondition(code) && NOT_READY.test(details);
 
-/** How a call is made again that failed, or was refused for the moment. */
+/** How a call is repeated that failed, or was refused for the moment. */
 export const RETRIES: typeof PACE = {
   retryableDecider: (attempt, status) =>
     PACE.retryableDecider(attempt, status) || isNotReady(attempt, status),
@@ -125,15 +125,15 @@ export const RETRIES: typeof PACE = {
 const AGAIN = makeGrpcRetryInterceptor(RETRIES);
 const ONCE = makeGrpcRetryInterceptor({ ...RETRIES, retryableDecider: () => false });
 
-/** Calls whose answer was lost are made again, but for a reset: each one makes a run. */
+/** A call whose answer was lost is repeated, unless it is a reset: each reset makes a new run. */
 const tryAgain: CallInterceptor = (options, next) => {
   const isReset = options.method_definition.path.endsWith('/ResetWorkflowExecution');
   return (isReset ? ONCE : AGAIN)(options, next);
 };
 
 /**
- * A workflow that was about to go on is asked again: it answers once it has gone on. One that somebody has terminated before it
- * could is told that it has ended.
+ * A workflow that is about to continue as new is asked again: it answers once it has gone on. If somebody has terminated it
+ * before, the caller is told that it has ended.
  */
 export function askAgain(connection: Connection, namespace: string): WorkflowClientInterceptor {
   return {
@@ -158,7 +158,7 @@ export function askAgain(connection: Connection, namespace: string): WorkflowCli
   };
 }
 
-/** Names that the namespace does not know are registered: until then it refuses each start, and each list of runs. */
+/** Registers names that the namespace does not know: without them it refuses each start, and each list of runs. */
 async function untilRunsAreTaken(connection: Connection, namespace: string, address: string): Promise<void> {
   if (await knowsSearchAttributes(connection, namespace, address)) return;
   await registerSearchAttributes(connection, namespace);
@@ -194,14 +194,14 @@ async function knowsSearchAttributes(
   }
 }
 
-/** Status codes of gRPC that say something else than "not now". */
+/** gRPC's status codes that mean something other than "not now". */
 const GRPC = { invalidArgument: 3, notFound: 5, permissionDenied: 7, unauthenticated: 16 };
 
 function codeOf(error: unknown): number | null {
   return isGrpcServiceError(error) ? error.code : null;
 }
 
-/** Null: it did not refuse us. */
+/** Null: the server did not refuse us. */
 function refusedBy(address: string, error: unknown): ConfigurationError | null {
   const code = codeOf(error);
   if (code !== GRPC.permissionDenied && code !== GRPC.unauthenticated) return null;
@@ -216,8 +216,8 @@ function refusedBy(address: string, error: unknown): ConfigurationError | null {
 }
 
 /**
- * Adds the search attributes that are missing. One that exists with another type would leave every run stuck: that is an
- * error, as is a namespace where we may not add any.
+ * Adds the search attributes that are missing. One that exists with another type would leave every run stuck, so that is an
+ * error. So is a namespace to which we may not add any.
  */
 export async function registerSearchAttributes(connection: Connection, namespace: string): Promise<void> {
   const names = SEARCH_ATTRIBUTES;
@@ -245,7 +245,7 @@ export async function registerSearchAttributes(connection: Connection, namespace
       searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
     });
   } catch (error) {
-    // Another one that started at the same time may have been first.
+    // Another program that started at the same time may have added it first.
     const now = await connection.operatorService.listSearchAttributes({ namespace });
     if (names.every((name) => isKeyword(now.customAttributes?.[name] ?? 0))) return;
     throw new ConfigurationError([
@@ -265,7 +265,7 @@ export type Profile = {
   readonly address: string;
 };
 
-/** @throws ConfigurationError for what cannot be used, and for what live money may not go by */
+/** @throws ConfigurationError for a profile that cannot be used, or that is not safe enough for live money */
 export function readProfile(env: NodeJS.ProcessEnv, mode: Mode): Profile {
   const { connectionOptions, namespace } = loadProfile(env);
   if (mode === 'LIVE') requireSafe(env, connectionOptions, namespace);
@@ -289,8 +289,8 @@ function loadProfile(env: NodeJS.ProcessEnv): ReturnType<typeof loadClientConnec
 }
 
 /**
- * Whoever writes to Temporal starts runs, and whoever stands between sees the policies. So live runs need a server that
- * somebody chose, that proves who it is, and that asks who we are.
+ * Anybody who can write to Temporal can start runs, and anybody on the way to it can read the policies. So live runs need a
+ * server whose address somebody chose, that proves who it is, and that asks who we are.
  */
 function requireSafe(
   env: NodeJS.ProcessEnv,

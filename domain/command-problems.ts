@@ -280,7 +280,7 @@ export const START_PROBLEMS = {
   },
   UNEXPECTED: {
     ending: 'infrastructure',
-    sentence: 'Something happened that this program does not know.',
+    sentence: 'Something happened that this program does not expect.',
     advice: 'This is most likely a fault of this program: report it with what you typed.',
   },
 } as const satisfies Readonly<Record<string, ProblemRow>>;
@@ -309,7 +309,7 @@ export const REFUSALS = {
   },
   HALT_NOT_KEPT: {
     ending: 'infrastructure',
-    sentence: 'What is to be halted is taken back again and again.',
+    sentence: 'Somebody ends the record of what is halted again and again.',
     advice: 'See who ends the workflow `<mode>/halt` in the Temporal UI; until then stop the workers.',
   },
   HALT_DRILL_FAILED: {
@@ -395,7 +395,7 @@ export const REFUSALS = {
   },
   SCHEDULE_SILENT: {
     ending: 'infrastructure',
-    sentence: 'Temporal took the order, and started nothing.',
+    sentence: 'Temporal accepted the request, and started nothing.',
     advice: 'An earlier start may still be under way: see `npx cambist schedule list`, then try again.',
   },
   SCHEDULE_MISSED: {
@@ -476,13 +476,12 @@ export const REFUSALS = {
   },
   RUN_ID_FUTURE: {
     ending: 'bad input',
-    sentence: 'The id is of a date to come.',
+    sentence: 'The date of the id is in the future.',
     advice: 'Start it on its date.',
   },
   RUN_ID_PAST: {
     ending: 'bad input',
-    sentence:
-      'The id is of a date that is over, and there is no such run to go on with, in Temporal or at the service.',
+    sentence: 'The date of the id is over, and neither Temporal nor the service knows such a run.',
     advice: 'Leave --id out. `npx cambist list` shows the runs that there are.',
   },
   EARLIER_RUN_OPEN: {
@@ -524,11 +523,11 @@ export const REFUSALS = {
   RESET_UNCLEAR: {
     ending: 'infrastructure',
     sentence: 'Temporal did not say whether it has reset the run.',
-    advice: 'See `npx cambist status`, then type the same again: a reset more moves no money twice.',
+    advice: 'See `npx cambist status`, then type the same again: another reset moves no money twice.',
   },
   NOT_CONFIRMED: {
     ending: 'refused by us',
-    sentence: 'Nobody said yes to what would move, or be armed to move.',
+    sentence: 'Nobody said yes to the money that would move, now or by a schedule.',
     advice: 'Answer `yes`, or type it with --yes.',
   },
   NO_PLAN: {
@@ -548,7 +547,7 @@ export const REFUSALS = {
   },
   ITEM_NOT_IN_QUESTION: {
     ending: 'refused by us',
-    sentence: 'Nothing about the item needs a decision now.',
+    sentence: 'The item needs no decision now.',
     advice: 'See `npx cambist status`.',
   },
   ITEM_DONE: {
@@ -568,12 +567,12 @@ export const REFUSALS = {
   },
   NOTHING_TO_ACKNOWLEDGE: {
     ending: 'bad input',
-    sentence: 'The run needs nobody.',
+    sentence: 'Nobody needs to look after the run.',
     advice: 'See `npx cambist list --attention`.',
   },
   DECISION_INCOMPLETE: {
     ending: 'bad input',
-    sentence: 'What a decision needs is not all there.',
+    sentence: 'The decision is not complete.',
     advice: 'Say who decides, why, and what.',
   },
   AMOUNT_NOT_KNOWN: {

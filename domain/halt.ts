@@ -1,18 +1,17 @@
 /**
- * What people have halted: the kill switch that stops every write of every worker, whole, or of a policy, or of a
- * currency (`operations/halts.ts` keeps it in Temporal). Whoever reads it takes what is not understood for a halt of
- * everything. Pure.
+ * What people have halted: the kill switch that stops every write of every worker, or those of a policy, or in a currency
+ * (`durable/halts/read.ts` keeps it in Temporal). A halt that cannot be understood counts as a halt of everything. Pure.
  */
 import { makeProblem, type Problem } from './problems.ts';
 import { isMoment, isRecord, lineOf, misshapen, orNull, recordOf, type Fields } from './shape.ts';
 
 /**
- * A worker's reading of what is halted lets writes go for so long, counted from before it was asked for: so long after Temporal
- * has taken a halt, nothing leaves any more.
+ * For so long, a worker's reading of what is halted lets writes be sent, counted from before the worker asked. This long
+ * after Temporal has taken a halt, nothing is sent any more.
  */
 export const READING_HOLDS_MS = 1_000;
 
-/** Null: every policy, or every currency. A write must be of both to be halted. */
+/** Null: every policy, or every currency. A write is halted only when both fit. */
 export type HaltScope = { readonly policy: string | null; readonly currency: string | null };
 
 /** What `halt` and `resume` say. */
@@ -21,16 +20,16 @@ export type HaltSaid = { readonly scope: HaltScope; readonly by: string; readonl
 /** A halt that stands, and since when. */
 export type Halt = HaltSaid & { readonly atMs: number };
 
-/** One word of the record, as Temporal has kept it. */
+/** One signal of the record, as Temporal has kept it. */
 export type HaltWord = { readonly word: string; readonly said: unknown; readonly atMs: number };
 
-/** A write, as far as a halt may be about it. */
+/** A write, as far as a halt may concern it. */
 export type HaltedWrite = { readonly policy: string; readonly currencies: readonly string[] };
 
-/** Why nothing may leave: people have halted it, or nobody can tell whether they have. */
+/** Why nothing may be sent: people have halted it, or nobody can tell whether they have. */
 export type Closed = { readonly kind: 'halted' | 'unreadable'; readonly problem: Problem };
 
-/** No policy can be called so: no name of one holds a slash. */
+/** No policy can have this name: a policy's name has no slash. */
 const DRILL = 'halt-drill/';
 
 /** What a drill halts: everything of a policy that nobody has. */
@@ -38,7 +37,7 @@ export function drillScope(name: string): HaltScope {
   return { policy: `${DRILL}${name}`, currency: null };
 }
 
-/** The name of the drill that halts this; null: people mean it. */
+/** The name of the drill that halts this; null: it is a halt by people. */
 export function drillOf({ policy }: HaltScope): string | null {
   return policy?.startsWith(DRILL) === true ? policy.slice(DRILL.length) : null;
 }
@@ -59,7 +58,7 @@ export function haltsAfter(carried: unknown, words: readonly HaltWord[]): readon
   for (const { word, said, atMs } of words) {
     const known = isSaid(said) ? said : null;
     if (word === 'resume') {
-      // A resume that is not understood lets nothing go.
+      // A resume that cannot be understood lifts no halt.
       if (known !== null) halts = halts.filter((halt) => !isSameScope(halt.scope, known.scope));
       continue;
     }

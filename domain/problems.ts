@@ -94,7 +94,7 @@ export const PROBLEMS = {
   },
   PLAN_REFERENCE_FROM_THE_FUTURE: {
     ending: 'refused by us',
-    sentence: 'The reference rates are of a time to come.',
+    sentence: 'The time of the reference rates is in the future.',
     advice: 'Correct `as_of` to the moment at which the rates were fixed, then run again.',
   },
   PLAN_OVER_LIMIT: {
@@ -156,7 +156,7 @@ export const PROBLEMS = {
   },
   POLICY_NAME_DIFFERS: {
     ending: 'bad input',
-    sentence: 'The policy calls itself otherwise than the run.',
+    sentence: 'The policy has another name than the run.',
     advice: 'Start the run by `npx cambist run` with the policy’s own name.',
   },
   RUN_ID_WITHOUT_DATE: {
@@ -167,13 +167,13 @@ export const PROBLEMS = {
   // What Temporal carries is not what Cambist put there.
   INPUT_INVALID: {
     ending: 'bad input',
-    sentence: 'What the run was started with is not what Cambist makes.',
+    sentence: 'The run was started with an input that Cambist does not make.',
     advice: 'Start the run by `npx cambist run`; nothing was sent.',
   },
   INSTRUCTION_INVALID: {
     ending: 'bad input',
-    sentence: 'What somebody wanted to record about the run is no instruction of Cambist.',
-    advice: 'Say it by a command of Cambist.',
+    sentence: 'Somebody wanted to record something about the run that is no instruction of Cambist.',
+    advice: 'Use a command of Cambist.',
   },
   WORKFLOW_ID_DIFFERS: {
     ending: 'refused by us',
@@ -182,18 +182,18 @@ export const PROBLEMS = {
   },
   CARRIED_STATE_REFUSED: {
     ending: 'refused by us',
-    sentence: 'A workflow was started with state of its own, which only Temporal hands on.',
+    sentence: 'A workflow was started with a state that only Temporal may hand on.',
     advice: 'Start runs by `npx cambist run`.',
   },
   PLAN_CONTRADICTS_POLICY: {
     ending: 'needs a human',
-    sentence: 'The plan in Temporal says otherwise than the policy that it was made from.',
+    sentence: 'The plan in Temporal contradicts the policy that it was made from.',
     advice:
       'Find out who changed the plan in Temporal. Nothing was sent; start another run with --id once that is known.',
   },
   PLAN_UNREADABLE: {
     ending: 'needs a human',
-    sentence: 'What is in the plan’s place is no plan that this version knows.',
+    sentence: 'This version of Cambist cannot read the plan that is in Temporal.',
     advice: 'Let a worker of the version that made the plan carry it out. Nothing was sent.',
   },
   REPLAN_WAITS: {
@@ -211,7 +211,7 @@ export const PROBLEMS = {
     ending: 'refused by us',
     sentence: 'The run cannot be planned anew; nothing was sent.',
     advice:
-      'See what stands against it. What is still wanted can be carried out by a new run, under another --id, once it is known that this one did not do it.',
+      'See why not. Once you know that this run did not do it, a new run under another --id can do what is still wanted.',
   },
   // Rules of ours.
   CANCELLED: {
@@ -268,13 +268,12 @@ export const PROBLEMS = {
   },
   LEG_NOT_TRADED: {
     ending: 'refused by us',
-    sentence: 'The leg that a payment or a purchase depends on was not traded, or there was nothing to sell.',
+    sentence: 'A payment or a purchase depends on a leg that was not traded, or that had nothing to sell.',
     advice: 'See the leg.',
   },
   BALANCES_CHANGED: {
     ending: 'refused by us',
-    sentence:
-      'By the balances of this moment the policy asks for less than the leg, which was computed from those of before.',
+    sentence: 'The leg was computed from earlier balances. By those of now the policy asks for less.',
     advice: 'Nothing to do if that is right; a new run under another id computes from what is there now.',
   },
   TURN_OF_ANOTHER: {
@@ -289,12 +288,12 @@ export const PROBLEMS = {
   },
   RESERVATION_UNKNOWN: {
     ending: 'waiting',
-    sentence: 'What another run will still take of the currency cannot be told yet.',
+    sentence: 'Nobody can tell yet how much of the currency another run will still take.',
     advice: 'Nothing to do here: it goes on once that run is settled; its report says what it waits for.',
   },
   TURN_SILENT: {
     ending: 'infrastructure',
-    sentence: 'What tells whose turn it is to trade does not answer.',
+    sentence: 'The workflow that says whose turn it is to trade does not answer.',
     advice:
       'Have a worker run on the task queue of the workflow `<mode>/<organisation>/turn`, or terminate that workflow; the run then goes on by itself.',
   },
@@ -310,7 +309,7 @@ export const PROBLEMS = {
   },
   DONE_ELSEWHERE: {
     ending: 'refused by us',
-    sentence: 'Another run of the policy and date has done the item, or holds it.',
+    sentence: 'Another run of the policy and date has done the item, or may still do it.',
     advice: 'See that run. If it is to be done twice, use a new run with other names.',
   },
   DECIDED_NOT_EXECUTED: {
@@ -350,7 +349,8 @@ export const PROBLEMS = {
   },
   RECORD_TAKEN: {
     ending: 'needs a human',
-    sentence: 'The service says that a record is this payment, which a person has named for another one.',
+    sentence:
+      'The service says that a record is this payment, but a person has named it for another payment.',
     advice: 'A person finds out which of the two was made, then says so with `npx cambist resolve`.',
   },
   AMOUNT_FORGOTTEN: {
@@ -427,7 +427,7 @@ export const PROBLEMS = {
   // The kill switch.
   HALTED: {
     ending: 'needs a human',
-    sentence: 'Somebody has halted it: nothing is sent, looks go on.',
+    sentence: 'Somebody has halted it: nothing is sent, reads go on.',
     advice: 'When it may go on: `npx cambist resume`; the run then goes on by itself.',
   },
   HALT_UNREADABLE: {
@@ -493,7 +493,7 @@ export const PROBLEMS = {
   },
   INSTRUCTIONS_AWAY: {
     ending: 'waiting',
-    sentence: 'That a payment goes on under its next reference could not be kept in Temporal.',
+    sentence: 'Temporal could not record that a payment goes on under its next reference.',
     advice: 'Nothing to do: it tries again by itself, and sends nothing before.',
   },
   LOOKUP_INCOMPLETE: {

@@ -76,6 +76,17 @@ export function workflowIdOf(mode: Mode, run: RunName): string {
   return `${mode.toLowerCase()}/${runName(run)}`;
 }
 
+/** The run that a workflow id names; null for workflow ids of other things. */
+export function runOfWorkflowId(workflowId: string): RunName | null {
+  const match = /^(?:sandbox|live)\/([^/]+)$/.exec(workflowId);
+  return match?.[1] === undefined ? null : parseRunName(match[1]);
+}
+
+/** The run that a workflow belongs to: itself, or its plan, chunk or instructions; null for workflow ids of other things. */
+export function runOfAnyWorkflowId(workflowId: string): RunName | null {
+  return runOfWorkflowId(workflowId.split('/').slice(0, 2).join('/'));
+}
+
 /** The write endpoints, as they go into keys. */
 export type WriteEndpoint = 'trades' | 'withdrawals';
 

@@ -14,47 +14,48 @@ export type TurnState = {
   line: readonly { readonly run: string; readonly sinceMs: number; readonly askedMs: number }[];
   /** Runs that have had a turn and may still take money. `hasLapsed`: its turn ended without it since it planned. */
   open: readonly OpenRun[];
-  /** The last runs that may have traded, each with the moment: the service's lists may lack their trades for a time. */
+  /** The last runs that may have traded, each with the moment. For a time, the service's lists may not show their trades. */
   traded: readonly { readonly run: string; readonly atMs: number }[];
 };
 export type OpenRun = { readonly run: string; readonly hasLapsed: boolean };
 
-/** What a run hears that asks for its turn. */
+/** The answer to a run that asks for its turn. */
 export type TurnAnswer =
-  /** `others`: runs that may still take money. `tradedAgoMs`: since when none of them has traded; null: for long. */
+  /** `others`: runs that may still take money. `tradedAgoMs`: how long ago one of them last traded; null: long ago. */
   | {
       readonly turn: 'ours';
       readonly hasLapsed: boolean;
       readonly others: readonly string[];
       readonly tradedAgoMs: number | null;
     }
-  /** Another run has it, or comes first. */
+  /** Another run has the turn, or comes first. */
   | { readonly turn: 'others'; readonly run: string; readonly before: number };
 
 /** The run that asked has its turn. */
 export type OwnTurn = Extract<TurnAnswer, { turn: 'ours' }>;
 
-/** An unused turn lapses after this long; every quote that is asked for in it begins the time anew. */
+/** An unused turn lapses after this long. Every quote that is asked for during the turn begins the time anew. */
 export const TURN_MS = 120_000;
-/** Whoever waits asks again more often than this; one that does not is passed over, and keeps its place. */
+/** A run that waits asks again more often than this. A run that does not is passed over, and keeps its place. */
 export const PRESENT_MS = 15_000;
-/** So many wait with a question open each; those behind them are answered at once, and ask again. */
+/** So many runs wait with an open question each. The runs behind them are answered at once, and ask again. */
 const MOST_PATIENT = 5;
-/** So long its place is kept: a run that was cancelled or ended meanwhile never asks again. */
+/** A place is kept for so long: a run that was cancelled or has ended meanwhile never asks again. */
 const PLACE_KEPT_MS = 3_600_000;
 /**
- * Whoever waits for lists asks again after this at the latest: within its time the turn does not lapse, and a leg that has not been
- * asked about for 30 s may be of a restored history, which begins a doubt. Two runs could wait for each other's doubts for ever.
+ * A run that waits for lists asks again after this at the latest. Within this time its turn does not lapse. And a leg that was
+ * not asked about for 30 s may be of a restored history, which begins a doubt: two runs could wait for each other's doubts
+ * for ever.
  */
 const LISTS_POLL_MS = 10_000;
-/** More runs than this cannot be open; the oldest are forgotten, which is as if their turns had lapsed. */
+/** More runs than this cannot be open. The oldest are forgotten, as if their turns had lapsed. */
 const MOST_OPEN = 1_000;
 
 export function newTurnState(): TurnState {
   return { holder: null, line: [], open: [], traded: [] };
 }
 
-/** `run` asks: true when the turn is its own now. A plan that is made in it is not older than the turn. */
+/** `run` asks: true when it has the turn now. A plan that is made during the turn is not older than the turn. */
 export function takeTurn(state: TurnState, run: string, isPlanning: boolean, nowMs: number): boolean {
   lapse(state, nowMs);
   if (state.holder?.run !== run) {
@@ -69,13 +70,13 @@ export function takeTurn(state: TurnState, run: string, isPlanning: boolean, now
   const sinceMs = state.holder?.sinceMs ?? nowMs;
   state.holder = { run, sinceMs, untilMs: nowMs + TURN_MS };
   const known = state.open.find((one) => one.run === run);
-  // Of one that nobody knows the turn may have lapsed as well.
+  // The turn of a run that nobody knows may have lapsed as well.
   const hasLapsed = !isPlanning && (known?.hasLapsed ?? true);
   state.open = [...state.open.filter((one) => one.run !== run), { run, hasLapsed }].slice(-MOST_OPEN);
   return true;
 }
 
-/** Whether a turn that is free is this run's; those who come before it and do not ask are passed over. */
+/** Whether this run gets a turn that is free. Runs that come before it and do not ask are passed over. */
 export function isNext(state: TurnState, run: string, nowMs: number): boolean {
   if (state.holder !== null && state.holder.untilMs > nowMs) return false;
   return state.line.find(({ askedMs }) => nowMs - askedMs <= PRESENT_MS)?.run === run;
@@ -86,14 +87,14 @@ export function isNear(state: TurnState, run: string): boolean {
   return state.line.findIndex((one) => one.run === run) < MOST_PATIENT;
 }
 
-/** Also told by runs that trade without a turn. @param mayHaveTraded false: it has only planned */
+/** Runs that trade without a turn tell this too. @param mayHaveTraded false: it has only planned */
 export function giveTurnBack(state: TurnState, run: string, mayHaveTraded: boolean, nowMs: number): void {
   if (state.holder?.run === run) state.holder = null;
   if (mayHaveTraded) noteTrade(state, run, nowMs);
   state.line = state.line.filter((one) => one.run !== run);
 }
 
-/** No run that has had a turn may still take money: nothing is lost when all this is forgotten. */
+/** No run that has had a turn may still take money, so nothing is lost when all of this is forgotten. */
 export function isUnused({ open }: TurnState): boolean {
   return open.length === 0;
 }
@@ -103,7 +104,7 @@ export function forgetRuns(state: TurnState, runs: readonly string[]): void {
   state.open = state.open.filter(({ run }) => !runs.includes(run));
 }
 
-/** A run that was reset may take money once more; its plan is older than any turn of it. */
+/** A run that was reset may take money once more. Its plan is older than any turn that it has now. */
 export function reopenRun(state: TurnState, run: string): void {
   if (state.open.some((one) => one.run === run)) return;
   state.open = [...state.open, { run, hasLapsed: true }].slice(-MOST_OPEN);
@@ -130,12 +131,12 @@ function lapse(state: TurnState, nowMs: number): void {
   noteTrade(state, holder.run, nowMs);
 }
 
-/** Two are enough: whoever asks wants the last one that is not its own. */
+/** Two are enough: a run that asks wants the last trade that is not its own. */
 function noteTrade(state: TurnState, run: string, atMs: number): void {
   state.traded = [...state.traded.filter((one) => one.run !== run), { run, atMs }].slice(-2);
 }
 
-/** What another run has just traded may be missing from the lists: it would be traded once more. The turn is kept. */
+/** The lists may not show yet what another run has just traded, and it would be traded once more. So the turn is kept. */
 export function listsLag(leftMs: number, item: string | null): Wait {
   const seconds = Math.ceil(leftMs / 1000);
   const message = `Another run has just traded, which the lists of the service may not show for ${seconds} s more (\`list_lag\` of the service file).`;

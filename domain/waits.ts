@@ -49,7 +49,7 @@ export type Wait = {
 
 /**
  * The same as it is shown: with the moment at which it looks again by itself, and the one since when it waits for this,
- * epoch milliseconds; absent where an earlier history may have waited for it too, and in what earlier versions left.
+ * epoch milliseconds; absent where an earlier history may have waited for it too.
  */
 export type Waiting = Omit<Wait, 'afterMs'> & { readonly wakeAtMs: number };
 

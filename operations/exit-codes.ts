@@ -9,7 +9,7 @@ import type { Ending, ProblemRow } from '../domain/endings.ts';
 import { FILES_AT_FAULT, PROBLEMS, type FileAtFault } from '../domain/problems.ts';
 import { WAIT_REASONS, type WaitReason } from '../domain/waits.ts';
 
-/** A public surface: never changed, only added to. */
+/** A public surface: codes are only added, never changed. */
 export const EXIT_CODES: Readonly<Record<Ending, number>> = {
   done: 0,
   'bad input': 2,
@@ -22,7 +22,7 @@ export const EXIT_CODES: Readonly<Record<Ending, number>> = {
   detached: 130,
 };
 
-/** The same in words, for --help. */
+/** The same in words, for `--help`. */
 export const EXIT_MEANINGS: Readonly<Record<Ending, string>> = {
   done: 'done, or nothing to do',
   'bad input': 'bad input',
@@ -36,7 +36,7 @@ export const EXIT_MEANINGS: Readonly<Record<Ending, string>> = {
   detached: 'Ctrl-C, which only detaches',
 };
 
-/** Where several apply, the first of these counts. */
+/** Where several codes apply, the first of these counts. */
 const PRECEDENCE: readonly Ending[] = [
   'detached',
   'infrastructure',
@@ -48,13 +48,13 @@ const PRECEDENCE: readonly Ending[] = [
   'waiting',
 ];
 
-/** The one of several endings that counts; none: done. */
+/** Of several endings, the one that counts; none: done. */
 export function firstOf(endings: Iterable<Ending>): Ending {
   const all = new Set(endings);
   return PRECEDENCE.find((ending) => all.has(ending)) ?? 'done';
 }
 
-/** What the service's codes mean when an item ended with them. */
+/** The exit codes of an item that ended with one of the service's codes. */
 const CLASSES: Readonly<Record<ReplyClass, Ending>> = {
   done: 'done',
   'wait, same key': 'waiting',
@@ -68,12 +68,12 @@ const CLASSES: Readonly<Record<ReplyClass, Ending>> = {
   unknown: 'refused by the service',
 };
 
-/** What it means that something ended with this code. */
+/** The exit code of something that ended with this code. */
 export function endingOfCode(code: string): Ending {
   const row = rowOf(code);
   if (row !== null) return row.ending;
   const file = FILE_SUBJECTS.find((subject) => code.startsWith(`${subject}_`));
-  // A worker may find mistakes in a policy that an older command did not.
+  // A worker may find mistakes in a policy that an older command did not find.
   return file === undefined ? CLASSES[classOf({ code, details: {} })] : FILES_AT_FAULT[file];
 }
 
@@ -85,7 +85,7 @@ function rowOf(code: string): ProblemRow | null {
   return null;
 }
 
-/** What a report means, and why its run waits. `reasons` is empty for a run that has ended. */
+/** The exit code of a report, and of why its run waits. `reasons` is empty for a run that has ended. */
 export function endingOf(report: Report, reasons: readonly WaitReason[]): Ending {
   const endings: Ending[] = reasons.map((reason) => WAIT_REASONS[reason].ending);
   const items = [...report.legs, ...report.payments];
@@ -94,7 +94,7 @@ export function endingOf(report: Report, reasons: readonly WaitReason[]): Ending
       .filter((item) => item.outcome === 'PENDING' || item.outcome === 'NEEDS_HUMAN')
       .map((item) => item.id),
   );
-  // The sums tell of a batch whose payments were not read one by one.
+  // A batch whose payments were not read one by one is judged by its sums.
   const isUndecided = report.totals.some(({ needsHuman }) => /[1-9]/.test(needsHuman));
   if (isUndecided || items.some((item) => item.outcome === 'NEEDS_HUMAN')) endings.push('needs a human');
   const goesOn = report.status === 'RUNNING' || report.status === 'HELD';
@@ -102,7 +102,7 @@ export function endingOf(report: Report, reasons: readonly WaitReason[]): Ending
   for (const problem of report.problems) {
     const ending = endingOfCode(problem.code);
     const stillWaits = goesOn && (problem.item === null || open.has(problem.item));
-    // What an open item waits for is no refusal yet.
+    // While an item is open, what it waits for is not a refusal.
     if (!stillWaits || ending === 'configuration') endings.push(ending);
   }
   if (!goesOn && report.status !== 'COMPLETED' && report.problems.length === 0) endings.push('needs a human');

@@ -1,6 +1,6 @@
 /**
- * Every error that a command may meet, as a failure of the command; in one place, so that none is shown as it comes.
- * Loaded only when something has failed: it knows the errors of Temporal's client.
+ * Turns every error that a command may meet into a failure of the command. It is done in one place, so that no error is
+ * shown raw. Loaded only when something has failed, since it knows the errors of Temporal's client.
  */
 import { ServiceError as TemporalServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import type { ProblemCode } from '../domain/problems.ts';
@@ -50,7 +50,7 @@ export function failureOf(error: unknown): CommandFailure {
   }
   const message = error instanceof Error ? error.message : String(error);
   const code = codeOf(error);
-  // Errors of the dev server say in their message what to do.
+  // The dev server's errors say what to do in their message.
   if (code === 'DEV_SERVER_FAILED' || code === 'TEMPORAL_UNAVAILABLE')
     return new CommandFailure('infrastructure', [withPicture({ code, place: null, message, fix: '' })]);
   return new CommandFailure('infrastructure', [
@@ -63,7 +63,7 @@ export function failureOf(error: unknown): CommandFailure {
   ]);
 }
 
-/** A problem whose message goes on below its first line, with what can be typed. */
+/** A problem whose message has more lines, with what a person can type. */
 function withPicture(trouble: Trouble): Trouble {
   const [message = '', ...more] = trouble.message.split('\n');
   return more.length === 0 ? { ...trouble, message } : { ...trouble, message, excerpt: more.join('\n') };
@@ -71,7 +71,7 @@ function withPicture(trouble: Trouble): Trouble {
 
 const NOTHING_SET: readonly ProblemCode[] = ['MODE_MISSING', 'ADDRESS_MISSING', 'KEY_FILE_NOT_FOUND'];
 
-/** True when not even one of the variables that a service needs is set. */
+/** True when none of the variables that a service needs is set. */
 function isNothingSet(troubles: readonly Trouble[]): boolean {
   return NOTHING_SET.every((missing) => troubles.some(({ code }) => code === missing));
 }

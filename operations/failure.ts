@@ -1,12 +1,12 @@
 /**
- * A command that cannot do what it was asked: what is wrong, where, what to do, and how the command ends. Data, whoever
- * shows it. None may ever show a secret.
+ * A command that cannot do what it was asked: what is wrong, where, what to do, and the exit code. It is data; the command
+ * line shows it. It must never contain a secret.
  */
 import type { Ending } from '../domain/endings.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Trouble } from '../language/text/problem.ts';
 
-/** What a text is called, and the text. */
+/** The title of a text, and the text. */
 type Text = { readonly label: string; readonly text: string };
 
 /** Ends a command. */
@@ -14,7 +14,7 @@ export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly ending: Ending;
   readonly problems: readonly Trouble[];
-  /** Two texts that should have said the same; null for other failures. */
+  /** Two texts that should be the same; null for other failures. */
   readonly texts: { readonly before: Text; readonly after: Text } | null;
 
   constructor(ending: Ending, problems: readonly Trouble[], texts: CommandFailure['texts'] = null) {
@@ -30,7 +30,7 @@ export function troubleOfItem(problem: Problem): Trouble {
   return { code: problem.code, place: problem.item, message: problem.message, fix: problem.fix };
 }
 
-/** What a person types who has set up nothing yet; the first thing that is said. */
+/** What to type when nothing is set up yet. It is shown first. */
 export const NOT_SET_UP: Trouble = {
   code: 'NOT_SET_UP',
   place: null,

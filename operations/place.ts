@@ -1,5 +1,5 @@
 /**
- * What commands about runs need: Temporal, the mode and the task queue. The key of the service is not among it: whoever
+ * What commands about runs need: Temporal, the mode and the task queue. It has no key of the service, since a command that
  * only looks at runs needs none.
  */
 import type { Mode } from '../domain/service/records.ts';
@@ -12,30 +12,30 @@ export type Place = Temporal & {
   readonly mode: Mode;
   readonly taskQueue: string;
   readonly uiUrl: string | null;
-  /** Hears what is waited for while it lasts. */
+  /** Told what is waited for, while it lasts. */
   readonly say: (message: string) => void;
 };
 
-/** Who asks for something: the world outside, as far as an operation needs it. */
+/** The world outside the program, as far as an operation needs it. */
 export type Caller = {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Hears what is waited for while it lasts. */
+  /** Told what is waited for, while it lasts. */
   readonly say: (message: string) => void;
 };
 
-/** Somebody may be starting Temporal at this very moment. */
+/** Somebody may be starting Temporal at this moment. */
 const PATIENCE_MS = 15_000;
 
-/** Connects, runs `work`, and closes the connection. `mode`: the one that a workflow id names, null for the configured. */
+/** Connects, runs `work`, and closes the connection. `mode`: the mode in a workflow id, or null for the configured one. */
 export async function atPlace<T>(
   caller: Caller,
   mode: Mode | null,
   work: (place: Place) => Promise<T>,
 ): Promise<T> {
-  // What `cambist up` left has no live runs.
+  // The settings that `cambist up` left are never for live runs.
   const env = mode === 'LIVE' ? caller.env : await withDevEnvironment(caller.env, caller.cwd);
   const known = mode ?? modeOf(env);
   const temporal = await connectTemporal(env, known, { ms: PATIENCE_MS, say: caller.say });
@@ -52,7 +52,7 @@ export async function atPlace<T>(
   }
 }
 
-/** @throws CommandFailure when none is set */
+/** @throws CommandFailure when no task queue is set */
 export function modeOf(env: NodeJS.ProcessEnv): Mode {
   const text = env['CAMBIST_APP_MODE'];
   const mode = text?.toUpperCase();
@@ -71,7 +71,7 @@ export function modeOf(env: NodeJS.ProcessEnv): Mode {
   ]);
 }
 
-/** The run in the Temporal UI; null when the UI's address is not known. */
+/** The address of the run in the Temporal UI; null when the UI's address is not known. */
 export function uiAddress(
   place: Place,
   facts: { readonly workflowId: string; readonly temporalRunId: string },

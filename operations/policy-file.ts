@@ -1,6 +1,6 @@
 /**
- * A policy file with the files that it names, read and checked before anything else happens. The texts go to the worker,
- * which reads them again with its own eyes.
+ * Reads and checks a policy file, and the files that it names, before anything else happens. The worker gets the texts and
+ * reads them again itself.
  */
 import { dirname, isAbsolute, join } from 'node:path';
 import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
@@ -17,23 +17,25 @@ import { CommandFailure } from './failure.ts';
 import { troubleOfPolicy, type PolicyProblem, type Trouble } from '../language/text/problem.ts';
 import type { Caller } from './place.ts';
 
-/** A policy with what it names. */
+/** A policy with the files that it names. */
 export type PolicyFile = {
-  /** As it was named on the command line. */
+  /** Its name on the command line. */
   readonly file: string;
   readonly text: string;
-  /** Of what the policy says, comments and white space aside (`language/policy/policy-hash.ts`). */
+  /** Hash of the policy without comments and white space (`language/policy/policy-hash.ts`). */
   readonly hash: string;
   readonly policy: Policy;
   /** Null where the policy names no reference rates. */
   readonly referenceRates: ReferenceRates | null;
   /** Null where any account may be paid. */
   readonly destinations: Destinations | null;
-  /** What its runs are started with: the text of the reference rates, by its name in the policy. Destinations stay here. */
+  /**
+   * What its runs are started with: the text of the reference rates, by its name in the policy. Destinations are not sent.
+   */
   readonly files: Readonly<Record<string, string>>;
 };
 
-/** What reading came to: the policy if there are no problems, and everything worth saying. */
+/** The result of reading: the policy if there are no problems, and all problems and warnings. */
 export type ReadPolicy = {
   readonly policyFile: PolicyFile | null;
   readonly problems: readonly Trouble[];
@@ -43,7 +45,7 @@ export type ReadPolicy = {
 type ReadOptions = {
   readonly cwd: string;
   readonly decimals: Readonly<Record<string, number>>;
-  /** From when on its schedule must have days, each with its time once. */
+  /** From this moment on, the schedule must have days, and each day its time exactly once. */
   readonly nowMs: number;
 };
 
@@ -116,14 +118,14 @@ export function requireEnvironment(policyFile: PolicyFile, settings: Settings): 
   ]);
 }
 
-/** The operator's decimals, where a service file is configured: fixed amounts are held against them. */
+/** The operator's decimals, where a service file is configured. Fixed amounts are checked against them. */
 export async function readDecimals(
   caller: Pick<Caller, 'env' | 'cwd'>,
 ): Promise<Readonly<Record<string, number>>> {
   return (await readServiceFile(caller))?.decimals ?? {};
 }
 
-/** What the service file of this terminal says; null: none is configured. @throws CommandFailure when it cannot be used */
+/** The service file of this terminal; null: none is configured. @throws CommandFailure when it cannot be used */
 export async function readServiceFile({
   env: environment,
   cwd,

@@ -1,6 +1,6 @@
 /**
- * One read of the service before a command relies on it: is it there, does it know our key, do the clocks agree?
- * What merely may pass (a rate limit, a 5xx) is no reason to stop: a run outlives it.
+ * Reads the service once before a command relies on it: is it there, does it know our key, do the clocks agree? A fault that
+ * may pass (a rate limit, a 5xx) does not stop the command, since a run waits until it has passed.
  */
 import { classOfReply } from '../domain/service/reply-rules.ts';
 import type { Reply } from '../domain/service/reply.ts';
@@ -9,7 +9,7 @@ import type { ServiceClient } from '../service/client.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { CommandFailure, troubleOfItem } from './failure.ts';
 
-/** Runs `work` with a client for looks, and closes it. `address` is how the service is called in messages. */
+/** Runs `work` with a client that only reads, and closes it. `address` is how messages name the service. */
 export async function atService<T>(
   settings: Settings,
   work: (service: ServiceClient, address: string) => Promise<T>,
@@ -24,15 +24,16 @@ export async function atService<T>(
 }
 
 /**
- * Before anything is said about a run: a person whose clock is wrong reads the service's times wrongly (design: "Before
- * every write").
- * @returns a remark about what may pass, null when all is well. @throws CommandFailure when it cannot be relied on
+ * Done before a person says anything about a run: somebody whose clock is wrong misreads the service's times (design:
+ * "Before every write").
+ * @returns a remark about a fault that may pass, null when all is well. @throws CommandFailure when the service cannot be
+ * relied on
  */
 export async function requireService(settings: Settings, now: () => number): Promise<string | null> {
   return atService(settings, (service, address) => checkService(service, { address, now }));
 }
 
-/** @returns a remark about what may pass, null when all is well. @throws CommandFailure */
+/** @returns a remark about a fault that may pass, null when all is well. @throws CommandFailure */
 export async function checkService(
   client: Pick<ServiceClient, 'balances'>,
   options: { readonly address: string; readonly now: () => number },
@@ -48,7 +49,7 @@ export async function checkService(
   return `The service does not answer as it should (${explain(reply)}); the run waits until it does.`;
 }
 
-/** A reply that stops a command. */
+/** A reply that must stop the command. */
 export function serviceFailure(reply: Reply<unknown>, address: string): CommandFailure {
   const replyClass = classOfReply(reply);
   const isConfiguration = replyClass === 'pause everything' || replyClass === 'pause the policy';
@@ -64,7 +65,9 @@ export function serviceFailure(reply: Reply<unknown>, address: string): CommandF
   ]);
 }
 
-/** Clocks further apart than lives and send windows can bear; null when they agree, or nothing told. */
+/**
+ * What is wrong when the clocks differ too much for quotes and send windows; null when they agree, or nothing was learned.
+ */
 function skewProblem(reply: Reply<unknown>, atMs: number): CommandFailure | null {
   const serviceTimeMs = reply.kind === 'NOT_SENT' ? null : reply.facts.serviceTimeMs;
   const problem = skewOf(serviceTimeMs === null ? null : serviceTimeMs - atMs);

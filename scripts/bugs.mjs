@@ -1,29 +1,33 @@
-// `npm run bugs`: the test of the tests. Each defect of test/machines/bugs/ is planted in a copy of the sources, one at a
-// time, and the tests that it names must catch it by a failed assertion. A defect that survives, or that keeps a test
-// from running at all, fails the bench. `-- NAME …` plants only these, `-- --tests-only` those that no model is needed
-// for. `npm run proof` calls `bugs()`.
+// `npm run bugs`: the test of the tests. Each defect of test/machines/bugs/ is planted in a compiled copy of the sources,
+// one at a time, and the tests that it names must catch it by a failed assertion. A defect that survives, or that keeps a
+// test from running at all, fails the bench. `-- NAME …` plants only these; `-- --slice K/N` a part of them, and with
+// `--changed-since REF` also those whose sources or tests have changed since then. `npm run proof` calls `bugs()`.
 
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { FUZZ, FUZZ_BATCHES, plant, readDefects } from './lib/defects.mjs';
+import { changedSince } from './lib/changes.mjs';
+import { compiledOf, compileUnder } from './lib/compile.mjs';
+import { FUZZ, FUZZ_BATCHES, planted, putIn, readDefects } from './lib/defects.mjs';
 import { killGroup, OWN_GROUP } from './lib/group.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { isInSlice, readSlice, WHOLE } from './lib/slice.mjs';
 import { say } from './lib/steps.mjs';
 import { testFileOf } from './lib/test-files.mjs';
 import { setup } from './setup.mjs';
 
 /** @typedef {import('./lib/defects.mjs').Defect} Defect */
+/** @typedef {{ path: string, before: string, after: string }} File its path from the top of a copy */
 
 /**
  * What one catcher came to. `caught`: an assertion failed. `passed`: all is well, it says. `broken`: it could not judge.
  *
- * @typedef {{ kind: 'caught' | 'passed' | 'broken', why: string }} Verdict
+ * @typedef {{ kind: 'caught' | 'passed' | 'broken', why: string, schedules?: number }} Verdict schedules: that the model played
  */
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -32,9 +36,13 @@ const AT_ONCE = 2;
 const ENDINGS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 /** Nobody's sources, or nothing that a test reads. */
 const NOT_COPIED = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
-/** Seed and share of the first process in test/machines/fuzz-schedules.test.ts: whatever is caught here, `npm test` catches. */
+/** Fixed: whether a rare defect is found within so many schedules is no matter of chance. */
 const SEED = 20_261_121;
-/** @type {Record<string, { of: 'runs' | 'batches', schedules: number }>} */
+/**
+ * What the model plays at most.
+ *
+ * @type {Record<string, { of: 'runs' | 'batches', schedules: number }>}
+ */
 const SHARES = {
   [FUZZ]: { of: 'runs', schedules: 10_000 },
   [FUZZ_BATCHES]: { of: 'batches', schedules: 250 },
@@ -48,13 +56,16 @@ const TOO_LONG = `it was still at work after ${LIMIT_MS / 60_000} minutes`;
 
 await runIfMain(import.meta.url, async () => {
   const { values, positionals: names } = parseArgs({
-    options: { 'tests-only': { type: 'boolean', default: false } },
+    options: { slice: { type: 'string' }, 'changed-since': { type: 'string' } },
     allowPositionals: true,
   });
+  const slice = readSlice(values.slice);
+  const since = values['changed-since'];
   await setup({ upTo: 'dependencies' });
   const startedAt = performance.now();
-  const { planted, caught, failures } = await bugs({ names, testsOnly: values['tests-only'] });
-  say(`Planted defects caught: ${caught} of ${planted}, in ${seconds(startedAt)}.`);
+  const changed = since === undefined ? [] : await changedSince(since);
+  const { planted: count, caught, failures } = await bugs({ names, slice, changed });
+  say(`Planted defects caught: ${caught} of ${count}, in ${seconds(startedAt)}.`);
   if (failures.length > 0) throw new ScriptFailed(failures.join('\n'));
   return 0;
 });
@@ -62,25 +73,17 @@ await runIfMain(import.meta.url, async () => {
 /**
  * Plants defects, one at a time, and sees that each is caught.
  *
- * @param {{ names?: string[], testsOnly?: boolean, root?: string }} [options] names: of the defects; none: all of them ·
- *   testsOnly: those that test files catch in seconds; the model plays up to 10,000 schedules for each of the others ·
- *   root: of the sources that are copied
+ * @param {Choice & { root?: string }} [options] root: of the sources that are copied
  * @returns {Promise<{ planted: number, caught: number, failures: string[] }>} failures: a line for each that was not
  */
-export async function bugs({ names = [], testsOnly = false, root = ROOT } = {}) {
-  if (testsOnly && names.length > 0)
-    throw new ScriptFailed(`Name defects, or say '--tests-only', which chooses them by itself: not both.`);
-  const all = await readDefects(root);
-  const unknown = names.find((name) => !all.some((defect) => defect.name === name));
-  if (unknown !== undefined)
-    throw new ScriptFailed(`No defect in test/machines/bugs/ is called '${unknown}'.`);
-  const isWanted = (/** @type {Defect} */ { name, caught_by: catchers }) =>
-    testsOnly ? !catchers.some((catcher) => isModel(catcher)) : names.length === 0 || names.includes(name);
-  const defects = all.filter(isWanted);
-  const copies = Array.from({ length: AT_ONCE }, () => copyOf(root));
+export async function bugs({ root = ROOT, ...choice } = {}) {
+  const defects = chosen(await readDefects(root), choice);
+  if (defects.length === 0) return { planted: 0, caught: 0, failures: [] };
+  /** @type {string[]} */
+  const folders = [];
   const tidy = () => {
     for (const catcher of atWork) killGroup(catcher);
-    for (const copy of copies) rmSync(copy, { recursive: true, force: true });
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
   };
   const endNow = (/** @type {NodeJS.Signals} */ signal) => {
     tidy();
@@ -88,32 +91,111 @@ export async function bugs({ names = [], testsOnly = false, root = ROOT } = {}) 
   };
   for (const signal of ENDINGS) process.once(signal, endNow);
   try {
-    /** @type {string[]} */
-    const failures = [];
-    const catchers = [...new Set(defects.flatMap((defect) => defect.caught_by))];
-    await share(copies, catchers, async (catcher, copy) => {
-      const { kind, why } = await judge(catcher, copy, null);
-      if (kind !== 'passed') failures.push(`${catcher} fails without any defect: ${why}`);
-    });
-    // By such a catcher nothing is proven.
-    if (failures.length > 0) return { planted: defects.length, caught: 0, failures };
-    let caught = 0;
-    await share(copies, defects, async (defect, copy) => {
-      const startedAt = performance.now();
-      const found = await missedBy(defect, copy);
-      if (found.missed === null) {
-        caught += 1;
-        say(`${defect.name} (${defect.breaks}): caught in ${seconds(startedAt)} by ${found.by.join(', ')}`);
-      } else {
-        failures.push(found.missed);
-        say(`${found.missed} (${seconds(startedAt)})`);
-      }
-    });
-    return { planted: defects.length, caught, failures };
+    const first = copyOf(root, folders);
+    await compileUnder(first);
+    const files = await compiledFiles(defects, first, folders);
+    const others = Array.from({ length: AT_ONCE - 1 }, () => copyOf(first, folders));
+    return await carryOut(defects, files, [first, ...others]);
   } finally {
     for (const signal of ENDINGS) process.removeListener(signal, endNow);
     tidy();
   }
+}
+
+/**
+ * Those that are named, or else those of the slice, and those of which something has changed: their sources, or the
+ * tests that catch them.
+ *
+ * @typedef {{ names?: readonly string[], slice?: import('./lib/slice.mjs').Slice, changed?: readonly string[] }} Choice
+ * @param {readonly Defect[]} all
+ * @param {Choice} choice
+ */
+export function chosen(all, { names = [], slice = WHOLE, changed = [] }) {
+  const unknown = names.find((name) => !all.some((defect) => defect.name === name));
+  if (unknown !== undefined)
+    throw new ScriptFailed(`No defect in test/machines/bugs/ is called '${unknown}'.`);
+  if (names.length > 0) return all.filter(({ name }) => names.includes(name));
+  const isChanged = (/** @type {Defect} */ { change, caught_by: catchers }) =>
+    change.some(({ file }) => changed.includes(file)) ||
+    catchers.some((catcher) => changed.some((file) => file.endsWith(`/${catcher}.test.ts`)));
+  return all.filter((defect) => isInSlice(defect.name, slice) || isChanged(defect));
+}
+
+/**
+ * @param {readonly Defect[]} defects
+ * @param {ReadonlyMap<string, File[]>} files what each of them changes
+ * @param {string[]} copies
+ */
+async function carryOut(defects, files, copies) {
+  /** @type {string[]} */
+  const failures = [];
+  const accuse = (/** @type {string} */ catcher, /** @type {Verdict} */ { kind, why }) => {
+    if (kind !== 'passed') failures.push(`${catcher} fails without any defect: ${why}`);
+  };
+  const catchers = [...new Set(defects.flatMap((defect) => defect.caught_by))];
+  const tests = catchers.filter((catcher) => !isModel(catcher));
+  await share(copies, tests, async (test, copy) => accuse(test, await judgeByTest(test, copy)));
+  // By such a catcher nothing is proven.
+  if (failures.length > 0) return { planted: defects.length, caught: 0, failures };
+  let caught = 0;
+  /** @type {Map<string, number>} */
+  const furthest = new Map();
+  // What the model has to find takes the longest, and so it comes first.
+  const inOrder = defects.toSorted(
+    (a, b) => Number(b.caught_by.some(isModel)) - Number(a.caught_by.some(isModel)),
+  );
+  await share(copies, inOrder, async (defect, copy) => {
+    const startedAt = performance.now();
+    const found = await missedBy(defect, files.get(defect.name) ?? [], copy);
+    for (const [catcher, schedules] of found.played)
+      furthest.set(catcher, Math.max(schedules, furthest.get(catcher) ?? 0));
+    if (found.missed === null) {
+      caught += 1;
+      say(`${defect.name} (${defect.breaks}): caught in ${seconds(startedAt)} by ${found.by.join(', ')}`);
+    } else {
+      failures.push(found.missed);
+      say(`${found.missed} (${seconds(startedAt)})`);
+    }
+  });
+  // No further than any defect needed it: there the model must find nothing by itself.
+  await share(copies, [...furthest], async ([catcher, schedules], copy) => {
+    const most = SHARES[catcher];
+    if (most !== undefined) accuse(catcher, await judgeByFuzz({ ...most, schedules }, copy, null));
+  });
+  return { planted: defects.length, caught, failures };
+}
+
+/**
+ * What each defect changes, in TypeScript and in JavaScript: all of it is compiled at once.
+ *
+ * @param {readonly Defect[]} defects
+ * @param {string} copy compiled, with no defect
+ * @param {string[]} folders to be taken away at the end
+ * @returns {Promise<ReadonlyMap<string, File[]>>}
+ */
+async function compiledFiles(defects, copy, folders) {
+  const folder = newFolder(folders);
+  writeFileSync(join(folder, 'package.json'), readFileSync(join(copy, 'package.json')));
+  /** @type {Map<string, File[]>} */
+  const files = new Map();
+  for (const defect of defects) {
+    const sources = planted(defect, copy).map((file) => ({ ...file, path: relative(copy, file.path) }));
+    files.set(defect.name, sources);
+    for (const { path, after } of sources) {
+      mkdirSync(dirname(join(folder, defect.name, path)), { recursive: true });
+      writeFileSync(join(folder, defect.name, path), after);
+    }
+  }
+  await compileUnder(folder);
+  for (const [name, sources] of files) {
+    const compiled = sources.map(({ path }) => ({
+      path: compiledOf(path),
+      before: readFileSync(join(copy, compiledOf(path)), 'utf8'),
+      after: readFileSync(join(folder, name, compiledOf(path)), 'utf8'),
+    }));
+    files.set(name, [...sources, ...compiled]);
+  }
+  return files;
 }
 
 /**
@@ -133,22 +215,27 @@ function endWithItsGroup(child) {
  * Plants one defect in a copy and asks everyone who must catch it.
  *
  * @param {Defect} defect
+ * @param {readonly File[]} files
  * @param {string} copy
- * @returns {Promise<{ missed: string | null, by: string[] }>}
+ * @returns {Promise<{ missed: string | null, by: string[], played: [string, number][] }>}
  */
-async function missedBy(defect, copy) {
-  const takeOut = plant(defect, copy);
+async function missedBy(defect, files, copy) {
+  const takeOut = putIn(files.map((file) => ({ ...file, path: join(copy, file.path) })));
   const by = [];
+  /** @type {[string, number][]} */
+  const played = [];
   try {
     for (const catcher of defect.caught_by) {
       // As many at a time as there are copies.
-      const { kind, why } = await judge(catcher, copy, defect);
-      if (kind === 'passed') return { missed: `${defect.name} SURVIVES ${catcher}: ${defect.what}`, by };
+      const { kind, why, schedules } = await judge(catcher, copy, defect);
+      if (kind === 'passed')
+        return { missed: `${defect.name} SURVIVES ${catcher}: ${defect.what}`, by, played };
       if (kind === 'broken')
-        return { missed: `${defect.name} is PLANTED BADLY, ${catcher} cannot judge it: ${why}`, by };
+        return { missed: `${defect.name} is PLANTED BADLY, ${catcher} cannot judge it: ${why}`, by, played };
       by.push(`${catcher} (${why})`);
+      if (schedules !== undefined) played.push([catcher, schedules]);
     }
-    return { missed: null, by };
+    return { missed: null, by, played };
   } finally {
     takeOut();
   }
@@ -157,10 +244,11 @@ async function missedBy(defect, copy) {
 /**
  * @param {string} catcher
  * @param {string} copy
- * @param {Defect | null} defect what is planted there; null: nothing
+ * @param {Defect} defect what is planted there
  */
 function judge(catcher, copy, defect) {
-  return isModel(catcher) ? judgeByFuzz(catcher, copy, defect) : judgeByTest(catcher, copy);
+  const most = SHARES[catcher];
+  return most === undefined ? judgeByTest(catcher, copy) : judgeByFuzz(most, copy, defect);
 }
 
 /**
@@ -171,8 +259,9 @@ function judge(catcher, copy, defect) {
  * @returns {Promise<Verdict>}
  */
 async function judgeByTest(name, copy) {
-  const options = ['--import', 'tsx', '--test-reporter=tap', '--test-reporter-destination=stdout'];
-  const child = spawn(process.execPath, [...options, join('test', testFileOf(name, copy) ?? name)], {
+  const options = ['--test-reporter=tap', '--test-reporter-destination=stdout'];
+  const file = compiledOf(join('test', testFileOf(name, copy) ?? name));
+  const child = spawn(process.execPath, [...options, file], {
     cwd: copy,
     env: { ...ownEnvironment(), TZ: 'UTC' },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -203,16 +292,16 @@ async function judgeByTest(name, copy) {
 /**
  * Plays schedules up to the first that breaks a promise.
  *
- * @param {string} catcher
+ * @param {{ of: 'runs' | 'batches', schedules: number }} most
  * @param {string} copy
- * @param {Defect | null} defect
+ * @param {Defect | null} defect what is planted there; null: nothing
  * @returns {Promise<Verdict>}
  */
-async function judgeByFuzz(catcher, copy, defect) {
-  const child = fork(join(copy, 'test', 'machines', 'model', 'fuzz-process.ts'), {
+async function judgeByFuzz(most, copy, defect) {
+  const child = fork(join(copy, 'test', 'machines', 'model', 'fuzz-process.js'), {
     cwd: copy,
     env: ownEnvironment(),
-    execArgv: ['--import', 'tsx'],
+    execArgv: [],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     ...OWN_GROUP,
     timeout: LIMIT_MS,
@@ -228,7 +317,7 @@ async function judgeByFuzz(catcher, copy, defect) {
   child.once('message', (message) => {
     outcome = /** @type {import('../test/machines/model/fuzz.ts').Outcome} */ (message);
   });
-  child.send({ ...SHARES[catcher], seed: SEED, path: null, shrinks: false });
+  child.send({ ...most, seed: SEED, path: null, shrinks: false });
   const [, signal] = await once(child, 'close');
   if (outcome === null) return { kind: 'broken', why: signal === null ? errorIn(complaint) : TOO_LONG };
   return verdictOf(outcome, defect);
@@ -244,7 +333,7 @@ function verdictOf({ failure, schedules }, defect) {
   const why = `schedule ${schedules}: ${failure.broken.join('; ')}`;
   // Whatever spins or stands still breaks M8: it does not tell that the promise in question is watched.
   const onlyNeverEnds = failure.broken.every((broken) => broken.startsWith('M8'));
-  return { kind: onlyNeverEnds && defect?.breaks !== 'M8' ? 'broken' : 'caught', why };
+  return { kind: onlyNeverEnds && defect?.breaks !== 'M8' ? 'broken' : 'caught', why, schedules };
 }
 
 /** Of what a process complained about, the line that says it. */
@@ -272,12 +361,23 @@ async function share(copies, items, work) {
   );
 }
 
-/** A copy of the sources in a folder of its own, with the dependencies linked. */
-function copyOf(/** @type {string} */ root) {
-  const copy = mkdtempSync(join(tmpdir(), 'cambist-bugs-'));
+/**
+ * A copy of the sources in a folder of its own, with the dependencies linked.
+ *
+ * @param {string} root
+ * @param {string[]} folders to be taken away at the end
+ */
+function copyOf(root, folders) {
+  const copy = newFolder(folders);
   cpSync(root, copy, { recursive: true, filter: (path) => !NOT_COPIED.has(basename(path)) });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'dir');
   return copy;
+}
+
+function newFolder(/** @type {string[]} */ folders) {
+  const folder = mkdtempSync(join(tmpdir(), 'cambist-bugs-'));
+  folders.push(folder);
+  return folder;
 }
 
 /** Tests state what they need; whose test this may be a part of is none of their business. */

@@ -14,9 +14,8 @@ import { CommandFailed, run, say, step } from './lib/steps.mjs';
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const DIST = join(ROOT, 'dist');
 const NEXT = join(ROOT, 'dist.next');
-const OLD = join(ROOT, 'dist.old');
 const STAMP = '.built-from';
-const BUNDLE = 'workflow-bundle.js';
+export const BUNDLE = 'workflow-bundle.js';
 const BUNDLE_STAMP = '.bundled-from';
 
 /** Whether dist/ was built from the sources as they are now. Some ten milliseconds, no writes. */
@@ -44,7 +43,7 @@ async function bringUpToDate() {
         phase('bundling the workflows');
         await bundleWorkflows();
         writeFileSync(join(NEXT, STAMP), stamp);
-        swapIn();
+        swapIn(NEXT, DIST);
       } finally {
         rmSync(NEXT, { recursive: true, force: true });
       }
@@ -53,15 +52,25 @@ async function bringUpToDate() {
 }
 
 async function compile() {
+  await compileTo(NEXT, 'tsconfig.build.json');
+  // Compiled along because `worker/` imports it as `#temporal-binary`, which always means the file in scripts/.
+  rmSync(join(NEXT, 'scripts'), { recursive: true, force: true });
+}
+
+/**
+ * Compiles what a project names into a folder.
+ *
+ * @param {string} folder
+ * @param {string} project
+ */
+export async function compileTo(folder, project) {
   const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
   try {
-    await run(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', NEXT], { cwd: ROOT });
+    await run(process.execPath, [tsc, '-p', project, '--outDir', folder], { cwd: ROOT });
   } catch (error) {
     if (!(error instanceof CommandFailed)) throw error;
     throw new ScriptFailed(`The sources do not compile.\n${error.output || error.message}`);
   }
-  // Compiled along because `worker/` imports it as `#temporal-binary`, which always means the file in scripts/.
-  rmSync(join(NEXT, 'scripts'), { recursive: true, force: true });
 }
 
 /** Bundling takes longer than compiling, so a bundle whose sources did not change is kept. */
@@ -108,11 +117,18 @@ async function bundle(workflowsPath) {
   }
 }
 
-function swapIn() {
-  rmSync(OLD, { recursive: true, force: true });
-  if (existsSync(DIST)) renameSync(DIST, OLD);
-  renameSync(NEXT, DIST);
-  rmSync(OLD, { recursive: true, force: true });
+/**
+ * Puts a whole build in the place of another one.
+ *
+ * @param {string} next
+ * @param {string} folder
+ */
+export function swapIn(next, folder) {
+  const old = `${folder}.old`;
+  rmSync(old, { recursive: true, force: true });
+  if (existsSync(folder)) renameSync(folder, old);
+  renameSync(next, folder);
+  rmSync(old, { recursive: true, force: true });
 }
 
 function hashSources() {
@@ -120,7 +136,7 @@ function hashSources() {
 }
 
 /** @param {string[]} files */
-function hashFiles(files) {
+export function hashFiles(files) {
   const hash = createHash('sha256');
   for (const file of files.toSorted()) {
     const content = readFileSync(file);
@@ -133,7 +149,7 @@ function hashFiles(files) {
  * @param {string} path a file, a folder, or nothing
  * @returns {string[]}
  */
-function listFiles(path) {
+export function listFiles(path) {
   try {
     const entries = readdirSync(path, { withFileTypes: true });
     return entries.flatMap((entry) =>
@@ -145,7 +161,7 @@ function listFiles(path) {
 }
 
 /** @param {string} path */
-function readIfThere(path) {
+export function readIfThere(path) {
   try {
     return readFileSync(path, 'utf8');
   } catch {

@@ -1,37 +1,51 @@
-// `npm run proof`: every machine that tries to move money twice, one after the other, and what they came to in one table.
-// Fails when any of them does. `-- --write` puts the table into docs/proof.md, with its date; `-- NAME …` runs only these.
+// `npm run proof`: every machine that tries to move money twice, one after the other; fails when any of them does.
+// `-- NAME …` plays only these, `--slice K/N` one of N parts of each, `--seed S` what that seed gives (default: a new one).
+// `--changed-since REF` adds the defects whose sources have changed since; `--write` puts the figures into docs/proof.md.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bugs } from './bugs.mjs';
-import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { changedSince } from './lib/changes.mjs';
+import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
+import { refreshed } from './lib/proof-table.mjs';
+import { isInSlice, numbersIn, readSlice, textOfSlice, WHOLE } from './lib/slice.mjs';
+import { runSliced, slicedFiles } from './lib/sliced-files.mjs';
 import { say } from './lib/steps.mjs';
-import { testFileOf } from './lib/test-files.mjs';
-import { replays } from './replays.mjs';
+import { readEdits, replays } from './replays.mjs';
 import { setup } from './setup.mjs';
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-const PAGE = join(ROOT, 'docs', 'proof.md');
-/** Fixed, so that a change is what changes the figures; other seeds are for the machines' own commands. */
-const SEED = 20_261_121;
-const SCHEDULES = 20_000;
-const REBALANCES = 10_000;
-const BATCHES = 500;
-const STORM_MS = 60_000;
+const PAGE = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs', 'proof.md');
+/** So many ranges of seeds, of so many schedules each. */
+const RANGES = 14;
+const SCHEDULES_IN_RANGE = 3_000;
+const REBALANCES_IN_RANGE = 600;
+const BATCHES_IN_RANGE = 70;
+/** More than one range takes, which has a seed for each of its processes. */
+const SEEDS_IN_RANGE = 10;
+const STORMS = 7;
+const STORM_MS = 25_000;
 const PAYMENTS = 10_000;
+const REAL_SERVER = 'machines/temporal-server.test.ts';
+const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 
 /**
  * One machine: the names of its figures, and how it comes to them.
  *
- * @typedef {{ readonly name: string, readonly figures: readonly string[], readonly run: () => Promise<Result> }} Machine
- * @typedef {{ readonly values: readonly (string | number)[], readonly failures: readonly string[] }} Result
+ * @typedef {{ readonly name: string, readonly figures: readonly string[], readonly run: (part: Part) => Promise<Result> }} Machine
+ * @typedef {object} Part what is played of it
+ * @property {number} seed
+ * @property {import('./lib/slice.mjs').Slice} slice
+ * @property {readonly string[]} changed files that have changed
+ * @typedef {object} Result
+ * @property {number} passed
+ * @property {readonly string[]} failures
+ * @property {readonly (string | number)[]} values of the figures; none: nothing of it falls into the slice
  */
+
+/** @type {Result} */
+const NOTHING = { passed: 0, failures: [], values: [] };
 
 /** @type {readonly Machine[]} */
 export const MACHINES = [
@@ -41,27 +55,46 @@ export const MACHINES = [
       'schedules of faults, crashes, resets and people’s instructions against a model',
       'cells of them hit',
     ],
-    run: async () => {
+    run: async ({ seed, slice }) => {
       const { fuzz, textOfFailure } = await load('model/fuzz.ts');
       const { expectedCells } = await load('model/coverage.ts');
-      const { schedules, counts, failure } = await fuzz({
-        schedules: SCHEDULES,
-        rebalances: REBALANCES,
-        batches: BATCHES,
-        seed: SEED,
-        processes: 2,
-      });
-      const hit = new Set(counts.map((/** @type {[string, number]} */ [cell]) => cell));
+      const hit = new Set();
+      let passed = 0;
+      for (const range of numbersIn(RANGES, slice)) {
+        // Each of them takes all processors.
+        const { schedules, counts, failure } = await fuzz({
+          schedules: SCHEDULES_IN_RANGE,
+          rebalances: REBALANCES_IN_RANGE,
+          batches: BATCHES_IN_RANGE,
+          seed: seed + SEEDS_IN_RANGE * range,
+          processes: 2,
+        });
+        if (failure !== null) return { ...NOTHING, passed, failures: [textOfFailure(failure)] };
+        passed += schedules;
+        for (const [cell] of counts) hit.add(cell);
+      }
       /** @type {string[]} */
       const expected = expectedCells();
       const missed = expected.filter((cell) => !hit.has(cell));
       return {
-        values: [schedules, outOf(expected.length - missed.length, expected.length)],
-        failures: [
-          ...(failure === null ? [] : [textOfFailure(failure)]),
-          ...missed.map((cell) => `Never hit: ${cell}.`),
-        ],
+        passed,
+        // A part has no time for the rare ones.
+        failures: slice.of > 1 ? [] : missed.map((cell) => `Never hit: ${cell}.`),
+        values: [passed, outOf(expected.length - missed.length, expected.length)],
       };
+    },
+  },
+  {
+    name: 'walk',
+    figures: [
+      'schedules walked: every one of a small world with at most two faults, once',
+      'courses that a first fault leads to, summed over the worlds',
+    ],
+    run: async ({ slice }) => {
+      const { walk, textOfWalk } = await load('model/walk.ts');
+      const { schedules, states, failure } = await walk({ world: 'all', slice, processes: 2 });
+      if (failure !== null) return { ...NOTHING, failures: [textOfWalk(failure)] };
+      return { passed: schedules, failures: [], values: [schedules, states] };
     },
   },
   {
@@ -71,28 +104,46 @@ export const MACHINES = [
       'ledger unchanged after them',
       'exactly what was missing done after them',
     ],
-    run: async () => {
-      const { SOME_SERVICES, resetRuns } = await load('resets/resets.ts');
+    run: async ({ seed, slice }) => {
+      const { SERVICES, threeServices } = await load('resets/services.ts');
+      const { resetRuns } = await load('resets/resets.ts');
       const { sum } = await load('resets/table.ts');
-      const { rows, failures } = await resetRuns({ seed: SEED, services: SOME_SERVICES, extent: 'some' });
+      const { rows, failures } = await resetRuns({
+        seed,
+        services: SERVICES,
+        extent: 'all',
+        slice,
+        only: { services: threeServices(seed) },
+      });
       const { resets, unchanged, completed } = sum(rows);
-      return { values: [resets, unchanged, completed], failures };
+      return { passed: unchanged + completed, failures, values: [resets, unchanged, completed] };
     },
   },
   {
     name: 'kills',
-    figures: ['workers killed at a named moment, and the run ended as if nothing had happened'],
-    run: async () => {
-      const { passed, failed } = await runTests('run-kill', /: the run ends as if nothing had happened$/);
-      return { values: [outOf(passed.length, passed.length + failed.length)], failures: failed };
+    figures: ['tests of workers killed, and rebalancings reset: the run ended as if nothing had happened'],
+    run: async (part) => {
+      const { passed, failures } = await runSliced(KILLS, part);
+      return { passed, failures, values: [outOf(passed, passed + failures.length)] };
+    },
+  },
+  {
+    name: 'matrices',
+    figures: ['tests of whole tables, each cell on a real server'],
+    run: async (part) => {
+      const files = slicedFiles().filter((file) => !KILLS.includes(file));
+      const { passed, failures } = await runSliced(files, part);
+      return { passed, failures, values: [outOf(passed, passed + failures.length)] };
     },
   },
   {
     name: 'batch',
     figures: ['payments of one batch made once, though two workers were killed and one reply of fifty lost'],
-    run: async () => {
+    run: async ({ slice }) => {
+      if (!isInSlice('a batch through kills', slice)) return NOTHING;
       const { payThroughKills } = await load('../support/killed-batch.ts');
-      return { values: [outOf(await payThroughKills(PAYMENTS), PAYMENTS)], failures: [] };
+      const passed = await payThroughKills(PAYMENTS);
+      return { passed, failures: [], values: [outOf(passed, PAYMENTS)] };
     },
   },
   {
@@ -103,138 +154,190 @@ export const MACHINES = [
       'wires made bad or cut',
       'faults of the service',
     ],
-    run: async () => {
+    run: async ({ seed, slice }) => {
       const { chaos } = await load('chaos/chaos.ts');
-      const { figures, failures } = await chaos({ seed: SEED, stormMs: STORM_MS });
+      const storms = numbersIn(STORMS, slice);
+      if (storms.length === 0) return NOTHING;
+      const failures = [];
+      /** @type {Record<string, number>} */
+      const figures = {};
+      for (const storm of storms) {
+        // They would make each other late.
+        const end = await chaos({ seed: seed + storm, stormMs: STORM_MS });
+        if (end.failures.length > 0) {
+          const again = `npm run chaos -- --minutes ${(STORM_MS / 60_000).toFixed(2)} --seed ${seed + storm}`;
+          failures.push(`${end.failures.join('\n')}\nLogs: ${end.folder}\nAgain: ${again}`);
+        }
+        for (const [name, figure] of Object.entries(end.figures))
+          figures[name] = (figures[name] ?? 0) + Number(figure);
+      }
       const of = (/** @type {string[]} */ ...names) =>
-        names.reduce((sum, name) => sum + Number(figures[name] ?? 0), 0);
+        names.reduce((sum, name) => sum + (figures[name] ?? 0), 0);
       return {
+        passed: storms.length - failures.length,
+        failures,
         values: [
           of('runs'),
           of('worker kills', 'server kills', 'worker freezes'),
           of('bad wires', 'cut wires'),
           of('service faults'),
         ],
-        failures,
       };
     },
   },
   {
     name: 'replays',
-    figures: ['recorded histories that replay', 'incompatible edits that replay notices'],
-    run: async () => {
-      const { passed, failed } = await runTests('run-replay', /\.json replays$/);
-      const { edits, detected, failures } = await replays();
+    figures: ['tests of recorded histories, which replay', 'incompatible edits that replay notices'],
+    run: async (part) => {
+      const recorded = await runSliced(['machines/run-replay.test.ts'], part);
+      const edits = (await readEdits()).filter(({ name }) => isInSlice(name, part.slice));
+      const { detected, failures } =
+        edits.length === 0 ? { detected: 0, failures: [] } : await replays({ edits });
       return {
-        values: [outOf(passed.length, passed.length + failed.length), outOf(detected, edits)],
-        failures: [...failed, ...failures],
+        passed: recorded.passed + detected,
+        failures: [...recorded.failures, ...failures],
+        values: [
+          outOf(recorded.passed, recorded.passed + recorded.failures.length),
+          outOf(detected, edits.length),
+        ],
       };
+    },
+  },
+  {
+    name: 'server',
+    figures: ['tests on the real Temporal server, which is newer than the dev server'],
+    run: async (part) => {
+      // It is built the first time, which takes longer than a slice may.
+      if (part.slice.of > 1) return NOTHING;
+      const { passed, failures } = await runSliced([REAL_SERVER], part);
+      return { passed, failures, values: [outOf(passed, passed + failures.length)] };
     },
   },
   {
     name: 'bugs',
     figures: ['planted defects caught'],
-    run: async () => {
-      const { planted, caught, failures } = await bugs();
-      return { values: [outOf(caught, planted)], failures };
+    run: async ({ slice, changed }) => {
+      const { planted, caught, failures } = await bugs({ slice, changed });
+      return { passed: caught, failures, values: [outOf(caught, planted)] };
     },
   },
 ];
 
 await runIfMain(import.meta.url, async () => {
-  const { values: options, positionals: names } = parseArgs({
-    options: { write: { type: 'boolean', default: false } },
-    allowPositionals: true,
-  });
-  const machines = names.length === 0 ? MACHINES : MACHINES.filter(({ name }) => names.includes(name));
-  if (machines.length < Math.max(names.length, 1) || (options.write && names.length > 0))
-    throw new ScriptFailed(
-      `There are: ${MACHINES.map(({ name }) => name).join(', ')}; --write is for all of them.`,
-    );
-  const startedAt = performance.now();
+  const { machines, part, since, writes } = readAsked(process.argv.slice(2));
+  const changed = since === undefined ? [] : await changedSince(since);
   await setup({ ownServer: true });
-  const readyAt = performance.now();
   const { startDevServer } = await load('../../worker/dev-server.ts');
   const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
   process.env['CAMBIST_TEST_TEMPORAL'] = server.address;
-  /** @type {[string, string][]} */
-  const rows = [];
-  /** @type {string[]} */
-  const failures = [];
+  say(`Seed ${part.seed}, slice ${textOfSlice(part.slice)}.`);
+  let [passed, failed] = [0, 0];
   try {
     for (const machine of machines) {
       // They would make each other late.
-      const { values, failures: found } = await runMachine(machine);
-      rows.push(
-        ...machine.figures.map(
-          (figure, index) => /** @type {[string, string]} */ ([figure, textOf(values[index])]),
-        ),
-      );
-      failures.push(...found.map((failure) => `${machine.name}: ${failure}`));
+      const result = await runMachine(machine, { ...part, changed });
+      passed += result.passed;
+      failed += result.failures.length;
+      if (writes && result.failures.length === 0 && result.values.length > 0) write(machine, result, part);
     }
   } finally {
     await server.kill();
   }
-  process.stdout.write(`${tableOf(rows)}\n`);
-  say(`${minutesSince(readyAt)} after ${minutesSince(startedAt, readyAt)} of set-up.`);
-  if (failures.length > 0) throw new ScriptFailed(`${failures.length} failed:\n${failures.join('\n')}`);
-  if (options.write) writePage(rows, minutesSince(readyAt));
-  return 0;
+  process.stdout.write(`proof: ${passed} passed, ${failed} failed\n`);
+  return failed === 0 ? 0 : 1;
 });
 
 /**
+ * What the command line asks for.
+ *
+ * @param {string[]} args
+ */
+export function readAsked(args) {
+  const { values, positionals: names } = parseArgs({
+    args,
+    options: {
+      slice: { type: 'string' },
+      seed: { type: 'string' },
+      'changed-since': { type: 'string' },
+      write: { type: 'boolean', default: false },
+    },
+    allowPositionals: true,
+  });
+  const unknown = names.find((name) => !MACHINES.some((machine) => machine.name === name));
+  if (unknown !== undefined)
+    throw new ScriptFailed(
+      `There is no machine '${unknown}'. There are: ${MACHINES.map(({ name }) => name).join(', ')}.`,
+    );
+  const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000_000), '--seed');
+  return {
+    machines: MACHINES.filter(({ name }) => names.length === 0 || names.includes(name)),
+    part: { seed, slice: readSlice(values.slice) },
+    since: values['changed-since'],
+    writes: values.write,
+  };
+}
+
+/**
  * @param {Machine} machine
+ * @param {Part} part
  * @returns {Promise<Result>}
  */
-async function runMachine({ name, figures, run }) {
+async function runMachine(machine, part) {
   const startedAt = performance.now();
-  say(`${name} …`);
-  /** @type {Result} */
-  let result;
-  try {
-    result = await run();
-  } catch (error) {
-    const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    result = { values: figures.map(() => 'failed'), failures: [why] };
-  }
-  const verdict = result.failures.length === 0 ? 'ok' : 'FAILED';
-  say(`${name}: ${verdict} (${minutesSince(startedAt)}): ${result.values.map(textOf).join(' · ')}`);
+  say(`${machine.name} …`);
+  const result = await machine.run(part).catch((/** @type {unknown} */ error) => ({
+    ...NOTHING,
+    failures: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
+  }));
+  const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1);
+  for (const failure of result.failures) say(`${machine.name}: ${failure}`);
+  for (const [figure, value] of figuresOf(machine, result)) say(`${value} ${figure}`);
+  if (result.failures.length > 0) say(`Again: ${commandOf(machine, part)}`);
+  process.stdout.write(
+    `${machine.name}: ${result.passed} passed, ${result.failures.length} failed (${minutes} min)\n`,
+  );
   return result;
+}
+
+/**
+ * What plays the same part of a machine again.
+ *
+ * @param {Pick<Machine, 'name'>} machine
+ * @param {Pick<Part, 'seed' | 'slice'>} part
+ */
+export function commandOf({ name }, { seed, slice }) {
+  const options = slice.of === WHOLE.of ? [] : [`--slice ${textOfSlice(slice)}`];
+  return ['npm run proof --', name, ...options, `--seed ${seed}`].join(' ');
+}
+
+/**
+ * @param {Machine} machine
+ * @param {Result} result
+ * @returns {[string, string][]}
+ */
+function figuresOf({ figures }, { values }) {
+  return values.map((value, index) => [figures[index] ?? '', textOf(value)]);
+}
+
+/**
+ * Its figures in docs/proof.md, in place of those that are there of the same slice.
+ *
+ * @param {Machine} machine
+ * @param {Result} result
+ * @param {Pick<Part, 'seed' | 'slice'>} part
+ */
+function write(machine, result, { seed, slice }) {
+  const date = new Date().toISOString().slice(0, 10);
+  const played = slice.of === WHOLE.of ? 'whole' : textOfSlice(slice);
+  const rows = figuresOf(machine, result).map(([what, figure]) => [date, String(seed), played, what, figure]);
+  const known = MACHINES.flatMap(({ figures }) => figures);
+  writeFileSync(PAGE, refreshed(readFileSync(PAGE, 'utf8'), rows, known));
 }
 
 /** What the tests share with the scripts, read from its source. */
 async function load(/** @type {string} */ file) {
   const { tsImport } = await import('tsx/esm/api');
   return tsImport(`../test/machines/${file}`, import.meta.url);
-}
-
-/**
- * Runs one test file; the names of those of its tests that match, and why the others failed.
- *
- * @param {string} name
- * @param {RegExp} counted
- * @returns {Promise<{ passed: string[], failed: string[] }>}
- */
-async function runTests(name, counted) {
-  const options = ['--import', 'tsx', '--import', './scripts/test-limit.mjs', '--test-reporter=tap'];
-  const child = spawn(process.execPath, [...options, join('test', testFileOf(name) ?? name)], {
-    cwd: ROOT,
-    env: { ...process.env, TZ: 'UTC' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const exited = once(child, 'close');
-  /** @type {string[]} */
-  const passed = [];
-  /** @type {string[]} */
-  const failed = [];
-  for await (const line of createInterface(child.stdout)) {
-    const [, verdict, title = ''] = /^\s*(ok|not ok) \d+ - (.*)$/.exec(line) ?? [];
-    if (verdict === 'ok' && counted.test(title)) passed.push(title);
-    if (verdict === 'not ok') failed.push(title);
-  }
-  const [exitCode] = await exited;
-  if (exitCode !== 0 && failed.length === 0) failed.push(`${name}.test.ts ended with ${exitCode}.`);
-  return { passed, failed };
 }
 
 /**
@@ -245,44 +348,6 @@ function outOf(part, whole) {
   return `${textOf(part)} of ${textOf(whole)}`;
 }
 
-function textOf(/** @type {string | number | undefined} */ value) {
-  return typeof value === 'number' ? value.toLocaleString('en-GB') : (value ?? '');
-}
-
-/**
- * @param {number} from
- * @param {number} [to]
- */
-function minutesSince(from, to = performance.now()) {
-  return `${((to - from) / 60_000).toFixed(1)} min`;
-}
-
-/** A table of Markdown. */
-function tableOf(/** @type {[string, string][]} */ rows) {
-  const lines = [['what', 'figure'], ...rows];
-  const [left = 0, right = 0] = [0, 1].map((cell) =>
-    Math.max(...lines.map((line) => (line[cell] ?? '').length)),
-  );
-  const [head = '', ...body] = lines.map(
-    ([what = '', figure = '']) => `| ${what.padEnd(left)} | ${figure.padEnd(right)} |`,
-  );
-  return [head, `| ${'-'.repeat(left)} | ${'-'.repeat(right)} |`, ...body].join('\n');
-}
-
-/**
- * Puts the table where the page has the last one.
- *
- * @param {[string, string][]} rows
- * @param {string} took
- */
-function writePage(rows, took) {
-  const [begin, end] = ['<!-- npm run proof -->\n', '<!-- end -->'];
-  const [before, rest = ''] = readFileSync(PAGE, 'utf8').split(begin);
-  const [, after] = rest.split(end);
-  if (before === undefined || after === undefined)
-    throw new ScriptFailed('docs/proof.md has no place for the table.');
-  const date = new Date().toISOString().slice(0, 10);
-  const said = `(${date}: ${took} on ${availableParallelism()} cores, Node ${process.versions.node}, seed ${SEED}.)`;
-  writeFileSync(PAGE, `${before}${begin}\n${tableOf(rows)}\n\n${said}\n\n${end}${after}`);
-  say('The table is in docs/proof.md.');
+function textOf(/** @type {string | number} */ value) {
+  return typeof value === 'number' ? value.toLocaleString('en-GB') : value;
 }

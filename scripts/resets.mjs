@@ -1,8 +1,9 @@
 // `npm run resets`: every state of every sample policy, rewound to every event, on a service of every kind. Thousands of
-// resets; `-- --some` does what the tests do, `-- --state NAME --sample NAME --service N --seed N` a part of it.
+// resets; `-- --some` does what the tests do, `-- --state NAME --sample NAME --service N --slice K/N --seed N` a part of it.
 
 import { parseArgs } from 'node:util';
 import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
+import { readSlice } from './lib/slice.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
@@ -14,23 +15,24 @@ await runIfMain(import.meta.url, async () => {
       service: { type: 'string' },
       state: { type: 'string' },
       sample: { type: 'string' },
+      slice: { type: 'string' },
     },
   });
+  const slice = readSlice(values.slice);
   const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000), '--seed');
   await setup({ ownServer: true });
   const { tsImport } = await import('tsx/esm/api');
-  const { SERVICES, SOME_SERVICES, resetRuns } = await tsImport(
-    '../test/machines/resets/resets.ts',
-    import.meta.url,
-  );
+  const { SERVICES, SOME_SERVICES } = await tsImport('../test/machines/resets/services.ts', import.meta.url);
+  const { resetRuns } = await tsImport('../test/machines/resets/resets.ts', import.meta.url);
   const { tableOf, sum } = await tsImport('../test/machines/resets/table.ts', import.meta.url);
-  const service = values.service === undefined ? undefined : numberOf(values.service, '--service');
+  const services = values.service === undefined ? undefined : [numberOf(values.service, '--service')];
   const startedAt = performance.now();
   const { rows, failures } = await resetRuns({
     seed,
     services: values.some ? SOME_SERVICES : SERVICES,
     extent: values.some ? 'some' : 'all',
-    only: { state: values.state, sample: values.sample, service },
+    slice,
+    only: { state: values.state, sample: values.sample, services },
     tell: say,
   });
   process.stdout.write(`${tableOf(rows)}\n`);

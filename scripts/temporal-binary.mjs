@@ -3,12 +3,12 @@
 
 import { createHash } from 'node:crypto';
 import { chmodSync, createWriteStream, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { cacheFolderOf, installWithGo } from './lib/go-program.mjs';
 import { withLock } from './lib/lock.mjs';
 import { ScriptFailed } from './lib/main.mjs';
-import { CommandFailed, run, say, step } from './lib/steps.mjs';
+import { CommandFailed, run, step } from './lib/steps.mjs';
 
 /** The release of Temporal's command line tool that Cambist is tested with; it holds server 1.29.1. */
 export const TEMPORAL_VERSION = '1.5.1';
@@ -184,23 +184,11 @@ async function download(base, into) {
 
 /** @param {string} into */
 async function buildWithGo(into) {
-  const hasGo = await run('go', ['version']).then(
-    () => true,
-    () => false,
-  );
-  if (!hasGo) throw new Error('no Go toolchain on the PATH');
-  say('Building the Temporal dev server from source, once: about 6 minutes, and 3.5 GB in the caches of Go.');
-  await step(`Building the Temporal dev server ${TEMPORAL_VERSION}`, async (phase) => {
-    let modules = 0;
-    let packages = 0;
-    const onLine = (/** @type {string} */ line) => {
-      if (line.startsWith('go: downloading')) modules += 1;
-      else if (!line.startsWith('go:')) packages += 1;
-      phase(`${modules} modules downloaded, ${packages} of about 1,300 packages compiled`);
-    };
-    const env = { ...process.env, GOBIN: into, GOWORK: 'off', CGO_ENABLED: '0' };
-    const target = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_VERSION}`;
-    await run('go', ['install', '-v', '-ldflags=-s -w', target], { cwd: into, env, onLine });
+  await installWithGo({
+    into,
+    target: `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_VERSION}`,
+    what: `the Temporal dev server ${TEMPORAL_VERSION}`,
+    cost: 'about 6 minutes, and 3.5 GB in the caches of Go',
   });
 }
 
@@ -209,14 +197,7 @@ function cachedPath() {
 }
 
 function cacheFolder() {
-  return join(userCacheFolder(), 'cambist', `temporal-${TEMPORAL_VERSION}`);
-}
-
-function userCacheFolder() {
-  const { XDG_CACHE_HOME: xdg, LOCALAPPDATA: local } = process.env;
-  if (xdg) return xdg;
-  if (process.platform === 'win32') return local ?? join(homedir(), 'AppData', 'Local');
-  return process.platform === 'darwin' ? join(homedir(), 'Library', 'Caches') : join(homedir(), '.cache');
+  return cacheFolderOf(`temporal-${TEMPORAL_VERSION}`);
 }
 
 function executableName() {

@@ -1,68 +1,86 @@
-// `npm test`: the checks (types, lint, format, dead code), then all tests; sets up what each needs.
-// `npm test -- money sandbox` runs only the files whose name contains one of the words, without the checks.
-// `npm run verify` runs only the checks.
+// `npm test`: the checks (types, lint, format, dead code), then the tests; sets up what each needs. The long machines are
+// for `npm run proof`. `npm test -- money sandbox` runs only the files whose name contains one of the words, without the
+// checks. `npm run quick` is for after each small change: the types, and every test that starts nothing. `npm run verify`
+// runs only the checks.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isBuilt as isProductBuilt } from './build.mjs';
 import { killGroup, OWN_GROUP } from './lib/group.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { CommandFailed, run, say } from './lib/steps.mjs';
-import { listTestFiles, listUnitTests, testEnvironment } from './lib/test-files.mjs';
+import { BUILT_TESTS, areTestsBuilt, buildTests, takeBundle } from './lib/test-build.mjs';
+import { listTestFiles, testEnvironment } from './lib/test-files.mjs';
+import { partsOf } from './lib/test-parts.mjs';
 import { setup } from './setup.mjs';
+
+/** @typedef {import('./lib/test-parts.mjs').Part} Part */
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** One for each core of a small machine: with more of them, workers stand still for seconds. */
-const FILES_AT_ONCE = 2;
-/** They take the longest, and so they begin first. */
-const LONG = [
-  'machines/resets',
-  'machines/fuzz-schedules',
-  'machines/run-kill',
-  'server/run-workers',
-  'server/docs-tutorial',
-  'server/cli-e2e-run',
-  'server/cli-e2e-batch',
-  'server/run-cancels',
-  'server/cli-e2e-decisions',
-  'server/run-refusals',
-  'machines/chaos',
+/** @typedef {{ name: string, check: () => Promise<unknown> }} Check */
+/** Which compile the tests as well. @type {Check[]} */
+const TYPES = [
+  { name: 'types', check: buildTests },
+  { name: 'types of the workflows', check: tool('typescript/bin/tsc', '-p', 'tsconfig.workflow.json') },
 ];
-/** scripts/test-limit.mjs enforces it on those who do not listen. */
-const TIMEOUT_PER_FILE_MS = 30 * 60_000;
-
-/** At most two of them at a time. */
+/** In this order, two at a time. @type {Check[]} */
 const CHECKS = [
-  { name: 'types', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.json'] },
-  { name: 'types of the workflows', script: 'typescript/bin/tsc', args: ['-p', 'tsconfig.workflow.json'] },
-  { name: 'lint', script: 'oxlint/bin/oxlint', args: ['--type-aware', '--deny-warnings', '--format=unix'] },
-  { name: 'format', script: 'prettier/bin/prettier.cjs', args: ['--check', '--log-level=warn', '.'] },
-  { name: 'dead code', script: 'knip/bin/knip.js', args: ['--no-config-hints'] },
+  ...TYPES,
+  { name: 'lint', check: tool('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', '--format=unix') },
+  { name: 'format', check: tool('prettier/bin/prettier.cjs', '--check', '--log-level=warn', '.') },
+  { name: 'dead code', check: tool('knip/bin/knip.js', '--no-config-hints') },
 ];
+
+/** @type {Record<string, () => Promise<number>>} */
+const MODES = { '--only-verify': verifyOnly, '--quick': testQuickly };
 
 await runIfMain(import.meta.url, async () => {
   const asked = process.argv.slice(2);
   const words = asked.filter((word) => !word.startsWith('--'));
-  const unknown = asked.find((word) => word.startsWith('--') && word !== '--only-verify');
-  if (unknown)
-    throw new ScriptFailed(`'${unknown}' is not known. There is '--only-verify'; words choose test files.`);
-  return words.length > 0 ? testSome(words) : testAll({ onlyVerify: asked.includes('--only-verify') });
+  const [option, ...more] = asked.filter((word) => word.startsWith('--'));
+  const mode = option === undefined ? testAll : MODES[option];
+  if (mode === undefined || more.length > 0 || (option !== undefined && words.length > 0))
+    throw new ScriptFailed(
+      `'${asked.join(' ')}' is not known. There is ${Object.keys(MODES).join(' or ')}, or words that choose test files.`,
+    );
+  return words.length > 0 ? testSome(words) : mode();
 });
 
-/** @param {{ onlyVerify: boolean }} options */
-async function testAll({ onlyVerify }) {
+async function verifyOnly() {
   await setup({ upTo: 'dependencies' });
-  await verify();
-  if (onlyVerify) return 0;
+  await verify(CHECKS);
+  return 0;
+}
+
+/** Builds nothing but the tests, and asks for no server. */
+async function testQuickly() {
+  await setup({ upTo: 'dependencies' });
+  const before = [await verify(TYPES)];
+  const { parts } = partsOf(listTestFiles());
+  return runTests({ parts: parts.filter(({ startsNothing }) => startsNothing), isBuilt: true, before }, {});
+}
+
+async function testAll() {
+  await setup({ upTo: 'dependencies' });
+  const before = [await verify(CHECKS)];
   await setup({ ownServer: true });
+  takeBundle();
   // One server in memory for all files; a test that needs one of its own starts it.
   const { tsImport } = await import('tsx/esm/api');
   const { startDevServer } = await tsImport('../worker/dev-server.ts', import.meta.url);
   const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
   try {
-    return await runTests(inOrder(), { CAMBIST_TEST_TEMPORAL: server.address });
+    const { parts } = partsOf(listTestFiles());
+    return await runTests(
+      { parts, isBuilt: true, before },
+      {
+        CAMBIST_TEST_TEMPORAL: server.address,
+        CAMBIST_TEST_CELLS: '1',
+      },
+    );
   } finally {
     await server.kill();
   }
@@ -73,57 +91,67 @@ async function testSome(/** @type {string[]} */ words) {
   const all = listTestFiles();
   const idle = words.find((word) => !all.some((file) => file.includes(word)));
   if (idle !== undefined) throw new ScriptFailed(`No file of test/ has '${idle}' in its name.`);
-  const files = all.filter((file) => words.some((word) => file.includes(word)));
+  const { parts, others } = partsOf(all.filter((file) => words.some((word) => file.includes(word))));
   await setup({ upTo: 'build' }).catch((/** @type {unknown} */ error) => {
     if (!(error instanceof ScriptFailed)) throw error;
     say(`${error.message}\nGoing on without a fresh build: tests that start a built command may fail.`);
   });
-  return runTests(
-    files.map((name) => join('test', name)),
-    {},
-  );
+  const alone = others.map((file) => ({ name: file, filesAtOnce: 1, files: [file] }));
+  const isBuilt = areTestsBuilt() && isProductBuilt();
+  if (isBuilt) takeBundle();
+  return runTests({ parts: [...parts, ...alone], isBuilt, before: [] }, {});
 }
 
-/** All of them, the long ones first. Those that start nothing share one process. */
-function inOrder() {
-  const units = new Set(listUnitTests());
-  const files = listTestFiles().filter((name) => !units.has(name));
-  const long = LONG.map((name) => `${name}.test.ts`).filter((name) => files.includes(name));
-  const others = files.filter((name) => !long.includes(name)).map((name) => join('test', name));
-  return [...long.map((name) => join('test', name)), join('scripts', 'lib', 'unit-tests.mjs'), ...others];
+/**
+ * A check by a program of a package.
+ *
+ * @param {string} script
+ * @param {string[]} args
+ */
+function tool(script, ...args) {
+  return () => run(process.execPath, [join(ROOT, 'node_modules', script), ...args], { cwd: ROOT });
 }
 
-async function verify() {
-  const waiting = [...CHECKS];
+/**
+ * @param {Check[]} checks
+ * @returns {Promise<{ name: string, ms: number }>} how long they took
+ */
+async function verify(checks) {
+  const beganAt = performance.now();
+  const waiting = [...checks];
   /** @type {string[]} */
   const failed = [];
   const checkInTurn = async () => {
-    for (let check = waiting.shift(); check; check = waiting.shift()) {
-      const { name, script, args } = check;
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { name, check } = next;
       const startedAt = performance.now();
       try {
-        await run(process.execPath, [join(ROOT, 'node_modules', script), ...args], { cwd: ROOT });
+        await check();
         say(`${name}: ok (${((performance.now() - startedAt) / 1_000).toFixed(1)} s)`);
       } catch (error) {
-        if (!(error instanceof CommandFailed)) throw error;
-        say(`${name}: FAILED\n${error.output || error.message}`);
+        if (!(error instanceof CommandFailed || error instanceof ScriptFailed)) throw error;
+        say(`${name}: FAILED\n${('output' in error && error.output) || error.message}`);
         failed.push(name);
       }
     }
   };
   await Promise.all([checkInTurn(), checkInTurn()]);
   if (failed.length > 0) throw new ScriptFailed(`Failed: ${failed.join(', ')}. No test was run.`);
+  return { name: 'checks', ms: performance.now() - beganAt };
 }
 
 /**
- * @param {string[]} paths
+ * @param {{ parts: Part[], isBuilt: boolean, before: { name: string, ms: number }[] }} plan
+ *   isBuilt: whether the tests are compiled; else they run from their sources · before: what took how long until now
  * @param {Record<string, string>} extraEnvironment
  */
-async function runTests(paths, extraEnvironment) {
-  const preloaded = ['--import', 'tsx', '--import', './scripts/test-limit.mjs'];
+async function runTests({ parts, isBuilt, before }, extraEnvironment) {
+  const loader = isBuilt ? ['--enable-source-maps'] : ['--import', 'tsx'];
+  const plan = { parts, before, folder: isBuilt ? BUILT_TESTS : join(ROOT, 'test') };
   const runner = join('scripts', 'lib', 'run-tests.mjs');
-  const numbers = [FILES_AT_ONCE, TIMEOUT_PER_FILE_MS].map(String);
-  const child = spawn(process.execPath, [...preloaded, runner, ...numbers, ...paths], {
+  // Whatever the runner is started with its processes are started with too.
+  const preloaded = [...loader, '--import', './scripts/lib/end-tests.mjs'];
+  const child = spawn(process.execPath, [...preloaded, runner, JSON.stringify(plan)], {
     cwd: ROOT,
     env: { ...testEnvironment(process.env), ...extraEnvironment },
     stdio: ['ignore', 'inherit', 'inherit'],

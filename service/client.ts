@@ -1,7 +1,7 @@
 /**
- * The signed client of the FX and payments service v3. Every method is one signed request and one `Reply`; activities call it.
- * A request may wait for its turn (`rate-limiter.ts`); it is signed after that. The client must never retry, follow a redirect or
- * reuse a token, and no secret may be reachable from it or its replies.
+ * The signed client of the FX and payments service v3, which activities call. Every method is one signed request and
+ * one `Reply`. A request may wait for its turn (`rate-limiter.ts`), and is signed after that. The client must never
+ * retry, follow a redirect or reuse a token. No secret may be reachable from it or its replies.
  */
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
@@ -60,32 +60,34 @@ export type ServiceClientConfig = {
   /** The service operator's name in lower case; not empty. */
   readonly issuer: string;
   /**
-   * Limit for one request from signing to the last byte of its reply, 20 s when absent; below the token's 45 s. As long as this
-   * it waits for its turn before, at most.
+   * Limit for one request from signing to the last byte of its reply, 20 s when absent; below the token's 45 s. Before
+   * that, the request waits for its turn, at most as long again.
    */
   readonly timeoutMs?: number;
-  /** Most connections, and requests under way, at a time, 64 when absent; further requests wait for their turn. */
+  /** How many connections and requests there may be at a time, 64 when absent. Further requests wait for their turn. */
   readonly connections?: number;
   /** True when an error with this code proves that the send which it answers executed nothing. */
   readonly isDefinitive: (code: string) => boolean;
   /** Wall clock, epoch milliseconds; the machine's when absent. */
   readonly clock?: { now(): number };
-  /** By which requests wait for their turn; the machine's when absent. */
+  /** The clock by which requests wait for their turn; the machine's when absent. */
   readonly paceClock?: PaceClock;
 };
 
 /** A write's idempotency key, `^[a-zA-Z0-9_-]{1,255}$`: the same for every resend of the same body. */
 export type Keyed = { readonly idempotencyKey: string };
 
-/** What a write is asked for that has waited for its turn. */
+/** What a write checks after it has waited for its turn. */
 export type Leaving = {
   /** Ends the wait. */
   readonly signal: AbortSignal;
   /** After the wait, just before the request is signed: null, or why it is not to be sent any more. */
   readonly whyNot: () => Promise<string | null>;
-  /** In the moment in which its first byte is about to leave: null, or why it must not. */
+  /** Just before its first byte leaves: null, or why it must not leave. */
   readonly whyNotNow: () => string | null;
-  /** How long that holds, milliseconds: what has not left by then (a connection may take a while) is not sent. */
+  /**
+   * How long that answer holds, in milliseconds. What has not left by then (a connection may take a while) is not sent.
+   */
   readonly withinMs: number;
 };
 
@@ -161,7 +163,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
     ...(config.paceClock !== undefined && { clock: config.paceClock }),
   });
 
-  /** One wire attempt in its turn, unless it is not wanted any more by then. */
+  /** One attempt to send, in its turn, unless it is not wanted any more by then. */
   function call<T>(request: Call<T>): Promise<Reply<T>> {
     const { leaving } = request;
     return limiter.run<T>(async () => {
@@ -170,10 +172,11 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
     }, leaving?.signal);
   }
 
-  /** One wire attempt: signed once, sent at most once, read once. */
+  /** One attempt to send: signed once, sent at most once, read once. */
   async function attempt<T>(request: Call<T>): Promise<Reply<T>> {
     const nowMs = clock.now();
-    // From before signing: a machine that sleeps at any point after this sends nothing when it wakes.
+    // The time counts from before signing. So a machine that sleeps at any point after this sends nothing when it
+    // wakes.
     const monotonicMs = performance.now();
     const leavesWithinMs = Math.min(request.leaving?.withinMs ?? timeoutMs, timeoutMs);
     const method = request.body === undefined ? 'GET' : 'POST';
@@ -185,7 +188,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
     try {
       credentials = await signRequest({ key, issuer, method, path, query, body, nowMs });
     } catch {
-      // Its error is not shown: it comes from code that holds the key.
+      // The error is not shown, because it comes from code that holds the key.
       return { kind: 'NOT_SENT', reason: 'the request could not be signed' };
     }
     const { token, signature } = credentials;

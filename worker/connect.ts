@@ -1,4 +1,4 @@
-/** The worker's own connection to Temporal: that of its native part, by the same profile as the client's. */
+/** The worker's own connection to Temporal, through the SDK's native part. It uses the same profile as the client's. */
 import { NativeConnection } from '@temporalio/worker';
 import { unreachable, type Profile } from '../config/temporal.ts';
 

@@ -22,13 +22,13 @@ export type DevServerOptions = {
   readonly shortTimers?: boolean;
   /** For tests: further settings of the server, `name=value`. */
   readonly dynamicConfig?: readonly string[];
-  /** Registered as keywords before the first run. Default: those that runs set. */
+  /** Search attributes that are registered as keywords before the first run. Default: those that runs set. */
   readonly searchAttributes?: readonly string[];
-  /** Told as soon as there is a process, long before it serves. */
+  /** Told as soon as there is a process, long before the server answers. */
   readonly onSpawn?: (pid: number) => void;
 };
 
-/** Timers fire at once when they are due, and queues are read as often as there is something in them. */
+/** Timers fire at once when they are due, and a queue is read as soon as it has something. */
 const SHORT_TIMERS = [
   'history.timerProcessorMaxTimeShift="50ms"',
   'history.timerProcessorMaxPollRPS=1000',
@@ -38,12 +38,12 @@ const SHORT_TIMERS = [
 export type DevServer = {
   /** host:port of gRPC. */
   readonly address: string;
-  /** null: headless. */
+  /** Null when there is no web UI. */
   readonly uiUrl: string | null;
   readonly pid: number;
   /** Resolves when the server is gone, for whatever reason. */
   readonly exited: Promise<void>;
-  /** Lets this process end while the server runs (and ends the server then). */
+  /** Lets this process end while the server runs. The server then ends too. */
   unref(): void;
   /** Ends it in order. Safe to call twice. */
   stop(): Promise<void>;
@@ -69,14 +69,14 @@ const USUAL_UI_PORT = 8233;
 /** A cold start with a new database file takes about a second; a busy machine several times that. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
-/** Of what it printed, the first and the last: a cause stands at the beginning, and after it hundreds of lines of a stack. */
+/** The first and the last of what it printed: the cause stands at the beginning, and hundreds of lines of a stack follow. */
 const KEPT_OUTPUT = 2_000;
 /**
- * Ports that no system gives to outgoing connections: with one of those, a connection to a server that is being started
- * again could take its port.
+ * Ports that no system gives to outgoing connections. On any other port, a connection to a server that is being started
+ * again could take the port.
  */
 const [LOWEST_PORT, HIGHEST_PORT] = [15_000, 29_999] as const;
-/** The server chooses ports for its own parts, and may find that somebody has taken one meanwhile. */
+/** The server chooses ports for its own parts, and may find that another program has taken one meanwhile. */
 const PORT_LOST = /Failed to start gRPC listener.*address already in use/;
 const STARTS_AT_MOST = 3;
 const PORTS_TRIED = 20;
@@ -90,7 +90,7 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
   const executable = await ensureTemporal();
   for (let start = 1; ; start += 1) {
     try {
-      // One after the other is the point.
+      // They run one after the other on purpose.
       return await startOnce(executable, options);
     } catch (error) {
       const isPortLost = error instanceof DevServerFailed && PORT_LOST.test(error.output);
@@ -102,7 +102,7 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
 async function startOnce(executable: string, options: DevServerOptions): Promise<DevServer> {
   const port = await choosePort(options.port, USUAL_PORT);
   const uiPort = options.headless ? null : await choosePort(options.uiPort, USUAL_UI_PORT);
-  // On a terminal in a group of its own: Ctrl-C reaches the worker first, and we end the server after it.
+  // On a terminal it gets a group of its own: Ctrl-C reaches the worker first, and we end the server after it.
   const child = spawn(executable, serverArguments(options, port, uiPort), {
     detached: process.stdin.isTTY,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -139,9 +139,9 @@ async function startOnce(executable: string, options: DevServerOptions): Promise
 
 function serverArguments(options: DevServerOptions, port: number, uiPort: number | null): string[] {
   const settings = [
-    // Off by default in server 1.29: without it each activity waits for a poll of its own (quotes live seconds).
+    // Off by default in server 1.29. Without it, each activity waits for a poll of its own, and quotes live only seconds.
     'system.enableActivityEagerExecution=true',
-    // Its HTTP API asks nobody who they are, and takes what any web page in a browser on this machine sends.
+    // Its HTTP API does not ask who calls, and accepts what any web page in a browser on this machine sends.
     'frontend.httpAllowedHosts=["none.invalid"]',
     ...(options.shortTimers ? SHORT_TIMERS : []),
     ...(options.dynamicConfig ?? []),
@@ -175,7 +175,7 @@ async function untilServing(child: ChildProcess, address: string): Promise<void>
     );
   });
   failed.catch(() => {});
-  // Its own word that it listens comes first: on a port that is taken, another server would answer.
+  // First the server itself says that it listens: on a port that is taken, another server would answer.
   const port = address.slice(address.lastIndexOf(':'));
   const listening = new Promise<void>((resolve) => {
     for (const stream of [child.stdout, child.stderr]) {
@@ -203,13 +203,13 @@ function shorten(output: string): string {
   return `${output.slice(0, KEPT_OUTPUT)}\n…\n${output.slice(-KEPT_OUTPUT)}`;
 }
 
-/** A port that was asked for is taken as it is; a usual one gives way to any free one when it is taken. */
+/** A port that was asked for is used as it is. A usual port is replaced by any free one when it is taken. */
 async function choosePort(asked: number | undefined, usual: number): Promise<number> {
   if (asked !== undefined && asked !== 0) return asked;
   if (asked === undefined && (await isFree(usual))) return usual;
   for (let tried = 0; tried < PORTS_TRIED; tried += 1) {
     const port = randomInt(LOWEST_PORT, HIGHEST_PORT + 1);
-    // One is enough.
+    // One free port is enough.
     if (await isFree(port)) return port;
   }
   throw new DevServerFailed(`no free port on ${HOST}`, '');
@@ -231,11 +231,11 @@ async function isFree(port: number): Promise<boolean> {
 
 const children = new Set<ChildProcess>();
 
-/** No server outlives this process, however it ends, SIGKILL excepted. Those who handle signals decide themselves. */
+/** No server outlives this process, however it ends, SIGKILL excepted. A program that handles signals decides itself. */
 function endWithThisProcess(child: ChildProcess): void {
   if (children.size === 0) {
     process.on('exit', killAll);
-    // Before all others: one that has done its part may take itself off the list.
+    // Before all other listeners: one that has done its part may remove itself from the list.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.prependListener(signal, endUnlessHandled);
   }

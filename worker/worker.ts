@@ -1,23 +1,24 @@
 /**
- * The composition root of a worker: settings, the service client, Temporal, the prebuilt workflow bundle, the
- * activities. Nothing else in the program puts these together.
+ * Puts a worker together: settings, the service client, Temporal, the prebuilt workflow bundle, the activities. No other
+ * file does.
  */
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { Worker, type WorkerInterceptors } from '@temporalio/worker';
+import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
-import { isCurrentAttempt } from '../operations/attempts.ts';
-import { chunksOf } from '../operations/chunks.ts';
-import { answerDrills } from '../operations/halt-drill.ts';
-import { haltsOf } from '../operations/halts.ts';
-import { otherBatchesOf } from '../operations/other-batches.ts';
-import { startScheduled } from '../operations/start-by-schedule.ts';
-import { unknownRuns } from '../operations/lost-runs.ts';
-import { keptForMs, requireRetention } from '../operations/retention.ts';
-import { doneElsewhere, recordsOfOthers } from '../operations/other-runs.ts';
+import { isCurrentAttempt } from '../durable/attempts.ts';
+import { chunksOf } from '../durable/batches/chunks.ts';
+import { answerDrills } from '../durable/halts/answer-drills.ts';
+import { haltsOf } from '../durable/halts/read.ts';
+import { otherBatchesOf } from '../durable/batches/others.ts';
+import { startScheduled } from '../operations/start/by-schedule.ts';
+import { unknownRuns } from '../durable/other-runs/unknown.ts';
+import { keptForMs } from '../durable/retention.ts';
+import { requireRetention } from '../operations/watch/retention.ts';
+import { doneElsewhere, recordsOfOthers } from '../durable/other-runs/records.ts';
 import {
   isPlanMade,
   readFirstPlan,
@@ -25,18 +26,16 @@ import {
   readPlanInput,
   readResult,
   startPlan,
-} from '../operations/plans.ts';
+} from '../durable/plans.ts';
 import {
   endInstructions,
   noteFacts,
   openInstructions,
-  withChunk,
-  readAllInstructions,
-  readEarlierInstructions,
   recordInstruction,
-} from '../operations/instructions.ts';
-import { ownTrouble } from '../operations/builds.ts';
-import { turnsOf } from '../operations/turn.ts';
+} from '../durable/instructions/keep.ts';
+import { withChunk, readAllInstructions, readEarlierInstructions } from '../durable/instructions/read.ts';
+import { ownTrouble } from '../operations/watch/builds.ts';
+import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { planIdOf } from '../workflows/names.ts';
 import { connectWorker } from './connect.ts';
@@ -48,25 +47,25 @@ export type WorkerOptions = {
   readonly env: NodeJS.ProcessEnv;
   /** How long to wait for a Temporal that is still starting; default: not at all. */
   readonly patience?: Patience;
-  /** Shown in the Temporal UI, and told to `cambist doctor`; default: process id and host. */
+  /** The worker's identity, which the Temporal UI and `cambist doctor` show; default: process id and host. */
   readonly identity?: string;
   /** For tests. */
   readonly clock?: TimedClock;
   /** For tests that end the process at a named moment. */
   readonly reached?: (point: string) => void;
-  /** For tests whose clock is not Temporal's. */
-  readonly interceptors?: WorkerInterceptors;
+  /** For tests: a clock that is not Temporal's, and workflows in the thread of the test. */
+  readonly temporal?: Pick<TemporalWorkerOptions, 'interceptors' | 'debugMode'>;
 };
 
 export type RunningWorker = {
-  /** Serves until `shutdown`; rejects when the worker breaks. */
+  /** Serves until `shutdown`; rejects when the worker fails. */
   readonly run: () => Promise<void>;
   /** Ends in order: activities under way are finished first. */
   readonly shutdown: () => void;
   readonly taskQueue: string;
   /** Why its build gets no work; null when it does, and without builds. */
   readonly trouble: Awaited<ReturnType<typeof ownTrouble>>;
-  /** Where its Temporal is. */
+  /** The address of its Temporal. */
   readonly address: string;
   readonly namespace: string;
 };
@@ -74,7 +73,7 @@ export type RunningWorker = {
 /** Built by `npm run build`; no worker runs webpack when it starts. */
 const BUNDLE = fileURLToPath(
   new URL(
-    import.meta.url.includes('/dist/') ? '../workflow-bundle.js' : '../dist/workflow-bundle.js',
+    import.meta.url.endsWith('.js') ? '../workflow-bundle.js' : '../dist/workflow-bundle.js',
     import.meta.url,
   ),
 );
@@ -96,14 +95,14 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const halted = { client, mode: settings.mode };
   const halts = new HaltGate({
     read: haltsOf(halted),
-    // By the machine's own time also where a test lets time pass.
+    // This counts by the machine's own time, also where a test lets time pass.
     clock: machineClock,
     onChange: (standing) =>
       answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) }),
   });
   await halts.look();
   const looking = new AbortController();
-  // The deployment is called as its task queue is.
+  // The deployment has the same name as its task queue.
   const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };
   const worker: Worker = await Worker.create({
     connection,
@@ -167,15 +166,15 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       workerDeploymentOptions: {
         version: { deploymentName: build.deployment, buildId: build.id },
         useWorkerVersioning: true,
-        // Histories replay under every newer build, so that no run waits for one that is gone.
+        // Every newer build can replay the histories, so no run waits for a build that is gone.
         defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
       },
     }),
     identity,
-    ...(options.interceptors !== undefined && { interceptors: options.interceptors }),
-    // Longer than any call that writes, so that a deploy interrupts none.
+    ...options.temporal,
+    // Longer than any call that writes, so that a deployment of a new version interrupts none.
     shutdownGraceTime: WRITE_LIMITS.startToCloseMs,
-    // Runs cached in a worker that dies wait this long before another one takes them.
+    // When a worker dies, the runs in its cache wait this long before another worker takes them.
     stickyQueueScheduleToStartTimeout: '2s',
     maxCachedWorkflows: 500,
   });

@@ -30,14 +30,14 @@ export type Observed =
       readonly policyHash: string;
       readonly date: string;
       readonly sendWindows: SendWindows;
-      /** It was observed in the turn of the run, which lasts until its last trade. */
+      /** It was observed during the turn of the run, which lasts until the run's last trade. */
       readonly hasTurn: boolean;
       readonly referenceRates: ReferenceRates | null;
       readonly decimals: Readonly<Record<string, number>>;
       readonly lateAfterMs: ServiceFacts['lateAfterMs'];
       readonly observation: Observation;
       readonly batch: SeenBatch | null;
-      /** What the records found under the run's name pay already. */
+      /** What the records that were found under the run's name already pay. */
       readonly paid: readonly Money[];
     }
   /** An earlier completed `plan` of the same id: its plan counts for ever. */
@@ -66,10 +66,10 @@ export type ScheduledAnswer =
   /** Nothing was started, and nothing will be. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
-/** Nothing was started now, by what may pass: the activity tries again until it is too late. */
+/** Nothing was started now, because of a fault that may pass: the activity tries again until it is too late. */
 export type NotNow = { readonly kind: 'not now'; readonly problems: readonly Problem[] };
 
-/** Those of a run are its ports; the rest is for `plan` and `instructions`. */
+/** The calls of a run are its ports; the other calls are for `plan` and `instructions`. */
 export type Activities = Pick<
   Ports,
   | 'readPlan'
@@ -88,11 +88,11 @@ export type Activities = Pick<
   /** For `plan`: reads policy and service. */
   observe(input: ObserveInput): Promise<Observed>;
   /**
-   * For `instructions`: what every earlier Temporal run of its id holds, and the Temporal run that asked. In parts, of which
-   * the first begins without an `offset`.
+   * For `instructions`: what every earlier Temporal run of its id holds, and the Temporal run that asked; the part that begins
+   * at this one of all instructions and facts.
    */
   takeOverInstructions(
-    call: InstructionsInput & { readonly offset?: number },
+    call: InstructionsInput & { readonly offset: number },
   ): Promise<KeptPage & { readonly runId: string }>;
   /** For `instructions`: adds the moment and the date, by a clock that agrees with the service's. */
   acceptInstruction(call: { readonly instruction: Instruction }): Promise<Recorded>;

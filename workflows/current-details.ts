@@ -1,8 +1,9 @@
 /**
  * What the Temporal UI shows as the current details of a workflow: how it stands, and below it the last events of Temporal's
- * reset dialog, which names no step, each with the step that a reset to it takes up again.
+ * reset dialog. The dialog names no steps, so each event is shown with the step that a reset to it begins again.
  */
-import { setCurrentDetails, workflowInfo, type WorkflowInterceptorsFactory } from '@temporalio/workflow';
+import { log, setCurrentDetails, workflowInfo, type WorkflowInterceptorsFactory } from '@temporalio/workflow';
+import { SHOWN } from './names.ts';
 import { Steps, activityStep, signalStep, timerStep } from './steps.ts';
 
 /** More would not fit a page; `explain-reset` has all. */
@@ -12,28 +13,34 @@ const steps = new Steps();
 /** Null: this workflow shows no details. */
 let standing: string | null = null;
 
-/** @param text how the workflow stands now, in Markdown */
+/**
+ * The worker logs at level debug that this was shown, so that a test which follows a run in the log need not ask it again
+ * and again.
+ *
+ * @param text how the workflow stands now, in Markdown
+ */
 export function showStanding(text: string): void {
   standing = text;
   show();
+  log.debug(SHOWN);
 }
 
 /** The task of the workflow that is under way brings a step about. */
 export function showStep(step: string, isTimer = false): void {
-  // The event that completes a task follows the one that started it, which is the last one that the workflow knows of.
+  // The event that completes a task follows the event that started it, which is the last one that the workflow knows.
   steps.add(workflowInfo().historyLength + 1, step, isTimer);
   steps.keepLast(MOST_STEPS);
   show();
 }
 
-/** Notes every call, timer and signal to another workflow as a step, and lets no call go without its words. */
+/** Notes every call, timer and signal to another workflow as a step, and gives every call its words. */
 export const interceptors: WorkflowInterceptorsFactory = () => ({
   outbound: [
     {
       scheduleActivity(input, next) {
         const summary = activityStep(input.activityType, input.options.summary ?? '');
         showStep(summary);
-        // Without one the timeline of the UI shows the name of the function.
+        // Without these words, the timeline of the UI shows the name of the function.
         return next({ ...input, options: { ...input.options, summary } });
       },
       startTimer(input, next) {

@@ -1,8 +1,8 @@
 /**
  * `instructions`: keeps what people said about a run, and facts that no reset may lose, outside the run's own history
- * (design: "Instructions"). It accepts only what its closed schema allows. A new Temporal run of it first takes over
- * what every earlier one of its id holds, and accepts nothing before. It ends with the run and is opened again by
- * whoever has something to keep. Who reads it reads its history: `operations/instructions.ts`.
+ * (design: "Instructions"). It accepts only what its closed schema allows. A new Temporal run of it first takes over what
+ * every earlier one of its id holds, and accepts nothing before. It ends with the run, and is opened again when there is
+ * something to keep. It is read by its history: `durable/instructions/read.ts`.
  */
 import {
   ApplicationFailure,
@@ -36,10 +36,10 @@ import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 import { requireHandedOn } from './handed-on.ts';
 
-/** Longer than any window and any retention of the service: for runs whose end nobody tells. */
+/** Longer than any window and any retention of the service: for runs that end without telling it. */
 const KEPT_MS = 90 * 86_400_000;
 
-/** @param carried what the Temporal run before this one handed on; whoever starts it gives none */
+/** @param carried what the Temporal run before this one handed on; a start from outside gives none */
 export async function instructions(input: InstructionsInput, carried: unknown = null): Promise<void> {
   requireOwnId(() => instructionsIdOf(input.mode, input.run, input.chunk));
   let kept = takenFrom(carried);
@@ -79,7 +79,7 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
     });
     return hasEnded || !isLong();
   });
-  // What is too much to hand on is taken over from this history.
+  // What is too large to hand on is taken over from this history.
   const handedOn = jsonBytes(kept) > BYTES_OF_A_PAGE ? NOTHING_KEPT : kept;
   if (!isOver) await continueAsNew<typeof instructions>(input, handedOn);
 }
@@ -89,18 +89,17 @@ async function takeOver(input: InstructionsInput): Promise<Kept> {
   let earlier = NOTHING_KEPT;
   let all: number | null = null;
   for (let offset: number | null = 0; offset !== null;) {
-    const page: KeptPage = await keeping.takeOverInstructions(offset === 0 ? input : { ...input, offset });
+    const page: KeptPage = await keeping.takeOverInstructions({ ...input, offset });
     earlier = unionOf([earlier, page.kept]);
-    // Temporal has just shown one run more: from the beginning, what is known by now counts once.
+    // Temporal shows one more run now. Everything is taken over from the beginning; what is known already counts once.
     const isOther: boolean = all !== null && page.all !== all;
     ({ all } = page);
-    // A history may have been recorded before there were parts.
-    offset = isOther ? 0 : (page.next ?? null);
+    offset = isOther ? 0 : page.next;
   }
   return earlier;
 }
 
-/** What the run before handed on; state that is none of ours is no state. */
+/** What the Temporal run before handed on. State that is not ours is ignored. */
 function takenFrom(carried: unknown): Kept {
   requireHandedOn(carried);
   const shape = keptOf(carried);

@@ -4,14 +4,14 @@
  */
 
 /**
- * A write leaves in the first 20 s of an attempt and then takes 15 s at most (the client's limit); the rest is for the
- * looks before and after it. A crash is noticed by the missing heartbeat, not by this limit.
+ * A write is sent in the first 20 s of an attempt and then takes 15 s at most (the client's limit). The rest is for the
+ * reads before and after it. A crash is noticed by the missing heartbeat, not by this limit.
  */
 export const WRITE_LIMITS = Object.freeze({ startToCloseMs: 120_000, sendWithinMs: 20_000 });
 
 /**
- * How late a scheduled run may start, by Temporal and then by a worker. Long enough for a deploy or a restart of either;
- * what is later is missed and told, because a price of 09:30 is not that of noon.
+ * How late a scheduled run may start, by Temporal and then by a worker. It is long enough for a deployment or a restart of
+ * either. A run that would be later is missed and told, because a price of 09:30 is not that of noon.
  */
 export const SCHEDULED_START = Object.freeze({ catchUpMs: 600_000, startWithinMs: 600_000 });
 

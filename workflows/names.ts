@@ -23,7 +23,10 @@ export const PAYMENTS_TYPE = 'payments';
 export const INSTRUCTIONS_TYPE = 'instructions';
 export const TURN_TYPE = 'turn';
 export const SCHEDULED_TYPE = 'scheduled';
-/** What is halted (`operations/halts.ts`). No workflow of ours: its history is the record, and no worker serves its queue. */
+/**
+ * What is halted (`durable/halts/read.ts`). We have no such workflow: its history is the record, and no worker serves its
+ * queue.
+ */
 export const HALT_TYPE = 'halt';
 export const HALT_QUEUE = 'cambist-halt-served-by-nobody';
 
@@ -50,6 +53,9 @@ export function chunkIdOf(mode: Mode, run: RunName, number: number): string {
   return `${workflowIdOf(mode, run)}/payments-${String(number).padStart(4, '0')}`;
 }
 
+/** What a worker logs when a workflow has shown how it stands. */
+export const SHOWN = 'shows how it stands';
+
 /** Id of the workflow in which the runs of an organisation take turns. */
 export function turnIdOf(mode: Mode, organisation: string): string {
   return `${mode.toLowerCase()}/${organisation}/turn`;
@@ -60,7 +66,7 @@ export function haltIdOf(mode: Mode): string {
   return `${mode.toLowerCase()}/halt`;
 }
 
-/** Id of the workflow in which workers say that a drill of the kill switch has stopped them. */
+/** Id of the workflow to which workers say that a drill of the kill switch has stopped them. */
 export function haltDrillIdOf(mode: Mode, drill: string): string {
   return `${haltIdOf(mode)}-drill/${drill}`;
 }
@@ -125,8 +131,8 @@ export const itemsQuery = defineQuery<ItemsOfChunk, [names: readonly string[]]>(
 export const recordsQuery =
   defineQuery<readonly (readonly [item: string, withdrawalId: string])[]>('records');
 /**
- * There is news: of this chunk for its run, of the run for its chunk. Carries nothing else, decides nothing: whoever hears it
- * reads.
+ * There is news: of this chunk for its run, or of the run for its chunk. The signal carries nothing else and decides
+ * nothing: the receiver reads what is new.
  */
 export const newsSignal = defineSignal<[number: number]>('news');
 
@@ -138,9 +144,9 @@ export const wakeSignal = defineSignal('wake');
 
 export const waitingQuery = defineQuery<Waiting | null>('waiting');
 
-/** Answers the instruction as it was accepted, which is how a history tells of it. */
+/** Answers with the instruction as it was accepted, so that the history contains it. */
 export const recordInstructionUpdate = defineUpdate<Recorded, [Instruction]>('record');
-/** Answers the facts that are kept. */
+/** Answers with the facts that are kept. */
 export const noteFactsUpdate = defineUpdate<readonly Fact[], [readonly Fact[]]>('note');
 /** The run has ended: nothing more is to be kept for now. */
 export const runEndedSignal = defineSignal('runEnded');
@@ -166,7 +172,7 @@ export const stoppedSignal = defineSignal<[worker: string]>('stopped');
 export const turnQuery = defineQuery<TurnState>('turn');
 /** What a run will still take; null while it has no plan. */
 export const reservedQuery = defineQuery<readonly Reserved[] | null>('reserved');
-/** Header of a question to a workflow that has ended: no task follows that it could be ahead of. */
+/** Header of a question to a workflow that has ended: no further task follows, so the answer cannot be ahead of one. */
 export const HAS_ENDED = 'cambist-has-ended';
 /** What a workflow says to a question that came while it was about to go on (`never-ahead.ts`). */
 export const ASK_AGAIN = 'The workflow is about to go on: ask again.';

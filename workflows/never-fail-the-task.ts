@@ -15,7 +15,7 @@ export async function neverFailTheTask<T>(work: () => Promise<T>): Promise<T> {
 /** What to throw instead. */
 export function failureOfTheRun(error: unknown): unknown {
   if (error instanceof TemporalFailure) return error;
-  // The SDK signals replay trouble by errors of its own: those must stay task failures.
+  // The SDK reports trouble in a replay by errors of its own, which must stay task failures.
   if (error instanceof Error && error.name === 'DeterminismViolationError') return error;
   const message = error instanceof Error ? error.message : String(error);
   return ApplicationFailure.create({

@@ -8,7 +8,6 @@ import {
   type TemporalFailure,
   continueAsNew,
   getExternalWorkflowHandle,
-  patched,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -61,7 +60,7 @@ export async function payments(input: ChunkInput, carried: Carried | null = null
   setHandler(progressQuery, (offset = 0) => progressPage(chunk.reported, offset));
   setHandler(newsSignal, () => chunk.hear());
   setHandler(wakeSignal, () => chunk.wake());
-  // It is the run that is cancelled; what is under way here is never cut.
+  // The run is what is cancelled; a call that is under way here is never cut off.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(chunk));
   return end === 'history is long'
     ? continueAsNew<typeof payments>(input, chunk.handOn())
@@ -100,7 +99,6 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
         // The run has ended: whoever starts it again reads every chunk.
       }
     },
-    asksAboutNewsAtItsEnd: () => patched('asks about news at its end'),
     createWithdrawals: (call) => {
       const summary = summaryOfPayments(call);
       return orStepFailed(writes.createWithdrawals.executeWithOptions({ summary }, [call]));

@@ -9,7 +9,6 @@ import {
   TemporalFailure,
   continueAsNew,
   getExternalWorkflowHandle,
-  patched,
   setHandler,
   upsertSearchAttributes,
   workflowInfo,
@@ -67,26 +66,26 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   const course = new Run(input, state, temporalPorts(input, state, carried), carried);
   setHandler(reportQuery, (offset = 0) => runPage(state, offset));
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
-  // A query leaves nothing in the history, so that it may depend on which Temporal run this is.
+  // A query leaves nothing in the history, so its answer may depend on which Temporal run this is.
   setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
   setHandler(goQuery, (number) => course.goFor(number));
   setHandler(newsSignal, (number) => course.hear(number));
   setHandler(wakeSignal, () => course.wake());
-  // Never settles unless somebody cancels: a listener, not something to wait for.
+  // Never settles unless somebody cancels: it only listens, and nothing waits for it.
   void CancellationScope.current().cancelRequested.catch(() => {
     course.cancel();
-    // Only the details: its state is what it was, until something of it changes.
+    // Shows only the details: its state stays as it was until something changes.
     showStanding(detailsOf(state));
   });
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());
-  // What it knew was about the first plan.
+  // What the run knew was about the first plan.
   if (end === 'replanned') return continueAsNew<typeof run>(input);
   return conclude(state);
 }
 
-/** Carries the run out; whichever way it ends, what keeps people's instructions hears of it. */
+/** Carries the run out. However it ends, the workflow that keeps people's instructions is told. */
 async function untilItsEnd(course: Run): Promise<'ended' | 'history is long' | 'replanned'> {
   try {
     await course.complete();
@@ -102,7 +101,7 @@ async function untilItsEnd(course: Run): Promise<'ended' | 'history is long' | '
   }
 }
 
-/** What keeps people's instructions ends with the run; it is opened again by whoever has something to say. */
+/** The workflow that keeps people's instructions ends with the run; a person who has something to say opens it again. */
 async function tellEnd({ mode, run: name }: RunInput): Promise<void> {
   try {
     await getExternalWorkflowHandle(instructionsIdOf(mode, name)).signal(runEndedSignal);
@@ -139,7 +138,7 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
         polls.awaitWithdrawals.executeWithOptions({ summary: summaryOfWithdrawals(call) }, [call]);
       return { answer: scope.run(poll), giveUp: () => scope.cancel() };
     },
-    // A cancel is what brings this about: it must not cancel it as well.
+    // This call is made because of a cancel, so the cancel must not stop it.
     recordInstruction: (call) =>
       CancellationScope.nonCancellable(() => orStepFailed(reads.recordInstruction(call))),
     awaitSettlement: (call) => {
@@ -152,7 +151,6 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
     nowMs: () => Date.now(),
     tellRun: () => inTheTask.tellRun(),
     tellEnd: () => tellEnd(input),
-    asksAnewWhenRefused: () => patched('asks anew when refused'),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,
@@ -184,7 +182,7 @@ function conclude(state: RunState): RunPage {
   }
 }
 
-/** @param more lines about payments of a batch, which the run knows by their codes only */
+/** @param more lines about payments of a batch, of which the run knows only the codes */
 function failureOf(
   type: string,
   summary: string,

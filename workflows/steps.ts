@@ -1,11 +1,11 @@
 /**
- * The steps of a workflow in words, by the event with which Temporal's reset dialog takes it back to them: what is read from a
- * history and what a workflow says of itself are the same. Pure.
+ * Names the steps of a workflow by the event to which Temporal's reset dialog takes them back. A history that is read and a
+ * workflow that describes itself give the same steps. Pure.
  */
 import type { Activities } from './calls.ts';
 import { newsSignal, runEndedSignal } from './names.ts';
 
-/** What an activity is for, where nothing stands beside it in the history. */
+/** What each activity is for, where the history has no summary of it. */
 const ACTIVITIES: Readonly<Record<keyof Activities, string>> = {
   readPlan: 'Read the plan',
   readChunks: 'Read how the chunks of the batch stand',
@@ -31,12 +31,10 @@ const SIGNALS: Readonly<Record<string, string>> = {
 
 export const END_STEP = 'Its end';
 
-/** @param summary what stands beside it in the history; empty: nothing */
+/** @param summary the summary in the history; empty: none */
 export function activityStep(type: string, summary: string): string {
-  const step = (ACTIVITIES as Readonly<Record<string, string>>)[type] ?? type;
-  // Earlier versions of this program named the item only.
-  if (/\s/.test(summary)) return summary;
-  return summary === '' ? step : `${step}: ${summary}`;
+  if (summary !== '') return summary;
+  return (ACTIVITIES as Readonly<Record<string, string>>)[type] ?? type;
 }
 
 export function timerStep(summary: string): string {
@@ -52,7 +50,7 @@ export function signalStep(name: string): string {
 export class Steps {
   readonly #byTask = new Map<number, string>();
 
-  /** @param isTimer beside a call, a timer only says until when it is patient */
+  /** @param isTimer a timer beside a call only says how long the workflow waits for the call */
   add(task: number, step: string, isTimer = false): void {
     const before = this.#byTask.get(task);
     if (before === undefined) this.#byTask.set(task, step);

@@ -8,7 +8,6 @@ import {
   allHandlersFinished,
   condition,
   continueAsNew,
-  patched,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -61,7 +60,6 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
   requireOwnId(() => turnIdOf(input.mode, input.organisation));
   requireHandedOn(carried);
   const state = carried ?? newTurnState();
-  const answersWhenLong = patched('answers once the history is long');
   let asked = 0;
   setHandler(
     takeTurnUpdate,
@@ -73,7 +71,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
       while (!takeTurn(state, run, isPlanning, Date.now()) && waits()) {
         const lapsesMs = state.holder?.untilMs ?? untilMs;
         const waitMs = Math.max(1, Math.min(untilMs, lapsesMs) - Date.now());
-        const isOver = (): boolean => isNext(state, run, Date.now()) || (answersWhenLong && isHistoryLong());
+        const isOver = (): boolean => isNext(state, run, Date.now()) || isHistoryLong();
         await condition(isOver, waitMs, { summary: `${run} waits for its turn` });
       }
       return answerTo(state, run, Date.now());

@@ -70,7 +70,7 @@ export function summaryOfWithdrawals({ items }: WithdrawalsCall): string {
   return `Until ${items.length} payments are paid`;
 }
 
-/** What is done of a run that has ended and not all of it is, and what a person does then. */
+/** What a run that has ended has left undone, and what a person does then. */
 export function endOf(state: RunState): string {
   const { legs, payments, chunks, run } = state;
   const outcomes = [...legs.map(legOutcome), ...payments.map(paymentOutcome)];
@@ -155,14 +155,11 @@ export function unpaidLines(
   stopped: Problem | null = null,
 ): readonly string[] {
   const shown = unpaid.slice(0, MOST_UNPAID);
-  // Of a chunk of an earlier version nobody knows how many.
-  const isCounted = shown.every(({ payments }) => payments > 0);
-  const others = isCounted ? notPaid - shown.reduce((sum, { payments }) => sum + payments, 0) : 0;
+  const others = notPaid - shown.reduce((sum, { payments }) => sum + payments, 0);
   return [
     ...shown.map(({ code, payments }) => {
-      const number = payments === 0 ? '' : ` ${paymentsText(payments)}`;
       const why = code === stopped?.code ? `${stopped.message} ` : '';
-      return `\`${code}\`${number}: ${why}${adviceOf(code)}`;
+      return `\`${code}\` ${paymentsText(payments)}: ${why}${adviceOf(code)}`;
     }),
     ...(others > 0 && unpaid.length > 0 ? [`${paymentsText(others)} besides are not paid.`] : []),
   ];
@@ -180,7 +177,7 @@ function problemLine({ code, item, message, fix }: Problem): string {
 /** What waits, since when, and when it looks again. */
 export function waitLine({ problem, wakeAtMs, sinceMs, reason, safeAtMs }: Waiting): string {
   const since = sinceMs === undefined ? '' : ` Since ${dayAndTime(sinceMs)}.`;
-  // A poller looks every few seconds; a safety wait says its end.
+  // A run that asks the service every few seconds shows no time; a safety wait shows its end.
   const next =
     reason === 'settlement' || safeAtMs !== undefined ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
   return `${problemLine(problem)}${since}${next}`;
@@ -193,7 +190,7 @@ function bounded(lines: readonly string[], what: string): readonly string[] {
     : [...lines.slice(0, MOST_LINES), '', `And ${more} more ${what}; the report has all.`];
 }
 
-/** Commands and options as code: Markdown would make a dash of `--`. What is code already stays. */
+/** Commands and options as code: Markdown would turn `--` into a dash. What is code already stays as it is. */
 export function asMarkdown(text: string): string {
   return text
     .split('`')
@@ -209,12 +206,12 @@ function short(text: string): string {
   return text.length <= LONGEST_SUMMARY ? text : `${text.slice(0, LONGEST_SUMMARY - 1)}…`;
 }
 
-/** `2026-11-21 15:40 UTC`: nobody draws the details anew when a day ends. */
+/** `2026-11-21 15:40 UTC`: with its date, since the details are not drawn anew when a day ends. */
 function dayAndTime(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** `15:40 UTC`; a day that is not said is the nearest. */
+/** `15:40 UTC`; without a date it means the nearest day. */
 function clockTime(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(11, 16)} UTC`;
 }

@@ -1,6 +1,6 @@
 /**
- * `cambist accounts`: the withdrawal accounts that a policy can name. Reads only, and shows no more of an account than
- * its id, currency and status: whose it is stays with the service (M6).
+ * `cambist accounts`: the withdrawal accounts that a policy can name. Reads only. It shows only id, currency and status of
+ * an account; the owner is not shown (M6).
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
@@ -9,7 +9,7 @@ import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { readAccounts } from '../../operations/accounts.ts';
+import { readAccounts } from '../../operations/watch/accounts.ts';
 import { atService } from '../../operations/preflight.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table } from '../terminal/text.ts';

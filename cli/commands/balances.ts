@@ -1,4 +1,4 @@
-/** `cambist balances`: what the service says is there, per currency, and the credit line. Reads only. */
+/** `cambist balances`: the balances that the service shows, per currency, and the credit line. Reads only. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
@@ -34,7 +34,7 @@ export type CreditLine =
   | ({ readonly kind: 'open' } & Exposure)
   /** The service has none for this organisation. */
   | { readonly kind: 'none' }
-  /** It may have one: the answer said nothing about it. */
+  /** There may be one: the answer said nothing about it. */
   | { readonly kind: 'unread'; readonly why: string };
 
 async function balances(output: Output): Promise<Ending> {

@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
-import { cancelRun } from '../../operations/cancel.ts';
+import { cancelRun } from '../../operations/decide/cancel.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { atPlace } from '../../operations/place.ts';
-import { parseRun } from '../../operations/run-names.ts';
+import { parseRun } from '../../operations/named-run.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';

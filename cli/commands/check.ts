@@ -16,8 +16,8 @@ import {
   type BatchOptions,
 } from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import type { BatchFile } from '../../operations/batch-file.ts';
-import type { CheckedBatch, Told } from '../../operations/check-batch.ts';
+import type { BatchFile } from '../../operations/batches/file.ts';
+import type { CheckedBatch, Told } from '../../operations/batches/check.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
@@ -56,7 +56,7 @@ export function addCheck(command: Command, session: Session): void {
   });
 }
 
-/** @throws CommandFailure where an option has nothing to belong to */
+/** @throws CommandFailure for an option that needs another one */
 function requireTogether(files: readonly string[], options: CheckOptions): void {
   requireBatchOfTotals(options);
   if (options.batch === undefined || files.length === 1) return;
@@ -139,7 +139,7 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
   return ending;
 }
 
-/** So many are counted, and not among those that are told. */
+/** How many problems are counted and not shown. */
 function leftOut({ count: all, first }: Told): number {
   return all - first.length;
 }
@@ -168,7 +168,7 @@ const WARNING = 'warning';
 
 function show(output: Output, { count: all, first }: Told, word: string): void {
   const { isJson, paint, width } = output;
-  // Nobody would see them, and wrapping thousands of them takes seconds.
+  // Nobody would read them all, and wrapping thousands of them takes seconds.
   if (isJson) return;
   const lead = word === '' ? '' : `${paint.warn(word)} `;
   const left = word === '' ? width : width - word.length - 1;

@@ -1,6 +1,6 @@
 /**
- * `cambist completion SHELL`: a script that completes commands and options in a shell. It is made from the program
- * itself, so that it knows what this version knows; it calls nothing when a person presses Tab.
+ * `cambist completion SHELL`: a script that completes commands and options in a shell. The program writes it from its own
+ * commands, so that it fits this version. The script calls nothing when a person presses Tab.
  */
 import { Argument, type Command } from 'commander';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
@@ -93,7 +93,7 @@ function bashScript(known: readonly Known[]): string {
     '  case "$current" in -*) words="$flags" ;; esac',
     '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
     '}',
-    // Where nothing of ours fits, files do.
+    // Where no command or option fits, files are offered.
     'complete -o default -F _cambist cambist',
   ].join('\n');
 }

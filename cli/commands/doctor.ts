@@ -1,7 +1,7 @@
 /** `cambist doctor`: checks everything that runs depend on, and says of each what to do. Moves no money. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import { diagnose, type Check } from '../../operations/doctor.ts';
+import { diagnose, type Check } from '../../operations/watch/doctor.ts';
 import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import type { Output } from '../terminal/output.ts';

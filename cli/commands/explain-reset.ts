@@ -1,11 +1,11 @@
-/** `cambist explain-reset RUN`: what a reset would do, and to which events there is one; changes nothing. */
+/** `cambist explain-reset RUN`: what a reset would do, and to which events a reset is possible; changes nothing. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
-import { explainReset } from '../../operations/explain-reset.ts';
+import { explainReset } from '../../operations/replay/explain.ts';
 import { atPlace } from '../../operations/place.ts';
 import { readServiceFile } from '../../operations/policy-file.ts';
-import { parseRun } from '../../operations/run-names.ts';
+import { parseRun } from '../../operations/named-run.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { eventId } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';

@@ -1,10 +1,10 @@
-/** `cambist halt`: the kill switch. Nothing of it is sent until `resume`; looks go on. Needs Temporal, and no worker. */
+/** `cambist halt`: the kill switch. Until `resume` nothing is sent; reads go on. It needs Temporal, but no worker. */
 import { Option, type Command } from 'commander';
 import { READING_HOLDS_MS, scopeText, type HaltScope } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import type { Mode } from '../../domain/service/records.ts';
-import { drillHalt } from '../../operations/halt-drill.ts';
-import { halt, isUnknown } from '../../operations/halts.ts';
+import { drillHalt } from '../../operations/halt/drill.ts';
+import { halt, isUnknown } from '../../operations/halt/switch.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { mistake } from '../line.ts';
@@ -76,7 +76,7 @@ async function stop(output: Output, options: StopOptions): Promise<Ending> {
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
     const { halts, replaced } = await halt(place, { scope, by, why });
-    // From now on no reading that began before it lets anything go.
+    // From now on, no reading that began before the halt lets anything be sent.
     await new Promise((resolve) => setTimeout(resolve, READING_HOLDS_MS));
     if (scope.policy !== null && (await isUnknown(place, scope.policy)))
       output.note(`Temporal shows no run of a policy "${scope.policy}" in ${place.mode}: is it spelt so?`);

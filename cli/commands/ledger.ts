@@ -32,7 +32,7 @@ export function addLedger(command: Command, session: Session): void {
 
 /** Entries of the journal that are shown. */
 const SHOWN = 50;
-/** It is on this machine: what has not answered by now is not there. */
+/** The sandbox is on this machine: if it has not answered by now, it is not there. */
 const PATIENCE_MS = 10_000;
 
 const amount = z.string().refine(isDecimal);
@@ -62,7 +62,7 @@ const ledgerReply = z.object({
 
 /** The ledger of one organisation in one mode, as far as it is shown. */
 export type Ledger = Pick<z.output<typeof ledgerReply>, 'organization' | 'mode' | 'balances' | 'journal'> & {
-  /** Of each trade and withdrawal that carries one, by the id of the record. */
+  /** The reference of each trade and withdrawal that has one, by the id of the record. */
   readonly references: Readonly<Record<string, string>>;
 };
 
@@ -135,7 +135,7 @@ async function readLedger(url: URL): Promise<Ledger> {
   return { ...rest, references: Object.fromEntries(references) };
 }
 
-/** What stands on each account of the organisation. */
+/** The balance of each account of the organisation. */
 function standingText({ organization, mode, balances }: Ledger, width: number): string {
   const titles = ['WITHDRAWABLE', 'RESERVED', 'SOLD', 'INCOMING', 'TOTAL'];
   const rows = Object.entries(balances).map(([currency, { withdrawable, total, accounts }]) =>

@@ -1,6 +1,6 @@
 /**
- * `cambist list`: runs as Temporal finds them, newest first; with `--attention` those that somebody should look at, and
- * with `--acknowledge RUN` somebody says that they do.
+ * `cambist list`: runs as Temporal finds them, newest first. With `--attention` it shows the runs that need somebody's
+ * attention, and with `--acknowledge RUN` a person says that somebody looks after the run.
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
@@ -16,11 +16,11 @@ import {
   listAttention,
   needsAttention,
   type Listed,
-} from '../../operations/attention.ts';
-import { currentHalts } from '../../operations/halts.ts';
-import { listMissed } from '../../operations/scheduled-starts.ts';
-import { listUnfinished, type Unfinished } from '../../operations/unfinished-submissions.ts';
-import { parseRun } from '../../operations/run-names.ts';
+} from '../../operations/watch/attention.ts';
+import { currentHalts } from '../../operations/halt/switch.ts';
+import { listMissed } from '../../operations/schedules/starts.ts';
+import { listUnfinished, type Unfinished } from '../../operations/batches/unfinished.ts';
+import { parseRun } from '../../operations/named-run.ts';
 import { statement } from '../terminal/options.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
 import { haltDocument, haltLine } from '../views/halts-text.ts';
@@ -147,7 +147,7 @@ function unfinishedDocument({ run, chunks, startedAtMs }: Unfinished): Record<st
   return { run: runName(run), chunks, startedAt: new Date(startedAtMs).toISOString() };
 }
 
-/** What is shown of a run that gets nowhere and cannot say so. */
+/** What is shown of a run that is stuck and cannot say so. */
 const STUCK = 'STUCK';
 
 function stateOf({ facts, isStuck }: Listed): string {

@@ -14,13 +14,13 @@ import {
   requireBatchOfTotals,
   type BatchOptions,
 } from '../batch.ts';
-import { requireBatch, type BatchFile } from '../../operations/batch-file.ts';
-import { firstUnpayable, type UnpayableRow } from '../../operations/batch-tally.ts';
+import { requireBatch, type BatchFile } from '../../operations/batches/file.ts';
+import { firstUnpayable, type UnpayableRow } from '../../operations/batches/tally.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
-import { indicativePrices, type IndicativePrice } from '../../operations/indicative-price.ts';
-import { compileNow, requireCompiled } from '../../operations/compile-now.ts';
-import { seeLookAlikes, type SeenLookAlikes } from '../../operations/look-alikes.ts';
+import { indicativePrices, type IndicativePrice } from '../../operations/start/indicative-price.ts';
+import { compileNow, requireCompiled } from '../../operations/start/compile-now.ts';
+import { seeLookAlikes, type SeenLookAlikes } from '../../operations/batches/look-alikes.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { explainPlan, planDocument } from '../views/plan-text.ts';
@@ -121,7 +121,7 @@ function show(
   const { file, batch, made, input, prices, alike, unpayable } = of;
   const unpaid = made.batch === null ? 0 : unpayableOf(made.batch).length;
   const shortfall = shortfallOf(made, input.observation);
-  // Without a leg or a batch no money is waited for.
+  // Where there is no leg and no batch, nothing waits for money.
   const waits = made.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   const document = {

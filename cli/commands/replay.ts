@@ -6,9 +6,9 @@ import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
-import { listAttention } from '../../operations/attention.ts';
+import { listAttention } from '../../operations/watch/attention.ts';
 import { EXIT_CODES, endingOf, firstOf } from '../../operations/exit-codes.ts';
-import { wakeRun } from '../../operations/keep-instruction.ts';
+import { wakeRun } from '../../operations/decide/keep-instruction.ts';
 import { atPlace, type Place } from '../../operations/place.ts';
 import {
   changesOf,
@@ -18,11 +18,11 @@ import {
   replayAll,
   undoneOf,
   type ReplayVerdict,
-} from '../../operations/replay.ts';
+} from '../../operations/replay/verdict.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
-import { judgeReplan, replan } from '../../operations/replan.ts';
-import { parseRun } from '../../operations/run-names.ts';
-import { reasonsOf, type RunFacts, type RunView } from '../../operations/runs.ts';
+import { judgeReplan, replan } from '../../operations/replay/replan.ts';
+import { parseRun } from '../../operations/named-run.ts';
+import { reasonsOf, type RunFacts, type RunView } from '../../operations/follow/runs.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { mistake } from '../line.ts';
@@ -126,7 +126,7 @@ async function replayAsked(
 
 type ReplanAsked = { readonly replan: string; readonly reason: string; readonly by: string };
 
-/** @throws CommandFailure for a line that says too little, or two things */
+/** @throws CommandFailure for a command line that says too little, or contradicts itself */
 function replanAsked({ replan: file, reason, by, event }: ReplayOptions): ReplanAsked | null {
   if (file === undefined) {
     if (reason === undefined && by === undefined) return null;
@@ -184,7 +184,7 @@ type Use = {
   readonly options: ReplayOptions;
 };
 
-/** It goes on by itself; one that is held looks now. */
+/** The run goes on by itself. One that is held looks now. */
 async function leaveOpen(
   use: Use,
   { view, isHeld }: Extract<ReplayVerdict, { kind: 'open' }>,
@@ -224,7 +224,7 @@ async function resetAndFollow(use: Use, verdict: Extract<ReplayVerdict, { kind: 
   return followOn(use, { before, facts, eventId: kind === 'made' ? point.eventId : null });
 }
 
-/** @param of `eventId`: to which it was reset; null: it was not */
+/** @param of `eventId`: the event to which the run was reset; null: it was not reset */
 function followOn(
   { output, place, run, options }: Use,
   of: { readonly before: Report | null; readonly facts: RunFacts; readonly eventId: number | null },
@@ -286,7 +286,7 @@ async function replayAttention(output: Output, place: Place, options: ReplayOpti
   }
 }
 
-/** @throws CommandFailure for what is about one run */
+/** @throws CommandFailure for an option that is about one run */
 function requireAlone(name: string | undefined, { event, wait, replan: file }: ReplayOptions): void {
   const [option = null] = [
     ...(file === undefined ? [] : ['--replan']),

@@ -7,12 +7,12 @@ import { readSettings } from '../arguments.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { endingOf } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { planOf, requireOwnPlan } from '../../operations/plan-made.ts';
+import { planOf, requireOwnPlan } from '../../operations/decide/plan-made.ts';
 import { atPlace, uiAddress, type Place } from '../../operations/place.ts';
 import { atService } from '../../operations/preflight.ts';
-import { readLive, refreshReport } from '../../operations/refresh.ts';
+import { readLive, refreshReport } from '../../operations/follow/refresh.ts';
 import { reportText } from '../views/report-text.ts';
-import { parseRun } from '../../operations/run-names.ts';
+import { parseRun } from '../../operations/named-run.ts';
 import {
   policyOfRun,
   readOutline,
@@ -22,9 +22,9 @@ import {
   requireRun,
   type RunFacts,
   type RunView,
-} from '../../operations/runs.ts';
-import type { BatchFile } from '../../operations/batch-file.ts';
-import { requireSameBatch } from '../../operations/same-batch.ts';
+} from '../../operations/follow/runs.ts';
+import type { BatchFile } from '../../operations/batches/file.ts';
+import { requireSameBatch } from '../../operations/batches/same.ts';
 import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';
 import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
 
@@ -85,7 +85,7 @@ async function report(output: Output, name: string, options: ReportOptions): Pro
   });
 }
 
-/** The report line by line as it is read: the run as a whole first, then each payment, and what is wrong after it. */
+/** The report, line by line as it is read: first the run as a whole, then each payment, and last what is wrong. */
 async function showLines(output: Output, place: Place, facts: RunFacts): Promise<Ending> {
   let whole: Report | null = null;
   for await (const { report: part, traceIds } of readParts(place, facts)) {
@@ -104,7 +104,7 @@ async function showLines(output: Output, place: Place, facts: RunFacts): Promise
   return endingOf(whole, reasons);
 }
 
-/** The file of payments that the run pays, checked as it is when it is started; null: none is named. */
+/** The file of payments that the run pays, checked as when a run is started; null: no file is named. */
 async function batchOfRun(
   output: Output,
   place: Place,
@@ -120,7 +120,7 @@ async function batchOfRun(
   return read.file;
 }
 
-/** The report with the service's words of this moment, and what is different from it. */
+/** The report with what the service says now, and the differences. */
 async function showRefreshed(
   output: Output,
   place: Place,
@@ -140,7 +140,7 @@ async function showRefreshed(
   return ending;
 }
 
-/** Prints a report; the ending is what it means. */
+/** Prints a report, and returns the exit code that it means. */
 export function showReport(output: Output, place: Place, view: RunView): Ending {
   const { width, paint } = output;
   output.document(view.report);

@@ -1,4 +1,4 @@
-/** `cambist resolve RUN ITEM`: a person decides what the machine cannot. Operations look at the service before. */
+/** `cambist resolve RUN ITEM`: a person decides what the machine cannot. The service is read before the decision is kept. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
@@ -6,8 +6,8 @@ import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { atPlace } from '../../operations/place.ts';
-import { decide, type Decided, type Decision } from '../../operations/resolve.ts';
-import { parseRun } from '../../operations/run-names.ts';
+import { decide, type Decided, type Decision } from '../../operations/decide/resolve.ts';
+import { parseRun } from '../../operations/named-run.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';

@@ -1,8 +1,8 @@
-/** `cambist resume`: what was halted in these very words goes on. Other halts stand. */
+/** `cambist resume`: lifts the halt with exactly these words. Other halts stay. */
 import type { Command } from 'commander';
 import { READING_HOLDS_MS, isSameScope, scopeText } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
-import { currentHalts, resume, wakeAll } from '../../operations/halts.ts';
+import { currentHalts, resume, wakeAll } from '../../operations/halt/switch.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type Session } from '../command.ts';
 import { statement } from '../terminal/options.ts';
@@ -46,7 +46,7 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
           : `In ${place.mode}, ${scopeText(scope)} was not halted.`,
       );
     const halts = await resume(place, { scope, by, why });
-    // Whoever is woken before its worker has read it would wait once more.
+    // A run that is woken before its worker has read the resume would wait once more.
     await new Promise((done) => setTimeout(done, READING_HOLDS_MS));
     await wakeAll(place);
     return showHalts(output, halts, `Resumed in ${place.mode}: ${scopeText(scope)}.`);

@@ -1,6 +1,6 @@
 /**
- * `cambist run POLICY`: starts the run of a policy, or finds it there and attaches; shows how it goes; says how it ended
- * or what it waits for. It decides nothing about money: leaving it changes nothing.
+ * `cambist run POLICY`: starts the run of a policy, or finds it there and attaches; shows how it goes; says how it ended or
+ * what it waits for. It decides nothing about money: a person who leaves it changes nothing.
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
@@ -8,17 +8,17 @@ import { runName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { CommandFailure, troubleOfItem } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
-import { goOnOpen, type GoOn } from '../../operations/go-on.ts';
+import { goOnOpen, type GoOn } from '../../operations/decide/go-on.ts';
 import {
   ALL_FAILED,
   judgeOpenings,
   openGenerations,
   type PayAgainRequest,
-} from '../../operations/pay-again.ts';
+} from '../../operations/decide/pay-again.ts';
 import { atPlace } from '../../operations/place.ts';
-import type { Compiled } from '../../operations/compile-now.ts';
+import type { Compiled } from '../../operations/start/compile-now.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
-import { idOfBatch, idOfRun } from '../../operations/run-names.ts';
+import { idOfBatch, idOfRun } from '../../operations/start/run-ids.ts';
 import {
   begin,
   foresee,
@@ -27,10 +27,10 @@ import {
   requireStart,
   submitMissing,
   type AskedStart,
-} from '../../operations/start.ts';
-import { readInput, readRun, requireRun, type RunFacts } from '../../operations/runs.ts';
-import { startedReport } from '../../operations/start-run.ts';
-import { triedAgain } from '../../operations/tried-again.ts';
+} from '../../operations/start/run-policy.ts';
+import { readInput, readRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
+import { startedReport } from '../../operations/start/workflow.ts';
+import { triedAgain } from '../../operations/start/tried-again.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import {
   batchOption,
@@ -142,7 +142,7 @@ export function addRun(command: Command, session: Session): void {
 type Use = {
   readonly output: Output;
   readonly options: RunOptions;
-  /** Who approves what looks like payments of the batch; null: nobody yet. */
+  /** Who approves the look-alikes of the batch; null: nobody yet. */
   readonly approver: Approver | null;
   readonly asked: AskedStart;
 };
@@ -200,7 +200,7 @@ function goOnOf({ goOn, by = userName(), reason: why = NO_REASON }: RunOptions):
   return goOn === undefined ? null : { item: goOn === true ? null : goOn, by, why };
 }
 
-/** Finds the run or starts it, and shows what comes of it. Again when somebody else was quicker. */
+/** Finds the run or starts it, and shows what becomes of it. It begins again when somebody else was quicker. */
 async function bringAbout(use: Use): Promise<Ending> {
   const { output, options, approver, asked } = use;
   const { place, run: name, settings, now, goOn } = asked;
@@ -244,7 +244,7 @@ async function bringAbout(use: Use): Promise<Ending> {
   }
 }
 
-/** Null where it cannot be told: nothing depends on it. */
+/** Null where nobody can tell: nothing depends on it. */
 async function startedByOf({ client }: AskedStart['place'], facts: RunFacts): Promise<string | null> {
   return (await readInput(client, facts).catch(() => null))?.startedBy ?? null;
 }
@@ -262,7 +262,7 @@ function sayTried({ output, asked: { run: name, goOn } }: Use): void {
     output.note(`${runName(name)} ${goOn.item}: ${goOn.by} says that its cause is gone; it is tried now.`);
 }
 
-/** Of a batch that has ended, before it goes on. It is only told: what cannot be read stops no start. */
+/** For a batch that has ended, before it goes on. It is only shown, so what cannot be read stops no start. */
 async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, facts: RunFacts): Promise<void> {
   if (policyFile.policy.kind !== 'payout') return;
   const view = await readRun(place, facts).catch((error: unknown) => {
@@ -270,14 +270,14 @@ async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, fac
     output.note(`What is tried again cannot be listed: ${error.problems[0]?.message ?? ''}`);
     return null;
   });
-  // Without payments it has no plan: all of it is planned first.
+  // A run that has no payments yet has no plan: all of it is planned first.
   if (view === null || view.report.payments.length === 0) return;
   const again = triedAgain(view.report);
   if (output.isJson) output.log('', triedAgainDocument(again));
   else output.note(...triedAgainLines(again));
 }
 
-/** Before anything of a batch is submitted, where it can be known. */
+/** Checked before anything of a batch is submitted, where it can be known. */
 function tellShortfall({ output, asked }: Use, { result, input }: Compiled): void {
   if (!result.ok) return;
   const problem = shortfallOf(result.plan, input.observation);
@@ -290,7 +290,7 @@ async function tellMoves({ output, asked }: Use, foreseen: Compiled | null): Pro
   return moves;
 }
 
-/** Payments are paid once more, in a run that has ended. */
+/** A payment is paid again in a run that has ended. */
 async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> {
   const { output, asked } = use;
   const again = { ...asked, request };

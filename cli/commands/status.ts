@@ -1,4 +1,4 @@
-/** `cambist status [RUN]`: one sentence of truth about a run, or about every run that is open. */
+/** `cambist status [RUN]`: says in one sentence how a run stands, or every run that is open. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import type { BatchStanding } from '../../domain/run/progress.ts';
@@ -10,10 +10,10 @@ import { atPlace } from '../../operations/place.ts';
 import { standingTable } from '../views/batch-text.ts';
 import { haltDocument, haltLine } from '../views/halts-text.ts';
 import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
-import { currentHalts } from '../../operations/halts.ts';
-import { parseRun } from '../../operations/run-names.ts';
-import { listRuns, requireRun } from '../../operations/runs.ts';
-import { standingOf, type Standing } from '../../operations/standing.ts';
+import { currentHalts } from '../../operations/halt/switch.ts';
+import { parseRun } from '../../operations/named-run.ts';
+import { listRuns, requireRun } from '../../operations/follow/runs.ts';
+import { standingOf, type Standing } from '../../operations/follow/standing.ts';
 
 export function addStatus(command: Command, session: Session): void {
   command
@@ -36,16 +36,16 @@ type Shown = {
   readonly run: string;
   readonly workflowId: string;
   readonly status: string;
-  /** Null: nobody has told. */
+  /** Null: nobody has told it. */
   readonly startedBy: string | null;
   readonly sentence: string;
-  /** Since when it waits for what it waits for; null: it does not wait, or nobody can tell. */
+  /** Since when it has waited; null: it does not wait, or nobody can tell. */
   readonly since: string | null;
-  /** When it looks again by itself; null likewise. */
+  /** When it looks again by itself; null: as above. */
   readonly wakesAt: string | null;
-  /** What would unblock it; null when nothing has to. */
+  /** What would unblock it; null: it needs nothing. */
   readonly unblockedBy: string | null;
-  /** Of a batch: how many payments are at which state, and how much of each currency; null: it is none. */
+  /** For a batch: how many payments are in each state, and how much of each currency; null: it is no batch. */
   readonly batch: Pick<BatchStanding, 'counts' | 'totals'> | null;
   readonly exitCode: number;
 };

@@ -1,6 +1,6 @@
 /**
- * Which processes `cambist up` has started in a folder, in `.cambist/up.json`: so that a second one there is refused, and
- * so that one whose predecessor was killed ends what that one left behind.
+ * Which processes `cambist up` has started in a folder, in `.cambist/up.json`. A second `cambist up` there is refused. If an
+ * earlier one was killed, the next one ends what it left behind.
  */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -15,8 +15,8 @@ import type { Output } from '../terminal/output.ts';
 export const UP_FILE = '.cambist/up.json';
 
 /**
- * What stands in the command lines of what `cambist up` starts. The number of a process that is gone may belong to another
- * one by now, and the file may be a stranger's: nothing else is ever ended.
+ * Text in the command lines of what `cambist up` starts. The number of a process that is gone may belong to another process
+ * by now, and somebody else may have written the file. So nothing without this text is ever ended.
  */
 const COMMANDS = ['server start-dev --ip=127.0.0.1', 'cambist.mjs worker --json'];
 
@@ -53,9 +53,9 @@ export class UpChildren {
     this.#write();
   }
 
-  /** Notes a process as soon as it is there. */
+  /** Notes a process as soon as it exists. */
   add(pid: number): void {
-    // The one started last ends first.
+    // The process that was started last ends first.
     this.#children.unshift(pid);
     this.#write();
   }
@@ -109,7 +109,7 @@ async function isOurs(pid: number): Promise<boolean> {
   return COMMANDS.some((command) => listed?.stdout.includes(command));
 }
 
-/** It is no child of this process: only asking tells when it is gone. */
+/** It is not a child of this process, so it must be asked whether it is gone. */
 async function endStranger(pid: number): Promise<void> {
   const endsAtMs = performance.now() + END_LIMIT_MS;
   process.kill(pid, 'SIGTERM');

@@ -1,6 +1,6 @@
 /**
- * `cambist up`: everything for a look round. Temporal and the sandbox belong to this process, the worker is a process of
- * its own, so that it can be killed and started again. Ctrl-C ends all of them, the worker first.
+ * `cambist up`: everything that you need to look round. Temporal and the sandbox belong to this process. The worker is
+ * a process of its own, so that it can be killed and started again. Ctrl-C ends all of them, the worker first.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ import { holderOf } from './port-holder.ts';
 import { USUAL_PORT, openSandbox } from './sandbox.ts';
 import { UP_FILE, UpChildren } from './up-children.ts';
 
-/** Whoever sets one of these has a service of their own (see `withDevEnvironment`). */
+/** A person who sets one of these has a service (see `withDevEnvironment`). */
 const SET_BY_HAND = ['CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE', 'CAMBIST_READ_KEY_FILE', 'CAMBIST_APP_MODE'];
 
 /** What is kept from one time to the next, relative to the working folder. */
@@ -34,7 +34,7 @@ type UpOptions = JsonOption & { readonly fresh?: boolean };
 export function addUp(command: Command, session: Session): void {
   command
     .description(
-      'Starts everything for a look round and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
+      'Starts everything that you need to look round, and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
         'and a worker, on the usual ports or free ones. Makes a key in .cambist/key.json, and .cambist/dev.json, which ' +
         'the other commands in this folder read when no service is configured. Runs and the records of the sandbox are ' +
         'kept in .cambist/ until --fresh. With TEMPORAL_ADDRESS that server is used.',
@@ -58,7 +58,7 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
     output.note(
       `warning: ${byHand.join(' and ')} set by hand: other commands use that, not the sandbox of this one.`,
     );
-  // From the first moment on, so that nothing stays behind.
+  // It listens from the first moment, so that nothing is left behind.
   const interrupted = untilInterrupted(io);
   const closing: (() => Promise<unknown>)[] = [() => children.forget()];
   try {
@@ -77,7 +77,7 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
     await sayWhoHas(output, new URL(baseUrl).host, USUAL_PORT);
     const variables = variablesOf({ temporal, env: io.env, baseUrl, adminUrl });
     closing.unshift(() => rm(devFile, { force: true }));
-    // Anew, so that neither the mode nor the owner of a file that is there counts.
+    // The file is made anew, so that the mode and the owner of an existing file do not count.
     await rm(devFile, { force: true });
     const serviceFile = join(io.cwd, SERVICE_FILE);
     await writeFile(serviceFile, SERVICE_FACTS, { mode: 0o600 });
@@ -105,8 +105,8 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
 }
 
 /**
- * Makes room for what is kept. A Temporal that knows of payments which the sandbox has forgotten would tell of money that
- * nobody has: without the sandbox's records, its data go too.
+ * Prepares the folder for what is kept. If the sandbox's records are gone, Temporal's data go too: otherwise Temporal
+ * would tell of payments that the sandbox does not know.
  * @returns whether something of the last time is there
  */
 async function prepareData(cwd: string, fresh: boolean): Promise<boolean> {
@@ -119,14 +119,14 @@ async function prepareData(cwd: string, fresh: boolean): Promise<boolean> {
   return isKept;
 }
 
-/** Why something is not on its usual port. `host`: where it is; null: it is not ours. */
+/** Why something is not on its usual port. `host`: where it is; null: it was not started by us. */
 async function sayWhoHas(output: Output, host: string | null, usual: number): Promise<void> {
   if (host === null || host.endsWith(`:${usual}`)) return;
   const holder = await holderOf(usual);
   if (holder !== null) output.note(`Port ${usual} is taken by ${holder}; ${host} is used instead.`);
 }
 
-/** What the other commands read. The key and the mode are not among it: they are always the same. */
+/** What the other commands read. The key and the mode are left out: they are always the same. */
 function variablesOf(parts: {
   readonly temporal: DevServer | null;
   readonly env: NodeJS.ProcessEnv;
@@ -146,7 +146,10 @@ function variablesOf(parts: {
   };
 }
 
-/** A server that was there already: named to the other commands if it is on this machine, and else by their own variables. */
+/**
+ * A server that was there already. If it is on this machine, the other commands are told; else they need their own
+ * variables.
+ */
 function ownTemporal(env: NodeJS.ProcessEnv): Record<string, string> {
   const address = env['TEMPORAL_ADDRESS'] ?? '';
   const namespace = env['TEMPORAL_NAMESPACE'];
@@ -159,8 +162,8 @@ const SERVICE_FILE = '.cambist/service.yaml';
 const SERVICE_FACTS = 'list_lag: 1s # the sandbox lists new records at once\n';
 
 /**
- * What was configured by hand for another service, or for another Temporal than the one of this command, is left out: in a
- * Temporal of its own nobody makes a build current.
+ * The environment of the worker, without what somebody configured for another service or another Temporal. Also without
+ * a build id, because in this Temporal nobody makes a build current.
  */
 function workerEnvironment(
   env: NodeJS.ProcessEnv,
@@ -194,7 +197,7 @@ function binFile(): string {
   return join(here, isBuilt ? '../../..' : '../..', 'bin', 'cambist.mjs');
 }
 
-/** In a group of its own: Ctrl-C reaches this process only, which ends the worker in order. */
+/** It gets a group of its own: Ctrl-C reaches only this process, which ends the worker in order. */
 function startWorkerProcess(env: NodeJS.ProcessEnv, cwd: string): ChildProcess {
   const worker = spawn(process.execPath, [binFile(), 'worker', '--json'], {
     cwd,

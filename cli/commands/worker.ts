@@ -5,7 +5,7 @@ import { DefaultLogger, Runtime } from '@temporalio/worker';
 import type { Command } from 'commander';
 import { loadSettings } from '../../config/config.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
-import { workerIdentity } from '../../operations/worker-identity.ts';
+import { workerIdentity } from '../../operations/watch/worker-identity.ts';
 import { startWorker } from '../../worker/worker.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import type { Ending } from '../../domain/endings.ts';
@@ -34,8 +34,8 @@ export function addWorker(command: Command, session: Session): void {
 const PATIENCE_MS = 120_000;
 
 /**
- * How much each heap of the process, the one of the workflows too, may grow before its old space is collected again. Left to
- * itself V8 lets it grow to several times what lives in it, which is most of what a worker of a large batch takes.
+ * How much each heap of the process (the one of the workflows too) may grow before its old space is collected again. V8 by
+ * itself lets a heap grow to several times what is in use, and that is most of the memory of a worker with a large batch.
  */
 const HEAP_GROWS_BY_PERCENT = 30;
 

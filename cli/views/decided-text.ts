@@ -1,6 +1,6 @@
 /** A person's decision about an item, as the command that kept it tells it. Pure. */
 import { runName } from '../../domain/references.ts';
-import { describeRecord, type Decided } from '../../operations/resolve.ts';
+import { describeRecord, type Decided } from '../../operations/decide/resolve.ts';
 
 /** Who decided what. */
 export function decidedText({ plan, item, decision }: Decided): string {

@@ -1,12 +1,12 @@
 /** What a reset would do, for people and as data. Pure. */
-import type { ResetPoint } from '../../operations/reset-points.ts';
-import type { ExplainedItem, ResetExplained } from '../../operations/explain-reset.ts';
+import type { ResetPoint } from '../../operations/replay/points.ts';
+import type { ExplainedItem, ResetExplained } from '../../operations/replay/explain.ts';
 import { plain } from '../terminal/safe.ts';
 import { clockTime, count, pad, span, table, wrap } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 
-/** So many items are named one by one; of more, how many meet which fate. */
+/** How many items are named one by one. If there are more, they are only counted by what becomes of them. */
 const MOST_ITEMS = 50;
 
 export function explainedText(
@@ -38,7 +38,7 @@ export function explainedText(
   return sections.filter((section) => section !== '').join('\n\n');
 }
 
-/** Which event that is to `replay`; empty where it takes none. */
+/** Says which event `replay` would take; empty where it takes none. */
 function whichText({ point, recommended, insteadOfReplay }: ResetExplained): string {
   if (insteadOfReplay !== null) return '';
   const isBest = point.eventId === recommended.eventId;

@@ -1,5 +1,5 @@
 /** Warnings of a batch for people: of many of one kind the first few, so that one of another kind is seen. Pure. */
-import type { Told } from '../../operations/check-batch.ts';
+import type { Told } from '../../operations/batches/check.ts';
 
 /** So many of a kind are shown. */
 const OF_A_KIND = 5;

@@ -2,7 +2,7 @@
 import { READING_HOLDS_MS, haltSentence, scopeOptions, type Halt } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
-import type { Stopped } from '../../operations/halt-drill.ts';
+import type { Stopped } from '../../operations/halt/drill.ts';
 import type { Output } from '../terminal/output.ts';
 import { count, table } from '../terminal/text.ts';
 
@@ -17,7 +17,10 @@ export function haltLine(halt: Halt): string {
   return `Halted: ${haltSentence(halt)} To let it go on: npx cambist resume${scopeOptions(halt.scope)}`;
 }
 
-/** What somebody who halts a second time must know: it was halted all the while, and its first reason stands no more. */
+/**
+ * What a person who halts a second time must know: the scope was halted all the while, and the new reason replaces the
+ * first.
+ */
 export function replacedText(replaced: Halt | null, why: string): string {
   return replaced === null
     ? ''

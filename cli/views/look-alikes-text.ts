@@ -1,5 +1,5 @@
 /** Withdrawals that look like payments of a batch, as lines for people. Pure. */
-import type { LookAlike, SeenLookAlikes } from '../../operations/look-alikes.ts';
+import type { LookAlike, SeenLookAlikes } from '../../operations/batches/look-alikes.ts';
 import { count } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 

@@ -6,9 +6,9 @@ import { count, span } from '../terminal/text.ts';
 type Seen = { readonly atMs: number; readonly sent: number };
 
 const WINDOW_MS = 120_000;
-/** A rate of less is a guess. */
+/** A rate over a shorter time would be a guess. */
 const SHORTEST_MS = 3_000;
-/** Nobody reads less. */
+/** A shorter time is not shown: nobody could read it. */
 const LEAST_LEFT_MS = 1_000;
 
 export class Pace {
@@ -17,8 +17,8 @@ export class Pace {
 
   take({ counts }: BatchStanding, nowMs: number): void {
     this.#counts = counts;
-    // What was only found again took no time, and says nothing about what is sent.
-    const now = { atMs: nowMs, sent: counts.sent ?? 0 };
+    // A payment that was only found again took no time, so that it does not count.
+    const now = { atMs: nowMs, sent: counts.sent };
     this.#seen = [...this.#seen.filter(({ atMs }) => nowMs - atMs <= WINDOW_MS), now];
   }
 
@@ -30,7 +30,7 @@ export class Pace {
     const [first] = this.#seen;
     const last = this.#seen.at(-1);
     if (first === undefined || last === undefined || this.#counts === null) return '';
-    const { accepted, paid, open, waiting = 0 } = this.#counts;
+    const { accepted, paid, open, waiting } = this.#counts;
     const tookMs = last.atMs - first.atMs;
     const sent = last.sent - first.sent;
     // Of those that are open, the service has so many already.

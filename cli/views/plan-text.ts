@@ -1,7 +1,7 @@
 /** A plan in words: every number with its reason. Pure. */
 import { keepsGuard, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { UNPAYABLE, unpayableOf, type PlanBatch } from '../../domain/batch.ts';
-import type { IndicativePrice } from '../../operations/indicative-price.ts';
+import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';

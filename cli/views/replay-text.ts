@@ -1,7 +1,7 @@
 /** What a replay has changed, for people. Pure. */
 import { runName } from '../../domain/references.ts';
-import type { Change, Replayed } from '../../operations/replay.ts';
-import type { Replan } from '../../operations/replan.ts';
+import type { Change, Replayed } from '../../operations/replay/verdict.ts';
+import type { Replan } from '../../operations/replay/replan.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { paragraphOf, count, table } from '../terminal/text.ts';
 import { money } from './amount-text.ts';

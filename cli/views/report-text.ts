@@ -92,12 +92,12 @@ function summarise(report: Report): string[] {
   return [NO_ITEMS[report.status]];
 }
 
-/** It may have been executed: nobody should do it by hand. */
+/** True when an item may have been executed, so that nobody should do it by hand. */
 function isInDoubt({ problems }: Report, { id }: { readonly id: string }): boolean {
   return problems.some(({ code, item }) => code === 'IN_DOUBT' && item === id);
 }
 
-/** So many payments are told one by one; of more, so many that are not paid. */
+/** How many payments are listed one by one. If there are more, so many of those that are not paid are listed. */
 const SHOWN_PAYMENTS = 50;
 
 function isLong({ payments }: Pick<Report, 'payments'>): boolean {
@@ -263,7 +263,7 @@ function totalsTable(report: Report, width: number): string {
   );
 }
 
-/** A sum; payments of proceeds whose amount nobody knows are named, for they are not 0. */
+/** A sum. It names payments of proceeds whose amount is not known yet, because they are not 0. */
 function totalText(
   report: Report,
   currency: string,
@@ -287,7 +287,10 @@ function generationText({ reference }: ReportPayment): string {
   return generation === undefined ? '' : ` It is generation ${generation} of this payment: ${reference}.`;
 }
 
-/** What people who watched the service want to know: that a reply was lost, and that nothing was sent twice for it. */
+/**
+ * Says that a reply was lost, and that nothing was sent twice because of it. People who watched the service want to
+ * know that.
+ */
 function lostReply({ evidence }: Report, item: string, recordId: string | null): string {
   if (recordId === null) return '';
   const sends = evidence.filter(
@@ -304,7 +307,7 @@ function lostReply({ evidence }: Report, item: string, recordId: string | null):
 const NO_ANSWER = 'NO_ANSWER';
 const SUCCESS = 'success';
 
-/** Of many payments only what to do: their reasons are told with them. */
+/** The problems. For many payments it says only what to do, because the list of payments has their reasons. */
 function problemsText(report: Report, width: number): string {
   const ids = new Set(isLong(report) ? report.payments.map(({ id }) => id) : []);
   const isOfMany = ({ item }: Report['problems'][number]): boolean => item !== null && ids.has(item);
@@ -361,7 +364,7 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       const why = `${report.run} ${held} (${counted}) by ${wait.problem.code}${since}: ${unstopped(wait.problem.message)}`;
       if (wait.safeAtMs !== undefined)
         return `${why}; ${safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs)}`;
-      // Said once: an advice to do nothing says what follows by itself.
+      // An advice to do nothing already says what follows by itself. It is not said twice.
       const advice = unblocking(report, wait);
       const again = next === null ? '' : `; it looks again by itself at ${next}`;
       return isNothingToDo(wait.problem.fix) ? `${why}${again}, nothing to do.` : `${why}${again}. ${advice}`;
@@ -396,7 +399,9 @@ function cancelText({ cancel }: Progress): string | null {
   return cancel.by === null ? 'being cancelled' : `being cancelled by ${cancel.by}`;
 }
 
-/** How much is done; of a batch whose payments were not read one by one, by its counts, or by what was submitted. */
+/**
+ * How much is done. For a batch whose payments were not read one by one, its counts say it, or how many were submitted.
+ */
 function doneText(report: Report, progress: Progress): string {
   const { batch, submitted } = progress;
   if (!isPlanned(progress))

@@ -1,10 +1,10 @@
 /** Schedules as Temporal has them: what would change, what came of their starts; as text and as data. Pure. */
 import { DateTime } from 'luxon';
 import { runName } from '../../domain/references.ts';
-import type { LeftOut } from '../../operations/schedule-files.ts';
-import type { ScheduleFacts } from '../../operations/schedule-spec.ts';
-import type { Missed, ScheduleView, Start } from '../../operations/scheduled-starts.ts';
-import type { KeptSchedule, ScheduleChange } from '../../operations/schedules.ts';
+import type { LeftOut } from '../../operations/schedules/files.ts';
+import type { ScheduleFacts } from '../../operations/schedules/spec.ts';
+import type { Missed, ScheduleView, Start } from '../../operations/schedules/starts.ts';
+import type { KeptSchedule, ScheduleChange } from '../../operations/schedules/kept.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table, wrap } from '../terminal/text.ts';
 import { limitTexts } from './amount-text.ts';

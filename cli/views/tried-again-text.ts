@@ -2,7 +2,7 @@
 import type { ReportPayment } from '../../domain/run/report.ts';
 import { sumsOf } from '../../domain/plan/amounts.ts';
 import type { Money } from '../../domain/policy.ts';
-import type { TriedAgain } from '../../operations/tried-again.ts';
+import type { TriedAgain } from '../../operations/start/tried-again.ts';
 import { count } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 

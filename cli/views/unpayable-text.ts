@@ -1,5 +1,5 @@
 /** Payments of a batch that the service already says cannot be paid, each by its row, with the reason. */
-import type { UnpayableRow } from '../../operations/batch-tally.ts';
+import type { UnpayableRow } from '../../operations/batches/tally.ts';
 import { money } from './amount-text.ts';
 
 /** @param all how many there are, of which `first` are told */

@@ -1,6 +1,7 @@
 /**
- * The closed shape of what the workflow `instructions` keeps: whoever sends or reads an instruction or a fact is a
- * stranger until it has passed here. Pure, so that the workflow's validators and the readers of histories use the same.
+ * The closed shape of what the workflow `instructions` keeps. No instruction and no fact is trusted before it has
+ * passed this check, whether it is sent or read. Pure, so that the workflow's validators and the readers of histories
+ * use the same check.
  */
 import type { Fact, Instruction, Kept, Recorded } from './instructions.ts';
 import { CHUNK } from '../batch.ts';
@@ -20,7 +21,7 @@ import {
 const id: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(value);
 const item: Field = (value) => typeof value === 'string' && isPart(value);
 const recordId: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value);
-/** Far more than eight generations a day for ever. */
+/** More than eight generations a day would ever reach. */
 const generation =
   (least: number): Field =>
   (value) =>
@@ -78,7 +79,7 @@ export function factOf(value: unknown): Shaped<Fact> {
   return shaped<Fact>(value, FACTS, {});
 }
 
-/** Facts come in one list; all of them count, or none. */
+/** Reads a list of facts. Either all of them count, or none. */
 export function factsOf(value: unknown): Shaped<readonly Fact[]> {
   return allOf(value, factOf);
 }
@@ -95,8 +96,8 @@ export function keptOf(value: unknown): Shaped<Kept> {
 }
 
 /**
- * Everything that several Temporal runs kept, the oldest of them first: each instruction once by its id, as it was
- * accepted first, and each fact once.
+ * Joins what several Temporal runs kept, the oldest run first. Each instruction is there once by its id, as it was
+ * first accepted, and each fact once.
  */
 export function unionOf(all: readonly Kept[]): Kept {
   const instructions = new Map<string, Recorded>();
@@ -108,7 +109,7 @@ export function unionOf(all: readonly Kept[]): Kept {
   return { instructions: withLastApproval([...instructions.values()]), facts: [...facts.values()] };
 }
 
-/** The last approval of look-alikes counts, and alone has its list: lists are long. */
+/** Only the last approval of look-alikes counts. Only that one keeps its list, because lists are long. */
 function withLastApproval(instructions: readonly Recorded[]): readonly Recorded[] {
   const last = instructions.findLast(({ kind }) => kind === 'approve look-alikes');
   return instructions.map((said) =>
@@ -117,8 +118,8 @@ function withLastApproval(instructions: readonly Recorded[]): readonly Recorded[
 }
 
 /**
- * What makes two facts one: a generation that is opened twice, the first one counts. A key that is named again is another
- * fact: what was sent since under a third one is younger than its first naming.
+ * Two facts with the same identity are one fact. If a generation is opened twice, the first opening counts. If an API
+ * key is named again, that is another fact, because another key may have sent in between.
  */
 function identityOf(fact: Fact): string {
   switch (fact.kind) {

@@ -1,6 +1,6 @@
 /**
- * What people said about a run (*instructions*), and the facts that no reset may lose. Both live in Temporal outside the
- * run's own history; they are read before every write and never override a record of the service. Pure.
+ * What people said about a run (*instructions*), and the facts that no reset may lose. Temporal keeps both outside the
+ * history of the run. They are read before every write, and never override a record of the service. Pure.
  */
 import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
 
@@ -12,11 +12,14 @@ export type Instruction =
   | (Said & { readonly kind: 'cancel' })
   /** `item` null: takes a cancel back. An item: its cause is gone, try it now. */
   | (Said & { readonly kind: 'go-on'; readonly item: string | null })
-  /** The item was executed, as this record of the service: adopted when it exists and agrees with the plan. */
+  /** The item was executed: this record of the service is it. It is adopted if it exists and agrees with the plan. */
   | (Said & { readonly kind: 'executed'; readonly item: string; readonly recordId: string })
-  /** The item was not executed; `why` is the evidence. Stands in for what is left of the time that doubt takes. */
+  /** The item was not executed; `why` is the evidence. It replaces the rest of the time that doubt takes. */
   | (Said & { readonly kind: 'not executed'; readonly item: string })
-  /** Opens later generations of a payment. `follows`: the generation that it follows, `recordId`: that one's record. */
+  /**
+   * Opens later generations of a payment. `follows`: the generation before them; `recordId`: the record of that
+   * generation.
+   */
   | (Said & {
       readonly kind: 'pay again';
       readonly item: string;
@@ -27,24 +30,27 @@ export type Instruction =
   | (Said & { readonly kind: 'pay these again'; readonly items: readonly PaidAgain[] })
   /** A trade that came out worse than planned is accepted as it is. */
   | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
-  /** Withdrawals that look like payments of the batch are none of them, and none stands in the way: exactly these. */
+  /** Exactly these withdrawals look like payments of the batch. None of them is one, so that none stops the batch. */
   | (Said & { readonly kind: 'approve look-alikes' } & LookAlikeApproval)
   /**
-   * Nothing of the run was executed, and it is planned anew, from the policy with this hash. From here on nothing of its first
-   * plan leaves any more. What was cancelled before goes on with that.
+   * Nothing of the run was executed, and it gets a second plan from the policy with this hash. From here on nothing of
+   * the first plan is sent. This takes an earlier cancel back.
    */
   | (Said & { readonly kind: 'replan'; readonly policyHash: string })
-  /** Somebody looks after the run as it stands now; changes nothing of it. `standing`: void once it stands otherwise. */
+  /**
+   * Somebody looks after the run. This changes nothing of the run, and is over once the run does not stand as in
+   * `standing` any more.
+   */
   | (Said & { readonly kind: 'acknowledge'; readonly standing: string });
 
-/** One of several payments: as `item`, `follows` and `recordId` of an instruction about it alone. */
+/** One of several payments: the `item`, `follows` and `recordId` of an instruction about one payment. */
 export type PaidAgain = readonly [item: string, follows: number, recordId: string | null];
 
 /** Exactly which look-alikes of a batch are approved: those that were created between the two moments, epoch milliseconds. */
 export type LookAlikeApproval = {
   readonly sinceMs: number;
   readonly untilMs: number;
-  /** So many payments of a chunk, one after the other, make a group. */
+  /** How many payments of a chunk, one after the other, make a group. */
   readonly perGroup: number;
   /** `chunk.group.hash` of each group that has any: the hash of the ids of all its look-alikes. */
   readonly groups: readonly string[];
@@ -70,7 +76,10 @@ export type Fact =
 /** What the workflow `instructions` answers; both lists oldest first. */
 export type Kept = { readonly instructions: readonly Recorded[]; readonly facts: readonly Fact[] };
 
-/** A part of it, so that no answer grows with it: where the next one begins; null: none does. `all`: how many there are. */
+/**
+ * One part of what is kept, so that no answer grows. `next` says where the next part begins; null: this is the last.
+ * `all`: how many entries there are.
+ */
 export type KeptPage = { readonly kept: Kept; readonly next: number | null; readonly all: number };
 
 /** The part that begins with this one of all instructions and facts. */
@@ -106,7 +115,10 @@ export type Eight = {
   /** No key of these is sent from here on, epoch milliseconds. */
   readonly windowUntilMs: number;
   readonly openedBy: RecordedOf<'pay again'>;
-  /** The "not executed" that stood when they were opened: once it counts, it closes what is below; null: none stood. */
+  /**
+   * The "not executed" that stood when these were opened. Once it counts, it closes the generations below. Null: none
+   * stood.
+   */
   readonly closedBy: RecordedOf<'not executed'> | null;
 };
 
@@ -115,13 +127,16 @@ export type InstructionsAbout = {
   readonly cancelled: boolean;
   /** The last decision about the item; a later `pay again` makes it history. */
   readonly decision: Decision | null;
-  /** What people opened above the plan's own eight generations, in order. */
+  /** The generations that people opened above the plan's own eight, in order. */
   readonly eights: readonly Eight[];
   /** Every `go-on` that says that this item's cause is gone. */
   readonly causeGone: readonly RecordedOf<'go-on'>[];
   /** Records of this item that a person accepted as they are. */
   readonly acceptedIds: readonly string[];
-  /** Until when records that look like payments of the batch were looked through and approved; null: nobody has. */
+  /**
+   * Until when a person has looked through the records that look like payments of the batch, and approved them; null:
+   * nobody has.
+   */
   readonly approvedUntilMs: number | null;
   /** Generations above the first that were about to be sent, in the order in which they were noted. */
   readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
@@ -133,7 +148,7 @@ export type InstructionsAbout = {
 /** Generations that a plan has of its own, and that each `pay again` opens. */
 export const GENERATIONS_AT_ONCE = 8;
 
-/** Which eight a generation belongs to: 0 is the plan's own. */
+/** The eight that a generation belongs to; 0 is the plan's own. */
 export function eightOf(generation: number): number {
   return Math.floor((generation - 1) / GENERATIONS_AT_ONCE);
 }
@@ -160,12 +175,17 @@ export function replanIn({ instructions }: Kept): RecordedOf<'replan'> | null {
   return instructions.findLast((said) => said.kind === 'replan') ?? null;
 }
 
-/** When the first plan was given up, epoch milliseconds: nothing of it that was asked for later leaves. Null: it was not. */
+/**
+ * When the first plan was given up, epoch milliseconds. A send of it that was asked for later does not leave. Null: it
+ * was not given up.
+ */
 export function givenUpAtMs({ instructions }: Kept): number | null {
   return instructions.find((said) => said.kind === 'replan')?.atMs ?? null;
 }
 
-/** The approval that counts: the last one, which is about everything that was there by then. Null: there is none. */
+/**
+ * The approval that counts, which is the last one. It is about everything that was there by then. Null: there is none.
+ */
 export function approvalIn({ instructions }: Kept): RecordedOf<'approve look-alikes'> | null {
   return instructions.findLast((said) => said.kind === 'approve look-alikes') ?? null;
 }
@@ -196,7 +216,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         const closedBy: RecordedOf<'not executed'> | null =
           decision !== null && decision.kind === 'not executed' ? decision : null;
         decision = null;
-        // A second one about the same generations changes nothing.
+        // A second instruction about the same generations changes nothing.
         if (followed.has(eightOf(said.follows))) break;
         followed.add(eightOf(said.follows));
         const first = (eights.length + 1) * GENERATIONS_AT_ONCE + 1;
@@ -250,14 +270,14 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
   }
 }
 
-/** What one more `pay again` would come to. */
+/** What one more `pay again` would do. */
 export type NextOpening =
   /** It opens this generation. */
   | { readonly kind: 'opens'; readonly generation: number }
-  /** It changes nothing: nothing has come of what this person opened before. */
+  /** It changes nothing, because the generation that this person opened before is still open. */
   | { readonly kind: 'opened before'; readonly by: string; readonly generation: number };
 
-/** What one more `pay again` about an item would come to, when it follows generation `follows`. */
+/** What one more `pay again` about an item would do, if it follows generation `follows`. */
 export function nextOpening({ eights }: InstructionsAbout, follows: number): NextOpening {
   const last = eights.at(-1);
   if (last !== undefined && follows < last.first)

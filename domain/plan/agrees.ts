@@ -1,4 +1,4 @@
-/** Holds a plan against the policy that it is said to be made from. Pure. */
+/** Compares a plan with the policy that it is said to be made from. Pure. */
 import { stricter } from './price-bounds.ts';
 import { equal } from '../money.ts';
 import type { ConvertPolicy, PayoutPolicy, Policy, RebalancePolicy, WithdrawSpec } from '../policy.ts';
@@ -8,9 +8,9 @@ import { literalBound } from './leg-guard.ts';
 import { goesOnWithTheFirst, type Leg, type Payment, type PaymentAmount, type Plan } from './plan.ts';
 
 /**
- * What the plan says otherwise than the policy that it is said to be made from, in one sentence; null when they agree in
- * all that the policy fixes literally. A plan is data that somebody may have changed: no account, currency or amount of
- * it counts against the policy.
+ * Where the plan differs from the policy that it is said to be made from, in one sentence; null when they agree in
+ * everything that the policy fixes literally. A plan is data that somebody may have changed, so no account, currency or
+ * amount of it counts against the policy.
  */
 export function planContradicts(plan: Plan, policy: Policy): string | null {
   if (plan.policy.name !== policy.name || plan.run.policy !== policy.name)
@@ -63,7 +63,7 @@ function convertContradicts(plan: Plan, policy: ConvertPolicy): string | null {
   return null;
 }
 
-/** Amounts come from balances, so that the policy fixes only between which currencies, which way, and how often. */
+/** Amounts come from balances, so the policy fixes only the currencies, the direction and the number of trades. */
 function rebalanceContradicts(plan: Plan, { rebalance }: RebalancePolicy): string | null {
   const { base, targets, neverSell, maxTrades } = rebalance;
   if (plan.payments.length > 0) return 'The plan pays, the policy only trades.';
@@ -83,7 +83,10 @@ function rebalanceContradicts(plan: Plan, { rebalance }: RebalancePolicy): strin
   return namesContradict(plan);
 }
 
-/** What is bought comes from balances: the policy fixes only with what. The payments are held against their hashes. */
+/**
+ * What is bought comes from balances: the policy fixes only the currency that pays for it. The payments are checked by their
+ * hashes.
+ */
 function payoutContradicts(plan: Plan, { payout }: PayoutPolicy): string | null {
   const { fund } = payout;
   if (plan.payments.length > 0) return 'The plan has payments besides its batch.';
@@ -155,7 +158,7 @@ function paymentContradicts(
   return isSame ? null : `Payment "${id}" of the plan has another amount than the policy.`;
 }
 
-/** Only what no leg brings is no payment. */
+/** A payment may be missing from the plan only when no leg brings its money. */
 function needsNoLeg({ amount }: WithdrawSpec): boolean {
   switch (amount.kind) {
     case 'fixed':
@@ -180,7 +183,8 @@ function guardContradicts({ guard, ...pair }: Leg, policy: Policy): boolean {
   if (policy.guard === null || guard === null) return policy.guard !== guard;
   const literal = literalBound(policy.guard, pair);
   if (policy.guard.reference === null) return canonical(guard.bound) !== canonical(literal);
-  // The bound of reference rates depends on their file, which the policy only names; looser than the literal it is not.
+  // The bound of reference rates depends on their file, which the policy only names. It is never looser than the literal
+  // one.
   return literal !== null && guard.bound !== null && stricter(guard.bound, literal) !== guard.bound;
 }
 

@@ -10,7 +10,7 @@ export function legIdOf({ sell, buy }: Pair, number = 1): string {
   return `${sell}-${buy}-${number}`.toLowerCase();
 }
 
-/** What amounts come to, for each currency. */
+/** Sums for each currency. */
 export function sumsOf(all: readonly Money[]): readonly Money[] {
   const sums = new Map<string, string>();
   for (const { currency, value } of all) sums.set(currency, sum([sums.get(currency) ?? '0', value]));
@@ -34,8 +34,8 @@ export function fixedAmountOf({ amount }: Payment): string | null {
 }
 
 /**
- * What a payment comes to once its leg has brought `bought`. The rest is counted from the plan alone: what the other
- * payments of the leg were planned to be, whether or not they are paid. Where they are more than was bought, it is 0.
+ * What a payment comes to once its leg has bought `bought`. The rest is counted from the plan alone: it is what the leg's
+ * other payments were planned to leave, whether or not they are paid. Where they are more than was bought, the rest is 0.
  */
 export function amountOf(payment: Payment, payments: readonly Payment[], bought: string): string {
   const { amount } = payment;
@@ -53,7 +53,7 @@ export function amountOf(payment: Payment, payments: readonly Payment[], bought:
   }
 }
 
-/** The leg that brings what the payment comes to; null: its amount is fixed. */
+/** The leg whose proceeds the payment depends on; null: its amount is fixed. */
 export function bringerOf({ amount }: Payment): string | null {
   switch (amount.kind) {
     case 'fixed':
@@ -91,7 +91,8 @@ export function totalsOf({
 
 /**
  * Why the fixed payments may get less than they need from the conversion, in one sentence; null when the leg is sure to
- * bring it. No reason against a plan: the balance may cover the rest, or the price be better than the guard's worst.
+ * bring it. This is no reason against a plan: the balance may cover the rest, or the price may be better than the worst that
+ * the guard allows.
  */
 export function notCovered({ legs, payments }: Pick<Plan, 'legs' | 'payments'>): string | null {
   const [leg] = legs;

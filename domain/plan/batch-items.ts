@@ -1,6 +1,6 @@
 /**
- * What the payments of a batch come to when it is planned: sums, and which of them are known to be impossible. Each is held
- * against the limits of the policy once more here, where the worker sees it with its own eyes (M4). Pure.
+ * What the payments of a batch come to when it is planned: sums, and which of them are known to be impossible. The worker
+ * checks each payment here against the limits of the policy once more, since it trusts no command (M4). Pure.
  */
 import {
   UNPAYABLE,
@@ -21,7 +21,7 @@ import type { Withdrawal } from '../service/records.ts';
 import { accountIdForm, itemOfOtherRun, type Observation, type RegisteredAccount } from './observation.ts';
 import type { Payment } from './plan.ts';
 
-/** So many problems are told; whoever mends them is told the others. */
+/** So many problems are told. Once they are mended, the next ones are told. */
 const MOST_PROBLEMS = 50;
 
 type Listed = Pick<Observation, 'accounts' | 'accountsComplete' | 'accountIdForms'>;
@@ -38,7 +38,10 @@ export class AccountBook {
     this.#forms = new Set(accountIdForms);
   }
 
-  /** What the service already says against paying it; missing counts only from a complete list of ids of that form. */
+  /**
+   * What the service already says against paying it. That an account is missing counts only if the list is complete and
+   * shows ids of that form.
+   */
   against([, account, currency]: BatchPayment): Unpayable | null {
     if (!WITHDRAWAL_CURRENCIES.includes(currency)) return 'w';
     const listed = this.#accounts.get(account);
@@ -68,7 +71,7 @@ export function payerOf(
   return other === null || name === undefined || !names.has(name) ? null : [name, other.run];
 }
 
-/** Takes the chunks of a batch one after the other; holds no payment, but the name of each. */
+/** Takes the chunks of a batch one after the other, and keeps only the name of each payment. */
 export class BatchTally {
   readonly problems: Problem[] = [];
   readonly #limits: Limits | null;
@@ -129,7 +132,7 @@ export class BatchTally {
     return null;
   }
 
-  /** Two payments of one name would be one payment to the service. */
+  /** The service would take two payments of one name for one payment. */
   #checkName(payment: BatchPayment): void {
     const [id] = payment;
     const name = nameOfPayment(payment);
@@ -166,7 +169,7 @@ const WORDS: Readonly<Record<Unpayable, (said: Said) => string>> = {
     `Another batch of the policy has paid this id, or may still pay it: ${heldBy.join(' or ')}.`,
 };
 
-/** A payment of a batch as every payment is planned: it stands alone. */
+/** A payment of a batch as it is planned: it depends on no leg. */
 export function paymentOf(run: RunName, [id, account, currency, value]: BatchPayment): Payment {
   return {
     id,

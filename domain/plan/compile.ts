@@ -1,6 +1,6 @@
 /**
- * From a policy and one observation of the service to the plan, or everything that stands against it (design: "The plan is
- * made once"). Nothing here talks to anyone. After this the policy is read only to hold the plan against it.
+ * Makes the plan from a policy and one observation of the service, or says everything that stands against it (design: "The
+ * plan is made once"). Nothing here talks to anyone. Afterwards the policy is read only to compare the plan with it.
  */
 import type { PlanBatch } from '../batch.ts';
 import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
@@ -39,7 +39,7 @@ export function compilePlan(input: CompileInput): CompileResult {
     });
   }
   const found = observation.trades.length > 0 || observation.withdrawals.length > 0;
-  // A payout may pay from what is there for as long as its keys hold.
+  // A payout may pay with the money that is there, for as long as its keys are kept.
   const untilMs = policy.kind === 'payout' ? sendWindows.withdrawalsUntilMs : sendWindows.tradesUntilMs;
   if (observation.observedAtMs > untilMs && !found) {
     problems.push({
@@ -50,7 +50,8 @@ export function compilePlan(input: CompileInput): CompileResult {
     });
   }
   const { legs, notNeeded, positions, payments } = itemsOf(input, found);
-  // Where something was sent already, a plan must be there to follow it: what stands against more is told item by item.
+  // Where something was sent already, there must be a plan to follow it. What stands against sending more is then told item
+  // by item.
   if (!found)
     problems.push(
       ...accountProblems(payments, observation),
@@ -125,8 +126,8 @@ function itemsOf(input: CompileInput, found: boolean): Items {
 }
 
 /**
- * What the service already says against the accounts: money is never converted for a payment that is known to be
- * impossible. Missing counts only from a *complete* list; what cannot be read proves nothing.
+ * What the service already says against the accounts: money is never converted for a payment that is known to be impossible.
+ * That an account is missing counts only if the list is *complete*. What cannot be read proves nothing.
  */
 function accountProblems(payments: readonly Payment[], observation: Observation): Problem[] {
   return payments.flatMap((payment): Problem[] => {
@@ -194,7 +195,7 @@ function pairProblems(legs: readonly Leg[], pairs: readonly Pair[] | null): Prob
         },
       ];
     }
-    // The bounds are in the sold currency; what a bought amount sells, only a quote tells.
+    // The bounds are in the sold currency. Where the bought amount is fixed, only a quote tells what is sold.
     if (amount?.side !== 'sell') return [];
     const { minTradeAmount, maxTradeAmount } = pair;
     const isBelow = compare(amount.value, minTradeAmount) < 0;

@@ -9,7 +9,7 @@ import { holdingOf } from './holding.ts';
 import { guardOf } from './leg-guard.ts';
 import type { Leg, LegAmount, LegNotNeeded, LegReason, Payment } from './plan.ts';
 
-/** The leg of a convert policy. Nothing left to sell makes no leg at all. */
+/** The leg of a convert policy. Where nothing is left to sell, there is no leg. */
 export function legsOfConvert(
   input: CompileInput<ConvertPolicy>,
   found: boolean,
@@ -54,7 +54,10 @@ export function amountOfTrade(trade: Trade): LegAmount | null {
   return null;
 }
 
-/** Every payment of the policy is in the plan, also where there is no leg (M3); only what no leg brings is no payment. */
+/**
+ * Every payment of the policy is in the plan, also where there is no leg (M3). Only a payment whose money no leg brings is
+ * left out.
+ */
 export function paymentsOfConvert(input: CompileInput<ConvertPolicy>, legs: readonly Leg[]): Payment[] {
   const leg = legIdOf(input.policy.convert, input.number);
   const currency = input.policy.convert.buy;

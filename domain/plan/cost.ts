@@ -1,6 +1,6 @@
 /**
- * What a conversion is expected to come to before it is traded, and what a trade costs against the reference rates. Pure.
- * Exact until it is told, and rounded half to even then.
+ * What a conversion is expected to bring before it is traded, and what a trade costs against the reference rates. Amounts
+ * are exact until they are shown, and then rounded half to even. Pure.
  */
 import { add, isPositive, multiply, quotient, subtract } from '../money.ts';
 import type { Leg, LegAmount, PlanGuard, Position, ReferenceRate } from './plan.ts';
@@ -9,7 +9,7 @@ import { rateOf, type Pair, type Worth } from './price-bounds.ts';
 /** Both sides of a conversion. */
 export type Sides = { readonly sellAmount: string; readonly buyAmount: string };
 
-/** Above nothing: worse than the reference rate; below: better. */
+/** Above zero: worse than the reference rate; below: better. */
 export type Cost = {
   /** In `currency`, to its decimals. */
   readonly amount: string;
@@ -20,7 +20,7 @@ export type Cost = {
 
 const BPS_DECIMALS = 2;
 
-/** What it costs to sell and buy so much; null: nothing is sold. */
+/** What it costs to sell and buy these amounts; null: nothing is sold. */
 export function costOf(reference: ReferenceRate, pair: Pair, { sellAmount, buyAmount }: Sides): Cost | null {
   if (!isPositive(sellAmount)) return null;
   const { times, over, currency, decimals } = reference;
@@ -34,7 +34,10 @@ export function costOf(reference: ReferenceRate, pair: Pair, { sellAmount, buyAm
   };
 }
 
-/** What a leg should come to, and by which price: a quote of this moment, the reference rates, or the worst that passes. */
+/**
+ * What a leg should come to, and by which price: a quote of this moment, the reference rates, or the worst price that the
+ * guard allows.
+ */
 export type Expected = Sides & {
   readonly by: 'quote' | 'reference rate' | 'worst rate';
   /** Bought ÷ sold, 12 significant digits. */
@@ -92,7 +95,7 @@ function sidesAt(
       };
 }
 
-/** What is left of a currency: what is sold has gone, and what is bought is there once it has settled. */
+/** What is left of a currency when what is sold has gone, and what is bought has settled. */
 export type Left = Pick<Position, 'withdrawable' | 'projected'>;
 
 export function leftOf(

@@ -5,7 +5,9 @@ import type { Observation } from './observation.ts';
 export type Holding = {
   /** Can be sold now: no other open run has reserved it, and no earlier sale has yet to take it. */
   readonly withdrawable: string;
-  /** What will be there when everything that is on its way, or planned by other runs, has come and gone; null: that cannot be told yet. */
+  /**
+   * What will be there when everything on its way, or planned by other runs, has come and gone; null: nobody can tell yet.
+   */
   readonly projected: string | null;
 };
 

@@ -31,7 +31,7 @@ export function guardOf(input: CompileInput, pair: Pair): PlanGuard | null {
   };
 }
 
-/** The bound that the policy writes itself; null: it writes none for this way of the pair. */
+/** The bound that the policy writes itself; null: it writes none for this direction of the pair. */
 export function literalBound(guard: Guard, pair: Pair): PriceBound | null {
   return literalGuard(guard, pair)?.bound ?? null;
 }
@@ -64,7 +64,7 @@ function referenceGuard(input: CompileInput, guard: ReferenceGuard, pair: Pair):
   };
 }
 
-/** Nothing new is traded by it. */
+/** With this guard, nothing new is traded. */
 function unbounded(text: string): PlanGuard {
   return { bound: null, text, staleAtMs: 0, referenceRate: null };
 }
@@ -81,7 +81,7 @@ function costCurrency(policy: Policy, { buy }: Pair): string {
   }
 }
 
-/** Rates of a time to come are a mistake, and would count as fresh for too long. */
+/** Rates from the future are a mistake, and would count as fresh for too long. */
 function isFromTheFuture({ referenceRates, observation }: CompileInput): boolean {
   return (
     referenceRates !== null && Date.parse(referenceRates.asOf) > observation.observedAtMs + RATES_AHEAD_MS
@@ -89,8 +89,8 @@ function isFromTheFuture({ referenceRates, observation }: CompileInput): boolean
 }
 
 /**
- * No quote can be held against rates that are missing, too old or from the future. A rebalancing leaves alone what has no
- * rate, as long as anything has one.
+ * No quote can be compared with rates that are missing, too old or from the future. A rebalancing leaves a currency without
+ * a rate alone, as long as another one has a rate.
  */
 export function guardProblems(input: CompileInput): Problem[] {
   const reference = input.policy.guard?.reference ?? null;

@@ -1,8 +1,7 @@
 /**
- * The size limits of a policy (M4): they bind single amounts and sums over the run or the business date, of what is
- * traded and of what is paid. Equal passes. The plan holds what is known against them; `domain/run/release.ts` holds each
- * payment against them once its amount is known, just before it is handed to the steps; the steps of a leg hold each quote
- * against them. Pure.
+ * The size limits of a policy (M4): they bind single amounts, and sums over the run or the business date, of what is traded
+ * and of what is paid. An equal amount passes. The plan checks what is known. `domain/run/release.ts` checks each payment
+ * once its amount is known, just before the steps get it. The steps of a leg check each quote. Pure.
  */
 import { moneyText } from '../currencies.ts';
 import { compare, sum } from '../money.ts';
@@ -66,7 +65,7 @@ function totalIn(currency: string, all: readonly Money[]): Money {
   return { value: sum(values), currency };
 }
 
-/** Over what each of the sums is. */
+/** The text that says over what each of the sums is. */
 const OVER: Readonly<Record<string, string>> = {
   per_run: ' in one run',
   paid_per_run: ' in one run',

@@ -1,7 +1,7 @@
 /**
- * What a plan moves, line by line: what a person says yes to before live money moves, and what the run holds its own plan
- * against. Two plans with the same lines move the same; amounts are by the built-in table of decimals alone, so that two
- * workers that know different service files write the same line. Pure.
+ * What a plan moves, line by line. A person says yes to these lines before live money moves, and the run compares its own
+ * plan with them. Two plans with the same lines move the same. Amounts use only the built-in table of decimals, so that two
+ * workers with different service files write the same line. Pure.
  */
 import { unpayableOf, type PlanBatch } from '../batch.ts';
 import { moneyText } from '../currencies.ts';

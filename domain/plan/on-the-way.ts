@@ -1,5 +1,5 @@
 /**
- * What of earlier trades has not come or gone yet: a purchase of yesterday that settles tomorrow is not bought again.
+ * What earlier trades have not yet brought or taken: what was bought yesterday and settles tomorrow is not bought again.
  * Pure.
  */
 import { add } from '../money.ts';
@@ -12,7 +12,7 @@ export type OnTheWay = {
   readonly currency: string;
   readonly comes: string;
   readonly goes: string;
-  /** False: a status that is in no list of the service file, so that nobody can tell. */
+  /** False: a trade has a status that is in no list of the service file, so nobody can tell. */
   readonly isTold: boolean;
 };
 

@@ -15,7 +15,7 @@ export function legsOfPayout(input: CompileInput, fund: PayoutFund, found: boole
     case 'net': {
       const own = paid.find(({ currency }) => currency === fund.from);
       const rebalance: RebalancePolicy['rebalance'] = {
-        // What the batch pays in the funding currency itself buys nothing.
+        // What the batch pays in the funding currency itself needs no purchase.
         base: { currency: fund.from, min: own?.value ?? null },
         targets: paid
           .filter(({ currency }) => currency !== fund.from)

@@ -1,6 +1,6 @@
 /**
- * The one reader of plans: it knows every version of a plan's shape and refuses one that it does not know (design: "The
- * plan is made once"). A plan comes out of Temporal, where others may have put what looks like one.
+ * The one reader of plans: it refuses a plan of a version that it does not know (design: "The plan is made once"). A plan
+ * comes out of Temporal, where others may have put something that looks like a plan.
  */
 import {
   MADE_FOR_NOBODY,
@@ -34,7 +34,7 @@ const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,1
 const isAmount: Field = (value) => typeof value === 'string' && /^\d{1,30}(\.\d{1,30})?$/.test(value);
 const isDecimals: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= 30;
 
-/** Of a rate: never nothing, since others are divided by it. */
+/** A rate, which is never zero, since other numbers are divided by it. */
 const isFactor: Field = (value) =>
   typeof value === 'string' && /^\d{1,150}(\.\d{1,150})?$/.test(value) && /[1-9]/.test(value);
 
@@ -46,7 +46,7 @@ const isReason: Field = (value) =>
 const isGuard = recordOf({
   bound: orNull(recordOf({ buyFactor: lineOf(300), sellFactor: lineOf(300) })),
   text: lineOf(400),
-  // 0: there is no rate that could ever be fresh.
+  // 0: no rate can ever be fresh.
   staleAtMs: orNull((value) => value === 0 || isMoment(value)),
   referenceRate: orNull(
     recordOf({
@@ -187,7 +187,7 @@ function known(versions: object): string {
   return Object.keys(versions).join(', ');
 }
 
-/** What stands there may be anything. */
+/** The value may be anything. */
 function told(value: unknown): string {
   return typeof value === 'number' ? `${value}` : 'that is not known';
 }

@@ -1,6 +1,6 @@
 /**
  * The plan of a run: what will be sent, fixed once (design: "The plan is made once"). Frozen plain data. `compile.ts` makes
- * it, `plan-shape.ts` reads it back, `agrees.ts` holds it against the policy.
+ * it, `plan-shape.ts` reads it back, `agrees.ts` compares it with the policy.
  */
 import type { PlanBatch } from '../batch.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
@@ -28,13 +28,13 @@ export type Leg = {
   readonly reference: string;
   readonly sell: string;
   readonly buy: string;
-  /** Null: computed from balances once, forgotten since, and not computed again; a person decides. */
+  /** Null: it was computed from balances and forgotten since, and it is not computed again. A person decides. */
   readonly amount: LegAmount | null;
   /** Why it is that amount. */
   readonly why: LegReason;
   /** Its own price bound; null: any price is taken. */
   readonly guard: PlanGuard | null;
-  /** Of what it sells, so much must sales of the plan have brought before; `0`: there is enough without them. */
+  /** Sales of the plan must have brought so much of what it sells before; `0`: there is enough without them. */
   readonly needsFromSales: string;
 };
 
@@ -44,14 +44,17 @@ export type LegReason =
   | { readonly kind: 'fixed' }
   /** Everything withdrawable above what is kept. */
   | { readonly kind: 'all above'; readonly available: string; readonly keep: string }
-  /** Brings a currency back to its target: what stands in `positions` decided it. */
+  /** Brings a currency back to its target; its entry in `positions` gives the reason. */
   | { readonly kind: 'target'; readonly currency: string }
-  /** The trade that is at the service already. */
+  /** The trade that is already at the service. */
   | { readonly kind: 'found' }
-  /** From balances that have changed since. */
+  /** It was computed from balances that have changed since. */
   | { readonly kind: 'forgotten' };
 
-/** Its amount was computed from balances: it is quoted in the turn of its run alone, while balances still ask for it. */
+/**
+ * The amount was computed from balances: it is quoted only during the turn of its run, and while the balances still ask for
+ * it.
+ */
 export function isFromBalances({ why }: Leg): boolean {
   switch (why.kind) {
     case 'all above':
@@ -64,7 +67,7 @@ export function isFromBalances({ why }: Leg): boolean {
   }
 }
 
-/** A conversion that the policy asks for and that needs no leg: nothing is there to sell. */
+/** A conversion that the policy asks for and that needs no leg: there is nothing to sell. */
 export type LegNotNeeded = {
   readonly id: string;
   readonly sell: string;
@@ -77,7 +80,7 @@ export type LegNotNeeded = {
 export const RESTRAINTS = [
   // More is there than can be sold now.
   'withdrawable',
-  // The base keeps its minimum.
+  // The base currency keeps its minimum.
   'base',
   'per_trade',
   'per_run',
@@ -90,11 +93,11 @@ export const RESTRAINTS = [
   // More trades of the size that the service takes than one run sends.
   'pair maximum',
   'pair not offered',
-  // What is on its way cannot be told, so that the currency is left alone.
+  // Nobody can tell what is on its way, so the currency is left alone.
   'not settled',
   // The reference rates do not value it.
   'no rate',
-  // The guard has only worst rates, and none for this way of the pair.
+  // The guard has only worst rates, and none for this direction of the pair.
   'no worst rate',
 ] as const;
 export type Restraint = (typeof RESTRAINTS)[number];
@@ -107,10 +110,10 @@ export type Position = {
   readonly projected: string | null;
   /** What is kept of it; null: the policy only names a minimum or a maximum, or it cannot be told. */
   readonly target: string | null;
-  /** Nothing is traded from `low` to `high`, both included; null: no bound on that side. */
+  /** From `low` to `high`, both included, nothing is traded; null: no bound on that side. */
   readonly low: string | null;
   readonly high: string | null;
-  /** What is asked for to get back; null: nothing. */
+  /** What would bring it back to its target; null: nothing. */
   readonly wanted: { readonly side: 'buy' | 'sell'; readonly value: string } | null;
   /** How much of it is traded, all its trades together. */
   readonly traded: string;
@@ -185,7 +188,9 @@ export type Plan = {
   readonly totals: readonly PlanTotal[];
   /** Epoch milliseconds at which the service was observed. */
   readonly madeAtMs: number;
-  /** The service had records under this run's name already: somebody has sent for it, though Temporal forgot. */
+  /**
+   * The service already had records under this run's name: somebody has sent for it, though Temporal has forgotten the run.
+   */
   readonly foundRecords: boolean;
   /** `originalExecutionRunId` of the run that made the plan: tells "freshly made by me" from all else, identifies no money. */
   readonly madeFor: string;

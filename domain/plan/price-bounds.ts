@@ -28,7 +28,7 @@ export function boundFromCost(rates: readonly Rate[], worstCostBps: string, pair
   return { buyFactor: worth.times, sellFactor: multiply(worth.over, least) };
 }
 
-/** The bound that lets less pass; of equal ones the first. */
+/** The stricter bound; of equal ones the first. */
 export function stricter(one: PriceBound, other: PriceBound): PriceBound {
   const least = multiply(one.sellFactor, other.buyFactor);
   return compare(least, multiply(other.sellFactor, one.buyFactor)) >= 0 ? one : other;
@@ -59,7 +59,7 @@ export function keepsGuard(bound: PriceBound, sold: string, bought: string): boo
   return compare(multiply(bought, bound.buyFactor), multiply(sold, bound.sellFactor)) >= 0;
 }
 
-/** For people: the price of a conversion beside the least that its guard takes, both in one direction; 8 digits. */
+/** For people: the price of a conversion beside the worst price that its guard allows, both in one direction; 8 digits. */
 export function besideGuard(bound: PriceBound, sold: string, bought: string, pair: Pair): string {
   const unit = `${pair.buy} per ${pair.sell}`;
   const least = divide(bound.sellFactor, bound.buyFactor, 8);

@@ -24,9 +24,12 @@ export type RebalanceInput = {
   readonly missingRate: Extract<Restraint, 'no rate' | 'no worst rate'>;
   /** What the service offers; null: it could not be read, which proves nothing. */
   readonly pairs: readonly Pair[] | null;
-  /** The most of the base's side that one trade, and all trades by each of two limits, may move; null: no limit. */
+  /**
+   * The most that one trade may move on the base's side, and that all trades may move by each of two limits; null: no
+   * limit.
+   */
   readonly most: { readonly trade: string | null; readonly run: string | null; readonly day: string | null };
-  /** Purchases wait for the base that they need, so that none is cut to what is there of it. */
+  /** True when purchases wait for the base that they need. Then no purchase is cut to what is there. */
   readonly waitsForBase: boolean;
 };
 
@@ -35,7 +38,7 @@ export type PlannedTrade = {
   readonly side: 'buy' | 'sell';
   readonly currency: string;
   readonly value: string;
-  /** Of the base: what sales of this plan must have brought before; `0`: there is enough without them. */
+  /** How much of the base the sales of this plan must bring first; `0`: there is enough without them. */
   readonly needsFromSales: string;
 };
 
@@ -53,10 +56,10 @@ type Bounds = {
   readonly target: string | null;
   readonly low: string | null;
   readonly high: string | null;
-  /** Where a trade brings it from below, and from above. */
+  /** The balance to which a trade goes, from below and from above. */
   readonly up: string | null;
   readonly down: string | null;
-  /** Of a purchase: a minimum is reached, everything else is not passed. */
+  /** How a purchase is rounded: it reaches a minimum, and passes no other target. */
   readonly rounding: 'up' | 'down';
 };
 
@@ -156,7 +159,10 @@ function around(keep: string, band: string): Bounds {
   };
 }
 
-/** Of all currencies that the policy names, valued in the base; never less than nothing. Null: it cannot be told. */
+/**
+ * The total of all currencies that the policy names, valued in the base, and never less than zero. Null: it cannot be
+ * computed.
+ */
 function totalOf({ rebalance, holdingOf, worthOf }: RebalanceInput): string | null {
   const all = currenciesOf(rebalance);
   const values = all.map((currency) => {
@@ -192,7 +198,7 @@ function isSale({ wanted }: Draft): boolean {
   return wanted?.side === 'sell';
 }
 
-/** As they are sent, each in the order of the policy. */
+/** The trades in the order in which they are sent: sales first, each in the order of the policy. */
 function salesFirst(drafts: readonly Draft[]): readonly Draft[] {
   return [...drafts.filter(isSale), ...drafts.filter((draft) => !isSale(draft))];
 }
@@ -252,13 +258,16 @@ function pairOf(draft: Draft, { rebalance, pairs }: RebalanceInput): Pair | null
   return pairs.find((pair) => pair.sellCurrency === sell && pair.buyCurrency === buy);
 }
 
-/** The worst price that the guard lets its trade have; null: none is bounded. */
+/** The worst price that the guard allows for its trade; null: the guard has no bound for it. */
 function boundOfDraft(draft: Draft, { rebalance, boundOf }: RebalanceInput): PriceBound | null {
   const base = rebalance.base.currency;
   return isSale(draft) ? boundOf(draft.currency, base) : boundOf(base, draft.currency);
 }
 
-/** The most of the currency for which the base's side stays within `baseAmount`, whatever price is counted with. */
+/**
+ * The largest amount of the currency for which the base's side stays within `baseAmount`, at the price that is counted
+ * with.
+ */
 function amountFor(draft: Draft, baseAmount: string, input: RebalanceInput): string {
   const price = highestPrice(draft, input);
   if (price === null) return '0';
@@ -304,8 +313,8 @@ function baseSide(draft: Draft, input: RebalanceInput): string {
 }
 
 /**
- * What holds for all trades together. One that is left nothing gives its place among `max_trades` to the next largest, so
- * that all is counted again without it.
+ * The limits for all trades together. If a limit leaves nothing of a trade, the next largest trade gets its place among
+ * `max_trades`, and all is counted again without it.
  */
 function keepLimits(asked: readonly Draft[], input: RebalanceInput): readonly Draft[] {
   const fallen = new Map<string, Restraint>();
@@ -327,7 +336,10 @@ function keepLimits(asked: readonly Draft[], input: RebalanceInput): readonly Dr
   }
 }
 
-/** The largest ones by worth; of equal ones the first in the policy. One of many parts gets those that are left. */
+/**
+ * Keeps the largest trades by worth; of equal ones, the first in the policy. A trade in several parts keeps as many
+ * parts as there are places left.
+ */
 function keepMostTrades(drafts: readonly Draft[], input: RebalanceInput): void {
   const { maxTrades } = input.rebalance;
   if (maxTrades === null) return;
@@ -360,7 +372,10 @@ function keepSumLimit(
   }
 }
 
-/** Purchases get what the base can give, in the order of the policy; the sales' proceeds only where that is too little. */
+/**
+ * Gives the base to the purchases, in the order of the policy. They get the proceeds of the sales only where the base
+ * has too little.
+ */
 function keepBase(drafts: readonly Draft[], input: RebalanceInput): void {
   const { base } = input.rebalance;
   const there = subtract(input.holdingOf(base.currency).withdrawable, base.min ?? '0');
@@ -379,7 +394,10 @@ function keepBase(drafts: readonly Draft[], input: RebalanceInput): void {
 
 // Into trades.
 
-/** So many trades of one currency are sent at most: beyond that the pair's maximum is no size for this policy. */
+/**
+ * The most trades of one currency that a plan sends. If more were needed, the pair's maximum would be too small for
+ * this policy.
+ */
 export const MOST_PARTS = 50;
 
 /** The most of the currency that one trade may move by the pair's maximum, in its decimals; null: no maximum is known. */
@@ -400,7 +418,10 @@ function partsOf(draft: Draft, input: RebalanceInput): number {
   return Math.max(1, Number(quotient(draft.amount, most, 0, 'up')));
 }
 
-/** Parts of one size, the last one what is left; a part needs the sales only for what it and those before it cost. */
+/**
+ * Splits a trade into parts of one size; the last part is what is left. A part needs the sales only for what it and the
+ * parts before it cost.
+ */
 function tradesOf(draft: Draft, input: RebalanceInput): readonly PlannedTrade[] {
   const { wanted, currency, amount, needsFromSales } = draft;
   if (wanted === null || !isTraded(draft)) return [];

@@ -1,4 +1,4 @@
-/** What open runs of ours have planned and the service has not taken yet: no other run plans with it. Pure. */
+/** What open runs of ours have planned and the service has not yet taken. No other run plans with this money. Pure. */
 import { add, isPositive, multiply, notNegative, quotient, subtract } from '../money.ts';
 import type { RunName } from '../references.ts';
 import type { Leg } from './plan.ts';
@@ -6,17 +6,17 @@ import type { Leg } from './plan.ts';
 /** Of one currency, what a run will still do. Of several runs, their sums. */
 export type Reserved = {
   readonly currency: string;
-  /** Cannot be spent by another run: what is sold and paid, less what the run itself buys for it. Never negative. */
+  /** What no other run may spend: what is sold and paid, less what the run itself buys for it. Never negative. */
   readonly takes: string;
-  /** By how much the balance will have changed; negative when it will be less. */
+  /** By how much the balance will have changed; negative when it will be lower. */
   readonly changes: string;
   /** What its legs sell and buy together: what counts against a limit. */
   readonly gross: string;
-  /** False: how much it is cannot be told, so that nobody plans with the currency. */
+  /** False: nobody can tell how much it is, so nobody plans with the currency. */
   readonly isTold: boolean;
   /**
-   * So much of `takes` is for legs that wait for money which was not there: nobody plans with it, but whoever waits for money
-   * too does not wait for it as well. Absent: nothing.
+   * So much of `takes` is for legs that wait for money which was not there. Nobody plans with it; but another run that waits
+   * for money too does not wait for this part as well. Absent: nothing.
    */
   readonly short?: string;
 };
@@ -53,7 +53,7 @@ export function reservedBy(legs: readonly Leg[], payments: readonly Unsent[]): r
     const [sold, bought] = [mostSold(leg), boughtBy(leg)];
     note(leg.sell, { out: sold ?? '0', gross: sold ?? '0', isTold: sold !== null });
     const isPaidOut = payments.some(({ amount, dependsOn }) => amount === null && dependsOn === leg.id);
-    // What is all paid out changes nothing, however much it is.
+    // A leg whose proceeds are all paid out changes no balance, however much it is.
     if (isPaidOut) note(leg.buy, { gross: bought ?? '0' });
     else note(leg.buy, { in: bought ?? '0', gross: bought ?? '0', isTold: bought !== null });
   }

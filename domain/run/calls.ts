@@ -15,18 +15,21 @@ import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts'
 import type { ChunkState } from './chunk-state.ts';
 import type { Evidence } from './state.ts';
 
-/** What a run is started with. The policy's text, not its reading: the worker reads it again with its own eyes. */
+/** What a run is started with. It has the text of the policy, because the worker reads and checks that text itself. */
 export type RunInput = {
   readonly run: RunName;
   readonly mode: Mode;
   readonly policyText: string;
   /** SHA-256 of what the text says, hex; every worker computes it again and compares. */
   readonly policyHash: string;
-  /** Name that messages call the policy by. */
+  /** The name of the policy's file, for messages. */
   readonly policyFile: string;
   /** Texts of the files that the policy names (reference rates), by the name in the policy. */
   readonly files: Readonly<Record<string, string>>;
-  /** What a person has said yes to (`movesOf`): a plan that moves anything else is not carried out. Absent: nobody was asked. */
+  /**
+   * What a person has said yes to (`movesOf`). A plan that moves anything else is not carried out. Absent: nobody was
+   * asked.
+   */
   readonly shown?: readonly string[];
   /** Who started the run. */
   readonly startedBy: string;
@@ -62,7 +65,10 @@ export type PlanState =
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
   | { readonly kind: 'waiting'; readonly waiting: Waiting | null };
 
-/** `cancelled`: while there was no plan, by an instruction that no reset loses, though the history may know nothing of it. */
+/**
+ * `cancelled`: the run was cancelled while there was no plan, by an instruction that no reset loses. The history of the
+ * run may not know of it.
+ */
 export type PlanAnswer =
   | { readonly kind: 'plan'; readonly plan: KeptPlan }
   | Exclude<PlanState, { kind: 'plan' }>
@@ -70,7 +76,10 @@ export type PlanAnswer =
   /** The plan was made from a policy that says something else; the hashes of both, computed by the worker. */
   | { readonly kind: 'other policy'; readonly planned: string; readonly given: string };
 
-/** What every call that may write says about the run: tells a reset or a repeat, identifies no money. */
+/**
+ * What every call that may write says about the run. It shows a reset or a repeat, and is part of no key and no
+ * reference.
+ */
 export type Call = {
   readonly plan: PlanHead;
   readonly originalRunId: string;
@@ -82,22 +91,25 @@ export type LegCall = Call & {
   readonly leg: Leg;
   readonly state: LegState;
   readonly othersAccepted: boolean;
-  /** What the other legs of the run have sold and bought: the limits of a run bind it all. */
+  /** What the other legs of the run have sold and bought, because the limits of a run bind all of it. */
   readonly tradedSoFar: readonly Money[];
   /** Why the run does not want it any more; null: it does. */
   readonly unwanted: Problem | null;
-  /** Whether another leg goes on at once, for which the run keeps its turn. */
+  /** Whether another leg goes on at once. Then the run keeps its turn for it. */
   readonly follows: Follows;
-  /** References of all legs of the plan. Absent: an earlier version asked. */
+  /** References of all legs of the plan, which tell a trade of another one. */
   readonly legs?: readonly string[];
-  /** Of a leg that funds a batch and waits for money; absent of all others, and where an earlier version asked. */
+  /** Of a leg that funds a batch and waits for money; absent of all others. */
   readonly funding?: Funding;
 };
-/** `when done`: it needs what this one brings, and goes on once this one has ended. */
+/** `when done`: the other leg needs what this one brings, and goes on once this one has ended. */
 export type Follows = 'at once' | 'when done' | 'none';
 /** A leg whose trade came out worse than planned: whether people have accepted that. */
 export type TradedCall = Call & { readonly leg: Leg; readonly traded: Traded };
-/** Nothing may be asked or sent. What is known stays so, unless an earlier attempt of the call may have sent something. */
+/**
+ * Nothing may be asked or sent. The state of the item stays as it was, unless an earlier attempt of the call may have
+ * sent something.
+ */
 export type Stopped = { readonly kind: 'stopped'; readonly wait: Wait; readonly mayHaveSent: boolean };
 /** `runId`: the Temporal run in which the call was carried out; another one than before tells of a reset. */
 export type LegAnswer = {
@@ -138,7 +150,7 @@ export type SettlementCall = {
   readonly tradeId: string;
   readonly until: SettleSettings['until'];
   readonly currency: string;
-  /** A status in no list that people are told of already; null while there is none. */
+  /** A status in no list that people have been told of; null while there is none. */
   readonly unknownStatus: string | null;
   /** What this run still has to pay in `currency`, as far as it knows. */
   readonly unpaid: readonly {
@@ -148,18 +160,27 @@ export type SettlementCall = {
   }[];
   /** What its batch still has to pay in it besides, all chunks together. */
   readonly owedByBatch: string;
-  /** Temporal runs in which items ended undone: another one answers at once, since it takes them up once more. */
+  /**
+   * The Temporal runs in which items ended undone. Another Temporal run answers at once, because it takes them up
+   * again.
+   */
   readonly undoneIn: readonly string[];
 };
 export type Settlement =
   | { readonly kind: 'settled'; readonly status: string }
   /** The status says that it will never settle. */
   | { readonly kind: 'failed'; readonly status: string }
-  /** Not yet, by a status that is in no list and news, or no longer is: people are told, and it is asked for again. */
+  /**
+   * Not settled yet. The status has changed to one that is in no list, or from one. People are told, and the status is
+   * asked for again.
+   */
   | { readonly kind: 'news'; readonly status: string; readonly isUnknown: boolean }
-  /** Not looked at: this is another Temporal run than those in which items ended undone. */
+  /** Nothing was asked, because this is another Temporal run than those in which items ended undone. */
   | { readonly kind: 'other run'; readonly runId: string }
-  /** Not yet, and the run was cancelled by an instruction that its history may know nothing of: nothing needs the money. */
+  /**
+   * Not settled yet. But the run was cancelled by an instruction that its history may not know, so that nothing needs
+   * the money.
+   */
   | { readonly kind: 'cancelled' }
   /** The service cannot be asked: people should know why. */
   | { readonly kind: 'wait'; readonly wait: Wait };
@@ -175,7 +196,7 @@ export type WithdrawalsCall = {
     readonly paid: boolean;
     readonly status: string | null;
     readonly isUnknown: boolean;
-    /** It was paid, and is followed once more: it may have come back before this call. */
+    /** It was paid, and is followed again, because it may have come back before this call. */
     readonly isAnew?: true;
   }[];
   /** As for settlement. */
@@ -195,11 +216,11 @@ export type WithdrawalsAnswer = {
     readonly isUnknown: boolean;
   }[];
   readonly runId: string;
-  /** What keeps people's instructions has been told that the run ends: a signal of the run itself would cost history. */
+  /** The workflow `instructions` has been told that the run ends. A signal from the run itself would cost history. */
   readonly hasToldEnd: boolean;
 };
 
-/** What a chunk asks for; the worker reads its payments from Temporal, with its own eyes. */
+/** What a chunk asks with. The worker reads the payments of the chunk from Temporal itself. */
 export type GoCall = {
   readonly mode: Mode;
   readonly run: RunName;
@@ -207,15 +228,10 @@ export type GoCall = {
   readonly originalRunId: string;
   /** An earlier history of the chunk has handed on what it knew. */
   readonly isContinued: boolean;
-  /** Who looked when the chunk heard of its run last; null: it has not. */
+  /** Who asked when the chunk last heard of its run; null: it has not heard of it. */
   readonly heard: string | null;
   /** The run has given its go, and payments are open. */
   readonly isOpen: boolean;
-  /**
-   * The workflow goes by `callSize` and `beginsQuietly` of the answer. Absent: an older one, which must not be told them: whoever
-   * replays its history would go by them.
-   */
-  readonly takesPace?: true;
 };
 export type GoAnswer =
   | {
@@ -227,8 +243,8 @@ export type GoAnswer =
       readonly unpayable: string | null;
       /** Runs that have paid or hold what is unpayable for that. */
       readonly heldBy: readonly string[];
-      /** One letter of `LOOK_ALIKE` for each payment; null or absent: nothing looks like any of them. */
-      readonly alike?: string | null;
+      /** One letter of `LOOK_ALIKE` for each payment; absent: nothing looks like any of them. */
+      readonly alike?: string;
       /** A look-alike of the first payments that are held for one, by their place in the chunk. */
       readonly alikeIds?: Readonly<Record<number, string>>;
       /** Currencies that are paid now. */
@@ -237,16 +253,16 @@ export type GoAnswer =
       readonly most: number | null;
       /** Why nothing more is sent; null: it is. */
       readonly stopped: Problem | null;
-      /** How often people have wanted everything looked at. */
+      /** How often people have asked to check everything. */
       readonly wakes: number;
       readonly rules: PayoutRules;
       /** So many of its payments leave side by side. */
       readonly sideBySide: number;
-      /** So many of its payments are one call. Absent: an older worker has answered, or an older workflow has asked. */
-      readonly callSize?: number;
-      /** Its run, which has just let it begin, need not be told that it does. Absent: it is told. */
-      readonly beginsQuietly?: true;
-      /** Names who looks, the chunk's coordinator included: another one takes up what has ended undone. */
+      /** So many of its payments are one call. */
+      readonly callSize: number;
+      /** Its run, which has just let it begin, need not be told that it does. */
+      readonly beginsQuietly: boolean;
+      /** Names who asks, together with the coordinator of the chunk. Another one takes up what has ended undone. */
       readonly runId: string;
     }
   /** The run has ended. */

@@ -1,6 +1,6 @@
 /**
- * What one history of a run hands on to the next (continue-as-new), as little as will do: of each item only what differs
- * from one of which nothing is known, and nothing that the plan says. Pure.
+ * What one history of a run hands on to the next (continue-as-new). It is kept small: of each item only what differs from an
+ * item of which nothing is known, and nothing that the plan says. Pure.
  */
 import { jsonBytes } from '../json-bytes.ts';
 import { fixedAmountOf } from '../plan/amounts.ts';
@@ -29,22 +29,24 @@ import {
 import type { Evidence, RunState } from './state.ts';
 
 export type Carried = {
-  /** Which plan it is about; null while there is none. */
+  /** The plan that it is about; null while there is none. */
   readonly plan: string | null;
-  /** Of a chunk, which has no plan before its go; absent where it had none, and for a run, which reads its plan. */
+  /** The plan of a chunk, which has none before its go; absent where it had none, and for a run, which reads its plan. */
   readonly head?: PlanHead;
-  /** Of a chunk that was reset and has asked nobody since: the `originalExecutionRunId` that told so; else absent. */
+  /**
+   * Of a chunk that was reset and has asked nobody since: the `originalExecutionRunId` that showed the reset; else absent.
+   */
   readonly resetOf?: string;
-  /** The Temporal run that hands on: its own id, not the one that a reset keeps. */
+  /** The Temporal run that hands on: its own id, not the id that a reset keeps. */
   readonly runId: string;
-  /** As which run the chunks of its batch know it; of whatever has no chunks its `runId`. */
+  /** The id by which the chunks of its batch know it; where there are no chunks, its `runId`. */
   readonly knownAs: string;
   /** Items of which nothing is known are left out. */
   readonly legs: readonly CarriedLeg[];
   readonly payments: readonly CarriedPayment[];
   readonly cancelled: boolean;
   readonly evidence: readonly Evidence[];
-  /** Of the payments in the order of the plan, as many as fit; absent: there is none, or an earlier version handed on. */
+  /** Trace ids of the payments in the order of the plan, as many as fit; absent: there is none. */
   readonly traceIds?: TraceIds;
 };
 
@@ -53,7 +55,7 @@ type TraceIds = readonly (string | null)[];
 /** What is handed on has room for trace ids up to here: with what is put around it below the 128 KiB that Temporal likes to carry. */
 const MOST_BYTES = 120_000;
 
-/** A leg at its stage; of one that is to be converted only what is known. */
+/** A leg at its stage; of a leg that is still to be converted, only what is known. */
 type CarriedLeg = { readonly id: string } & (
   TradedLeg | UntradedLeg | (Omit<ConvertingLeg, 'state'> & { readonly state: Partial<LegState> })
 );
@@ -63,7 +65,7 @@ type CarriedPayment = { readonly id: string; readonly amount?: string } & (
   CarriedUnsent | CarriedSent | UnpaidPayment
 );
 
-/** Only what is not as `asKnownIn` has it; no `phase`: nothing stands against sending it. */
+/** Only what differs from `asKnownIn`; no `phase`: nothing stands against sending it. */
 type CarriedUnsent = {
   readonly kind: 'unsent';
   readonly state: Partial<Omit<PaymentState, 'phase'>>;
@@ -71,22 +73,22 @@ type CarriedUnsent = {
   readonly needsHuman?: true;
 };
 
-/** A refusal for lack of money by its code alone: many payments may wait for the same money. */
+/** A refusal for lack of money is handed on by its code alone: many payments may wait for the same money. */
 type CarriedPhase =
   | Extract<PaymentPhase, { kind: 'spent' }>
   | (Omit<Extract<PaymentPhase, { kind: 'short' }>, 'problem'> & { readonly code: Problem['code'] });
 
-/** `reference`: only where it is not the plan's, of a later generation. */
+/** `reference`: only where it is of a later generation, and so differs from the plan's. */
 type CarriedSent = Omit<Accepted, 'reference'> & { readonly reference?: string } & (
     Omit<SentPayment, 'accepted'> | Omit<FailedPayment, 'accepted'>
   );
 
-/** Tells one plan from another of the same run. */
+/** Identifies a plan among the plans of a run. */
 function nameOf(plan: Plan): string {
   return [plan.policy.hash, plan.madeFor, plan.madeAtMs, plan.legs.length, plan.payments.length].join();
 }
 
-/** @param by who hands on */
+/** @param by the Temporal run that hands on */
 export function carry(state: RunState, by: Pick<Carried, 'runId' | 'knownAs'>): Carried {
   const { runId, knownAs } = by;
   const carried: Carried = {
@@ -102,7 +104,7 @@ export function carry(state: RunState, by: Pick<Carried, 'runId' | 'knownAs'>): 
   return traceIds.some((traceId) => traceId !== null) ? { ...carried, traceIds } : carried;
 }
 
-/** They are a help, not a record: those of the first payments, as far as there is room. */
+/** Trace ids only help people and are no record, so those of the first payments are kept, as far as there is room. */
 function traceIdsOf({ payments }: RunState, roomBytes: number): TraceIds {
   const traceIds: (string | null)[] = [];
   let bytes = 0;
@@ -114,7 +116,7 @@ function traceIdsOf({ payments }: RunState, roomBytes: number): TraceIds {
   return traceIds;
 }
 
-/** Null: nothing is known of it. */
+/** Null: nothing is known of the leg. */
 function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
   const { id } = leg;
   switch (stage.kind) {
@@ -128,7 +130,7 @@ function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
   }
 }
 
-/** Null: nothing is known of it. */
+/** Null: nothing is known of the payment. */
 function carryPayment({ payment, amount, stage }: PaymentRecord, runId: string): CarriedPayment | null {
   const isPlanned = amount === null || amount === fixedAmountOf(payment);
   const item = { id: payment.id, ...(!isPlanned && { amount }) };
@@ -168,7 +170,7 @@ function carryPhase(phase: Exclude<PaymentPhase, { kind: 'open' }>): CarriedPhas
   }
 }
 
-/** A payment of which nothing is known but by the Temporal run that hands on. */
+/** A payment of which only the Temporal run that hands on is known. */
 function asKnownIn(runId: string): PaymentState {
   return { ...NEW_PAYMENT, knownIn: runId, walkedIn: runId };
 }
@@ -177,7 +179,7 @@ function isAsNew<State extends SendState>(state: State, fresh: State): boolean {
   return Object.keys(differences(state, fresh)).length === 0;
 }
 
-/** The fields of `one` that are not as in `other`. */
+/** The fields of `one` that differ from `other`. */
 function differences<T extends object>(one: T, other: T): Partial<T> {
   const differing = Object.entries(one).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name as keyof T]),
@@ -186,14 +188,14 @@ function differences<T extends object>(one: T, other: T): Partial<T> {
 }
 
 /**
- * Takes over what an earlier history knew of the items of the same plan; of another plan nothing. It was handed on
- * between two writes, so that what it knew as its own is whole: the Temporal run that goes on, `runId`, knows it as its
- * own. A reset of it does not. True when it was about this plan.
+ * Takes over what an earlier history knew of the items of the same plan, and nothing of another plan. It was handed on
+ * between two writes, so what it knew as its own is complete. The Temporal run that goes on, `runId`, knows it as its own
+ * too; a reset of that run does not. True when it was about this plan.
  */
 export function takeOver(state: RunState, carried: Carried, runId: string): boolean {
   const { plan } = state;
   if (plan === null || carried.plan !== nameOf(plan)) return false;
-  // Whoever made the plan over an empty service knows of every item, also of those that it never asked about.
+  // The run that made the plan when the service was empty knows every item, also items that it never asked about.
   const madePlan = plan.madeFor === carried.runId && !plan.foundRecords;
   const heir: Heir = { from: carried.runId, to: runId, sinceMs: madePlan ? plan.madeAtMs : null };
   const legs = new Map(carried.legs.map((item) => [item.id, item]));
@@ -221,7 +223,7 @@ function ofHeir<Id extends string | null>(of: Id, { from, to }: Heir): Id | stri
 
 function known<State extends SendState>(state: State, heir: Heir): State {
   if (state.knownIn !== null) return { ...state, knownIn: ofHeir(state.knownIn, heir) };
-  // What a failed call may have sent, nobody knows.
+  // Nobody knows what a failed call may have sent.
   if (heir.sinceMs === null || state.sent) return state;
   return { ...state, knownIn: heir.to, knownAtMs: heir.sinceMs };
 }

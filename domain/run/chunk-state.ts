@@ -35,15 +35,15 @@ export type ChunkCounts = {
   readonly needsHuman: number;
   /** Without an end. */
   readonly open: number;
-  /** Of those that are accepted, by a reply to a send; the others were only found. Absent: of an earlier version. */
-  readonly sent?: number;
-  /** To be sent, and waiting for something that people should know of. Absent: of an earlier version. */
-  readonly waiting?: number;
+  /** Of those that are accepted, by a reply to a send; the others were only found. */
+  readonly sent: number;
+  /** To be sent, and waiting for something that people should know of. */
+  readonly waiting: number;
 };
 
 export type ChunkState = {
   readonly number: number;
-  /** Whose go it has heard last; null: none yet. */
+  /** The Temporal run whose go it has heard last; null: none yet. */
   readonly heard: string | null;
   /** Payments of it are being sent, one slice after the other. */
   readonly isSending: boolean;
@@ -53,10 +53,8 @@ export type ChunkState = {
   readonly waits: readonly Waiting[];
   /** What the service has refused since the run took the chunk up. */
   readonly refusals: Refusals;
-  /** The first codes with which payments have ended unpaid. */
-  readonly codes: readonly string[];
-  /** How many have ended with each of these; absent: a chunk of an earlier version. */
-  readonly unpaid?: readonly Unpaid[];
+  /** The first codes with which payments have ended unpaid, and how many each. */
+  readonly unpaid: readonly Unpaid[];
 };
 
 /** So many payments have ended unpaid with this code. */
@@ -79,7 +77,6 @@ export type Standing = {
 
 export function chunkStateOf(chunk: Standing): ChunkState {
   const { number, heard, payments } = chunk;
-  const unpaid = unpaidIn(payments);
   return {
     number,
     heard,
@@ -88,8 +85,7 @@ export function chunkStateOf(chunk: Standing): ChunkState {
     totals: totalsIn(payments),
     waits: waitsIn(chunk),
     refusals: refusalsIn(payments, heard),
-    codes: unpaid.map(({ code }) => code),
-    unpaid,
+    unpaid: unpaidIn(payments),
   };
 }
 
@@ -102,11 +98,9 @@ export function unpaidIn(payments: readonly PaymentRecord[]): readonly Unpaid[] 
   return summedUp(unpaid).slice(0, MOST_CODES);
 }
 
-/** The same of all chunks, the code of the most payments first. Of a chunk of an earlier version nobody knows how many. */
+/** The same of all chunks, the code of the most payments first. */
 export function unpaidOf(chunks: readonly Pick<ChunkRecord, 'state'>[]): readonly Unpaid[] {
-  const all = chunks.flatMap(
-    ({ state }) => state?.unpaid ?? state?.codes.map((code) => ({ code, payments: 0 })) ?? [],
-  );
+  const all = chunks.flatMap(({ state }) => state?.unpaid ?? []);
   return summedUp(all).toSorted((a, b) => b.payments - a.payments);
 }
 
@@ -177,7 +171,7 @@ export type ChunkRecord = {
   mayGo: boolean;
   /** What was released when it was told last (`releases` of the run); -1: it was not told. */
   toldOf: number;
-  /** As it was read last; null: not yet, or there is none. */
+  /** The state of the chunk as it was last read; null: it was not read yet, or there is no such chunk. */
   state: ChunkState | null;
   /** It has ended, and nothing of it is open. */
   isClosed: boolean;
@@ -198,8 +192,9 @@ export function newChunks(batch: PlanBatch | null): ChunkRecord[] {
 }
 
 /**
- * Nothing of it is open, as the Temporal run `runId` was told. What an earlier one was told counts no more, also where
- * everything was paid: a payment may have come back since, or be wanted again.
+ * True when the chunk has told the Temporal run `runId` that nothing of it is open. What it told an earlier Temporal
+ * run does not count any more, even if everything was paid: a payment may have come back, or somebody may want it paid
+ * again.
  */
 export function isDone({ state }: ChunkRecord, runId: string | null): boolean {
   return state !== null && state.counts.open === 0 && hasHeard(state, runId);
@@ -222,7 +217,7 @@ export function countsOf(chunks: readonly ChunkRecord[]): ChunkCounts {
 export function sumOfCounts(all: readonly ChunkCounts[]): ChunkCounts {
   const sum = { ...NONE };
   for (const counts of all)
-    for (const name of Object.keys(sum) as (keyof ChunkCounts)[]) sum[name] += counts[name] ?? 0;
+    for (const name of Object.keys(sum) as (keyof ChunkCounts)[]) sum[name] += counts[name];
   return sum;
 }
 

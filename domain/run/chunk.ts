@@ -1,7 +1,7 @@
 /**
- * One chunk of a batch: waits for the go of its coordinator, pays, follows what was accepted, and stays open until the run
- * has ended, so that a reset of either finds it there. It pays and follows as every run does (`pay`, `track`); nothing
- * leaves without the go, which is asked for again before every write.
+ * One chunk of a batch. It waits for the go of its coordinator (the run of the batch), pays, follows what was accepted,
+ * and stays open until the run has ended. So a reset of the run or of the chunk finds it there. It pays and follows as
+ * every run does (`pay`, `track`). Nothing leaves without the go, which is asked for again before every write.
  */
 import { isUnpayable } from '../batch.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
@@ -37,15 +37,13 @@ export type ChunkPorts = Pick<
   | 'tellRun'
 > & {
   readGo(call: GoCall): Promise<GoAnswer>;
-  /** The coordinator should read this chunk again. It decides nothing by it. */
+  /** Tells the coordinator to read this chunk again. This decides nothing. */
   tellCoordinator(): Promise<void>;
-  /** False only in the history of a chunk that ended, before this was so, without asking about what it was told last. */
-  asksAboutNewsAtItsEnd(): boolean;
 };
 
 type GoOf = Extract<GoAnswer, { kind: 'go' }>;
 
-/** Whoever misses what it was told asks by itself after this long. */
+/** A chunk that has missed news from its run asks by itself after this time. */
 const LONGEST_SILENCE_MS = 600_000;
 
 export class Chunk implements Paying {
@@ -59,24 +57,26 @@ export class Chunk implements Paying {
   readonly #carried: Carried | null;
   #head: PlanHead | null = null;
   #go: GoOf | null = null;
-  /** Of the run as it is now: one that was started again for this chunk has given none yet. */
+  /**
+   * True when the run as it is now has given its go. A run that was started again for this chunk has given none yet.
+   */
   #hasGo = false;
   #isOver = false;
-  /** Since they were begun, paying, tracking or listening has seen that nothing is open. */
+  /** True once paying, tracking or listening has seen that nothing is open. */
   #wasOver = false;
-  /** Who looked when the coordinator was asked last; null: nobody has heard anything yet. */
+  /** Who asked the coordinator last; null: nobody has heard from it yet. */
   #heard: string | null = null;
-  /** Counts what the coordinator has told. */
+  /** How often the coordinator has sent news. */
   #news = 0;
-  /** Of these, how many it had told when its go was asked for last. */
+  /** How much of that news had come when the chunk asked for its go last. */
   #answered = 0;
-  /** How often in a row nobody could say whether it has a go, and how soon it asks again by itself. */
+  /** How often in a row nobody could say whether the chunk has a go, and how soon it asks again by itself. */
   #waits = 0;
   #asksAgainMs = LONGEST_SILENCE_MS;
-  /** How it stood when the coordinator was told, and whether it stands otherwise now. */
+  /** How the chunk stood when it last told the coordinator, and whether that has changed. */
   #told = '';
   #isToBeTold = false;
-  /** That it begins to send need not be told. */
+  /** True when the coordinator need not be told that the chunk begins to send. */
   #beginsQuietly = false;
   #writes = 0;
 
@@ -94,7 +94,9 @@ export class Chunk implements Paying {
       this.#isOver = false;
       await this.#askForGo();
       await this.#untilOver();
-    } while (this.#isToldAtItsEnd() || (await this.#wasReset()));
+      // Its run may have been started again or reset while it asked, and counts on whom it has told: the answer of
+      // `#wasReset` may come earlier in a replay than that signal did.
+    } while (this.#hasNews || (await this.#wasReset()));
     this.state.ended = true;
     this.pauses.goesOn(this.state);
     this.ports.show();
@@ -115,28 +117,23 @@ export class Chunk implements Paying {
   }
 
   /**
-   * A reset means: try again what is not done, and look at what was paid. Asked last of all, as by the run; what is undone is
-   * its run's to go on with.
+   * True after a reset. A reset means: try again what is not done, and check what was paid. As in the run, this is
+   * asked last of all. The run goes on with what is undone.
    */
   async #wasReset(): Promise<boolean> {
     const hasHeard = (runId: string): boolean => this.#heard?.endsWith(`/${runId}`) === true;
     return (await runThatGoesOn(this.ports, (runId) => !hasHeard(runId))) !== null;
   }
 
-  /**
-   * Its run was started again or reset while it asked: it counts on whom it has told. Asked before `#wasReset`, whose answer may
-   * come earlier in a replay than a signal did.
-   */
-  #isToldAtItsEnd(): boolean {
-    return this.#hasNews && this.ports.asksAboutNewsAtItsEnd();
-  }
-
-  /** The coordinator has told something since its go was asked for last. */
+  /** True when news has come from the coordinator since the chunk last asked for its go. */
   get #hasNews(): boolean {
     return this.#news !== this.#answered;
   }
 
-  /** While payments are open, what the coordinator says may change: a currency is funded, or another run goes on. */
+  /**
+   * While payments are open, the answer of the coordinator may change: the money of a currency comes, or another run
+   * goes on.
+   */
   async #listen(): Promise<void> {
     while (!this.isOver()) {
       await this.#untilNews();
@@ -144,7 +141,10 @@ export class Chunk implements Paying {
     }
   }
 
-  /** Until the coordinator has something to tell, or it is time to ask; meanwhile it is told what is new here. */
+  /**
+   * Waits until the coordinator has news, or until it is time to ask. Meanwhile the chunk tells the coordinator its own
+   * news.
+   */
   async #untilNews(): Promise<void> {
     const wasOver = this.isOver();
     const isNews = (): boolean => this.#hasNews || this.isOver() !== wasOver;
@@ -160,22 +160,22 @@ export class Chunk implements Paying {
     }
   }
 
-  /** Until there is a go, or the run is over. */
+  /** Asks until there is a go, or until the run is over. */
   async #askForGo(): Promise<void> {
     const { ports, pauses, state, input } = this;
     for (let failures = 0; ;) {
       if (ports.historyIsLong()) await this.leaveLongHistory();
       const { asked } = pauses;
-      // What is told while it is asked may be missing in the answer.
+      // News that comes during the question may be missing in the answer.
       this.#answered = this.#news;
       const heard = this.#heard;
       const isContinued = this.#carried !== null;
       const isOpen = this.#hasGo && this.state.payments.some(isOpenPayment);
       const { mode, run, number } = input;
-      // A reset that nobody has heard of counts in the next history as well.
+      // If nobody has heard of a reset yet, the next history must still know of it.
       const originalRunId = this.#carried?.resetOf ?? ports.originalRunId;
       const answer = await ports
-        .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen, takesPace: true })
+        .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen })
         .catch(failed);
       const isNews = (): boolean => this.#hasNews;
       if (answer instanceof StepFailed) {
@@ -200,7 +200,7 @@ export class Chunk implements Paying {
           const afterMs = Math.min(answer.wait.afterMs * this.#waits, LONGEST_SILENCE_MS);
           this.#asksAgainMs = afterMs;
           const wait = { ...answer.wait, afterMs };
-          // Payments that are on their way are followed whoever gives a go.
+          // Payments that are on their way are followed without a go, too.
           if (this.#head !== null) return pauses.show(state, wait);
           await pauses.pause(state, wait, asked, isNews);
           continue;
@@ -214,7 +214,7 @@ export class Chunk implements Paying {
     }
   }
 
-  /** The run has ended before this history had a go: what the one before knew is all that there is to tell. */
+  /** The run has ended before this history had a go. So it reports what the history before it knew. */
   #endAsHandedOn(): void {
     const head = this.#carried?.head;
     if (this.state.plan === null && head !== undefined) this.#adopt(head);
@@ -229,10 +229,10 @@ export class Chunk implements Paying {
   #take(go: GoOf): void {
     const { state, ports, input } = this;
     if (this.#go === null) this.#adopt(go.plan);
-    this.#beginsQuietly = this.#go === null && go.beginsQuietly === true;
+    this.#beginsQuietly = this.#go === null && go.beginsQuietly;
     this.#head = { ...go.plan, madeFor: go.isFresh ? ports.originalRunId : go.plan.madeFor };
     let isOther = JSON.stringify(go) !== JSON.stringify(this.#go);
-    // Another Temporal run, of the coordinator or of the chunk: what was paid may have come back meanwhile.
+    // The coordinator or the chunk is another Temporal run now. A paid payment may have come back meanwhile.
     if (this.#go?.runId !== go.runId) followAnew(state, ports.nowMs());
     this.#go = go;
     this.#hasGo = true;
@@ -247,24 +247,27 @@ export class Chunk implements Paying {
       const impossible = row !== undefined && isUnpayable(letter) ? unpayable(row, letter, go.heldBy) : null;
       const unwanted = impossible ?? (go.stopped === null ? null : { ...go.stopped, item: payment.id });
       const alike = alikeOf(go, index);
-      // One that waits for a person is none of the first payments: others go in its place.
+      // A payment that waits for a person takes no place among the first payments. Another one goes instead.
       const hasPlace = left > 0 || alike?.kind === 'held';
       const isReleased = unwanted !== null || (hasPlace && go.released.includes(payment.currency));
       isOther ||= isReleased && stage.release === null;
       stage.release = isReleased ? { unwanted, ...(alike !== null && { alike }) } : null;
       if (isReleased && unwanted === null && alike?.kind !== 'held') left -= 1;
     }
-    // Who waits looks again.
+    // Payments that wait are checked again.
     if (isOther) this.releases += 1;
     ports.show();
   }
 
-  /** How many more of the first payments may leave: one that was refused has been one of them, one that never left has not. */
+  /**
+   * How many more of the first payments may leave. A payment that was refused has used a place; one that never left has
+   * not.
+   */
   #leftOf({ most, runId }: Pick<GoOf, 'most' | 'runId'>): number {
     return (most ?? Number.POSITIVE_INFINITY) - refusalsIn(this.state.payments, runId).sent;
   }
 
-  /** First payments have ended without being sent: others may leave in their place. */
+  /** True when first payments have ended without being sent, so that others may take their places. */
   #hasRoom(): boolean {
     const go = this.#go;
     if (go === null || go.most === null) return false;
@@ -274,12 +277,12 @@ export class Chunk implements Paying {
     return isWaiting && unsent.length - waiting.length < this.#leftOf(go);
   }
 
-  /** The coordinator has something to tell: whoever waits asks for its go again. */
+  /** The coordinator has news. The chunk asks for its go again. */
   hear(): void {
     this.#news += 1;
   }
 
-  /** Somebody wants everything looked at now. */
+  /** Somebody wants everything to be checked now. */
   wake(): void {
     this.pauses.wake();
     this.hear();
@@ -297,14 +300,14 @@ export class Chunk implements Paying {
     };
   }
 
-  /** What is reported of it: before its first go, its payments are pending. */
+  /** What the chunk reports. Before its first go, its payments are pending. */
   get reported(): RunState {
     const { state, input } = this;
     if (state.plan !== null) return state;
     return { ...state, payments: input.payments.map((row) => newRecord(paymentOf(input.run, row))) };
   }
 
-  /** For another batch that has payments of the same ids. */
+  /** The answer to another batch that has payments with the same ids. */
   items(names: readonly string[]): ItemsOfChunk {
     const { runId, originalRunId } = this.ports;
     const isFirst = this.input.isFirst && this.#carried === null && originalRunId === runId;
@@ -314,7 +317,7 @@ export class Chunk implements Paying {
     );
   }
 
-  /** For whoever finds a record at the service that has no tag, and asks whose it is. */
+  /** The answer to a run that has found a record without a tag at the service, and asks whose it is. */
   records(): readonly (readonly [item: string, withdrawalId: string])[] {
     return this.state.payments.flatMap((record) => {
       const accepted = acceptedOf(record);
@@ -322,7 +325,7 @@ export class Chunk implements Paying {
     });
   }
 
-  /** What the coordinator must hear of at once; how many are accepted or paid by now is not. */
+  /** What the coordinator must hear at once. It need not hear each time a payment is accepted or paid. */
   #standing(): string {
     const { payments, waiting } = this.state;
     const ended = payments.flatMap((record) => paymentProblem(record)?.code ?? []);
@@ -349,7 +352,7 @@ export class Chunk implements Paying {
     await this.ports.tellCoordinator();
   }
 
-  /** More payments go out at once, or they wait, or none is left. */
+  /** True while payments are being sent. */
   get isSending(): boolean {
     return this.#isSending;
   }
@@ -360,11 +363,11 @@ export class Chunk implements Paying {
     this.ports.show();
   }
 
-  /** What the next history of the chunk begins with. One that had no go knows what it was handed on, and no more. */
+  /** What the next history of the chunk begins with. A history that had no go hands on just what it was given. */
   handOn(): Carried {
     const { runId, originalRunId } = this.ports;
     const { plan } = this.state;
-    // After a reset another history may have had one: what was known before it counts no more.
+    // After a reset, another history may have had a go. Then what was known before does not count any more.
     if (plan === null && this.#carried !== null && runId === originalRunId) return this.#carried;
     const isUnheard = runId !== originalRunId && this.#heard?.endsWith(`/${runId}`) !== true;
     return {
@@ -374,7 +377,7 @@ export class Chunk implements Paying {
     };
   }
 
-  // What paying and tracking take of it.
+  // What paying and tracking need of the chunk.
 
   get lateAfterMs(): Pick<Plan['lateAfterMs'], 'withdrawal'> {
     return this.#requireHead().lateAfterMs;
@@ -396,7 +399,10 @@ export class Chunk implements Paying {
     }
   }
 
-  /** One that has reached a rule of the batch by itself hears first whether the batch is stopped. */
+  /**
+   * If this chunk alone has reached a rule that stops the batch, it first waits until its run says whether the batch
+   * stops.
+   */
   async #untilMaySend(): Promise<void> {
     const isReached = (): boolean => {
       const go = this.#go;
@@ -421,8 +427,8 @@ export class Chunk implements Paying {
     return this.#go?.sideBySide ?? 1;
   }
 
-  get callSize(): number | null {
-    return this.#go?.callSize ?? null;
+  get callSize(): number {
+    return this.#go?.callSize ?? 1;
   }
 
   undoneIn(): readonly string[] {
@@ -431,19 +437,20 @@ export class Chunk implements Paying {
 
   takeUp(runId: string): boolean {
     const isTaken = takeUp(this.state, runId);
-    // What they are released by is asked for anew, and so is the go of a coordinator that is another one, or cannot be asked.
+    // The chunk asks again for the release of these payments. It also asks again for its go when the coordinator is
+    // another one or cannot be asked.
     if (isTaken || runId !== this.#go?.runId || this.#hasRoom()) this.hear();
     return isTaken;
   }
 
-  /** The run ends, never a chunk of it. */
+  /** Always false: the run ends, never a chunk of it. */
   isLast(): boolean {
     return false;
   }
 
   /**
-   * Nothing is open. Paying, tracking and listening all end once one of them has seen it: another run, which is heard of in
-   * that moment, may open payments again, and then they all begin anew.
+   * True when nothing is open. Paying, tracking and listening all end once one of them has seen this. In that moment
+   * news of another run may open payments again; then all three begin again.
    */
   isOver(): boolean {
     this.#wasOver ||= this.#isOver || !this.state.payments.some(isOpenPayment);
@@ -456,14 +463,14 @@ export class Chunk implements Paying {
   }
 }
 
-/** What the go says of withdrawals that look like one of the payments; null: there is none. */
-function alikeOf({ alike = null, alikeIds = {} }: GoOf, index: number): Alike | null {
+/** What the go says about withdrawals that look like this payment; null: there is none. */
+function alikeOf({ alike, alikeIds = {} }: GoOf, index: number): Alike | null {
   const letter = alike?.[index];
   if (letter === LOOK_ALIKE.held) return { kind: 'held', recordId: alikeIds[index] ?? null };
   return letter === LOOK_ALIKE.approved ? { kind: 'approved' } : null;
 }
 
-/** The plan as far as it is this chunk's. */
+/** The part of the plan that belongs to this chunk. */
 function planOf({ run, payments }: ChunkInput, head: PlanHead): Plan {
   return {
     ...head,

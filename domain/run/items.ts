@@ -1,6 +1,6 @@
 /**
- * The items of a run: its legs and payments, each at one stage, with just what is known there. What a stage comes to (the
- * outcome, the problem, the service's record) is one exhaustive function each. Pure.
+ * The items of a run: its legs and payments. Each is at one stage, with just what is known there. One exhaustive
+ * function each gives the outcome, the problem and the service's record of a stage. Pure.
  */
 import type { Leg, Payment } from '../plan/plan.ts';
 import type { Problem } from '../problems.ts';
@@ -8,7 +8,7 @@ import type { Waiting } from '../waits.ts';
 import { NEW_LEG, type LegState, type Traded } from '../writes/trade.ts';
 import { NEW_PAYMENT, type Alike, type PaymentState } from '../writes/withdrawal.ts';
 
-/** A leg that is quoted and traded. `needsHuman`: its last call has left it to a person. */
+/** A leg that is being quoted and traded. `needsHuman`: its last call has left it to a person. */
 export type ConvertingLeg = { readonly kind: 'converting'; state: LegState; needsHuman: boolean };
 export type TradedLeg = {
   readonly kind: 'traded';
@@ -35,7 +35,10 @@ export type UnsentPayment = {
   release: Release | null;
   needsHuman: boolean;
 };
-/** The service has a record of it. It is watched as long as the run is open, also once it is paid: it may be returned. */
+/**
+ * The service has a record of it. The run follows it as long as the run is open, also once it is paid, because it may
+ * come back.
+ */
 export type SentPayment = { readonly kind: 'accepted' | 'paid'; readonly accepted: Accepted };
 /** The service has a record of it, which says that it never will be paid. */
 export type FailedPayment = Ended & { readonly kind: 'failed'; readonly accepted: Accepted };
@@ -43,11 +46,17 @@ export type FailedPayment = Ended & { readonly kind: 'failed'; readonly accepted
 export type UnpaidPayment = Ended & { readonly kind: 'not paid'; readonly problem: Problem };
 export type PaymentStage = UnsentPayment | SentPayment | FailedPayment | UnpaidPayment;
 
-/** `endedIn`: Temporal run whose call ended the item undone. Another one takes it up once more; after `NOBODY` every one. */
+/**
+ * `endedIn`: the Temporal run whose call ended the item undone. Another Temporal run takes the item up again; after
+ * `NOBODY`, every Temporal run does.
+ */
 type Ended = { readonly endedIn: string };
 export const NOBODY = '';
 
-/** A payment that need not wait for its leg any more; `unwanted` says why it is not sent all the same, null: it is; `alike` as of `Wanted`. */
+/**
+ * A payment that need not wait for its leg any more. `unwanted`: why it is not sent all the same; null: it is sent.
+ * `alike`: as in `Wanted`.
+ */
 export type Release = { readonly unwanted: Problem | null; readonly alike?: Alike };
 
 /** The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status. */
@@ -56,7 +65,7 @@ export type Accepted = {
   readonly reference: string;
   readonly atMs: number;
   status: string;
-  /** An earlier run knew it as paid: if it has come back, this one looks whether it is to be paid again. */
+  /** An earlier run knew it as paid. If it has come back, this run checks whether somebody wants it paid again. */
   readonly isAnew?: true;
 };
 
@@ -65,7 +74,7 @@ export type LegRecord = {
   readonly leg: Leg;
   stage: LegStage;
   waiting: Waiting | null;
-  /** Calls of it are under way, of no other leg meanwhile; what it waited for may still be shown. */
+  /** Calls about this leg are under way, and about no other leg. What it waited for may still be shown. */
   isAtWork: boolean;
 };
 
@@ -78,7 +87,10 @@ export type PaymentRecord = {
   waiting: Waiting | null;
   /** A call that may send it is under way. */
   isAtWork: boolean;
-  /** Of the service's last reply to a send of it; null also where an earlier history sent it, of which a reset left nothing. */
+  /**
+   * The trace id of the service's last reply to a send of it. Null also where an earlier history sent it and a reset
+   * lost that.
+   */
   traceId: string | null;
 };
 
@@ -95,7 +107,7 @@ export function newPayment(): UnsentPayment {
   return { kind: 'unsent', state: NEW_PAYMENT, release: null, needsHuman: false };
 }
 
-/** The payment goes on to another stage, whatever is known of the one it leaves. */
+/** Moves the payment to another stage. What is known of the old stage is dropped. */
 export function moveTo(record: PaymentRecord, stage: PaymentStage): void {
   record.stage = stage;
 }
@@ -156,7 +168,10 @@ export function paymentProblem({ payment, stage }: PaymentRecord): Problem | nul
   }
 }
 
-/** The stage of a leg that is open; null: it is not. One that was traded worse than planned is, until a person accepts. */
+/**
+ * The stage of a leg if the leg is open; null: it is not. A leg with a trade that came out worse than planned is open
+ * until a person accepts.
+ */
 export function openLeg({ stage }: LegRecord): ConvertingLeg | TradedLeg | null {
   switch (stage.kind) {
     case 'converting':

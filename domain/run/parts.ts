@@ -17,8 +17,8 @@ export type Paying = {
   readonly lateAfterMs: Pick<Plan['lateAfterMs'], 'withdrawal'>;
   /** So many payments of one call leave side by side; null: all of them. */
   readonly sideBySide: number | null;
-  /** So many payments are one call, where there are many; null: nobody says it. */
-  readonly callSize: number | null;
+  /** So many payments are one call, where there are many. */
+  readonly callSize: number;
   /** Payments are being sent, so that more will soon be accepted. */
   isSending: boolean;
   /** Counts releases of payments. */

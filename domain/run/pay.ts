@@ -13,9 +13,8 @@ import { RunRefused, StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
 import { itemFailed } from './pauses.ts';
 
-/** Payments of one call: one each in small runs, so that each is seen in the UI. Of a chunk its go says how many. */
+/** One payment a call up to here, so that each is seen in the UI. */
 const SMALL_RUN = 50;
-const SLICE = 25;
 
 /** The answer to no call. */
 const NOTHING: Promise<null> = Promise.resolve(null);
@@ -34,7 +33,7 @@ export async function pay(paying: Paying): Promise<void> {
   let { releases } = paying;
   for (;;) {
     const unsent = state.payments.filter(isUnsent);
-    const size = state.payments.length <= SMALL_RUN ? 1 : (paying.callSize ?? SLICE);
+    const size = state.payments.length <= SMALL_RUN ? 1 : paying.callSize;
     const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
     if (due.length === 0) {
       paying.isSending = false;

@@ -46,8 +46,6 @@ export type Ports = {
   tellRun(): Promise<{ readonly runId: string }>;
   /** Tells what keeps people's instructions that the run ends. */
   tellEnd(): Promise<void>;
-  /** False only in the history of a run that was refused a plan before this was so. */
-  asksAnewWhenRefused(): boolean;
   /**
    * Pauses until `condition` holds, at most `timeoutMs`; false when the time was up.
    * @param why what people read beside the timer

@@ -33,13 +33,16 @@ export type Progress = {
   }[];
   /** Of a batch; null: it has none, or is not planned yet. */
   readonly batch: BatchProgress | null;
-  /** It is cancelled, and not ended yet. `by`: null until somebody has looked who said so. Absent: it is not, or has ended. */
+  /**
+   * The run is cancelled, and has not ended yet. `by`: who said so; null until somebody has read it. Absent: it is not
+   * cancelled, or has ended.
+   */
   readonly cancel?: { readonly by: string | null };
   /** Payments of a batch that still waits for its plan, as whoever asks has read; absent: nobody has, or there are none. */
   readonly submitted?: number;
 };
 
-/** False while a run has no plan; one that has ended waits for none. */
+/** False while a run has no plan. A run that has ended waits for none. */
 export function isPlanned({ items }: Progress): boolean {
   return items.every(({ kind, step }) => kind !== 'plan' || step === PLANNED);
 }
@@ -55,8 +58,8 @@ export type BatchStanding = {
 };
 
 /**
- * How a batch stands as its run has heard. What happens inside a chunk is no news to the run: the chunks with the numbers
- * `open` know better, and `others` is how all but them stand.
+ * How a batch stands as far as its run has heard. A chunk does not tell its run everything: the chunks with the numbers
+ * `open` know more, and `others` says how all the other chunks stand.
  */
 export type BatchProgress = BatchStanding & {
   readonly open: readonly number[];
@@ -87,12 +90,12 @@ export function standingWith(
   return {
     counts: sumOfCounts([others.counts, ...chunks.map(({ counts }) => counts)]),
     totals: others.totals.map((total) => withTotals(total, chunks)),
-    codes: firstCodes([others.codes, ...chunks.map(({ codes }) => codes)]),
+    codes: firstCodes([others.codes, ...chunks.map(codesOf)]),
     waiting: shownFirst([others.waiting, ...chunks.flatMap(({ waits }) => waits)])[0] ?? null,
   };
 }
 
-/** The same progress; how its batch stands is known better. */
+/** The same progress with newer figures of its batch. */
 export function withStanding(progress: Progress, standing: BatchStanding): Progress {
   if (progress.batch === null) return progress;
   return {
@@ -132,6 +135,9 @@ function standingOfReport({ payments, totals, problems }: Report): BatchStanding
     counts: {
       planned: payments.length,
       accepted: accepted.length,
+      // Which of them were only found a report does not say.
+      sent: accepted.length,
+      waiting: 0,
       paid: of('PAID'),
       notPaid: of('NOT_PAID'),
       needsHuman: of('NEEDS_HUMAN'),
@@ -193,7 +199,7 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
   };
 }
 
-/** Part of a report of a run. The first one of a batch says how it stands besides; absent: a run of an earlier version. */
+/** Part of a report of a run. The first one of a batch says how it stands besides; absent of all others. */
 export type RunPage = ReportPage & { readonly progress?: Progress };
 
 /** As `reportPage`. How a batch stands takes no second question then, and no worker once its result has it. */
@@ -221,12 +227,16 @@ function standingOf({ plan }: RunState, chunks: readonly ChunkRecord[]): BatchSt
   return {
     counts: countsOf(chunks),
     totals: totalsOfChunks(chunks, plan?.batch ?? null),
-    codes: firstCodes(chunks.map(({ state }) => state?.codes ?? [])),
+    codes: firstCodes(chunks.map(({ state }) => (state === null ? [] : codesOf(state)))),
     waiting: shownFirst(waits)[0] ?? null,
   };
 }
 
 const MOST_CODES = 5;
+
+function codesOf({ unpaid }: ChunkState): readonly string[] {
+  return unpaid.map(({ code }) => code);
+}
 
 function firstCodes(codes: readonly (readonly string[])[]): readonly string[] {
   return [...new Set(codes.flat())].slice(0, MOST_CODES);

@@ -25,10 +25,10 @@ import {
 } from './items.ts';
 import type { Evidence, RunState } from './state.ts';
 
-/** A failure carries this many problems; the report carries them all. */
+/** A failure in Temporal has this many problems at most. The report has all. */
 export const MAX_PROBLEMS_IN_FAILURE = 50;
 
-/** The states of a run, the same words wherever it is shown. The last two: Temporal ended it from outside. */
+/** The states of a run, with the same words everywhere. The last two: somebody ended it in Temporal. */
 export type ReportStatus =
   'COMPLETED' | 'PARTIAL' | 'FAILED' | 'CANCELLED' | 'HELD' | 'RUNNING' | 'TERMINATED' | 'TIMED_OUT';
 
@@ -40,7 +40,10 @@ export type Report = {
   /** Who started the run; null: nobody has told. */
   readonly startedBy: string | null;
   readonly status: ReportStatus;
-  /** Where each currency of a rebalancing stood when it was planned, and what decided its trades; empty for other kinds. */
+  /**
+   * Where each currency of a rebalancing stood when the plan was made, and what decided its trades; empty for other
+   * kinds.
+   */
   readonly positions: readonly ReportPosition[];
   readonly legs: readonly ReportLeg[];
   readonly payments: readonly ReportPayment[];
@@ -49,7 +52,7 @@ export type Report = {
   readonly evidence: readonly Evidence[];
 };
 
-/** `after`: what is expected of it by the trades of this run, once they have settled. */
+/** `after`: what is expected of the currency once the trades of this run have settled. */
 export type ReportPosition = Position & { readonly after: Left };
 
 export type ReportLeg = {
@@ -67,7 +70,9 @@ export type ReportLeg = {
   readonly buyAmount: string | null;
   /** Bought ÷ sold, 12 significant digits. */
   readonly rate: string | null;
-  /** Of the trade, against the reference rates of the plan; null: there is no trade, or there are no such rates. */
+  /**
+   * The cost of the trade against the reference rates of the plan; null: there is no trade, or there are no such rates.
+   */
   readonly cost: Cost | null;
   readonly quoteId: string | null;
   readonly tradeId: string | null;
@@ -104,13 +109,13 @@ export function makeReport(state: RunState): Report {
 }
 
 /**
- * Part of a report, so that no answer grows with the run: `next` is where the following part begins; null: none does. The
- * payments of a batch are in its chunks, so many of them.
+ * One part of a report, so that no answer grows with the run. `next` says where the following part begins; null: this
+ * is the last part. The chunks of a batch have its payments.
  */
 export type ReportPage = {
   readonly report: Report;
-  /** Of each payment of this part; like evidence, they may differ in a repeat. Absent: a run of an earlier version. */
-  readonly traceIds?: readonly (string | null)[];
+  /** Of each payment of this part; like evidence, they may differ in a repeat. */
+  readonly traceIds: readonly (string | null)[];
   /** The payments of a chunk, which `report` has not then. */
   readonly rows?: readonly PaymentRow[];
   readonly next: number | null;
@@ -133,8 +138,8 @@ export type PaymentRow = readonly [
   reason: string | null,
 ];
 
-/** What a chunk ends with. `firstPage` of its report needs no worker then; absent: a chunk of an earlier version. */
-export type ChunkResult = ChunkState & { readonly firstPage?: ReportPage };
+/** What a chunk ends with. `firstPage` of its report needs no worker then. */
+export type ChunkResult = ChunkState & { readonly firstPage: ReportPage };
 
 /**
  * The part that begins at this payment. Legs, evidence and what is wrong with the run itself are in the first one. Fails where
@@ -185,7 +190,7 @@ function rowOf(run: string): (record: PaymentRecord) => PaymentRow {
   };
 }
 
-/** As the report has it. */
+/** A page with its payments in the shape of the report. */
 function withoutRows({ rows, ...page }: ReportPage): ReportPage {
   if (rows === undefined) return page;
   const { run } = page.report;
@@ -210,7 +215,7 @@ export type ReadPage = (offset: number) => Promise<ReportPage>;
 /** The same of a chunk; null: Temporal has none. */
 export type ReadChunkPage = (offset: number) => Promise<ReportPage | null>;
 
-/** So many chunks are asked side by side: a worker answers one after the other, and a question must not wait for long. */
+/** How many chunks are asked at a time. A worker answers one after the other, and no question may wait for long. */
 const SIDE_BY_SIDE = 3;
 
 /**
@@ -228,7 +233,7 @@ export async function* reportPages(
   for (let number = 1; number <= first.chunks || asked.length > 0;) {
     for (; number <= first.chunks && asked.length < SIDE_BY_SIDE; number += 1) {
       const pages = pagesOf(ofChunk(number));
-      // Whoever awaits it in its turn hears of it; one that is not awaited any more fails in silence.
+      // A failure is thrown where the page is awaited. If nobody awaits the page any more, its failure does not matter.
       pages.catch(() => {});
       asked.push(pages);
     }
@@ -279,7 +284,10 @@ export function joined(parts: readonly Report[]): Report {
   };
 }
 
-/** A run hears late of what its chunks have paid: where each payment of the plan is there, they say what it comes to. */
+/**
+ * A run hears late of what its chunks have paid. If all payments of the plan are there, the totals are counted from
+ * them.
+ */
 function totalsSeen(
   told: readonly ReportTotal[],
   payments: readonly ReportPayment[],
@@ -294,9 +302,9 @@ function totalsSeen(
 type Part = {
   readonly isFirst: boolean;
   readonly payments: readonly PaymentRecord[];
-  /** These as the report has them; none where they are carried in another shape. */
+  /** The payments in the shape of the report; empty where they are carried in another shape. */
   readonly shown: readonly ReportPayment[];
-  /** Of the whole run: every part has them. */
+  /** The totals of the whole run. Every part has them. */
   readonly totals: Report['totals'];
 };
 
@@ -306,7 +314,7 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
   const items = [...legs, ...payments];
   const ofRun = isFirst ? [state.waiting, ...state.chunks.map(({ waiting }) => waiting)] : [];
   const waits = [...ofRun, ...items.map(({ waiting }) => waiting)].filter(isShown);
-  // A trade that came out worse is what its leg waits for as well: it is told once.
+  // A leg waits for a trade that came out worse. The report tells that only once.
   const awaited = waits.flatMap(({ problem }) =>
     ended.some(({ code, item }) => code === problem.code && item === problem.item) ? [] : problem,
   );
@@ -325,14 +333,18 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
   };
 }
 
-/** `HELD` while anything waits for longer than the service's own pace; the end states once no item is open. */
+/**
+ * The state of a run: `HELD` while anything waits for longer than the service's own pace, and an end state once no item
+ * is open.
+ */
 export function statusOf(state: RunState): ReportStatus {
   if (!state.ended) return shownWaits(state).length > 0 ? 'HELD' : 'RUNNING';
-  // By what it did to the items: after a reset the cancel is known by the words alone.
+  // A cancel shows in what it did to the items. After a reset, only the instruction still says that the run was
+  // cancelled.
   const ended = [...state.refusals, ...problemsOf(state)];
   const codes = [
     ...ended.map(({ code }) => code as string),
-    ...state.chunks.flatMap((chunk) => chunk.state?.codes ?? []),
+    ...state.chunks.flatMap((chunk) => chunk.state?.unpaid.map(({ code }) => code) ?? []),
   ];
   if (codes.includes('CANCELLED')) return 'CANCELLED';
   const { planned, paid } = countsOf(state.chunks);
@@ -355,7 +367,8 @@ function problemsOf({
 function isDone({ stage }: LegRecord | PaymentRecord): boolean {
   switch (stage.kind) {
     case 'traded':
-      // What came out worse than planned, and was accepted by nobody, is never green, nor what will never settle.
+      // A trade that came out worse than planned is never green before somebody has accepted it. Nor is a trade that
+      // will never settle.
       return stage.worse === null && stage.settled !== false;
     case 'paid':
       return true;
@@ -369,14 +382,16 @@ function isDone({ stage }: LegRecord | PaymentRecord): boolean {
   }
 }
 
-/** Everything that the run waits for now, items first to last; short waits of the service's own pace are none. */
+/**
+ * Everything that the run waits for now, in the order of the items. Short waits at the service's own pace do not count.
+ */
 export function shownWaits(state: RunState): readonly Waiting[] {
   const items = [...state.legs, ...state.payments, ...state.chunks];
   const ofChunks = state.chunks.flatMap((chunk) => chunk.state?.waits ?? []);
   return [state.waiting, ...items.map((item) => item.waiting), ...ofChunks].filter(isShown);
 }
 
-/** What was traded counts, but for what will never settle. */
+/** The positions of the report. Every trade counts, except one that will never settle. */
 function reportPositions({ plan, legs }: RunState): readonly ReportPosition[] {
   const trades = legs.flatMap((record) => {
     const traded = tradeOf(record);
@@ -479,7 +494,7 @@ function totalsOfBatch({ chunks, plan }: RunState): readonly ReportTotal[] {
   return totals.map(({ accepted: _accepted, ...total }) => total);
 }
 
-/** True for what is said of a trade that came out worse than its guard, or above a limit. */
+/** True for a problem about a trade that came out worse than its guard, or above a limit. */
 export function isWorseThanPlanned({ code }: Problem): boolean {
   return code.startsWith('EXECUTED_');
 }

@@ -24,6 +24,9 @@ import { adoptPlan, forgetAllBut, isUndone, takeUp, undoneIn, type RunState } fr
 import { track } from './track.ts';
 import { Pauses } from './pauses.ts';
 
+/** Of a chunk its go says how many. */
+const PAYMENTS_OF_A_CALL = 25;
+
 /** One run. `complete` ends with every item decided, or throws `RunRefused`. */
 export class Run implements Carrying {
   readonly input: RunInput;
@@ -32,18 +35,18 @@ export class Run implements Carrying {
   readonly pauses: Pauses;
   isSending = true;
   readonly sideBySide = null;
-  readonly callSize = null;
+  readonly callSize = PAYMENTS_OF_A_CALL;
   releases = 0;
   hasToldEnd = false;
-  /** It was refused a plan, and what keeps people's instructions knows that it ends. */
+  /** True when the run was refused a plan and has told the workflow `instructions` that it ends. */
   hasToldRefusal = false;
   readonly news = new Set<number>();
   readonly #carried: Carried | null;
   #plan: Plan | null = null;
   #head: PlanHead | null = null;
-  /** A cancel on its way to being kept as an instruction, or kept; null while there is none. */
+  /** A cancel that is being recorded as an instruction, or is recorded; null while there is none. */
   #cancelKept: Promise<void> | null = null;
-  /** Calls that write and have not come back. */
+  /** How many calls that write are under way. */
   #writes = 0;
 
   /** @param carried what an earlier history of the same run knew; null at its start */
@@ -70,7 +73,7 @@ export class Run implements Carrying {
     if (!this.state.ended) await this.#end();
   }
 
-  /** What stands against it; null: it was carried out. */
+  /** Makes the plan and carries it out. Null: it was carried out; else why not. */
   async #planAndCarryOut(): Promise<RunRefused | null> {
     try {
       await this.#carryOut(await readPlan(this));
@@ -82,8 +85,9 @@ export class Run implements Carrying {
   }
 
   /**
-   * A plan that was refused to another Temporal run of this history is asked for once more: a reset to any event means so. As
-   * in `#takesUpAgain`, which one this is is asked last of all. Null: it ends; else the Temporal run that asks now.
+   * If another Temporal run of this history was refused the plan, asks for the plan once more, because a reset to any
+   * event means that. As in `#takesUpAgain`, the run asks last of all which Temporal run it is. Null: the run ends;
+   * else the Temporal run that asks now.
    */
   async #asksAgain({ problems }: RunRefused, askedIn: string): Promise<string | null> {
     const { state, ports } = this;
@@ -93,7 +97,6 @@ export class Run implements Carrying {
     await this.#cancelKept;
     await ports.tellEnd();
     this.hasToldRefusal = true;
-    if (!ports.asksAnewWhenRefused()) return null;
     const runId = await runThatGoesOn(ports, (told) => told !== askedIn);
     if (runId === null) return null;
     this.hasToldRefusal = false;
@@ -120,7 +123,7 @@ export class Run implements Carrying {
     return [this.#convertAll(), ...paying];
   }
 
-  /** In the order of the plan; a leg that waits lets the next one go on. */
+  /** Converts in the order of the plan. A leg that waits lets the next one go on. */
   async #convertAll(): Promise<void> {
     await Promise.all(
       this.state.legs.map(async (record, index, legs) => {
@@ -132,8 +135,8 @@ export class Run implements Carrying {
   }
 
   /**
-   * A leg that must come after another one waits for it as long as it may be traded at all. Then it is at work, as one leg at
-   * a time: what one is about to trade counts against the limits of the next.
+   * A leg that must come after another one waits for it, as long as it may be traded at all. Then it is at work. Only
+   * one leg is at work at a time, because what it is about to trade counts against the limits of the next.
    */
   async untilItMayGo(record: LegRecord): Promise<void> {
     const { state, ports } = this;
@@ -146,7 +149,7 @@ export class Run implements Carrying {
     }
   }
 
-  /** False: it is held back still, and it is too late to trade it. */
+  /** False: the leg still has to wait, and it is too late to trade it. */
   async #untilFree(record: LegRecord, held: HeldBack): Promise<boolean> {
     const { state, ports, pauses } = this;
     const leftMs = Math.max(1, this.plan.sendWindows.tradesUntilMs - ports.nowMs());
@@ -161,7 +164,7 @@ export class Run implements Carrying {
     return isFree;
   }
 
-  /** A leg that a reset takes up once more goes the same way again. */
+  /** Carries out a leg. A leg that a reset takes up again goes the same way once more. */
   async #carryOutLeg(record: LegRecord): Promise<void> {
     const { state, ports } = this;
     const isAtWork = (): boolean => !isDecided(record, state.cancelled);
@@ -182,17 +185,17 @@ export class Run implements Carrying {
   }
 
   /**
-   * A reset means: try again what is not done. A run that is about to end with something undone asks which Temporal run
-   * it is, last of all, and takes up once more what another one has ended.
+   * A reset means: try again what is not done. Before a run ends with something undone, it asks, last of all, which
+   * Temporal run it is. Then it takes up again what another Temporal run has ended.
    */
   async #takesUpAgain(): Promise<boolean> {
     await this.#cancelKept;
     if (!this.hasToldEnd) await this.ports.tellEnd();
     this.hasToldEnd = false;
     const isBatch = this.state.chunks.length > 0;
-    // Chunks are told by an activity: the question must come after it, in the task that may end the run.
+    // An activity tells the chunks. The question must come after it, in the task that may end the run.
     if (isBatch) await this.#end();
-    // Of a batch also where everybody is paid: who resets it wants to know what has come back since.
+    // A batch asks also when everybody is paid. Whoever resets it wants to know which payments have come back.
     if (!isBatch && !isUndone(this.state)) return false;
     return (await runThatGoesOn(this.ports, (runId) => this.#takesUpBy(runId, isBatch))) !== null;
   }
@@ -200,7 +203,7 @@ export class Run implements Carrying {
   #takesUpBy(runId: string, isBatch: boolean): boolean {
     const knownAs = this.knownAs(runId);
     const isOther = isBatch && this.state.knownAs !== knownAs;
-    // Its chunks must hear of this one, which was not stopped by anything.
+    // The chunks must hear of this Temporal run, which nothing has stopped.
     if (isOther) {
       this.state.knownAs = knownAs;
       this.state.stopped = null;
@@ -211,7 +214,10 @@ export class Run implements Carrying {
     return goesOn;
   }
 
-  /** An answer has come from this Temporal run. True when there was something that another one had ended. */
+  /**
+   * An answer has come from this Temporal run. Takes up again what another one has ended. True when there was
+   * something.
+   */
   takeUp(runId: string): boolean {
     const isTaken = takeUp(this.state, runId);
     if (isTaken) this.#release();
@@ -249,7 +255,7 @@ export class Run implements Carrying {
     await tellEnd(this);
   }
 
-  // What the parts of a run take of it.
+  // What the parts of a run need of it.
 
   /** Only once there is one. */
   get plan(): Plan {
@@ -271,7 +277,7 @@ export class Run implements Carrying {
     return [...legs.map(tradeOf), ...payments.map(acceptedOf)].some((record) => record !== null);
   }
 
-  /** A cancel is kept before anything is sent. */
+  /** Runs a call that writes. A cancel is recorded first. */
   async write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed> {
     if (this.state.cancelled) await this.keepCancel();
     if (this.ports.historyIsLong()) await this.leaveLongHistory();
@@ -283,7 +289,7 @@ export class Run implements Carrying {
     }
   }
 
-  /** Not in the middle of a call that writes: what it learns would be lost. */
+  /** Goes on in a new history, but never during a call that writes: what the call learns would be lost. */
   async leaveLongHistory(): Promise<never> {
     await this.ports.waitUntil(() => this.#writes === 0);
     throw new HistoryIsLong();
@@ -291,18 +297,27 @@ export class Run implements Carrying {
 
   // A history that goes on in another one.
 
-  /** What the next history of the run begins with. After a reset, what this one has learned itself is its own, no more. */
+  /**
+   * What the next history of the run begins with. After a reset, only what this history has learned itself is handed on
+   * as its own.
+   */
   handOn(): Carried {
     const { runId } = this.ports;
     return carry(this.state, { runId, knownAs: this.knownAs(runId) });
   }
 
-  /** As which run its chunks know it: the histories that follow one another are one run, and a reset begins another. */
+  /**
+   * The name under which its chunks know this run. Histories that follow one another are one run. A reset begins
+   * another.
+   */
   knownAs(runId: string): string {
     return runId === this.ports.originalRunId ? (this.#carried?.knownAs ?? runId) : runId;
   }
 
-  /** What an earlier history handed on counts only for the plan that was read anew, and as the service shows it. */
+  /**
+   * Takes over what an earlier history handed on. It counts only for the plan that was read again, and only as far as
+   * the service shows it.
+   */
   async #takeOver(plan: Plan, carried: Carried): Promise<void> {
     const { state, ports, pauses } = this;
     if (!takeOver(state, carried, ports.originalRunId)) return;
@@ -322,7 +337,10 @@ export class Run implements Carrying {
 
   // People.
 
-  /** What a chunk of the batch may do now, for whoever asks: it depends on which Temporal run this is, and no history does. */
+  /**
+   * What a chunk of the batch may do now. The answer depends on which Temporal run this is. It is the answer to a
+   * question, so that no history depends on it.
+   */
   goFor(number: number): Go {
     const { state, ports } = this;
     const mayGo = state.chunks[number - 1]?.mayGo === true;
@@ -330,7 +348,7 @@ export class Run implements Carrying {
     const { ended: isOver, stopped } = state;
     const wakes = this.pauses.asked;
     const runId = this.knownAs(ports.runId);
-    // Histories that follow one another are one run: the go is as fresh in the last of them as in the first.
+    // Histories that follow one another are one run. So the go is as fresh in the last of them as in the first.
     const isFirst = ports.runId === ports.originalRunId && state.plan?.madeFor === runId;
     const isFresh = isFirst && state.plan?.foundRecords === false;
     return { runId, isFresh, isOver, mayGo, released: releasedIn(state), most, stopped, wakes };
@@ -341,19 +359,19 @@ export class Run implements Carrying {
     if (this.state.chunks[number - 1] !== undefined) this.news.add(number);
   }
 
-  /** Somebody wants everything looked at now. */
+  /** Somebody wants everything to be checked now. */
   wake(): void {
     this.pauses.wake();
     const { chunks, knownAs } = this.state;
     if (chunks.length === 0) return;
-    // Those that are not done are looked at, and look at everything as well.
+    // Chunks that are not done are read, and check everything themselves as well.
     for (const chunk of chunks) if (!isDone(chunk, knownAs)) this.news.add(chunk.number);
     this.releases += 1;
   }
 
   /**
-   * What is not sent stays unsent; takes effect between steps. It is kept as an instruction while a step is still under
-   * way: a reset in the meantime would lose it.
+   * Cancels the run: what is not sent stays unsent. The cancel takes effect between steps. It is recorded as an
+   * instruction at once, while a step is still under way, because a reset in the meantime would lose it.
    */
   cancel(): void {
     if (this.state.cancelled) return;
@@ -362,13 +380,13 @@ export class Run implements Carrying {
     this.keepCancel().catch(() => {});
   }
 
-  /** By an instruction that this history does not know of: it is kept already. */
+  /** The run is cancelled by an instruction that this history does not know. It is recorded already. */
   knowCancelled(): void {
     this.#cancelKept = Promise.resolve();
     this.cancel();
   }
 
-  /** A cancel by Temporal's own button is kept as an instruction too, so that no reset loses it. */
+  /** Records a cancel as an instruction, also one by Temporal's own button, so that no reset loses it. */
   async keepCancel(): Promise<void> {
     if (!this.state.cancelled) return;
     this.#cancelKept ??= this.#recordCancel();

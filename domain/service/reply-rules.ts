@@ -21,11 +21,11 @@ export type ReplyClass =
   | 'pause everything'
   | 'unknown';
 
-/** A read changes nothing, so it is asked again, or says at once why asking again cannot help. */
+/** A read changes nothing. So it is asked again, or it says at once why asking again cannot help. */
 export type AfterRead = 'use it' | 'ask again' | 'ask again slowly' | 'give up';
 /** A quote moves no money: a new one may be asked for at any time when no trade is in doubt. */
 export type AfterQuote = 'use it' | 'ask again' | 'shortfall rule' | 'end the leg' | 'hold';
-/** `same key again` resends the same bytes; everything that is not an end goes through a look first. */
+/** `same key again` sends the same bytes once more. What begins with `look up` looks the item up first. */
 type AfterWrite =
   | 'adopt'
   | 'same key again'
@@ -96,7 +96,7 @@ export const FOLLOW_UPS: Readonly<Record<ReplyClass, FollowUp>> = {
 
 /**
  * What follows instead when the reply to a write is a *stored* one (`Idempotency-Replayed: true`, heading
- * "Idempotency"): the key will never say anything else. A class that is not here is followed as if it were fresh.
+ * "Idempotency"): this key will never get another answer. A class that is not here is treated like a fresh reply.
  */
 export const STORED_FOLLOW_UPS: Readonly<
   Partial<Record<ReplyClass, Partial<Pick<FollowUp, 'trade' | 'withdrawal'>>>>
@@ -105,7 +105,7 @@ export const STORED_FOLLOW_UPS: Readonly<
     trade: 'look up, then doubt, then new quote',
     withdrawal: 'look up, then doubt',
   },
-  // The chain rule: a refusal that is kept proves that this key can never pay, so that the next one may be opened.
+  // The chain rule: a stored refusal proves that this key can never pay, so that the next generation may be opened.
   'wait for money': { withdrawal: 'look up, then next generation' },
   'the item is wrong': { withdrawal: 'look up, then next generation' },
   'pause the policy': { withdrawal: 'look up, then next generation' },
@@ -121,9 +121,9 @@ type Row = {
   readonly class: ReplyClass;
   /** Why the service's `retryStrategy` is not followed; absent where it is. */
   readonly departs?: string;
-  /** The read that shows that its cause is gone; absent: only another send can. */
+  /** The read that shows whether its cause is gone; absent: only another send can show it. */
   readonly shownBy?: 'balances';
-  /** Its refusal proves nothing about an earlier send: the service did not look at the item itself. */
+  /** Its refusal proves nothing about an earlier send, because the service did not judge the item itself. */
   readonly judges?: 'the request only';
 };
 
@@ -151,9 +151,12 @@ const shownMoney: Row = { ...money, shownBy: 'balances' };
 const ours = (why: string): Row => ({ class: 'ours, probably', departs: why });
 const deadQuote: Row = {
   class: 'look up, then a new quote',
-  departs: 'an earlier send may have been accepted: a look first, and doubt where one is unknown (M2)',
+  departs: 'an earlier send may have been accepted: a lookup first, and doubt where one is unknown (M2)',
 };
-/** Shown by the interface, but for calls that we do not make, or meaningless as the answer to ours: proves nothing. */
+/**
+ * The interface shows these codes for calls that we do not make, or they make no sense as an answer to ours. They prove
+ * nothing.
+ */
 const unexpected: Row = {
   class: 'unknown',
   departs: 'no answer that the call can have: it proves nothing about the write (M1)',
@@ -273,7 +276,7 @@ export const OTHER_REPLIES = {
     class: 'unknown',
     departs: 'what we do not know proves nothing, whatever it advises (M1)',
   },
-  /** Reserved by the interface: a code that carries it asks for the same key, which is always safe. */
+  /** The interface reserves this strategy: a code with it asks for the same key again, which is always safe. */
   'unknown code, RETRY_SAME_KEY': wait,
   /** `AUTH_TOKEN_INVALID`, reason `nonce_replay` (heading "JWT"). */
   'nonce replay': {
@@ -312,7 +315,7 @@ export function isShownByBalances(code: string): boolean {
   return rowOf(code)?.shownBy === 'balances';
 }
 
-/** True when a refusal with this code says that the request was malformed: nothing about the item itself. */
+/** True when a refusal with this code says that the request was malformed. It says nothing about the item itself. */
 export function isMalformed(code: string): boolean {
   return rowOf(code)?.judges === 'the request only';
 }
@@ -323,7 +326,7 @@ export function isNonceReplay(error: Pick<ServiceError, 'code' | 'details'>): bo
   return error.code === 'AUTH_TOKEN_INVALID' && typeof reason === 'string' && /replay/i.test(reason);
 }
 
-/** The class of an error: by its code, unless that is the echo of a used nonce, or unknown. */
+/** The class of an error. Its code decides, unless the error is about a used nonce or the code is not known. */
 export function classOf(
   error: Pick<ServiceError, 'code' | 'details'> & { retryStrategy?: string },
 ): ReplyClass {

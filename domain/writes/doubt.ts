@@ -1,7 +1,7 @@
 /**
- * What is known of one item's writes, and *doubt*: an earlier send may still be, or become, a record (design: "In doubt,
- * absent, generations"). Every time is of a worker's clock that agrees with the service's; none is Temporal's or a
- * terminal's. Pure.
+ * What is known of the writes of one item, and *doubt*: an earlier send may already have made a record, or may still
+ * make one (design: "In doubt, absent, generations"). Every time comes from a worker's clock that agrees with the
+ * service's clock, never from Temporal or a terminal. Pure.
  */
 import { OPEN, triedAnew, type Phase } from './phase.ts';
 import { CLOCK_TOLERANCE_MS, TOKEN_LIFE_MS, type Context } from './step.ts';
@@ -13,25 +13,25 @@ import { CLOCK_TOLERANCE_MS, TOKEN_LIFE_MS, type Context } from './step.ts';
 export type Doubt = {
   readonly lastSendMs: number;
   readonly absentAtMs: number | null;
-  /** Name of the one API key under which all sends in doubt left; null: that is not known, or they are several. */
+  /** Name of the API key under which all sends in doubt left; null: it is not known, or there were several. */
   readonly under: string | null;
   readonly why: string;
 };
 
 /** What is known of one item's writes; lives in history as argument and result of the activities. */
 export type SendState = {
-  /** Temporal run in which all of this was learned; null when nothing was. */
+  /** The Temporal run that learned all of this; null when nothing is known. */
   readonly knownIn: string | null;
   /** When this was last confirmed, epoch milliseconds. */
   readonly knownAtMs: number;
-  /** Some write of this item has left, or may have. */
+  /** True when some write of this item has left, or may have left. */
   readonly sent: boolean;
   readonly doubt: Doubt | null;
-  /** The person's "not executed" that this Temporal run knows of, and since when; null: it knows of none. */
+  /** A person's "not executed" that this Temporal run knows of, and since when; null: it knows of none. */
   readonly heard: { readonly id: string; readonly sinceMs: number } | null;
-  /** Temporal run that has asked whether another run of the policy has done the item; null: none has. */
+  /** The Temporal run that has asked whether another run of the policy has done the item; null: none has asked. */
   readonly askedIn: string | null;
-  /** Sends in a row that ended in a wait: drives the backoff. */
+  /** How many sends in a row ended in a wait. The next wait depends on it. */
   readonly tries: number;
   readonly phase: Phase;
 };
@@ -50,14 +50,14 @@ export const NOTHING_SENT = Object.freeze({
 /** A send can be accepted until its token has expired on the service's clock. */
 const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
 /**
- * No backup is restored faster than this, and the twenty seconds by which an agreeing clock may be set meanwhile; what
- * is older may have been, behind our back.
+ * Nobody restores a backup faster than this. It includes the twenty seconds by which a clock that agrees may be set
+ * meanwhile. If more time has passed, somebody may have restored a backup without our notice.
  */
 const FRESH_MS = 30_000;
 
 /**
- * True in a run that another one came before: it was reset, or the plan was made for another one, or over records that
- * were there already.
+ * True when another run came before this one: this run was reset, or its plan was made for another run, or records were
+ * already there when the plan was made.
  */
 export function isNewStart({
   attempt,
@@ -67,7 +67,7 @@ export function isNewStart({
   return attempt.runId !== originalRunId || plan.madeFor !== attempt.runId || plan.foundRecords;
 }
 
-/** From now on, how long a send may still be accepted that somebody else has made, or makes now, in an older attempt. */
+/** How long, from now on, the service may still accept a send of an older attempt, already made or being made now. */
 export function othersSendMs({
   attempt,
 }: {
@@ -77,10 +77,10 @@ export function othersSendMs({
 }
 
 /**
- * What this call may have forgotten (step 4 of the six).
- * `fresh`: nothing; this very run made the plan and found nothing then, has not sent the item, this is the first
- * attempt, and for a trade the plan is young. `known`: this history is whole as to the item. `stale`: it is, unless it
- * was restored meanwhile. `forgotten`: somebody may have sent the item whom this history does not show.
+ * Says what this call may have forgotten (step 4 of the six). `fresh`: nothing. This run itself made the plan and found
+ * no record, it has not sent the item, this is the first attempt, and for a trade the plan is young. `known`: this
+ * history shows everything about the item. `stale`: it does, unless somebody has restored a backup since. `forgotten`:
+ * somebody may have sent the item, and this history does not show it.
  */
 export function recall(
   context: Context,
@@ -94,18 +94,19 @@ export function recall(
   const now = context.nowMs();
   const wasReset = attempt.runId !== context.originalRunId;
   const madePlan = plan.madeFor === attempt.runId && !plan.foundRecords;
-  // A quote moves no money: a repeated attempt of asking for one has sent nothing.
+  // A quote moves no money, so that a repeated attempt to ask for one has sent nothing.
   const firstAttempt = attempt.number === 1 || call === 'quote';
   const young = call === 'withdrawal' || isYoung(plan.madeAtMs, now);
   if (madePlan && !wasReset && firstAttempt && !state.sent && young) return 'fresh';
-  // A restored history has the same run id. A payment's key tells what it forgot; a quote that it shows may long be dead.
+  // A restored history has the same run id. The key of a payment tells what the history forgot. But a quote in the
+  // history may have been dead for long.
   if (state.knownIn !== attempt.runId || !firstAttempt) return 'forgotten';
   return call === 'withdrawal' || isRecent(context, state, settleDoubtMs) ? 'known' : 'stale';
 }
 
 /**
- * True when no backup can have been restored since this was confirmed, or since doubt could have ended at the earliest:
- * before that nobody has sent anything new, whatever was restored.
+ * True when nobody can have restored a backup since this was confirmed, or since the earliest end of doubt. Before
+ * doubt ended nobody sent anything new, so that a restore before that does not matter.
  */
 export function isRecent(
   context: Pick<Context, 'nowMs'>,
@@ -117,14 +118,17 @@ export function isRecent(
   return doubt !== null && now - (doubt.lastSendMs + settleDoubtMs) < FRESH_MS;
 }
 
-/** True when no backup can have been restored since. What is dated in the future was dated by a clock that has been set since. */
+/**
+ * True when nobody can have restored a backup since. A time in the future came from a clock that was wrong and has been
+ * set since.
+ */
 function isYoung(atMs: number, now: number): boolean {
   return atMs <= now + CLOCK_TOLERANCE_MS && now - atMs < FRESH_MS;
 }
 
 /**
- * The state as this call begins with it. What another Temporal run has heard of people, and refusals that it was given,
- * count no more: a reset tries again. Its doubt stays.
+ * The state with which this call begins. Another Temporal run may have heard people's decisions or met refusals. They
+ * do not count any more, because a reset tries again. Doubt stays.
  */
 export function asKnownNow<State extends SendState>(context: Context, state: State): State {
   const { runId } = context.attempt;
@@ -132,7 +136,10 @@ export function asKnownNow<State extends SendState>(context: Context, state: Sta
   return { ...state, ...anew, knownIn: runId, knownAtMs: context.nowMs() };
 }
 
-/** State in which a forgotten send is assumed: whoever made it had begun before now. */
+/**
+ * The state with the assumption that somebody has sent the item and that this was forgotten. That attempt began before
+ * now.
+ */
 export function assumeSent<State extends SendState>(context: Context, state: State): State {
   const lastSendMs = context.nowMs() + othersSendMs(context);
   const added = { lastSendMs, absentAtMs: null, under: null, why: 'an earlier attempt may have sent it' };
@@ -140,14 +147,14 @@ export function assumeSent<State extends SendState>(context: Context, state: Sta
 }
 
 /**
- * The state after a call that cannot tell what it, or an earlier attempt of it, has sent: whoever goes on takes nothing of
- * it for known.
+ * The state after a call that cannot tell what it or an earlier attempt has sent. The next call must not rely on
+ * anything in it.
  */
 export function asForgotten<State extends SendState>(state: State): State {
   return { ...state, knownIn: null, sent: true };
 }
 
-/** Doubt that lasts as long as both. Lookups made before a later send prove nothing about it. */
+/** Joins two doubts. The result lasts as long as both. A lookup before a later send proves nothing about that send. */
 function deepen(doubt: Doubt | null, added: Doubt): Doubt {
   if (doubt === null) return added;
   const under = doubt.under === added.under ? doubt.under : null;
@@ -156,8 +163,8 @@ function deepen(doubt: Doubt | null, added: Doubt): Doubt {
 }
 
 /**
- * State after a send whose fate is unknown: it can be accepted until its token has expired, and carried out as long as
- * what it uses lives (epoch milliseconds).
+ * The state after a send whose fate is unknown. The service can accept it until its token has expired, and carry it out
+ * while what it uses lives (epoch milliseconds).
  */
 export function unknownSend<State extends SendState>(
   context: Context,
@@ -175,14 +182,15 @@ export function withoutDoubt<State extends SendState>(state: State): State {
   return { ...state, doubt: null };
 }
 
-/** One wait more in a row: the next one is longer. */
+/** Counts one wait more in a row, so that the next one is longer. */
 export function triedAgain<State extends SendState>(state: State): State {
   return { ...state, tries: state.tries + 1 };
 }
 
 /**
- * Doubt ended by time: a lookup after half of `settleDoubtMs` and one at its end, both absent. The lookup that began at
- * `now` was. Returns the state with the doubt moved on, over, or the moment of the next lookup; and when it ends.
+ * Ends doubt by time. That takes one lookup after half of `settleDoubtMs` and one at its end, and both must find the
+ * item absent. The lookup that began at `now` did. Returns whether doubt is over, the new state, the time until the
+ * next lookup, and when doubt can end.
  */
 export function settleByTime<State extends SendState>(
   state: State,
@@ -198,7 +206,7 @@ export function settleByTime<State extends SendState>(
   if (doubt === null) return { over: true, state, nextLookupMs: 0, safeAtMs: now };
   const halfMs = doubt.lastSendMs + settleDoubtMs / 2;
   const endMs = doubt.lastSendMs + settleDoubtMs;
-  // A lookup in the future was dated by a clock that has been set since.
+  // A lookup with a time in the future was dated by a wrong clock that has been set since.
   const earlierMs = doubt.absentAtMs !== null && doubt.absentAtMs <= now ? doubt.absentAtMs : null;
   if (now >= endMs && earlierMs !== null && earlierMs < now) {
     return { over: true, state: withoutDoubt(state), nextLookupMs: 0, safeAtMs: endMs };
@@ -213,7 +221,10 @@ export function settleByTime<State extends SendState>(
   };
 }
 
-/** True when a send in doubt left, or may have, under another API key than this worker's: the same key again is no lookup. */
+/**
+ * True when a send in doubt may have left under another API key than this worker's. Then the same key again does not
+ * count as a lookup.
+ */
 export function isOthersDoubt({ credentials }: Pick<Context, 'credentials'>, { doubt }: SendState): boolean {
   return doubt !== null && doubt.under !== credentials.keyName;
 }

@@ -1,13 +1,14 @@
 /**
- * What a look at the service's lists proves (design: "In doubt, absent, generations"). Pure: the driver reads the pages,
- * this file judges the records. Found and equal: done. Found and different: a person. Absent: no record even could be it.
+ * What a lookup in the service's lists proves (design: "In doubt, absent, generations"). Pure: the driver reads the
+ * pages, this file judges the records. Found and equal: the item is done. Found and different: a person decides.
+ * Absent: no record could even be the item.
  */
 import { equal } from '../money.ts';
 import type { Leg } from '../plan/plan.ts';
 import type { Trade, Withdrawal } from '../service/records.ts';
 import { generationOf, runPrefix, type RunName } from '../references.ts';
 
-/** Records that a scan kept, and whether it read every page back to where it had to. */
+/** The records that a list scan kept, and whether it read every page that it had to read. */
 export type ListScan<T> = {
   readonly records: readonly T[];
   readonly complete: boolean;
@@ -16,11 +17,14 @@ export type ListScan<T> = {
 
 export type Look<T> =
   | { readonly kind: 'found'; readonly record: T }
-  /** A record is ours by reference, tag or id, and contradicts what was fixed: never overwritten, a person decides. */
+  /** A record is ours by reference, tag or id, but contradicts the plan. A person decides. */
   | { readonly kind: 'differs'; readonly record: T; readonly difference: string }
-  /** `closed`: generations of which a record is known that has failed; none of a trade. */
+  /** `closed`: the generations with a record that has failed; empty for a trade. */
   | { readonly kind: 'absent'; readonly closed: readonly number[] }
-  /** Nothing found, but this proves nothing. `complete`: every page was read, and something untagged could be it. */
+  /**
+   * Nothing was found, but that proves nothing. `complete`: every page was read, and a record without a tag could be
+   * the item.
+   */
   | {
       readonly kind: 'unproven';
       readonly reason: string;
@@ -29,7 +33,7 @@ export type Look<T> =
       readonly newestAtMs: number | null;
     };
 
-/** How far back a look must read: a day before the run's date. */
+/** How far back a lookup must read: to a day before the run's date. */
 export const LOOK_BACK_MS = 86_400_000;
 /** How much earlier than the run's date a record may seem to have been created. */
 export const CREATED_SLACK_MS = 600_000;
@@ -43,8 +47,8 @@ export function isTradeOf(leg: Leg, quoteId: string | null, trade: Trade): boole
 }
 
 /**
- * True for a trade that carries the run's name and is of no leg of its plan: another plan of the run has sent it, which was made
- * after a restored backup, or is not there any more.
+ * True for a trade under the run's name that belongs to no leg of its plan. Another plan of the run has sent it: one
+ * that was made after a restored backup, or one that is lost.
  */
 export function isTradeOfAnotherPlan(run: RunName, legs: readonly string[], trade: Trade): boolean {
   const name = trade.clientReferenceId ?? '';
@@ -52,8 +56,8 @@ export function isTradeOfAnotherPlan(run: RunName, legs: readonly string[], trad
 }
 
 /**
- * Judges a scan for a leg's trade. Of several under its reference, `known.namedId` is the one that a person has named.
- * `isStray`: whether a trade is of another plan of the run.
+ * Judges a list scan for the trade of a leg. If several trades carry its reference, `known.namedId` is the one that a
+ * person has named. `isStray` says whether a trade belongs to another plan of the run.
  */
 export function lookForTrade(
   leg: Leg,
@@ -93,7 +97,7 @@ function ofAnotherPlan(
   };
 }
 
-/** Records of one name that all agree with the plan are one and the same item: which of them it is, a person may say. */
+/** If several records carry one name and all agree with the plan, a person may say which of them is the item. */
 function chosen<T extends { readonly id: string }>(
   ours: readonly T[],
   namedId: string | null,
@@ -103,12 +107,12 @@ function chosen<T extends { readonly id: string }>(
   return named.length > 0 && ours.every((record) => difference(record) === null) ? named : ours;
 }
 
-/** What a trade contradicts of its leg; null when it agrees. Amounts are compared as numbers. */
+/** How a trade contradicts its leg; null when it agrees. Amounts are compared as numbers. */
 export function tradeDifference(leg: Leg, trade: Trade): string | null {
   if (trade.sellCurrency !== leg.sell || trade.buyCurrency !== leg.buy) {
     return `it sells ${trade.sellCurrency} for ${trade.buyCurrency}, planned was ${leg.sell} for ${leg.buy}`;
   }
-  // An amount that came from live balances is taken from the record.
+  // If the amount came from live balances, the record says how much it is.
   if (leg.amount === null || !leg.amount.fixed) return null;
   const { side, value } = leg.amount;
   const recorded = side === 'sell' ? trade.sellAmount : trade.buyAmount;
@@ -121,7 +125,7 @@ export type PaymentIdentity = {
   readonly reference: string;
   readonly account: string;
   readonly currency: string;
-  /** Null: not known, since the leg whose proceeds it pays on is not known to be traded. */
+  /** Null: not known, because the leg whose proceeds it pays on is not known to be traded. */
   readonly amount: string | null;
   /** Begin of the run's date, epoch milliseconds. */
   readonly opensAtMs: number;
@@ -131,28 +135,33 @@ export type PaymentIdentity = {
   readonly ownIds: readonly string[];
   /** Ids that the service gave us for other payments. */
   readonly otherIds: readonly string[];
-  /** A person has opened this generation after earlier ones: their records count only while they may still pay. */
+  /** A person has opened this generation. Records of earlier ones count only while they may still pay. */
   readonly fromGeneration: number;
   /** Records of the earlier generations that show no tag. */
   readonly closedIds: readonly string[];
-  /** Generations that a person's instruction follows, with the record that it names. */
+  /**
+   * The generations that people's instructions to pay again follow, each with the record that the instruction names.
+   */
   readonly follows: readonly { readonly generation: number; readonly recordId: string | null }[];
-  /** A person has looked through what was created until then: none of it is this payment. Null: nobody has. */
+  /** Until when a person has looked through the records: none of those is this payment. Null: nobody has looked. */
   readonly approvedUntilMs: number | null;
   /** The service's words for "will never be paid". */
   readonly failedWords: readonly string[];
 };
 
 /**
- * True when a withdrawal is this payment's by tag (any generation), or, without a tag, by the id that the service gave
- * us. One with the tag or the id of another payment never is.
+ * True when a withdrawal belongs to this payment: by its tag (any generation), or, without a tag, by the id that the
+ * service gave us. A withdrawal with the tag or the id of another payment never does.
  */
 export function isWithdrawalOf(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
   if (withdrawal.tag !== null) return generationOf(payment.reference, withdrawal.tag) !== null;
   return payment.ownIds.includes(withdrawal.id) && !payment.otherIds.includes(withdrawal.id);
 }
 
-/** True when an untagged withdrawal could be this payment: enough to forbid "absent", never enough to adopt. */
+/**
+ * True when a withdrawal without a tag could be this payment. That forbids "absent". It is never enough to adopt the
+ * withdrawal.
+ */
 export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
   return (
     withdrawal.tag === null &&
@@ -167,8 +176,8 @@ export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boole
 }
 
 /**
- * The records of a scan that merely could be the payment. Once a person has asked to pay it again, one that has failed
- * counts no more: whatever it was, it pays nothing.
+ * The records of a list scan that could be the payment. Once a person has asked to pay it again, a failed record does
+ * not count any more: whatever it was, it pays nothing.
  */
 export function candidatesOf(payment: PaymentIdentity, scan: ListScan<Withdrawal>): readonly Withdrawal[] {
   const isPaidAgain = payment.fromGeneration > 1;
@@ -180,7 +189,7 @@ export function candidatesOf(payment: PaymentIdentity, scan: ListScan<Withdrawal
   );
 }
 
-/** Judges a scan for a payment's withdrawal. */
+/** Judges a list scan for the withdrawal of a payment. */
 export function lookForWithdrawal(payment: PaymentIdentity, scan: ListScan<Withdrawal>): Look<Withdrawal> {
   const ours = scan.records.filter(
     (record) => isWithdrawalOf(payment, record) && !isClosedGeneration(payment, record),
@@ -210,7 +219,10 @@ export function lookForWithdrawal(payment: PaymentIdentity, scan: ListScan<Withd
   return nothing.kind === 'absent' ? { ...nothing, closed: closedIn(payment, scan) } : nothing;
 }
 
-/** Generations whose own record has failed: by its tag, or because a person's instruction names it. */
+/**
+ * The generations whose own record has failed. A record belongs to one by its tag, or because a person's instruction
+ * names it.
+ */
 function closedIn(payment: PaymentIdentity, scan: ListScan<Withdrawal>): readonly number[] {
   return scan.records.flatMap((record) => {
     if (!isClosedGeneration(payment, record)) return [];
@@ -220,7 +232,7 @@ function closedIn(payment: PaymentIdentity, scan: ListScan<Withdrawal>): readonl
   });
 }
 
-/** A failed withdrawal of a generation that a person has opened a later one after. */
+/** True for a failed withdrawal of a generation after which a person has opened a later one. */
 function isClosedGeneration(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
   const generation = generationOf(payment.reference, withdrawal.tag ?? '');
   const isEarlier =
@@ -230,7 +242,7 @@ function isClosedGeneration(payment: PaymentIdentity, withdrawal: Withdrawal): b
   return isEarlier && payment.failedWords.includes(withdrawal.status);
 }
 
-/** What a withdrawal contradicts of its payment; null when it agrees. A null account is no difference. */
+/** How a withdrawal contradicts its payment; null when it agrees. A missing account is no difference. */
 export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawal): string | null {
   if (record.currency !== payment.currency)
     return `its currency is ${record.currency}, planned was ${payment.currency}`;

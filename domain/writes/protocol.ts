@@ -1,8 +1,8 @@
 /**
- * The six steps before every write, once for trades and withdrawals alike and always in this order (design: "Before
- * every write"). What differs (what a lookup finds, until when it may leave, which end an item has) is given to them as a
- * `Subject`. Steps 1 to 4 are `beforeWrite`; what is asked once more in the moment of step 5 is `mayStillLeave`; what
- * follows from a reply (step 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
+ * The six steps before every write, the same for trades and withdrawals and always in this order (design: "Before every
+ * write"). A `Subject` gives them what differs: what a lookup finds, until when the item may leave, how it ends.
+ * `beforeWrite` does steps 1 to 4. `mayStillLeave` checks once more in the moment of step 5. What follows from a reply
+ * (step 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
  */
 import type { Problem } from '../problems.ts';
 import { SENT_SOONER, safetyWaitSentence, type WaitReason, type Wait } from '../waits.ts';
@@ -45,54 +45,59 @@ import { forPerson } from './phase.ts';
 /** A step that only waits; every kind of item has it. */
 export type Waits<State> = { readonly kind: 'wait'; readonly state: State; readonly wait: Wait };
 
-/** Every step of an item says what it is. */
+/** Every result of a step has a kind. */
 type AnyStep = { readonly kind: string };
 
 /** A lookup, and when it began. */
 export type Looked<Found> = { readonly look: Look<Found>; readonly atMs: number };
 
-/** What a leg or a payment gives to the steps. `Step` is what one call comes to besides a wait. */
+/** What the steps need to know of a leg or a payment. `Step` is the result of one call, if it is not a wait. */
 export type Subject<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep> = {
   readonly context: Context;
   readonly call: 'quote' | 'trade' | 'withdrawal';
   /** Id of the leg or payment. */
   readonly item: string;
-  /** That it moves. */
+  /** The currencies that it moves. */
   readonly currencies: readonly string[];
-  /** How messages call it: `leg "usd-mxn-1"`. */
+  /** Its name in messages: `leg "usd-mxn-1"`. */
   readonly name: string;
-  /** Why the run does not want it any more; null when it does. */
+  /** Why the run does not want the item any more; null when it does. */
   readonly unwanted: Problem | null;
-  /** Until when something may be sent, epoch milliseconds, given what people have said. */
+  /** Until when it may be sent, in epoch milliseconds. What people have said can change that. */
   readonly windowUntilMs: (said: InstructionsAbout) => number;
   readonly windowPassed: (untilMs: number) => Problem;
-  /** The same key again is no lookup: lists are read although this history is whole as to the item. */
+  /**
+   * True where the same key again does not count as a lookup. Then the lists are read although this history has the
+   * item whole.
+   */
   readonly looksAlways: boolean;
   readonly lookUp: (said: InstructionsAbout, state: State) => Steps<Look<Found>>;
-  /** The item as this record of the service. */
+  /** Takes this record of the service for the item. */
   readonly adopt: (said: InstructionsAbout, state: State, record: Found) => Step | Waits<State>;
-  /** An end, with the proof: no record of it exists. */
+  /** Ends the item. It is proven that no record of it exists. */
   readonly end: (state: State, problem: Problem) => Step;
-  /** A person named the item's record, and no lookup found one. Null: no record with this id agrees with the plan. */
+  /**
+   * Reads a record that a person has named and that no lookup found. Null: no record with this id agrees with the plan.
+   */
   readonly readNamed: (said: InstructionsAbout, id: string) => Steps<Found | 'unreadable' | null>;
-  /** How long doubt about such an item lasts where only time ends it. */
+  /** How long doubt about the item lasts where only time ends it. */
   readonly settleDoubtMs: number;
-  /** How long it may be until the next call while the item is in doubt. */
+  /** The longest time between two calls while the item is in doubt. */
   readonly doubtPollMs: number;
 };
 
-/** The item may leave, as far as steps 1 to 4 go. */
+/** Steps 1 to 4 allow the item to leave. */
 export type Ready<State, Found> = {
   readonly kind: 'ready';
   readonly state: State;
   readonly said: InstructionsAbout;
-  /** When the instructions were read: nothing leaves much later without asking again. */
+  /** When the instructions were read. Nothing leaves much later without reading them again. */
   readonly saidAtMs: number;
   /** The lookup of step 4; null where none was needed. */
   readonly looked: Looked<Found> | null;
   /** Another API key than this worker's may have sent for this run. */
   readonly otherKeys: boolean;
-  /** What is known was confirmed so long ago that a backup may have been restored since. */
+  /** True when the state was confirmed so long ago that somebody may have restored a backup since. */
   readonly isStale: boolean;
 };
 
@@ -128,18 +133,19 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   if (looked?.look.kind === 'found')
     return subject.adopt(said, asKnownNow(context, before), looked.look.record);
 
-  // Neither an end, nor a doubt that begins, is told by a clock that is wrong.
+  // A wrong clock must neither end an item nor begin a doubt.
   if (looked !== null || isEarly || isLate) {
     const apart = yield* checkClock(context);
     if (apart !== null) return yet(subject, before, apart);
   }
   const now = asKnownNow(context, before);
-  // What only waits needs no doubt about what a restore may have taken from this very run.
+  // A restored backup may have lost a send of this run. That begins a doubt only where the call does something, not
+  // where it only waits.
   const end = said.cancelled ? cancelled(subject) : subject.unwanted;
   const isStale = recalled === 'stale' && forPerson(before.phase) === null;
   const acts = subject.call === 'trade' || end !== null || isLate || before.doubt !== null;
   const assumes = recalled === 'forgotten' || (isStale && acts);
-  // Until there is doubt about what a restore may have taken, it stays as old as it is.
+  // As long as no doubt begins, the state keeps the time at which it was confirmed.
   const asOld = isStale ? { ...now, knownAtMs: before.knownAtMs } : now;
   const state = assumes ? assumeSent(context, now) : asOld;
 
@@ -149,7 +155,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   if (isEarly) return waits(state, 'opening', sendWindows.opensAtMs - context.nowMs(), notYetOpen(subject));
   if (isLate) return yield* endUnsent(subject, said, state, subject.windowPassed(untilMs), looked);
 
-  // Only a key that is sent again can take the place of a lookup.
+  // Where the same key again counts as a lookup, it takes the place of this one.
   if (subject.looksAlways && looked !== null) {
     const seen = conclude(subject, said, state, looked.look);
     if (seen !== null) return seen;
@@ -168,7 +174,10 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   return proven.kind === 'wait' ? proven : { ...ready, state: proven.state };
 }
 
-/** A person has decided what became of the item; a record that differs stands above a record that was named. */
+/**
+ * A person has decided what became of the item. A record that differs from the plan stands above a record that the
+ * person has named.
+ */
 function* asDecided<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   said: InstructionsAbout,
@@ -186,7 +195,10 @@ function* asDecided<State extends SendState, Found extends Trade | Withdrawal, S
   }
 }
 
-/** Nothing can be told before the configuration is mended; what this call may have forgotten stays forgotten until then. */
+/**
+ * Waits until somebody has mended the configuration. If this call may have forgotten a send, the state says so until
+ * then.
+ */
 function yet<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   before: State,
@@ -207,13 +219,19 @@ export function* lookUp<State extends SendState, Found extends Trade | Withdrawa
   return { look: yield* subject.lookUp(said, state), atMs };
 }
 
-/** No write leaves longer than this after the instructions were read; shared reads are half as old at most. */
+/**
+ * A write that leaves later than this after the instructions were read reads them again. A shared read is half as old
+ * at most.
+ */
 const SAID_AGE_MS = 5_000;
 
-/** At most, where nobody can tell whether it is halted: it goes on soon after somebody can. */
+/** The longest wait while nobody can tell whether the item is halted. So it goes on soon after somebody can. */
 const UNREAD_MS = 60_000;
 
-/** While it is halted, or nobody can tell whether it is, nothing is sent; nothing ends by it, and no doubt does. */
+/**
+ * The wait while the item is halted, or while nobody can tell whether it is. Nothing is sent then. A halt ends no item
+ * and no doubt.
+ */
 export function haltedNow<State extends SendState>(
   { context, item, currencies }: Pick<Subject<State, never, never>, 'context' | 'item' | 'currencies'>,
   state: State,
@@ -229,7 +247,9 @@ export function haltedNow<State extends SendState>(
   }
 }
 
-/** Step 5, in the moment of sending: null when nothing is halted, the clock still agrees and people have said nothing new. */
+/**
+ * Step 5, in the moment of sending. Null: nothing is halted, the clock still agrees, and people have said nothing new.
+ */
 export function* mayStillLeave<
   State extends SendState,
   Found extends Trade | Withdrawal,
@@ -255,12 +275,12 @@ export function* mayStillLeave<
   return isSame ? null : waits(state, 'service', 1_000, newlySaid(item));
 }
 
-/** How often another run that does not answer is asked again. */
+/** How often a run that does not answer is asked again. */
 const SILENT_RUN_MS = 60_000;
 
 /**
- * Before the first send of a new start or a reset: another run of the policy may have done the item meanwhile. Then it
- * stays as it is, and names that run.
+ * Before a new start or a reset sends an item for the first time, another run of the policy may have done that item.
+ * Then nothing is sent, and the problem names that run.
  */
 export function* heldElsewhere<
   State extends SendState,
@@ -296,25 +316,28 @@ function silentRun(item: string, name: string, run: string): Problem {
 
 // Step 2: other API keys.
 
-/** API keys other than this worker's that may have sent for this run: the plan's, and those that the instructions name. */
+/**
+ * Other API keys than this worker's that may have sent for this run: the plan's, and those that the instructions name.
+ */
 function otherKeysOf({ plan, credentials, facts }: Context, kept: Kept): readonly string[] {
   const named = kept.facts.flatMap((fact) => (fact.kind === 'api key' ? [fact.keyName] : []));
   const others = [plan.credentials.keyName, ...named].filter((name) => name !== credentials.keyName);
-  // A plan that was made anew over found records: whoever sent them is forgotten, unless the operator knows.
+  // The plan was made again from records that were found. Nobody knows which API key sent them, unless the operator
+  // says so.
   const isKnown = isKeyKnownSince(facts, plan.sendWindows.opensAtMs);
   const forgotten = plan.foundRecords && !isKnown ? ['an API key that was forgotten'] : [];
   return [...new Set([...others, ...forgotten])];
 }
 
-/** When this worker's key was named, after every other one; null when it was not. */
+/** When this worker's API key was recorded as the newest one; null when it is not the newest. */
 function namedAtMs({ credentials }: Context, kept: Kept): number | null {
   const named = kept.facts.findLast((fact) => fact.kind === 'api key');
   return named?.kind === 'api key' && named.keyName === credentials.keyName ? named.atMs : null;
 }
 
 /**
- * Keys may belong to the API key, and what was sent under another one may be forgotten: this worker's key is named
- * first, and nothing leaves before lists have shown that nobody has sent the item since.
+ * The service may keep idempotency keys per API key, and a send under another API key may be forgotten. So this
+ * worker's API key is recorded first. Nothing leaves before the lists have shown that nobody has sent the item.
  */
 function* provenForThisKey<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
@@ -337,7 +360,7 @@ function* provenForThisKey<State extends SendState, Found extends Trade | Withdr
     case 'differs':
     case 'unproven':
       return unsettled(subject, state, look);
-    // A record that was found has been adopted before.
+    // A record that was found has been adopted already.
     case 'found':
     case 'absent':
       break;
@@ -351,7 +374,7 @@ function* provenForThisKey<State extends SendState, Found extends Trade | Withdr
 
 // Ends, and doubt that only lookups end.
 
-/** What a lookup that did not settle the item makes of it. */
+/** The wait after a lookup that did not settle the item. */
 function unsettled<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   state: State,
@@ -386,12 +409,12 @@ export function conclude<State extends SendState, Found extends Trade | Withdraw
   }
 }
 
-/** The doubt is over; what is known now. */
+/** The doubt is over. This is the new state. */
 type Over<State> = { readonly over: State };
-/** It is not: what the call comes to. */
+/** The doubt is not over. This is the result of the call. */
 type Ends<Step> = { readonly step: Step };
 
-/** Doubt that only lookups and time end: over, or the wait for the next lookup. */
+/** Deals with a doubt that only lookups and time end: it is over, or the item waits for the next lookup. */
 export function* settleDoubt<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   said: InstructionsAbout,
@@ -401,7 +424,7 @@ export function* settleDoubt<State extends SendState, Found extends Trade | With
   const { look, atMs } = given.looked ?? (yield* lookUp(subject, said, state));
   const seen = conclude(subject, said, state, look);
   if (seen !== null) return { step: seen };
-  // By a wrong clock no time has passed.
+  // A wrong clock does not prove that time has passed.
   const apart = yield* checkClock(subject.context);
   if (apart !== null)
     return { step: waitLonger(state, configurationWait({ ...apart, item: subject.item }, state.tries)) };
@@ -409,13 +432,13 @@ export function* settleDoubt<State extends SendState, Found extends Trade | With
   if (settled.over) return { over: settled.state };
   const afterMs = Math.min(settled.nextLookupMs, subject.doubtPollMs);
   const { problem } = given;
-  // What a person decides after it is for somebody to do.
+  // A person must decide afterwards, so that this is no safety wait.
   if (problem.code !== 'IN_DOUBT') return { step: waits(settled.state, 'doubt', afterMs, problem) };
   const { safeAtMs } = settled;
   return { step: waitsSafely(subject, settled.state, { afterMs, safeAtMs, problem }) };
 }
 
-/** An end that nothing sent may stand against: in doubt it waits until time has settled it. */
+/** Ends an item that nobody may have sent. If it is in doubt, it waits until time has settled the doubt. */
 export function* endUnsent<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   said: InstructionsAbout,
@@ -423,7 +446,7 @@ export function* endUnsent<State extends SendState, Found extends Trade | Withdr
   problem: Problem,
   looked: Looked<Found> | null = null,
 ): Steps<Step | Waits<State>> {
-  // What the service called ours is for a person to decide, also when nobody wants it any more.
+  // The service said that a record is ours. A person must decide that, also when nobody wants the item any more.
   const decides = forPerson(state.phase);
   const given = { problem: decides ?? inDoubt(subject, state, problem), looked };
   const settled = yield* settleDoubt(subject, said, state, given);
@@ -432,7 +455,7 @@ export function* endUnsent<State extends SendState, Found extends Trade | Withdr
   return subject.end(settled.over, problem);
 }
 
-/** Tells an outcome of the protocol's own from a step of the item. */
+/** True when the result is of this kind. It tells a result of the protocol from a step of the item. */
 export function isOf<Kind extends string, Own extends { readonly kind: string }>(
   kind: Kind,
   step: Own,
@@ -441,9 +464,9 @@ export function isOf<Kind extends string, Own extends { readonly kind: string }>
 }
 
 /**
- * A person's "not executed" counts once this Temporal run has known it for as long as an older attempt could still send,
- * and a complete lookup after that, and after the time that lists may lag, shows nothing of the item. A reset begins to
- * know it anew.
+ * A person's "not executed" does not count at once. This Temporal run must have known it for as long as an older
+ * attempt could still send, and for as long as the lists may lag. Then a complete lookup must show nothing of the item.
+ * After a reset this time begins again.
  */
 function endAsNotExecuted<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
@@ -456,7 +479,7 @@ function endAsNotExecuted<State extends SendState, Found extends Trade | Withdra
   return 'step' in counted ? counted.step : subject.end(counted.over, decidedAgainst(subject, decision));
 }
 
-/** Whether a "not executed" counts by now, after a lookup. */
+/** Says whether a "not executed" counts by now, after a lookup. */
 export function countNotExecuted<
   State extends SendState,
   Found extends Trade | Withdrawal,
@@ -482,7 +505,8 @@ export function countNotExecuted<
       if (!look.complete || isNewer) return { step: unsettled(subject, state, look) };
       break;
     }
-    // What contradicts the plan, or merely could be it and is no newer than what was said, the person has judged.
+    // The record contradicts the plan, or it could be the item and is no newer than the decision. The person has judged
+    // it.
     case 'differs':
     case 'absent':
       break;
@@ -492,7 +516,7 @@ export function countNotExecuted<
   return { step: waits(state, 'doubt', afterMs, soonDecided(subject, decision)) };
 }
 
-/** A person named the item's record: checked against the service, then adopted. */
+/** Checks a record that a person has named against the service, then adopts it. */
 function* adoptNamed<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   said: InstructionsAbout,
@@ -520,7 +544,7 @@ export function waits<State>(
   return { kind: 'wait', state, wait: { afterMs, reason, problem } };
 }
 
-/** In doubt that only time ends: it says when that is, and that there is nothing to do. */
+/** The wait of a doubt that only time ends. It says when that is, and that there is nothing to do. */
 export function waitsSafely<State>(
   { context }: { readonly context: Pick<Context, 'nowMs'> },
   state: State,
@@ -534,7 +558,7 @@ export function waitsSafely<State>(
   };
 }
 
-/** One wait more in a row: the next one is longer. */
+/** Waits once more. The next wait in a row will be longer. */
 export function waitLonger<State extends SendState>(state: State, wait: Wait): Waits<State> {
   return { kind: 'wait', state: triedAgain(state), wait };
 }

@@ -1,8 +1,8 @@
 /**
- * What the core that decides asks of the world, and what all of its steps share. The steps are pure generators: each
- * `yield` asks the driver for one thing (an *effect*) and gets its answer. Activities drive them with the client, tests
- * with a model. The six steps before every write are in `writes/protocol.ts`. No clock but the one given, no randomness,
- * no I/O.
+ * What the deciding steps ask of the world, and what they all share. The steps are pure generators: each `yield` asks
+ * the driver for one thing (an *effect*) and gets the answer. Activities drive the steps with the client, tests drive
+ * them with a model. The six steps before every write are in `writes/protocol.ts`. No clock but the one given, no
+ * randomness, no I/O.
  */
 import { PROBLEMS, isRunCode, serviceCode, type Problem, type ProblemCode } from '../problems.ts';
 import type { Wait } from '../waits.ts';
@@ -20,18 +20,18 @@ import type { TurnAnswer } from '../turn.ts';
 /** One thing that the steps ask the driver to do. Only the last three are sent to the service as writes. */
 export type Effect =
   | { readonly kind: 'read instructions' }
-  /** Keeps facts durably, before what follows from them. */
+  /** Records facts durably. Only then anything may follow from them. */
   | { readonly kind: 'note facts'; readonly facts: readonly Fact[] }
   | { readonly kind: 'read balances' }
-  /** Which of these records, that no tag names, another run of ours accounts for. */
+  /** Which of these records without a tag belong to another run of ours. */
   | { readonly kind: 'read claims'; readonly records: readonly Withdrawal[] }
-  /** Whether another run of the policy has done the item of this name on the same date, or holds it. */
+  /** Whether another run of the policy has done, or may still do, the item of this name on the same date. */
   | { readonly kind: 'read rival'; readonly item: string }
-  /** Waits a little for the turn of the run; what is read of balances after it is no other run's to spend. */
+  /** Waits a little for the turn of the run. Balances that are read in its turn, no other run may spend. */
   | { readonly kind: 'take turn' }
-  /** How much of the leg the policy still asks for, by balances of this moment; in the run's turn. */
+  /** How much of the leg the policy still asks for by the balances of this moment, in the turn of the run. */
   | { readonly kind: 'read demand'; readonly leg: Leg }
-  /** What is there of these currencies for the run to spend, in its turn: withdrawable, and no other run has reserved it. */
+  /** How much of these currencies the run may spend in its turn: withdrawable, and not reserved by another run. */
   | { readonly kind: 'read free money'; readonly currencies: readonly string[] }
   | { readonly kind: 'fetch trade'; readonly id: string }
   | { readonly kind: 'fetch withdrawal'; readonly id: string }
@@ -51,7 +51,7 @@ export type Effect =
       readonly kind: 'send trade';
       readonly quoteId: string;
       readonly reference: string;
-      /** Both are the leg's; the service knows them by the quote. */
+      /** Both currencies are the leg's. The service knows them from the quote. */
       readonly sell: string;
       readonly buy: string;
     }
@@ -76,7 +76,7 @@ export type WithdrawalRequest = {
 /** What the driver answers to each effect. */
 type Answers = {
   'read instructions': Kept;
-  /** True when they are kept; else what follows from them must wait. */
+  /** True when they are recorded. Otherwise what follows from them must wait. */
   'note facts': boolean;
   'read balances': Reply<Balances>;
   'read claims': { readonly claimed: readonly string[] };
@@ -93,17 +93,23 @@ type Answers = {
   'send withdrawal': Reply<Withdrawal>;
 };
 
-/** Of the side that the leg's amount is counted in; or why that cannot be told now, or why it is not traded whatever it is. */
+/**
+ * The amount on the side in which the leg is counted; or why nobody can tell it now; or why the leg is not traded at
+ * all.
+ */
 export type Demand = { readonly demand: string } | { readonly wait: Wait } | { readonly problem: Problem };
 
-/** By currency; or why it cannot be told now. */
+/** By currency; or why nobody can tell it now. */
 export type FreeMoney = { readonly free: Readonly<Record<string, string>> } | { readonly wait: Wait };
 
-/** What a leg that funds a batch and waits for money has to leave, and what would make it needless. */
+/**
+ * For a leg that funds a batch and waits for money: how much it must leave for others, and when nobody needs it any
+ * more.
+ */
 export type Funding = {
-  /** Of what it sells: what the batch itself still pays in it, and what the legs before it may still sell. */
+  /** In the currency that it sells: what the batch itself still pays, and what the legs before it may still sell. */
   readonly ahead: string;
-  /** What the batch still pays in what it buys. */
+  /** In the currency that it buys: what the batch still pays. */
   readonly owed: string;
   /** The money was there when the plan was made. */
   readonly wasThere: boolean;
@@ -111,9 +117,9 @@ export type Funding = {
 
 /** Names of runs; null: none. */
 export type Rival = {
-  /** It has done the item, or holds it. */
+  /** The run that has done the item, or may still do it. */
   readonly rival: string | null;
-  /** It may have done the item, and does not answer. */
+  /** A run that may have done the item, and that does not answer. */
   readonly silent: string | null;
 };
 
@@ -123,7 +129,7 @@ export type Answer = Answers[Effect['kind']];
 /** A computation that asks for effects and ends with `Result`. */
 export type Steps<Result> = Generator<Effect, Result, Answer>;
 
-/** Asks for one effect. The driver's answer is of the effect's kind; this is the one place that says so. */
+/** Asks for one effect. The driver answers each effect with an answer of its kind; only this place relies on that. */
 export function* ask<Kind extends Effect['kind']>(
   effect: Extract<Effect, { kind: Kind }>,
 ): Steps<Answers[Kind]> {
@@ -141,8 +147,8 @@ export async function drive<Result>(
 }
 
 /**
- * One call of an activity, as far as it tells what this call may have forgotten. Run ids serve only to tell a reset or
- * a repeat; they are part of nothing that identifies money.
+ * One call of an activity, as far as it shows what the call may have forgotten. Run ids only show a reset or a repeat.
+ * No key and no reference contains one.
  */
 export type Attempt = {
   /** Temporal run in which the activity runs. */
@@ -153,7 +159,7 @@ export type Attempt = {
   readonly sendWithinMs: number;
 };
 
-/** Whom a key belongs to, and for which environment. */
+/** The organisation that a key belongs to, and its environment. */
 export type Owner = Pick<Plan['credentials'], 'mode' | 'organisation'>;
 
 /** What the steps may know besides the item. */
@@ -163,15 +169,18 @@ export type Context = {
   readonly originalRunId: string;
   readonly attempt: Attempt;
   readonly facts: ServiceFacts;
-  /** Organisation, mode and key with which the worker that runs this call writes. */
+  /** Organisation, mode and API key with which this worker writes. */
   readonly credentials: Plan['credentials'];
-  /** Those with which it looks. */
+  /** Organisation and mode of the key with which it reads. */
   readonly reader: Owner;
-  /** Whether another item of this run was accepted: tells a wrong item from a bug of ours. */
+  /**
+   * True when the service accepted another item of this run. Then a malformed request is the fault of the item, and not
+   * a bug of ours.
+   */
   readonly othersAccepted: boolean;
   /** What the other legs of this run have sold and bought. */
   readonly tradedSoFar: readonly Money[];
-  /** Why the run does not want its leg any more; null: it does. Payments are told one by one. */
+  /** Why the run does not want its leg any more; null: it does. Each payment has a reason of its own. */
   readonly unwanted: Problem | null;
   /** References of all legs of the plan; absent: not known, or not needed. */
   readonly legs?: readonly string[];
@@ -179,27 +188,31 @@ export type Context = {
   readonly funding?: Funding;
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
-  /** Counts a record as this item's; false when another item of the same call counts it as its own already. */
+  /** Takes a record for this item. False when another item of the same call has taken it already. */
   readonly take: (recordId: string) => boolean;
   readonly nowMs: () => number;
-  /** Why no write about these currencies may leave in this very moment; null: it may. Reads nothing but memory. */
+  /** Why no write in these currencies may leave in this moment; null: it may. It only reads memory. */
   readonly whyHalted: (currencies: readonly string[]) => Closed | null;
-  /** Service clock less ours by the last reply that told, milliseconds; null when none did yet. */
+  /**
+   * The service's clock minus ours, in milliseconds, by the last reply that showed it; null when none has shown it yet.
+   */
   readonly skewMs: () => number | null;
 };
 
 /** A send can be accepted until its token has expired; the client's tokens live this long (heading "JWT"). */
 export const TOKEN_LIFE_MS = 45_000;
-/** How far apart two clocks may be that agree; further apart, every life and window would be unreliable. */
+/**
+ * Two clocks agree when they are no further apart than this. Otherwise no expiry and no send window could be trusted.
+ */
 export const CLOCK_TOLERANCE_MS = 10_000;
 /** A wait for the service that is longer than this is shown as an outage. */
 const OUTAGE_MS = 15_000;
-/** How often a held item looks again when nothing but a lookup or a person can help. */
+/** How often a held item is looked up when only a lookup or a person can help. */
 export const SLOW_LOOKUP_MS = 600_000;
 
 /**
- * Step 2: a worker whose keys, to write or to read, are of another organisation or mode than the plan's sends nothing
- * for it and proves nothing by its looks; null when all is well.
+ * Step 2: the worker's keys, to write and to read, must be of the organisation and mode of the plan. Otherwise the
+ * worker sends nothing for the plan, and its reads prove nothing. Null when all is well.
  */
 export function foreignCredentials(
   context: { readonly credentials: Owner; readonly reader: Owner } & Pick<Context, 'plan'>,
@@ -218,14 +231,17 @@ export function foreignCredentials(
   };
 }
 
-/** Clocks too far apart: lives and send windows cannot be trusted, so nothing is written. One read tells anew when in doubt. */
+/**
+ * Says when the clocks are too far apart. Then no expiry and no send window can be trusted, and nothing is written. If
+ * the difference is not known or too large, one read measures it again.
+ */
 export function* checkClock(context: Context): Steps<Problem | null> {
   if (context.skewMs() !== null && skewOf(context.skewMs()) === null) return null;
   yield* ask<'read balances'>({ kind: 'read balances' });
   return skewOf(context.skewMs());
 }
 
-/** What is wrong with a skew in milliseconds; null is no problem: nothing told yet. */
+/** What is wrong with this difference of clocks; null: nothing, or nobody has measured it yet. */
 export function skewOf(skewMs: number | null): Problem | null {
   if (skewMs === null || Math.abs(skewMs) <= CLOCK_TOLERANCE_MS) return null;
   return {
@@ -244,7 +260,7 @@ export function nameOf(reply: Reply<unknown>): string {
 /** The code of the problem that a reply is. */
 export function codeOf(reply: Reply<unknown>): ProblemCode {
   switch (reply.kind) {
-    // A success is a problem only where it is about something else than was sent.
+    // A success is a problem only where it is about something else than what was sent.
     case 'DONE':
       return 'NO_ANSWER';
     case 'REFUSED':
@@ -307,12 +323,12 @@ export function problemOf(reply: Reply<unknown>, item: string, fix: string): Pro
   return { code: codeOf(reply), item, message: explain(reply), fix };
 }
 
-/** The service's own pace, until it asks for so long that people should know. */
+/** A wait at the service's own pace. If it takes long, people are told of an outage. */
 export function serviceWait(problem: Problem, afterMs: number): Wait {
   return { afterMs, reason: afterMs < OUTAGE_MS ? 'service' : 'outage', problem };
 }
 
-/** A wait on configuration: slow retries with the cause in plain words. */
+/** A wait for somebody to mend the configuration: slow retries, with the cause in plain words. */
 export function configurationWait(problem: Problem, tries: number): Wait {
   return { afterMs: Math.max(5_000, backoffMs(tries + 2)), reason: 'configuration', problem };
 }
@@ -341,7 +357,7 @@ export function hasLeft(reply: Reply<unknown>): boolean {
   }
 }
 
-/** `timeoutMs` of a failed write: not before this is it sent again; 10 s where the service does not say. */
+/** `timeoutMs` of a failed write: the write is not sent again before that. 10 s where the service does not say. */
 export function settleTimeMs(reply: Reply<unknown>): number {
   const asked = reply.kind === 'UNKNOWN' ? reply.error?.details['timeoutMs'] : undefined;
   return typeof asked === 'number' && Number.isFinite(asked)
@@ -355,7 +371,7 @@ export function resourceIdOf(reply: Reply<unknown>): string | null {
   return typeof id === 'string' && id !== '' ? id : null;
 }
 
-/** What to do about a read that did not come back, in words. */
+/** The problem of a read that did not come back whole. */
 export function unreadable(item: string, reason: string): Problem {
   return {
     code: 'LOOKUP_INCOMPLETE',
@@ -382,7 +398,7 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
   unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
 };
 
-/** What to do about what has ended with this code, where nothing more is known of it. */
+/** The advice for this code, where nothing more is known. */
 export function adviceOf(code: string): string {
   return isRunCode(code) ? PROBLEMS[code].advice : ADVICE[classOf({ code, details: {} })];
 }

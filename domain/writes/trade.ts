@@ -1,7 +1,8 @@
 /**
- * The steps of one leg: ask for a quote, trade it, and whatever a reply or a crash makes of that (M1, M2, M4). Three
- * entries: `requestQuoteSteps` and `executeTradeSteps`, and `tradedSteps` once there is a trade. The reference stays the
- * same across quotes; the key changes with the quote, which is single-use.
+ * The steps of one leg: ask for a quote, trade it, and deal with every reply and every crash in between (M1, M2, M4).
+ * There are three entries: `requestQuoteSteps` and `executeTradeSteps`, and `tradedSteps` once there is a trade. The
+ * reference stays the same for every quote of the leg. The key changes with the quote, because a quote can be traded
+ * only once.
  */
 import { makeProblem, type Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
@@ -89,21 +90,21 @@ export type QuoteInHand = {
   readonly id: string;
   readonly sellAmount: string;
   readonly buyAmount: string;
-  /** Counted on our clock from just before the request left, so that the service's clock does not matter. */
+  /** On our own clock, counted from just before the request left. So the service's clock does not matter. */
   readonly usableUntilMs: number;
-  /** Dead, it was sent once more at the end of doubt, and that settled nothing against it. */
+  /** True when this quote, already dead, was sent once more before doubt ended, and the service refused it. */
   readonly probed: boolean;
 };
 
 /** What is known of a leg's writes while it is not traded. */
 export type LegState = SendState & {
-  /** Kept in every phase: in doubt, the trade is found by it. */
+  /** Kept in every phase, because a trade in doubt can be found by its quote. */
   readonly quote: QuoteInHand | null;
-  /** Quotes asked for, those after a hold not counted. */
+  /** How many quotes were asked for. A quote after the leg was held is not counted. */
   readonly quotes: number;
   /** The leg was held: its next quote does not count. */
   readonly held: boolean;
-  /** What the last read showed of the sold currency; null: none was made. */
+  /** How much of the sold currency the last read of the balances showed; null: the balances were not read. */
   readonly available: string | null;
 };
 
@@ -115,27 +116,28 @@ export const NEW_LEG: LegState = Object.freeze({
   available: null,
 });
 
-/** A trade as the plan needs it: both sides filled in, whichever was asked for. */
+/** A trade as the plan needs it: with both amounts, whichever of the two was asked for. */
 export type Traded = {
   readonly tradeId: string;
   readonly quoteId: string;
   readonly sellAmount: string;
   readonly buyAmount: string;
-  /** Both sides as its quote had them; null where this run has forgotten the quote. */
+  /** Both amounts of its quote; null where this run does not know the quote any more. */
   readonly quoted: Pick<QuoteInHand, 'sellAmount' | 'buyAmount'> | null;
   /** The service's status when the record was read. */
   readonly status: string;
 };
 
-/** What one call came to, and so what the workflow does next. */
+/** The result of one call. It tells the workflow what to do next. */
 export type LegStep =
   /** A quote inside the guard: execute it. */
   | { readonly kind: 'quoted'; readonly state: LegState }
   /** The quote is dead and nothing is in doubt: ask for a new one. */
   | { readonly kind: 'requote'; readonly state: LegState }
   /**
-   * The service has shown the trade: nothing more is sent. `worse`: it came out worse than planned, and no person has
-   * accepted it; null when all is well. `isHeld`: what depends on it waits for that.
+   * The service has shown the trade, so that nothing more is sent. `worse`: the trade came out worse than planned, and
+   * no person has accepted it; null when all is well. `isHeld`: payments and legs that depend on it wait until a person
+   * accepts it.
    */
   | {
       readonly kind: 'traded';
@@ -143,26 +145,30 @@ export type LegStep =
       readonly worse: Problem | null;
       readonly isHeld: boolean;
     }
-  /** An end, with the proof: no trade exists under this reference. */
+  /** The leg has ended, and it is proven that no trade exists under its reference. */
   | { readonly kind: 'not traded'; readonly state: LegState; readonly problem: Problem }
   | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait };
 
-/** The service counts a quote's life from when it made it: later than we do by no more than a request takes. */
+/**
+ * The service counts a quote's life from the moment at which it made the quote. That is later than our own count, by
+ * one request at most.
+ */
 const QUOTE_OUTLIVES_MS = 15_000;
-/** A quote with less life than this is not worth sending. */
+/** A quote that expires sooner than this is not sent. */
 const MIN_QUOTE_LIFE_MS = 500;
-/** How often money is looked for while a leg waits for it. */
+/** How often the balances are read while a leg waits for money. */
 const MONEY_POLL_MS = 15_000;
-/** How often a shortage that no read can show is tried again. */
+/** How often the leg is tried again when something is short that no read can show. */
 const BLIND_RETRY_MS = 900_000;
 
 /**
- * How long a leg in doubt waits at most for its next lookup. A call that comes more than 30 s after the one before may be
- * of a restored history, and begins the doubt anew: the rest of the 30 s is for a slow machine or a short outage.
+ * The longest time that a leg in doubt waits for its next lookup. A call that comes more than 30 s after the call
+ * before may belong to a restored history, so that its doubt begins again. The rest of the 30 s leaves room for a slow
+ * machine or a short outage.
  */
 const DOUBT_POLL_MS = 10_000;
 
-/** A leg in one call, with what people have said about it. */
+/** A leg during one call, together with what people have said about it. */
 type Item = {
   readonly context: Context;
   readonly leg: Leg;
@@ -185,7 +191,7 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
     case 'short':
       return yield* askForQuote(item, state);
     case 'refused':
-      // Before it ends, a restore may have taken what was sent.
+      // A restored backup may have lost a send. So the leg does not end before doubt is over.
       return opened.isStale
         ? yield* stayInDoubt(item, assumeSent(context, state), opened.looked)
         : yield* end(item, state, phase.problem);
@@ -197,7 +203,8 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
 function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   if (ready.isStale) {
-    // As long as it waits for money nothing is asked for; before anything is, a restore may have taken what was sent.
+    // While the leg waits for money, no quote is asked for. Before one is asked for, a restored backup may have lost a
+    // send, so that the leg is in doubt first.
     const short = yield* lookForMoney(context, leg, before);
     if (short.kind === 'wait') return short;
     return yield* stayInDoubt(item, assumeSent(context, asKnownNow(context, before)), ready.looked);
@@ -208,7 +215,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if (before.quotes >= context.plan.quote.maxQuotes)
     return yield* end(item, before, tooManyQuotes(context, leg));
 
-  // A quote moves no money, and lives for seconds: while it may not be traded, none is asked for.
+  // A quote lives for seconds only. While nothing may be traded, none is asked for.
   const halted = haltedNow(subject, before);
   if (halted !== null) return { ...halted, state: { ...halted.state, held: true } };
   const elsewhere = yield* heldElsewhere(subject, before);
@@ -223,7 +230,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     isAsPlanned = turn.isAsPlanned;
   }
 
-  // What was there for it when the plan was made, nobody has spent since.
+  // The money was there when the plan was made, and nobody has spent it since.
   const isThere = isAsPlanned && context.funding?.wasThere === true && state.phase.kind !== 'short';
   const short = isThere
     ? ({ kind: 'go on', available: null } as const)
@@ -270,12 +277,13 @@ export function* executeTradeSteps(context: Context, leg: Leg, before: LegState)
   const { quote } = state;
 
   const isDead = quote === null || context.nowMs() + MIN_QUOTE_LIFE_MS > quote.usableUntilMs;
-  // Keys may belong to the API key: under another one the same quote again settles nothing.
+  // The service may keep idempotency keys per API key. Under another API key, sending the same quote again proves
+  // nothing.
   const isOthers = opened.otherKeys && isOthersDoubt(context, state);
   if (quote === null || isDead || !maySend(state) || isOthers)
     return yield* deadQuote(item, state, opened.looked);
   const stopped = yield* mayStillLeave(subject, opened, state);
-  // The quote that dies meanwhile does not count.
+  // The quote expires while the leg waits, so that it does not count.
   if (stopped !== null) return { ...stopped, state: { ...stopped.state, held: true } };
 
   const reply = yield* ask<'send trade'>(tradeOf(leg, quote));
@@ -286,13 +294,15 @@ function tradeOf({ reference, sell, buy }: Leg, quote: QuoteInHand): Extract<Eff
   return { kind: 'send trade', quoteId: quote.id, reference, sell, buy };
 }
 
-/** A traded leg asks the service for nothing more: only whether people have accepted what came out worse. */
+/**
+ * A traded leg asks the service nothing more. It asks only whether people have accepted a trade that came out worse.
+ */
 export function* tradedSteps(context: Context, leg: Leg, record: Traded): Steps<LegStep> {
   const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
   return asTraded(context, leg, instructionsAbout(kept, leg.id), record);
 }
 
-/** Whether its phase lets a quote be traded. */
+/** True when the phase of the leg allows it to trade a quote. */
 function maySend({ phase }: LegState): boolean {
   switch (phase.kind) {
     case 'open':
@@ -304,12 +314,12 @@ function maySend({ phase }: LegState): boolean {
   }
 }
 
-/** Quotes that another Temporal run has asked for in vain do not count against this one. */
+/** Quotes that another Temporal run asked for in vain do not count in this run. */
 function withQuotesOf({ attempt }: Context, state: LegState): LegState {
   return state.knownIn === attempt.runId ? state : { ...state, quotes: 0 };
 }
 
-/** What a leg gives to the steps before every write. */
+/** What the steps before every write need to know of a leg. */
 function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject<LegState, Trade, LegStep> {
   return {
     context,
@@ -331,8 +341,8 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
 }
 
 /**
- * A quote of which another Temporal run was told, or which was confirmed long ago, is dead, whatever its life: before the
- * reset or the restore a later one may have been traded.
+ * Treats a quote as dead if another Temporal run received it, or if it was confirmed long ago, even when it could still
+ * live. A later quote may have been traded before the reset or the restore.
  */
 function withoutForgottenQuote(context: Context, state: LegState): LegState {
   if (state.quote === null) return state;
@@ -341,7 +351,10 @@ function withoutForgottenQuote(context: Context, state: LegState): LegState {
   return { ...state, quote: { ...state.quote, usableUntilMs: 0 } };
 }
 
-/** The trade with this id, if it agrees: read by it, or found in the list where that answer is not whole. */
+/**
+ * The trade with this id, if it agrees with the plan. It is read by its id, or found in the list where that answer is
+ * not whole.
+ */
 function* readNamed(context: Context, leg: Leg, id: string): Steps<Trade | 'unreadable' | null> {
   const { records, complete } = yield* tradeNamed(context, id);
   const [record] = records;
@@ -356,7 +369,7 @@ function* tradeNamed(context: Context, id: string): Steps<ListScan<Trade>> {
   return yield* ask<'scan trades'>({ kind: 'scan trades', sinceMs, wanted: (trade) => trade.id === id });
 }
 
-/** What follows from the reply to a trade: what the table says, carried out. */
+/** Carries out what the table of replies says about the reply to a trade. */
 function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Reply<Trade>): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   const follow = followUp(reply);
@@ -376,7 +389,7 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
       ) {
         return traded(context, leg, ready.said, { quote, record: reply.value });
       }
-      // A success that is not our trade proves nothing: look, and until then it is in doubt.
+      // A success for another trade than ours proves nothing. The leg is in doubt, and is looked up.
       const unknown = unknownTrade(context, state, quote, 'the answer was not about our trade');
       return yield* lookThen(item, unknown, problem, 10_000);
     }
@@ -423,12 +436,14 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
   throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.trade}".`);
 }
 
-/** State after a trade whose fate is unknown: it can be carried out as long as its token or its quote lives. */
+/**
+ * The state after a trade whose fate is unknown. The service may still carry it out while its token or its quote lives.
+ */
 function unknownTrade(context: Context, state: LegState, quote: QuoteInHand, why: string): LegState {
   return unknownSend(context, state, why, quote.usableUntilMs + QUOTE_OUTLIVES_MS);
 }
 
-/** A quote that cannot be traded: one lookup, then what is in doubt, then a person or a new quote. */
+/** Deals with a quote that cannot be traded: first one lookup, then an open doubt, then a person or a new quote. */
 function* deadQuote(item: Item, state: LegState, looked: Looked<Trade> | null): Steps<LegStep> {
   const { subject, ready } = item;
   const { look, atMs } = looked ?? (yield* lookUp(subject, ready.said, state));
@@ -440,7 +455,10 @@ function* deadQuote(item: Item, state: LegState, looked: Looked<Trade> | null): 
   return decides === null ? { kind: 'requote', state: dead } : waitForPerson(dead, decides);
 }
 
-/** A leg in doubt: over by time when a lookup finds nothing, or wait for the next lookup. */
+/**
+ * Deals with a leg in doubt: after a lookup that finds nothing, doubt is over by time, or the leg waits for the next
+ * lookup.
+ */
 function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   const { look, atMs } = looked ?? (yield* lookUp(subject, ready.said, state));
@@ -472,8 +490,8 @@ function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null)
 }
 
 /**
- * The last question before doubt ends by time: the same key, quote and bytes once more. A dead, single-use quote cannot
- * trade anew; but a first send that is still in work says so, and one that came through answers with its success.
+ * Sends the same key, quote and bytes once more before doubt ends by time. A dead quote cannot be traded again. But the
+ * service says so if the first send is still in work, and answers with its success if the first send came through.
  */
 function* probe(item: Item, state: LegState, quote: QuoteInHand): Steps<LegStep> {
   const { leg, subject, ready } = item;
@@ -484,10 +502,10 @@ function* probe(item: Item, state: LegState, quote: QuoteInHand): Steps<LegStep>
   return yield* afterTrade(item, { ...state, quote: { ...quote, probed: refused } }, quote, reply);
 }
 
-/** Refusals that may have been given before the service looked at the trade at all. */
+/** Refusals that the service may have given before it considered the trade at all. */
 const PAUSES: readonly ReplyClass[] = ['pause the policy', 'pause everything'];
 
-/** A refusal that ends the leg: in doubt it waits for the end of that. */
+/** Ends the leg after a refusal. If the leg is in doubt, it waits for the end of the doubt first. */
 function* endRefused(item: Item, state: LegState, problem: Problem): Steps<LegStep> {
   return state.doubt === null
     ? yield* end(item, state, problem)
@@ -499,7 +517,7 @@ function end({ subject, ready }: Item, state: LegState, problem: Problem): Steps
   return endUnsent(subject, ready.said, withRefusal(state, problem), problem);
 }
 
-/** What a person has to decide stays with the person, whatever is refused later. */
+/** A question that a person must decide stays with the person, whatever the service refuses later. */
 function withRefusal(state: LegState, problem: Problem): LegState {
   switch (state.phase.kind) {
     case 'open':
@@ -511,7 +529,10 @@ function withRefusal(state: LegState, problem: Problem): LegState {
   }
 }
 
-/** Looks up after an unknown send; nothing found: wait, and the next call sends the same again while the quote lives. */
+/**
+ * Looks the trade up after an unknown send. If nothing is found, the leg waits, and the next call sends the same again
+ * while the quote lives.
+ */
 function* lookThen(
   { subject, ready }: Item,
   state: LegState,
@@ -547,19 +568,19 @@ function judge(leg: Leg, trade: Trade): Look<Trade> {
     : { kind: 'differs', record: trade, difference };
 }
 
-/** The side that was asked for is what the quote said, also where the plan took it from live balances. */
+/** True when the amount that was asked for is that of the quote, also where the plan took it from live balances. */
 function isQuotedAmount(leg: Leg, quote: QuoteInHand, trade: Trade): boolean {
   const [asked, recorded] =
     leg.amount?.side === 'buy' ? [quote.buyAmount, trade.buyAmount] : [quote.sellAmount, trade.sellAmount];
   return recorded !== null && equal(recorded, asked);
 }
 
-/** A missing echo of the reference is no difference; another one is. */
+/** A record may leave the reference out. A record with another reference is not ours. */
 function isOwnEcho(leg: Leg, trade: Trade): boolean {
   return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
 }
 
-/** @param of the record, and the quote that the run has in hand: of an earlier one it knows the amounts no more */
+/** @param of the record and the quote in hand. The amounts of an earlier quote are not known any more */
 function traded(
   context: Context,
   leg: Leg,
@@ -578,13 +599,19 @@ function traded(
   });
 }
 
-/** A trade that came out worse than planned is accepted by name, or holds what depends on it (M4). */
+/**
+ * If a trade came out worse than planned, everything that depends on it waits until a person accepts the trade by its
+ * id (M4).
+ */
 function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: Traded): LegStep {
   const worse = said.acceptedIds.includes(record.tradeId) ? null : executedWorse(context, leg, record);
   return { kind: 'traded', traded: record, worse, isHeld: worse !== null && !said.cancelled };
 }
 
-/** Nobody can undo a trade; that it came out worse than its quote, the guard or a limit must not go unsaid. */
+/**
+ * Says when a trade came out worse than its quote, the guard or a limit. Nobody can undo the trade, but somebody must
+ * know.
+ */
 function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | null {
   const { limits } = context.plan;
   const { guard } = leg;
@@ -604,7 +631,7 @@ function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | nul
     return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
   const { quoted } = trade;
   if (quoted === null) return null;
-  // A quote may have more decimals than its currency; what is booked has not.
+  // A quote may have more decimals than its currency. A booked amount has not.
   const decimals = (currency: string): number => decimalsOf(currency, context.facts.decimals);
   const isAsQuoted =
     compare(buyAmount, round(quoted.buyAmount, decimals(leg.buy), 'down')) >= 0 &&
@@ -639,21 +666,21 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
   }
 }
 
-/** Money is missing by a look, or for a quote: what the last refused trade told is still so. */
+/** Money is missing by a read of the balances, or for a quote. What the last refused trade showed is still true. */
 function shortOf(state: LegState, problem: Problem): LegState {
   const despite = state.phase.kind === 'short' ? state.phase.despite : null;
   return { ...state, phase: { kind: 'short', problem, despite } };
 }
 
-/** What a look at the money that a leg sells has come to. */
+/** What a read of the money that a leg sells has shown. */
 type Money =
   | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait }
   | { readonly kind: 'end'; readonly problem: Problem }
   | { readonly kind: 'go on'; readonly available: string | null };
 
 /**
- * What a leg sells, as far as that is known before its quote: a sold side that is planned, or, of a leg that funds a batch
- * and waits for money, the most that the guard lets it cost. Null: only a quote can tell.
+ * How much a leg sells, as far as that is known before its quote. It is the sold amount of the plan, or, for a leg that
+ * funds a batch and waits for money, the most that the guard lets it cost. Null: only a quote can tell.
  */
 function neededOf({ funding, facts }: Context, leg: Leg): string | null {
   if (leg.amount?.side === 'sell') return leg.amount.value;
@@ -702,9 +729,9 @@ function asShort(state: LegState, problem: Problem): Money {
 }
 
 /**
- * The same for a leg that funds a batch: what the items before it in the plan need, and what other runs have reserved, is not
- * its own. What it buys may have come in another way meanwhile: then nobody needs it any more. Other runs are asked only
- * when the balances alone say that it can go on, or end.
+ * The same for a leg that funds a batch. It may not spend what the items before it in the plan need, nor what other
+ * runs have reserved. If the money that it buys has come in another way meanwhile, nobody needs the leg any more. Other
+ * runs are asked only when the balances alone say that the leg can go on or end.
  */
 function* lookForFunds(
   context: Context,
@@ -764,7 +791,10 @@ function notFunded(
   };
 }
 
-/** It was refused with so much there already, not long ago: something else is short, which no read can show. */
+/**
+ * True when the service refused the leg not long ago although as much money was there. Then something else is short,
+ * which no read can show.
+ */
 function isUnseen(
   phase: Phase,
   available: string,
@@ -798,7 +828,10 @@ function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boolean | 
   };
 }
 
-/** What counts against the limits besides a trade: the other legs of the run, and of the day what the plan has found. */
+/**
+ * What counts against the limits besides this trade: the other legs of the run, and the trades of the day that the plan
+ * has found.
+ */
 function tradedBefore({ tradedSoFar, plan }: Context): TradedBefore {
   return { inRun: tradedSoFar, onDate: plan.tradedOnDate };
 }
@@ -830,7 +863,10 @@ function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem 
   };
 }
 
-/** Only a run that converts a fixed amount has a second plan, once, and only while nothing of it is executed. */
+/**
+ * A second plan exists only for a run that converts a fixed amount, only once, and only while nothing of the run is
+ * executed.
+ */
 function guardAdvice({ plan }: Context, { why }: Leg): string {
   const replay = `npx cambist replay ${runName(plan.run)}`;
   const widened =
@@ -840,7 +876,9 @@ function guardAdvice({ plan }: Context, { why }: Leg): string {
   return `Wait for a better price, then type \`${replay}\`. Or widen the guard on purpose: ${widened}.`;
 }
 
-/** The life of a quote on our clock: what the service grants, counted from just before the request left. */
+/**
+ * Takes a quote in hand. Its life is what the service grants, counted on our clock from just before the request left.
+ */
 function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
   const asked = context.plan.quote.validForSeconds * 1000;
   const granted =
@@ -856,8 +894,9 @@ function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
 }
 
 /**
- * A leg that was computed from balances is quoted in the turn of its run alone. What it asks for may have been traded or
- * spent since its plan was made. `isAsPlanned`: nobody has had the turn in between who does not know of its plan.
+ * A leg that was computed from balances may ask for a quote only in the turn of its run. Since its plan was made,
+ * others may have traded or spent what it asks for. `isAsPlanned`: nobody else has had the turn since, so that the plan
+ * is still right.
  */
 function* itsTurn(
   item: Item,
@@ -885,7 +924,10 @@ function* itsTurn(
 
 type Turn = Extract<Answer, { readonly turn: unknown }>;
 
-/** Another run of ours trades now, or nobody tells: what it reads of balances is not this run's to spend. */
+/**
+ * The wait while another run of ours has the turn, or while nobody can tell whose turn it is. Meanwhile this run must
+ * not spend what the balances show.
+ */
 function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
   switch (turn.turn) {
     case 'ours':
@@ -894,7 +936,7 @@ function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
       const { run, before } = turn;
       const line = before === 0 ? '' : `, and ${before} more wait before this one`;
       const message = `Run ${run} trades now${line}: runs of one organisation take turns.`;
-      // Whoever is far back in the line asks seldom, and often enough to keep its place.
+      // A run far back in the line asks seldom, but often enough to keep its place.
       const afterMs = Math.min(1_000 + before * 100, 10_000);
       return { afterMs, reason: 'turn', problem: makeProblem('TURN_OF_ANOTHER', id, { message }) };
     }
@@ -952,7 +994,10 @@ function windowPassed(context: Context, leg: Leg): Problem {
   };
 }
 
-/** What to do where a batch waits for what the leg was to buy: no other run pays it meanwhile. Null: the leg is none of those. */
+/**
+ * What to do when a batch waits for the money that the leg was to buy: no other run pays it meanwhile. Null: no batch
+ * waits for this leg.
+ */
 function withoutTrade({ funding }: Context, { buy }: Leg): string | null {
   return funding === undefined
     ? null

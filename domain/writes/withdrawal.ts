@@ -1,7 +1,7 @@
 /**
- * The steps of one payment: the six before every write, the send under the key of the first generation not closed, and
- * whatever a reply or a crash makes of that (M1, M2). A withdrawal is tried again *under the same key* first; the chain
- * rule (design: "The chain rule") says when a later generation may open.
+ * The steps of one payment: the six before every write, the send under the key of the first generation that is not
+ * closed, and what follows from every reply and every crash (M1, M2). A withdrawal is always tried again *under the
+ * same key* first. The chain rule (design: "The chain rule") says when a later generation may open.
  */
 import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
@@ -71,13 +71,16 @@ export type PaymentState = SendState & {
   readonly phase: PaymentPhase;
   /** The generation that is sent next: the first that is not closed. */
   readonly generation: number;
-  /** Temporal run that has walked to it from the first; another one walks again. */
+  /**
+   * The Temporal run that has come to this generation, starting from the first. Another Temporal run starts from the
+   * first again.
+   */
   readonly walkedIn: string | null;
-  /** When this Temporal run first saw the generation refused; null: it did not. */
+  /** When this Temporal run first saw the service refuse this generation; null: it has not. */
   readonly refusedAtMs: number | null;
-  /** This Temporal run has opened a generation before its time, as a new start may do once. */
+  /** True when this Temporal run has opened a generation before its time. A new start may do so once. */
   readonly hasOpenedEarly: boolean;
-  /** Records of closed generations that this Temporal run has been told of. */
+  /** Records of closed generations that this Temporal run knows of. */
   readonly closedIds: readonly string[];
 };
 
@@ -90,7 +93,7 @@ export const NEW_PAYMENT: PaymentState = Object.freeze({
   closedIds: [],
 });
 
-/** A withdrawal that the service accepted; whether it is paid is read live from its status. */
+/** A withdrawal that the service accepted. Whether it is paid, its status says, which is always read live. */
 export type Accepted = {
   readonly withdrawalId: string;
   readonly reference: string;
@@ -98,24 +101,27 @@ export type Accepted = {
   readonly amount: string;
 };
 
-/** What one call came to, and so what the workflow does next. */
+/** The result of one call. It tells the workflow what to do next. */
 export type PaymentStep =
   /** The service has a record of it: nothing more is sent. */
   | { readonly kind: 'accepted'; readonly accepted: Accepted }
-  /** An end, with the proof: no withdrawal exists for this payment. */
+  /** The payment has ended, and it is proven that no withdrawal exists for it. */
   | { readonly kind: 'not paid'; readonly state: PaymentState; readonly problem: Problem }
   | { readonly kind: 'wait'; readonly state: PaymentState; readonly wait: Wait };
 
-/** How often money is looked for while a payment waits for it. */
+/** How often the balances are read while a payment waits for money. */
 const MONEY_POLL_MS = 15_000;
-/** How often a shortage that no read can show is tried again. */
+/** How often the payment is tried again when something is short that no read can show. */
 const BLIND_RETRY_MS = 900_000;
 const HOUR_MS = 3_600_000;
-/** Other runs are asked about so many records that could be the payment; beyond that it could be one of them. */
+/**
+ * Other runs are asked about so many records that could be the payment. If there are more, the payment could be one of
+ * them.
+ */
 const MOST_CANDIDATES = 50;
 /**
- * How long after the opening before it the next of eight generations opens by itself: so that seven of them last about
- * as long as the send window. The eighth is kept for a read, or a person, that says the cause is gone.
+ * How long after one opening the next of eight generations opens by itself. So seven generations last about as long as
+ * the send window. The eighth is kept until a read, or a person, says that the cause of the refusals is gone.
  */
 const OPENING_GAPS_MS: readonly number[] = [
   HOUR_MS / 4,
@@ -128,24 +134,26 @@ const OPENING_GAPS_MS: readonly number[] = [
 
 /** What the run wants of one payment in one call. */
 export type Wanted = {
-  /** Null: the leg whose proceeds it pays on is not known to be traded. It is only looked up then. */
+  /** Null: the payment pays on the proceeds of a leg that is not known to be traded. Then it is only looked up. */
   readonly amount: string | null;
   /** What the payments before it in the plan still need in its currency. */
   readonly ahead: string;
-  /** Why the run does not want it any more (its leg was not traded); null when it does. */
+  /** Why the run does not want the payment any more (its leg was not traded); null when it does. */
   readonly unwanted: Problem | null;
-  /** What is known of withdrawals that look like it, by others than us; absent: there is none. */
+  /** Withdrawals of others that look like this payment; absent: there are none. */
   readonly alike?: Alike;
 };
 
-/** Withdrawals that pay the same account the same amount, and that nobody of ours accounts for. */
+/** Withdrawals that pay the same account the same amount, and that no run of ours accounts for. */
 export type Alike =
-  /** A person decides before it is first sent. `recordId`: one of them; null: it is not named. */
+  /**
+   * A person must decide before the payment is first sent. `recordId`: one of these withdrawals; null: it is not named.
+   */
   | { readonly kind: 'held'; readonly recordId: string | null }
-  /** A person has approved them: they are not this payment, and stand in no way. */
+  /** A person has approved them: they are not this payment, so that they do not stop it. */
   | { readonly kind: 'approved' };
 
-/** The item of one call, as every step of it needs it. */
+/** A payment during one call, as every step needs it. */
 type Item = {
   readonly context: Context;
   readonly payment: Payment;
@@ -184,7 +192,7 @@ export function* createWithdrawalSteps(
   }
 }
 
-/** Sends the generation to go on with, and those after it that open in the same call. */
+/** Sends the generation to go on with, and then each later one that opens in the same call. */
 function* send(
   item: Item,
   before: PaymentState,
@@ -223,7 +231,7 @@ function* send(
   }
 }
 
-/** What a payment gives to the steps before every write. */
+/** What the steps before every write need to know of a payment. */
 function subjectOf(
   context: Context,
   payment: Payment,
@@ -246,7 +254,8 @@ function subjectOf(
     adopt: (said, state, record) => adopted({ context, payment, said }, state, record),
     end: (state, problem) => ({ kind: 'not paid', state, problem }),
     readNamed: (said, id) => readNamed({ ...identify(said, NEW_PAYMENT), ownIds: [id] }, id),
-    // What was never converted can only have been paid by a run that knew better: lists tell soon enough.
+    // The leg is not known to be traded. Only an earlier run that knew of its trade can have paid, and the lists show
+    // that soon enough.
     settleDoubtMs: amount === null ? 2 * facts.listLagMs : facts.settleDoubtMs.withdrawal,
     doubtPollMs: SLOW_LOOKUP_MS,
   };
@@ -289,7 +298,8 @@ function* lookForPayment(
   { eights }: InstructionsAbout,
   identity: PaymentIdentity,
 ): Steps<Look<Withdrawal>> {
-  // Who wants it paid again has seen that the record before has failed.
+  // The person who wants the payment paid again has seen its earlier record fail. So no older reading of that record
+  // counts.
   const readAfterMs = eights.at(-1)?.openedBy.atMs;
   const scan = yield* ask<'scan withdrawals'>({
     kind: 'scan withdrawals',
@@ -300,7 +310,8 @@ function* lookForPayment(
   });
   const look = lookForWithdrawal(identity, scan);
   if (look.kind !== 'unproven' || !look.complete) return look;
-  // Two runs may pay the same account the same amount on one day: the record of the other one is no doubt of ours.
+  // Two runs may pay the same account the same amount on one day. A record of the other run is no reason for doubt
+  // here.
   const candidates = candidatesOf(identity, scan);
   if (candidates.length > MOST_CANDIDATES) return look;
   const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: candidates });
@@ -309,7 +320,7 @@ function* lookForPayment(
     : lookForWithdrawal({ ...identity, otherIds: [...identity.otherIds, ...claimed] }, scan);
 }
 
-/** A record that is named by its id: it must agree with the plan, and be no other payment's by tag or id. */
+/** Reads the record with this id. It must agree with the plan, and no tag or id may give it to another payment. */
 function* readNamed(identity: PaymentIdentity, id: string): Steps<Withdrawal | null> {
   const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id });
   return fetched.kind === 'DONE' && isOurs(identity, fetched.value) ? fetched.value : null;
@@ -322,7 +333,10 @@ function isOurs(identity: PaymentIdentity, record: Withdrawal): boolean {
 
 // Generations.
 
-/** The eight that belong to the plan, and those that people have opened, in order; each has a send window of its own. */
+/**
+ * The eight generations of the plan, then each eight that people have opened, in order. Each eight has a send window of
+ * its own.
+ */
 function eightsOf(
   context: Context,
   said: InstructionsAbout,
@@ -330,19 +344,19 @@ function eightsOf(
   return [{ first: 1, windowUntilMs: context.plan.sendWindows.withdrawalsUntilMs }, ...said.eights];
 }
 
-/** Another Temporal run walks the generations again, from the first whose window is open. */
+/** Another Temporal run goes through the generations again, from the first whose window is open. */
 function walkingAnew({ attempt }: Context, state: PaymentState): PaymentState {
   if (state.walkedIn === attempt.runId) return state;
   return { ...atGeneration(state, 1), hasOpenedEarly: false, walkedIn: attempt.runId };
 }
 
-/** What was known of another generation's refusals is not about this one. */
+/** Refusals of another generation say nothing about this one. */
 function atGeneration(state: PaymentState, generation: number): PaymentState {
   if (state.generation === generation) return state;
   return { ...state, generation, refusedAtMs: null, tries: 0, phase: OPEN };
 }
 
-/** A generation is closed: the one to go on with. */
+/** A generation is closed. This is the one to go on with. */
 type Passed = { readonly kind: 'next generation'; readonly state: PaymentState };
 
 const passedTo = (state: PaymentState, generation: number): Passed => ({
@@ -351,8 +365,8 @@ const passedTo = (state: PaymentState, generation: number): Passed => ({
 });
 
 /**
- * Where the walk by keys goes on in this call: at the generation that it has come to, as long as its window is open. What
- * a person has decided about, or whose window has ended, no key can close any more.
+ * Finds the generation to go on with in this call: the one that the payment has come to, as long as its window is open.
+ * A key cannot close a generation that a person has decided about, or whose window has ended.
  */
 function* firstNotClosed(item: Item, state: PaymentState): Steps<Passed | PaymentStep> {
   const { context, ready } = item;
@@ -360,7 +374,8 @@ function* firstNotClosed(item: Item, state: PaymentState): Steps<Passed | Paymen
   const decided = said.eights.findLast(({ closedBy }) => closedBy !== null);
   if (decided !== undefined && state.generation < decided.first)
     return yield* openEight(item, state, decided);
-  // A key says less than its own record: under another API key the same again would be a new payment.
+  // The record of a generation proves more than its key: under another API key, the same key again would be a new
+  // payment.
   const { look } = ready.looked ?? { look: null };
   if (look?.kind === 'absent' && look.closed.includes(state.generation)) {
     const passed = yield* passClosed(item, withoutDoubt(state), false);
@@ -374,14 +389,14 @@ function* firstNotClosed(item: Item, state: PaymentState): Steps<Passed | Paymen
   const next = said.eights.find(
     ({ first, windowUntilMs }) => first > state.generation && now <= windowUntilMs,
   );
-  // Step 3 has seen that some window is open.
+  // Step 3 has made sure that some window is open.
   return next === undefined ? passedTo(state, state.generation) : yield* openEight(item, state, next);
 }
 
 /**
- * Goes on with eight generations that a person has opened. An instruction closes nothing: unless the first of them was
- * sent before, it leaves only when those below are closed, no doubt is left about any of them, and a lookup shows
- * nothing that could be the payment.
+ * Goes on with eight generations that a person has opened. The instruction itself closes nothing. The first of the
+ * eight leaves only when all lower generations are closed, none of them is in doubt, and a lookup shows nothing that
+ * could be the payment; or when it was sent before.
  */
 function* openEight(
   item: Item,
@@ -404,7 +419,7 @@ function* openEight(
   return yield* noteOpening(item, settled.over, first);
 }
 
-/** No later generation is sent before its opening is kept where no reset loses it. */
+/** Records that a later generation is opened, where no reset loses it. The generation is not sent before. */
 function* noteOpening(
   { context, payment }: Item,
   state: PaymentState,
@@ -421,8 +436,8 @@ function* noteOpening(
 }
 
 /**
- * The generation is closed for good. Goes on with one that was opened before, with what a person has opened, or with the
- * next of the eight when its time has come; null: the refusal stands for now.
+ * The generation is closed for good. Goes on with a generation that was opened before, with eight that a person has
+ * opened, or with the next of the eight when its time has come. Null: for now, the refusal stands.
  */
 function* passClosed(
   item: Item,
@@ -445,7 +460,7 @@ function* passClosed(
   const isEarly = !causeGone && now < turnAtMs(item, state);
   if (!causeGone && (isLast || (isEarly && !mayOpenEarly(item, state)))) return null;
   if (ready.otherKeys) {
-    // Another API key may have paid this generation: only where nothing could be it does the next one open.
+    // Another API key may have paid this generation. The next one opens only if no record could be the payment.
     const { look } = yield* lookUp(subject, said, state);
     const seen = conclude(subject, said, state, look);
     if (seen !== null) return seen;
@@ -453,19 +468,19 @@ function* passClosed(
   return yield* noteOpening(item, isEarly ? { ...state, hasOpenedEarly: true } : state, state.generation + 1);
 }
 
-/** A new start or a reset opens one generation before its time: somebody may have mended the cause. */
+/** A new start or a reset may open one generation before its time, because somebody may have mended the cause. */
 function mayOpenEarly({ context }: Item, { hasOpenedEarly }: PaymentState): boolean {
   return isNewStart(context) && !hasOpenedEarly;
 }
 
-/** Openings of the eight of a generation, newest last. */
+/** When the generations of the same eight were opened, newest last. */
 function openingsOf({ ready }: Item, { generation }: PaymentState): readonly number[] {
   return ready.said.opened
     .filter((opened) => eightOf(opened.generation) === eightOf(generation))
     .map(({ atMs }) => atMs);
 }
 
-/** When the next generation opens by itself; never so late that the window would end before it. */
+/** When the next generation opens by itself. That is never so late that its window would be over. */
 function turnAtMs(item: Item, state: PaymentState): number {
   const now = item.context.nowMs();
   const lastMs = Math.max(...openingsOf(item, state), state.refusedAtMs ?? 0) || now;
@@ -487,13 +502,13 @@ type Sent = {
   /** Reference with its generation, as it was sent. */
   readonly tag: string;
   readonly reply: Reply<Withdrawal>;
-  /** A read, or a person, has just told that what the last refusal was for is over. */
+  /** A read, or a person, has just said that the cause of the last refusal is gone. */
   readonly causeGone: boolean;
-  /** What a read of the balances has just shown of its currency; null: none was made. */
+  /** How much of its currency a read of the balances has just shown; null: the balances were not read. */
   readonly available: string | null;
 };
 
-/** What follows from the reply to a withdrawal: what the table says, carried out. */
+/** Carries out what the table of replies says about the reply to a withdrawal. */
 function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<PaymentStep | Passed> {
   const { context, payment } = item;
   const { reply, tag } = sent;
@@ -548,8 +563,8 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
 }
 
 /**
- * The key has succeeded. A replay gives the id only: where a person has opened a later generation, the record's status
- * says now whether it still stands.
+ * The service has answered the key with a success. A replayed success gives only the id. If a person has opened a later
+ * generation, the live status of the record says whether it still stands.
  */
 function* afterSuccess(
   item: Item,
@@ -570,13 +585,16 @@ function* afterSuccess(
     );
   if (!context.facts.withdrawalStatuses.failed.includes(live.status))
     return adopted(adopter, state, live, tag);
-  // Closed by its own record in a failed status.
+  // Its own record has a failed status, so that the generation is closed.
   const closed = { ...withoutDoubt(state), closedIds: [...state.closedIds, record.id] };
   const passed = yield* passClosed(item, closed, false);
   return passed ?? adopted(adopter, state, live, tag);
 }
 
-/** The record as it stands now: by its id, or in the list where that answer is not whole; null: it could not be read. */
+/**
+ * Reads the record as it stands now, by its id, or in the list where that answer is not whole. Null: it could not be
+ * read.
+ */
 function* statusOf({ plan }: Context, id: string): Steps<Withdrawal | null> {
   const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id });
   if (fetched.kind === 'DONE') return fetched.value;
@@ -590,8 +608,9 @@ function* statusOf({ plan }: Context, id: string): Steps<Withdrawal | null> {
 }
 
 /**
- * A definitive refusal. It settles an earlier unknown send only when the service judged the payment itself (or replays
- * what it keeps under the key), and only after the moment at which that send could last be accepted.
+ * Deals with a definitive refusal. It settles an earlier unknown send only if the service judged the payment itself, or
+ * replays what it keeps under the key; and only if it comes after the last moment at which the service could accept
+ * that send.
  */
 function* afterRefusal(
   item: Item,
@@ -603,7 +622,7 @@ function* afterRefusal(
   const follow = followUp(reply);
   const now = context.nowMs();
   const isKept = follow.withdrawal === 'look up, then next generation';
-  // What follows where no later generation is gone on with.
+  // What follows if no later generation takes over.
   const standing: AfterWithdrawal = FOLLOW_UPS[follow.class].withdrawal;
   const state: PaymentState = { ...before, refusedAtMs: before.refusedAtMs ?? now };
   const judged = isKept || (reply.kind === 'REFUSED' && standing !== 'hold' && !isMalformed(problem.code));
@@ -616,7 +635,7 @@ function* afterRefusal(
   }
   const clear = withoutDoubt(state);
   if (isKept) {
-    // The chain rule: the service keeps this refusal under the key, so the key can never succeed any more.
+    // The chain rule: the service keeps this refusal under the key, so that the key can never succeed any more.
     const passed = yield* passClosed(item, clear, causeGone);
     if (passed !== null) return passed;
   }
@@ -632,13 +651,16 @@ function* afterRefusal(
   return yield* endUnsent(subject, ready.said, clear, problem);
 }
 
-/** What the service said was available when it refused; null where it does not say. */
+/** How much was available when the service refused, as it says; null where it does not say. */
 function availableIn(reply: Reply<Withdrawal>): string | null {
   const available = reply.kind === 'REFUSED' ? reply.error.details['availableAmount'] : null;
   return typeof available === 'string' && isDecimal(available) ? available : null;
 }
 
-/** Looks up after an unknown send; nothing found: wait, and the next call sends the same again. */
+/**
+ * Looks the payment up after an unknown send. If nothing is found, the payment waits, and the next call sends the same
+ * again.
+ */
 function* lookThen(
   { subject, ready }: Item,
   state: PaymentState,
@@ -646,14 +668,15 @@ function* lookThen(
   afterMs: number,
 ): Steps<PaymentStep> {
   const { look } = yield* lookUp(subject, ready.said, state);
-  // "Could be it", and lists that cannot be read, forbid an end, not the same key again, which is itself a lookup.
+  // A record that could be it, or a list that cannot be read, forbids an end. It does not forbid the same key again,
+  // which is itself a lookup.
   const seen = look.kind === 'unproven' ? null : conclude(subject, ready.said, state, look);
   return seen ?? waits(state, 'doubt', afterMs, problem);
 }
 
 /**
- * Is the money there that a held payment waits for, and for the payments before it in the plan? A wait while it is not;
- * `isThere` is false where no read can show it, and it is tried all the same.
+ * Is the money there for a held payment and for the payments before it in the plan? If not, the payment waits.
+ * `isThere` is false where no read can show the money; then the payment is tried all the same.
  */
 function* stillShort(
   item: Item,
@@ -668,7 +691,7 @@ function* stillShort(
   const waiting = waits(state, 'money', MONEY_POLL_MS, problem);
   if (compare(available, add(item.ahead, item.amount)) < 0) return waiting;
   if (despite === null || compare(available, despite.available) > 0) return { isThere: true, available };
-  // It was refused with so much there already: something else is short, which no read can show.
+  // The service refused the payment although as much money was there. Something else is short, which no read can show.
   const isDue = item.context.nowMs() - despite.atMs >= BLIND_RETRY_MS;
   return isDue ? { isThere: false, available } : waiting;
 }
@@ -684,7 +707,7 @@ function isOfOthers({ context, said }: Adopter, { id }: Withdrawal): boolean {
   return context.otherWithdrawalIds.includes(id) || said.otherRecordIds.includes(id);
 }
 
-/** The payment as this record, unless another payment of the run counts it as its own. */
+/** Takes this record for the payment, unless another payment of the run counts it as its own. */
 function adopted(
   adopter: Adopter,
   state: PaymentState,
@@ -705,7 +728,7 @@ function adopted(
   };
 }
 
-/** Proceeds can round down to nothing; there is no such withdrawal, so none can have been sent. */
+/** Proceeds can round down to nothing. A withdrawal of nothing does not exist, so that none can have been sent. */
 function nothingToPay(payment: Payment, amount: string): Problem {
   return {
     code: 'NOTHING_TO_PAY',
@@ -734,7 +757,7 @@ function windowPassed(payment: Payment, untilMs: number): Problem {
   };
 }
 
-/** The service answers this payment's key with a record that a person has named for another one. */
+/** The service answers the key of this payment with a record that a person has named for another payment. */
 function recordTaken(payment: Payment, id: string): Problem {
   return {
     code: 'RECORD_TAKEN',

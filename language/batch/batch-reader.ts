@@ -1,7 +1,7 @@
 /**
- * One reader of batch files, for whoever checks a batch and whoever submits it: gives the payments that are right one after
- * the other, in the order of the file, and notes everything that is wrong with the others. What it remembers of a row is its
- * hash: memory does not grow with what else stands in the file.
+ * Reads batch files, to check a batch or to submit it. It gives the payments without a mistake one after the other, in
+ * the order of the file, and notes everything that is wrong with the others. Of each row it remembers only hashes, so
+ * that long notes take no memory.
  */
 import { createHash } from 'node:crypto';
 import { moneyText, WITHDRAWAL_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
@@ -37,7 +37,7 @@ export type BatchRow = {
   readonly others: Readonly<Record<string, string>>;
 };
 
-/** What a batch is held against. */
+/** What a batch is checked against. */
 export type BatchRules = {
   /** Only shown. */
   readonly file: string;
@@ -48,7 +48,7 @@ export type BatchRules = {
   readonly destinations: Destinations | null;
   /** `ServiceFacts.decimals`. */
   readonly decimals: Decimals;
-  /** So many mistakes and so many warnings are kept; the others are only counted. */
+  /** How many mistakes and how many warnings are kept. The others are only counted. */
   readonly mostFindings: number;
 };
 
@@ -65,7 +65,7 @@ export class BatchReader {
   /** The line on which each id was first, and each payment of an amount to an account. */
   readonly #ids = new Map<string, number>();
   readonly #payments = new Map<string, number>();
-  /** Currencies of which something was said already. */
+  /** Currencies about which something was reported already. */
   readonly #told = new Set<string>();
 
   /** @param chunks the bytes of the file */
@@ -78,8 +78,8 @@ export class BatchReader {
   }
 
   /**
-   * The payments that nothing is wrong with; to be read once, to its end. Only then it is known whether the file is a batch:
-   * it is one where there is no mistake. Whatever the bytes throw, it throws.
+   * The payments without a mistake. Read them once, to the end: only then it is known whether the file is a batch,
+   * which is a file without a mistake. An error of the bytes is thrown on.
    */
   async *rows(): AsyncGenerator<BatchRow> {
     let last: Piece | null = null;
@@ -135,13 +135,13 @@ export class BatchReader {
     );
   }
 
-  /** A row of which neither amount nor currency can be counted. */
+  /** Counts a row whose amount and currency cannot be read. */
   #countUnread(): void {
     this.totals.rows += 1;
     this.totals.isWhole = false;
   }
 
-  /** Null: something is wrong with it, and has been noted. */
+  /** Checks one row. Null: it has a mistake, which has been noted. */
   #checked(piece: RowPiece): BatchRow | null {
     const {
       id: idColumn,
@@ -203,7 +203,7 @@ export class BatchReader {
     return true;
   }
 
-  /** Ids that differ only in capitals make references that a person takes for one another. */
+  /** Two ids that differ only in capitals would make references that a person can mix up. */
   #checkId(piece: RowPiece, id: string): void {
     const first = noteFirst(this.#ids, id.toLowerCase(), piece.line);
     if (first === null) return;

@@ -15,7 +15,10 @@ import { account as accountSchema, currency as currencySchema, hints } from '../
 import { quoted } from '../text/printable.ts';
 import type { Complaint } from '../text/yaml-source.ts';
 
-/** Null: nothing is wrong. What is only counted is never put into words. `name` is the column, as messages show it. */
+/**
+ * Null: nothing is wrong. Else a function that makes the message; it is not called for a mistake that is only counted.
+ * `name` is the column, as messages show it.
+ */
 export type Verdict = ((name: string) => Complaint) | null;
 
 const AMOUNT = new RegExp(`^${POSITIVE_DECIMAL}$`);
@@ -46,7 +49,7 @@ export function accountComplaint(text: string): Verdict {
   return ACCOUNT.safeParse(text).success ? null : () => adviceOf(ACCOUNT, text);
 }
 
-/** A code that is known: a mistyped one would be asked of the service payment by payment. */
+/** The code must be known. Otherwise the service would be asked about a mistyped code payment by payment. */
 export function currencyComplaint(text: string, decimals: Decimals): Verdict {
   if (KNOWN.has(text) || Object.hasOwn(decimals, text)) return null;
   if (!CURRENCY.safeParse(text).success) return () => adviceOf(CURRENCY, text);
@@ -63,7 +66,7 @@ export function currencyComplaint(text: string, decimals: Decimals): Verdict {
   };
 }
 
-/** Advice is given about a beginning: nobody mistypes more. */
+/** Only the beginning of a text gets advice: nobody mistypes more than that. */
 function adviceOf(schema: typeof ACCOUNT, text: string): Complaint {
   const complain = hints.get(schema)?.complain;
   if (complain === null || complain === undefined) throw new Error('a text without advice');
@@ -109,12 +112,12 @@ function amountFix(text: string): string {
     : `write ${suggestion}`;
 }
 
-/** What no cell may hold, whatever column it is in: it would be run by a spreadsheet, or hide what is paid. */
+/** What no cell of any column may hold: a formula that a spreadsheet would run, or a sign that hides what is paid. */
 export function otherCellComplaint(text: string): Verdict {
   return text === '' || PLAIN.test(text) ? null : unsafeComplaint(text, HIDDEN);
 }
 
-/** The same of a cell that is read: nothing in it may be invisible, line ends included. */
+/** The same for a cell that Cambist reads. Nothing in it may be invisible, not even a line end. */
 export function ownCellComplaint(text: string): Verdict {
   return PLAIN.test(text) ? null : unsafeComplaint(text, HIDDEN_OR_FORMAT);
 }

@@ -1,4 +1,7 @@
-/** What tells whether two chunks of a batch are the same, for whoever submits one and for the worker that gets one. Pure. */
+/**
+ * Hashes that show whether two chunks of a batch are the same. The command that submits a chunk and the worker that
+ * gets it use them. Pure.
+ */
 import { createHash } from 'node:crypto';
 import { nameOfPayment, type BatchPayment } from '../../domain/batch.ts';
 
@@ -10,12 +13,15 @@ export function hashOfChunk(payments: readonly BatchPayment[]): string {
 /** Characters of one `hashOfName`. */
 const NAME_HASH = 8;
 
-/** Tells most names apart: who finds two alike looks at the names. */
+/** Two different names mostly have different hashes. Where two hashes are equal, the names themselves are compared. */
 export function hashOfName(name: string): string {
   return createHash('sha256').update(name).digest().subarray(0, 6).toString('base64url');
 }
 
-/** Of all names of a chunk, for its memo: whether another batch has one of them is told without its history. */
+/**
+ * The hashes of all names of a chunk, for its memo. So another batch can see without the history whether the chunk may
+ * have one of its names.
+ */
 export function hashesOfNames(payments: readonly BatchPayment[]): string {
   return payments.map((payment) => hashOfName(nameOfPayment(payment))).join('');
 }

@@ -41,7 +41,7 @@ export async function* csvRows(
   }: {
     readonly separator: Separator;
     readonly columns: BatchColumns;
-    /** Hears the first line when nothing is wrong with it, before there is a row. */
+    /** Is called with the first line before the first row, if the line has no mistake. */
     readonly onHeader: (header: CsvHeader) => void;
   },
 ): AsyncGenerator<Piece> {
@@ -56,7 +56,7 @@ export async function* csvRows(
     delimiter: separator,
     record_delimiter: ['\r\n', '\n', '\r'],
     raw: true,
-    // Told below, with the place: the parser would stop at the first.
+    // Reported below, with the place. The parser would stop at the first one.
     relax_column_count: true,
     relax_quotes: true,
     skip_records_with_error: true,
@@ -69,7 +69,7 @@ export async function* csvRows(
       return undefined;
     },
   });
-  // Where the reading fails, the loop below throws it.
+  // If the reading fails, the loop below throws the error.
   pipeline(Readable.from(until()), parser, () => {});
   let line = 1;
   let records = 0;
@@ -97,7 +97,7 @@ export async function* csvRows(
   yield mistakeOf(standing, complaint, { place: { start, end: start + 1 } });
 }
 
-/** What the parser could not end: behind how many records, and its beginning. */
+/** A record that the parser could not finish: after how many records it begins, and its beginning. */
 type Broken = { afterRecords: number | null; text: string; isEndless: boolean };
 
 type Parsed = { readonly record: readonly string[]; readonly raw: string };
@@ -267,8 +267,8 @@ function strayQuote(text: string, separator: Separator): Place | null {
 }
 
 /**
- * The first cell in quotes of which a line has as many cells as a row: most likely its quote was forgotten, and payments
- * would be taken for a note. Null: there is none.
+ * The first cell in quotes that contains a line with as many cells as a row. Most likely somebody forgot a quote, so
+ * that payments would be read as a note. Null: there is none.
  */
 function swallowingCell(text: string, separator: Separator, columns: number): Place | null {
   if (!/[\r\n]/.test(text)) return null;

@@ -1,6 +1,7 @@
 /**
- * In what a file of payments differs from the batch that was submitted under the same id, row by row: by the ids of the
- * payments, wherever they stand. Holds only what has no counterpart yet, which is little where little has changed. Pure.
+ * How a file of payments differs from the batch that was submitted under the same id. Rows are compared by the ids of
+ * the payments, wherever they stand. Only rows without a counterpart are kept in memory, which are few where little has
+ * changed. Pure.
  */
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { BatchRow } from './batch-reader.ts';
@@ -20,7 +21,9 @@ export type RowDifference =
       readonly now: BatchPayment;
     };
 
-/** All are counted, the first ones kept: those of the file in its order, then those that are gone. */
+/**
+ * All differences are counted, and the first ones are kept: those of the file in its order, then those that are gone.
+ */
 export type BatchDifference = {
   readonly counts: Readonly<Record<RowDifference['kind'], number>>;
   readonly first: readonly RowDifference[];
@@ -36,7 +39,10 @@ export async function differenceOf(
   options: {
     /** So many differences are kept. */
     readonly most: number;
-    /** Asked at the end: false where a part of it was never submitted, or is lost; what only the file has may be it. */
+    /**
+     * Asked at the end. False where a part of the batch was never submitted or is lost: then a row that only the file
+     * has may belong to that part.
+     */
     readonly isWhole: () => boolean;
   },
 ): Promise<BatchDifference> {

@@ -1,6 +1,6 @@
 /**
- * The mistakes and warnings of a batch: all counted, the first ones kept. What is beyond that is never put into words, so
- * that a file in which everything is wrong costs no more memory or time than one in which nothing is.
+ * The mistakes and warnings of a batch. All are counted, and the first ones are kept. No message is made for the
+ * others, so that a file in which everything is wrong costs no more memory or time than a file without a mistake.
  */
 import { excerptOf, type PolicyProblem } from '../text/problem.ts';
 import type { Complaint, Place } from '../text/yaml-source.ts';

@@ -16,12 +16,14 @@ export type RowPiece = Standing & {
   readonly placeOf: (column: string) => Place;
 };
 
-/** No text: a number, true, null, a list, an object. Escaped: not read as it is written. */
+/**
+ * `no text`: a number, true, null, a list or an object. `escaped`: the text does not stand in the file as it is read.
+ */
 export type OddCell = 'no text' | 'escaped';
 
 export type Piece =
   | RowPiece
-  /** Something that is wrong before any cell is looked at. `isRow`: a payment was meant. */
+  /** A mistake that shows before any cell is read. `isRow`: the line was meant as a payment. */
   | (Standing & {
       readonly kind: 'mistake';
       readonly place: Place;

@@ -1,12 +1,12 @@
 /**
- * The bytes of a batch file, whole lines at a time, as far as they are text in UTF-8: never more at once than a chunk and a
- * row. What else it is (another encoding, a row without end) stops the reading, with its place.
+ * The bytes of a batch file, whole lines at a time, and never more at once than a chunk and a row. The bytes must be
+ * text in UTF-8. Anything else (another encoding, a row without end) stops the reading, with its place.
  */
 import { isUtf8 } from 'node:buffer';
 import type { Complaint } from '../text/yaml-source.ts';
 import { mistakeOf, type Piece } from './pieces.ts';
 
-/** A row that goes on for longer is no row: most likely a quote is not closed. Bounds what is held in memory. */
+/** A longer row is no row: most likely a quote is not closed. This also bounds the memory. */
 export const MOST_ROW_BYTES = 1024 * 1024;
 
 const [NEW_LINE, RETURN, QUOTE] = [0x0a, 0x0d, 0x22];
@@ -49,7 +49,9 @@ export class PlainBytes {
     if (rest.length > 0) yield* this.#checked(rest, isFirst);
   }
 
-  /** Behind the last line end; one of old Macs may be half of one of Windows, and in JSON it is a blank. */
+  /**
+   * The index after the last line end. A line end of an old Mac may be half of one of Windows; in JSON it is a blank.
+   */
   #endOfLines(bytes: Buffer): number {
     const ofMac = this.isJson || bytes.length < 2 ? -1 : bytes.lastIndexOf(RETURN, bytes.length - 2);
     return Math.max(bytes.lastIndexOf(NEW_LINE), ofMac) + 1;
@@ -116,7 +118,7 @@ export class PlainBytes {
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** An encoding that the first bytes give away; null: none of them. */
+/** Another encoding that shows in the first bytes; null: none. */
 function otherEncoding(bytes: Buffer): string | null {
   const [first, second] = bytes;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return 'UTF-16';

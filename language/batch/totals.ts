@@ -43,8 +43,8 @@ export class Totals {
 }
 
 /**
- * Everything in which the batch is not what was expected. Sums are held against it only where every row could be counted,
- * and then every currency of the batch must be among them.
+ * Everything in which the batch differs from what was expected. Sums are compared only if every row could be counted.
+ * Then the expected totals must have every currency of the batch.
  */
 export function againstExpected(
   totals: Totals,

@@ -67,7 +67,7 @@ function checkConvert(source: YamlSource, decimals: Readonly<Record<string, numb
 /** The amount of a payment, written as `{ fixed: "…" }`. */
 type FixedAmount = { readonly path: Path; readonly value: string };
 
-/** Those that nothing is wrong with. */
+/** The fixed amounts that have no mistake. */
 function fixedAmounts(source: YamlSource): readonly FixedAmount[] {
   const fixed: FixedAmount[] = [];
   for (let index = 0; index < source.lengthAt(['withdraw']); index += 1) {
@@ -216,7 +216,7 @@ function checkLimits(
   });
 }
 
-/** Only a currency that is paid: a limit that bounds nothing would look like one that does. */
+/** A limit on payments must be in a currency that is paid. Otherwise it would look like a limit, but bound nothing. */
 function checkPaidLimits(
   source: YamlSource,
   fixed: readonly FixedAmount[],
@@ -252,7 +252,10 @@ function warnPaidAboveLimit(source: YamlSource, fixed: readonly FixedAmount[], l
   });
 }
 
-/** A run that its own limit refuses every time is probably a slip; `run` refuses it, so it is no mistake of the file. */
+/**
+ * Warns when the policy's own limit would refuse every run. That is probably a slip. `run` refuses it, so that it is no
+ * mistake of the file.
+ */
 function warnAboveLimit(source: YamlSource, limit: Money): void {
   for (const [side, currency] of [
     ['sell', source.clean(SELL)],
@@ -301,7 +304,7 @@ function checkWithdrawals(source: YamlSource, fixed: readonly FixedAmount[]): vo
   checkRest(source, amounts, { hasProceeds: proceeds.length > 0, fixed, fixedCount });
 }
 
-/** The rest is what fixed amounts leave of the bought amount: one payment at most can get it. */
+/** The rest is what the fixed amounts leave of the bought amount. One payment at most can get it. */
 function checkRest(
   source: YamlSource,
   amounts: readonly Path[],
@@ -399,7 +402,10 @@ function sumOf(fixed: readonly FixedAmount[]): string {
   return sum(fixed.map(({ value }) => value));
 }
 
-/** Fixed payments against what the conversion is sure to bring: money is not converted for payments that it cannot cover. */
+/**
+ * Compares the fixed payments with what the conversion is sure to bring. Money is not converted for payments that it
+ * cannot cover.
+ */
 function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
   const currency = source.clean(BUY);
   if (currency === null || fixed.length === 0 || source.shapeAt(AMOUNT) !== 'map') return;
@@ -449,7 +455,7 @@ function boundOf(rate: Rate, pair: Pair): PriceBound | null {
   return isOfPair ? boundFromRate(rate, pair) : null;
 }
 
-/** Limits on what is traded and, where anything is paid, on what is paid: in live each has to be there. */
+/** The limits that live requires: on what is traded and, where anything is paid, on what is paid. */
 function requiredLimits(source: YamlSource): readonly { readonly path: Path; readonly write: string }[] {
   const traded = { name: 'per_run', write: 'per_run: "…"' };
   const paid = PAID_LIMITS.map((name) => ({

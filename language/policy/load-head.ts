@@ -11,7 +11,7 @@ import type { Complaint, Path, YamlSource } from '../text/yaml-source.ts';
 import { toSchedule } from './load-schedule.ts';
 import type { ConvertSchema, PayoutSchema, RebalanceSchema } from './policy-schema.ts';
 
-/** Takes a currency that nobody knows to have the decimals of most. */
+/** Warns about a currency that nobody knows. It is taken to have as many decimals as most currencies. */
 export function warnUnknownCurrency(source: YamlSource, path: Path): void {
   const code = source.clean(path);
   if (code === null || KNOWN_CURRENCIES.includes(code)) return;
@@ -73,7 +73,7 @@ export function checkDecimalsAt(
 /** A field that must be written out, and how it may look. */
 export type Required = { readonly path: Path; readonly write: string };
 
-/** A map that is there says one of these at least: one that says nothing would look like one that does. */
+/** A map that is there must have one of these fields at least. An empty one would look as if it said something. */
 export function requireOneOf(
   source: YamlSource,
   path: Path,
@@ -204,7 +204,7 @@ function toReference(parsed: NonNullable<ParsedHead['guard']>): ReferenceGuard |
   return { file, maxAgeMs: stated(parseDuration(maxAge)), worstCostBps };
 }
 
-/** What the checks have proven to be there; nothing is ever filled in here. */
+/** A value that the checks have proven to be there. Nothing is ever filled in here. */
 export function stated<T>(value: T | null | undefined): T {
   if (value === null || value === undefined)
     throw new Error('a policy passed its checks without a field that it needs');

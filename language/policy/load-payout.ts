@@ -66,7 +66,7 @@ const RESERVED: Reserved = {
   },
 };
 
-/** Only what is traded has a currency to trade from, and only that can be bounded. */
+/** A policy that trades nothing has no currency to sell, no guard and no limit on trades. */
 function checkFund(source: YamlSource): void {
   if (source.shapeAt(FUND) !== 'map' || source.isSpoiled(FUND)) return;
   const mode = source.clean(MODE);
@@ -95,7 +95,7 @@ function checkFund(source: YamlSource): void {
       });
 }
 
-/** Each column is one thing. */
+/** No two fields may name the same column. */
 function checkColumns(source: YamlSource): void {
   const names = ['id', 'account', 'currency', 'amount'] as const;
   const seen = new Map<string, string>();
@@ -121,7 +121,7 @@ function checkStopRule(source: YamlSource): void {
   });
 }
 
-/** Every trade sells the funding currency: a bound of another way would bound nothing. */
+/** Every trade sells the funding currency. A worst rate for the other way would bound nothing. */
 function checkGuard(source: YamlSource): void {
   const guard: Path = ['guard'];
   if (source.shapeAt(guard) !== 'map' || source.isSpoiled(guard)) return;
@@ -170,7 +170,7 @@ function checkGuard(source: YamlSource): void {
 
 const TRADE_LIMITS = ['per_trade', 'per_run'] as const;
 
-/** The funding currency is on one side of every trade, so that limits of trades are stated in it. */
+/** The funding currency is on one side of every trade. So limits on trades are in that currency. */
 function checkLimits(source: YamlSource, decimals: Decimals): void {
   const from = source.clean(FROM);
   for (const name of TRADE_LIMITS) {

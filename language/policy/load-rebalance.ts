@@ -96,19 +96,22 @@ function checkBase(source: YamlSource, currencies: readonly string[], decimals: 
   });
 }
 
-/** A mistyped currency would be left alone each day: the service offers no trade in it. */
+/**
+ * Refuses a currency that nobody knows. A mistyped one would be left alone each day, because the service offers no
+ * trade in it.
+ */
 function refuseUnknown(
   source: YamlSource,
   { code, place }: { readonly code: string; readonly place: Place },
   decimals: Decimals,
 ): void {
-  // What is no code at all is told by the structure.
+  // The structure has reported already what is no code at all.
   if (!/^[A-Z0-9]{2,15}$/.test(code)) return;
   if (!KNOWN_CURRENCIES.includes(code) && !Object.hasOwn(decimals, code))
     source.report(place, unknownCurrency(code));
 }
 
-/** One of three: `keep` with `band`, `share` with `band`, `min` and `max`. */
+/** A target is one of three: `keep` with `band`, `share` with `band`, or `min` and `max`. */
 function checkTarget(source: YamlSource, currency: string, decimals: Decimals): void {
   const at: Path = [...TARGETS, currency];
   if (source.shapeAt(at) !== 'map' || source.isSpoiled(at)) return;
@@ -233,7 +236,7 @@ function checkNeverSell(source: YamlSource, currencies: readonly string[]): void
 
 const TRADE_LIMITS = ['per_trade', 'per_run', 'per_day'] as const;
 
-/** The base is on one side of every trade, so that limits are stated in it. */
+/** The base is on one side of every trade. So the limits are in the base. */
 function checkMoney(source: YamlSource, decimals: Decimals): void {
   const base = source.clean(BASE);
   const minTrade: Path = ['rebalance', 'min_trade'];
@@ -257,7 +260,7 @@ function checkMoney(source: YamlSource, decimals: Decimals): void {
       fix: `state it in ${base}`,
     });
   }
-  // In live each is told as one of the fields that must be written out.
+  // In live, each is reported as a field that must be written out.
   if (source.clean(['environment']) === 'live') return;
   requireOneOf(source, ['limits'], TRADE_LIMITS, {
     message: '`limits` limits nothing',

@@ -1,6 +1,6 @@
 /**
- * The schedule of a policy: the rules that join several fields, and the record. What depends on the day on which a file is
- * read is `schedule-problems.ts`: a worker must read a policy tomorrow as it did today.
+ * The schedule of a policy: the rules that join several fields, and the record. Rules that depend on the day on which a
+ * file is read are in `schedule-problems.ts`, because a worker must read a policy tomorrow as it reads it today.
  */
 import type { z } from 'zod';
 import type { Schedule } from '../../domain/policy.ts';

@@ -1,19 +1,22 @@
 /**
- * The identity of what a policy makes a run do: two texts that differ only in comments, white space, quotes, the order of
- * their fields or their schedule have the same hash. The plan keeps it; a command and a worker compare it, each computing
- * it for itself.
+ * The hash of what a policy makes a run do. Two texts have the same hash if they differ only in comments, white space,
+ * quotes, the order of their fields or their schedule. The plan keeps the hash. A command and a worker each compute it
+ * themselves, and compare.
  */
 import { createHash } from 'node:crypto';
 import { readYaml } from '../text/yaml-source.ts';
 import type { YamlSource } from '../text/yaml-source.ts';
 
-/** Hex SHA-256 of what `text` says; null when it cannot be read, so that it says nothing. */
+/** Hex SHA-256 of what `text` says; null when it cannot be read. */
 export function policyHash(text: string): string | null {
   const source = readYaml({ text, file: '', subject: 'POLICY' });
   return source.problems().length === 0 ? hashOfDocument(source) : null;
 }
 
-/** When a run is started is no part of what it does: another time must not make a changed policy of one that is there. */
+/**
+ * The schedule says when a run starts, not what it does. Another time of day must not turn the policy of an existing
+ * run into a changed one.
+ */
 const NOT_EXECUTED = 'schedule';
 
 /** The same of a document without problems. */

@@ -228,7 +228,7 @@ const head = {
   }),
 };
 
-/** The head of a policy of no known kind: its mistakes are worth telling all the same. */
+/** The head of a policy whose kind is not known. Its mistakes are reported all the same. */
 export const HeadSchema = z.looseObject({
   policy: version,
   ...head,
@@ -495,7 +495,7 @@ const payout = hinted(
   },
 );
 
-/** Whoever has a file starts it: no time of day does. */
+/** A person with a file starts a payout. It has no schedule. */
 const { schedule: _, ...headOfPayout } = head;
 
 /** `kind: payout`: the payments of a batch file. */

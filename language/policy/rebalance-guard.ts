@@ -59,7 +59,7 @@ export function checkGuard(source: YamlSource, currencies: readonly string[]): v
 /** A rate of the list with its place; only those that nothing is wrong with so far. */
 type Listed = WorstRate & { readonly place: Place };
 
-/** Each way of each pair once, between the base and a currency that is traded this way. */
+/** Each way of each pair may be there once, between the base and a currency that is traded in this way. */
 function checkWorstRates(source: YamlSource, currencies: readonly string[]): readonly Listed[] {
   const base = source.clean(BASE);
   const listed: Listed[] = [];
@@ -115,7 +115,7 @@ function pairComplaint({ sell, buy }: WorstRate, base: string, currencies: reado
   } as const;
 }
 
-/** A bound for a way in which the currency is never traded was meant for the other way. */
+/** A worst rate for a way in which the currency is never traded was probably meant for the other way. */
 function checkWay(source: YamlSource, { sell, buy, rate, place }: Listed, base: string): void {
   const isSale = buy === base;
   const currency = isSale ? sell : buy;
@@ -127,7 +127,10 @@ function checkWay(source: YamlSource, { sell, buy, rate, place }: Listed, base: 
   });
 }
 
-/** Sold only above one price and bought only below a lower one: at no price can both be done. */
+/**
+ * Reports two worst rates that no price can satisfy: the currency is sold only above one price, and bought only below a
+ * lower one.
+ */
 function checkOpposite(source: YamlSource, one: Listed, listed: readonly Listed[]): void {
   const other = listed.find(({ sell, buy }) => sell === one.buy && buy === one.sell);
   if (other === undefined || compare(multiply(one.rate.value, other.rate.value), '1') <= 0) return;
@@ -138,7 +141,7 @@ function checkOpposite(source: YamlSource, one: Listed, listed: readonly Listed[
   });
 }
 
-/** Without reference rates nothing tells a total, and what has no worst rate is not traded. */
+/** Without reference rates there is no total, and a currency without a worst rate is not traded. */
 function checkWithoutReference(
   source: YamlSource,
   currencies: readonly string[],

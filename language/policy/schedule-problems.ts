@@ -15,7 +15,10 @@ import { readYaml, type Complaint, type Path, type YamlSource } from '../text/ya
 import { toSchedule } from './load-schedule.ts';
 import { ScheduleSchema } from './policy-schema.ts';
 
-/** The problems at `nowMs`; none for a text whose schedule, or zone, `loadPolicy` refuses, which has told why. */
+/**
+ * The problems at `nowMs`. A text whose schedule or zone `loadPolicy` refuses has none here, because `loadPolicy` has
+ * reported them.
+ */
 export async function scheduleProblems(input: {
   readonly text: string;
   readonly file: string;
@@ -70,7 +73,7 @@ async function checkDays(source: YamlSource, schedule: Schedule, today: string):
   }
   const daysOff = await daysOffOf(holidays);
   for (const { day } of scheduledDays(schedule, daysOff, today)) if (day.kind === 'run') return;
-  // Dates in the wrong order have been told as that.
+  // Dates in the wrong order have been reported already.
   if (start !== null && end !== null && start > end) return;
   const isOver = end !== null && end < today;
   source.report(end === null ? source.keyPlaceAt(SCHEDULE) : source.placeAt([...SCHEDULE, 'end']), {
@@ -82,7 +85,7 @@ async function checkDays(source: YamlSource, schedule: Schedule, today: string):
   });
 }
 
-/** Nobody types the code of every country right; many would write its name. */
+/** Suggests a code: many people would write the name of a country, and nobody knows every code. */
 function unknownCalendar(found: string, names: ReadonlyMap<string, string>): Complaint {
   const near = nearest(found, [...names.keys()]) ?? nearest(found, [...names.values()]);
   const code = [...names].find(([key, place]) => key === near || place === near)?.[0];

@@ -1,6 +1,6 @@
 /**
- * Holds a file against a zod schema and reports every difference at its place, in our words: unknown, missing, empty and
- * mistyped fields, each with what to write. Values that are wrong are marked, so that later checks skip them.
+ * Compares a file with a zod schema and reports every difference at its place, in our words: unknown, missing, empty
+ * and mistyped fields, each with what to write. It marks wrong values, so that later checks skip them.
  */
 import { z } from 'zod';
 import { hints } from './leaves.ts';
@@ -55,7 +55,10 @@ function reportIssue(context: Context, issue: Issue, base: Path): void {
   source.report(place, issue.code === 'invalid_key' ? wrongKey(context, path) : wrongValue(context, path));
 }
 
-/** True for the branch of a union that takes a map or a list: it complains about what is in it, not about the whole. */
+/**
+ * True for the branch of a union that takes a map or a list. Its complaint is about what is inside, not about the
+ * whole.
+ */
 function isInside(issues: readonly Issue[]): boolean {
   return issues.every((issue) => issue.path.length > 0 || issue.code === 'unrecognized_keys');
 }
@@ -117,7 +120,7 @@ function wrongValue(context: Context, path: Path): Complaint {
   }
   const whole = source.written(path);
   if (whole === null) return { mistake: 'WRONG_TYPE', message: `${name} must be one value`, fix };
-  // Advice is given about a beginning: nobody mistypes more, and its patterns may take long over a long text.
+  // Only the beginning of a text gets advice: nobody mistypes more, and the patterns may take long with a long text.
   const written = { ...whole, text: whole.text.slice(0, ADVISED_LENGTH) };
   const complain = complaintOf(hintedSchema);
   if (complain !== null) return complain(written);

@@ -1,6 +1,6 @@
 /**
- * One mistake in a file, with its place: what every loader of `language/` returns and what `check` prints. What the
- * file says is shown back cut and without control characters, so that no file can write to the terminal.
+ * One mistake in a file, with its place. Every loader of `language/` returns it, and `check` prints it. Text of the
+ * file is shown cut and without control characters, so that no file can write to the terminal.
  */
 import type { FileCode, ProblemCode } from '../../domain/problems.ts';
 import stringWidth from 'string-width';
@@ -70,7 +70,7 @@ export function formatTrouble(trouble: Trouble, fit: (line: string) => string): 
  * A tab counts as one blank, a wide character as two columns; a long line is cut around the place.
  */
 export function excerptOf(line: string, range: { readonly start: number; readonly end: number }): string {
-  // Only so much of a line that may have the size of the whole file.
+  // Only a part of the line, which may be as long as the whole file.
   const end = Math.max(range.end, range.start);
   let before = charactersOf(line.slice(Math.max(0, range.start - NEARBY), range.start));
   let inside = charactersOf(line.slice(range.start, Math.min(end, range.start + NEARBY)));
@@ -78,7 +78,7 @@ export function excerptOf(line: string, range: { readonly start: number; readonl
   if (widthOf([...before, ...inside, ...after]) > EXCERPT_COLUMNS) {
     inside = cutEnd(inside, EXCERPT_COLUMNS / 2);
     const room = EXCERPT_COLUMNS - widthOf(inside);
-    // What stands behind it leaves it a quarter at least, and what it does not need.
+    // The text before the place gets a quarter of the room at least, and what the text behind does not need.
     before = cutStart(before, Math.max(EXCERPT_COLUMNS / 4, room - widthOf(after)));
     after = cutEnd(after, room - widthOf(before));
   }

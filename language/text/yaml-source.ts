@@ -26,7 +26,7 @@ type Located = Complaint & { readonly place: Place };
 
 const NOWHERE: Place = { start: 0, end: 0 };
 
-/** A policy goes into Temporal's history, where every payload has its limit; and no text may keep a worker busy for long. */
+/** A policy goes into Temporal's history, where payloads have a limit. And no text may keep a worker busy for long. */
 const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 20;
 const MAX_PROBLEMS = 100;
@@ -35,7 +35,7 @@ type YamlFile = {
   readonly text: string;
   readonly file: string;
   readonly subject: FileAtFault;
-  /** For files that go to nobody; a policy keeps to what a payload takes. */
+  /** A larger limit, for files that do not go into a payload. */
   readonly maxBytes?: number;
 };
 
@@ -144,8 +144,9 @@ export class YamlSource {
   }
 
   /**
-   * What the document says, as one text, but for what it says under `field`: the same for two documents that differ only
-   * in comments, white space, quotes or the order of their fields. Means something only where there are no problems.
+   * What the document says, as one text, without what it says under `field`. The text is the same for two documents
+   * that differ only in comments, white space, quotes or the order of their fields. It has a meaning only where there
+   * are no problems.
    */
   canonicalWithout(field: string): string {
     return this.#top === null ? '' : canonicalOf(this.#top, field);
@@ -220,7 +221,8 @@ export class YamlSource {
     }
     const lines = new Set<number>();
     for (const error of documents.flatMap((document) => [...document.errors, ...document.warnings])) {
-      // One slip often makes several errors on its line: the first tells it. Aliases and tags are reported below.
+      // One slip often makes several errors on its line. Only the first is reported. Aliases and tags are reported
+      // below.
       const line = this.#lines.linePos(error.pos[0]).line;
       if (OWN_REPORT.has(error.code) || lines.has(line)) continue;
       lines.add(line);
@@ -243,7 +245,7 @@ export class YamlSource {
     return entry;
   }
 
-  /** What stands at `path`, which is lent: it is longer only while what is inside is read. */
+  /** Reads what stands at `path`. The array is shared: it gets longer only while the values inside are read. */
   #read(node: ParsedNode | null, key: ParsedNode | null, path: (string | number)[]): Entry {
     if (node === null) return { key, node, value: null, text: null, inside: null };
     this.#refuseProperties(node);
@@ -306,7 +308,7 @@ export class YamlSource {
     return name;
   }
 
-  /** What a reviewer sees is what is read: an escape, a fold or a block text could hide another amount or account. */
+  /** True when a reviewer sees what is read. An escape, a fold or a block text could hide another amount or account. */
   #isAsWritten(scalar: Scalar.Parsed): boolean {
     // After an error of syntax the parser's idea of a text proves nothing.
     if (this.#hasSyntaxError) return true;
@@ -478,8 +480,8 @@ const TOO_DEEP: Complaint = {
 };
 
 /**
- * The first token that is nested too deeply. Asked before composing, which recurses: at the end of the stack the engine
- * can abort the whole process, which no `catch` sees.
+ * The first token that is nested too deeply. This is checked before composing, which recurses: at the end of the stack
+ * the engine can abort the whole process, and no `catch` sees that.
  */
 function tooDeepToken(tokens: readonly CST.Token[]): CST.Token | null {
   for (const token of tokens) {
@@ -489,7 +491,7 @@ function tooDeepToken(tokens: readonly CST.Token[]): CST.Token | null {
   return null;
 }
 
-/** The first token that is nested more than `levels` deeper; calls itself no oftener than that. */
+/** The first token that is nested more than `levels` deeper. This function calls itself no deeper than that. */
 function deeperThan(levels: number, token: CST.Token | null | undefined): CST.Token | null {
   if (token === null || token === undefined) return null;
   if (levels < 0) return token;

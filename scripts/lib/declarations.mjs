@@ -24,6 +24,7 @@ const FOLDERS = [
   'cli',
   'config',
   'domain',
+  'durable',
   'language',
   'operations',
   'sandbox',

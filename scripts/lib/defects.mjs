@@ -77,7 +77,14 @@ function mistakesOf(defect, all, root) {
  * @returns {() => void} takes it out again
  */
 export function plant(defect, root) {
-  const files = planted(defect, root);
+  return putIn(planted(defect, root));
+}
+
+/**
+ * @param {readonly { path: string, before: string, after: string }[]} files
+ * @returns {() => void} takes it out again
+ */
+export function putIn(files) {
   for (const { path, after } of files) writeFileSync(path, after);
   return () => {
     for (const { path, before } of files) writeFileSync(path, before);

@@ -1,13 +1,202 @@
-// Started by scripts/test.mjs with tsx: runs test files, each in a process of its own, in the order given, so many at a
-// time. (`node --test` sorts them, and a long one that begins last is waited for by all.)
+// Started by scripts/test.mjs with a plan: runs the parts of the tests, each in a process of its own, in the order given,
+// two at a time, and tells what came of them. Its last line is `N passed, N failed`.
 
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { run } from 'node:test';
-import { spec } from 'node:test/reporters';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
+import pLimit from 'p-limit';
 
-const [filesAtOnce, timeoutMs, ...files] = process.argv.slice(2);
+/**
+ * @typedef {import('./test-parts.mjs').Part} Part
+ * @typedef {{ name: string, ms: number }} Took
+ * @typedef {{ parts: Part[], folder: string, before: Took[] }} Plan
+ *   folder: where the tests are, compiled or as sources · before: what took how long until now
+ * @typedef {{ where: string, title: string, ms: number }} Told
+ * @typedef {{ name: string, nesting: number, skip?: string | boolean, todo?: string | boolean, message?: string,
+ *   details: { duration_ms: number, type?: string, error?: Error & { failureType?: string } } }} Data
+ */
 
-const events = run({ files, concurrency: Number(filesAtOnce), timeout: Number(timeoutMs) });
-events.on('test:fail', () => {
-  process.exitCode = 1;
-});
-events.compose(new spec()).pipe(process.stdout);
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const ENTRIES = join(ROOT, '.cambist', 'parts', String(process.pid));
+const RUN_PART = new URL('./run-part.mjs', import.meta.url).href;
+/** One for each core of a small machine: with more of them, workers stand still for seconds. */
+const PROCESSES = 2;
+const SLOWEST = 10;
+/** Longer than any wait of a test: a part in which nothing begins or ends for so long has come to a stand. */
+const STANDS_STILL_MS = 15 * 60_000;
+
+/** @type {{ passed: number, failed: Told[], skipped: Told[], tests: Told[] }} */
+const found = { passed: 0, failed: [], skipped: [], tests: [] };
+
+const startedAt = performance.now();
+/** @type {Plan} */
+const plan = JSON.parse(process.argv[2] ?? '');
+const limit = pLimit(PROCESSES);
+mkdirSync(ENTRIES, { recursive: true });
+try {
+  const took = await Promise.all(plan.parts.map((part) => limit(() => timed(part))));
+  tell([...plan.before, ...took]);
+} finally {
+  rmSync(ENTRIES, { recursive: true, force: true });
+}
+
+/**
+ * @param {Part} part
+ * @returns {Promise<Took>}
+ */
+async function timed(part) {
+  const beganAt = performance.now();
+  await runPart(part);
+  return { name: part.name, ms: performance.now() - beganAt };
+}
+
+/**
+ * Runs a part to its end, and tells of each file when it has ended.
+ *
+ * @param {Part} part
+ * @returns {Promise<void>}
+ */
+function runPart(part) {
+  const entry = entryOf(part);
+  /** What has begun and not ended, how often. @type {Map<string, number>} */
+  const atWork = new Map();
+  /** Of the test that is told of: the names of the suites that it stands in. @type {string[]} */
+  const path = [];
+  /** @type {string[]} */
+  let lines = [];
+  return new Promise((resolve) => {
+    const still = setTimeout(() => {
+      giveUp(part, [...atWork.keys()]);
+    }, STANDS_STILL_MS);
+    run({ files: [entry], concurrency: 1 })
+      .on('test:dequeue', ({ name, nesting }) => {
+        still.refresh();
+        if (nesting > 1) atWork.set(name, (atWork.get(name) ?? 0) + 1);
+      })
+      .on('test:complete', ({ name }) => {
+        still.refresh();
+        const left = (atWork.get(name) ?? 1) - 1;
+        if (left > 0) atWork.set(name, left);
+        else atWork.delete(name);
+      })
+      .on('test:stdout', ({ message }) => process.stdout.write(message))
+      .on('test:stderr', ({ message }) => process.stderr.write(message))
+      .on('test:start', ({ name, nesting }) => {
+        path.length = nesting;
+        path.push(name);
+      })
+      .on('test:pass', (data) => hear(data, true))
+      .on('test:fail', (data) => hear(data, false))
+      .on('end', () => {
+        clearTimeout(still);
+        resolve();
+      })
+      .resume();
+  });
+
+  /**
+   * @param {Data} data
+   * @param {boolean} isPassed
+   */
+  function hear(data, isPassed) {
+    const { name, nesting, details } = data;
+    const isSuite = details.type === 'suite' || nesting === 0;
+    const title = [...path.slice(2, nesting), name].join(' › ');
+    const told = { where: path[1] ?? part.name, title, ms: details.duration_ms };
+    const isOwnFailure = !isPassed && details.error?.failureType !== 'subtestsFailed';
+    const isSkipped = data.skip !== undefined || data.todo !== undefined;
+    const indent = '  '.repeat(nesting);
+    if (isOwnFailure) {
+      found.failed.push(told);
+      lines.push(`${indent}✖ ${name} (${seconds(details.duration_ms)})`, ...reasonOf(details.error));
+    } else if (isSkipped) {
+      found.skipped.push(told);
+      lines.push(`${indent}﹣ ${name} (skipped: ${String(data.skip ?? data.todo)})`);
+    } else if (!isSuite) {
+      found.passed += 1;
+      lines.push(`${indent}✔ ${name} (${seconds(details.duration_ms)})`);
+    }
+    if (!isSuite) found.tests.push(told);
+    if (nesting > 1 || (nesting === 0 && lines.length === 0)) return;
+    process.stdout.write(`${[nesting === 1 ? name : part.name, ...lines].join('\n')}\n`);
+    lines = [];
+  }
+}
+
+/**
+ * A file that runs the part: of a process of tests nothing but its file can be chosen.
+ *
+ * @param {Part} part
+ */
+function entryOf({ name, filesAtOnce, files }) {
+  const urlOf = (/** @type {string} */ file) => pathToFileURL(join(plan.folder, file)).href;
+  const isCompiled = !plan.folder.endsWith(join(ROOT, 'test'));
+  const listed = files.map((file) => ({
+    name: file,
+    url: urlOf(isCompiled ? file.replace(/ts$/, 'js') : file),
+  }));
+  const path = join(ENTRIES, `${name.replaceAll('/', '-')}.mjs`);
+  writeFileSync(
+    path,
+    `import { runPart } from '${RUN_PART}';\nrunPart(${JSON.stringify({ name, filesAtOnce, files: listed })});\n`,
+  );
+  return path;
+}
+
+/**
+ * @param {Part} part
+ * @param {string[]} atWork
+ * @returns {never}
+ */
+function giveUp({ name }, atWork) {
+  console.log(`\nNothing has happened in '${name}' for ${STANDS_STILL_MS / 60_000} minutes. At work:`);
+  for (const title of atWork) {
+    console.log(`  ${title}`);
+    found.failed.push({ where: name, title: `${title} (has come to a stand)`, ms: STANDS_STILL_MS });
+  }
+  rmSync(ENTRIES, { recursive: true, force: true });
+  tell(plan.before);
+  // Whoever started this process ends what is left.
+  process.exit(1);
+}
+
+/** @param {Error | undefined} error as the runner has it, with what the test threw as its cause */
+function reasonOf(error) {
+  const reason = error?.cause ?? error;
+  return inspect(reason, { depth: 8 })
+    .split('\n')
+    .map((line) => `      ${line}`);
+}
+
+/** @param {Took[]} took */
+function tell(took) {
+  const { passed, failed, skipped, tests } = found;
+  const slowest = tests.toSorted((one, other) => other.ms - one.ms).slice(0, SLOWEST);
+  const total = plan.before.reduce((sum, { ms }) => sum + ms, performance.now() - startedAt);
+  const rows = [...took, { name: 'all', ms: total }];
+  const lines = [
+    '',
+    'The slowest tests:',
+    ...slowest.map(({ where, title, ms }) => `${seconds(ms).padStart(9)}  ${where}: ${title}`),
+    '',
+    'How long it took, without setting up:',
+    ...rows.map(({ name, ms }) => `${seconds(ms).padStart(9)}  ${name}`),
+    ...(failed.length === 0 ? [] : ['', 'Failed:']),
+    ...failed.map(({ where, title }) => `  ✖ ${where}: ${title}`),
+    '',
+    `ℹ tests ${passed + failed.length + skipped.length}`,
+    `ℹ pass ${passed}`,
+    `ℹ fail ${failed.length}`,
+    `ℹ skipped ${skipped.length}`,
+    `${passed} passed, ${failed.length} failed${skipped.length === 0 ? '' : `, ${skipped.length} skipped`}`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+  process.exitCode = failed.length === 0 ? 0 : 1;
+}
+
+/** @param {number} ms */
+function seconds(ms) {
+  return `${(ms / 1_000).toFixed(ms < 100 ? 3 : 1)} s`;
+}

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** What starts nothing; what starts a server, other processes or a build; what plays chance, defects and whole tables. */
-const FOLDERS = ['unit', 'server', 'machines'];
+/** What starts nothing; whole runs in virtual time; what starts a server, other processes or a build; what plays chance, defects and whole tables. */
+const FOLDERS = ['unit', 'story', 'server', 'machines'];
 
 /**
  * All files that hold tests, as `unit/money.test.ts`.
@@ -20,7 +20,7 @@ export function listTestFiles(root = ROOT) {
 
 /** Those that need nothing but this process. */
 export function listUnitTests() {
-  return filesIn(ROOT, 'unit');
+  return ['unit', 'story'].flatMap((folder) => filesIn(ROOT, folder));
 }
 
 /**

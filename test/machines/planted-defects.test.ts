@@ -10,11 +10,10 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { bugs } from '../../scripts/bugs.mjs';
 import { planted, type Defect } from '../../scripts/lib/defects.mjs';
-
-const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+import { ROOT } from '../support/root.ts';
 
 const edit = (replace: string, by: string) => ({ file: 'sum.ts', inside: 'sum', replace, by });
 const DEFECT: Defect = {
@@ -102,20 +101,6 @@ test('a test that fails by itself catches nothing', async (t) => {
   const { caught, failures } = await bugs({ root });
   assert.equal(caught, 0);
   assert.match(failures.join(), /^sum fails without any defect/);
-});
-
-test('without the model only what tests catch is planted, and no names are taken beside', async (t) => {
-  const defect = defectBy('return a - b');
-  const forTheModel: Defect = { ...defect, name: 'rarely-less', caught_by: ['fuzz'] };
-  const root = treeOf(t, {
-    ...SOURCES,
-    'test/machines/bugs/some.yaml': JSON.stringify([defect, forTheModel]),
-  });
-  assert.deepEqual(await bugs({ root, testsOnly: true }), { planted: 1, caught: 1, failures: [] });
-  await assert.rejects(
-    bugs({ root, testsOnly: true, names: ['less'] }),
-    /^ScriptFailed: Name defects, or say '--tests-only', which chooses them by itself: not both\.$/,
-  );
 });
 
 test('what a catcher has started ends with it, caught or not', { timeout: 60_000 }, async (t) => {

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SOME_SERVICES, resetRuns } from './resets/resets.ts';
+import { resetRuns } from './resets/resets.ts';
+import { SOME_SERVICES } from './resets/services.ts';
 import { sum, tableOf } from './resets/table.ts';
 
 /** Fixed, so that a change is what breaks the test; other seeds are for `npm run resets`. */

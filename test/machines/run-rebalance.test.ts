@@ -4,12 +4,13 @@
  * its plan said, and the base keeps its minimum (M1, M4, M8).
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { Report } from '../../domain/run/report.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { withoutEvidence } from '../support/agreement.ts';
 import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
+import { test } from '../support/sliced.ts';
 import { openStage, type Run, type Stage } from '../support/stage.ts';
 import { startDoomedWorker, type KillPoint } from '../support/worker-process.ts';
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Report } from '../../domain/run/report.ts';
-import { recordInstruction } from '../../operations/instructions.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { reportQuery, wakeSignal } from '../../workflows/names.ts';
 import { signerWith } from '../support/sandbox-signer.ts';
 import {

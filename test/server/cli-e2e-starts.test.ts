@@ -7,12 +7,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readInstructions } from '../../operations/instructions.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
 import { instructionsIdOf } from '../../workflows/names.ts';
 import { todayIn } from '../../calendar/business-date.ts';
-import { compileNow, requireCompiled } from '../../operations/compile-now.ts';
+import { compileNow, requireCompiled } from '../../operations/start/compile-now.ts';
 import { readPolicyFile } from '../../operations/policy-file.ts';
-import { startRun } from '../../operations/start-run.ts';
+import { startRun } from '../../operations/start/workflow.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { loadSettings } from '../../config/config.ts';
 import {

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
+import { urlOf } from '../support/root.ts';
 import { assertDoneOnce, openStage } from '../support/stage.ts';
 
-const SUPPLIER = await readFile(new URL('../../policies/mxn-supplier.yaml', import.meta.url), 'utf8');
+const SUPPLIER = await readFile(urlOf('policies/mxn-supplier.yaml'), 'utf8');
 
-const REST = await readFile(new URL('../../policies/mxn-invoices-and-rest.yaml', import.meta.url), 'utf8');
+const REST = await readFile(urlOf('policies/mxn-invoices-and-rest.yaml'), 'utf8');
 
 const stage = await openStage({ rates: { 'USD/MXN': '17.25' } });
 await stage.startWorker();

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { instructionsIdOf, wakeSignal } from '../../workflows/names.ts';
 import { startServerOfShortHistories } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';

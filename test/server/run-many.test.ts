@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { movesOf } from '../../domain/plan/moves.ts';
-import { readFirstPlan } from '../../operations/plans.ts';
+import { readFirstPlan } from '../../durable/plans.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { instructionsIdOf, planIdOf, reportQuery } from '../../workflows/names.ts';
 import type { ReportPage } from '../../domain/run/report.ts';

@@ -9,7 +9,8 @@ import { after, describe, test } from 'node:test';
 import { WorkflowFailedError, WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { NOTHING_KEPT, isCancelled, type Kept } from '../../domain/people/instructions.ts';
-import { noteFacts, readInstructions, recordInstruction } from '../../operations/instructions.ts';
+import { noteFacts, recordInstruction } from '../../durable/instructions/keep.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
 import {
   INSTRUCTIONS_TYPE,
   PLAN_TYPE,

@@ -4,32 +4,21 @@
  * at its next worker.
  */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompleteAsyncError, Context } from '@temporalio/activity';
 import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
-import {
-  DefaultLogger,
-  NativeConnection,
-  Runtime,
-  Worker,
-  bundleWorkflowCode,
-  makeTelemetryFilterString,
-} from '@temporalio/worker';
+import { NativeConnection, Worker, bundleWorkflowCode } from '@temporalio/worker';
 import { QUESTION_BEFORE, RETRIES, askAgain } from '../../config/temporal.ts';
 import { ASK_AGAIN } from '../../workflows/names.ts';
 import { testServerAddress, uniqueName } from '../support/dev-server.ts';
+import { ROOT } from '../support/root.ts';
+import { silenceRuntime } from '../support/silent-runtime.ts';
 
 // A question that is refused is logged: expected.
-Runtime.install({
-  logger: new DefaultLogger('ERROR', () => {}),
-  telemetryOptions: {
-    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) },
-  },
-});
-
-const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const silent = silenceRuntime();
+const fileOf = (path: string): string => join(ROOT, path);
 const address = await testServerAddress();
 const connection = await Connection.connect({ address });
 const native = await NativeConnection.connect({ address });
@@ -39,9 +28,9 @@ const patientClient = new Client({
   interceptors: { workflow: [askAgain(connection, 'default')] },
 });
 const workflowBundle = await bundleWorkflowCode({
-  workflowsPath: fileOf('../support/asked-workflow.ts'),
-  workflowInterceptorModules: [fileOf('../../workflows/never-ahead.ts')],
-  logger: new DefaultLogger('ERROR', () => {}),
+  workflowsPath: fileOf('test/support/asked-workflow.ts'),
+  workflowInterceptorModules: [fileOf('workflows/never-ahead.ts')],
+  logger: silent,
 });
 
 after(async () => {

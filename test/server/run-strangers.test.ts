@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { readFirstPlan } from '../../operations/plans.ts';
+import { readFirstPlan } from '../../durable/plans.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { RUN_TYPE, planIdOf, reportQuery } from '../../workflows/names.ts';
 import type { RunInput } from '../../domain/run/calls.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { runName, type RunName } from '../../domain/references.ts';
-import { turnsOf } from '../../operations/turn.ts';
+import { turnsOf } from '../../durable/other-runs/turn.ts';
 import { forgetRunsSignal, turnIdOf, turnQuery } from '../../workflows/names.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import type { Report } from '../../domain/run/report.ts';

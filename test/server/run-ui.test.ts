@@ -7,6 +7,7 @@ import { decodeOptionalSinglePayload } from '@temporalio/common/lib/internal-non
 import { runName } from '../../domain/references.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { resetPoints } from '../support/resets.ts';
 import { openStage, type Run, type Stage } from '../support/stage.ts';
@@ -14,7 +15,8 @@ import { openStage, type Run, type Stage } from '../support/stage.ts';
 let stage: Stage;
 before(async () => {
   stage = await openStage({ rates: { 'USD/MXN': '17.25' }, balances: { USD: '0', MXN: '0' } });
-  await stage.startWorker();
+  // Its workflows in a thread of their own, as users have them: what they are traced with belongs to that.
+  await stage.startWorker({ temporal: {} });
 });
 after(() => stage.close());
 
@@ -42,7 +44,7 @@ test('a run tells its story beside its events, in its details, and in the list',
   assert.equal(described.memo?.['policy'], name);
   assert.equal(described.memo?.['report'], `npx cambist report ${run}`);
   const held = `WorkflowType = 'run' AND CambistDate = '${today}' AND CambistState = 'HELD' AND CambistPolicy = '${name}'`;
-  await until(async () => (await client.workflow.count(held)).count === 1);
+  await eventually('the run in the list', async () => (await client.workflow.count(held)).count === 1);
 
   const { currentDetails } = await handle.query<{ readonly currentDetails: string }>(
     '__temporal_workflow_metadata',
@@ -168,14 +170,4 @@ async function eventsInDetails(handle: Run['handle']): Promise<readonly (readonl
   );
   const [, table = ''] = currentDetails.split('| event | step |');
   return [...table.matchAll(/^\| (\d+) \| (.+) \|$/gm)].map(([, event = '', step = '']) => [event, step]);
-}
-
-/** Temporal lists a little later. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const giveUpAtMs = Date.now() + 20_000; !(await holds());) {
-    assert.ok(Date.now() < giveUpAtMs);
-    await new Promise((resolve) => {
-      setTimeout(resolve, 100);
-    });
-  }
 }

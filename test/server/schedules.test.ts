@@ -20,7 +20,7 @@ import {
   scheduledIdOf,
   type ScheduledInput,
 } from '../../workflows/names.ts';
-import { CarefulScheduleClient } from '../../operations/schedule-client.ts';
+import { CarefulScheduleClient } from '../../operations/schedules/client.ts';
 import { assertExit, command, documentOf, flat, reportOf, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';

@@ -16,11 +16,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from '../support/root.ts';
 
-const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const LOCK = JSON.stringify({ packages: { '': {}, 'node_modules/typescript': { version: '1.0.0' } } });
 
 const FAKE_NPM = `

@@ -7,10 +7,10 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { holderOf } from '../../cli/commands/port-holder.ts';
 import { UpChildren } from '../../cli/commands/up-children.ts';
 import { assertExit, commandProcess, documentOf, startCommand, type Started } from '../support/commands.ts';
+import { ROOT } from '../support/root.ts';
 
 /** What it says when it is ready. */
 type Ready = {
@@ -59,7 +59,7 @@ test('runs and records are kept for the next time, and --fresh starts anew', LIM
   const place = placeFor(t);
   const first = startUp(place);
   await readyOf(first);
-  const policy = fileURLToPath(new URL('../../policies/mxn-supplier.yaml', import.meta.url));
+  const policy = join(ROOT, 'policies/mxn-supplier.yaml');
   const ended = await commandProcess(place, ['run', policy, '--json']);
   assertExit(ended, 0);
   first.process.kill('SIGTERM');

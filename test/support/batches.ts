@@ -3,17 +3,17 @@
  * them; and what must be true of a batch once it has ended.
  */
 import assert from 'node:assert/strict';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchPayment, Manifest } from '../../domain/batch.ts';
 import { add } from '../../domain/money.ts';
 import { generationOf, reference, workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
-import { startChunk } from '../../operations/chunks.ts';
-import { readStart } from '../../operations/history.ts';
+import { startChunk } from '../../durable/batches/chunks.ts';
+import { readStart } from '../../durable/history.ts';
 import { chunkIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { uniqueName } from './dev-server.ts';
+import { eventually } from './patience.ts';
 import { resetPoints, resetTo } from './resets.ts';
 import type { Run, Stage } from './stage.ts';
 
@@ -96,17 +96,14 @@ export function chunkOf(stage: Stage, { name }: Pick<Run, 'name'>, number: numbe
   return stage.temporal.client.workflow.getHandle(chunkIdOf('SANDBOX', name, number));
 }
 
-const LOOK_EVERY_MS = 100;
-const PATIENCE_MS = 30_000;
-
-/** Temporal tells nobody by itself. */
 async function endOf(stage: Stage, batch: BatchRun, number: number): Promise<void> {
   const chunk = chunkOf(stage, batch, number);
-  const giveUpAtMs = Date.now() + PATIENCE_MS;
-  while ((await chunk.describe()).status.name === 'RUNNING') {
-    assert.ok(Date.now() < giveUpAtMs, `Chunk ${number} goes on and on.`);
-    await delay(LOOK_EVERY_MS);
-  }
+  const describe = () => chunk.describe();
+  await eventually(
+    `the end of chunk ${number}`,
+    async () => (await describe()).status.name !== 'RUNNING',
+    async () => (await describe()).historyLength,
+  );
 }
 
 /** The run of a batch, or a chunk of it. */
@@ -151,15 +148,19 @@ export async function deleteInTemporal(
     workflowIds.map(async (workflowId) => {
       if ((await readStart(client, workflowId)) === null) return;
       await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
-      while ((await readStart(client, workflowId)) !== null) await delay(20);
+      await eventually(`${workflowId} is gone`, async () => (await readStart(client, workflowId)) === null);
     }),
   );
 }
 
 /** Lets it pay until so many payments are booked. */
 export async function untilBooked(batch: Pick<BatchRun, 'movements'>, count: number): Promise<void> {
-  // One look after the other, and not too often: service and worker are in this process.
-  while (batch.movements().withdrawals.length < count) await delay(200);
+  const booked = (): number => batch.movements().withdrawals.length;
+  await eventually(
+    `${count} payments are booked`,
+    () => booked() >= count,
+    async () => booked(),
+  );
 }
 
 /** Every workflow of the batch has ended, and its report is one of everything. */

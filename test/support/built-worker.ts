@@ -5,10 +5,9 @@ import { once } from 'node:events';
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from './root.ts';
 
-const PROGRAM = fileURLToPath(new URL('built-worker.mjs', import.meta.url));
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const PROGRAM = join(ROOT, 'test/support/built-worker.mjs');
 /** As much of what a worker printed as its end is told with. */
 const KEPT_ERRORS = 4_000;
 const BUILD = join(ROOT, 'dist');

@@ -7,18 +7,18 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { main } from '../../cli/main.ts';
 import { parseRunName, workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { uniqueName } from './dev-server.ts';
+import { ROOT, urlOf } from './root.ts';
 import type { Stage } from './stage.ts';
 
-const BIN = fileURLToPath(new URL('../../bin/cambist.mjs', import.meta.url));
-const SUPPLIER = new URL('../../policies/mxn-supplier.yaml', import.meta.url);
-const SCHEMA = new URL('../../policies/report.schema.json', import.meta.url);
+const BIN = join(ROOT, 'bin/cambist.mjs');
+const SUPPLIER = urlOf('policies/mxn-supplier.yaml');
+const SCHEMA = urlOf('policies/report.schema.json');
 
 /** What a command came to. */
 export type Ended = { readonly exitCode: number | null; readonly stdout: string; readonly stderr: string };

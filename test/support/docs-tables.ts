@@ -1,9 +1,7 @@
 /** Reads the tables, fenced blocks and links of the documentation, for the tests that compare them with the code. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+import { ROOT } from './root.ts';
 
 /** One documentation file. */
 export type Page = {
@@ -18,7 +16,10 @@ export type Page = {
 };
 
 export function readPage(file: string): Page {
-  const text = readFileSync(join(ROOT, file), 'utf8');
+  return pageOf(file, readFileSync(join(ROOT, file), 'utf8'));
+}
+
+export function pageOf(file: string, text: string): Page {
   return {
     file,
     text,
@@ -66,21 +67,17 @@ function blocksOf(text: string, language: string): string[] {
   return [...text.matchAll(pattern)].map(([, block = '']) => block);
 }
 
-/** The targets of links to files of this repository, relative to its root, without what follows a `#`. */
-export function linksOf(page: Page): readonly string[] {
-  return [...withoutBlocks(page.text).matchAll(/\]\(([^)]+)\)/g)].flatMap(([, target = '']) =>
-    /^[a-z]+:/.test(target) || target.startsWith('#')
-      ? []
-      : [join(dirname(page.file), target.replace(/#.*$/, ''))],
-  );
-}
-
-/** Links to headings, of the page itself or of another one, that are not there. */
-export function brokenAnchorsOf(page: Page): readonly string[] {
-  const links = [...withoutBlocks(page.text).matchAll(/\]\(((?:[\w./-]+\.md)?)#([^)]+)\)/g)];
-  return links.flatMap(([, file = '', anchor = '']) => {
-    const text = file === '' ? page.text : readPage(join(dirname(page.file), file)).text;
-    return anchorsIn(text).has(anchor) ? [] : [`${file}#${anchor}`];
+/** The links to files of this repository, and to headings of Markdown pages, that lead nowhere. */
+export function brokenLinksOf(page: Page): readonly string[] {
+  const links = [...withoutBlocks(page.text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+  return links.filter((target) => {
+    if (/^[a-z]+:/.test(target)) return false;
+    const [path = '', anchor] = target.split('#');
+    const file = path === '' ? page.file : join(dirname(page.file), path);
+    if (path !== '' && !existsSync(join(ROOT, file))) return true;
+    if (anchor === undefined) return false;
+    const text = path === '' ? page.text : readFileSync(join(ROOT, file), 'utf8');
+    return !anchorsIn(text).has(anchor);
   });
 }
 

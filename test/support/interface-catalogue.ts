@@ -1,12 +1,13 @@
 /** The interface's own catalogue of codes, read from a copy of its tables: what our tables are compared with. */
 import { readFileSync } from 'node:fs';
+import { urlOf } from './root.ts';
 
 /** `status` is null where the table does not show one. */
 export type CatalogueRow = { readonly code: string; readonly status: number | null; readonly type: string };
 
 /** The rows of every table; one without a column `Type` holds validation errors, as the text below it says. */
 export function readCatalogue(): readonly CatalogueRow[] {
-  const text = readFileSync(new URL('fixtures/interface-catalogue.md', import.meta.url), 'utf8');
+  const text = readFileSync(urlOf('test/support/fixtures/interface-catalogue.md'), 'utf8');
   let columns: readonly string[] = [];
   const rows = text.split('\n').flatMap((line): CatalogueRow[] => {
     const cells = line.split('|').map((cell) => cell.trim());

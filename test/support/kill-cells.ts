@@ -3,13 +3,13 @@
  * is brought to die exactly there, and what must be true of the world when it has died there.
  */
 import assert from 'node:assert/strict';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { RunName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { Operation } from '../../sandbox/operations.ts';
 import type { Sandbox } from '../../sandbox/server.ts';
 import type { Run, Stage } from './stage.ts';
 import { uniqueName } from './dev-server.ts';
+import { eventually } from './patience.ts';
 import { convertPolicy } from './policies.ts';
 import { openTemporalProxy, openWire, type CallToStopAt } from './proxy.ts';
 import { startDoomedWorker, type KillPoint } from './worker-process.ts';
@@ -181,12 +181,8 @@ async function standingOf(run: Run, movement: Movement): Promise<Standing> {
   return { scheduled: scheduled.length > 0, booked, reported };
 }
 
-const LOOK_EVERY_MS = 50;
-
-/** Temporal tells nobody by itself what stands in a history. */
 async function inHistory(run: Run, movement: Movement, what: 'scheduled' | 'reported'): Promise<void> {
-  // One look after the other.
-  while (!(await standingOf(run, movement))[what]) await delay(LOOK_EVERY_MS);
+  await eventually(`the ${movement} is ${what}`, async () => (await standingOf(run, movement))[what]);
 }
 
 async function itself(point: string, standing: Standing): Promise<Death> {

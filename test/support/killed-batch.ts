@@ -6,10 +6,10 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { startBuiltWorker } from './built-worker.ts';
 import { assertExit, command, reportOf, startCommand } from './commands.ts';
 import { uniqueName } from './dev-server.ts';
+import { eventually } from './patience.ts';
 import { openStage, type Stage } from './stage.ts';
 
 const PAYEES = [
@@ -21,7 +21,6 @@ const MONEY = { EUR: '10000000', USD: '10000000', MXN: '10000000' };
 const LOST = { operation: 'createWithdrawal', probability: 0.02, effect: { kind: 'lose-reply' } } as const;
 /** A worker dies when so much of the batch is booked. */
 const KILLED_AT = [1 / 3, 2 / 3];
-const LOOK_EVERY_MS = 500;
 
 /**
  * Pays so many payments. Fails where one of them is not there exactly once, or the report or the results differ.
@@ -45,10 +44,15 @@ export async function payThroughKills(payments: number): Promise<number> {
     const typed = ['run', 'batch.yaml', '--batch', 'batch.csv', '--id', id, '--wait', '--out', 'results.csv'];
     const running = startCommand(stage, typed);
     for (const share of KILLED_AT) {
-      while (withdrawalsOf(stage).length < payments * share) {
-        assert.equal(running.process.exitCode, null, 'It ended before a worker was killed.');
-        await delay(LOOK_EVERY_MS);
-      }
+      const booked = (): number => withdrawalsOf(stage).length;
+      await eventually(
+        `${share} of the payments are booked`,
+        () => {
+          assert.equal(running.process.exitCode, null, 'It ended before a worker was killed.');
+          return booked() >= payments * share;
+        },
+        async () => booked(),
+      );
       await worker.kill();
       worker = startBuiltWorker({ env: stage.env });
     }

@@ -5,8 +5,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import type { WorkerInterceptors } from '@temporalio/worker';
 import { machineClock, type TimedClock } from '../../activities/deps.ts';
-import type { WorkerOptions } from '../../worker/worker.ts';
 
 /** As often as a run in doubt looks by itself: who is away for longer must doubt anew, as a backup may be restored meanwhile. */
 const LOOK_EVERY_MS = 10_000;
@@ -38,7 +38,7 @@ export class PassingTime {
   readonly clock: TimedClock = { ...machineClock, wallMs: this.now };
 
   /** Count what the workers on the stage are doing. */
-  readonly interceptors: NonNullable<WorkerOptions['interceptors']> = {
+  readonly interceptors: WorkerInterceptors = {
     activity: [
       () => ({
         inbound: {

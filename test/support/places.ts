@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Report } from '../../domain/run/report.ts';
-import { SOME_SERVICES, type Service } from '../machines/resets/resets.ts';
+import { SOME_SERVICES, type Service } from '../machines/resets/services.ts';
 import { disagreements, movedTwice } from './agreement.ts';
 import { startBuiltWorker, type BuiltWorker, type BuiltWorkerOptions } from './built-worker.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';

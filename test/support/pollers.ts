@@ -1,7 +1,7 @@
 /** Temporal hears of a worker a moment after it is ready: waits until it knows of these on a task queue. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { readPollers } from '../../operations/runs.ts';
+import { readPollers } from '../../operations/watch/pollers.ts';
+import { eventually } from './patience.ts';
 
 /** @param names what the workers' identities begin with */
 export async function untilPolling(
@@ -9,11 +9,8 @@ export async function untilPolling(
   taskQueue: string,
   names: readonly string[],
 ): Promise<void> {
-  for (;;) {
-    // One look after the other.
+  await eventually(`workers ${names.join(', ')} on ${taskQueue}`, async () => {
     const known = await readPollers(client, taskQueue, Date.now());
-    if (names.every((name) => known.some((identity) => identity.startsWith(name)))) return;
-    // Temporal tells nobody.
-    await delay(50);
-  }
+    return names.every((name) => known.some((identity) => identity.startsWith(name)));
+  });
 }

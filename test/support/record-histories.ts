@@ -1,15 +1,14 @@
 /**
  * Records the histories that `test/machines/run-replay.test.ts` replays: real runs on a real server, each file one history in
  * Temporal's own JSON. `npm run record-histories` records all of them anew, when workflows change so that they do not
- * replay any more; `-- NAME …` records only these (names of `RECORDINGS`), and leaves histories of earlier versions as
- * they are. Nothing of this machine stays in the files.
+ * replay any more; `-- NAME …` records only these (names of `RECORDINGS`). Nothing of this machine stays in the files.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { readInstructions, recordInstruction } from '../../operations/instructions.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
 import {
@@ -24,15 +23,16 @@ import {
 import { chunkOf, paymentsOf, startBatch, untilAllEnded } from './batches.ts';
 import { startServerOfShortHistories } from './dev-server.ts';
 import { killIn, type Cell } from './kill-cells.ts';
+import { eventually } from './patience.ts';
 import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
 import { resetPoints, resetTo } from './resets.ts';
+import { ROOT } from './root.ts';
 import { openStage, type Run, type Stage } from './stage.ts';
 import { said } from './instructions.ts';
 
-const FOLDER = fileURLToPath(new URL('../machines/histories/', import.meta.url));
+const FOLDER = join(ROOT, 'test/machines/histories/');
 /** Stands where the machine and a process stood. */
 const RECORDER = 'recorder';
-const LOOK_EVERY_MS = 100;
 const OF_THIS_MACHINE = new RegExp(`\\d+@${hostname().replaceAll('.', String.raw`\.`)}`, 'g');
 
 /** The moments of `kill-cells.ts` that leave different histories behind. */
@@ -57,6 +57,7 @@ limits: { per_run: "1000000.00 USD" }
 
 /** What is recorded side by side; some of it leaves several histories. */
 const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
+  happy: recordHappy,
   ends: recordEnds,
   held: recordHeld,
   reset: recordReset,
@@ -69,7 +70,6 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   scheduled: recordScheduled,
   batch: recordBatch,
   'batch-of-one-chunk': recordBatchOfOneChunk,
-  'batch-of-large-calls': recordBatchOfOneChunk,
   replanned: recordReplanned,
   ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
 };
@@ -95,14 +95,16 @@ function isAsked(name: string): boolean {
   return asked.length === 0 || asked.includes(name);
 }
 
-/** What ends by itself, one way or another. */
+async function recordHappy(name: string): Promise<void> {
+  const run = await recordEnd(name, { settle: '{ until: funds, late_after: 6h }' });
+  await save(`${name}-plan`, planIdOf('SANDBOX', run.name));
+}
+
+/** What else ends by itself, one way or another. */
 async function recordEnds(): Promise<void> {
   const fixed = [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '100.00' }];
   const tooDear = '{ worst_rate: "18 MXN per USD" }';
   await Promise.all([
-    recordEnd('happy', { settle: '{ until: funds, late_after: 6h }' }).then((run) =>
-      save('happy-plan', planIdOf('SANDBOX', run.name)),
-    ),
     recordEnd('requoted', {}, [{ kind: 'error', code: 'QUOTE_EXPIRED' }]),
     recordEnd('lost-reply', {}, [{ kind: 'lose-reply' }]),
     recordEnd('in-doubt', {}, [{ kind: 'lose-reply' }, { kind: 'list-lag', ms: 12_000 }]),
@@ -170,11 +172,8 @@ async function recordCancelledInTrade(name: string): Promise<void> {
   await stage.sandbox.faultHit(id);
   await run.handle.cancel();
   const { client } = stage.temporal;
-  // One look after the other.
-  while (
-    ((await readInstructions({ client, mode: 'SANDBOX', run: run.name }))?.instructions ?? []).length === 0
-  )
-    await delay(LOOK_EVERY_MS);
+  const kept = () => readInstructions({ client, mode: 'SANDBOX', run: run.name });
+  await eventually('the cancel is kept', async () => (await kept())?.instructions.length);
   stage.sandbox.clearFaults(id);
   await run.report();
   await record(name, run);

@@ -8,8 +8,8 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { Runtime, DefaultLogger, makeTelemetryFilterString } from '@temporalio/worker';
+import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
+import { globalHandlers } from '@temporalio/worker/lib/workflow/vm-shared.js';
 import type { WorkflowHandle } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Report } from '../../domain/run/report.ts';
@@ -35,19 +35,21 @@ import type { RunInput } from '../../domain/run/calls.ts';
 import { testServerAddress, uniqueName } from './dev-server.ts';
 import { openTlsDoor } from './tls-door.ts';
 import { PassingTime } from './passing-time.ts';
+import { Patience } from './patience.ts';
 import { patiently } from './patiently.ts';
+import { Follower, ListeningLogger } from './shown.ts';
 
 try {
   // What Temporal's own core warns of belongs to these tests: runs that are reset while a worker is at work on them.
   // Not forwarded: that would keep a process alive that starts no worker.
   Runtime.install({
-    logger: new DefaultLogger('ERROR'),
+    logger: new ListeningLogger(),
     telemetryOptions: {
       logging: { console: {}, filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) },
     },
   });
 } catch {
-  // This file's own test, or another stage of it, has installed one.
+  // This file's own test has installed one, and nobody hears what is shown.
 }
 
 export type StageOptions = SandboxOptions & {
@@ -218,7 +220,11 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       const ownEnv = { ...env, ...more };
       const settings = await loadSettings(ownEnv, folder);
       const { clock, interceptors } = time;
-      const worker = await startWorker({ settings, env: ownEnv, clock, interceptors, ...rest });
+      // Workflows of a debugged worker run in the thread of the test: another one costs as much as a whole run.
+      const temporalOptions = { interceptors, debugMode: true };
+      const worker = await startWorker({ settings, env: ownEnv, clock, temporal: temporalOptions, ...rest });
+      // For the thread of a worker, which would note the stack of every promise here.
+      globalHandlers.uninstall();
       const running = { ...worker, ended: worker.run() };
       workers.push(running);
       return running;
@@ -282,10 +288,6 @@ function stop(worker: StageWorker): void {
   }
 }
 
-/** Longer than anything that a test waits for; a run that gets nowhere shows where it stands. */
-const PATIENCE_MS = 240_000;
-const LOOK_EVERY_MS = 150;
-
 function runOn(
   stage: Stage,
   policyTemplate: string,
@@ -316,18 +318,34 @@ function runOn(
   const wake = (): Promise<void> => handle.signal(wakeSignal);
   const waiting = <T>(work: () => Promise<T>): Promise<T> =>
     options.timePasses ? stage.time.during({ wake }, work) : work();
-  const seen: Run['until'] = async (what) => {
-    const giveUpAtMs = Date.now() + PATIENCE_MS;
-    for (;;) {
-      // One look after the other.
-      const report = await now();
-      if (what(report)) return report;
-      if (Date.now() > giveUpAtMs) failStuck(workflowId, report);
-      // A workflow tells nobody by itself.
-      await delay(LOOK_EVERY_MS);
+  /** As long as the run goes on, or the service is asked for anything. */
+  const patienceWith = (follower: Follower): Patience =>
+    new Patience(async () => {
+      const events = await handle.describe().then(
+        ({ historyLength }) => historyLength,
+        () => null,
+      );
+      return [follower.count, stage.sandbox.requests().at(-1)?.seq, events].join(' ');
+    });
+  const following = async <T>(work: (follower: Follower) => Promise<T>): Promise<T> => {
+    const follower = new Follower(workflowId);
+    try {
+      return await waiting(() => work(follower));
+    } finally {
+      follower.close();
     }
   };
-  const until: Run['until'] = (what) => waiting(() => seen(what));
+  const until: Run['until'] = (what) =>
+    following(async (follower) => {
+      const patience = patienceWith(follower);
+      for (;;) {
+        // One look after the other.
+        const report = await now();
+        if (what(report)) return report;
+        if (await patience.isOver()) failStuck(workflowId, report);
+        await follower.next();
+      }
+    });
   return {
     name: run,
     input,
@@ -345,12 +363,8 @@ function runOn(
       });
     },
     report: async () => {
-      const ended = handle.result().then(
-        () => true,
-        () => true,
-      );
-      const lost = delay(PATIENCE_MS, false, { ref: false });
-      if (!(await waiting(() => Promise.race([ended, lost])))) failStuck(workflowId, await now());
+      const ends = (follower: Follower) => patienceWith(follower).lastsFor(handle.result());
+      if (!(await following(ends))) failStuck(workflowId, await now());
       return now();
     },
     now,

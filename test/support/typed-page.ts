@@ -7,11 +7,10 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { todayIn } from '../../calendar/business-date.ts';
 import { commandProcess, flat, startCommand, type Ended, type Started } from './commands.ts';
+import { ROOT } from './root.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The date of the runs that the pages show. */
 const SHOWN_DATE = '2026-11-21';
 const ADMIN = 'http://127.0.0.1:7301';

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { isBuilt } from '../../scripts/build.mjs';
+import { ROOT } from './root.ts';
 
-const PROGRAM = fileURLToPath(new URL('doomed-worker.mjs', import.meta.url));
+const PROGRAM = join(ROOT, 'test/support/doomed-worker.mjs');
 
 export type KillPoint = {
   /** A name that the driver, a poll or the client reaches: `before send trade`, `signed POST /v3/fx/trades`. */

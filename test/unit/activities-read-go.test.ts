@@ -31,7 +31,6 @@ type Situation = {
   readonly stopAfter?: PlanBatch['stopAfter'];
   readonly canary?: number | null;
   readonly asks?: Partial<GoCall>;
-  readonly isOlder?: boolean;
   readonly more?: Partial<Deps>;
 };
 
@@ -45,7 +44,6 @@ async function goOf({
   stopAfter = null,
   canary = null,
   asks = {},
-  isOlder = false,
   more = {},
 }: Situation) {
   asked += 1;
@@ -106,14 +104,14 @@ async function goOf({
   const runId = `chunk-${asked}`;
   const call = { mode: 'SANDBOX', run: RUN, number: 1, originalRunId: runId, isContinued: false } as const;
   const answer: GoAnswer = await inActivity({ runId }, () =>
-    readGo(deps)({ ...call, heard: null, isOpen: false, ...(!isOlder && { takesPace: true }), ...asks }),
+    readGo(deps)({ ...call, heard: null, isOpen: false, ...asks }),
   );
   assert.equal(answer.kind, 'go', JSON.stringify(answer));
   return {
     alike: answer.kind === 'go' ? (answer.alike ?? null) : null,
     named: answer.kind === 'go' ? (answer.alikeIds?.[0] ?? null) : null,
-    callSize: answer.kind === 'go' ? (answer.callSize ?? null) : null,
-    beginsQuietly: answer.kind === 'go' && answer.beginsQuietly === true,
+    callSize: answer.kind === 'go' ? answer.callSize : null,
+    beginsQuietly: answer.kind === 'go' && answer.beginsQuietly,
     scans: sent('listWithdrawals').length,
   };
 }
@@ -181,11 +179,6 @@ test('only a chunk that its run has never known begins quietly', async () => {
   assert.equal(await isQuiet({ asks: { isContinued: true } }), false);
   assert.equal(await isQuiet({ asks: { originalRunId: 'another' } }), false);
   assert.equal(await isQuiet({ asks: { heard: 'r1/chunk-0' } }), false);
-});
-
-test('a workflow of an earlier version is told nothing that it does not go by', async () => {
-  const { callSize, beginsQuietly } = await goOf({ atMs: null, isOlder: true });
-  assert.deepEqual([callSize, beginsQuietly], [null, false]);
 });
 
 const FIRST_CHUNK: ChunkInput = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true };

@@ -46,7 +46,7 @@ function chunk(
     totals: [{ ...EUR, planned: '500', accepted: `${accepted}`, paid: `${paid}` }],
     waits: [],
     refusals: { refused: 0, sent: 0, inARow: null },
-    codes: [],
+    unpaid: [],
   };
 }
 
@@ -141,12 +141,6 @@ test('the pace is that of what is sent, and the time left that of what is still 
     ['hardly any is left', chunk(2, 0, 0), chunk(2, 499, 0), '2994 a minute, about 1 s until all are sent'],
   ];
   for (const [why, before, after, text] of cases) assert.equal(paceBetween(before, after), text, why);
-});
-
-test('an earlier version that does not say what it has sent has no pace', () => {
-  const { sent, waiting, ...counts } = chunk(2, 300, 0).counts;
-  assert.deepEqual([sent, waiting], [300, 0]);
-  assert.equal(paceBetween(chunk(2, 0, 0), { ...chunk(2, 300, 0), counts }), '');
 });
 
 test('without a terminal a batch makes a line now and then, and one at its end', () => {

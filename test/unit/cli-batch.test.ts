@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { typeCommand } from '../support/typed-command.ts';
-import { ROOT, readPage } from '../support/docs-tables.ts';
+import { readPage } from '../support/docs-tables.ts';
+import { ROOT } from '../support/root.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'cambist-batch-'));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));

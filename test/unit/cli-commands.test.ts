@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { ROOT } from '../support/root.ts';
 import { typeCommand } from '../support/typed-command.ts';
-import { fileURLToPath } from 'node:url';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { COMMANDS, type CommandEntry } from '../../cli/commands.ts';
 import {
@@ -16,11 +16,11 @@ import {
   stuckBy,
   type Outside,
   type RunFacts,
-} from '../../operations/runs.ts';
+} from '../../operations/follow/runs.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { commandsOf, silentProgram } from '../support/program.ts';
 
-const SAMPLES = fileURLToPath(new URL('../../policies', import.meta.url));
+const SAMPLES = join(ROOT, 'policies');
 
 /** Runs a command as a process without a terminal would. */
 const cambist = (argv: readonly string[], options: { env?: NodeJS.ProcessEnv; cwd?: string } = {}) =>
@@ -294,13 +294,14 @@ const FACTS: RunFacts = {
 };
 
 test('the state of a run is what was last told, unless Temporal ended it', () => {
-  assert.equal(stateOf('RUNNING', true, null), 'RUNNING');
-  assert.equal(stateOf('RUNNING', true, 'HELD'), 'HELD');
-  assert.equal(stateOf('FAILED', false, 'PARTIAL'), 'PARTIAL');
-  assert.equal(stateOf('FAILED', false, 'HELD'), 'FAILED');
-  assert.equal(stateOf('FAILED', false, null), 'FAILED');
-  assert.equal(stateOf('TERMINATED', false, 'COMPLETED'), 'TERMINATED');
-  assert.equal(stateOf('COMPLETED', false, 'COMPLETED'), 'COMPLETED');
+  assert.equal(stateOf('RUNNING', null), 'RUNNING');
+  assert.equal(stateOf('PAUSED', null), 'RUNNING');
+  assert.equal(stateOf('RUNNING', 'HELD'), 'HELD');
+  assert.equal(stateOf('FAILED', 'PARTIAL'), 'PARTIAL');
+  assert.equal(stateOf('FAILED', 'HELD'), 'FAILED');
+  assert.equal(stateOf('FAILED', null), 'FAILED');
+  assert.equal(stateOf('TERMINATED', 'COMPLETED'), 'TERMINATED');
+  assert.equal(stateOf('COMPLETED', 'COMPLETED'), 'COMPLETED');
 });
 
 const QUIET: Outside = { historyLength: 20, pendingWorkflowTask: null, pendingActivities: [] };

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import type { Io } from '../../cli/terminal/io.ts';
 import { main } from '../../cli/main.ts';
 import { commandsOf, silentProgram } from '../support/program.ts';
+import { urlOf } from '../support/root.ts';
 
 async function printed(...argv: string[]): Promise<string> {
   let text = '';
@@ -71,6 +72,6 @@ test('zsh takes the same by its emulation of bash, fish has a line for each comm
 });
 
 test('the version is that of the package', async () => {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const { version } = JSON.parse(readFileSync(urlOf('package.json'), 'utf8'));
   assert.equal(await printed('--version'), `${version}\n`);
 });

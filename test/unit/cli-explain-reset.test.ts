@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainedText } from '../../cli/views/explain-reset-text.ts';
-import type { ResetExplained } from '../../operations/explain-reset.ts';
-import { againCommand, goOnCommand } from '../../operations/replay.ts';
-import type { ResetPoint } from '../../operations/reset-points.ts';
+import type { ResetExplained } from '../../operations/replay/explain.ts';
+import { againCommand, goOnCommand } from '../../operations/replay/verdict.ts';
+import type { ResetPoint } from '../../operations/replay/points.ts';
 
 const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
 const RUN = { policy: 'p', id: '2026-11-21' };

@@ -17,10 +17,11 @@ import { main } from '../../cli/main.ts';
 import { Output } from '../../cli/terminal/output.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
-import type { RunFacts } from '../../operations/runs.ts';
+import type { RunFacts } from '../../operations/follow/runs.ts';
 import type { Report } from '../../domain/run/report.ts';
 import type { Progress } from '../../domain/run/progress.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
+import { urlOf } from '../support/root.ts';
 
 const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
 /** A terminal's escape, the same as one C1 character, a colour, a forged line, and text that runs backwards. */
@@ -231,7 +232,7 @@ for (const argv of [
 }
 
 test('only the output writes to a stream', () => {
-  const folder = new URL('../../cli/', import.meta.url);
+  const folder = urlOf('cli/');
   const others = readdirSync(folder).filter((name) => name.endsWith('.ts') && name !== 'output.ts');
   const wrong = others.filter((name) =>
     /\b(?:stdout|stderr|[sS]ink)\.write\(|\bconsole\./.test(readFileSync(new URL(name, folder), 'utf8')),

@@ -2,17 +2,18 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { ROOT, urlOf } from '../support/root.ts';
 
-const MAIN = new URL('../../cli/main.ts', import.meta.url).href;
+const MAIN = urlOf('cli/main.ts').href;
 
 for (const argv of [['completion', 'bash'], ['ledger']]) {
   test(`"cambist ${argv.join(' ')}" ends as it would when nobody reads what it writes`, async () => {
     const code = `import { main } from '${MAIN}'; process.exitCode = await main(${JSON.stringify(argv)});`;
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', code], {
-      cwd: fileURLToPath(new URL('../support/fixtures', import.meta.url)),
+      cwd: join(ROOT, 'test/support/fixtures'),
       env: { PATH: process.env['PATH'] },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

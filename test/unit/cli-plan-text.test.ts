@@ -5,7 +5,7 @@ import { explainPlan, planDocument } from '../../cli/views/plan-text.ts';
 import { shortfallOf } from '../../cli/views/shortfall-text.ts';
 import type { Paint } from '../../cli/terminal/text.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
-import type { IndicativePrice } from '../../operations/indicative-price.ts';
+import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import { sendWindowsOf } from '../../calendar/business-date.ts';

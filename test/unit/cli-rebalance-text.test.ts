@@ -14,14 +14,15 @@ import { runName } from '../../domain/references.ts';
 import { makeReport } from '../../domain/run/report.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence } from '../../domain/run/state.ts';
 import { inputOn } from '../support/plans.ts';
-import type { IndicativePrice } from '../../operations/indicative-price.ts';
+import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
+import { urlOf } from '../support/root.ts';
 
 const same = (text: string): string => text;
 const PLAIN: Paint = { good: same, bad: same, warn: same, strong: same, faint: same };
 const DATE = '2026-11-23';
 
 function sample(name: string): string {
-  return readFileSync(new URL(`../../policies/${name}`, import.meta.url), 'utf8');
+  return readFileSync(urlOf(`policies/${name}`), 'utf8');
 }
 
 /** Balances by currency; the policy as it is edited. */

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Ending } from '../../domain/endings.ts';
 import { endingOf } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
-import { readLive, refreshReport, type Live } from '../../operations/refresh.ts';
+import { readLive, refreshReport, type Live } from '../../operations/follow/refresh.ts';
 import { ReportSchema } from '../../cli/views/report-schema.ts';
 import type { Page, Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';

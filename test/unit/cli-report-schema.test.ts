@@ -7,9 +7,10 @@ import { ReportSchema, reportJsonSchema } from '../../cli/views/report-schema.ts
 import { makeReport } from '../../domain/run/report.ts';
 import { newRunState } from '../../domain/run/state.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
+import { urlOf } from '../support/root.ts';
 
 const committed: Record<string, unknown> = JSON.parse(
-  readFileSync(new URL('../../policies/report.schema.json', import.meta.url), 'utf8'),
+  readFileSync(urlOf('policies/report.schema.json'), 'utf8'),
 );
 
 test('policies/report.schema.json is made from the schema (npm run schemas)', () => {

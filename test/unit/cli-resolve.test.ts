@@ -8,9 +8,9 @@ import { main } from '../../cli/main.ts';
 import { statement } from '../../cli/terminal/options.ts';
 import { payAgainRequest } from '../../cli/commands/run.ts';
 import { statusSentence } from '../../cli/views/report-text.ts';
-import { whyNotAccepted } from '../../operations/resolve.ts';
+import { whyNotAccepted } from '../../operations/decide/resolve.ts';
 import { instructionLines } from '../../cli/views/instruction-text.ts';
-import { evidenceOf } from '../../operations/instruction-evidence.ts';
+import { evidenceOf } from '../../operations/follow/instruction-evidence.ts';
 import type { PaymentIdentity } from '../../domain/writes/lookups.ts';
 import type { Page, Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
@@ -28,7 +28,7 @@ import {
   paymentDifferences,
   type LegSubject,
   type Subject,
-} from '../../operations/decisions.ts';
+} from '../../operations/decide/decisions.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { LEG, NO_ANSWER, PAYMENT, RUN, TRADE, WITHDRAWAL, done, failed } from '../support/scripts.ts';
 import { kept } from '../support/instructions.ts';

@@ -6,15 +6,15 @@ import { CommandFailure } from '../../operations/failure.ts';
 import {
   earlierDates,
   idOfRun,
-  parseRun,
   refusePast,
   refusedFor,
   restOf,
   runInTheWay,
-  runOfWorkflowId,
   type OtherRun,
   type Rest,
-} from '../../operations/run-names.ts';
+} from '../../operations/start/run-ids.ts';
+import { parseRun } from '../../operations/named-run.ts';
+import { runOfWorkflowId } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CommandFailure } from '../../operations/failure.ts';
-import { repeated, sayAgain } from '../../operations/same-date.ts';
+import { repeated, sayAgain } from '../../operations/start/same-date.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';

@@ -4,16 +4,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { urlOf } from '../support/root.ts';
 import { typeCommand } from '../support/typed-command.ts';
 import { readPage } from '../support/docs-tables.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'cambist-schedule-'));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 mkdirSync(join(FOLDER, 'rates'));
-writeFileSync(
-  join(FOLDER, 'rates/daily.yaml'),
-  readFileSync(new URL('../../policies/rates/daily.yaml', import.meta.url), 'utf8'),
-);
+writeFileSync(join(FOLDER, 'rates/daily.yaml'), readFileSync(urlOf('policies/rates/daily.yaml'), 'utf8'));
 
 const page = readPage('docs/policies.md');
 writeFileSync(join(FOLDER, 'paris-treasury.yaml'), page.block('Schedules', 'yaml'));

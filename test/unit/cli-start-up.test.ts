@@ -6,10 +6,8 @@ import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, posix } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { COMMANDS, nameOf } from '../../cli/commands.ts';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+import { ROOT } from '../support/root.ts';
 
 const OUTPUT = ['luxon', 'picocolors', 'string-width', 'wrap-ansi'];
 const POLICY = ['damerau-levenshtein', 'decimal.js', 'luxon', 'yaml', 'zod'];
@@ -34,8 +32,8 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   cancel: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   resolve: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   doctor: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
-  halt: [...OUTPUT, 'decimal.js', ...TEMPORAL],
-  resume: [...OUTPUT, 'decimal.js', ...TEMPORAL],
+  halt: [...OUTPUT, ...TEMPORAL],
+  resume: [...OUTPUT, ...TEMPORAL],
   replay: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL, 'log-update'],
   'explain-reset': [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   schedule: [],

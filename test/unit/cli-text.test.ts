@@ -9,7 +9,7 @@ import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../domain/run/progress.ts';
 import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
-import { isSafetyWait } from '../../operations/follow-run.ts';
+import { isSafetyWait } from '../../operations/follow/until-it-ends.ts';
 import { SENT_SOONER, needsSomebody, safetyWaitText, type Waiting } from '../../domain/waits.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { Report } from '../../domain/run/report.ts';

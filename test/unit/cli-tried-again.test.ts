@@ -1,7 +1,7 @@
 /** What `--go-on` says of a batch before it goes on: what is tried again, and what is not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { triedAgain } from '../../operations/tried-again.ts';
+import { triedAgain } from '../../operations/start/tried-again.ts';
 import { triedAgainDocument, triedAgainLines } from '../../cli/views/tried-again-text.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import { makeReportOf } from '../support/cli-reports.ts';

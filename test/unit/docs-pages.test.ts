@@ -9,10 +9,12 @@ import type { ProblemRow } from '../../domain/endings.ts';
 import { PROBLEMS } from '../../domain/problems.ts';
 import type { ReportStatus } from '../../domain/run/report.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
-import { ROOT, readPage } from '../support/docs-tables.ts';
+import { brokenLinksOf, pageOf, readPage } from '../support/docs-tables.ts';
+import { ROOT } from '../support/root.ts';
 
 const policies = readPage('docs/policies.md');
 const operations = readPage('docs/operations.md');
+const codesPage = readPage('docs/operations/codes.md');
 
 type Schema = {
   readonly description?: string;
@@ -67,7 +69,7 @@ test('every code of ours has a row with its exit code, what it means and what to
   ];
   for (const [heading, problems] of tables)
     assert.deepEqual(
-      operations.rows(heading),
+      codesPage.rows(heading),
       Object.entries(problems).map(([code, { ending, sentence, advice }]) => [
         `\`${code}\``,
         `${EXIT_CODES[ending]}`,
@@ -78,10 +80,43 @@ test('every code of ours has a row with its exit code, what it means and what to
     );
 });
 
+test('what a run may wait for is named by codes that there are', () => {
+  const known = new Set<string>([PROBLEMS, START_PROBLEMS].flatMap((problems) => Object.keys(problems)));
+  const named = readPage('docs/operations/held.md')
+    .rows('When a run is held')
+    .flatMap(([, codes = '']) => [...codes.matchAll(/`([A-Z_]+)`/g)].map(([, code = '']) => code));
+  assert.ok(named.length > 20);
+  assert.deepEqual(
+    named.filter((code) => !known.has(code)),
+    [],
+  );
+});
+
+test('every link of every page leads to a file and a heading that are there', () => {
+  const folders = ['docs', 'sandbox', 'policies', 'test', 'bench'];
+  const pages = ['', ...folders].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: folder !== '', encoding: 'utf8' })
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => join(folder, file)),
+  );
+  assert.ok(pages.length > 15, `Only ${pages.length} pages were found.`);
+  assert.deepEqual(
+    pages.flatMap((file) => brokenLinksOf(readPage(file)).map((target) => `${file}: ${target}`)),
+    [],
+  );
+});
+
+test('a link to a file or a heading that is not there is found', () => {
+  const text =
+    '# Here\n[a](#here) [b](#there) [c](commands.md#exit-codes) [d](commands.md#no) [e](no.md) [f](https://x.y/no)';
+  assert.deepEqual(brokenLinksOf(pageOf('docs/page.md', text)), ['#there', 'commands.md#no', 'no.md']);
+});
+
 test('every code of ours is one that something ends with', () => {
   const folders = [
     'domain',
     'workflows',
+    'durable',
     'activities',
     'config',
     'service',
@@ -116,6 +151,6 @@ test('the states of runs are those of reports', () => {
     TERMINATED: true,
     TIMED_OUT: true,
   };
-  const written = operations.rows('What needs somebody').map(([state = '']) => state.replaceAll('`', ''));
+  const written = operations.rows('States of a run').map(([state = '']) => state.replaceAll('`', ''));
   assert.deepEqual(written, Object.keys(states));
 });

@@ -37,6 +37,8 @@ const GO: GoOf = {
   wakes: 0,
   rules: { parallel: 8, stopAfter: null, canary: null },
   sideBySide: 2,
+  callSize: 25,
+  beginsQuietly: false,
   runId: 'r1/c1',
 };
 const WAIT = {
@@ -73,7 +75,6 @@ class World {
   newestRunId = 'c1';
   /** As which run it is told of once it has been told; null: the same. */
   tellsThen: string | null = null;
-  asksAtItsEnd = true;
   readonly asked: GoCall[] = [];
   readonly calls: PaymentsCall[] = [];
   tellRuns = 0;
@@ -142,7 +143,6 @@ class World {
       nowMs: this.time.nowMs,
       historyIsLong: () => this.historyIsLong,
       show: () => {},
-      asksAboutNewsAtItsEnd: () => this.asksAtItsEnd,
       tellRun: async () => {
         this.tellRuns += 1;
         const told = this.newestRunId;
@@ -537,27 +537,16 @@ test('a chunk whose reset has kept the answer which run it is asks once more', a
   assert.deepEqual([world.tellRuns, world.isEnded], [2, false]);
 });
 
-/** The run says that it is over, and is reset before that is heard: it goes on, and tells so. */
-async function toldAtItsEnd(asksAtItsEnd: boolean): Promise<World> {
+test('what a chunk is told in the moment in which it ends is asked for: its run goes on, and counts on it', async () => {
   const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
-  world.asksAtItsEnd = asksAtItsEnd;
+  // The run says that it is over, and is reset before that is heard: it goes on, and tells so.
   await world.tell(async () => {
     world.go = { ...GO, runId: 'r2/c1' };
     world.chunk.hear();
     return OVER;
   });
-  return world;
-}
-
-test('what a chunk is told in the moment in which it ends is asked for: its run goes on, and counts on it', async () => {
-  const world = await toldAtItsEnd(true);
   assert.deepEqual([world.isEnded, world.tellRuns], [false, 0]);
   assert.deepEqual(world.sent, ALL);
-});
-
-test('in a history of an earlier version a chunk ends whatever it is told in that moment', async () => {
-  const world = await toldAtItsEnd(false);
-  assert.deepEqual([world.isEnded, world.sent], [true, EUR]);
 });
 
 test('a chunk that ends undone and was not reset stays ended', async () => {
@@ -668,11 +657,10 @@ test('its go says how many payments are one call', async () => {
     '1',
   ]);
   for (const [callSize, sizes] of [
-    [undefined, [25, 25, 25, 25, 20]],
+    [25, [25, 25, 25, 25, 20]],
     [36, [36, 36, 36, 12]],
   ] as const) {
-    const world = await worldOf({ payments, go: { ...GO, ...(callSize !== undefined && { callSize }) } });
-    assert.equal(world.asked[0]?.takesPace, true);
+    const world = await worldOf({ payments, go: { ...GO, callSize } });
     assert.deepEqual(
       world.calls.map(({ items }) => items.length),
       sizes,
@@ -749,9 +737,9 @@ test('a chunk whose history has grown long goes on in a new one, and tries nothi
   assert.equal(next.asked[0]?.isContinued, true);
   assert.deepEqual(next.sent, ['inv-4']);
   assert.deepEqual(next.stages, ['accepted', 'not paid', 'accepted', 'accepted']);
-  const { refusals, codes, unpaid } = chunkStateOf(next.chunk.standing);
+  const { refusals, unpaid } = chunkStateOf(next.chunk.standing);
   assert.deepEqual(refusals, { refused: 1, sent: 4, inARow: null });
-  assert.deepEqual(unpaid, [{ code: codes[0], payments: 1 }]);
+  assert.deepEqual(unpaid, [{ code: 'ACCOUNT_CLOSED', payments: 1 }]);
   assert.equal(next.chunk.items(ALL).isFirst, false);
 });
 

@@ -18,7 +18,16 @@ const MINUTE_MS = 60_000;
 /** Payments of each chunk. */
 const SIZE = 10;
 const NOBODY = { refused: 0, sent: 0, inARow: null };
-const NONE = { planned: SIZE, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: SIZE };
+const NONE = {
+  planned: SIZE,
+  accepted: 0,
+  paid: 0,
+  notPaid: 0,
+  needsHuman: 0,
+  open: SIZE,
+  sent: 0,
+  waiting: 0,
+};
 
 type Said = Omit<Partial<ChunkState>, 'counts'> & { readonly counts?: Partial<ChunkState['counts']> };
 
@@ -32,7 +41,7 @@ function chunk(number: number, { counts, ...more }: Said = {}): ChunkState {
     totals: [],
     waits: [],
     refusals: NOBODY,
-    codes: [],
+    unpaid: [],
     ...more,
   };
 }

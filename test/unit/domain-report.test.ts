@@ -303,7 +303,7 @@ test('a chunk of 500 payments that are paid is told in one part, and says of eac
   const page = chunkPage(state, 0);
   assert.deepEqual([page.next, page.rows?.length], [null, 500]);
   assert.ok(Buffer.byteLength(JSON.stringify(page)) < 120_000, 'more than Temporal likes to carry');
-  const head: ReportPage = { report: makeReport(stateOf([])), next: null, chunks: 1 };
+  const head: ReportPage = { report: makeReport(stateOf([])), traceIds: [], next: null, chunks: 1 };
   const told = async (part: ReportPage) =>
     readReport(
       () => Promise.resolve(head),
@@ -338,7 +338,7 @@ test('of the trace ids as many are handed on as fit below what Temporal carries,
 });
 
 test('chunks are read side by side, and told in their order; one that Temporal has lost is left out', async () => {
-  const head: ReportPage = { report: makeReport(stateOf([])), next: null, chunks: 20 };
+  const head: ReportPage = { report: makeReport(stateOf([])), traceIds: [], next: null, chunks: 20 };
   let underWay = 0;
   let most = 0;
   const report = await readReport(
@@ -351,7 +351,7 @@ test('chunks are read side by side, and told in their order; one that Temporal h
       underWay -= 1;
       if (number === 7) return null;
       const payment = { ...PAYMENT, id: `of-${number}` };
-      return { report: makeReport(stateOf([payment])), next: null, chunks: 0 };
+      return { report: makeReport(stateOf([payment])), traceIds: [null], next: null, chunks: 0 };
     },
   );
   assert.ok(most > 1 && most <= 10, `${most} side by side`);
@@ -372,6 +372,7 @@ test('the totals of a batch are those of its payments, also where its run has no
   const totalsFor = async (amounts: readonly string[]) => {
     const page = (report: ReportPage['report'], chunks: number): ReportPage => ({
       report,
+      traceIds: [],
       next: null,
       chunks,
     });

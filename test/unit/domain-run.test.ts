@@ -100,7 +100,6 @@ function ports(more: Partial<Ports>): Ports {
     nowMs: () => NOW,
     historyIsLong: () => false,
     tellRun: async () => ({ runId: 'run-1' }),
-    asksAnewWhenRefused: () => true,
     runId: 'run-1',
     tellEnd: async () => {},
     originalRunId: 'run-1',
@@ -1094,7 +1093,7 @@ test('a batch that was stopped and is reset at its very end tries again, as afte
   let runId = 'run-1';
   const stops: (string | undefined)[] = [];
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-  const none = { planned: 1, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: 0 };
+  const none = { planned: 1, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: 0, sent: 0, waiting: 0 };
   const world = ports({
     readPlan: async () => ({ kind: 'plan', plan }),
     readChunks: async ({ read, isEnding }) => {
@@ -1109,7 +1108,7 @@ test('a batch that was stopped and is reset at its very end tries again, as afte
         totals: [],
         waits: [],
         refusals: { refused: isRefused ? 1 : 0, sent: 1, inARow: null },
-        codes: [],
+        unpaid: [],
       };
       return { chunks: read.map((number) => ({ number, state: standing, isClosed: false })), runId };
     },

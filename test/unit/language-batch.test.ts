@@ -8,6 +8,7 @@ import { reference } from '../../domain/references.ts';
 import { BatchReader, type BatchRow, type BatchRules } from '../../language/batch/batch-reader.ts';
 import { loadDestinations } from '../../language/load-destinations.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
+import { urlOf } from '../support/root.ts';
 
 const ACCOUNT = 'wac_7Hk2mQ9vT4xR';
 const OTHER_ACCOUNT = '3f2504e0-4f89-11d3-9a0c-0305e82c3301';
@@ -55,7 +56,7 @@ function printed({ reader }: Read): string {
 }
 
 test('rows come in the order of the file, with the other columns beside them', async () => {
-  const text = readFileSync(new URL('../../policies/batches/contractors.csv', import.meta.url), 'utf8');
+  const text = readFileSync(urlOf('policies/batches/contractors.csv'), 'utf8');
   const payout = { columns: { ...COLUMNS, id: 'ref', currency: 'ccy' } };
   const { rows, reader } = await read(text, { policy: { environment: 'sandbox', limits: null, payout } });
   assert.equal(rows.length, 5);

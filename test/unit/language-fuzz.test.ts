@@ -8,13 +8,14 @@ import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../../language/load-service-facts.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
+import { urlOf } from '../support/root.ts';
 
 /** As every command prints it. */
 function printed(problem: PolicyProblem): string {
   return formatTrouble(troubleOfPolicy(problem), (line) => line);
 }
 
-const POLICIES = new URL('../../policies/', import.meta.url);
+const POLICIES = urlOf('policies/');
 const SAMPLES = readdirSync(POLICIES)
   .filter((name) => name.endsWith('.yaml'))
   .map((name) => readFileSync(new URL(name, POLICIES), 'utf8'));

@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadDestinations } from '../../language/load-destinations.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { urlOf } from '../support/root.ts';
 
-const SAMPLE = readFileSync(new URL('../../policies/contractors.yaml', import.meta.url), 'utf8');
+const SAMPLE = readFileSync(urlOf('policies/contractors.yaml'), 'utf8');
 
 /** Only what must be there. */
 const SHORT = `policy: 1
@@ -186,7 +187,7 @@ function destinationProblems(text: string): readonly string[] {
 }
 
 test('a file of destinations gives each account its currency and its label', () => {
-  const text = readFileSync(new URL('../../policies/destinations/contractors.yaml', import.meta.url), 'utf8');
+  const text = readFileSync(urlOf('policies/destinations/contractors.yaml'), 'utf8');
   const result = loadDestinations(text, 'd.yaml');
   assert.ok(result.ok, destinationProblems(text).join('\n'));
   assert.deepEqual(result.destinations.get('wac_7Hk2mQ9vT4xR'), { currency: 'MXN', label: 'Marta Ruiz' });

@@ -7,13 +7,14 @@ import type { ConvertPolicy, Policy } from '../../domain/policy.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
+import { urlOf } from '../support/root.ts';
 
 /** As every command prints it. */
 function shown(problem: PolicyProblem): string {
   return formatTrouble(troubleOfPolicy(problem), (line) => line);
 }
 
-const POLICIES = new URL('../../policies/', import.meta.url);
+const POLICIES = urlOf('policies/');
 
 const SUPPLIER = `policy: 1
 kind: convert

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
+import { urlOf } from '../support/root.ts';
 
 const POLICY = `policy: 1
 kind: rebalance
@@ -447,7 +448,7 @@ rates:
 });
 
 test('the sample takes all of the language that a rebalancing has', () => {
-  const text = readFileSync(new URL('../../policies/daily-treasury.yaml', import.meta.url), 'utf8');
+  const text = readFileSync(urlOf('policies/daily-treasury.yaml'), 'utf8');
   for (const word of [
     'keep',
     'band',

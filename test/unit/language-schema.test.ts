@@ -5,8 +5,9 @@ import { test } from 'node:test';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { policyJsonSchema, policyJsonSchemaText } from '../../language/policy/policy-schema.ts';
+import { urlOf } from '../support/root.ts';
 
-const POLICIES = new URL('../../policies/', import.meta.url);
+const POLICIES = urlOf('policies/');
 const validate = new Ajv({ strict: false }).compile(policyJsonSchema());
 
 function sample(name: string): string {

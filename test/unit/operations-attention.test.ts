@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { listAttention } from '../../operations/attention.ts';
+import { listAttention } from '../../operations/watch/attention.ts';
 import type { Place } from '../../operations/place.ts';
 
 /** A Temporal with so many runs that have failed, newest first, about which nobody has said anything. */

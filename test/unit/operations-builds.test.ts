@@ -12,10 +12,10 @@ import {
   requireBuild,
   type Build,
   type Routing,
-} from '../../operations/builds.ts';
+} from '../../operations/watch/builds.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Place } from '../../operations/place.ts';
-import type { RunFacts } from '../../operations/runs.ts';
+import type { RunFacts } from '../../operations/follow/runs.ts';
 
 const OLD = { deployment: 'cambist-live', id: '1.4.0' };
 const NEW = { deployment: 'cambist-live', id: '1.5.0' };
@@ -173,7 +173,7 @@ test('runs that are pinned to a build without worker are named, with the command
       message: `runs are pinned to ${OLD_NAME}, and none has asked for work in the last minute: they wait`,
       fix:
         'Start a worker with CAMBIST_BUILD_ID=1.4.0. Or take the pin back: `temporal workflow update-options --namespace treasury ' +
-        `--query "TaskQueue = 'cambist-live' AND ExecutionStatus = 'Running' AND TemporalWorkflowVersioningBehavior = 'Pinned' AND TemporalWorkerDeploymentVersion = 'cambist-live:1.4.0'" ` +
+        `--query "TaskQueue = 'cambist-live' AND CloseTime IS NULL AND TemporalWorkflowVersioningBehavior = 'Pinned' AND TemporalWorkerDeploymentVersion = 'cambist-live:1.4.0'" ` +
         '--versioning-override-behavior unspecified`.',
     },
   ]);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Place } from '../../operations/place.ts';
-import { listMissed } from '../../operations/scheduled-starts.ts';
+import { listMissed } from '../../operations/schedules/starts.ts';
 import { convertPolicy } from '../support/policies.ts';
 
 /** A Sunday in UTC, half past twelve. */

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { payAgainLines } from '../../cli/views/pay-again-text.ts';
 import type { PaidAgain } from '../../domain/people/instructions.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
-import { readWithdrawals } from '../../operations/decisions.ts';
-import { goesOnWith, instructionsFor, mayBeAskedAgain, whyAgain } from '../../operations/pay-again.ts';
+import { readWithdrawals } from '../../operations/decide/decisions.ts';
+import { goesOnWith, instructionsFor, mayBeAskedAgain, whyAgain } from '../../operations/decide/pay-again.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { RUN, WITHDRAWAL, done } from '../support/scripts.ts';
 

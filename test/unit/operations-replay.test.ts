@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeProblem, type RunCode } from '../../domain/problems.ts';
-import { isPaidElsewhere } from '../../operations/replay.ts';
+import { isPaidElsewhere } from '../../operations/replay/verdict.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
 const withCodes = (...codes: readonly RunCode[]) =>

@@ -1,12 +1,10 @@
 /** Which files of a folder have a schedule to apply, and what is said about the others. */
 import assert from 'node:assert/strict';
-import { dirname } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { CommandFailure } from '../../operations/failure.ts';
-import { readScheduleFiles } from '../../operations/schedule-files.ts';
+import { readScheduleFiles } from '../../operations/schedules/files.ts';
+import { ROOT } from '../support/root.ts';
 
-const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const caller = { env: {}, cwd: ROOT, now: () => Date.parse('2026-11-21T12:00:00Z'), say: () => {} };
 
 test('a payout in a folder is left out, since it has no schedule', async () => {

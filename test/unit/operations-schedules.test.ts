@@ -5,8 +5,8 @@ import { Client, type Connection } from '@temporalio/client';
 import { daysOffOf } from '../../calendar/holidays.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import type { Place } from '../../operations/place.ts';
-import type { ScheduledPolicy } from '../../operations/schedule-files.ts';
-import { applyChange, judgeApply } from '../../operations/schedules.ts';
+import type { ScheduledPolicy } from '../../operations/schedules/files.ts';
+import { applyChange, judgeApply } from '../../operations/schedules/kept.ts';
 import { convertPolicy } from '../support/policies.ts';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');

@@ -2,24 +2,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '@temporalio/client';
-import type { ChunkCounts, ChunkRecord } from '../../domain/run/chunk-state.ts';
+import type { ChunkCounts, ChunkRecord, Unpaid } from '../../domain/run/chunk-state.ts';
 import { progressPage, runPage, type RunPage } from '../../domain/run/progress.ts';
 import { newRunState, type RunState } from '../../domain/run/state.ts';
 import type { Place } from '../../operations/place.ts';
-import type { RunFacts, RunView } from '../../operations/runs.ts';
+import type { RunFacts, RunView } from '../../operations/follow/runs.ts';
 import type { Halt, HaltScope } from '../../domain/halt.ts';
 import type { Waiting } from '../../domain/waits.ts';
-import { afterHalts, standingOf } from '../../operations/standing.ts';
+import { afterHalts, standingOf } from '../../operations/follow/standing.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
-import { progressQuery, reportQuery } from '../../workflows/names.ts';
+import { reportQuery } from '../../workflows/names.ts';
 
 const RUN = { policy: 'p', id: '2026-11-21' };
 const COUNTS = { planned: 3, accepted: 3, paid: 3, notPaid: 0, needsHuman: 0, open: 0, sent: 3, waiting: 0 };
 
 /** A batch of one chunk that has ended. */
-function batchWith(counts: ChunkCounts, codes: readonly string[] = []): RunState {
+function batchWith(counts: ChunkCounts, unpaid: readonly Unpaid[] = []): RunState {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-  const standing = { number: 1, heard: 'run-1/1', isSending: false, counts, totals: [], waits: [], codes };
+  const standing = { number: 1, heard: 'run-1/1', isSending: false, counts, totals: [], waits: [], unpaid };
   const chunk: ChunkRecord = {
     number: 1,
     planned: { payments: 3, hash: 'hash', unpayable: null },
@@ -77,11 +77,6 @@ function placeWith({ result, page, state }: { result?: RunPage; page?: RunPage; 
   return { place, asked };
 }
 
-/** As somebody had it who did not know of this yet. */
-function earlier({ progress: _progress, ...page }: RunPage): RunPage {
-  return page;
-}
-
 test('how a completed batch stands is in its result, so that no worker is asked', async () => {
   const state = batchWith(COUNTS);
   const { place, asked } = placeWith({ result: runPage(state, 0), state });
@@ -93,7 +88,9 @@ test('how a completed batch stands is in its result, so that no worker is asked'
 });
 
 test('a batch that failed is asked one question', async () => {
-  const state = batchWith({ ...COUNTS, accepted: 2, paid: 2, notPaid: 1 }, ['ACCOUNT_NOT_FOUND']);
+  const state = batchWith({ ...COUNTS, accepted: 2, paid: 2, notPaid: 1 }, [
+    { code: 'ACCOUNT_NOT_FOUND', payments: 1 },
+  ]);
   const { place, asked } = placeWith({ page: runPage(state, 0), state });
   const standing = await standingOf(place, factsOf('FAILED'), Date.now);
   assert.equal(standing.kind, 'told');
@@ -103,15 +100,6 @@ test('a batch that failed is asked one question', async () => {
     ['ACCOUNT_NOT_FOUND'],
   );
   assert.deepEqual(asked, [reportQuery.name]);
-});
-
-test('a batch of an earlier version, whose result does not say how it stands, is asked', async () => {
-  const state = batchWith(COUNTS);
-  const { place, asked } = placeWith({ result: earlier(runPage(state, 0)), state });
-  const standing = await standingOf(place, factsOf('COMPLETED'), Date.now);
-  assert.equal(standing.kind, 'told');
-  assert.deepEqual(standing.progress.batch?.counts, COUNTS);
-  assert.deepEqual(asked, [progressQuery.name]);
 });
 
 const waitFor = (reason: Waiting['reason'], code: 'HALTED' | 'IN_DOUBT'): Waiting => ({

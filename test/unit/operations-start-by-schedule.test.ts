@@ -5,7 +5,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Settings } from '../../config/config.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Place } from '../../operations/place.ts';
-import { startScheduled } from '../../operations/start-by-schedule.ts';
+import { startScheduled } from '../../operations/start/by-schedule.ts';
 import { convertPolicy } from '../support/policies.ts';
 
 /** A Monday; 09:30 in Paris is half past eight. */
@@ -31,7 +31,7 @@ function placeWith(openRuns: readonly string[]): Place {
   }));
   const workflow = {
     async *list({ query }: { readonly query: string }) {
-      if (query.includes("WorkflowType = 'run'")) yield* infos;
+      if (query.includes("WorkflowType IN ('run')")) yield* infos;
     },
     getHandle: (workflowId: string) => ({
       describe: async (): Promise<never> => {

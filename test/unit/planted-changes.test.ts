@@ -1,11 +1,9 @@
 /** The changes that the tests of the tests plant: each of them still fits the sources. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { planted, readDefects, type Change } from '../../scripts/lib/defects.mjs';
 import { readEdits } from '../../scripts/replays.mjs';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+import { ROOT } from '../support/root.ts';
 
 test('every planted defect fits the sources as they are, and changes them', async () => {
   const defects = await readDefects(ROOT);

@@ -12,6 +12,7 @@ import { effectKinds } from '../../sandbox/faults.ts';
 import { Refusal, envelopeOf } from '../../sandbox/refusal.ts';
 import { defaultSettings } from '../../sandbox/settings.ts';
 import { readCatalogue } from '../support/interface-catalogue.ts';
+import { urlOf } from '../support/root.ts';
 
 const entries = Object.entries(catalogue) as [string, CatalogueEntry][];
 
@@ -83,7 +84,7 @@ test('an envelope has five fields, and details are a closed object', () => {
 });
 
 test('the tables of the README are those of the code', () => {
-  const readme = readFileSync(new URL('../../sandbox/README.md', import.meta.url), 'utf8');
+  const readme = readFileSync(urlOf('sandbox/README.md'), 'utf8');
   const namesUnder = (heading: string): string[] => {
     const section = readme.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? '';
     return [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name ?? '');

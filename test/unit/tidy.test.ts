@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { dirname, join, posix, relative, sep } from 'node:path';
+import { join, posix, relative, sep } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { listUnitTests } from '../../scripts/lib/test-files.mjs';
 import { codes, readPage } from '../support/docs-tables.ts';
+import { ROOT } from '../support/root.ts';
 
 type Edges = {
   /** Other folders of ours. */
@@ -27,8 +27,13 @@ const EDGES: Readonly<Record<string, Edges>> = {
   },
   service: { folders: ['domain'], packages: ['jose', 'undici', 'zod'], node: 'any' },
   workflows: { folders: ['domain'], packages: ['@temporalio/workflow', '@temporalio/common'], node: [] },
+  durable: {
+    folders: ['domain', 'language', 'workflows'],
+    packages: ['@temporalio/client', '@temporalio/common'],
+    node: [],
+  },
   activities: {
-    folders: ['domain', 'calendar', 'language', 'service', 'workflows'],
+    folders: ['domain', 'calendar', 'language', 'service', 'workflows', 'durable'],
     packages: ['@temporalio/activity', '@temporalio/common', 'p-limit'],
     node: 'any',
   },
@@ -38,12 +43,12 @@ const EDGES: Readonly<Record<string, Edges>> = {
     node: 'any',
   },
   operations: {
-    folders: ['domain', 'calendar', 'language', 'service', 'workflows', 'config'],
+    folders: ['domain', 'calendar', 'language', 'service', 'workflows', 'durable', 'config'],
     packages: ['@temporalio/client', '@temporalio/common'],
     node: 'any',
   },
   worker: {
-    folders: ['workflows', 'activities', 'config', 'operations'],
+    folders: ['workflows', 'durable', 'activities', 'config', 'operations'],
     packages: ['@temporalio/worker', '@temporalio/client', '#temporal-binary'],
     node: 'any',
   },
@@ -79,7 +84,6 @@ const READS_ENVIRONMENT = ['config/config.ts', 'cli/', 'scripts/', 'test/', 'ben
 /** Folders in which files still import each other in a circle. Only types may, and it is to become empty. */
 const HAS_CIRCLES_OF_TYPES = ['test/machines/model/'];
 
-const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const NOT_OURS = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
 const TEXT = /\.(ts|mts|mjs|js|json|jsonc|yaml|yml|md|csv|html|css|sh)$|^\.ci\/run$|^\.npmrc$/;
 
@@ -93,6 +97,49 @@ test('each folder imports only what it may', () => {
     return edges ? importsOf(file).flatMap((found) => describeWrong(file, found, edges)) : [];
   });
   assert.deepEqual(wrong, []);
+});
+
+test('a worker needs each file of durable/: what only commands use is in operations/', () => {
+  const known = importsAmong(typescript, () => true);
+  const met = new Set<string>();
+  const visit = (file: string): void => {
+    if (met.has(file) || topOf(file) === 'operations') return;
+    met.add(file);
+    for (const next of known.get(file) ?? []) visit(next);
+  };
+  for (const file of typescript) if (['activities', 'worker'].includes(topOf(file))) visit(file);
+  const durable = typescript.filter((file) => topOf(file) === 'durable');
+  assert.ok(durable.length > 0);
+  assert.deepEqual(
+    durable.filter((file) => !met.has(file)),
+    [],
+  );
+});
+
+test('Temporal is asked about a workflow, for a list and for a history in one place each', () => {
+  const places: readonly (readonly [pattern: RegExp, stands: readonly string[]])[] = [
+    [/(?<!schedule\.getHandle\(.*)\.describe\(\)/, ['durable/described.ts']],
+    [/status\.name [!=]== '(RUNNING|PAUSED)'/, ['durable/described.ts']],
+    // Its own query: by the build to which somebody has pinned a run.
+    [/workflow\.list\(/, ['durable/listed.ts', 'operations/watch/builds.ts']],
+    [/ExecutionStatus = 'Running'/, []],
+    [/\.fetchHistory\(|getWorkflowExecutionHistory\(/, ['durable/history.ts']],
+  ];
+  const product = typescript.filter((file) => EDGES[topOf(file)] !== undefined);
+  for (const [pattern, stands] of places)
+    assert.deepEqual(matching(product, pattern).toSorted(compare), stands, String(pattern));
+});
+
+test('no folder of operations/ and durable/ has more than a dozen files', () => {
+  const counts = new Map<string, number>();
+  for (const file of typescript.filter((name) => ['operations', 'durable'].includes(topOf(name)))) {
+    const folder = posix.dirname(file);
+    counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  assert.deepEqual(
+    [...counts].filter(([, count]) => count > 12),
+    [],
+  );
 });
 
 test('only commands that serve import what serves', () => {

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
 import { EXIT_CODES } from '../../../operations/exit-codes.ts';
 import { atPlace } from '../../../operations/place.ts';
-import { readScheduleFiles } from '../../../operations/schedule-files.ts';
-import { applyChange, judgeApply, type ScheduleChange } from '../../../operations/schedules.ts';
+import { readScheduleFiles } from '../../../operations/schedules/files.ts';
+import { applyChange, judgeApply, type ScheduleChange } from '../../../operations/schedules/kept.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { confirmLive } from '../../confirm-live.ts';
 import type { Output } from '../../terminal/output.ts';
@@ -69,7 +69,7 @@ async function apply(output: Output, paths: readonly string[], options: ApplyOpt
   });
 }
 
-/** Deleting a schedule arms nothing, and is not asked for. @throws CommandFailure without a yes */
+/** Deleting a schedule starts nothing, so nobody is asked. @throws CommandFailure without a yes */
 async function confirm(
   output: Output,
   judged: readonly ScheduleChange[],

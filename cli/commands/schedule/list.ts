@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
 import { EXIT_CODES } from '../../../operations/exit-codes.ts';
 import { atPlace } from '../../../operations/place.ts';
-import { viewSchedules } from '../../../operations/scheduled-starts.ts';
+import { viewSchedules } from '../../../operations/schedules/starts.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import type { Output } from '../../terminal/output.ts';
 import { scheduleDocument, schedulesText } from '../../views/schedules-text.ts';

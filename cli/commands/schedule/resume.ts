@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
 import { atPlace } from '../../../operations/place.ts';
-import { resumeSchedule } from '../../../operations/schedules.ts';
+import { resumeSchedule } from '../../../operations/schedules/kept.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { statement } from '../../terminal/options.ts';
 import { confirmSchedule } from '../../confirm-live.ts';

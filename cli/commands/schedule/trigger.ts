@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
 import { atPlace } from '../../../operations/place.ts';
-import { triggerSchedule } from '../../../operations/scheduled-starts.ts';
+import { triggerSchedule } from '../../../operations/schedules/starts.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../../command.ts';
 import { confirmSchedule } from '../../confirm-live.ts';
 import { showStart } from '../../show-start.ts';

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Report } from '../../../domain/run/report.ts';
-import { recordInstruction } from '../../../operations/instructions.ts';
+import { recordInstruction } from '../../../durable/instructions/keep.ts';
 import { generateKey } from '../../../sandbox/keys.ts';
 import { startSandbox, type Sandbox } from '../../../sandbox/server.ts';
 import { connectTemporal, type Temporal } from '../../../config/temporal.ts';
@@ -22,7 +22,7 @@ import { planIdOf, reportQuery, wakeSignal } from '../../../workflows/names.ts';
 import type { Plan } from '../../../domain/plan/plan.ts';
 import type { Draft } from '../resets/copies.ts';
 import { RATES } from '../resets/samples.ts';
-import { SERVICES } from '../resets/resets.ts';
+import { SERVICES } from '../resets/services.ts';
 import {
   againstPlan,
   disagreements,

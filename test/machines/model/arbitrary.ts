@@ -16,6 +16,7 @@ import type {
   WriteFault,
   WriteStep,
 } from './schedule.ts';
+import { GO_ON, LOST_REPLY, START, after, at, before, failed, refused, story, type Story } from './story.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -333,40 +334,23 @@ export const anything: fc.Arbitrary<Schedule> = fc.record({
   isKeyKnown: fc.boolean(),
 });
 
-/** Puts what a story is about before whatever else a schedule has. */
-function told(
-  schedule: Schedule,
-  story: {
-    readonly service?: Partial<ServiceSettings>;
-    readonly policy?: Partial<PolicySettings>;
-    readonly trade?: readonly WriteFault[];
-    readonly withdrawal?: readonly WriteFault[];
-    readonly events: readonly Event[];
-    readonly secondAfterMs?: number;
-    /** How much of the rest of the schedule happens as well. */
-    readonly noise: number;
-  },
-): Schedule {
-  const { trade = [], withdrawal = [], events, noise, secondAfterMs } = story;
-  return {
+/** A story that begins with a schedule, of whose faults and events only so many happen as well. */
+function amid(schedule: Schedule, most: number): Story {
+  const { quote, trade, withdrawal } = schedule.faults;
+  return story({
     ...schedule,
-    service: { ...schedule.service, ...story.service },
-    policy: { ...schedule.policy, ...story.policy },
     faults: {
-      quote: schedule.faults.quote.slice(0, noise),
-      trade: [...trade, ...schedule.faults.trade.slice(0, noise)],
-      withdrawal: [...withdrawal, ...schedule.faults.withdrawal.slice(0, noise)],
+      quote: quote.slice(0, most),
+      trade: trade.slice(0, most),
+      withdrawal: withdrawal.slice(0, most),
     },
-    events: [...events, ...schedule.events.slice(0, noise)],
-    secondAfterMs: secondAfterMs ?? schedule.secondAfterMs,
-  };
+    events: schedule.events.slice(0, most),
+  });
 }
 
 const noise = of(0, 0, 0, 1, 2);
-const whenever = (at: string, nth: number, plusMs: number) => ({ at, nth, plusMs });
-const first = (what: Misfortune, when: Moment): Event => ({ what, when, of: 0 });
 /** The account is not good yet: the payment ends, and somebody mends it. */
-const REFUSED: WriteFault = { kind: 'refusal', code: 'WITHDRAWAL_ADDRESS_NOT_VERIFIED' };
+const REFUSED = refused('WITHDRAWAL_ADDRESS_NOT_VERIFIED');
 const onceMore: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
   [2, fc.record({ kind: fc.constant('reset' as const), back: of(0, 1, 2, 3, 99), run: of(0, 1) })],
   [1, fc.constant({ kind: 'go on' })],
@@ -382,9 +366,9 @@ const strikesAFetch = fc
     committed: fc.boolean(),
   })
   .map(({ schedule, step, side, what, committed }): Schedule => {
-    const fault: WriteFault = { kind: '5xx', committed, stored: false, resourceId: true, timeoutMs: null };
-    const events = [first(what, whenever(`${side} fetch ${step}`, 1, 0))];
-    return told(schedule, { [step]: [fault], events, noise: 9 });
+    return amid(schedule, 9)
+      .given({ [step]: [failed({ committed })] })
+      .when(at(`${side} fetch ${step}`), what).schedule;
   });
 
 /** Somebody stands at the prompt of `--pay-again` while somebody else sends the first generation once more. */
@@ -405,23 +389,15 @@ const overtakes = fc
     (strikes ?? fc.constant(null)).map((what): Schedule => {
       const { schedule, lost, again, againAfterMs, promptMs: waitsMs, terminates } = rest;
       const payAgain = { kind: 'pay again', item: 0, ahead: 1, promptMs: waitsMs } as const;
-      return told(schedule, {
-        withdrawal: [REFUSED, lost],
-        events: [
-          first(payAgain, whenever('end', 1, SECOND / 2)),
-          first(again, whenever('end', 1, againAfterMs)),
-          ...(what === null ? [] : [first(what, whenever(rest.blowAt, rest.blowNth, 0))]),
-          ...(terminates === null
-            ? []
-            : [
-                first(
-                  { kind: 'terminate', againAfterMs: 0, plan: 'kept' },
-                  whenever('before send withdrawal', 2, terminates),
-                ),
-              ]),
-        ],
-        noise: rest.noise,
-      });
+      const told = amid(schedule, rest.noise)
+        .given({ withdrawal: [REFUSED, lost] })
+        .when(at('end', { plusMs: SECOND / 2 }), payAgain)
+        .when(at('end', { plusMs: againAfterMs }), again)
+        .when(at(rest.blowAt, { nth: rest.blowNth }), what === null ? [] : [what]);
+      const ends: Misfortune = { kind: 'terminate', againAfterMs: 0, plan: 'kept' };
+      return terminates === null
+        ? told.schedule
+        : told.when(before('send withdrawal', { nth: 2, plusMs: terminates }), ends).schedule;
     }),
   );
 
@@ -437,17 +413,11 @@ const endsByAnotherClock = fc
   })
   .map(({ schedule, step, lateMs, byMs, plusMs, noise: rest }): Schedule => {
     const late: WriteFault = { kind: 'late', ms: lateMs, reply: 'none', resourceId: false, key: 'in work' };
-    return told(schedule, {
-      [step]: [lateMs === 0 ? { kind: 'lost after' } : late],
-      events: [
-        first({ kind: 'Temporal’s clock', byMs }, whenever('start', 1, 0)),
-        first(
-          { kind: 'terminate', againAfterMs: 0, plan: 'kept' },
-          whenever(`before send ${step}`, 1, plusMs),
-        ),
-      ],
-      noise: rest,
-    });
+    return amid(schedule, rest)
+      .given({ [step]: [lateMs === 0 ? LOST_REPLY : late] })
+      .when(START, { kind: 'Temporal’s clock', byMs })
+      .when(before(`send ${step}`, { plusMs }), { kind: 'terminate', againAfterMs: 0, plan: 'kept' })
+      .schedule;
   });
 
 /** A person says "not executed" while an attempt is sending, and the worker dies. */
@@ -468,17 +438,13 @@ const decidesDuringASend = fc
   .chain(({ again: more, ...rest }) =>
     (more ?? fc.constant(null)).map((again): Schedule => {
       const { schedule, step, fault, saidMs, diesMs } = rest;
-      const at = `before send ${step}`;
+      const sent = (plusMs: number): Moment => before(`send ${step}`, { plusMs });
       const decided: 0 | 1 = step === 'trade' ? 0 : 1;
-      return told(schedule, {
-        [step]: [fault],
-        events: [
-          first({ kind: 'not executed', item: decided, promptMs: 0 }, whenever(at, 1, saidMs)),
-          first({ kind: 'crash' }, whenever(at, 1, diesMs)),
-          ...(again === null ? [] : [first(again, whenever(at, 1, 10 * SECOND))]),
-        ],
-        noise: rest.noise,
-      });
+      return amid(schedule, rest.noise)
+        .given({ [step]: [fault] })
+        .when(sent(saidMs), { kind: 'not executed', item: decided, promptMs: 0 })
+        .when(sent(diesMs), { kind: 'crash' })
+        .when(sent(10 * SECOND), again === null ? [] : [again]).schedule;
     }),
   );
 
@@ -487,24 +453,19 @@ const forgetsUnderAnotherKey = fc
   .record({
     schedule: anything,
     step: of('trade' as const, 'withdrawal' as const),
-    before: fc.boolean(),
+    isFirst: fc.boolean(),
     back: of(0, 1, 2, 3, 5),
     takesMs: of(51 * SECOND, 5 * MINUTE, 6 * HOUR),
     keyAfterMs: of(0, 30 * SECOND),
     noise,
   })
-  .map(({ schedule, step, before, back, takesMs, keyAfterMs, noise: rest }): Schedule => {
+  .map(({ schedule, step, isFirst, back, takesMs, keyAfterMs, noise: rest }): Schedule => {
     const another = { kind: 'credentials', use: 'another key' } as const;
     const plans = { kind: 'credentials', use: 'the plan’s' } as const;
-    const at = `after send ${step}`;
-    return told(schedule, {
-      events: [
-        ...(before ? [first(another, whenever('start', 1, 0))] : []),
-        first({ kind: 'restore', back, takesMs }, whenever(at, 1, 0)),
-        first(before ? plans : another, whenever(at, 1, keyAfterMs)),
-      ],
-      noise: rest,
-    });
+    return amid(schedule, rest)
+      .when(START, isFirst ? [another] : [])
+      .when(after(`send ${step}`), { kind: 'restore', back, takesMs })
+      .when(after(`send ${step}`, { plusMs: keyAfterMs }), isFirst ? plans : another).schedule;
   });
 
 /** Refused, mended, reset, and reset again, whatever the lists show. */
@@ -516,12 +477,12 @@ const resetAgainAndAgain = fc
     everyMs: of(MINUTE, 20 * MINUTE, 2 * HOUR, 20 * HOUR),
     noise,
   })
-  .map(({ schedule, refusals, again, everyMs, noise: rest }): Schedule =>
-    told(schedule, {
-      withdrawal: refusals,
-      events: again.map((what, index) => first(what, whenever('end', 1, (index + 1) * everyMs))),
-      noise: rest,
-    }),
+  .map(
+    ({ schedule, refusals, again, everyMs, noise: rest }): Schedule =>
+      again.reduce(
+        (told, what, index) => told.when(at('end', { plusMs: (index + 1) * everyMs }), what),
+        amid(schedule, rest).given({ withdrawal: refusals }),
+      ).schedule,
   );
 
 /** Two runs of one day pay the same, and one of them is refused or goes missing on the way. */
@@ -534,15 +495,16 @@ const twinRuns = fc
     which: of<(0 | 1)[]>(0, 1),
     noise,
   })
-  .map(({ schedule, faults, secondAfterMs, again, which, noise: rest }): Schedule =>
-    told(schedule, {
-      policy: { pays: 'fixed' },
-      service: { startsWith: '5000' },
-      withdrawal: faults,
-      events: [{ what: again, when: whenever('end', 1, MINUTE), of: which }],
-      secondAfterMs,
-      noise: rest,
-    }),
+  .map(
+    ({ schedule, faults, secondAfterMs, again, which, noise: rest }): Schedule =>
+      amid(schedule, rest)
+        .given({
+          policy: { pays: 'fixed' },
+          service: { startsWith: '5000' },
+          withdrawal: faults,
+          secondAfterMs,
+        })
+        .when(at('end', { plusMs: MINUTE }), again, which).schedule,
   );
 
 /** A refusal that lasts for days, or money that comes by drops. */
@@ -559,22 +521,13 @@ const lastingRefusal = fc
     drops: fc.boolean(),
     noise,
   })
-  .map(({ schedule, code, ms, drops, noise: rest }): Schedule =>
-    told(schedule, {
-      policy: { shortfall: 'hold', startsAt: 'in the day' },
-      events: [
-        first({ kind: 'refuses', step: 'withdrawal', code, ms }, whenever('start', 1, 0)),
-        ...(drops
-          ? [
-              first(
-                { kind: 'deposits', each: '17000', everyMs: 10 * MINUTE, times: 8 },
-                whenever('start', 1, 0),
-              ),
-            ]
-          : []),
-      ],
-      noise: rest,
-    }),
+  .map(
+    ({ schedule, code, ms, drops, noise: rest }): Schedule =>
+      amid(schedule, rest)
+        .given({ policy: { shortfall: 'hold', startsAt: 'in the day' } })
+        .when(START, { kind: 'refuses', step: 'withdrawal', code, ms })
+        .when(START, drops ? [{ kind: 'deposits', each: '17000', everyMs: 10 * MINUTE, times: 8 }] : [])
+        .schedule,
   );
 
 /** Courses of events that chance seldom brings, with how often they are played in a thousand schedules. */
@@ -592,8 +545,8 @@ export const STORIES = {
 export const schedules: fc.Arbitrary<Schedule> = oneOf(
   [820, anything],
   ...Object.entries(STORIES).map(
-    ([story, [weight, arbitrary]]) =>
-      [weight, arbitrary.map((schedule): Schedule => ({ ...schedule, story }))] as const,
+    ([name, [weight, arbitrary]]) =>
+      [weight, arbitrary.map((schedule): Schedule => ({ ...schedule, story: name }))] as const,
   ),
 );
 
@@ -653,25 +606,23 @@ const anyBatch: fc.Arbitrary<Schedule> = fc
 const lostUnderAnotherKey = fc
   .record({ schedule: anyBatch, nth: of(1, 2, 3), againAfterMs: of(5 * MINUTE, 2 * HOUR) })
   .map(({ schedule, nth, againAfterMs }): Schedule => {
-    const at = whenever('after send withdrawal', nth, 0);
-    return {
-      ...schedule,
-      service: {
-        ...schedule.service,
-        keysBelongTo: 'api key',
-        metadataInLists: 'always',
-        twins: false,
-        paymentWord: 'COMPLETED',
-        returnsAfterMs: null,
-        lagMs: 0,
-      },
-      faults: { quote: [], trade: [], withdrawal: [] },
-      events: [
-        first({ kind: 'terminate', againAfterMs, plan: 'lost' }, at),
-        first({ kind: 'credentials', use: 'another key' }, { ...at, plusMs: SECOND }),
-      ],
-      secondAfterMs: null,
-    };
+    return amid(schedule, 0)
+      .given({
+        service: {
+          keysBelongTo: 'api key',
+          metadataInLists: 'always',
+          twins: false,
+          paymentWord: 'COMPLETED',
+          returnsAfterMs: null,
+          lagMs: 0,
+        },
+        secondAfterMs: null,
+      })
+      .when(after('send withdrawal', { nth }), { kind: 'terminate', againAfterMs, plan: 'lost' })
+      .when(after('send withdrawal', { nth, plusMs: SECOND }), {
+        kind: 'credentials',
+        use: 'another key',
+      }).schedule;
   });
 
 /** Nobody could be paid by either of two batches; then both go on at the same moment. */
@@ -679,21 +630,17 @@ const bothGoOn = fc
   .record({ schedule: anyBatch, apartMs: of(0, 0, 30, 90, 400) })
   .map(({ schedule, apartMs }): Schedule => {
     const code = 'WITHDRAWAL_ADDRESS_NOT_VERIFIED';
-    const refused: Misfortune = { kind: 'refuses', step: 'withdrawal', code, ms: 5 * MINUTE };
     const other = 1 + (schedule.batch?.chunks.length ?? 0);
-    return {
-      ...schedule,
-      service: { ...schedule.service, stores: 'nothing else', twins: false },
-      policy: { ...schedule.policy, startsAt: 'in the day' },
-      faults: { quote: [], trade: [], withdrawal: [] },
-      events: [
-        first(refused, whenever('start', 1, 0)),
-        first({ kind: 'go on' }, whenever('end', 2, 10 * MINUTE)),
-        { what: { kind: 'go on' }, when: whenever('end', 2, 10 * MINUTE + apartMs), of: other },
-      ],
-      secondAfterMs: 30,
-      longHistory: 4_000,
-    };
+    return amid(schedule, 0)
+      .given({
+        service: { stores: 'nothing else', twins: false },
+        policy: { startsAt: 'in the day' },
+        secondAfterMs: 30,
+        longHistory: 4_000,
+      })
+      .when(START, { kind: 'refuses', step: 'withdrawal', code, ms: 5 * MINUTE })
+      .when(at('end', { nth: 2, plusMs: 10 * MINUTE }), GO_ON)
+      .when(at('end', { nth: 2, plusMs: 10 * MINUTE + apartMs }), GO_ON, other).schedule;
   });
 
 /** Courses of events of batches that chance seldom brings, with how often they are played in a hundred schedules of batches. */
@@ -705,7 +652,7 @@ export const STORIES_OF_BATCHES = {
 export const batches: fc.Arbitrary<Schedule> = oneOf(
   [88, anyBatch],
   ...Object.entries(STORIES_OF_BATCHES).map(
-    ([story, [weight, arbitrary]]) =>
-      [weight, arbitrary.map((schedule): Schedule => ({ ...schedule, story }))] as const,
+    ([name, [weight, arbitrary]]) =>
+      [weight, arbitrary.map((schedule): Schedule => ({ ...schedule, story: name }))] as const,
   ),
 );

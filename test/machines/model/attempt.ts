@@ -313,8 +313,9 @@ export class Attempt {
       world.agenda.after(1, () => answer({ kind: 'NOT_SENT', reason: 'this attempt took too long' }));
       return;
     }
-    world.sending(write, this);
+    const sent = world.sending(write, this);
     world.service.wire(write, (reply) => {
+      sent.reply = reply;
       world.told(reply);
       // A service that sends no `Date` tells its clock by the quote's creation.
       if (write.step === 'quote' && reply.kind === 'DONE' && reply.facts.serviceTimeMs === null)

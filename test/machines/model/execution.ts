@@ -261,7 +261,6 @@ export class Execution {
         return { runId };
       },
       tellEnd: async () => {},
-      asksAnewWhenRefused: () => true,
       confirmOutcomes: activity('confirmOutcomes'),
       readChunks: activity('readChunks'),
       awaitWithdrawals: (call) => {
@@ -296,7 +295,6 @@ export class Execution {
       ...this.#ports(),
       readGo: (call) => this.#ask<GoAnswer>('readGo', call).result,
       tellCoordinator: () => this.#ask<void>('tellCoordinator', null).result,
-      asksAboutNewsAtItsEnd: () => true,
     };
   }
 

@@ -2,7 +2,7 @@
  * Runs many schedules by seed, in one process or several, and tells what was hit and what was broken. Called by
  * `test/machines/fuzz-schedules.test.ts` and `scripts/fuzz.mjs`. A failing schedule is shrunk, and printed as data with its story.
  */
-import { fork } from 'node:child_process';
+import { fork, type Serializable } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
@@ -76,9 +76,9 @@ export async function fuzz(asked: {
   const outcomes = (
     await Promise.all(
       Array.from({ length: asked.processes }, async (_, process) => [
-        await inProcess(shareOf('batches', asked.batches, process)),
-        await inProcess(shareOf('rebalances', asked.rebalances, process)),
-        await inProcess(shareOf('runs', asked.schedules, process)),
+        await inProcess<Outcome>('fuzz-process', shareOf('batches', asked.batches, process)),
+        await inProcess<Outcome>('fuzz-process', shareOf('rebalances', asked.rebalances, process)),
+        await inProcess<Outcome>('fuzz-process', shareOf('runs', asked.schedules, process)),
       ]),
     )
   ).flat();
@@ -91,20 +91,22 @@ export async function fuzz(asked: {
   };
 }
 
-async function inProcess(share: Share): Promise<Outcome> {
-  const child = fork(fileURLToPath(new URL('./fuzz-process.ts', import.meta.url)), {
+/** Sends a process of its own what it is asked, and resolves with its answer. @param name of its file in this folder */
+export async function inProcess<Answer>(name: string, asked: Serializable): Promise<Answer> {
+  // Beside this file, in the sources and in a build of them.
+  const program = fileURLToPath(import.meta.url).replace(/fuzz\.(ts|js)$/, `${name}.$1`);
+  const loader = program.endsWith('.ts') ? ['--import', 'tsx'] : [];
+  const child = fork(program, {
     // Much is made and soon forgotten: with more room for it, a tenth of the time is saved.
-    execArgv: ['--import', 'tsx', '--max-semi-space-size=64'],
+    execArgv: [...loader, '--max-semi-space-size=64'],
   });
   // It waits for nothing: the tests beside it that wait for something go first.
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
-  child.send(share);
+  child.send(asked);
   return new Promise((resolve, reject) => {
-    child.once('message', (outcome) => resolve(outcome as Outcome));
+    child.once('message', (answer) => resolve(answer as Answer));
     child.once('error', reject);
-    child.once('exit', (code) =>
-      reject(new Error(`A process of the fuzzer ended with ${code ?? 'a signal'}.`)),
-    );
+    child.once('exit', (code) => reject(new Error(`The process ${name} ended with ${code ?? 'a signal'}.`)));
   });
 }
 

@@ -1,10 +1,10 @@
-/** What other runs of ours have done, as they answer whoever asks (`operations/other-runs.ts`). */
+/** What other runs of ours have done, as they answer whoever asks (`durable/other-runs/`). */
 import { runName } from '../../../domain/references.ts';
 import { acceptedOf } from '../../../domain/run/items.ts';
 import { makeReport } from '../../../domain/run/report.ts';
 import type { Withdrawal } from '../../../domain/service/records.ts';
 import type { Rival } from '../../../domain/writes/step.ts';
-import { hasDone } from '../../../operations/other-runs.ts';
+import { hasDone } from '../../../durable/other-runs/records.ts';
 import type { Temporal } from './temporal.ts';
 
 /** Which of these records payments of these runs count as theirs. */

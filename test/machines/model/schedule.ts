@@ -43,8 +43,8 @@ export type WriteFault =
   /** A clean refusal by the operation itself, or before it (credentials, limits of the interface). */
   | { readonly kind: 'refusal'; readonly code: string }
   | { readonly kind: 'nonce replay'; readonly committed: boolean }
-  /** "You did this already", although nobody did. */
-  | { readonly kind: 'ours, probably'; readonly code: string };
+  /** "You did this already", which nobody did before; `committed`: it is done now, all the same. Absent: it is not. */
+  | { readonly kind: 'ours, probably'; readonly code: string; readonly committed?: boolean };
 
 /** How one read goes wrong. */
 export type ReadFault = 'none' | 'no answer' | 'html' | '500' | 'second page' | 'key refused';
@@ -190,7 +190,9 @@ export type Misfortune =
   /** What keeps people's instructions cannot be read or written for so long. */
   | { readonly kind: 'instructions unreadable'; readonly ms: number }
   | { readonly kind: 'service away'; readonly ms: number }
-  | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN' | 'EUR'; readonly change: 'comes' | 'goes' };
+  | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN' | 'EUR'; readonly change: 'comes' | 'goes' }
+  /** The service has another word for the newest record of an item. */
+  | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string };
 
 /** `of`: what it happens to, where there are several workflows of ours: each run, and of a batch its chunks after it. */
 export type Event = { readonly when: Moment; readonly what: Misfortune; readonly of: number };

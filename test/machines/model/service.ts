@@ -125,7 +125,7 @@ export class Service {
   readonly twinIds: string[] = [];
   readonly #agenda: Agenda;
   readonly #watcher: ServiceWatcher;
-  readonly #coverage: Coverage;
+  readonly #coverage: Pick<Coverage, 'hit'>;
   readonly #faults: Record<'quote' | 'trade' | 'withdrawal', WriteFault[]>;
   readonly #reads: Record<ReadStep, ReadFault[]>;
   readonly #quotes = new Map<string, OurQuote>();
@@ -144,7 +144,7 @@ export class Service {
   /** What is there once the faults have stopped; a rebalancing is left the money that it planned with. */
   readonly #healedBy: Readonly<Record<string, string>>;
 
-  constructor(schedule: Schedule, agenda: Agenda, coverage: Coverage, watcher: ServiceWatcher) {
+  constructor(schedule: Schedule, agenda: Agenda, coverage: Pick<Coverage, 'hit'>, watcher: ServiceWatcher) {
     this.settings = schedule.service;
     this.#agenda = agenda;
     this.#watcher = watcher;
@@ -169,6 +169,12 @@ export class Service {
 
   nowMs(): number {
     return this.#agenda.nowMs + this.skewMs;
+  }
+
+  /** Steps that have not met all the faults that were meant for them. */
+  faultsLeft(): readonly string[] {
+    const all = Object.entries<readonly unknown[]>({ ...this.#faults, ...this.#reads });
+    return all.flatMap(([step, faults]) => (faults.length > 0 ? step : []));
   }
 
   /** Faults stop: everything answers, every word is final, money is there. */
@@ -201,6 +207,12 @@ export class Service {
 
   #add(currency: string, value: bigint): void {
     this.#balances.set(currency, this.balanceOf(currency) + value);
+  }
+
+  /** The service has another word for the newest record of an item. */
+  sayOf(item: string, word: string): void {
+    const movement = this.ledger.findLast(({ send }) => send.write.item === item);
+    if (movement !== undefined) this.#say(movement, word);
   }
 
   deposit(amount: string): void {
@@ -330,7 +342,7 @@ export class Service {
     if (fault.kind === '503') return this.#failed('IDEMPOTENCY_UNAVAILABLE');
     if (fault.kind === 'same key, please')
       return this.#failed('SOMETHING_NEW', { retryStrategy: 'RETRY_SAME_KEY' });
-    if (fault.kind === 'ours, probably') return this.#failed(fault.code);
+    if (fault.kind === 'ours, probably' && fault.committed !== true) return this.#failed(fault.code);
     const refusal = fault.kind === 'refusal' ? fault.code : this.#refusal(write.step);
     if (refusal !== null && BEFORE_THE_OPERATION.test(refusal)) return this.#failed(refusal);
     return isOddity(fault) && !fault.committed ? this.#oddity(write, fault) : null;
@@ -341,6 +353,7 @@ export class Service {
     if (fault.kind === 'lost after' || fault.kind === 'late') return null;
     if (fault.kind === '5xx')
       return this.#serverError(write, fault, reply.kind === 'DONE' ? reply.value.id : 'none');
+    if (fault.kind === 'ours, probably') return this.#failed(fault.code);
     return isOddity(fault) ? this.#oddity(write, fault) : reply;
   }
 

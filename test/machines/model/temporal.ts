@@ -155,6 +155,11 @@ export class Temporal {
     return Math.min(...this.#executions.map(({ startedAtMs }) => startedAtMs));
   }
 
+  /** Of all its Temporal runs: one more whenever one of them was told something. */
+  pointsOfHistory(): number {
+    return this.#executions.reduce((sum, { history }) => sum + history.length, 0);
+  }
+
   standing(): Standing | 'none' {
     return this.newest()?.standing ?? 'none';
   }
@@ -192,7 +197,7 @@ export class Temporal {
     });
   }
 
-  /** As `operations/chunks.ts` reads it: what the open run says to a chunk; `over`: it has ended. Null: nobody can be asked. */
+  /** As `durable/batches/chunks.ts` reads it: what the open run says to a chunk; `over`: it has ended. Null: nobody can be asked. */
   goFor(chunk: number): Go | 'over' | null {
     const newest = this.newest();
     if (this.isAway() || newest === undefined) return null;
@@ -206,7 +211,7 @@ export class Temporal {
   async #submit(how: 'first' | 'again' | 'go on'): Promise<boolean> {
     const { batch } = this.#world.schedule;
     const cutAfter = how === 'first' ? (batch?.cutAfter ?? null) : null;
-    // As `operations/start.ts` does: nothing of the run was there before.
+    // As `operations/start/run-policy.ts` does: nothing of the run was there before.
     const isFirst = this.newest() === undefined && this.planRun === null;
     for (const [index, chunk] of this.chunks.entries()) {
       if (cutAfter === index) {

@@ -115,7 +115,7 @@ export function workerOf(world: World, temporal: Temporal): Deps {
   return deps as unknown as Deps;
 }
 
-/** As `operations/other-batches.ts`: what one chunk holds of these; a batch without a plan holds nothing. */
+/** As `durable/batches/others.ts`: what one chunk holds of these; a batch without a plan holds nothing. */
 function heldBy(
   other: Temporal,
   { number, names }: Suspect,

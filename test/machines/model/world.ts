@@ -9,6 +9,7 @@ import type { TimedClock } from '../../../activities/deps.ts';
 import type { Waiting } from '../../../domain/waits.ts';
 import type { Credentials } from '../../../domain/plan/plan.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
+import { makeReport, statusOf } from '../../../domain/run/report.ts';
 import type { RunState } from '../../../domain/run/state.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../../domain/service/facts.ts';
 import { Agenda } from './agenda.ts';
@@ -49,6 +50,22 @@ const QUIET_MS = 60_000;
 const MOST_EVENTS = 150_000;
 const MOST_EVENTS_OF_A_BATCH = 5 * MOST_EVENTS;
 
+/** One write that left, and what came back; null: nothing yet, or its attempt is dead. */
+export type Sent = {
+  readonly write: Write;
+  readonly sentAtMs: number;
+  reply: Reply<unknown> | null;
+};
+
+/** Somebody who looks on, for a story: the faults go on until it has seen enough. */
+export type Spectator = {
+  /** A run is held by a problem of this code, which did not hold it before. */
+  readonly isHeld: (temporal: Temporal, code: string) => Promise<void>;
+  /** Some run has come a step further. */
+  readonly look: () => Promise<void>;
+  readonly hasSeenEnough: () => boolean;
+};
+
 export class World {
   readonly schedule: Schedule;
   readonly agenda: Agenda;
@@ -60,7 +77,9 @@ export class World {
   /** What the ids of all Temporal runs begin with. */
   readonly nameOfRuns: string;
   readonly oracle: Oracle;
-  readonly coverage: Coverage;
+  readonly coverage: Pick<Coverage, 'hit'>;
+  /** Every write that left, oldest first. */
+  readonly sent: Sent[] = [];
   readonly turns: Turns;
   /** How workers read the service. */
   readonly reader: ReturnType<typeof readerOf>;
@@ -87,12 +106,25 @@ export class World {
   /** Something that takes virtual time has been asked for, or answered, just now. */
   #isMoving = false;
   /** Keys under which something was sent. */
-  readonly #sent = new Set<string>();
+  readonly #keysSent = new Set<string>();
+  readonly #spectator: Spectator | null;
+  /** What each run was held by when it was last looked at. */
+  readonly #holds = new Map<Temporal, readonly string[]>();
+  #points = 0;
+  /** Somebody wants to know by what the runs are held. */
+  readonly #looksForHolds: boolean;
   readonly #generations = new Map<string, number>();
 
   /** @param story what happened is added to it, for people; null when nobody wants to read it */
-  constructor(schedule: Schedule, coverage: Coverage, story: string[] | null = null) {
+  constructor(
+    schedule: Schedule,
+    coverage: Pick<Coverage, 'hit'>,
+    story: string[] | null = null,
+    spectator: Spectator | null = null,
+  ) {
     this.schedule = schedule;
+    this.#spectator = spectator;
+    this.#looksForHolds = spectator !== null || schedule.events.some(({ when }) => when.at.startsWith(HELD));
     this.coverage = coverage;
     this.#story = story;
     this.agenda = new Agenda(STARTS_AT_MS[schedule.policy.startsAt]);
@@ -162,6 +194,7 @@ export class World {
     for (let events = 0; this.oracle.violations.length === 0; events += 1) {
       // Time goes on event by event.
       if (!(await this.#goOn())) break;
+      if (this.#looksForHolds && (this.#hasNews() || this.isOver())) await this.#noteHolds();
       if (events > most) this.oracle.broken('M8', `the run spins: ${this.#whereItStands()}`);
     }
     if (this.oracle.violations.length === 0) this.#judgeTheEnd();
@@ -244,16 +277,19 @@ export class World {
   // What is sent and booked.
 
   /** A write leaves. */
-  sending(write: Write, attempt: Attempt): void {
+  sending(write: Write, attempt: Attempt): Sent {
     const what = write.step === 'quote' ? 'quote' : write.key;
     // The same again and again is no news.
-    if (!this.#sent.has(what)) this.#news();
-    this.#sent.add(what);
+    if (!this.#keysSent.has(what)) this.#news();
+    this.#keysSent.add(what);
     if (write.step === 'withdrawal') {
       const generation = Math.max(this.latestGeneration(write.item), generationIn(write.request.reference));
       this.#generations.set(write.item, generation);
     }
     this.oracle.sending(write, attempt);
+    const sent: Sent = { write, sentAtMs: this.agenda.nowMs, reply: null };
+    this.sent.push(sent);
+    return sent;
   }
 
   #booked(movement: Movement): void {
@@ -283,6 +319,36 @@ export class World {
       if (event.when.plusMs === 0 && isBlow(event.what)) this.#befall(event);
       else this.later(event.when.plusMs, () => this.#happen(event));
     }
+  }
+
+  /** How often each moment has come so far. */
+  moments(): ReadonlyMap<string, number> {
+    return new Map(this.#moments);
+  }
+
+  /** Some run has come a step further since this was asked. */
+  #hasNews(): boolean {
+    let points = 0;
+    for (const temporal of this.workflows) points += temporal.pointsOfHistory();
+    const isNews = points !== this.#points;
+    this.#points = points;
+    return isNews;
+  }
+
+  /** That a run is held by something which did not hold it before is a moment like any other. */
+  async #noteHolds(): Promise<void> {
+    for (const temporal of this.runs) {
+      const before = this.#holds.get(temporal) ?? [];
+      const now = holdsOf(temporal);
+      this.#holds.set(temporal, now);
+      for (const code of new Set(now)) {
+        if (before.includes(code)) continue;
+        // Whoever looks on sees it before anything comes of it.
+        await this.#spectator?.isHeld(temporal, code);
+        this.reach(`${HELD}${code}`);
+      }
+    }
+    await this.#spectator?.look();
   }
 
   /** Something that will happen to us, however quiet it is until then. */
@@ -413,6 +479,9 @@ export class World {
       case 'money':
         this.service.money(what.currency, what.change);
         return;
+      case 'word':
+        this.service.sayOf(temporal.itemOf(temporal.home.ours.items[what.item]), what.word);
+        return;
       case 'refuses':
         this.service.refuse(what.step, what.code, what.ms);
         this.later(what.ms, async () => {});
@@ -453,11 +522,17 @@ export class World {
   /** The time is up, or nothing of ours is at work and nothing more will happen to us. */
   #mayHeal(): boolean {
     const nextMs = this.agenda.nextMs();
+    if (this.#spectator !== null) return this.#spectator.hasSeenEnough() || nextMs === null;
     if (nextMs === null) return true;
     if (this.#coming.size > 0) return false;
     const startedAtMs = STARTS_AT_MS[this.schedule.policy.startsAt];
     if (nextMs >= startedAtMs + this.schedule.healsAfterMs) return true;
     return this.runs.every(({ current }) => current === null) || this.agenda.nowMs - this.#newsAtMs > LULL_MS;
+  }
+
+  /** No run is open, and nothing more will happen to us. */
+  isOver(): boolean {
+    return this.#coming.size === 0 && this.runs.every(({ current }) => current === null);
   }
 
   /** Faults stop. */
@@ -528,6 +603,15 @@ export class World {
       .slice(0, 3)
       .join('; ');
   }
+}
+
+/** What the moments are called at which a run is held by a problem of some code. */
+export const HELD = 'held by ';
+
+function holdsOf({ current, chunks }: Temporal): readonly string[] {
+  if (current === null || statusOf(current.state) !== 'HELD') return [];
+  const states = [current.state, ...chunks.flatMap((chunk) => chunk.newest()?.chunk?.reported ?? [])];
+  return states.flatMap((state) => makeReport(state).problems.map(({ code }) => code));
 }
 
 /** A batch, or a policy and perhaps another one. */

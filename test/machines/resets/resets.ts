@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Plan } from '../../../domain/plan/plan.ts';
 import type { Report } from '../../../domain/run/report.ts';
-import type { LedgerView, SettingsPatch } from '../../../sandbox/server.ts';
+import type { LedgerView } from '../../../sandbox/server.ts';
 import { PLAN_TYPE, planIdOf } from '../../../workflows/names.ts';
 import type { PlanInput } from '../../../domain/run/calls.ts';
 import { uniqueName } from '../../support/dev-server.ts';
@@ -38,25 +38,9 @@ import {
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, cents, ownCurrency, textsOf, type Sample } from './samples.ts';
 import { STATES, easeAll, failedBy, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
+import type { Service } from './services.ts';
 import { said } from '../../support/instructions.ts';
-
-/** What a service keeps under a key besides successes, and whether its lists show our tags. */
-export type Service = {
-  readonly storeErrors: NonNullable<SettingsPatch['storeErrors']>;
-  readonly metadataInLists: NonNullable<SettingsPatch['metadataInLists']>;
-};
-
-/** Each way of keeping errors with each way of showing tags. */
-export const SERVICES: readonly Service[] = (['refusals', 'all', 'none'] as const).flatMap((storeErrors) =>
-  (['always', 'mixed', 'never'] as const).map((metadataInLists) => ({ storeErrors, metadataInLists })),
-);
-
-/** Each of the ways once: what the tests have time for. */
-export const SOME_SERVICES: readonly Service[] = [
-  { storeErrors: 'refusals', metadataInLists: 'always' },
-  { storeErrors: 'all', metadataInLists: 'never' },
-  { storeErrors: 'none', metadataInLists: 'mixed' },
-];
+import { isInSlice, WHOLE, type Slice } from '../../../scripts/lib/slice.mjs';
 
 export type ResetsOptions = {
   readonly seed: number;
@@ -66,11 +50,13 @@ export type ResetsOptions = {
    * wait in doubt. `all`: at every event, with signals and without, on each service.
    */
   readonly extent: 'some' | 'all';
-  /** Only states and samples whose names contain this, and only the service of this number in `services`. */
+  /** Only the copies of this slice. */
+  readonly slice?: Slice;
+  /** Only states and samples whose names contain this, and only the services of these numbers in `services`. */
   readonly only?: {
     readonly state?: string | undefined;
     readonly sample?: string | undefined;
-    readonly service?: number | undefined;
+    readonly services?: readonly number[] | undefined;
   };
   readonly tell?: (line: string) => void;
 };
@@ -122,7 +108,7 @@ export async function resetRuns(options: ResetsOptions): Promise<ResetsResult> {
   const failures: string[] = [];
   const waiting = services
     .map((service, index) => ({ service, index }))
-    .filter(({ index }) => only.service === undefined || index === only.service);
+    .filter(({ index }) => only.services === undefined || only.services.includes(index));
   const resetInTurn = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const part = new ServiceResets(options, next.service, next.index, rows);
@@ -146,7 +132,7 @@ function undone(rows: readonly Row[]): readonly string[] {
     const goesOn = STATES.some(({ name, goesOnBy }) => name === row.state && goesOnBy !== null);
     const isDone =
       row.copies === row.wanted &&
-      (row.wanted === 0 || row.resets > 0) &&
+      (row.wanted === 0 || row.resets + row.starts > 0) &&
       row.completed === (goesOn ? row.wanted : 0);
     return isDone ? [] : [`Not all was done, though nothing failed: ${JSON.stringify(row)}`];
   });
@@ -300,7 +286,7 @@ class ServiceResets {
 
   /** Which copies there shall be, and what is to be done to each. */
   #order(): readonly Ordered[] {
-    const { extent, services, seed } = this.#options;
+    const { extent, services, seed, slice = WHOLE } = this.#options;
     const cells = STATES.flatMap((state) => SAMPLES.map((sample) => ({ state, sample }))).filter(
       ({ state, sample }) => state.leftOut(sample) === null,
     );
@@ -308,11 +294,11 @@ class ServiceResets {
     return ours.flatMap(({ state, sample }, index): Ordered[] => {
       const row = this.#rows.find((one) => one.state === state.name && one.sample === sample.name);
       if (row === undefined) return [];
-      const shares = this.#shares(state, index);
-      row.wanted += shares.length;
-      return shares.map((share, nth) => {
-        const dice = diceOf(seed, [this.#index, state.name, sample.name, nth].join());
-        return { state, sample, row, share, dice };
+      return this.#shares(state, index).flatMap((share, nth) => {
+        const name = [this.#index, state.name, sample.name, nth].join();
+        if (!isInSlice(name, slice)) return [];
+        row.wanted += 1;
+        return [{ state, sample, row, share, dice: diceOf(seed, name) }];
       });
     });
   }

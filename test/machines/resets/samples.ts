@@ -5,6 +5,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { Decimal } from 'decimal.js';
+import { urlOf } from '../../support/root.ts';
 
 export type Edit = readonly [from: string | RegExp, to: string];
 
@@ -137,7 +138,7 @@ export function cents(amount: number, copy: number): string {
   return new Decimal(copy).div(100).plus(amount).toFixed(2);
 }
 
-const POLICIES = new URL('../../../policies/', import.meta.url);
+const POLICIES = urlOf('policies/');
 const RATES_FILE = 'rates/daily.yaml';
 
 /** The text of a policy and of the files that it names, as a run is started with them. */

@@ -3,7 +3,7 @@
  * ends the cause, so that a later rewind does what was missing, once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { recordInstruction } from '../../../operations/instructions.ts';
+import { recordInstruction } from '../../../durable/instructions/keep.ts';
 import type { Report } from '../../../domain/run/report.ts';
 import type { Instruction } from '../../../domain/people/instructions.ts';
 import type { SandboxAccount, SandboxFault } from '../../../sandbox/server.ts';

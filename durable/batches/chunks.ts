@@ -1,0 +1,201 @@
+/**
+ * The chunks of a batch and their coordinator, as Temporal shows them. Each is asked directly; nothing is remembered here.
+ * Anybody may have started a chunk, so the caller checks what it was started with.
+ */
+import {
+  WorkflowExecutionAlreadyStartedError,
+  type Client,
+  type WorkflowExecutionInfo,
+} from '@temporalio/client';
+import type { Mode } from '../../domain/service/records.ts';
+import { workflowIdOf, type RunName } from '../../domain/references.ts';
+import type { ChunkInput, Go } from '../../domain/run/calls.ts';
+import type { ChunkState } from '../../domain/run/chunk-state.ts';
+import type { ChunkResult } from '../../domain/run/report.ts';
+import { isRecord } from '../../domain/shape.ts';
+import { hashOfChunk, hashesOfNames } from '../../language/batch/chunk-hash.ts';
+import {
+  PAYMENTS_TYPE,
+  RUN_TYPE,
+  chunkIdOf,
+  chunkQuery,
+  goQuery,
+  modeAttribute,
+  newsSignal,
+  policyAttribute,
+  stateAttribute,
+} from '../../workflows/names.ts';
+import { canBeAsked, describe, hasEndedByItself, isOpen } from '../described.ts';
+import { isGone, readStart } from '../history.ts';
+
+/** When the workflow ends during a question, nobody answers it, and it is asked again. */
+const QUESTION_LIMIT_MS = 5_000;
+
+/** What the activities are given of them. */
+export function chunksOf(client: Client, taskQueue: string) {
+  return {
+    readInput: (workflowId: string, runId?: string) => readChunkInput(client, workflowId, runId),
+    readGo: (mode: Mode, run: RunName, number: number) => readGo(client, mode, run, number),
+    readState: (mode: Mode, run: RunName, number: number) => readChunkState(client, mode, run, number),
+    tell: (mode: Mode, run: RunName, number: number) => tellChunk(client, mode, run, number),
+    startAgain: (mode: Mode, run: RunName, number: number) =>
+      startChunkAgain(client, taskQueue, { mode, run, number }),
+    reopenRun: (mode: Mode, run: RunName) => reopenRun(client, taskQueue, mode, run),
+  };
+}
+
+/** What one Temporal run of a chunk was started with; the newest where none is named. Null: there is no chunk. */
+async function readChunkInput(
+  client: Client,
+  workflowId: string,
+  runId?: string,
+): Promise<ChunkInput | null> {
+  const start = await readStart(client, workflowId, runId);
+  return start?.type === PAYMENTS_TYPE && isRecord(start.input) ? (start.input as ChunkInput) : null;
+}
+
+/** What the run of a batch says to one of its chunks; `over`: the run has ended by itself. Null: nobody can be asked. */
+async function readGo(client: Client, mode: Mode, run: RunName, number: number): Promise<Go | 'over' | null> {
+  const workflowId = workflowIdOf(mode, run);
+  const shown = await describe(client, workflowId);
+  if (shown === null || shown.type !== RUN_TYPE) return null;
+  if (hasEndedByItself(shown)) return 'over';
+  if (!isOpen(shown) || !canBeAsked(shown)) return null;
+  const handle = client.workflow.getHandle(workflowId);
+  const go = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.query(goQuery, number));
+  return go.isOver ? 'over' : go;
+}
+
+/** How a chunk stands, by its newest Temporal run; null: there is no such chunk. */
+async function readChunkState(
+  client: Client,
+  mode: Mode,
+  run: RunName,
+  number: number,
+): Promise<{ readonly state: ChunkState; readonly isClosed: boolean } | null> {
+  const handle = client.workflow.getHandle(chunkIdOf(mode, run, number));
+  const shown = await describe(client, handle.workflowId);
+  if (shown === null || shown.type !== PAYMENTS_TYPE) return null;
+  const result = await resultOf(client, shown);
+  if (result !== null) return { state: stateIn(result), isClosed: true };
+  const state = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.query(chunkQuery));
+  return { state, isClosed: !isOpen(shown) };
+}
+
+/**
+ * What a chunk has ended with, by its newest Temporal run; null: it has not ended, and must be asked. No worker is needed,
+ * which would otherwise read the whole history for one question.
+ */
+export async function readChunkResult(client: Client, workflowId: string): Promise<ChunkResult | null> {
+  const shown = await describe(client, workflowId);
+  return shown?.type === PAYMENTS_TYPE ? resultOf(client, shown) : null;
+}
+
+/**
+ * Which record of the service each accepted payment of a chunk has, by the chunk's result; null: the chunk must be asked.
+ * @param shown the Temporal run of it that is wanted
+ */
+export async function readEndedRecords(
+  client: Client,
+  shown: Shown,
+): Promise<readonly (readonly [item: string, withdrawalId: string])[] | null> {
+  const page = (await resultOf(client, shown))?.firstPage;
+  if (page?.rows === undefined || page.next !== null) return null;
+  return page.rows.flatMap(([item, , , , , withdrawalId]) =>
+    withdrawalId === null ? [] : [[item, withdrawalId]],
+  );
+}
+
+type Shown = Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' | 'status'>;
+
+async function resultOf(client: Client, { workflowId, runId, status }: Shown): Promise<ChunkResult | null> {
+  if (status.name !== 'COMPLETED') return null;
+  const handle = client.workflow.getHandle(workflowId, runId, { followRuns: false });
+  try {
+    return (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.result())) as ChunkResult;
+  } catch {
+    // The chunk is then asked, and the caller tells what cannot be read.
+    return null;
+  }
+}
+
+function stateIn({ firstPage: _firstPage, ...state }: ChunkResult): ChunkState {
+  return state;
+}
+
+/** True when an open chunk has been told that there is news. */
+async function tellChunk(client: Client, mode: Mode, run: RunName, number: number): Promise<boolean> {
+  try {
+    await client.workflow.getHandle(chunkIdOf(mode, run, number)).signal(newsSignal, number);
+    return true;
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
+}
+
+/** Starts an ended chunk again, with the payments that it had; does nothing where Temporal has no such chunk. */
+async function startChunkAgain(
+  client: Client,
+  taskQueue: string,
+  of: { readonly mode: Mode; readonly run: RunName; readonly number: number },
+): Promise<void> {
+  const { mode, run, number } = of;
+  const input = await readChunkInput(client, chunkIdOf(mode, run, number));
+  if (input === null) return;
+  await startChunk(client, taskQueue, { ...input, isFirst: false }, 'ALLOW_DUPLICATE');
+}
+
+/** Starts the run of a batch again with its first input, where Temporal has it. False: a run is open. */
+async function reopenRun(client: Client, taskQueue: string, mode: Mode, run: RunName): Promise<boolean> {
+  const workflowId = workflowIdOf(mode, run);
+  const start = await readStart(client, workflowId);
+  if (start?.type !== RUN_TYPE) return true;
+  try {
+    await client.workflow.start(RUN_TYPE, {
+      workflowId,
+      taskQueue,
+      args: [start.input],
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      workflowIdConflictPolicy: 'FAIL',
+      typedSearchAttributes: [
+        { key: policyAttribute, value: run.policy },
+        { key: modeAttribute, value: mode },
+        { key: stateAttribute, value: 'RUNNING' },
+      ],
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+/** False when one is there already. */
+export async function startChunk(
+  client: Client,
+  taskQueue: string,
+  input: ChunkInput,
+  reuse: 'ALLOW_DUPLICATE' | 'REJECT_DUPLICATE',
+): Promise<boolean> {
+  const { mode, run, number, payments } = input;
+  try {
+    await client.workflow.start(PAYMENTS_TYPE, {
+      workflowId: chunkIdOf(mode, run, number),
+      taskQueue,
+      args: [input],
+      workflowIdReusePolicy: reuse,
+      workflowIdConflictPolicy: 'FAIL',
+      memo: { hash: hashOfChunk(payments), payments: payments.length, items: hashesOfNames(payments) },
+      staticSummary: `${payments.length} payment${payments.length === 1 ? '' : 's'} of ${run.policy}.${run.id}`,
+      typedSearchAttributes: [
+        { key: policyAttribute, value: run.policy },
+        { key: modeAttribute, value: mode },
+      ],
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * What other batches of a policy have paid or may still pay, as far as Temporal still shows it. The memos of chunks tell,
+ * without a history, which chunks may have a payment of the same id. Only those few are asked what became of it. Activities
+ * ask; reads only.
+ */
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import { nameOfPayment } from '../../domain/batch.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { runName, workflowIdOf, type RunName, runOfAnyWorkflowId } from '../../domain/references.ts';
+import { isHeld, recordOf, type Coordinator, type ItemsOfChunk } from '../../domain/run/held.ts';
+import type { Mode } from '../../domain/service/records.ts';
+import { hashOfName, readHashes } from '../../language/batch/chunk-hash.ts';
+import {
+  PAYMENTS_TYPE,
+  PLAN_TYPE,
+  RUN_TYPE,
+  chunkIdOf,
+  itemsQuery,
+  planIdOf,
+} from '../../workflows/names.ts';
+import { describe, hasEndedByItself, isOpen } from '../described.ts';
+import { IS_OPEN, completedOfId, listed } from '../listed.ts';
+import { isPlanMade, readPlan } from '../plans.ts';
+import { readChunk } from './submitted-chunk.ts';
+
+type Of = { readonly mode: Mode; readonly run: RunName };
+
+/** A chunk of another batch that may have these payments too; `names` as of `nameOfPayment`. */
+export type Suspect = { readonly run: RunName; readonly number: number; readonly names: readonly string[] };
+
+/** `withdrawalId`: of the record by which it has paid; null: it may still pay. */
+export type Holder = { readonly run: string; readonly withdrawalId: string | null };
+
+/** `silent`: a run that may hold some of them and does not answer; null: all have answered. */
+export type Holders = { readonly held: ReadonlyMap<string, Holder>; readonly silent: string | null };
+
+const QUESTION_LIMIT_MS = 5_000;
+const ASKED_AT_ONCE = 5;
+/** Temporal's clock and a worker's differ, and Temporal's lists are a little behind. */
+const SLACK_MS = 120_000;
+/** What others planned before this batch was planned changes no more. They seldom take up something of it again. */
+const SIDE_BY_SIDE_KEPT_MS = 15_000;
+const MOST_KEPT = 100;
+
+/** What the activities are given of them. */
+export function otherBatchesOf(client: Client) {
+  const kept = new Map<string, { readonly atMs: number; readonly runs: Promise<readonly RunName[]> }>();
+  return {
+    suspects: (of: Of, names: readonly string[], sinceMs: number) => suspectsOf(client, of, names, sinceMs),
+    holders: (mode: Mode, suspects: readonly Suspect[]) => holdersOf(client, mode, suspects),
+    plannedBeside: (of: Of, madeAtMs: number): Promise<readonly RunName[]> => {
+      const key = `${workflowIdOf(of.mode, of.run)} ${madeAtMs}`;
+      const known = kept.get(key);
+      if (known !== undefined && performance.now() - known.atMs < SIDE_BY_SIDE_KEPT_MS) return known.runs;
+      const runs = plannedBeside(client, of, madeAtMs);
+      if (kept.size >= MOST_KEPT) kept.clear();
+      kept.set(key, { atMs: performance.now(), runs });
+      runs.catch(() => kept.delete(key));
+      return runs;
+    },
+  };
+}
+
+/** Chunks of other batches of the policy that were open since then and whose memo has the hash of one of these names. */
+async function suspectsOf(
+  client: Client,
+  of: Of,
+  names: readonly string[],
+  sinceMs: number,
+): Promise<readonly Suspect[]> {
+  const byHash = new Map(names.map((name) => [hashOfName(name), name]));
+  const found = new Map<string, Suspect>();
+  for await (const info of listOthers(client, of, [PAYMENTS_TYPE], `${since(sinceMs)} OR ${IS_OPEN}`)) {
+    if (found.has(info.workflowId)) continue;
+    const run = runOfAnyWorkflowId(info.workflowId);
+    const number = Number(/\/payments-(\d{4,})$/.exec(info.workflowId)?.[1]);
+    if (run === null || !Number.isSafeInteger(number)) continue;
+    const hashes = readHashes(info.memo?.['items']);
+    // A chunk without such a memo is asked.
+    const suspected = hashes === null ? names : hashes.flatMap((hash) => byHash.get(hash) ?? []);
+    if (suspected.length > 0) found.set(info.workflowId, { run, number, names: suspected });
+  }
+  return [...found.values()];
+}
+
+/** Which of the payments other batches have paid or hold, as their chunks say now. */
+async function holdersOf(client: Client, mode: Mode, suspects: readonly Suspect[]): Promise<Holders> {
+  const held = new Map<string, Holder>();
+  const plans = new Map<string, Promise<Plan | null>>();
+  const planOf = (run: RunName): Promise<Plan | null> => {
+    const known = plans.get(runName(run)) ?? planOfRun(client, mode, run);
+    plans.set(runName(run), known);
+    return known;
+  };
+  for (let from = 0; from < suspects.length; from += ASKED_AT_ONCE) {
+    const some = suspects.slice(from, from + ASKED_AT_ONCE);
+    // A few at once.
+    const answers = await Promise.all(
+      some.map(async (suspect) => heldBy(client, mode, suspect, await planOf(suspect.run))),
+    );
+    for (const [index, answer] of answers.entries()) {
+      if (answer !== null) for (const [name, holder] of answer) held.set(name, holder);
+      else return { held, silent: some.map(({ run }) => runName(run))[index] ?? null };
+    }
+  }
+  return { held, silent: null };
+}
+
+/** What one chunk has of these payments; a batch without a plan has nothing. Null: it does not answer. */
+async function heldBy(
+  client: Client,
+  mode: Mode,
+  { run, number, names }: Suspect,
+  plan: Plan | null,
+): Promise<readonly (readonly [name: string, Holder])[] | null> {
+  if (plan === null) return [];
+  const chunk = await readChunk({ client, mode }, run, number);
+  if (chunk.kind !== 'payments') return [];
+  const letters = plan.batch?.chunks[number - 1]?.unpayable ?? '';
+  const indexes = new Map(chunk.payments.map((payment, index) => [nameOfPayment(payment), index]));
+  const there = names.filter((name) => indexes.has(name));
+  if (there.length === 0) return [];
+  // First the chunk, then its run. If the batch is taken up again in between, the chunk does not know the new run yet.
+  const answer = await answerOf(client, chunkIdOf(mode, run, number), there);
+  const coordinator = await coordinatorOf(client, mode, run);
+  if (answer === null) return null;
+  return there.flatMap((name) => {
+    const isWanted = (letters[indexes.get(name) ?? 0] ?? '.') === '.';
+    const asked = { name, isWanted, madeFor: plan.madeFor };
+    if (!isHeld(answer, coordinator, asked)) return [];
+    return [[name, { run: runName(run), withdrawalId: recordOf(answer, asked) }]];
+  });
+}
+
+async function planOfRun(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
+  if (!(await isPlanMade(client, mode, run))) return null;
+  const state = await readPlan(client, mode, run, QUESTION_LIMIT_MS);
+  if (state.kind === 'plan') return state.plan;
+  throw new Error(`The plan of run ${runName(run)} cannot be read.`);
+}
+
+/** Null: it does not answer. */
+async function answerOf(
+  client: Client,
+  workflowId: string,
+  names: readonly string[],
+): Promise<ItemsOfChunk | null> {
+  try {
+    return await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
+      client.workflow.getHandle(workflowId).query(itemsQuery, names),
+    );
+  } catch {
+    return null;
+  }
+}
+
+async function coordinatorOf(client: Client, mode: Mode, run: RunName): Promise<Coordinator> {
+  const shown = await describe(client, workflowIdOf(mode, run));
+  if (shown === null || shown.type !== RUN_TYPE) return { kind: 'cut off' };
+  if (isOpen(shown)) return { kind: 'open', runId: shown.runId };
+  return hasEndedByItself(shown) ? { kind: 'ended' } : { kind: 'cut off' };
+}
+
+/**
+ * Batches that were planned before this one, and that this one may not have seen when it was planned. Their plans were made
+ * at about the same time, or they have taken up again since what was not paid. Of two, the one that was planned first comes
+ * first.
+ */
+async function plannedBeside(client: Client, of: Of, madeAtMs: number): Promise<readonly RunName[]> {
+  const runs = new Map<string, RunName>();
+  const types = [RUN_TYPE, PLAN_TYPE, PAYMENTS_TYPE];
+  for await (const { workflowId } of listOthers(client, of, types, since(madeAtMs - SLACK_MS))) {
+    const run = runOfAnyWorkflowId(workflowId);
+    if (run !== null) runs.set(runName(run), run);
+  }
+  if (runs.size === 0) return [];
+  const own = await plannedAtMs(client, of.mode, of.run);
+  const earlier: RunName[] = [];
+  for (const [name, run] of runs) {
+    // There are few, and mostly none.
+    const atMs = await plannedAtMs(client, of.mode, run);
+    if (atMs === null) continue;
+    if (own === null || atMs < own || (atMs === own && name < runName(of.run))) earlier.push(run);
+  }
+  return earlier;
+}
+
+/** When the first plan of a run was made, by Temporal's clock; null: none was. */
+async function plannedAtMs(client: Client, mode: Mode, run: RunName): Promise<number | null> {
+  const workflowId = planIdOf(mode, run);
+  // The list may be a little behind.
+  const newest = await describe(client, workflowId);
+  const [first] = await completedOfId(client, workflowId, PLAN_TYPE);
+  const closed = [newest?.status.name === 'COMPLETED' ? newest : undefined, first].flatMap(
+    (shown) => shown?.closeTime?.getTime() ?? [],
+  );
+  return closed.length === 0 ? null : Math.min(...closed);
+}
+
+function since(sinceMs: number): string {
+  const moment = new Date(sinceMs).toISOString();
+  return `StartTime >= '${moment}' OR CloseTime >= '${moment}'`;
+}
+
+/** Workflows of other runs of the policy. */
+function listOthers(
+  client: Client,
+  { mode, run }: Of,
+  types: readonly string[],
+  when: string,
+): AsyncIterable<WorkflowExecutionInfo> {
+  const own = workflowIdOf(mode, run);
+  const also = [`WorkflowId != '${own}'`, `WorkflowId NOT STARTS_WITH '${own}/'`, `(${when})`];
+  return listed(client, { types, mode, policy: run.policy, also });
+}

@@ -1,0 +1,37 @@
+/** Whether Temporal has a workflow, and how it stands. All of our code asks about one workflow through this file. */
+import type { Client, WorkflowExecutionDescription, WorkflowExecutionStatusName } from '@temporalio/client';
+import { isGone } from './history.ts';
+
+type Shown = { readonly status: { readonly name: WorkflowExecutionStatusName } };
+
+/**
+ * Null: Temporal has no such workflow, or no longer.
+ * @param runId absent: the newest Temporal run of the id
+ */
+export async function describe(
+  client: Client,
+  workflowId: string,
+  runId?: string,
+): Promise<WorkflowExecutionDescription | null> {
+  try {
+    return await client.workflow.getHandle(workflowId, runId).describe();
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+/** It has not ended. A workflow that somebody has paused (newer servers can) goes on when somebody unpauses it. */
+export function isOpen({ status }: Shown): boolean {
+  return status.name === 'RUNNING' || status.name === 'PAUSED';
+}
+
+/** A worker may answer a question about it. Temporal refuses all questions about a paused workflow. */
+export function canBeAsked(shown: Shown): boolean {
+  return shown.status.name !== 'PAUSED';
+}
+
+/** Its own code has ended it: nobody terminated it, and it did not time out. */
+export function hasEndedByItself({ status }: Shown): boolean {
+  return status.name === 'COMPLETED' || status.name === 'FAILED' || status.name === 'CANCELLED';
+}

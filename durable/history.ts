@@ -1,0 +1,81 @@
+/** Reads the history of one Temporal run, and the values of its payloads. The caller checks these values. */
+import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
+
+export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
+export type HistoryEvent = HistoryEvents[number];
+type Payloads = Parameters<Client['options']['loadedDataConverter']['payloadCodecs'][number]['decode']>[0];
+
+/** gRPC's code for what is not there. */
+const NOT_FOUND = 5;
+
+/**
+ * Every event, oldest first; null when Temporal no longer has that run.
+ * @param runId absent: the newest Temporal run of the id
+ */
+export async function readEvents(
+  client: Client,
+  workflowId: string,
+  runId?: string,
+): Promise<HistoryEvents | null> {
+  try {
+    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    return events ?? [];
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+/**
+ * What the newest Temporal run of an id was started as, and with; null when Temporal has none. Reads one event.
+ * @param runId absent: the newest Temporal run of the id
+ */
+export async function readStart(
+  client: Client,
+  workflowId: string,
+  runId?: string,
+): Promise<{ readonly type: string; readonly input: unknown } | null> {
+  try {
+    const { history } = await client.workflowService.getWorkflowExecutionHistory({
+      namespace: client.options.namespace,
+      execution: { workflowId, runId: runId ?? '' },
+      maximumPageSize: 1,
+    });
+    const started = history?.events?.[0]?.workflowExecutionStartedEventAttributes;
+    const [input] = await valuesOf(client, started?.input?.payloads);
+    return { type: started?.workflowType?.name ?? '', input };
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+/** When the server wrote it, epoch milliseconds. */
+export function timeOf({ eventTime }: HistoryEvent): number {
+  return Number(eventTime?.seconds ?? 0) * 1_000 + Math.floor((eventTime?.nanos ?? 0) / 1_000_000);
+}
+
+/** Temporal has no such workflow, or no longer. When a history is read, only the code of the call says this. */
+export function isGone(error: unknown): boolean {
+  const isNotFound = error instanceof Error && 'code' in error && error.code === NOT_FOUND;
+  return isNotFound || error instanceof WorkflowNotFoundError;
+}
+
+/** The values of some payloads; `undefined` for a value that cannot be read. */
+export async function valuesOf(
+  client: Client,
+  payloads: Payloads | null | undefined,
+): Promise<readonly unknown[]> {
+  const { payloadCodecs, payloadConverter } = client.options.loadedDataConverter;
+  let decoded = payloads ?? [];
+  // Each codec undoes what the following one did.
+  // One after the other.
+  for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
+  return decoded.map((payload) => {
+    try {
+      return payloadConverter.fromPayload<unknown>(payload);
+    } catch {
+      return undefined;
+    }
+  });
+}

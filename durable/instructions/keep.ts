@@ -1,0 +1,88 @@
+/**
+ * Keeps what people said about a run, and facts, in the workflow `instructions` (design: "Instructions"). Keeping needs a
+ * worker; telling that the run ends needs none.
+ */
+import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Fact, Instruction } from '../../domain/people/instructions.ts';
+import type { RunName } from '../../domain/references.ts';
+import type { Mode } from '../../domain/service/records.ts';
+import {
+  INSTRUCTIONS_TYPE,
+  instructionsIdOf,
+  noteFactsUpdate,
+  recordInstructionUpdate,
+  runEndedSignal,
+  type InstructionsInput,
+} from '../../workflows/names.ts';
+import { newestRunOf, type InstructionsOf } from './read.ts';
+
+/** Keeps an instruction. Returns when Temporal has it durably. Needs a running worker. */
+export async function recordInstruction(of: InstructionsOf, instruction: Instruction): Promise<void> {
+  await of.client.workflow.executeUpdateWithStart(recordInstructionUpdate, {
+    args: [instruction],
+    // The same instruction twice is one.
+    updateId: instruction.id,
+    startWorkflowOperation: await opening(of),
+  });
+}
+
+/** Keeps facts. Returns when Temporal has them durably. Needs a running worker. */
+export async function noteFacts(of: InstructionsOf, facts: readonly Fact[]): Promise<void> {
+  await of.client.workflow.executeUpdateWithStart(noteFactsUpdate, {
+    args: [facts],
+    startWorkflowOperation: await opening(of),
+  });
+}
+
+/**
+ * Tells the workflow that keeps the instructions of a run that the run ends. Where that workflow is gone, nobody need be
+ * told.
+ */
+export async function endInstructions(
+  client: Client,
+  mode: Mode,
+  run: RunName,
+  chunk?: number,
+): Promise<void> {
+  try {
+    await client.workflow.getHandle(instructionsIdOf(mode, run, chunk)).signal(runEndedSignal);
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}
+
+/**
+ * Opens the workflow that keeps the instructions of a run, where it is not open.
+ * @param onlyIfKnown where Temporal knows of none, none is opened: then they are missing, and a person must be told
+ */
+export async function openInstructions(of: InstructionsOf, onlyIfKnown: boolean): Promise<void> {
+  const { client, taskQueue, mode, run } = of;
+  const known = await newestRunOf(client, instructionsIdOf(mode, run));
+  if (known?.isOpen === true || (known === null && onlyIfKnown)) return;
+  await client.workflow.start(INSTRUCTIONS_TYPE, {
+    ...startOptions(of),
+    taskQueue,
+    args: [inputOf(of, known?.runId ?? null)],
+  });
+}
+
+async function opening(of: InstructionsOf) {
+  const known = await newestRunOf(of.client, instructionsIdOf(of.mode, of.run, of.chunk));
+  return new WithStartWorkflowOperation(INSTRUCTIONS_TYPE, {
+    ...startOptions(of),
+    args: [inputOf(of, known?.runId ?? null)],
+  });
+}
+
+function inputOf({ mode, run, chunk }: InstructionsOf, previousRunId: string | null): InstructionsInput {
+  return { mode, run, ...(chunk !== undefined && { chunk }), previousRunId };
+}
+
+function startOptions({ taskQueue, mode, run, chunk }: InstructionsOf) {
+  return {
+    workflowId: instructionsIdOf(mode, run, chunk),
+    taskQueue,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: `What people said about ${chunk === undefined ? '' : `chunk ${chunk} of `}${run.policy}.${run.id}`,
+  } as const;
+}

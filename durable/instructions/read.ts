@@ -1,0 +1,171 @@
+/**
+ * Reads what people said about a run, and facts that no reset may lose. The workflow `instructions` records them, and they
+ * are read from its histories (design: "Instructions"). A Temporal run of it that took over the earlier ones has all of
+ * them. Where it did not take over (it was reset, or ended too early), the earlier ones are read as well. Reading needs no
+ * worker.
+ */
+import type { Client } from '@temporalio/client';
+import { factsOf, keptOf, recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
+import { NOTHING_KEPT, type Kept } from '../../domain/people/instructions.ts';
+import type { Mode } from '../../domain/service/records.ts';
+import type { RunName } from '../../domain/references.ts';
+import { INSTRUCTIONS_TYPE, instructionsIdOf } from '../../workflows/names.ts';
+import { describe, isOpen } from '../described.ts';
+import { readEvents, valuesOf, type HistoryEvents } from '../history.ts';
+import { runsOfId } from '../listed.ts';
+
+export type InstructionsOf = {
+  readonly client: Client;
+  readonly taskQueue: string;
+  readonly mode: Mode;
+  readonly run: RunName;
+  /** Number of the chunk of a batch whose payments it is about; absent: it is about the run. */
+  readonly chunk?: number;
+};
+
+/** The same, about the payments of a chunk; absent: about the run. */
+export function withChunk<Of extends object>(of: Of, chunk?: number): Of & { readonly chunk?: number } {
+  return chunk === undefined ? of : { ...of, chunk };
+}
+
+/** Everything that is kept about a run; null when Temporal knows of no workflow that keeps it. */
+export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
+  const { client, mode, run, chunk } = of;
+  const workflowId = instructionsIdOf(mode, run, chunk);
+  const newest = await newestRunOf(client, workflowId);
+  if (newest === null) return null;
+  const held = await heldBy(client, workflowId, newest.runId);
+  if (held?.tookOver === true) return held.kept;
+  const all = await allBefore(client, workflowId, newest.runId);
+  return all.length === 0 ? null : unionOf(all);
+}
+
+/** What is kept about a run, or about a chunk of it with what is kept about the run; null as of `readInstructions`. */
+export async function readAllInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
+  const { client, mode, run, chunk } = of;
+  const [ofRun, ofPayments] = await Promise.all([
+    readInstructions({ client, mode, run }),
+    chunk === undefined ? null : readInstructions(withChunk({ client, mode, run }, chunk)),
+  ]);
+  // Nobody has said anything about this chunk, so no workflow keeps anything about it.
+  if (ofRun === null || ofPayments === null) return ofRun;
+  const { instructions, facts } = unionOf([ofRun, ofPayments]);
+  // Decisions about a payment are kept with the run, and what pays it again with its chunk. Here both are put in the order
+  // in which they were said.
+  return { instructions: instructions.toSorted((one, other) => one.atMs - other.atMs), facts };
+}
+
+/** What every Temporal run before `ownRunId` holds, whichever way one followed the other. */
+export async function readEarlierInstructions(
+  of: Omit<InstructionsOf, 'taskQueue'>,
+  ownRunId: string,
+): Promise<Kept> {
+  return unionOf(await allBefore(of.client, instructionsIdOf(of.mode, of.run, of.chunk), ownRunId));
+}
+
+/** What one Temporal run holds, and which Temporal runs it took over from. */
+type Held = { readonly kept: Kept; readonly tookOver: boolean; readonly before: readonly string[] };
+
+/** What a Temporal run and all before it hold, the oldest first: by what their histories name, and by what Temporal lists. */
+async function allBefore(client: Client, workflowId: string, runId: string): Promise<readonly Kept[]> {
+  const seen = new Set<string>();
+  const all: Kept[] = [];
+  const visit = async (each: string): Promise<void> => {
+    if (seen.has(each)) return;
+    seen.add(each);
+    const held = await heldBy(client, workflowId, each);
+    if (held === null) return;
+    if (!held.tookOver || each === runId) {
+      // The older one first.
+      for (const earlier of held.before) await visit(earlier);
+    }
+    all.push(held.kept);
+  };
+  // The older one first.
+  for (const each of await runsOfId(client, workflowId)) if (each.runId !== runId) await visit(each.runId);
+  await visit(runId);
+  return all;
+}
+
+/** Null for a run that Temporal no longer has, or that is of another type: it holds nothing. */
+async function heldBy(client: Client, workflowId: string, runId: string): Promise<Held | null> {
+  const events = await readEvents(client, workflowId, runId);
+  const started = events?.[0]?.workflowExecutionStartedEventAttributes;
+  if (events === null || started?.workflowType?.name !== INSTRUCTIONS_TYPE) return null;
+  const [input, carried] = await valuesOf(client, started.input?.payloads);
+  const wasContinued =
+    Number(started.initiator) === CONTINUED_AS_NEW && Boolean(started.continuedExecutionRunId);
+  const taken = await takenOver(client, events);
+  const kept = [
+    wasContinued ? trusted(carried) : NOTHING_KEPT,
+    ...taken.map(({ kept: earlier }) => earlier),
+    await updated(client, events),
+  ];
+  const before = [
+    previousRunOf(input),
+    started.continuedExecutionRunId,
+    ...events.map(({ workflowTaskFailedEventAttributes: failed }) => failed?.baseRunId),
+  ];
+  return {
+    kept: unionOf(kept),
+    tookOver: taken.some((one) => one.runId === runId && one.isLast),
+    before: before.flatMap((each) => (typeof each === 'string' && each !== '' ? [each] : [])),
+  };
+}
+
+/** Temporal's number for "the workflow continued as new", as opposed to a retry or a cron schedule. */
+const CONTINUED_AS_NEW = 1;
+
+/** What a run took over, and which Temporal run did so: a history that a reset has copied names another one. */
+async function takenOver(
+  client: Client,
+  events: HistoryEvents,
+): Promise<readonly { readonly runId: unknown; readonly kept: Kept; readonly isLast: boolean }[]> {
+  const asked = new Set(
+    events.flatMap(({ eventId, activityTaskScheduledEventAttributes: scheduled }) =>
+      scheduled?.activityType?.name === 'takeOverInstructions' ? [String(eventId)] : [],
+    ),
+  );
+  const answers = events.flatMap(({ activityTaskCompletedEventAttributes: completed }) =>
+    completed && asked.has(String(completed.scheduledEventId)) ? [completed.result?.payloads] : [],
+  );
+  const values = await Promise.all(answers.map((payloads) => valuesOf(client, payloads)));
+  return values.flatMap(([value]) =>
+    typeof value === 'object' && value !== null && 'runId' in value && 'kept' in value
+      ? [{ runId: value.runId, kept: trusted(value.kept), isLast: 'next' in value && value.next === null }]
+      : [],
+  );
+}
+
+/** What a run accepted: the result of each update is what it keeps. */
+async function updated(client: Client, events: HistoryEvents): Promise<Kept> {
+  const answers = events.flatMap(({ workflowExecutionUpdateCompletedEventAttributes: completed }) =>
+    completed?.outcome?.success ? [completed.outcome.success.payloads] : [],
+  );
+  const values = await Promise.all(answers.map((payloads) => valuesOf(client, payloads)));
+  const kept = values.map(([value]): Kept => {
+    const instruction = recordedOf(value);
+    if (instruction.ok) return { instructions: [instruction.value], facts: [] };
+    const facts = factsOf(value);
+    return facts.ok ? { instructions: [], facts: facts.value } : NOTHING_KEPT;
+  });
+  return unionOf(kept);
+}
+
+function trusted(value: unknown): Kept {
+  const shape = keptOf(value);
+  return shape.ok ? shape.value : NOTHING_KEPT;
+}
+
+function previousRunOf(input: unknown): unknown {
+  return typeof input === 'object' && input !== null && 'previousRunId' in input ? input.previousRunId : null;
+}
+
+/** The newest Temporal run of the workflow that keeps instructions; null: Temporal knows of none. */
+export async function newestRunOf(
+  client: Client,
+  workflowId: string,
+): Promise<{ readonly runId: string; readonly isOpen: boolean } | null> {
+  const shown = await describe(client, workflowId);
+  return shown === null ? null : { runId: shown.runId, isOpen: isOpen(shown) };
+}

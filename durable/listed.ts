@@ -1,0 +1,65 @@
+/** Lists workflows as Temporal has them. All of our code lists them through this file. A list may be a moment behind. */
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import type { Mode } from '../domain/service/records.ts';
+import { modeAttribute, policyAttribute } from '../workflows/names.ts';
+import { isOpen } from './described.ts';
+
+export type Wanted = {
+  readonly types: readonly string[];
+  readonly mode: Mode;
+  /** Absent or null: those of every policy. */
+  readonly policy?: string | null;
+  /** What else must be so, in Temporal's language of queries. */
+  readonly also?: readonly string[];
+};
+
+/** The condition `isOpen` in a query. No query names the status of a paused workflow, since older servers refuse it. */
+export const IS_OPEN = 'CloseTime IS NULL';
+
+/** Names of policies, and ids of workflows, have no quotes in them. */
+export function queryFor({ types, mode, policy = null, also = [] }: Wanted): string {
+  return [
+    `WorkflowType IN (${types.map((type) => `'${type}'`).join(', ')})`,
+    `${modeAttribute.name} = '${mode}'`,
+    ...(policy === null ? [] : [`${policyAttribute.name} = '${policy}'`]),
+    ...also,
+  ].join(' AND ');
+}
+
+/** Every Temporal run of them, the newest first. */
+export function listed(client: Client, wanted: Wanted): AsyncIterable<WorkflowExecutionInfo> {
+  return client.workflow.list({ query: queryFor(wanted) });
+}
+
+/** Keeps a workflow if it is the newest Temporal run of its id so far: a run that was reset or started again has several. */
+export function keepNewest(newest: Map<string, WorkflowExecutionInfo>, info: WorkflowExecutionInfo): void {
+  const known = newest.get(info.workflowId);
+  if (known === undefined || known.startTime < info.startTime || isOpen(info))
+    newest.set(info.workflowId, info);
+}
+
+/** Every Temporal run of an id, the first one first. */
+export function runsOfId(client: Client, workflowId: string): Promise<readonly WorkflowExecutionInfo[]> {
+  return inOrder(client, `WorkflowId = '${workflowId}'`, ({ startTime }) => startTime);
+}
+
+/** The workflows of a type that have completed, in the order in which they completed. */
+export function completedOfId(
+  client: Client,
+  workflowId: string,
+  type: string,
+): Promise<readonly WorkflowExecutionInfo[]> {
+  const query = `WorkflowId = '${workflowId}' AND WorkflowType = '${type}' AND ExecutionStatus = 'Completed'`;
+  return inOrder(client, query, ({ closeTime }) => closeTime);
+}
+
+async function inOrder(
+  client: Client,
+  query: string,
+  momentOf: (info: WorkflowExecutionInfo) => Date | undefined,
+): Promise<readonly WorkflowExecutionInfo[]> {
+  const infos: WorkflowExecutionInfo[] = [];
+  for await (const info of client.workflow.list({ query })) infos.push(info);
+  const ms = (info: WorkflowExecutionInfo): number => momentOf(info)?.getTime() ?? 0;
+  return infos.toSorted((one, other) => ms(one) - ms(other));
+}

@@ -1,0 +1,141 @@
+/**
+ * Takes and gives back the turn of a run, and reads what other runs have reserved, for the activities (design: "One spender
+ * at a time"). When a turn cannot be asked for, the run waits. It never goes on without the turn.
+ */
+import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Mode } from '../../domain/service/records.ts';
+import { parseRunName, runName, workflowIdOf, type RunName } from '../../domain/references.ts';
+import type { OthersReserved, Reserved } from '../../domain/plan/reserved.ts';
+import { reservedOfPlan } from '../../domain/run/reserves.ts';
+import type { TurnAnswer } from '../../domain/turn.ts';
+import {
+  TURN_TYPE,
+  forgetRunsSignal,
+  giveTurnBackSignal,
+  reopenRunSignal,
+  reservedQuery,
+  takeTurnUpdate,
+  turnIdOf,
+} from '../../workflows/names.ts';
+import { describe, isOpen } from '../described.ts';
+import { fewAtOnce } from '../few-at-once.ts';
+import { isPlanMade, readPlan } from '../plans.ts';
+
+type TurnOf = {
+  readonly client: Client;
+  readonly taskQueue: string;
+  readonly mode: Mode;
+  readonly organisation: string;
+};
+
+const QUESTION_LIMIT_MS = 5_000;
+/** Longer than the turn's workflow lets one question wait. */
+const TAKE_LIMIT_MS = 20_000;
+const ASKED_AT_ONCE = 10;
+/** From so many open runs on, the run that has the turn checks which of the oldest have ended. */
+const MANY_OPEN = 50;
+
+/** The turns of one organisation, as a worker's activities take them. */
+export function turnsOf(of: TurnOf) {
+  return {
+    take: (run: RunName, isPlanning: boolean) => takeTurn(of, run, isPlanning),
+    giveBack: (run: RunName, mayHaveTraded: boolean) =>
+      tell(of, (handle) => handle.signal(giveTurnBackSignal, runName(run), mayHaveTraded)),
+    reopen: (run: RunName) => reopen(of, run),
+    readReserved: (others: readonly string[]) => readReserved(of, others),
+  };
+}
+
+/** Announces a run that may take money, whether or not any run has had a turn yet. */
+async function reopen({ client, taskQueue, mode, organisation }: TurnOf, run: RunName): Promise<void> {
+  await client.workflow.signalWithStart(TURN_TYPE, {
+    ...startOptions({ taskQueue, mode, organisation }),
+    args: [{ mode, organisation }],
+    signal: reopenRunSignal,
+    signalArgs: [runName(run)],
+  });
+}
+
+/** Asks for the turn of a run, and waits for it a few seconds at most. Needs a running worker. */
+async function takeTurn(of: TurnOf, run: RunName, isPlanning: boolean): Promise<TurnAnswer> {
+  const { client, mode, organisation } = of;
+  const answer = await client.withDeadline(Date.now() + TAKE_LIMIT_MS, () =>
+    client.workflow.executeUpdateWithStart(takeTurnUpdate, {
+      args: [{ run: runName(run), isPlanning }],
+      startWorkflowOperation: new WithStartWorkflowOperation(TURN_TYPE, {
+        ...startOptions(of),
+        args: [{ mode, organisation }],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+      }),
+    }),
+  );
+  if (answer.turn === 'ours' && answer.others.length > MANY_OPEN)
+    await forgetEnded(of, answer.others.slice(0, ASKED_AT_ONCE));
+  return answer;
+}
+
+/** What other open runs may still take. Each of them is asked; runs that have ended are forgotten. */
+async function readReserved(of: TurnOf, others: readonly string[]): Promise<readonly OthersReserved[]> {
+  const runs = await forgetEnded(of, others);
+  return fewAtOnce(runs, ASKED_AT_ONCE, (run) => reservedOf(of, run));
+}
+
+async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<OthersReserved> {
+  const told = await askRun(client, workflowIdOf(mode, run));
+  if (told !== 'silent' && told !== null) return { run, reserved: told };
+  // The run has no plan yet, has not read it, or does not answer: then its plan says what it may take.
+  if (!(await isPlanMade(client, mode, run))) return { run, reserved: [] };
+  const state = await readPlan(client, mode, run, 0);
+  if (state.kind !== 'plan') return { run, reserved: [] };
+  const runId = told === null ? await openRunOf(client, workflowIdOf(mode, run)) : null;
+  return { run, reserved: reservedOfPlan(state.plan, runId) };
+}
+
+async function askRun(client: Client, workflowId: string): Promise<readonly Reserved[] | null | 'silent'> {
+  try {
+    return await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
+      client.workflow.getHandle(workflowId).query(reservedQuery),
+    );
+  } catch {
+    return 'silent';
+  }
+}
+
+/** The runs that are open. The turn's workflow forgets the others. */
+async function forgetEnded(of: TurnOf, others: readonly string[]): Promise<readonly RunName[]> {
+  const { client, mode } = of;
+  const runs = others.flatMap((text) => parseRunName(text) ?? []);
+  const runIds = await fewAtOnce(runs, ASKED_AT_ONCE, (run) => openRunOf(client, workflowIdOf(mode, run)));
+  const open = runs.filter((_run, index) => runIds[index] !== null);
+  const ended = runs.filter((_run, index) => runIds[index] === null).map(runName);
+  if (ended.length > 0) await tell(of, (handle) => handle.signal(forgetRunsSignal, ended));
+  return open;
+}
+
+/** Id of the Temporal run that is open; null: none is. */
+async function openRunOf(client: Client, workflowId: string): Promise<string | null> {
+  const shown = await describe(client, workflowId);
+  return shown !== null && isOpen(shown) ? shown.runId : null;
+}
+
+function startOptions({ taskQueue, mode, organisation }: Omit<TurnOf, 'client'>) {
+  return {
+    workflowId: turnIdOf(mode, organisation),
+    taskQueue,
+    staticSummary: `Whose turn it is to trade for ${organisation}`,
+  };
+}
+
+type Handle = ReturnType<Client['workflow']['getHandle']>;
+
+/** Where no workflow keeps turns any more, nobody need be told. */
+async function tell(
+  { client, mode, organisation }: TurnOf,
+  say: (handle: Handle) => Promise<void>,
+): Promise<void> {
+  try {
+    await say(client.workflow.getHandle(turnIdOf(mode, organisation)));
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Asks the open chunks of a batch directly, since its run is told only what decides something. It asks seldom enough that
+ * the workers keep their time for paying.
+ */
+import type { Client } from '@temporalio/client';
+import type { RunName } from '../../domain/references.ts';
+import type { ChunkState } from '../../domain/run/chunk-state.ts';
+import { standingWith, withStanding, type BatchStanding, type Progress } from '../../domain/run/progress.ts';
+import type { Mode } from '../../domain/service/records.ts';
+import { chunkIdOf, chunkQuery } from '../../workflows/names.ts';
+
+type Asked = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
+
+/** So many are asked side by side. */
+const SIDE_BY_SIDE = 8;
+const QUESTION_LIMIT_MS = 3_000;
+
+/**
+ * The progress of a run, with what the open chunks of its batch say now. Where a chunk does not answer, what the run knows
+ * of it stays.
+ */
+export async function readLive(asked: Asked, progress: Progress): Promise<Progress> {
+  const standing = await readStanding(asked, progress);
+  return standing === null ? progress : withStanding(progress, standing);
+}
+
+/** After asking, it waits for this long, and for so many times as long as the asking took. */
+const PAUSE_MS = 2_000;
+const PAUSE_TIMES = 9;
+
+/** The same again and again, for a person who watches. */
+export class LiveBatch {
+  readonly #asked: Asked;
+  readonly #nowMs: () => number;
+  #askAgainAtMs = -Infinity;
+  #standing: BatchStanding | null = null;
+
+  /** @param nowMs a clock that never goes back */
+  constructor(asked: Asked, nowMs: () => number) {
+    this.#asked = asked;
+    this.#nowMs = nowMs;
+  }
+
+  /** Never throws: what is not known stays as it was. */
+  async read(progress: Progress): Promise<Progress> {
+    if (progress.batch === null) return progress;
+    const startedMs = this.#nowMs();
+    if (progress.batch.open.length === 0) {
+      this.#standing = null;
+      return progress;
+    }
+    if (startedMs >= this.#askAgainAtMs) {
+      this.#standing = (await readStanding(this.#asked, progress)) ?? this.#standing;
+      const tookMs = this.#nowMs() - startedMs;
+      this.#askAgainAtMs = startedMs + tookMs + Math.max(PAUSE_MS, PAUSE_TIMES * tookMs);
+    }
+    return this.#standing === null ? progress : withStanding(progress, this.#standing);
+  }
+}
+
+/** Null: one of the chunks does not answer. */
+async function readStanding(asked: Asked, { batch }: Progress): Promise<BatchStanding | null> {
+  if (batch === null) return null;
+  const states: ChunkState[] = [];
+  for (let first = 0; first < batch.open.length; first += SIDE_BY_SIDE) {
+    const numbers = batch.open.slice(first, first + SIDE_BY_SIDE);
+    const answers = await Promise.allSettled(numbers.map((number) => ask(asked, number)));
+    for (const answer of answers) {
+      if (answer.status === 'rejected') return null;
+      states.push(answer.value);
+    }
+  }
+  return standingWith(batch, states);
+}
+
+/** The newest Temporal run of the chunk's id. */
+function ask({ client, mode, run }: Asked, number: number): Promise<ChunkState> {
+  return client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
+    client.workflow.getHandle(chunkIdOf(mode, run, number)).query(chunkQuery),
+  );
+}

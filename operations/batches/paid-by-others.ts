@@ -1,0 +1,42 @@
+/**
+ * Which payments of a batch another batch of its policy has paid, by the tags in the service's list. `plan` asks. The run
+ * looks again itself, also for what other batches may still pay, which only Temporal knows. Reads only.
+ */
+import { payerOf, type Held } from '../../domain/plan/batch-items.ts';
+import type { RunName } from '../../domain/references.ts';
+import type { ServiceFacts } from '../../domain/service/facts.ts';
+import type { ServiceClient } from '../../service/client.ts';
+import { scanList } from '../../service/list-scan.ts';
+import { serviceFailure } from '../preflight.ts';
+
+type Asked = {
+  readonly run: RunName;
+  /** Of the payments, as of `nameOfPayment`. */
+  readonly names: ReadonlySet<string>;
+  readonly sinceMs: number;
+  readonly facts: Pick<ServiceFacts, 'withdrawalStatuses'>;
+  /** Of the service. */
+  readonly address: string;
+};
+
+/** @throws CommandFailure when the list cannot be read whole */
+export async function paidByOthers(
+  client: Pick<ServiceClient, 'listWithdrawals'>,
+  { run, names, sinceMs, facts, address }: Asked,
+): Promise<Held> {
+  const { failed } = facts.withdrawalStatuses;
+  const { records, stopped } = await scanList(client.listWithdrawals, {
+    sinceMs,
+    wanted: (record) =>
+      Date.parse(record.createdAt) >= sinceMs &&
+      !failed.includes(record.status) &&
+      payerOf(run, names, record) !== null,
+  });
+  if (stopped !== null) throw serviceFailure(stopped, address);
+  const held = new Map<string, string>();
+  for (const record of records) {
+    const payer = payerOf(run, names, record);
+    if (payer !== null) held.set(...payer);
+  }
+  return held;
+}

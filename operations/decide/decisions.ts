@@ -1,0 +1,371 @@
+/**
+ * Holds a person's decision against the service before it is kept as an instruction (design: "In doubt, absent,
+ * generations", "The chain rule"). A record of the service stands above what anybody says. Reading and judging are apart.
+ * Nothing here writes to the service or to Temporal. Upholds M1: a later generation is opened only where no record can still
+ * pay.
+ */
+import {
+  CREATED_SLACK_MS,
+  LOOK_BACK_MS,
+  couldBe,
+  isTradeOf,
+  isWithdrawalOf,
+  lookForTrade,
+  lookForWithdrawal,
+  tradeDifference,
+  withdrawalDifference,
+  type Look,
+  type PaymentIdentity,
+  type ListScan,
+} from '../../domain/writes/lookups.ts';
+import type { Leg } from '../../domain/plan/plan.ts';
+import type { Trade, Withdrawal } from '../../domain/service/records.ts';
+import { isDecimal, normalise } from '../../domain/money.ts';
+import { firstReference, generationOf, runPrefix, type RunName } from '../../domain/references.ts';
+import type { Reply } from '../../domain/service/reply.ts';
+import type { ReportPayment } from '../../domain/run/report.ts';
+import {
+  instructionsAbout,
+  nextOpening,
+  type Kept,
+  type NextOpening,
+} from '../../domain/people/instructions.ts';
+import type { ServiceClient } from '../../service/client.ts';
+import { scanList, type Scanned } from '../../service/list-scan.ts';
+
+/** The item of a decision, with what identifies its records. */
+export type Subject = LegSubject | { readonly kind: 'payment'; readonly payment: PaymentIdentity };
+
+export type LegSubject = {
+  readonly kind: 'leg';
+  readonly leg: Leg;
+  /** The quote that the run has, or has traded; null when it has none. */
+  readonly quoteId: string | null;
+  /** Ids of the trades of other legs. */
+  readonly otherIds: readonly string[];
+  /** When the run's date begins, epoch milliseconds. */
+  readonly opensAtMs: number;
+};
+
+/** What can be read of trades and withdrawals. */
+type Reader = Pick<ServiceClient, 'trade' | 'withdrawal' | 'listTrades' | 'listWithdrawals'>;
+
+export type ExecutedVerdict =
+  | { readonly kind: 'agrees'; readonly record: Trade | Withdrawal }
+  /** The record is there but cannot be this item's. The decision is refused with the differences. */
+  | {
+      readonly kind: 'differs';
+      readonly record: Trade | Withdrawal;
+      readonly differences: readonly string[];
+    }
+  /** The service finds nothing by its id, and the whole list does not show it. */
+  | { readonly kind: 'missing' }
+  /** The records could not be read whole. The decision is refused until they can be read. */
+  | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
+
+/**
+ * Whether the record `id` is there and agrees with the plan: looked up by its id, else in the whole list.
+ * @throws ServiceInputError `BAD_ID` when the text is not an id of such a record
+ */
+export async function checkExecuted(reader: Reader, subject: Subject, id: string): Promise<ExecutedVerdict> {
+  switch (subject.kind) {
+    case 'leg': {
+      const sinceMs = subject.opensAtMs - LOOK_BACK_MS;
+      const found = await findRecord<Trade>(await reader.trade(id), reader.listTrades, { id, sinceMs });
+      return executed(found, (trade) => legDifferences(subject, trade));
+    }
+    case 'payment': {
+      const { payment } = subject;
+      const wanted = { id, sinceMs: payment.opensAtMs - LOOK_BACK_MS };
+      const byId = await reader.withdrawal(id);
+      const found = await findRecord<Withdrawal>(byId, reader.listWithdrawals, wanted);
+      return executed(found, (record) => paymentDifferences(payment, record));
+    }
+  }
+}
+
+function executed<T extends Trade | Withdrawal>(
+  found: Found<T>,
+  differencesOf: (record: T) => readonly string[],
+): ExecutedVerdict {
+  if (found.kind !== 'record') return found;
+  const { record } = found;
+  const differences = differencesOf(record);
+  return differences.length === 0 ? { kind: 'agrees', record } : { kind: 'differs', record, differences };
+}
+
+/** The reasons why a trade cannot be this leg's; none when it agrees with the plan. Amounts are compared as numbers. */
+export function legDifferences({ leg, otherIds, opensAtMs }: LegSubject, trade: Trade): readonly string[] {
+  const { clientReferenceId } = trade;
+  // This also holds for an amount that came from balances: the plan has it, and no other amount was ever sent.
+  const fixed = leg.amount === null ? leg : { ...leg, amount: { ...leg.amount, fixed: true } };
+  return [
+    clientReferenceId !== null && clientReferenceId !== leg.reference
+      ? `its reference is "${clientReferenceId}", this leg's is "${leg.reference}"`
+      : null,
+    otherIds.includes(trade.id) ? 'it is the record of another leg of this run' : null,
+    tradeDifference(fixed, trade),
+    createdBefore(opensAtMs, trade),
+  ].filter((difference) => difference !== null);
+}
+
+/** The same for a withdrawal and a payment. */
+export function paymentDifferences(payment: PaymentIdentity, record: Withdrawal): readonly string[] {
+  return [
+    record.tag !== null && generationOf(payment.reference, record.tag) === null
+      ? `its tag is "${record.tag}", this payment's is "${payment.reference}"`
+      : null,
+    payment.otherIds.includes(record.id) ? 'it is the record of another payment of this run' : null,
+    withdrawalDifference(payment, record),
+    createdBefore(payment.opensAtMs, record),
+  ].filter((difference) => difference !== null);
+}
+
+function createdBefore(opensAtMs: number, { createdAt }: Trade | Withdrawal): string | null {
+  return Date.parse(createdAt) < opensAtMs - CREATED_SLACK_MS
+    ? `it was created at ${createdAt}, before the run's date began`
+    : null;
+}
+
+export type NotExecutedVerdict =
+  /** The whole list shows no record of the item. `couldBe`: untagged records that a person must judge. */
+  | { readonly kind: 'absent'; readonly couldBe: readonly (Trade | Withdrawal)[] }
+  /** A record is ours and agrees with the plan. The run adopts it by itself, whatever anybody says. */
+  | { readonly kind: 'found'; readonly record: Trade | Withdrawal }
+  /** A record has the item's name and contradicts the plan. A person may decide otherwise. */
+  | {
+      readonly kind: 'contradicts';
+      readonly record: Trade | Withdrawal;
+      readonly difference: string;
+      readonly couldBe: readonly (Trade | Withdrawal)[];
+    }
+  | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
+
+/** Looks through the whole list for an item that a person says was not executed. */
+export async function checkNotExecuted(reader: Reader, subject: Subject): Promise<NotExecutedVerdict> {
+  switch (subject.kind) {
+    case 'leg': {
+      const { leg, quoteId, opensAtMs } = subject;
+      const mayBe = (trade: Trade) => couldBeTrade(subject, trade);
+      const { records, stopped } = await scanList(reader.listTrades, {
+        sinceMs: opensAtMs - LOOK_BACK_MS,
+        wanted: (trade: Trade) => isTradeOf(leg, quoteId, trade) || mayBe(trade),
+      });
+      return notExecuted(
+        lookForTrade(leg, { quoteId, namedId: null, isStray: () => false }, scanOf(records)),
+        stopped,
+        records.filter(mayBe),
+      );
+    }
+    case 'payment': {
+      const { payment } = subject;
+      const mayBe = (record: Withdrawal) => couldBe(payment, record);
+      const { records, stopped } = await scanList(reader.listWithdrawals, {
+        sinceMs: payment.opensAtMs - LOOK_BACK_MS,
+        wanted: (record: Withdrawal) => isWithdrawalOf(payment, record) || mayBe(record),
+      });
+      return notExecuted(lookForWithdrawal(payment, scanOf(records)), stopped, records.filter(mayBe));
+    }
+  }
+}
+
+/** A record that agrees counts even if the list was not read whole. Every other answer needs the whole list. */
+function notExecuted<T extends Trade | Withdrawal>(
+  look: Look<T>,
+  stopped: Reply<unknown> | null,
+  couldBeIt: readonly T[],
+): NotExecutedVerdict {
+  if (look.kind === 'found') return { kind: 'found', record: look.record };
+  if (stopped !== null) return { kind: 'unreadable', reply: stopped };
+  switch (look.kind) {
+    case 'differs': {
+      const { record, difference } = look;
+      return { kind: 'contradicts', record, difference, couldBe: couldBeIt };
+    }
+    // The list was read whole. Records that could be the item's are shown to the person.
+    case 'absent':
+    case 'unproven':
+      return { kind: 'absent', couldBe: couldBeIt };
+  }
+}
+
+/** An untagged trade that agrees with the leg. It is shown to a person, never adopted. */
+function couldBeTrade(subject: LegSubject, trade: Trade): boolean {
+  return trade.clientReferenceId === null && legDifferences(subject, trade).length === 0;
+}
+
+export type PayAgainVerdict =
+  | {
+      readonly kind: 'may';
+      /** The highest generation of which anything is known. The instruction opens the next one. */
+      readonly follows: number;
+      /** That generation's record; null when it has none. */
+      readonly recordId: string | null;
+      /** The first of the generations that the instruction opens. */
+      readonly generation: number;
+      /** Records of earlier generations, all failed. */
+      readonly failed: readonly Withdrawal[];
+    }
+  /** A record that may still pay, or has paid. Nothing is opened beside it. */
+  | { readonly kind: 'stands'; readonly id: string; readonly status: string }
+  /** An untagged record that may be the payment and has not failed. */
+  | { readonly kind: 'could be'; readonly record: Withdrawal }
+  /**
+   * A person has opened generations before, and none of them has led to a record yet. One more instruction would change
+   * nothing.
+   */
+  | Extract<NextOpening, { kind: 'opened before' }>
+  | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
+
+/** What is known of a payment before it may be paid again. */
+export type PaymentHistory = {
+  /** With `fromGeneration` 1 and the id that the report names. */
+  readonly identity: PaymentIdentity;
+  readonly reported: ReportPayment;
+  readonly kept: Kept;
+};
+
+/** What one scan of the withdrawals shows of a run: for each payment, the records that are or could be its own. */
+export class WithdrawalBook {
+  /** Why the scan was cut short; null when every page was read. */
+  readonly stopped: Reply<unknown> | null;
+  readonly #byReference = new Map<string, Withdrawal[]>();
+  readonly #byOwner = new Map<string, Withdrawal[]>();
+  readonly #byAmount = new Map<string, Withdrawal[]>();
+
+  /** @param owners for each record that the report names, the item of the run */
+  constructor({ records, stopped }: Scanned<Withdrawal>, owners: ReadonlyMap<string, string>) {
+    this.stopped = stopped;
+    for (const record of records) {
+      const { id, tag, currency, withdrawalAmount } = record;
+      const owner = owners.get(id);
+      if (tag !== null) put(this.#byReference, firstReference(tag), record);
+      else if (owner !== undefined) put(this.#byOwner, owner, record);
+      else put(this.#byAmount, amountKey(currency, withdrawalAmount), record);
+    }
+  }
+
+  /** The records that are this payment, in any generation, and those without a name that could be this payment. */
+  of(item: string, identity: PaymentIdentity): readonly Withdrawal[] {
+    const { reference, currency, amount } = identity;
+    return [
+      ...(this.#byReference.get(reference) ?? []),
+      ...(this.#byOwner.get(item) ?? []),
+      ...(amount === null ? [] : (this.#byAmount.get(amountKey(currency, amount)) ?? [])),
+    ].filter((record) => isWithdrawalOf(identity, record) || couldBe(identity, record));
+  }
+}
+
+/** Reads the withdrawals of a run once, however many payments are asked about. */
+export async function readWithdrawals(
+  reader: Pick<Reader, 'listWithdrawals'>,
+  of: {
+    readonly run: RunName;
+    readonly opensAtMs: number;
+    readonly payments: readonly Pick<ReportPayment, 'id' | 'withdrawalId'>[];
+  },
+): Promise<WithdrawalBook> {
+  const prefix = runPrefix(of.run);
+  const scanned = await scanList(reader.listWithdrawals, {
+    sinceMs: of.opensAtMs - LOOK_BACK_MS,
+    wanted: ({ tag }: Withdrawal) => tag === null || tag.startsWith(prefix),
+  });
+  const owners = of.payments.flatMap(({ id, withdrawalId }) =>
+    withdrawalId === null ? [] : [[withdrawalId, id] as const],
+  );
+  return new WithdrawalBook(scanned, new Map(owners));
+}
+
+function amountKey(currency: string, amount: string): string {
+  return `${currency} ${isDecimal(amount) ? normalise(amount) : amount}`;
+}
+
+function put<Value>(lists: Map<string, Value[]>, key: string, value: Value): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
+/**
+ * Looks at every generation of a payment: none may still pay when others are opened. The result is advice for the person who
+ * asks. The worker looks again before it sends, since anything may happen between this look and the person's yes.
+ */
+export async function checkPayAgain(
+  reader: Pick<Reader, 'withdrawal'>,
+  book: WithdrawalBook,
+  history: PaymentHistory,
+): Promise<PayAgainVerdict> {
+  const { identity, reported } = history;
+  const records = book.of(reported.id, identity);
+  const verdict = judgePayAgain(history, records);
+  if (verdict.kind !== 'may') return verdict;
+  if (book.stopped !== null) return { kind: 'unreadable', reply: book.stopped };
+  const { withdrawalId } = reported;
+  if (withdrawalId === null || records.some((record) => record.id === withdrawalId)) return verdict;
+  // The list does not show the record that the report names, so the record is asked for by its id.
+  const reply = await reader.withdrawal(withdrawalId);
+  if (reply.kind !== 'DONE') return { kind: 'unreadable', reply };
+  const { id, status } = reply.value.record;
+  return identity.failedWords.includes(status) ? verdict : { kind: 'stands', id, status };
+}
+
+/** What the records that were found allow. Pure. */
+export function judgePayAgain(history: PaymentHistory, records: readonly Withdrawal[]): PayAgainVerdict {
+  const { identity, reported, kept } = history;
+  const hasFailed = (record: Withdrawal) => identity.failedWords.includes(record.status);
+  const ours = records.filter((record) => isWithdrawalOf(identity, record));
+  const stands = ours.find((record) => !hasFailed(record));
+  if (stands !== undefined) return { kind: 'stands', id: stands.id, status: stands.status };
+  const twin = records.find((record) => couldBe(identity, record) && !ours.includes(record));
+  if (twin !== undefined && !hasFailed(twin)) return { kind: 'could be', record: twin };
+
+  const said = instructionsAbout(kept, reported.id);
+  const generationIn = (text: string | null) => generationOf(identity.reference, text ?? '');
+  const known = [
+    ...ours.map((record) => generationIn(record.tag)),
+    generationIn(reported.reference),
+    ...said.opened.map(({ generation }) => generation),
+  ];
+  const follows = Math.max(1, ...known.map((generation) => generation ?? 1));
+  const next = nextOpening(said, follows);
+  switch (next.kind) {
+    case 'opened before':
+      return next;
+    case 'opens': {
+      const tagged = ours.find((record) => generationIn(record.tag) === follows);
+      const recordId =
+        tagged?.id ?? (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
+      return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
+    }
+  }
+}
+
+type Found<T> =
+  | { readonly kind: 'record'; readonly record: T }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unreadable'; readonly reply: Reply<unknown> };
+
+type Fetched<T> =
+  { readonly kind: 'WHOLE'; readonly record: T } | { readonly kind: 'PARTIAL'; readonly record: unknown };
+
+/** The record with this id: as the service answers for the id, else as the list shows it. */
+async function findRecord<T extends Trade | Withdrawal>(
+  byId: Reply<Fetched<T>>,
+  list: Parameters<typeof scanList<T>>[0],
+  wanted: { readonly id: string; readonly sinceMs: number },
+): Promise<Found<T>> {
+  if (byId.kind === 'DONE' && byId.value.kind === 'WHOLE')
+    return { kind: 'record', record: byId.value.record };
+  // That the id is not found proves nothing: the interface does not show the shape of that answer.
+  const { records, stopped } = await scanList(list, {
+    sinceMs: wanted.sinceMs,
+    wanted: (record) => record.id === wanted.id,
+  });
+  const [record] = records;
+  if (record !== undefined) return { kind: 'record', record };
+  return stopped === null ? { kind: 'missing' } : { kind: 'unreadable', reply: stopped };
+}
+
+function scanOf<T>(records: readonly T[]): ListScan<T> {
+  return { records, complete: true, reason: null };
+}

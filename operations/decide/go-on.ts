@@ -1,0 +1,115 @@
+/**
+ * `--go-on`: a person lets a cancelled run go on, or says that the cause of one item's wait is gone. The instruction is kept
+ * outside the run's history, and the run reads it before it sends.
+ */
+import { randomUUID } from 'node:crypto';
+import { instructionsAbout, isCancelled, nextOpening, type Kept } from '../../domain/people/instructions.ts';
+import { isLostRunsName } from '../../domain/run/lost-runs.ts';
+import type { ReportPayment } from '../../domain/run/report.ts';
+import { generationOf, reference, runName, type RunName } from '../../domain/references.ts';
+import type { Settings } from '../../config/config.ts';
+import { CommandFailure } from '../failure.ts';
+import { keepInstruction, keptAbout, readKept, wakeRun } from './keep-instruction.ts';
+import type { Place } from '../place.ts';
+import { planOf, requireItem, requirePlan } from './plan-made.ts';
+import { requireService } from '../preflight.ts';
+import { readRun, type RunFacts } from '../follow/runs.ts';
+import { SubmittedBatch } from '../batches/submitted.ts';
+
+/** `item`: the item whose cause is gone; null: everything goes on. */
+export type GoOn = { readonly item: string | null; readonly by: string; readonly why: string };
+
+/**
+ * For a run that is open.
+ * @returns a remark about the service, null when all is well. @throws CommandFailure when what was cancelled cannot go on
+ */
+export async function goOnOpen(
+  place: Place,
+  run: RunName,
+  asked: { readonly goOn: GoOn; readonly settings: Settings; readonly now: () => number },
+): Promise<string | null> {
+  const { goOn } = asked;
+  const kept = await readKept(place, run);
+  if (kept !== null && isCancelled(kept.instructions)) {
+    throw new CommandFailure('refused by us', [
+      {
+        code: 'RUN_CANCELLED',
+        place: runName(run),
+        message:
+          'it is cancelled, and open only to follow what was sent before; what was not sent cannot go on in it; nothing was sent',
+        fix: `Wait for its end (\`npx cambist run … --wait\`, without --go-on), then type this again. \`npx cambist status ${runName(run)}\` says what it follows.`,
+      },
+    ]);
+  }
+  const remark = await requireService(asked.settings, asked.now);
+  if (goOn.item !== null) await sayCauseGone(place, run, goOn);
+  // The instructions are missing, and the run waits until a person says what holds.
+  else if (kept === null) await sayGoOn(place, run, goOn);
+  await wakeRun(place, run);
+  return remark;
+}
+
+/** For a run that has ended, before it is started again. @throws CommandFailure when the item cannot go on alone */
+export async function goOnEnded(place: Place, run: RunName, goOn: GoOn): Promise<void> {
+  if (goOn.item !== null) return sayCauseGone(place, run, goOn);
+  const kept = await readKept(place, run);
+  // A new start sends nothing while the run is cancelled, or while its instructions are missing.
+  if (kept === null || isCancelled(kept.instructions)) await sayGoOn(place, run, goOn);
+}
+
+/** What was cancelled goes on. */
+export async function sayGoOn(
+  place: Place,
+  run: RunName,
+  { by, why }: Pick<GoOn, 'by' | 'why'>,
+): Promise<void> {
+  await keepInstruction(place, run, { kind: 'go-on', id: randomUUID(), item: null, by, why });
+}
+
+async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }: GoOn): Promise<void> {
+  const item = await requireNamed(place, run, asked ?? '');
+  const kept = await keptAbout(place, run);
+  if (isCancelled(kept.instructions)) {
+    throw new CommandFailure('refused by us', [
+      {
+        code: 'RUN_CANCELLED',
+        place: runName(run),
+        message: `it is cancelled, so "${item}" does not go on alone; nothing was sent`,
+        fix: 'Take the cancel back first: --go-on without an item goes on with everything that is not done.',
+      },
+    ]);
+  }
+  await keepInstruction(place, run, { kind: 'go-on', id: randomUUID(), by, why, item });
+}
+
+/** An item of the plan; or, while there is no plan, the list of lost runs beside which the plan may be made. */
+async function requireNamed(place: Place, run: RunName, asked: string): Promise<string> {
+  const isOfRun = isLostRunsName(asked) && (await planOf(place, run)) === null;
+  if (!isOfRun) await requireItem(place, await requirePlan(place, run), asked);
+  return asked;
+}
+
+/**
+ * Whether a person has opened generations that have not led to a record yet. Then even a completed run has something to do.
+ * No clocks are compared: the report names the generation of each payment.
+ */
+export async function hasOpenGeneration(place: Place, facts: RunFacts): Promise<boolean> {
+  const { run } = facts;
+  const { payments } = (await readRun(place, facts)).report;
+  const isOpened = (kept: Kept, { id, reference: current }: ReportPayment): boolean => {
+    const generation = generationOf(reference(run, id), current) ?? 1;
+    return nextOpening(instructionsAbout(kept, id), generation).kind === 'opened before';
+  };
+  const chunks = (await planOf(place, run))?.batch?.chunks.length ?? 0;
+  if (chunks === 0) {
+    const kept = await keptAbout(place, run);
+    return payments.some((payment) => isOpened(kept, payment));
+  }
+  const byId = new Map(payments.map((payment) => [payment.id, payment]));
+  for await (const chunk of new SubmittedBatch(place, run, chunks).chunks()) {
+    const kept = await keptAbout(place, run, chunk.number);
+    const own = chunk.payments.flatMap(([id]) => byId.get(id) ?? []);
+    if (own.some((payment) => isOpened(kept, payment))) return true;
+  }
+  return false;
+}

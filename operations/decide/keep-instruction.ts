@@ -1,0 +1,85 @@
+/**
+ * Keeps and reads instructions for commands. Only a worker can keep an instruction. When the deadline here is over, the
+ * person is told that no worker took it.
+ */
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { runName, type RunName } from '../../domain/references.ts';
+import { NOTHING_KEPT, type Instruction, type Kept } from '../../domain/people/instructions.ts';
+import { withChunk, readAllInstructions, readInstructions } from '../../durable/instructions/read.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
+import { planIdOf, wakeSignal } from '../../workflows/names.ts';
+import { CommandFailure } from '../failure.ts';
+import type { Place } from '../place.ts';
+import { ANSWER_LIMIT_MS, BUSY_LIMIT_MS, describeRun } from '../follow/runs.ts';
+import { hasWorker } from '../watch/pollers.ts';
+
+/**
+ * Keeps an instruction outside the run's history.
+ * @param chunk the chunk of the payment that it is about; null: it is about no payment of a batch
+ * @throws CommandFailure when no worker took it in time
+ */
+export async function keepInstruction(
+  place: Place,
+  run: RunName,
+  instruction: Instruction,
+  chunk: number | null = null,
+): Promise<void> {
+  const { client, taskQueue, mode } = place;
+  const of = withChunk({ client, taskQueue, mode, run }, chunk ?? undefined);
+  await withWorker(place, run, () => recordInstruction(of, instruction));
+}
+
+/**
+ * Everything that is kept about a run, and about one chunk where it is asked for; nothing where nothing is kept.
+ * @throws CommandFailure when Temporal does not answer
+ */
+export async function keptAbout(place: Place, run: RunName, chunk: number | null = null): Promise<Kept> {
+  const { client, mode } = place;
+  const of = withChunk({ client, mode, run }, chunk ?? undefined);
+  return (await withWorker(place, run, () => readAllInstructions(of))) ?? NOTHING_KEPT;
+}
+
+/**
+ * The same, but null where Temporal has no workflow that keeps instructions: the run was never started, or what was said is
+ * missing and a person must say again what holds.
+ */
+export async function readKept(place: Place, run: RunName): Promise<Kept | null> {
+  const { client, mode } = place;
+  return withWorker(place, run, () => readInstructions({ client, mode, run }));
+}
+
+/** Wakes an open run from its waits, so that it reads the instruction at once. False when the run has ended. */
+export async function wakeRun({ client, mode }: Place, run: RunName): Promise<boolean> {
+  const facts = await describeRun(client, mode, run);
+  if (facts === null || !facts.isOpen) return false;
+  // The workflow that makes its plan may be what waits.
+  await Promise.all([wake(client, planIdOf(mode, run)), wake(client, planIdOf(mode, run, 2))]);
+  return wake(client, facts.workflowId);
+}
+
+/** False when no workflow with this id is open. */
+async function wake(client: Client, workflowId: string): Promise<boolean> {
+  try {
+    await client.workflow.getHandle(workflowId).signal(wakeSignal);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+async function withWorker<T>(place: Place, run: RunName, work: () => Promise<T>): Promise<T> {
+  const limitMs = (await hasWorker(place.client, place.taskQueue)) ? BUSY_LIMIT_MS : ANSWER_LIMIT_MS;
+  try {
+    return await place.client.withDeadline(Date.now() + limitMs, work);
+  } catch (error) {
+    throw new CommandFailure('infrastructure', [
+      {
+        code: 'NO_WORKER',
+        place: runName(run),
+        message: `no worker answered within ${limitMs / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
+        fix: 'Start one with `npx cambist worker`, then try again: the same instruction twice changes nothing.',
+      },
+    ]);
+  }
+}

@@ -1,0 +1,429 @@
+/**
+ * Records what a person decides where the machine cannot: an item was executed, as this record; it was not executed; or a
+ * trade that came out worse than planned is accepted. The service is asked first, and stands above what anybody says. The
+ * instruction is kept outside the run's history, so that no reset loses it. Nothing here moves money.
+ */
+import type { ProblemCode } from '../../domain/problems.ts';
+import { randomUUID } from 'node:crypto';
+import { moneyText } from '../../domain/currencies.ts';
+import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import type { Trade, Withdrawal } from '../../domain/service/records.ts';
+import { runName, type RunName } from '../../domain/references.ts';
+import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
+import { isWorseThanPlanned, type Report } from '../../domain/run/report.ts';
+import type { Waiting, WaitReason } from '../../domain/waits.ts';
+import { instructionsAbout, type Instruction } from '../../domain/people/instructions.ts';
+import type { Settings } from '../../config/config.ts';
+import { ServiceInputError } from '../../service/errors.ts';
+import { claimantOf } from './claims.ts';
+import {
+  checkExecuted,
+  checkNotExecuted,
+  type ExecutedVerdict,
+  type NotExecutedVerdict,
+  type Subject,
+} from './decisions.ts';
+import { CommandFailure } from '../failure.ts';
+import { keepInstruction, keptAbout, wakeRun } from './keep-instruction.ts';
+import type { Place } from '../place.ts';
+import { requireItem, requireOwnPlan, requirePlan, type Planned } from './plan-made.ts';
+import { atService, requireService, serviceFailure } from '../preflight.ts';
+import { readRun, readWaitingInBatch, requireRun, type RunView } from '../follow/runs.ts';
+
+/** What a person says about an item. */
+export type Decision = { readonly by: string } & (
+  | { readonly kind: 'executed'; readonly recordId: string }
+  | { readonly kind: 'not executed'; readonly evidence: string }
+  | { readonly kind: 'accept'; readonly recordId: string; readonly evidence: string }
+);
+
+/** What the service showed, for the person. */
+export type Seen = {
+  /** The record that the person named; null: none was named. */
+  readonly record: Trade | Withdrawal | null;
+  /** A record with the item's name that contradicts the plan, and how. The decision overrides it. */
+  readonly over: { readonly record: Trade | Withdrawal; readonly difference: string } | null;
+  readonly couldBe: readonly (Trade | Withdrawal)[];
+};
+
+/** A decision that is kept. */
+export type Decided = {
+  readonly plan: Plan;
+  readonly item: string;
+  readonly decision: Decision;
+  readonly seen: Seen;
+  /** How far back the lists were read, epoch milliseconds. */
+  readonly lookedBackToMs: number;
+  readonly isLeg: boolean;
+  /** Who takes the decision up: the open run at once, or a new start of a run or item that has ended. */
+  readonly takenUp: 'at once' | 'when the run is started' | 'when the item is started';
+  /** The service's status of the record, where the status says that the record will not pay or trade. */
+  readonly failedStatus: string | null;
+};
+
+/** What is read before anything is judged. */
+type Case = {
+  readonly place: Place;
+  readonly settings: Settings;
+  readonly view: RunView;
+  readonly plan: Plan;
+  readonly item: string;
+  /** Null when it is a leg. */
+  readonly planned: Planned | null;
+  readonly decision: Decision;
+};
+
+/**
+ * Looks at the service, then keeps the decision.
+ * @returns also a remark about the service. @throws CommandFailure when the service contradicts it, or cannot be read whole
+ */
+export async function decide(asked: {
+  readonly place: Place;
+  readonly settings: Settings;
+  readonly run: RunName;
+  readonly item: string;
+  readonly decision: Decision;
+  readonly now: () => number;
+}): Promise<{ readonly decided: Decided; readonly remark: string | null }> {
+  const { place, settings, run, item, decision } = asked;
+  const facts = await requireRun(place, run);
+  const plan = await requirePlan(place, run);
+  requireOwnPlan(settings, plan);
+  const remark = await requireService(settings, asked.now);
+  const view = await readRun(place, facts);
+  const planned = await requireItem(place, plan, item);
+  const theCase: Case = { place, settings, view, plan, item, planned, decision };
+  await requireOpenQuestion(theCase);
+  const seen = await lookFirst(theCase);
+  await keepInstruction(place, run, instructionOf(decision, item));
+  return { decided: decidedOf(theCase, seen, await wakeRun(place, run)), remark };
+}
+
+function instructionOf(decision: Decision, item: string): Instruction {
+  const known = { id: randomUUID(), by: decision.by, item };
+  switch (decision.kind) {
+    case 'executed':
+      return {
+        ...known,
+        kind: decision.kind,
+        recordId: decision.recordId,
+        why: 'the record is the evidence',
+      };
+    case 'not executed':
+      return { ...known, kind: decision.kind, why: decision.evidence };
+    case 'accept':
+      return { ...known, kind: decision.kind, recordId: decision.recordId, why: decision.evidence };
+  }
+}
+
+function decidedOf({ plan, item, decision, view, settings }: Case, seen: Seen, isOpen: boolean): Decided {
+  const isLeg = plan.legs.some(({ id }) => id === item);
+  const hasEnded = [...view.report.legs, ...view.report.payments].some(
+    ({ id, outcome }) => id === item && (outcome === 'NOT_TRADED' || outcome === 'NOT_PAID'),
+  );
+  const { tradeStatuses, withdrawalStatuses } = settings.facts;
+  const failed = isLeg ? tradeStatuses.failed : withdrawalStatuses.failed;
+  const status = seen.record?.status ?? '';
+  return {
+    plan,
+    item,
+    decision,
+    seen,
+    lookedBackToMs: lookedBackToMs(plan),
+    isLeg,
+    takenUp: hasEnded ? 'when the item is started' : isOpen ? 'at once' : 'when the run is started',
+    failedStatus: failed.includes(status) ? status : null,
+  };
+}
+
+/**
+ * What an item waits for while it may or may not have been executed. A wait for money, for settlement or for the service's
+ * rate limit leaves no doubt.
+ */
+const OPEN_QUESTIONS: readonly WaitReason[] = ['person', 'doubt', 'outage', 'configuration'];
+
+/** @throws CommandFailure when there is nothing to decide about the item */
+async function requireOpenQuestion(theCase: Case): Promise<void> {
+  const { view, item, decision } = theCase;
+  switch (decision.kind) {
+    case 'accept': {
+      const reason = whyNotAccepted(view.report, item, decision.recordId);
+      if (reason === null) return;
+      const status = `npx cambist status ${runName(view.facts.run)}`;
+      return refuse(theCase, 'NOTHING_TO_ACCEPT', reason, `\`${status}\` says what the run waits for.`);
+    }
+    case 'executed':
+      requireNoRecord(theCase);
+      return;
+    case 'not executed':
+      await requireInQuestion(theCase, requireNoRecord(theCase));
+  }
+}
+
+/** A record of the service stands above any decision. Returns the item's outcome. */
+function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
+  const { view, item } = theCase;
+  const leg = view.report.legs.find(({ id }) => id === item);
+  const payment = view.report.payments.find(({ id }) => id === item);
+  const outcome = leg?.outcome ?? payment?.outcome ?? 'PENDING';
+  const recordId = leg?.tradeId ?? payment?.withdrawalId ?? null;
+  if (outcome === 'TRADED' || outcome === 'PAID')
+    return refuse(
+      theCase,
+      'ITEM_DONE',
+      `it is ${outcome} already, as ${recordId ?? '?'}`,
+      'There is nothing to decide.',
+    );
+  if (recordId === null) return outcome;
+  return refuse(
+    theCase,
+    'ITEM_HAS_RECORD',
+    `the service has it as ${recordId} (${payment?.status ?? outcome}), and a record stands above any decision`,
+    outcome === 'NOT_PAID'
+      ? `If it is still owed: npx cambist run POLICY --pay-again ${item} --reason TEXT --by NAME.`
+      : 'Nothing to do: the run follows it to its end.',
+  );
+}
+
+/** A person can say that an item was not executed only where it is in doubt, or where it needs a human. */
+async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOutcome): Promise<void> {
+  const { facts } = theCase.view;
+  if (outcome === 'NOT_PAID' || outcome === 'NOT_TRADED')
+    return refuse(theCase, 'ITEM_ENDED', `it has ended as ${outcome} already`, 'There is nothing to decide.');
+  if (!facts.isOpen || outcome === 'NEEDS_HUMAN') return;
+  const waiting = await readWaiting(theCase);
+  if (waiting !== null && OPEN_QUESTIONS.includes(waiting.reason)) return;
+  const what = waiting === null ? 'it is still to be sent, or at work' : `it waits (${waiting.problem.code})`;
+  refuse(
+    theCase,
+    'ITEM_NOT_IN_QUESTION',
+    `${what}, and nothing about it is in question`,
+    `It goes on by itself. To leave what is not sent unsent: npx cambist cancel ${runName(facts.run)}.`,
+  );
+}
+
+/** What the item waits for now. Only its chunk knows a payment of a batch. */
+function readWaiting({ place, view, item, planned }: Case): Promise<Waiting | null> {
+  const inBatch = planned?.inBatch ?? null;
+  if (inBatch !== null) return readWaitingInBatch(place, view.facts, inBatch);
+  return Promise.resolve(view.progress.items.find(({ id }) => id === item)?.waiting ?? null);
+}
+
+function refuse({ view, item }: Case, code: ProblemCode, message: string, fix: string): never {
+  const place = `${runName(view.facts.run)} ${item}`;
+  throw new CommandFailure('refused by us', [{ code, place, message, fix }]);
+}
+
+/** Why the item's trade cannot be accepted by this id; null when it can be accepted. Pure. */
+export function whyNotAccepted(report: Report, item: string, recordId: string): string | null {
+  const leg = report.legs.find(({ id }) => id === item);
+  if (leg === undefined) return 'it is a payment; only trades are accepted';
+  if (!report.problems.some((problem) => problem.item === item && isWorseThanPlanned(problem)))
+    return 'nothing is said against its trade';
+  return leg.tradeId === recordId ? null : `its trade is ${leg.tradeId ?? 'not known'}, not ${recordId}`;
+}
+
+/** The lookup before the decision. @throws CommandFailure when the service contradicts it, or cannot be read whole */
+async function lookFirst(theCase: Case): Promise<Seen> {
+  const { settings, decision } = theCase;
+  const subject = await subjectOf(theCase);
+  return atService(settings, async (service, address) => {
+    switch (decision.kind) {
+      case 'not executed':
+        return requireAbsent(theCase, await checkNotExecuted(service, subject), address);
+      case 'executed':
+      case 'accept': {
+        const verdict = await wellFormed(() => checkExecuted(service, subject, decision.recordId));
+        // A person accepts what came out, so it may differ from the plan.
+        if (decision.kind === 'accept' && verdict.kind === 'differs')
+          return { record: verdict.record, over: null, couldBe: [] };
+        const record = requireAgreement(theCase, decision, verdict, address);
+        if (nameIn(record) === null) await requireUnclaimed(theCase, record);
+        return { record, over: null, couldBe: [] };
+      }
+    }
+  });
+}
+
+async function wellFormed<T>(look: () => Promise<T>): Promise<T> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof ServiceInputError)) throw error;
+    throw new CommandFailure('bad input', [
+      {
+        code: 'RECORD_ID',
+        place: '--executed',
+        message: error.message,
+        fix: 'Name the id as the service shows it: of a trade for a leg, of a withdrawal for a payment.',
+      },
+    ]);
+  }
+}
+
+/** @throws CommandFailure while the amount of a payment is not known */
+async function subjectOf({ view, plan, item, planned, settings, place, decision }: Case): Promise<Subject> {
+  const { report } = view;
+  const { opensAtMs } = plan.sendWindows;
+  const kept = await keptAbout(place, plan.run, planned?.inBatch?.chunk ?? null);
+  const otherIds = [
+    ...report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),
+    ...report.payments.map(({ id, withdrawalId }) => ({ id, recordId: withdrawalId })),
+    ...kept.instructions.flatMap((one) =>
+      one.kind === 'executed' ? [{ id: one.item, recordId: one.recordId }] : [],
+    ),
+  ].flatMap(({ id, recordId }) => (id === item || recordId === null ? [] : [recordId]));
+  const leg = plan.legs.find(({ id }) => id === item);
+  if (leg !== undefined) {
+    const quoteId = report.legs.find(({ id }) => id === item)?.quoteId ?? null;
+    return { kind: 'leg', leg, quoteId, otherIds, opensAtMs };
+  }
+  const amount = report.payments.find(({ id }) => id === item)?.amount ?? null;
+  if (planned === null || amount === null) {
+    throw new CommandFailure('refused by us', [
+      {
+        code: 'AMOUNT_NOT_KNOWN',
+        place: `${runName(plan.run)} ${item}`,
+        message:
+          'its amount is what its leg brings and is not known yet, so no record can be compared with it',
+        fix: 'Decide about the leg first.',
+      },
+    ]);
+  }
+  const { payment } = planned;
+  const { eights } = instructionsAbout(kept, item);
+  const named = recordIdOf(decision);
+  return {
+    kind: 'payment',
+    payment: {
+      reference: payment.reference,
+      account: payment.account,
+      currency: payment.currency,
+      amount,
+      opensAtMs,
+      namedId: null,
+      ownIds: named === null ? [] : [named],
+      otherIds,
+      fromGeneration: eights.at(-1)?.first ?? 1,
+      closedIds: eights.flatMap(({ openedBy }) => openedBy.recordId ?? []),
+      follows: [],
+      approvedUntilMs: null,
+      failedWords: settings.facts.withdrawalStatuses.failed,
+    },
+  };
+}
+
+/** The record that a person named; null: the decision names none. */
+function recordIdOf(decision: Decision): string | null {
+  switch (decision.kind) {
+    case 'executed':
+    case 'accept':
+      return decision.recordId;
+    case 'not executed':
+      return null;
+  }
+}
+
+/** An id that is not there is bad input. A record that contradicts the plan is refused by a rule of ours. */
+function requireAgreement(
+  { plan, item }: Case,
+  { kind, recordId }: Extract<Decision, { readonly recordId: string }>,
+  verdict: ExecutedVerdict,
+  address: string,
+): Trade | Withdrawal {
+  const place = `--${kind} ${recordId}`;
+  switch (verdict.kind) {
+    case 'agrees':
+      return verdict.record;
+    case 'unreadable':
+      throw serviceFailure(verdict.reply, address);
+    case 'missing':
+      throw new CommandFailure('bad input', [
+        {
+          code: 'RECORD_NOT_FOUND',
+          place,
+          message: `the service shows no such record, neither by its id nor in its list back to ${new Date(lookedBackToMs(plan)).toISOString()}; nothing was recorded`,
+          fix: 'Name the record that the service shows.',
+        },
+      ]);
+    case 'differs':
+      throw new CommandFailure(
+        'refused by us',
+        verdict.differences.map((difference) => ({
+          code: 'RECORD_DIFFERS',
+          place,
+          message: `the record is there and is not ${item}: ${difference}; nothing was recorded`,
+          fix: 'Name the record of this item, or decide otherwise.',
+        })),
+      );
+  }
+}
+
+/** A record without a name of ours may be another run's. @throws CommandFailure when it is */
+async function requireUnclaimed({ place, plan }: Case, record: Trade | Withdrawal): Promise<void> {
+  const currencies = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];
+  const claimant = await claimantOf(place, {
+    run: plan.run,
+    organisation: plan.credentials.organisation,
+    record: { id: record.id, createdAt: record.createdAt, currencies },
+  });
+  if (claimant === null) return;
+  throw new CommandFailure('refused by us', [
+    {
+      code: 'RECORD_DIFFERS',
+      place: `--executed ${record.id}`,
+      message: `it is the record of another run’s item, ${claimant}; nothing was recorded`,
+      fix: 'Name the record of this item, or decide otherwise.',
+    },
+  ]);
+}
+
+/**
+ * Records that could be the item's, or contradict the plan, are shown. The person judges them by the evidence that he or she
+ * has.
+ */
+function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, address: string): Seen {
+  switch (verdict.kind) {
+    case 'absent':
+      return { record: null, over: null, couldBe: verdict.couldBe };
+    case 'contradicts': {
+      const { record, difference, couldBe } = verdict;
+      return { record: null, over: { record, difference }, couldBe };
+    }
+    case 'unreadable':
+      throw serviceFailure(verdict.reply, address);
+    case 'found': {
+      const goesOn = view.facts.isOpen
+        ? 'the run adopts it by itself'
+        : 'started again (npx cambist run … --go-on), the run adopts it by itself';
+      throw new CommandFailure('refused by us', [
+        {
+          code: 'RECORD_FOUND',
+          place: `${runName(plan.run)} ${item}`,
+          message: `the service has it: ${describeRecord(verdict.record)}; nothing was recorded`,
+          fix: `Nothing to decide: ${goesOn}.`,
+        },
+      ]);
+    }
+  }
+}
+
+/** The reference that a record carries; null when it carries none. */
+function nameIn(record: Trade | Withdrawal): string | null {
+  return 'quoteId' in record ? record.clientReferenceId : record.tag;
+}
+
+function lookedBackToMs(plan: Plan): number {
+  return plan.sendWindows.opensAtMs - LOOK_BACK_MS;
+}
+
+/** One record in one line. */
+export function describeRecord(record: Trade | Withdrawal): string {
+  if ('quoteId' in record) {
+    const sold = record.sellAmount ?? record.executedAmount;
+    const bought = record.sellAmount === null ? (record.buyAmount ?? '?') : record.executedAmount;
+    return `trade ${record.id} (${moneyText(sold, record.sellCurrency)} for ${moneyText(bought, record.buyCurrency)}, ${record.status}, created ${record.createdAt})`;
+  }
+  return `withdrawal ${record.id} (${moneyText(record.withdrawalAmount, record.currency)} to ${record.withdrawalAccountId ?? 'an account that is not shown'}, ${record.status}, created ${record.createdAt})`;
+}

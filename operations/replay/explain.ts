@@ -1,0 +1,247 @@
+/**
+ * `explain-reset`: what a reset of a run to an event would do, and to which events a reset is possible. Reads the history
+ * and the report, and changes nothing. What it says of money is true for every event (M1). The event decides only what is
+ * asked again.
+ */
+import type { LegReason } from '../../domain/plan/plan.ts';
+import { isCancelled } from '../../domain/people/instructions.ts';
+import type { Report, ReportLeg, ReportPayment } from '../../domain/run/report.ts';
+import { runName, type RunName } from '../../domain/references.ts';
+import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../domain/service/facts.ts';
+import { isRecord } from '../../domain/shape.ts';
+import { othersSendMs } from '../../domain/writes/doubt.ts';
+import { WRITE_LIMITS } from '../../workflows/limits.ts';
+import { requireBuild } from '../watch/builds.ts';
+import { readEvents, valuesOf, type HistoryEvents } from '../../durable/history.ts';
+import { INSTRUCTION_CALL } from '../follow/instruction-evidence.ts';
+import { readKept } from '../decide/keep-instruction.ts';
+import type { Place } from '../place.ts';
+import { planOf } from '../decide/plan-made.ts';
+import { goOnCommand, isCancelledEnd, neverTaken, noSuchEvent, recommendedFor } from './verdict.ts';
+import { resetPointsOf, type ResetPoint } from './points.ts';
+import { readRun, requireRun } from '../follow/runs.ts';
+
+/** What a reset makes of an item. */
+export type Fate =
+  /** Done, as the history before the event says. The service is not asked. */
+  | 'stays as the history says'
+  /** Done, but the run learned it after the event. It is looked up at the service and adopted. */
+  | 'is found at the service and adopted'
+  /** The payments of a batch are known by its chunks, which are not reset. */
+  | 'stays as its chunk says, and is looked at once more'
+  /** The service has accepted it: it is followed to its end. */
+  | 'is followed'
+  | 'is tried again'
+  /** Its amount came from balances. */
+  | 'is tried again while the balances still ask for it'
+  /** The service's own record of it failed. Only a person can open another generation. */
+  | 'stays unpaid until --pay-again'
+  | 'waits for a person'
+  /** Only --go-on takes a cancel back. */
+  | 'stays undone: the run is cancelled';
+
+export type ExplainedItem = {
+  readonly item: string;
+  readonly kind: 'leg' | 'payment';
+  readonly outcome: string;
+  readonly amount: string | null;
+  readonly currency: string;
+  readonly fate: Fate;
+};
+
+/** How long a trade waits after a reset, and why. */
+export type SafetyWait = {
+  /** None where there is no plan yet. */
+  readonly items: readonly string[];
+  readonly lastsMs: number;
+  /** The worker waits as its own service file says. Here the service file of this terminal counts, or the defaults. */
+  readonly by: 'service file' | 'defaults';
+  readonly why: string;
+};
+
+export type ResetExplained = {
+  readonly run: string;
+  readonly status: string;
+  /** The event that is explained. */
+  readonly point: ResetPoint;
+  readonly recommended: ResetPoint;
+  /** What to type in place of `replay`, which refuses a run that has ended cancelled; null: `replay` takes this run. */
+  readonly insteadOfReplay: string | null;
+  readonly points: readonly ResetPoint[];
+  readonly items: readonly ExplainedItem[];
+  /** The run has no plan: all of it is planned anew, as far as the service shows nothing of it. */
+  readonly isUnplanned: boolean;
+  /** For the legs that are tried again, or the legs of a plan that is still to be made; null: there are none. */
+  readonly safetyWait: SafetyWait | null;
+  /** Signals after the event, by name. They are sent to the run again. */
+  readonly signals: readonly { readonly name: string; readonly count: number }[];
+  /** What people said about the run. All of it counts again. */
+  readonly said: Report['evidence'];
+};
+
+/**
+ * @param event the id that a person names; null: the recommended one
+ * @throws CommandFailure for an event to which Temporal cannot reset, and where the run’s work goes to a build that is gone
+ */
+export async function explainReset(
+  place: Place,
+  run: RunName,
+  {
+    event,
+    nowMs,
+    serviceFile,
+  }: {
+    readonly event: number | null;
+    readonly nowMs: number;
+    /** The service file of this terminal; null: it has none. */
+    readonly serviceFile: Pick<ServiceFacts, 'settleDoubtMs'> | null;
+  },
+): Promise<ResetExplained> {
+  const facts = await requireRun(place, run);
+  await requireBuild(place, facts, nowMs);
+  const { report } = await readRun(place, facts);
+  const events = (await readEvents(place.client, facts.workflowId, facts.temporalRunId)) ?? [];
+  const values = (payloads: Payloads): Promise<readonly unknown[]> => valuesOf(place.client, payloads);
+  const points = await resetPointsOf(events, async (payload) => textOf(await values([payload])));
+  const recommended = recommendedFor(facts, report, points);
+  const point = event === null ? recommended : (points.find(({ eventId }) => eventId === event) ?? null);
+  if (recommended === null) throw neverTaken(run);
+  if (point === null) throw noSuchEvent(run, event ?? 0);
+  const kept = (await readKept(place, run))?.instructions ?? [];
+  const isBatch = ((await planOf(place, run))?.batch ?? null) !== null;
+  const known = await knownBefore(events, point.eventId, values);
+  const items = itemsOf(report, { known, isBatch, isStopped: isCancelled(kept) });
+  return {
+    run: runName(run),
+    status: facts.isOpen ? report.status : facts.state,
+    point,
+    recommended,
+    insteadOfReplay: isCancelledEnd(facts, report) ? goOnCommand(run) : null,
+    points,
+    items,
+    isUnplanned: items.length === 0,
+    safetyWait: safetyWaitOf(items, serviceFile),
+    signals: signalsAfter(events, point.eventId),
+    said: report.evidence.filter(({ call }) => call === INSTRUCTION_CALL),
+  };
+}
+
+type Payloads = Parameters<typeof valuesOf>[1];
+
+function textOf([value]: readonly unknown[]): string {
+  return typeof value === 'string' ? value : '';
+}
+
+const FROM_BALANCES: readonly LegReason['kind'][] = ['all above', 'target'];
+
+function itemsOf({ legs, payments }: Report, of: Known): readonly ExplainedItem[] {
+  return [
+    ...legs.map((leg): ExplainedItem => {
+      const { id: item, outcome, buy: currency, buyAmount: amount } = leg;
+      return { item, kind: 'leg', outcome, amount, currency, fate: fateOfLeg(leg, of) };
+    }),
+    ...payments.map((payment): ExplainedItem => {
+      const { id: item, outcome, currency, amount } = payment;
+      return { item, kind: 'payment', outcome, amount, currency, fate: fateOfPayment(payment, of) };
+    }),
+  ];
+}
+
+type Known = {
+  /** Items that are done, as the history before the event says. */
+  readonly known: ReadonlySet<string>;
+  readonly isBatch: boolean;
+  readonly isStopped: boolean;
+};
+
+function done(id: string, { known }: Known): Fate {
+  return known.has(id) ? 'stays as the history says' : 'is found at the service and adopted';
+}
+
+function fateOfLeg({ id, outcome, why }: ReportLeg, of: Known): Fate {
+  switch (outcome) {
+    case 'TRADED':
+      return done(id, of);
+    case 'NEEDS_HUMAN':
+      return 'waits for a person';
+    case 'NOT_TRADED':
+    case 'PENDING':
+      if (of.isStopped) return 'stays undone: the run is cancelled';
+      return FROM_BALANCES.includes(why)
+        ? 'is tried again while the balances still ask for it'
+        : 'is tried again';
+  }
+}
+
+function fateOfPayment({ id, outcome, withdrawalId }: ReportPayment, of: Known): Fate {
+  switch (outcome) {
+    case 'PAID':
+      return of.isBatch ? 'stays as its chunk says, and is looked at once more' : done(id, of);
+    case 'NEEDS_HUMAN':
+      return 'waits for a person';
+    case 'NOT_PAID':
+    case 'PENDING':
+      if (withdrawalId !== null)
+        return outcome === 'PENDING' ? 'is followed' : 'stays unpaid until --pay-again';
+      return of.isStopped ? 'stays undone: the run is cancelled' : 'is tried again';
+  }
+}
+
+/** Items that are traded or accepted, as the history before an event says. */
+async function knownBefore(
+  events: HistoryEvents,
+  eventId: number,
+  values: (payloads: Payloads) => Promise<readonly unknown[]>,
+): Promise<ReadonlySet<string>> {
+  const legs = new Map<number, string>();
+  const known = new Set<string>();
+  for (const event of events) {
+    if (Number(event.eventId) >= eventId) break;
+    const scheduled = event.activityTaskScheduledEventAttributes;
+    if (scheduled) {
+      const [call] = await values(scheduled.input?.payloads);
+      if (isRecord(call) && isRecord(call['leg'])) legs.set(Number(event.eventId), String(call['leg']['id']));
+    }
+    const completed = event.activityTaskCompletedEventAttributes;
+    if (!completed) continue;
+    const [answer] = await values(completed.result?.payloads);
+    if (!isRecord(answer)) continue;
+    const leg = legs.get(Number(completed.scheduledEventId));
+    if (leg !== undefined && kindOf(answer['step']) === 'traded') known.add(leg);
+    for (const item of Array.isArray(answer['items']) ? answer['items'] : [])
+      if (isRecord(item) && kindOf(item['step']) === 'accepted') known.add(String(item['id']));
+  }
+  return known;
+}
+
+function kindOf(step: unknown): unknown {
+  return isRecord(step) ? step['kind'] : null;
+}
+
+/**
+ * A reset cannot know what was sent before it. A quote from before can be traded while the run asks for the next one, so
+ * each such leg waits as if its trade had been sent. A payment need not wait: its key shows whether it was sent.
+ */
+function safetyWaitOf(
+  items: readonly ExplainedItem[],
+  serviceFile: Pick<ServiceFacts, 'settleDoubtMs'> | null,
+): SafetyWait | null {
+  const legs = items.filter(({ kind, fate }) => kind === 'leg' && fate.startsWith('is tried again'));
+  if (legs.length === 0 && items.length > 0) return null;
+  const { settleDoubtMs } = serviceFile ?? DEFAULT_SERVICE_FACTS;
+  return {
+    items: legs.map(({ item }) => item),
+    lastsMs: othersSendMs({ attempt: WRITE_LIMITS }) + settleDoubtMs.trade,
+    by: serviceFile === null ? 'defaults' : 'service file',
+    why: 'What an earlier run sent in its last moments cannot be known, so it goes on looking before it asks for a new quote.',
+  };
+}
+
+function signalsAfter(events: HistoryEvents, eventId: number): ResetExplained['signals'] {
+  const counts = new Map<string, number>();
+  for (const event of events) {
+    const name = event.workflowExecutionSignaledEventAttributes?.signalName;
+    if (name && Number(event.eventId) > eventId) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].map(([name, count]) => ({ name, count }));
+}

@@ -1,0 +1,94 @@
+/**
+ * The events to which Temporal can reset, first to last, each with the step that the run was at. The ids are those in the
+ * reset dialog of Temporal's UI, which names no step. Reads a history; changes nothing.
+ */
+import { END_STEP, Steps, activityStep, signalStep, timerStep } from '../../workflows/steps.ts';
+import { timeOf, type HistoryEvent, type HistoryEvents } from '../../durable/history.ts';
+
+type Payload = NonNullable<NonNullable<HistoryEvent['userMetadata']>['summary']>;
+
+/** As the server numbers events: 64 bits. */
+export type EventId = NonNullable<HistoryEvent['eventId']>;
+
+export type ResetPoint = {
+  readonly eventId: number;
+  readonly id: EventId;
+  /** As the dialog names it. */
+  readonly kind: 'WorkflowTaskCompleted' | 'WorkflowTaskFailed' | 'WorkflowTaskTimedOut';
+  /** Epoch milliseconds. */
+  readonly atMs: number;
+  /** What the run did next. A reset to this event does it again. */
+  readonly step: string;
+};
+
+/** @param textOf the text of a payload */
+export async function resetPointsOf(
+  events: HistoryEvents,
+  textOf: (payload: Payload) => Promise<string>,
+): Promise<readonly ResetPoint[]> {
+  const points: ResetPoint[] = [];
+  const steps = await stepsByTask(events, textOf);
+  // A step that failed or timed out was tried again, so the step is that of the next event that completed.
+  let next = NO_STEP;
+  for (const event of events.toReversed()) {
+    const kind = kindOf(event);
+    const { eventId: id } = event;
+    if (kind === null || !id) continue;
+    const eventId = Number(id);
+    if (kind === 'WorkflowTaskCompleted') next = steps.of(eventId) ?? GOES_ON;
+    points.push({ eventId, id, kind, atMs: timeOf(event), step: next });
+  }
+  return points.toReversed();
+}
+
+/**
+ * The event to which a reset tries again everything that is not done, with the least repeated: the last one. A run that has
+ * ended without a plan, or is completed, does nothing more at its end, so for it the first one.
+ */
+export function recommendedPoint(
+  points: readonly ResetPoint[],
+  { fromTheStart }: { readonly fromTheStart: boolean },
+): ResetPoint | null {
+  return (fromTheStart ? points.find(isCompleted) : points.findLast(isCompleted)) ?? null;
+}
+
+function isCompleted({ kind }: ResetPoint): boolean {
+  return kind === 'WorkflowTaskCompleted';
+}
+
+const GOES_ON = 'Goes on waiting';
+const NO_STEP = 'Its first step';
+
+function kindOf(event: HistoryEvent): ResetPoint['kind'] | null {
+  if (event.workflowTaskCompletedEventAttributes) return 'WorkflowTaskCompleted';
+  if (event.workflowTaskFailedEventAttributes) return 'WorkflowTaskFailed';
+  return event.workflowTaskTimedOutEventAttributes ? 'WorkflowTaskTimedOut' : null;
+}
+
+/** What each completed task of the workflow brought about, in words. */
+async function stepsByTask(
+  events: HistoryEvents,
+  textOf: (payload: Payload) => Promise<string>,
+): Promise<Steps> {
+  const steps = new Steps();
+  for (const event of events) {
+    const summary = event.userMetadata?.summary ?? null;
+    const said = summary === null ? '' : await textOf(summary);
+    const { activityTaskScheduledEventAttributes: activity, timerStartedEventAttributes: timer } = event;
+    if (activity) steps.add(taskOf(activity), activityStep(activity.activityType?.name ?? '', said));
+    if (timer) steps.add(taskOf(timer), timerStep(said), true);
+    const told = event.signalExternalWorkflowExecutionInitiatedEventAttributes;
+    if (told) steps.add(taskOf(told), signalStep(told.signalName ?? ''));
+    const ended =
+      event.workflowExecutionCompletedEventAttributes ??
+      event.workflowExecutionFailedEventAttributes ??
+      event.workflowExecutionCanceledEventAttributes ??
+      event.workflowExecutionContinuedAsNewEventAttributes;
+    if (ended) steps.add(taskOf(ended), END_STEP);
+  }
+  return steps;
+}
+
+function taskOf({ workflowTaskCompletedEventId: id }: { readonly workflowTaskCompletedEventId?: unknown }) {
+  return Number(id);
+}

@@ -1,0 +1,100 @@
+/**
+ * One reset of a run, as a person would press it in Temporal's UI: to the id of an event, in one request. When no answer
+ * comes, it looks whether the reset took effect before it asks again: Temporal would reset a second time.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError, isGrpcServiceError } from '@temporalio/client';
+import { runName } from '../../domain/references.ts';
+import { describe } from '../../durable/described.ts';
+import { CommandFailure } from '../failure.ts';
+import type { Place } from '../place.ts';
+import type { EventId } from './points.ts';
+import type { RunFacts } from '../follow/runs.ts';
+
+const REQUEST_LIMIT_MS = 10_000;
+const TRIES = 3;
+/** A request whose answer was lost may still be on its way. */
+const UNDER_WAY_MS = 1_000;
+/**
+ * gRPC's codes by which Temporal says that it has not reset the run: bad request, not found, exists, not now, not for us.
+ */
+const REFUSALS: readonly number[] = [3, 5, 6, 7, 9, 12, 16];
+
+/** How the reset came about; the id is that of the new Temporal run. */
+export type ResetMade = { readonly kind: 'made' | 'made by somebody else'; readonly runId: string };
+
+/**
+ * Resets the Temporal run of `facts` to an event. When there is already a newer one, nothing is reset, and the newer one is
+ * followed.
+ * @param reason as Temporal's UI shows it
+ * @throws CommandFailure when Temporal refuses it, or when nobody can tell whether it was done
+ */
+export async function resetRun(
+  place: Place,
+  facts: RunFacts,
+  { eventId, reason }: { readonly eventId: EventId; readonly reason: string },
+): Promise<ResetMade> {
+  const { client, namespace } = place;
+  const { workflowId, temporalRunId: runId } = facts;
+  const newest = await describe(client, workflowId);
+  if (newest !== null && newest.runId !== runId)
+    return { kind: 'made by somebody else', runId: newest.runId };
+  const before = await readReset(place, facts);
+  const requestId = randomUUID();
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const made = await client.withDeadline(Date.now() + REQUEST_LIMIT_MS, () =>
+        client.workflowService.resetWorkflowExecution({
+          namespace,
+          workflowExecution: { workflowId, runId },
+          workflowTaskFinishEventId: eventId,
+          requestId,
+          reason,
+        }),
+      );
+      return { kind: 'made', runId: made.runId };
+    } catch (error) {
+      if (REFUSALS.includes(codeOf(error))) throw refused(facts, eventId, error);
+      await sleep(UNDER_WAY_MS);
+      const made = await readReset(place, facts);
+      if (made !== null && made !== before) return { kind: 'made', runId: made };
+      if (tries === TRIES) throw unclear(facts, error);
+    }
+  }
+}
+
+/** The Temporal run that a reset of this one has made last; null: none. */
+async function readReset({ client }: Place, { workflowId, temporalRunId }: RunFacts): Promise<string | null> {
+  const shown = await describe(client, workflowId, temporalRunId);
+  return shown?.raw.workflowExtendedInfo?.resetRunId || null;
+}
+
+function codeOf(error: unknown): number {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  return isGrpcServiceError(cause) ? cause.code : -1;
+}
+
+function refused({ run }: RunFacts, eventId: EventId, error: unknown): CommandFailure {
+  const why = error instanceof Error ? error.message : String(error);
+  return new CommandFailure('bad input', [
+    {
+      code: 'RESET_REFUSED',
+      place: runName(run),
+      message: `Temporal does not reset it to event ${String(eventId)} (${why}); nothing was changed`,
+      fix: `\`npx cambist explain-reset ${runName(run)}\` lists the events that it takes.`,
+    },
+  ]);
+}
+
+function unclear({ run }: RunFacts, error: unknown): CommandFailure {
+  const why = error instanceof Error ? error.message : String(error);
+  return new CommandFailure('infrastructure', [
+    {
+      code: 'RESET_UNCLEAR',
+      place: runName(run),
+      message: `Temporal did not say whether it has reset it (${why})`,
+      fix: `See \`npx cambist status ${runName(run)}\`, then type the same again: a reset more moves no money twice.`,
+    },
+  ]);
+}

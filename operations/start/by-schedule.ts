@@ -1,0 +1,234 @@
+/**
+ * A start by a schedule: it does what the command `run` does, without a person. It checks the time first, since Temporal may
+ * start a date to come or a day off. Then it takes the same steps as the command, so that every way of starting meets in the
+ * same run.
+ */
+import { referenceFileOf, type Policy, type ReferenceRates } from '../../domain/policy.ts';
+import { makeProblem, type Problem, type ProblemCode } from '../../domain/problems.ts';
+import { runName } from '../../domain/references.ts';
+import { todayIn } from '../../calendar/business-date.ts';
+import { daysOffOf } from '../../calendar/holidays.ts';
+import { occasionOf, type Occasion } from '../../calendar/occasion.ts';
+import { scheduledDay, type ScheduledDay } from '../../calendar/schedule.ts';
+import { loadReferenceRates } from '../../language/load-reference-rates.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { troubleOfPolicy, type Trouble } from '../../language/text/problem.ts';
+import type { NotNow, ScheduledAnswer, ScheduledCall } from '../../workflows/calls.ts';
+import { INPUT_BYTES, SCHEDULED_START } from '../../workflows/limits.ts';
+import type { Settings } from '../../config/config.ts';
+import { readFolderFile } from '../../config/files-folder.ts';
+import { CommandFailure } from '../failure.ts';
+import type { Place } from '../place.ts';
+import type { PolicyFile } from '../policy-file.ts';
+import { idOfRun } from './run-ids.ts';
+import { begin, judgeStart, requireStart, type AskedStart } from './run-policy.ts';
+
+/** What a worker has at hand. */
+type StartingWorker = {
+  readonly place: Place;
+  readonly settings: Settings;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+};
+
+/** A run waits by itself for its date to begin: a clock that is a little behind must not cause a refusal. */
+const CLOCKS_APART_MS = 300_000;
+/** Somebody else may be starting the same run. */
+const MOST_TRIES = 5;
+
+/** How the report tells who started the run. */
+const STARTED_BY: Readonly<Record<Occasion, string>> = {
+  clock: 'its schedule',
+  person: 'its schedule, triggered by hand',
+  backfill: 'its schedule, backfilled by hand',
+};
+
+/** Starts the run of the date, or finds it there. */
+export async function startScheduled(
+  worker: StartingWorker,
+  call: ScheduledCall,
+): Promise<ScheduledAnswer | NotNow> {
+  try {
+    return await startOrFind(worker, call);
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    const problems = error.problems.map(problemOf);
+    // A service that is away, or a wrong key, may be mended in good time.
+    const mayPass = error.ending === 'infrastructure' || error.ending === 'configuration';
+    return mayPass ? { kind: 'not now', problems } : { kind: 'refused', problems };
+  }
+}
+
+async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise<ScheduledAnswer> {
+  const { settings, place, now } = worker;
+  const { input } = call;
+  const loaded = loadPolicy(input.policyText, input.policyFile, settings.facts.decimals);
+  if (!loaded.ok) return refused(...loaded.problems.map(troubleOfPolicy).map(problemOf));
+  const { policy, hash } = loaded;
+  const foreign = contradicts(policy, call);
+  if (foreign !== null) return refused(foreign);
+  const { schedule, zone } = policy;
+  if (schedule === null) return refused(noSchedule(policy.name));
+  const { date, occasion } = occasionOf({ at: schedule.at, zone }, { ...call, ...SCHEDULED_START });
+  const run = { policy: policy.name, id: idOfRun(date, todayIn(zone, now() + CLOCKS_APART_MS)) };
+  // Temporal's days may be older than the policy, and end sooner than its calendar.
+  if (occasion !== 'person') {
+    const daysOff = await daysOffOf(schedule.holidays).catch(() => null);
+    if (daysOff === null) return refused(noCalendar(policy.name));
+    const day = scheduledDay(schedule, daysOff, date);
+    if (day.kind !== 'run')
+      return { kind: 'day off', date, line: `${date} has no run: ${whyNoRun(day)}. Nothing was started.` };
+  }
+  const policyFile: PolicyFile = {
+    file: input.policyFile,
+    text: input.policyText,
+    hash,
+    policy,
+    referenceRates: null,
+    destinations: null,
+    files: {},
+  };
+  const isNamed = occasion === 'backfill';
+  return startRunOf(date, STARTED_BY[occasion], {
+    place,
+    settings,
+    policyFile,
+    run,
+    // A start at its own time belongs to its date, even if midnight has passed since.
+    today: isNamed ? todayIn(zone, now()) : date,
+    isNamed,
+    goOn: null,
+    again: false,
+    batch: null,
+    onSubmitted: () => {},
+    now,
+  });
+}
+
+async function startRunOf(date: string, startedBy: string, asked: AskedStart): Promise<ScheduledAnswer> {
+  const name = runName(asked.run);
+  for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
+    const verdict = await judgeStart(asked);
+    if (verdict.kind === 'open')
+      return { kind: 'open', date, line: `${name} is open already; nothing was started.` };
+    if (verdict.kind === 'ended') {
+      const { status } = verdict.view.report;
+      return { kind: 'ended', date, line: `${name} has ended already (${status}); nothing was sent.` };
+    }
+    const { facts } = verdict;
+    const read = await withFiles(asked);
+    if (read.kind === 'refused') return read;
+    const whole = { ...asked, policyFile: read.policyFile };
+    const remarks = await requireStart(whole, facts);
+    const isStarted = await begin(whole, { facts, shown: null, startedBy });
+    if (isStarted) return { kind: 'started', date, line: [`${name} is started.`, ...remarks].join(' ') };
+  }
+  throw new Error('Others start and end the same run all the time.');
+}
+
+type Read =
+  | { readonly kind: 'read'; readonly policyFile: PolicyFile }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
+/** The policy with the rates that it names, read from the worker's own folder. */
+async function withFiles({ policyFile, settings }: AskedStart): Promise<Read> {
+  const name = referenceFileOf(policyFile.policy.guard);
+  if (name === null) return { kind: 'read', policyFile };
+  const folder = settings.filesFolder;
+  if (folder === null)
+    return refused({
+      code: 'FILES_FOLDER_MISSING',
+      item: null,
+      message: `The policy names the file "${name}", and this worker has no folder to read it from; nothing was started.`,
+      fix: 'Set CAMBIST_FILES of the worker to the folder in which the file is, then start the worker again and trigger the schedule.',
+    });
+  const read = await readReferenceFile(name, folder);
+  if (!read.ok) return refused(...read.problems);
+  return {
+    kind: 'read',
+    policyFile: { ...policyFile, referenceRates: read.rates, files: { [name]: read.text } },
+  };
+}
+
+type ReferenceFile =
+  | { readonly ok: true; readonly rates: ReferenceRates; readonly text: string }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** The rates in the file with this name, from the folder for such files. */
+export async function readReferenceFile(name: string, folder: string): Promise<ReferenceFile> {
+  const read = await readFolderFile(folder, name, INPUT_BYTES.file);
+  if (!read.ok) {
+    const problem: Problem = {
+      code: FILE_CODES[read.kind],
+      item: null,
+      message: `The file "${name}" that the policy names cannot be used: ${read.message} (CAMBIST_FILES of the worker is "${folder}"); nothing was started.`,
+      fix: 'Put it there, then start the run: `npx cambist schedule trigger`.',
+    };
+    return { ok: false, problems: [problem] };
+  }
+  const loaded = loadReferenceRates(read.text, name);
+  if (!loaded.ok) return { ok: false, problems: loaded.problems.map(troubleOfPolicy).map(problemOf) };
+  return { ok: true, rates: loaded.rates, text: read.text };
+}
+
+const FILE_CODES = {
+  outside: 'FILE_OUTSIDE_FOLDER',
+  missing: 'FILE_NOT_FOUND',
+  unreadable: 'FILE_UNREADABLE',
+} as const satisfies Readonly<Record<string, ProblemCode>>;
+
+/** Why the policy is not the one that the start is for; null when it is. */
+function contradicts(policy: Policy, { input }: ScheduledCall): Problem | null {
+  if (policy.name !== input.policy)
+    return makeProblem('POLICY_NAME_DIFFERS', null, {
+      message: `The policy calls itself "${policy.name}", the schedule is of "${input.policy}".`,
+    });
+  if (policy.environment === input.mode.toLowerCase()) return null;
+  return makeProblem('PLAN_ENVIRONMENT', null, {
+    message: `The policy says "${policy.environment}", the schedule is of mode ${input.mode}; nothing was started.`,
+  });
+}
+
+function noSchedule(name: string): Problem {
+  return {
+    code: 'SCHEDULE_MISSING',
+    item: null,
+    message: `The policy "${name}" has no \`schedule\`; nothing was started.`,
+    fix: 'Write one into the policy, then `npx cambist schedule apply` it.',
+  };
+}
+
+function whyNoRun(day: Exclude<ScheduledDay, { kind: 'run' }>): string {
+  switch (day.kind) {
+    case 'holiday':
+      return day.name ?? 'a holiday of the policy';
+    case 'skip':
+      return 'it is one of the dates that the policy skips';
+    case 'other day':
+      return 'it is none of the days of its schedule';
+    case 'before start':
+      return 'its schedule has not begun';
+    case 'after end':
+      return 'its schedule is over';
+  }
+}
+
+function noCalendar(name: string): Problem {
+  return {
+    code: 'POLICY_CALENDAR',
+    item: null,
+    message: `The policy "${name}" names a calendar of holidays that this worker does not know; nothing was started.`,
+    fix: 'Let a worker of the version that took the policy run it, or name another calendar.',
+  };
+}
+
+function refused(...problems: readonly Problem[]): {
+  readonly kind: 'refused';
+  readonly problems: readonly Problem[];
+} {
+  return { kind: 'refused', problems };
+}
+
+function problemOf({ code, place, message, fix, excerpt }: Trouble): Problem {
+  return { code, item: null, message: excerpt === undefined ? message : `${place ?? ''}: ${message}`, fix };
+}

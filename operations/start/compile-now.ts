@@ -1,0 +1,117 @@
+/**
+ * The plan of a run as the service's state makes it now. `plan` explains it, and a person sees it before live money moves.
+ * The run makes its own plan and compares it with what was shown.
+ */
+import { decimalsOf } from '../../domain/currencies.ts';
+import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
+import type { CompileInput } from '../../domain/plan/compile-input.ts';
+import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import type { RunName } from '../../domain/references.ts';
+import {
+  dateOfRunId,
+  settledAtTheLatestMs,
+  sendWindowsOf,
+  todayIn,
+  type SendWindows,
+} from '../../calendar/business-date.ts';
+import { observeService } from '../../service/observe.ts';
+import { createClient, type Settings } from '../../config/config.ts';
+import type { BatchFile } from '../batches/file.ts';
+import { tallyBatch } from '../batches/tally.ts';
+import { endingOfCode, firstOf } from '../exit-codes.ts';
+import { CommandFailure, troubleOfItem } from '../failure.ts';
+import type { PolicyFile } from '../policy-file.ts';
+import { paidByOthers } from '../batches/paid-by-others.ts';
+import { checkService, serviceFailure } from '../preflight.ts';
+
+/** `remark`: a fault at the service that may pass, null when all is well. */
+export type Compiled = {
+  readonly input: CompileInput;
+  readonly result: CompileResult;
+  readonly remark: string | null;
+};
+
+/**
+ * The plan of a run by the service's state now. Moves nothing, and decides nothing for the run.
+ * @throws CommandFailure when the service cannot be read
+ */
+export async function compileNow(of: {
+  readonly policyFile: PolicyFile;
+  readonly settings: Settings;
+  readonly run: RunName;
+  /** The file of a payout; null for other kinds. */
+  readonly batch: BatchFile | null;
+  readonly now: () => number;
+  /** Look also for what other batches have paid of this one; absent: the run looks itself. */
+  readonly looksAtOthers?: true;
+  /** For a second plan: when it may be sent; absent: it is the first plan. */
+  readonly second?: SendWindows;
+}): Promise<Compiled> {
+  const { policyFile, settings, run, batch, now, looksAtOthers, second } = of;
+  const { policy } = policyFile;
+  const date = dateOfRunId(run.id) ?? todayIn(policy.zone, now());
+  const sendWindows = second ?? sendWindowsOf(date, policy.zone);
+  const address = `${settings.address.origin}${settings.address.basePath}`;
+  const client = createClient(settings, 'read');
+  try {
+    const remark = await checkService(client, { address, now });
+    const tally =
+      batch === null
+        ? null
+        : await tallyBatch(
+            client,
+            batch,
+            settings.facts,
+            looksAtOthers === undefined
+              ? null
+              : (names) =>
+                  paidByOthers(client, {
+                    run,
+                    names,
+                    sinceMs: now() - batch.policyFile.policy.payout.dedupeMs,
+                    facts: settings.facts,
+                    address,
+                  }),
+          );
+    const observed = await observeService(client, {
+      run,
+      policy,
+      paid: (tally?.batch.payable ?? []).map(({ currency }) => currency),
+      date,
+      facts: settings.facts,
+      sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,
+      nowMs: now(),
+      settledBy: settledAtTheLatestMs,
+    });
+    if (!observed.ok) throw serviceFailure(observed.reply, address);
+    const input = {
+      run,
+      policy,
+      policyHash: policyFile.hash,
+      date,
+      sendWindows,
+      referenceRates: policyFile.referenceRates,
+      observation: observed.observation,
+      lateAfterMs: settings.facts.lateAfterMs,
+      decimalsOf: (currency: string) => decimalsOf(currency, settings.facts.decimals),
+      batch: tally?.batch ?? null,
+      // The plan is made for no run.
+      madeFor: '',
+      ...(second !== undefined && { number: 2 as const }),
+    };
+    const problems = tally?.problems ?? [];
+    return { input, result: problems.length > 0 ? { ok: false, problems } : compilePlan(input), remark };
+  } finally {
+    await client.close();
+  }
+}
+
+/** @throws CommandFailure with every reason why there is no plan */
+export function requireCompiled(result: CompileResult): Plan {
+  if (result.ok) return result.plan;
+  throw new CommandFailure(
+    firstOf(result.problems.map((problem) => endingOfCode(problem.code))),
+    result.problems.map(troubleOfItem),
+  );
+}

@@ -1,0 +1,233 @@
+/**
+ * What `run POLICY` does: it follows the run, shows it or starts it. This file says which, and starts the run. The command
+ * shows it, and asks a person where that is needed.
+ */
+import { movesOf } from '../../domain/plan/moves.ts';
+import type { RunName } from '../../domain/references.ts';
+import type { Report } from '../../domain/run/report.ts';
+import type { Settings } from '../../config/config.ts';
+import { requireBatch } from '../batches/file.ts';
+import { compileNow, requireCompiled, type Compiled } from './compile-now.ts';
+import { CommandFailure } from '../failure.ts';
+import { goOnEnded, hasOpenGeneration, type GoOn } from '../decide/go-on.ts';
+import { hasTraded } from '../watch/lost-runs.ts';
+import type { Place } from '../place.ts';
+import { isPlanKnown, readCurrentPlan, readFirstPlan } from '../../durable/plans.ts';
+import type { PolicyFile } from '../policy-file.ts';
+import { requireService } from '../preflight.ts';
+import {
+  earlierDates,
+  isPast,
+  refuseOver,
+  refusePast,
+  refusedFor,
+  restOf,
+  runInTheWay,
+  type OtherRun,
+  type Rest,
+} from './run-ids.ts';
+import {
+  describeRun,
+  isEndedFromOutside,
+  listRuns,
+  readInput,
+  readRun,
+  type RunFacts,
+  type RunView,
+} from '../follow/runs.ts';
+import { movedOnDate, sayAgain } from './same-date.ts';
+import { requireSameBatch, type ReadBatch } from '../batches/same.ts';
+import { requireSamePolicy } from './same-policy.ts';
+import { startRun } from './workflow.ts';
+import { submitBatch } from '../batches/submit.ts';
+
+/** A start as a person asked for it. */
+export type AskedStart = {
+  readonly place: Place;
+  readonly settings: Settings;
+  readonly policyFile: PolicyFile;
+  readonly run: RunName;
+  /** Today in the policy's zone. */
+  readonly today: string;
+  /** Whether the person named the run; else it is the run of today. */
+  readonly isNamed: boolean;
+  readonly goOn: GoOn | null;
+  /** True: the person agrees to one more run on a date on which the policy has moved money. */
+  readonly again: boolean;
+  /** The file of a payout; null: none is named. */
+  readonly batch: ReadBatch | null;
+  /** Told how many payments are submitted. */
+  readonly onSubmitted: (payments: number) => void;
+  readonly now: () => number;
+};
+
+export type StartVerdict =
+  /** The run is open: follow it. */
+  | { readonly kind: 'open'; readonly facts: RunFacts }
+  /** The run has ended: show it. `left`: what would go on with `--go-on`; null when there is nothing to do. */
+  | { readonly kind: 'ended'; readonly view: RunView; readonly left: readonly string[] | null }
+  /** Start the run. `facts`: what Temporal has of it; null: nothing, so the run is new unless it has a plan. */
+  | { readonly kind: 'start'; readonly facts: RunFacts | null };
+
+/** What to do, as the run stands now. @throws CommandFailure when it was planned with another policy or batch */
+export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
+  const { place, run, policyFile, goOn, batch } = asked;
+  const facts = await describeRun(place.client, place.mode, run);
+  await requireSamePolicy(place, { run, policyFile, facts });
+  if (batch !== null) await requireSameBatch(place, { run, batch, facts });
+  if (facts === null) return { kind: 'start', facts };
+  if (facts.isOpen) return { kind: 'open', facts };
+  if (goOn === null && !isEndedFromOutside(facts)) {
+    const view = await readRun(place, facts);
+    return { kind: 'ended', view, left: leftOf(view.report) };
+  }
+  if (facts.temporalStatus === 'COMPLETED' && !(await hasOpenGeneration(place, facts)))
+    return { kind: 'ended', view: await readRun(place, facts), left: null };
+  return { kind: 'start', facts };
+}
+
+/** What would go on of a run that has ended; `the plan` when it has none. Null when the run is completed. */
+function leftOf(report: Report): readonly string[] | null {
+  if (report.status === 'COMPLETED') return null;
+  const items = [...report.legs, ...report.payments];
+  const left = items.filter((item) => item.outcome !== 'TRADED' && item.outcome !== 'PAID');
+  return left.length === 0 ? ['the plan'] : left.map(({ id }) => id);
+}
+
+/**
+ * Whether the run may be started now.
+ * @returns what a person should hear before. @throws CommandFailure when something stands in the way
+ */
+export async function requireStart(asked: AskedStart, facts: RunFacts | null): Promise<readonly string[]> {
+  const { place, run, policyFile } = asked;
+  const { client, mode } = place;
+  // The run has told Temporal which payments it has.
+  if (facts === null || !(await isPlanKnown(client, mode, run))) requireBatch(policyFile.policy, asked.batch);
+  // A run that has ended may be started again, and so may one of which Temporal has only the plan.
+  const isNew = facts === null && (await readFirstPlan(client, mode, run)) === null;
+  if (isNew) await requireInTime(asked);
+  if (!asked.isNamed) {
+    const inTheWay = await earlierRunInTheWay(asked);
+    if (inTheWay !== null) throw refusedFor(inTheWay, asked.today);
+  }
+  const moved = isNew ? await movedOnDate(place, run, policyFile.policy) : [];
+  const remark = sayAgain(moved, { run, kind: policyFile.policy.kind, mode, again: asked.again });
+  const service = await requireService(asked.settings, asked.now);
+  return service === null ? remark : [...remark, service];
+}
+
+/** A batch may be submitted as long as its payments may be sent: the person may have lost the terminal overnight. */
+async function requireInTime(asked: AskedStart): Promise<void> {
+  const { run, today, settings, now } = asked;
+  const { policy } = asked.policyFile;
+  if (policy.kind === 'payout') refuseOver(run, { today, zone: policy.zone, nowMs: now() });
+  // A run that Temporal has lost adopts what was done.
+  else if (isPast(run, today) && !(await hasTraded(settings, run, { zone: policy.zone, nowMs: now() })))
+    refusePast(run, today);
+}
+
+/**
+ * What a new batch comes to, by the service's state now. It is only shown, so nothing here stops a start: the run waits for
+ * a service that cannot be read.
+ * @returns null for other kinds, for a batch that has its plan, and where it cannot be computed
+ */
+export async function foresee(asked: AskedStart): Promise<Compiled | null> {
+  const { place, settings, policyFile, run, batch, now } = asked;
+  if (batch === null || (await isPlanKnown(place.client, place.mode, run))) return null;
+  try {
+    return await compileNow({ policyFile, settings, run, batch: batch.file, now });
+  } catch (error) {
+    if (error instanceof CommandFailure) return null;
+    throw error;
+  }
+}
+
+/**
+ * What the run moves: its plan, or, where there is none yet, what the policy comes to by the service's state now.
+ * @param foreseen the result of `foresee`
+ */
+export async function movesToShow(
+  asked: AskedStart,
+  foreseen: Compiled | null,
+): Promise<{ readonly moves: readonly string[]; readonly remark: string | null }> {
+  const { place, settings, policyFile, run, now } = asked;
+  const made = await readCurrentPlan(place.client, place.mode, run);
+  if (made !== null) return { moves: movesOf(made), remark: null };
+  const batch = asked.batch?.file ?? null;
+  const { result, remark } = foreseen ?? (await compileNow({ policyFile, settings, run, batch, now }));
+  return { moves: movesOf(requireCompiled(result)), remark };
+}
+
+/** Starts the run, or starts it again. False when somebody else did in the meantime. */
+export async function begin(
+  asked: AskedStart,
+  how: {
+    readonly facts: RunFacts | null;
+    /** What a person has said yes to; null: nobody was asked. */
+    readonly shown: readonly string[] | null;
+    readonly startedBy: string;
+  },
+): Promise<boolean> {
+  const { place, run, policyFile, goOn } = asked;
+  const { client, taskQueue, mode } = place;
+  // A chunk is fresh only where nothing of the run was there before.
+  const isFirst = how.facts === null && !(await isPlanKnown(client, mode, run));
+  const { shown, startedBy } = how;
+  const before = asked.batch === null && how.facts !== null ? await readInput(client, how.facts) : null;
+  const manifest = asked.batch?.manifest ?? before?.batch ?? null;
+  requireBatch(policyFile.policy, manifest);
+  await submit(asked, isFirst);
+  if (how.facts !== null && goOn !== null) await goOnEnded(place, run, goOn);
+  return startRun({
+    client,
+    taskQueue,
+    mode,
+    run,
+    policyFile,
+    batch: manifest,
+    shown,
+    startedBy,
+    again: how.facts !== null,
+  });
+}
+
+/** For a run that is open: Temporal may have lost a part of its batch. */
+export async function submitMissing(asked: AskedStart): Promise<void> {
+  await submit(asked, false);
+}
+
+async function submit({ place, run, batch, onSubmitted }: AskedStart, isFirst: boolean): Promise<void> {
+  if (batch !== null) await submitBatch(place, { run, batch, isFirst, onSubmitted });
+}
+
+/**
+ * The run of the policy's latest earlier date that must be settled before a start without `--id`; null when there is none.
+ */
+async function earlierRunInTheWay({ place, run, today, now }: AskedStart): Promise<OtherRun | null> {
+  const { client, mode } = place;
+  const others = await listRuns(client, mode, { policy: run.policy, onlyOpen: false, limit: null });
+  for (const runs of earlierDates(others, today)) {
+    const standing = await Promise.all(
+      runs.map(async (facts) => ({ ...facts, rest: await readRest(place, facts) })),
+    );
+    const verdict = runInTheWay(standing, now());
+    if (verdict !== undefined) return verdict;
+  }
+  return null;
+}
+
+async function readRest(place: Place, facts: RunFacts): Promise<Rest> {
+  if (facts.temporalStatus === 'COMPLETED') return 'nothing';
+  // An open run without a plan may still make one.
+  if ((await readFirstPlan(place.client, place.mode, facts.run)) === null)
+    return facts.isOpen ? 'something' : 'no plan';
+  if (!facts.isOpen) return 'something';
+  try {
+    const { report, progress } = await readRun(place, facts);
+    return restOf(report, progress);
+  } catch (error) {
+    // No worker answers for the run: nobody knows what it may still do.
+    if (error instanceof CommandFailure) return 'something';
+    throw error;
+  }
+}

@@ -1,0 +1,123 @@
+/** Which runs need somebody's attention, and which of them somebody has acknowledged already. */
+import { randomUUID } from 'node:crypto';
+import { runName, type RunName } from '../../domain/references.ts';
+import { needsSomebody, shownFirst } from '../../domain/waits.ts';
+import { CommandFailure } from '../failure.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
+import { endInstructions } from '../../durable/instructions/keep.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
+import { keepInstruction } from '../decide/keep-instruction.ts';
+import type { Place } from '../place.ts';
+import {
+  ANSWER_LIMIT_MS,
+  listRuns,
+  readOutline,
+  readStuck,
+  requireRun,
+  type RunFacts,
+} from '../follow/runs.ts';
+
+/** A run that has ended in one of these states needs nobody. */
+const QUIET: readonly string[] = ['COMPLETED'];
+
+/** What somebody should know of a run. */
+type Why = { readonly code: string; readonly message: string };
+
+/** A run in the list. `why` is null when there is nothing to know, or when nothing has been looked up. */
+export type Listed = {
+  readonly facts: RunFacts;
+  readonly why: Why | null;
+  /** The run is stuck and cannot say so itself. */
+  readonly isStuck: boolean;
+};
+
+/** The runs that need somebody's attention, without those that somebody has acknowledged as they stand. */
+export type Attention = { readonly listed: readonly Listed[]; readonly acknowledged: number };
+
+/** True for a run that needs somebody's attention. */
+export function needsAttention({ facts, why }: Listed): boolean {
+  return why !== null || (!facts.isOpen && !QUIET.includes(facts.state));
+}
+
+/** Runs, newest first. `limit`: at least so many are wanted; null: all. */
+export async function listAll(place: Place, limit: number | null): Promise<readonly Listed[]> {
+  const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
+  return found.map((facts) => ({ facts, why: null, isStuck: false }));
+}
+
+/**
+ * The runs that need somebody's attention, newest first. Open runs are asked what they wait for: one that waits in good
+ * time, for example for settlement, needs nobody.
+ */
+export async function listAttention(place: Place, nowMs: number): Promise<Attention> {
+  const all = await listAll(place, null);
+  const looked = await Promise.all(all.map(({ facts }) => lookAt(place, facts, nowMs)));
+  const needing = looked.filter(needsAttention);
+  const listed = await withoutAcknowledged(place, needing);
+  return { listed, acknowledged: needing.length - listed.length };
+}
+
+/** So many runs have their instructions read side by side: each is a history of its own. */
+const READ_AT_ONCE = 10;
+
+/** The runs that nobody has acknowledged as they stand, in the same order. */
+async function withoutAcknowledged(place: Place, needing: readonly Listed[]): Promise<readonly Listed[]> {
+  const areAcknowledged = await fewAtOnce(needing, READ_AT_ONCE, (each) => isAcknowledged(place, each));
+  return needing.filter((_each, index) => areAcknowledged[index] !== true);
+}
+
+/**
+ * Records that somebody looks after the run as it stands now.
+ * @throws CommandFailure when the run needs nobody, or no worker records it
+ */
+export async function acknowledge(
+  place: Place,
+  run: RunName,
+  { by, why, nowMs }: { readonly by: string; readonly why: string; readonly nowMs: number },
+): Promise<Listed> {
+  const listed = await lookAt(place, await requireRun(place, run), nowMs);
+  if (!needsAttention(listed)) throw new CommandFailure('bad input', [needsNobody(run, listed)]);
+  const standing = standingOf(listed);
+  await keepInstruction(place, run, { kind: 'acknowledge', id: randomUUID(), by, why, standing });
+  // The workflow that keeps instructions was opened for this instruction only.
+  if (!listed.facts.isOpen) await endInstructions(place.client, place.mode, run);
+  return listed;
+}
+
+async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Listed> {
+  if (!facts.isOpen) return { facts, why: null, isStuck: false };
+  const stuck = await readStuck(place.client, facts, nowMs);
+  if (stuck !== null) return { facts, why: { code: 'STUCK', message: stuck }, isStuck: true };
+  try {
+    const { progress } = await readOutline(place, facts, ANSWER_LIMIT_MS);
+    const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter((waiting) =>
+      needsSomebody(waiting, nowMs),
+    );
+    return { facts, why: wait?.problem ?? null, isStuck: false };
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    return { facts, why: error.problems[0] ?? null, isStuck: true };
+  }
+}
+
+/** What an acknowledgement is about: if the Temporal run, the state or the reason changes, it no longer counts. */
+function standingOf({ facts, why }: Listed): string {
+  return [facts.temporalRunId, facts.state, why?.code ?? 'ended'].join(' ');
+}
+
+async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<boolean> {
+  const kept = await readInstructions({ client, mode, run: listed.facts.run });
+  const standing = standingOf(listed);
+  return (
+    kept?.instructions.some((said) => said.kind === 'acknowledge' && said.standing === standing) === true
+  );
+}
+
+function needsNobody(run: RunName, { facts }: Listed) {
+  return {
+    code: 'NOTHING_TO_ACKNOWLEDGE',
+    place: runName(run),
+    message: `it is ${facts.state} and needs nobody`,
+    fix: 'See `npx cambist list --attention`.',
+  } as const;
+}

@@ -1,0 +1,310 @@
+/**
+ * Builds of workers (`CAMBIST_BUILD_ID`), which are versions of a Worker Deployment in Temporal: which build gets the work
+ * of a task queue, and whether a worker of it is there. Temporal keeps a task for ever for a build that is gone, and tells
+ * nobody. So `doctor`, `replay`, `explain-reset`, `status` and `run` tell it. Where no worker has a build, nothing is said.
+ * Reads only.
+ */
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { runName } from '../../domain/references.ts';
+import { describe } from '../../durable/described.ts';
+import { IS_OPEN } from '../../durable/listed.ts';
+import type { Trouble } from '../../language/text/problem.ts';
+import { CommandFailure } from '../failure.ts';
+import type { Place } from '../place.ts';
+import { describeQueue, presentOf } from './pollers.ts';
+import { type RunFacts } from '../follow/runs.ts';
+
+/** Workers of one build; null: those without one. */
+export type Build = { readonly deployment: string; readonly id: string } | null;
+
+export type Routing = {
+  readonly taskQueue: string;
+  /** The build that gets the work, but for the share of a ramp. */
+  readonly current: Build;
+  /** The build that gets a share of the work by a ramp; null: none does. */
+  readonly ramp: { readonly build: Build; readonly percent: number } | null;
+  /** Builds whose workers have asked for work lately. */
+  readonly present: readonly Build[];
+};
+
+type Asked = Pick<Place, 'client' | 'namespace'>;
+
+/** Of the server's enumeration of versioning modes. */
+const VERSIONED = 2;
+/** Of the server's enumeration of versioning behaviours. */
+const PINNED = 1;
+const VERSION = defineSearchAttributeKey('TemporalWorkerDeploymentVersion', 'KEYWORD');
+/** At most so many runs that somebody has pinned are looked at. */
+const MOST_PINNED = 200;
+/** Temporal is asked no longer than this. */
+const LIMIT_MS = 2_500;
+/** A command is refused only after no worker has asked for so long: this machine's clock may differ from Temporal's. */
+const REFUSED_AFTER_SECONDS = 120;
+
+/** @param withinSeconds a worker counts as there when it asked for work so recently; default: about a minute */
+export async function readRouting(
+  { client }: Asked,
+  taskQueue: string,
+  nowMs: number,
+  withinSeconds?: number,
+): Promise<Routing> {
+  const { pollers, versioningInfo } = await describeQueue(client, taskQueue);
+  const percent = versioningInfo?.rampingVersionPercentage ?? 0;
+  return {
+    taskQueue,
+    current: buildOf(versioningInfo?.currentDeploymentVersion),
+    ramp: percent > 0 ? { build: buildOf(versioningInfo?.rampingDeploymentVersion), percent } : null,
+    present: distinct(
+      presentOf(pollers, nowMs, withinSeconds).map(({ deploymentOptions }) =>
+        Number(deploymentOptions?.workerVersioningMode) === VERSIONED ? buildOf(deploymentOptions) : null,
+      ),
+    ),
+  };
+}
+
+/** The builds to which somebody has pinned runs that are still open; none where Temporal cannot tell. */
+export async function readPinned({ client }: Asked, taskQueue: string): Promise<readonly Build[]> {
+  const builds: Build[] = [];
+  try {
+    await client.withDeadline(Date.now() + LIMIT_MS, async () => {
+      const query = pinnedQuery(taskQueue);
+      for await (const { typedSearchAttributes } of client.workflow.list({ query, pageSize: MOST_PINNED })) {
+        builds.push(pinnedTo(typedSearchAttributes.get(VERSION) ?? ''));
+        if (builds.length === MOST_PINNED) break;
+      }
+    });
+  } catch {
+    // An older server knows neither the attributes nor pins.
+  }
+  return distinct(builds.filter((build) => build !== null));
+}
+
+function pinnedQuery(taskQueue: string): string {
+  return `TaskQueue = '${taskQueue}' AND ${IS_OPEN} AND TemporalWorkflowVersioningBehavior = 'Pinned'`;
+}
+
+/** @param version `deployment:build` */
+function pinnedTo(version: string): Build {
+  const [deploymentName = '', buildId = ''] = version.split(':');
+  return buildOf({ deploymentName, buildId });
+}
+
+type Version = { readonly deploymentName?: string | null; readonly buildId?: string | null };
+
+function buildOf(version: Version | null | undefined): Build {
+  if (!version?.buildId) return null;
+  return { deployment: version.deploymentName ?? '', id: version.buildId };
+}
+
+function distinct(builds: readonly Build[]): readonly Build[] {
+  return builds.filter((build, index) => builds.findIndex((other) => isSame(build, other)) === index);
+}
+
+function isSame(one: Build, other: Build): boolean {
+  return one?.deployment === other?.deployment && one?.id === other?.id;
+}
+
+function isIn(builds: readonly Build[], build: Build): boolean {
+  return builds.some((other) => isSame(build, other));
+}
+
+/** False where no worker has a build, and so nothing depends on builds. */
+export function hasBuilds({ current, ramp, present }: Routing): boolean {
+  return [current, ramp?.build ?? null, ...present].some((build) => build !== null);
+}
+
+/** The build that gets the work. A ramp of 100 % leaves nothing to the current build. */
+function targetsOf({ current, ramp }: Routing): readonly Build[] {
+  if (ramp === null) return [current];
+  return distinct(ramp.percent < 100 ? [current, ramp.build] : [ramp.build]);
+}
+
+/** Each build that gets work while no worker of it is there. Pure. */
+export function lackingOf(routing: Routing, namespace: string): readonly Trouble[] {
+  if (!hasBuilds(routing)) return [];
+  return targetsOf(routing)
+    .filter((target) => !isIn(routing.present, target))
+    .map((target) => ({
+      code: 'BUILD_WITHOUT_WORKER' as const,
+      place: routing.taskQueue,
+      message: `work goes to ${gone(target)}: runs wait`,
+      fix: [startOf(target), ...waysWithout(target, routing, namespace)].join(' '),
+    }));
+}
+
+/** A ramp is taken back. In place of the current build, another one whose workers are there is made current. */
+function waysWithout(target: Build, routing: Routing, namespace: string): readonly string[] {
+  if (!isSame(target, routing.current))
+    return [`Or take the ramp back: ${takeRampBack(routing, namespace)}.`];
+  return routing.present.map(
+    (build) => `Or make ${nameOf(build)} current: ${makeCurrent(build, routing, namespace)}.`,
+  );
+}
+
+/**
+ * Each build whose workers are there and get no work. Pure.
+ * @param pinned builds to which runs are pinned: those runs need them
+ */
+export function idleOf(routing: Routing, pinned: readonly Build[], namespace: string): readonly Trouble[] {
+  return routing.present
+    .filter((build) => !isIn([...targetsOf(routing), ...pinned], build))
+    .map((build) => idle(build, routing, namespace));
+}
+
+function idle(build: Build, routing: Routing, namespace: string): Trouble {
+  const [target = null] = targetsOf(routing);
+  // Only a ramp of 100 % keeps all work from the current build.
+  const toUse = isSame(build, routing.current)
+    ? `take the ramp back: ${takeRampBack(routing, namespace)}`
+    : `make them current: ${makeCurrent(build, routing, namespace)}`;
+  return {
+    code: 'BUILD_NOT_CURRENT',
+    place: routing.taskQueue,
+    message: `${nameOf(build)} get no work: it goes to ${nameOf(target)}`,
+    fix: `When they are the ones to use, ${toUse}. Otherwise end them.`,
+  };
+}
+
+/** What a worker that starts must say of its build; null: its build gets work, or Temporal cannot tell. */
+export async function ownTrouble(
+  asked: Asked,
+  taskQueue: string,
+  own: NonNullable<Build>,
+): Promise<Trouble | null> {
+  try {
+    const [routing, pinned] = await Promise.all([
+      readRouting(asked, taskQueue, Date.now()),
+      readPinned(asked, taskQueue),
+    ]);
+    // It asks for work from now on.
+    const [trouble = null] = idleOf({ ...routing, present: [own] }, pinned, asked.namespace);
+    return trouble;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Checked before a run is reset, or asked how it stands. Where Temporal cannot tell, nothing is refused.
+ * @throws CommandFailure when the work of the run goes to a build of which no worker is there
+ */
+export async function requireBuild(place: Place, facts: RunFacts, nowMs: number): Promise<void> {
+  const troubles = await troublesOfRun(place, facts, nowMs, REFUSED_AFTER_SECONDS).catch(() => []);
+  if (troubles.length === 0) return;
+  throw new CommandFailure(
+    'infrastructure',
+    troubles.map((trouble) => ({
+      ...trouble,
+      place: runName(facts.run),
+      message: `${trouble.message}; nothing was changed`,
+    })),
+  );
+}
+
+/**
+ * What to say of a run for which no worker answers: its work goes to a build of which no worker is there. Null: there is
+ * another reason, or Temporal cannot tell.
+ */
+export async function whyNobodyAnswers(
+  place: Asked,
+  facts: RunFacts,
+  nowMs: number,
+): Promise<Trouble | null> {
+  const [trouble = null] = await troublesOfRun(place, facts, nowMs).catch(() => []);
+  return trouble === null ? null : { ...trouble, place: runName(facts.run) };
+}
+
+async function troublesOfRun(
+  place: Asked,
+  facts: RunFacts,
+  nowMs: number,
+  withinSeconds?: number,
+): Promise<readonly Trouble[]> {
+  const { namespace } = place;
+  const [routing, pin] = await Promise.all([
+    readRouting(place, facts.taskQueue, nowMs, withinSeconds),
+    readPin(place, facts),
+  ]);
+  if (pin === null) return lackingOf(routing, namespace);
+  if (isIn(routing.present, pin)) return [];
+  const what = {
+    message: `somebody has pinned it to ${gone(pin)}: it waits`,
+    which: `--workflow-id ${facts.workflowId}`,
+  };
+  return [pinnedTrouble(pin, what, routing, namespace)];
+}
+
+/** The build to which a run is pinned; null: the run goes where the work of its queue goes. */
+async function readPin(
+  { client }: Pick<Asked, 'client'>,
+  { workflowId, temporalRunId }: RunFacts,
+): Promise<Build> {
+  const described = await client.withDeadline(Date.now() + LIMIT_MS, () =>
+    describe(client, workflowId, temporalRunId),
+  );
+  const info = described?.raw.workflowExecutionInfo?.versioningInfo;
+  const override = info?.versioningOverride;
+  const own = Number(info?.behavior) === PINNED ? info?.deploymentVersion : null;
+  return buildOf(override ? override.pinned?.version : own);
+}
+
+/** For each build that runs are pinned to and of which no worker is there. Pure. */
+export function pinnedTroubles(
+  pinned: readonly Build[],
+  routing: Routing,
+  namespace: string,
+): readonly Trouble[] {
+  return pinned.flatMap((build) => {
+    if (build === null || isIn(routing.present, build)) return [];
+    // Pins to other builds stay.
+    const query = `${pinnedQuery(routing.taskQueue)} AND TemporalWorkerDeploymentVersion = '${build.deployment}:${build.id}'`;
+    const what = { message: `runs are pinned to ${gone(build)}: they wait`, which: `--query "${query}"` };
+    return [pinnedTrouble(build, what, routing, namespace)];
+  });
+}
+
+function pinnedTrouble(
+  build: Build,
+  { message, which }: { readonly message: string; readonly which: string },
+  { taskQueue }: Routing,
+  namespace: string,
+): Trouble {
+  return {
+    code: 'BUILD_WITHOUT_WORKER',
+    place: taskQueue,
+    message,
+    fix: `${startOf(build)} Or take the pin back: \`temporal workflow update-options --namespace ${namespace} ${which} --versioning-override-behavior unspecified\`.`,
+  };
+}
+
+function nameOf(build: Build): string {
+  return build === null
+    ? 'workers without a build'
+    : `workers of build "${build.id}" (deployment "${build.deployment}")`;
+}
+
+function gone(build: Build): string {
+  return `${nameOf(build)}, and none has asked for work in the last minute`;
+}
+
+function startOf(build: Build): string {
+  return build === null
+    ? 'Start a worker without CAMBIST_BUILD_ID.'
+    : `Start a worker with CAMBIST_BUILD_ID=${build.id}.`;
+}
+
+function makeCurrent(build: Build, routing: Routing, namespace: string): string {
+  return `\`temporal worker deployment set-current-version ${versionOptions(build, routing, namespace)}\``;
+}
+
+function takeRampBack(routing: Routing, namespace: string): string {
+  const build = routing.ramp?.build ?? null;
+  return `\`temporal worker deployment set-ramping-version ${versionOptions(build, routing, namespace)} --delete\``;
+}
+
+/** What concerns workers without a build is said of the deployment that gets work beside them. */
+function versionOptions(build: Build, { current, ramp }: Routing, namespace: string): string {
+  const { deployment } = build ?? current ?? ramp?.build ?? { deployment: '' };
+  const which = build === null ? '--unversioned' : `--build-id ${build.id}`;
+  return `--namespace ${namespace} --deployment-name ${deployment} ${which}`;
+}

@@ -1,0 +1,466 @@
+/**
+ * What `cambist doctor` checks: everything that can keep runs from starting or from moving money, so that it is found
+ * before. Commands and workers make the same checks by themselves; here they run side by side, and none stops the others.
+ * The command sends nothing to the service but reads, and starts nothing.
+ */
+import type { Ending } from '../../domain/endings.ts';
+import { haltSentence, scopeOptions } from '../../domain/halt.ts';
+import { makeProblem } from '../../domain/problems.ts';
+import { runName } from '../../domain/references.ts';
+import type { Mode } from '../../domain/service/records.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import type { Trouble } from '../../language/text/problem.ts';
+import { createClient, loadSettings, type Settings } from '../../config/config.ts';
+import { withDevEnvironment } from '../../config/dev-environment.ts';
+import { taskQueueOf } from '../../config/task-queue.ts';
+import { connectTemporal, registerSearchAttributes } from '../../config/temporal.ts';
+import { hasBuilds, idleOf, lackingOf, pinnedTroubles, readPinned, readRouting } from './builds.ts';
+import { versionDiffers } from './worker-identity.ts';
+import { endingOfCode } from '../exit-codes.ts';
+import { CommandFailure } from '../failure.ts';
+import { failureOf } from '../failure-of.ts';
+import { haltRecord } from '../halt/switch.ts';
+import { lostRuns } from './lost-runs.ts';
+import { keptFor, shortRetention } from './retention.ts';
+import { retentionSeconds } from '../../durable/retention.ts';
+import { todayIn } from '../../calendar/business-date.ts';
+import { runningOutOf, type RunningOut } from '../../calendar/running-out.ts';
+import { modeOf, type Caller, type Place } from '../place.ts';
+import { checkService } from '../preflight.ts';
+import { readPollers } from './pollers.ts';
+import { viewSchedules, type ScheduleView } from '../schedules/starts.ts';
+import { readScheduleFiles } from '../schedules/files.ts';
+import { judgeApply, type ScheduleChange } from '../schedules/kept.ts';
+import { readReferenceFile } from '../start/by-schedule.ts';
+
+/** One line of the answer. */
+export type Check = {
+  /** What was looked at. */
+  readonly name: string;
+  readonly state: 'ok' | 'warning' | 'problem';
+  readonly says: string;
+  /** What is wrong; null where nothing is wrong. */
+  readonly trouble: Trouble | null;
+  readonly ending: Ending;
+};
+
+/** All checks end within 5 s. Whatever does not answer by then is a problem. */
+const LIMIT_MS = 3_500;
+/** Nothing may keep the command from ending much later. */
+const CONNECT_LIMIT_MS = 3_000;
+const REQUEST_LIMIT_MS = 4_000;
+/** In live the worker's own rules need histories of a month. The service forgets keys after a week. */
+const DAY_SECONDS = 86_400;
+/** Temporal need not know the runs of older records. */
+const LONGEST_LOOK_SECONDS = 7 * DAY_SECONDS;
+
+type Asked = {
+  readonly now: () => number;
+  /** The version of this command line. */
+  readonly version: string;
+  /** Monotonic milliseconds. */
+  readonly endsAtMs: number;
+};
+
+/**
+ * @param version of this command line
+ * @param paths policy files or folders of them, whose schedules should be the same in Temporal; empty: none were named
+ */
+export async function diagnose(
+  caller: Caller,
+  version: string,
+  paths: readonly string[],
+): Promise<readonly Check[]> {
+  const endsAtMs = performance.now() + LIMIT_MS;
+  const env = await withDevEnvironment(caller.env, caller.cwd);
+  const { settings, checks } = await checkSettings(caller);
+  const asked = { now: caller.now, version, endsAtMs };
+  const [service, temporal] = await Promise.all([
+    settings === null ? [] : checkKeys(settings, asked),
+    checkTemporal(env, settings, asked, (place) => checkFiles(caller, place, paths)),
+  ]);
+  return [...checks, ...service, ...temporal];
+}
+
+async function checkSettings({
+  env,
+  cwd,
+}: Caller): Promise<{ readonly settings: Settings | null; readonly checks: readonly Check[] }> {
+  try {
+    const settings = await loadSettings(env, cwd);
+    const { mode, address, key, readKey, warnings } = settings;
+    const keys = readKey === null ? key.name : `${key.name}, to look with ${readKey.name}`;
+    return {
+      settings,
+      checks: [
+        ok('configuration', `${mode} at ${address.origin}${address.basePath}`),
+        warnings.length === 0
+          ? ok('key file', `well-formed, and nobody else may read it: ${keys}`)
+          : { ...ok('key file', warnings.join(' ')), state: 'warning' },
+      ],
+    };
+  } catch (error) {
+    return { settings: null, checks: failed('configuration', error) };
+  }
+}
+
+/** Reads with each key: is the service there, does it accept signature and token, and are mode, scope and clocks right? */
+async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<readonly Check[]> {
+  const { origin, basePath } = settings.address;
+  const uses = settings.readKey === null ? (['write'] as const) : (['write', 'read'] as const);
+  const checks = uses.map(async (use): Promise<readonly Check[]> => {
+    const name = use === 'read' ? 'service, read key' : 'service';
+    const client = createClient(settings, use, REQUEST_LIMIT_MS);
+    try {
+      const remark = await within(
+        endsAtMs,
+        name,
+        checkService(client, { address: `${origin}${basePath}`, now }),
+      );
+      if (remark !== null) return [{ ...ok(name, remark), state: 'warning' }];
+      const scope =
+        use === 'write'
+          ? '. The key may look (read scope). Whether it may also trade and pay (write scope) the service does not tell without a write: if not, runs wait with AUTH_INSUFFICIENT_SCOPE and nothing is traded or paid'
+          : '. The key may look (read scope); more is not asked of it';
+      return [ok(name, `it takes signature, token and mode, and the clocks agree${scope}`)];
+    } catch (error) {
+      return failed(name, error);
+    } finally {
+      // Nobody waits for a request that did not end in time.
+      void client.close();
+    }
+  });
+  return (await Promise.all(checks)).flat();
+}
+
+async function checkTemporal(
+  env: NodeJS.ProcessEnv,
+  settings: Settings | null,
+  asked: Asked,
+  ofFiles: (place: Place) => Promise<readonly Check[]>,
+): Promise<readonly Check[]> {
+  let mode: Mode;
+  try {
+    mode = settings?.mode ?? modeOf(env);
+  } catch {
+    // The check of the configuration has told this already.
+    return [];
+  }
+  let place: Place;
+  try {
+    const temporal = await within(
+      asked.endsAtMs,
+      'Temporal',
+      connectTemporal(env, mode, undefined, CONNECT_LIMIT_MS),
+    );
+    place = { ...temporal, mode, taskQueue: taskQueueOf(env, mode), uiUrl: null, say: () => {} };
+  } catch (error) {
+    return failed('Temporal', error);
+  }
+  const { connection, namespace, address } = place;
+  const check = async (name: string, work: Promise<readonly Check[]>): Promise<readonly Check[]> => {
+    try {
+      return await within(asked.endsAtMs, name, work);
+    } catch (error) {
+      return failed(name, error);
+    }
+  };
+  try {
+    const retention = retentionSeconds(place.client);
+    const checks = await Promise.all([
+      check(
+        'search attributes',
+        registerSearchAttributes(connection, namespace).then(() => [
+          ok('search attributes', 'there, each of its type'),
+        ]),
+      ),
+      check('retention', checkRetention(place, retention)),
+      check('workers', checkWorkers(place, asked)),
+      check('builds', checkBuilds(place, asked)),
+      check('schedules', checkSchedules(place, settings, asked.now())),
+      check('schedule files', ofFiles(place)),
+      check('halts', checkHalts(place)),
+      check(
+        'records',
+        settings === null ? Promise.resolve([]) : checkRecords(place, settings, asked, retention),
+      ),
+    ]);
+    return [ok('Temporal', `namespace "${namespace}" at ${address}`), ...checks.flat()];
+  } finally {
+    await connection.close();
+  }
+}
+
+async function checkRetention(
+  { namespace, mode }: Place,
+  retention: Promise<number>,
+): Promise<readonly Check[]> {
+  const seconds = await retention;
+  const short = shortRetention(mode, namespace, seconds);
+  return short === null ? [ok('retention', keptFor(seconds))] : [wrong('retention', short)];
+}
+
+async function checkWorkers(
+  { client, taskQueue }: Place,
+  { now, version }: Asked,
+): Promise<readonly Check[]> {
+  const identities = await readPollers(client, taskQueue, now());
+  if (identities.length === 0)
+    return [
+      wrong('workers', {
+        code: 'NO_WORKER',
+        place: taskQueue,
+        message: 'no worker has asked for work in the last minute',
+        fix: 'Start one with `npx cambist worker` (the same CAMBIST_TASK_QUEUE and TEMPORAL_NAMESPACE).',
+      }),
+    ];
+  const found = ok('workers', `${identities.length} on "${taskQueue}": ${identities.join(', ')}`);
+  const differs = versionDiffers(version, { taskQueue, identities });
+  return differs === null ? [found] : [warned('workers', differs)];
+}
+
+/** Where no worker has a build, and no run is pinned to one, there is nothing to say. */
+async function checkBuilds(place: Place, { now }: Asked): Promise<readonly Check[]> {
+  const { taskQueue, namespace } = place;
+  const [routing, pinned] = await Promise.all([
+    readRouting(place, taskQueue, now()),
+    readPinned(place, taskQueue),
+  ]);
+  if (!hasBuilds(routing) && pinned.length === 0) return [];
+  const lacking = [...lackingOf(routing, namespace), ...pinnedTroubles(pinned, routing, namespace)];
+  const checks = [
+    ...lacking.map((trouble) => wrong('builds', trouble)),
+    ...idleOf(routing, pinned, namespace).map((trouble) => warned('builds', trouble)),
+  ];
+  return checks.length > 0 ? checks : [ok('builds', 'every build that gets work has a worker')];
+}
+
+async function checkSchedules(
+  place: Place,
+  settings: Settings | null,
+  nowMs: number,
+): Promise<readonly Check[]> {
+  const views = await viewSchedules(place, nowMs);
+  const checks = views.flatMap(({ kept, missed }) => {
+    const name = `schedule ${kept.name}`;
+    if (kept.isPaused)
+      return [{ ...ok(name, `paused: ${kept.note ?? 'no reason given'}`), state: 'warning' as const }];
+    return missed.map(({ run, why }) =>
+      warned(name, {
+        code: why.code,
+        place: `${run.policy}.${run.id}`,
+        message: why.message,
+        fix: 'See `npx cambist schedule list`; what was missed is started by `npx cambist schedule backfill`.',
+      }),
+    );
+  });
+  const policies = views.flatMap(({ kept }): Scheduled[] => {
+    const loaded = loadPolicy(kept.facts.policyText ?? '', kept.name);
+    return loaded.ok ? [{ kept, policy: loaded.policy }] : [];
+  });
+  const runOut = policies.flatMap((each) => checkDays(each, nowMs));
+  const files = await Promise.all(policies.map((each) => checkReference(each, settings, nowMs)));
+  const found =
+    checks.length > 0
+      ? checks
+      : [ok('schedules', views.length === 0 ? 'there are none' : `${views.length}, none paused or missed`)];
+  return [...found, ...runOut, ...files.flat()];
+}
+
+/** A schedule whose policy can be read. */
+type Scheduled = Pick<ScheduleView, 'kept'> & { readonly policy: Policy };
+
+/** Whether the schedule of a policy ends soon, or the days off that it lists. */
+function checkDays({ kept, policy: { schedule, zone } }: Scheduled, nowMs: number): readonly Check[] {
+  if (kept.isPaused || schedule === null) return [];
+  return runningOutOf(schedule, todayIn(zone, nowMs)).map((what) =>
+    warned(`schedule ${kept.name}`, runsOut(what, kept.facts.policyFile)),
+  );
+}
+
+function runsOut(what: RunningOut, place: string | null): Trouble {
+  switch (what.kind) {
+    case 'ends':
+      return {
+        code: 'SCHEDULE_ENDS',
+        place,
+        message: what.isPast
+          ? `its last date was ${what.on}: it starts nothing any more`
+          : `its last date is ${what.on}: it starts nothing after that`,
+        fix: 'If it is to go on, write a later date into `end:`, or take it out, and apply the policy again: `npx cambist schedule apply`.',
+      };
+    case 'no days off':
+      return {
+        code: 'HOLIDAYS_RUN_OUT',
+        place,
+        message: `the last day off that it lists is ${what.last}: the holidays of ${what.year} would be working days`,
+        fix: `Write the dates of ${what.year} into \`holidays:\`, and apply the policy again: \`npx cambist schedule apply\`. Dates that are no holidays belong in \`skip:\`.`,
+      };
+  }
+}
+
+/** Whether the schedules in Temporal are those of the files; says nothing where no files were named. */
+async function checkFiles(caller: Caller, place: Place, paths: readonly string[]): Promise<readonly Check[]> {
+  if (paths.length === 0) return [];
+  const { policies } = await readScheduleFiles(caller, paths, place.mode);
+  const changes = await judgeApply(place, policies, { prune: false, nowMs: caller.now() });
+  const apply = `npx cambist schedule apply ${paths.join(' ')}`;
+  const checks = changes.flatMap((change) => {
+    const trouble = notAsInFile(change, apply);
+    return trouble === null ? [] : [warned(`schedule ${change.name}`, trouble)];
+  });
+  if (checks.length > 0) return checks;
+  const says =
+    policies.length === 0
+      ? 'none of the files has a schedule'
+      : `${policies.length}, each in Temporal as its file has it`;
+  return [ok('schedule files', says)];
+}
+
+function notAsInFile(change: ScheduleChange, apply: string): Trouble | null {
+  switch (change.kind) {
+    case 'same':
+    case 'delete':
+      return null;
+    case 'create':
+      return {
+        code: 'SCHEDULE_NOT_APPLIED',
+        place: change.after.policyFile,
+        message: 'its schedule was never applied: nothing starts it by itself',
+        fix: `Apply it: \`${apply}\`.`,
+      };
+    case 'update':
+      return {
+        code: 'SCHEDULE_DIFFERS',
+        place: change.after.policyFile,
+        message:
+          change.before.policyText === change.after.policyText
+            ? 'Temporal has it with other times, dates left out or task queue than the file has now'
+            : 'it was applied with another text than the file has now, and runs are started with that one',
+        fix: `See what differs: \`${apply} --dry-run\`. The same without --dry-run applies it.`,
+      };
+  }
+}
+
+/** The file of rates that a scheduled policy uses, in the folder that a worker with these settings reads. */
+async function checkReference(
+  { kept, policy }: Scheduled,
+  settings: Settings | null,
+  nowMs: number,
+): Promise<readonly Check[]> {
+  const reference = policy.guard?.reference ?? null;
+  if (reference === null || settings === null) return [];
+  const name = `rates of ${kept.name}`;
+  if (settings.filesFolder === null)
+    return [
+      ok(
+        name,
+        `not looked at: CAMBIST_FILES is not set here; the worker reads "${reference.file}" from its own`,
+      ),
+    ];
+  const read = await readReferenceFile(reference.file, settings.filesFolder);
+  if (!read.ok) return read.problems.map((problem) => warned(name, { ...problem, place: reference.file }));
+  const { asOf } = read.rates;
+  if (Date.parse(asOf) + reference.maxAgeMs >= nowMs) return [ok(name, `"${reference.file}" is of ${asOf}`)];
+  return [
+    warned(name, {
+      ...makeProblem('PLAN_REFERENCE_TOO_OLD', null),
+      place: reference.file,
+      message: `it is of ${asOf}, older than \`max_age\` of the policy allows: the next run would trade nothing`,
+    }),
+  ];
+}
+
+/** Whether Temporal knows the runs of the service's new records. */
+async function checkRecords(
+  place: Place,
+  settings: Settings,
+  { now }: Asked,
+  retention: Promise<number>,
+): Promise<readonly Check[]> {
+  const client = createClient(settings, 'read', REQUEST_LIMIT_MS);
+  try {
+    const keptMs = Math.min(await retention, LONGEST_LOOK_SECONDS) * 1_000;
+    const lost = await lostRuns(place, client, now() - keptMs);
+    // The check of the service has told the reason.
+    if (lost === null) return [];
+    if (lost.length === 0)
+      return [ok('records', 'Temporal knows the runs of the newest trades and withdrawals')];
+    return [
+      warned('records', {
+        code: 'RUNS_LOST',
+        place: place.namespace,
+        message: `the service has records of runs that Temporal does not know: ${lost.map(runName).join(', ')}`,
+        fix: 'Was Temporal restored from a backup? Then start each of them again under its id (`npx cambist run POLICY --id ID`): it adopts what was done. Until then new runs of their policies wait (OTHER_RUNS_LOST). Pay nothing by hand before that. Or does another namespace use this key? Then all is well, if no policy runs in both.',
+      }),
+    ];
+  } finally {
+    void client.close();
+  }
+}
+
+async function checkHalts(place: Place): Promise<readonly Check[]> {
+  const { halts, isEnded } = await haltRecord(place);
+  if (halts.length === 0) return [ok('halts', 'nothing is halted')];
+  const checks = halts.map((halt) =>
+    warned('halts', {
+      code: 'HALTED',
+      place: place.mode,
+      message: haltSentence(halt),
+      fix: `When it may go on: \`npx cambist resume${scopeOptions(halt.scope)}\`.`,
+    }),
+  );
+  if (!isEnded) return checks;
+  const ended: Trouble = {
+    code: 'HALT_RECORD_ENDED',
+    place: place.mode,
+    message:
+      'somebody has ended the workflow that keeps what is halted: when Temporal forgets it, everything goes on',
+    fix: 'Say one of the halts again with `npx cambist halt`: a new record takes all of them over.',
+  };
+  return [...checks, wrong('halts', ended)];
+}
+
+function ok(name: string, says: string): Check {
+  return { name, state: 'ok', says, trouble: null, ending: 'done' };
+}
+
+/** It does not keep anything from working yet. */
+function warned(name: string, trouble: Trouble): Check {
+  return { name, state: 'warning', says: trouble.message, trouble, ending: 'done' };
+}
+
+function wrong(name: string, trouble: Trouble, ending = endingOfCode(trouble.code)): Check {
+  return { name, state: 'problem', says: trouble.message, trouble, ending };
+}
+
+function failed(name: string, error: unknown): readonly Check[] {
+  const { problems, ending } = failureOf(error);
+  return problems.map((problem) => wrong(name, problem, ending));
+}
+
+async function within<T>(endsAtMs: number, name: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () =>
+        reject(
+          new CommandFailure('infrastructure', [
+            {
+              code: 'CHECK_TOO_SLOW',
+              place: name,
+              message: `it did not answer within ${LIMIT_MS / 1_000} s`,
+              fix: 'See that it is there and not overloaded, and what stands between, then try again.',
+            },
+          ]),
+        ),
+      Math.max(endsAtMs - performance.now(), 0),
+    );
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,48 @@
+/** Who asks Temporal for the work of a task queue. */
+import type { Client } from '@temporalio/client';
+
+/** `TASK_QUEUE_TYPE_WORKFLOW` of Temporal's API. */
+const WORKFLOW_TASKS = 1;
+/** The longest that Temporal is asked. */
+const LIMIT_MS = 2_500;
+
+/** Whether Temporal has heard of a worker on this queue in the last minutes; false when it cannot be asked. */
+export async function hasWorker(client: Client, taskQueue: string): Promise<boolean> {
+  try {
+    return (await describeQueue(client, taskQueue)).pollers.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** A worker asks again after a minute at most. */
+const ASKS_AGAIN_SECONDS = 70;
+
+/** The identities of the workers that have asked for work in the last minute. */
+export async function readPollers(
+  client: Client,
+  taskQueue: string,
+  nowMs: number,
+): Promise<readonly string[]> {
+  const { pollers } = await describeQueue(client, taskQueue);
+  return [...new Set(presentOf(pollers, nowMs).map(({ identity }) => identity ?? ''))];
+}
+
+type Pollers = Awaited<ReturnType<typeof describeQueue>>['pollers'];
+
+/** The identities of the workers that have asked for work in the last minute, or in the time that is given. */
+export function presentOf(pollers: Pollers, nowMs: number, withinSeconds = ASKS_AGAIN_SECONDS): Pollers {
+  const sinceSeconds = nowMs / 1_000 - withinSeconds;
+  return pollers.filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) >= sinceSeconds);
+}
+
+/** What Temporal says of a task queue: who asks for its work, and which build gets it. */
+export function describeQueue(client: Client, taskQueue: string) {
+  return client.withDeadline(Date.now() + LIMIT_MS, () =>
+    client.workflowService.describeTaskQueue({
+      namespace: client.options.namespace,
+      taskQueue: { name: taskQueue },
+      taskQueueType: WORKFLOW_TASKS,
+    }),
+  );
+}

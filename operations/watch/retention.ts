@@ -1,0 +1,33 @@
+/** How long Temporal must keep what has ended, for live runs. */
+import type { Client } from '@temporalio/client';
+import type { Mode } from '../../domain/service/records.ts';
+import { keptForMs } from '../../durable/retention.ts';
+import type { Trouble } from '../../language/text/problem.ts';
+import { CommandFailure } from '../failure.ts';
+
+const DAY_SECONDS = 86_400;
+const LEAST_DAYS = 30;
+
+export function keptFor(seconds: number): string {
+  const days = Math.floor(seconds / DAY_SECONDS);
+  return `what has ended is kept for ${days < 1 ? 'less than a day' : `${days} d`}`;
+}
+
+/** What to say of a namespace that forgets too soon for live runs; null: nothing. */
+export function shortRetention(mode: Mode, namespace: string, seconds: number): Trouble | null {
+  if (mode !== 'LIVE' || seconds >= LEAST_DAYS * DAY_SECONDS) return null;
+  return {
+    code: 'RETENTION_SHORT',
+    place: namespace,
+    message: `${keptFor(seconds)}; live runs need ${LEAST_DAYS} d, so that reports, decisions and batches are still known when somebody asks`,
+    fix: `Have an administrator run: temporal operator namespace update --namespace ${namespace} --retention ${LEAST_DAYS}d`,
+  };
+}
+
+/** Before a worker takes work; where the retention may not be asked for, `cambist doctor` says so. @throws CommandFailure */
+export async function requireRetention(client: Client, mode: Mode, namespace: string): Promise<void> {
+  if (mode !== 'LIVE') return;
+  const keptMs = await keptForMs(client);
+  const short = keptMs === 0 ? null : shortRetention(mode, namespace, keptMs / 1_000);
+  if (short !== null) throw new CommandFailure('configuration', [short]);
+}

@@ -1,0 +1,50 @@
+// Slices of a long list: `K/N` is one of N parts that together are the whole. What has a name falls into the slice that its
+// name says, whatever else there is, so that a new one needs no place; what is numbered takes turns.
+
+import { createHash } from 'node:crypto';
+import { ScriptFailed } from './main.mjs';
+
+/** @typedef {{ readonly number: number, readonly of: number }} Slice `number` counts from 1 */
+
+/** @type {Slice} */
+export const WHOLE = { number: 1, of: 1 };
+
+/**
+ * The slice that an option names; everything, where it was not given.
+ *
+ * @param {string | undefined} text
+ * @returns {Slice}
+ */
+export function readSlice(text) {
+  if (text === undefined) return WHOLE;
+  const [, number = 0, of = 0] = (/^(\d{1,4})\/(\d{1,4})$/.exec(text) ?? []).map(Number);
+  if (number >= 1 && number <= of) return { number, of };
+  throw new ScriptFailed(`'${text}' is no slice. '2/7' is the second of seven.`);
+}
+
+/** @param {Slice} slice */
+export function textOfSlice({ number, of }) {
+  return `${number}/${of}`;
+}
+
+/**
+ * Whether what is called so belongs to the slice.
+ *
+ * @param {string} name
+ * @param {Slice} slice
+ */
+export function isInSlice(name, { number, of }) {
+  return (createHash('sha256').update(name).digest().readUInt32BE() % of) + 1 === number;
+}
+
+/**
+ * Of the numbers from 1 to `count` those of the slice.
+ *
+ * @param {number} count
+ * @param {Slice} slice
+ */
+export function numbersIn(count, { number, of }) {
+  return Array.from({ length: count }, (_, index) => index + 1).filter(
+    (one) => (one - 1) % of === number - 1,
+  );
+}

@@ -1,0 +1,80 @@
+// What `npm test` runs, as data: which files share a process, by what they are about. Of a table in test/machines it plays the
+// cells alone (test/support/sliced.ts). What stands in no part takes long, and is for `npm run proof`.
+
+/**
+ * @typedef {object} Part
+ * @property {string} name
+ * @property {number} filesAtOnce most tests of a server wait, and so several files share the time of their process
+ * @property {string[]} files how their names begin
+ * @property {boolean} [startsNothing] it needs no server and no build of the program; default: false
+ */
+
+/** In this order, two at a time, the longest first. A file is of the first part that its name fits. @type {Part[]} */
+const PARTS = [
+  {
+    name: 'commands',
+    filesAtOnce: 3,
+    files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'machines/run-replays', 'machines/ui-'],
+  },
+  {
+    name: 'payouts',
+    filesAtOnce: 3,
+    files: ['server/batch-', 'server/run-batch', 'server/run-many', 'machines/run-batch'],
+  },
+  {
+    name: 'rebalancing',
+    filesAtOnce: 3,
+    files: [
+      'server/run-rebalance',
+      'server/docs-rebalancing',
+      'server/run-turn',
+      'server/schedules',
+      'machines/month',
+    ],
+  },
+  // They change the environment of their process, or measure what is loaded into it.
+  {
+    name: 'set-up',
+    filesAtOnce: 1,
+    files: ['server/setup-', 'server/doctor', 'machines/worker-builds'],
+  },
+  // The logger of their process is their own.
+  { name: 'logs', filesAtOnce: 1, files: ['server/run-secrets'] },
+  {
+    name: 'replays',
+    filesAtOnce: 2,
+    files: ['server/run-questions', 'machines/run-replay.', 'machines/planted-defects'],
+  },
+  {
+    name: 'conversions',
+    filesAtOnce: 4,
+    files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-replans'],
+  },
+  // Two that take the same time, so that they can share two cores.
+  {
+    name: 'units A to L',
+    filesAtOnce: 1,
+    files: Array.from('abcdefghijkl', (letter) => `unit/${letter}`),
+    startsNothing: true,
+  },
+  { name: 'units M to Z', filesAtOnce: 1, files: ['unit/'], startsNothing: true },
+  { name: 'stories', filesAtOnce: 1, files: ['story/'], startsNothing: true },
+  { name: 'model', filesAtOnce: 1, files: ['machines/fuzz-schedules'], startsNothing: true },
+];
+
+/**
+ * The parts of some test files, each with its own of them.
+ *
+ * @param {string[]} files as `unit/money.test.ts`
+ * @returns {{ parts: Part[], others: string[] }} others: files of no part
+ */
+export function partsOf(files) {
+  const partOf = (/** @type {string} */ file) =>
+    PARTS.find((part) => part.files.some((beginning) => file.startsWith(beginning)));
+  return {
+    parts: PARTS.map((part) => ({ ...part, files: files.filter((file) => partOf(file) === part) })).filter(
+      (part) => part.files.length > 0,
+    ),
+    others: files.filter((file) => partOf(file) === undefined),
+  };
+}

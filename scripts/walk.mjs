@@ -1,0 +1,31 @@
+// `npm run walk`: all schedules of a small world with at most two faults, where `npm run fuzz` plays some of many: `-- --world NAME
+// --slice K/N`. Without them: every world, all of it. A schedule that breaks a promise is printed as data, with its story.
+
+import { parseArgs } from 'node:util';
+import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
+import { readSlice } from './lib/slice.mjs';
+import { say } from './lib/steps.mjs';
+import { setup } from './setup.mjs';
+
+await runIfMain(import.meta.url, async () => {
+  const { values } = parseArgs({
+    options: {
+      world: { type: 'string', default: 'all' },
+      slice: { type: 'string' },
+      processes: { type: 'string', default: '2' },
+    },
+  });
+  const slice = readSlice(values.slice);
+  const processes = numberOf(values.processes, '--processes');
+  await setup({ upTo: 'dependencies' });
+  const { tsImport } = await import('tsx/esm/api');
+  const { WORLD_NAMES, textOfWalk, walk } = await tsImport('../test/machines/model/walk.ts', import.meta.url);
+  if (values.world !== 'all' && !WORLD_NAMES.includes(values.world))
+    throw new ScriptFailed(`--world is one of: all, ${WORLD_NAMES.join(', ')}.`);
+  const startedAt = performance.now();
+  const { schedules, states, failure } = await walk({ world: values.world, slice, processes });
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0);
+  say(`${schedules} schedules from ${states} courses with one fault in ${seconds} s.`);
+  if (failure === null) return 0;
+  throw new ScriptFailed(textOfWalk(failure));
+});

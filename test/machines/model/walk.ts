@@ -1,0 +1,361 @@
+/**
+ * Walks all schedules of a small world with at most two faults, where the fuzzer plays some of many: every kind of fault at
+ * every point of the plain course, and after each of them every kind at every later point of the course that came of it.
+ *
+ * What is left out, and why nothing is lost by it: a point that a course does not reach cannot change it. Two moments with
+ * nothing in between are one. A pair is walked from the fault that comes first. A first fault whose course is, line by line
+ * and to its last record, that of an earlier one is not walked on from once more. What is left out for want of time: other
+ * parameters than those below, and whatever a course does for the fourth time and more often.
+ */
+import { createHash } from 'node:crypto';
+import { isInSlice, type Slice } from '../../../scripts/lib/slice.mjs';
+import { PROBABLY_OURS, REFUSALS } from './arbitrary.ts';
+import { inProcess } from './fuzz.ts';
+import {
+  nameOfFault,
+  type Misfortune,
+  type ReadFault,
+  type ReadStep,
+  type Schedule,
+  type WriteFault,
+  type WriteStep,
+} from './schedule.ts';
+import { failed, reset, story } from './story.ts';
+import { World } from './world.ts';
+
+/** The worlds: as small as a world can be that has these things in it. */
+const WORLDS = {
+  'one payment': story(),
+  'two payments': story().given({ policy: { pays: 'twins' }, service: { alsoMxn: '50000' } }),
+  'one chunk': story().given({ batch: { chunks: [2] }, service: { alsoMxn: '50000' } }),
+} as const;
+
+export type WorldName = keyof typeof WORLDS;
+export const WORLD_NAMES = Object.keys(WORLDS) as readonly WorldName[];
+
+/** Of the same kind, at the same point of a course: the first three times. */
+const MOST_TIMES = 3;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+export type WalkFailure = {
+  readonly name: string;
+  readonly schedule: Schedule;
+  readonly broken: readonly string[];
+  /** What happened, line by line. */
+  readonly story: readonly string[];
+};
+
+export type Walk = {
+  /** Walked in this slice. */
+  readonly schedules: number;
+  /** Courses with one fault that differ from each other, from which all others go on. */
+  readonly states: number;
+  readonly failure: WalkFailure | null;
+};
+
+/** A place in a course at which something can go wrong, the `nth` of its kind. */
+type Point = {
+  readonly kind: 'write' | 'read' | 'moment';
+  readonly at: string;
+  readonly nth: number;
+  readonly atMs: number;
+};
+/** One thing that goes wrong at one point. */
+type Fault = Pick<Point, 'nth'> &
+  (
+    | { readonly kind: 'write'; readonly at: WriteStep; readonly what: WriteFault }
+    | { readonly kind: 'read'; readonly at: ReadStep; readonly what: ReadFault }
+    | { readonly kind: 'moment'; readonly at: string; readonly what: Misfortune }
+  );
+
+// What can go wrong.
+
+const YES_NO = [true, false] as const;
+
+/** Every kind of fault that a write can have, each with parameters that matter: before and after the time limits of a step. */
+function writeFaults(step: WriteStep): readonly WriteFault[] {
+  const late = (['in work', 'free', 'stored'] as const).flatMap((key) =>
+    [50_000, 4 * MINUTE_MS].flatMap((ms): WriteFault[] => [
+      { kind: 'late', ms, key, reply: 'none', resourceId: false },
+      { kind: 'late', ms, key, reply: '500', resourceId: true },
+    ]),
+  );
+  const movesMoney = step !== 'quote';
+  return [
+    { kind: 'not sent' },
+    { kind: 'lost before' },
+    { kind: 'lost after' },
+    { kind: 'slow network', ms: 30_000 },
+    ...(movesMoney ? late : []),
+    ...YES_NO.flatMap((committed) =>
+      (movesMoney ? YES_NO : [false]).flatMap((stored) =>
+        YES_NO.map((resourceId) => failed({ committed, stored, resourceId })),
+      ),
+    ),
+    { kind: '429', retryAfterMs: 40_000 },
+    { kind: '503' },
+    { kind: 'same key, please' },
+    ...YES_NO.flatMap((committed): WriteFault[] => [
+      { kind: 'html', committed },
+      { kind: 'odd success', committed },
+      { kind: 'nonce replay', committed },
+      { kind: 'unknown code', status: 400, committed },
+      { kind: 'unknown code', status: 500, committed },
+    ]),
+    ...REFUSALS[step].map((code): WriteFault => ({ kind: 'refusal', code })),
+    ...PROBABLY_OURS[step].map((code): WriteFault => ({ kind: 'ours, probably', code })),
+  ];
+}
+
+const WRITE_FAULTS: Readonly<Record<WriteStep, readonly WriteFault[]>> = {
+  quote: writeFaults('quote'),
+  trade: writeFaults('trade'),
+  withdrawal: writeFaults('withdrawal'),
+};
+const READ_FAULTS: readonly ReadFault[] = ['no answer', 'html', '500', 'second page', 'key refused'];
+const MISFORTUNES: readonly Misfortune[] = [
+  { kind: 'crash' },
+  { kind: 'freeze', ms: MINUTE_MS },
+  { kind: 'mute' },
+  { kind: 'slow dispatch', ms: 30_000 },
+  { kind: 'away', ms: 3 * HOUR_MS },
+  reset(0),
+  reset(2),
+  { kind: 'two resets', back: 1 },
+  { kind: 'terminate', againAfterMs: 0, plan: 'kept' },
+  { kind: 'terminate', againAfterMs: MINUTE_MS, plan: 'lost' },
+  { kind: 'start', times: 2 },
+  { kind: 'restore', back: 2, takesMs: 5 * MINUTE_MS },
+  { kind: 'cancel', how: 'both' },
+  { kind: 'go on' },
+  { kind: 'cause gone', item: 1 },
+  { kind: 'executed', item: 1, claim: 'true', promptMs: 0 },
+  { kind: 'not executed', item: 0, promptMs: 0 },
+  { kind: 'not executed', item: 1, promptMs: 0 },
+  { kind: 'pay again', item: 0, ahead: 1, promptMs: 0 },
+  { kind: 'Temporal’s clock', byMs: -3 * MINUTE_MS },
+  { kind: 'our clock', byMs: MINUTE_MS },
+  { kind: 'their clock', byMs: MINUTE_MS },
+  { kind: 'credentials', use: 'another key' },
+  { kind: 'lists unreadable', ms: 5 * MINUTE_MS },
+  { kind: 'instructions unreadable', ms: 5 * MINUTE_MS },
+  { kind: 'service away', ms: 10 * MINUTE_MS },
+  { kind: 'money', currency: 'MXN', change: 'goes' },
+];
+
+function faultsAt({ kind, at, nth }: Point): readonly Fault[] {
+  switch (kind) {
+    case 'write': {
+      const step = at as WriteStep;
+      return WRITE_FAULTS[step].map((what) => ({ kind, at: step, nth, what }));
+    }
+    case 'read':
+      return READ_FAULTS.map((what) => ({ kind, at: at as ReadStep, nth, what }));
+    case 'moment':
+      return MISFORTUNES.map((what) => ({ kind, at, nth, what }));
+  }
+}
+
+function nameOf(fault: Fault): string {
+  const where = `${fault.at} ${fault.nth}`;
+  switch (fault.kind) {
+    case 'write':
+      return `${where}: ${nameOfFault(fault.what)}${'ms' in fault.what ? `, ${fault.what.ms} ms` : ''}`;
+    case 'read':
+      return `${where}: ${fault.what}`;
+    case 'moment':
+      return `${where}: ${JSON.stringify(fault.what)}`;
+  }
+}
+
+/** A world in which these things go wrong. */
+function scheduleOf(world: WorldName, faults: readonly Fault[]): Schedule {
+  const upTo = <T>(kind: Fault['kind'], at: string, none: T): T[] => {
+    const here = faults.filter((fault) => fault.kind === kind && fault.at === at);
+    const most = Math.max(0, ...here.map(({ nth }) => nth));
+    return Array.from({ length: most }, (_, index) => {
+      const hit = here.find(({ nth }) => nth === index + 1);
+      return hit === undefined ? none : (hit.what as T);
+    });
+  };
+  const writes = (step: WriteStep) => upTo<WriteFault>('write', step, { kind: 'none' });
+  const reads = (step: ReadStep) => upTo<ReadFault>('read', step, 'none');
+  const told = WORLDS[world].given({
+    quote: writes('quote'),
+    trade: writes('trade'),
+    withdrawal: writes('withdrawal'),
+    reads: {
+      trades: reads('trades'),
+      withdrawals: reads('withdrawals'),
+      balances: reads('balances'),
+      'by id': reads('by id'),
+    },
+  });
+  return faults.reduce(
+    (so, fault) =>
+      fault.kind === 'moment' ? so.when({ at: fault.at, nth: fault.nth, plusMs: 0 }, fault.what) : so,
+    told,
+  ).schedule;
+}
+
+// Courses.
+
+/** A world that notes where something could have gone wrong, as long as faults happen. */
+class Walked extends World {
+  readonly points: Point[] = [];
+  readonly #times = new Map<string, number>();
+
+  constructor(schedule: Schedule, lines: string[]) {
+    super(schedule, { hit: () => {} }, lines);
+    const { service } = this;
+    const noted =
+      <Args extends unknown[], Result>(step: ReadStep, read: (...args: Args) => Result) =>
+      (...args: Args): Result => {
+        this.#note('read', step);
+        return read.apply(service, args);
+      };
+    // Each of these meets one fault of its step.
+    service.tradesPage = noted('trades', service.tradesPage.bind(service));
+    service.withdrawalsPage = noted('withdrawals', service.withdrawalsPage.bind(service));
+    service.scanWithdrawals = noted('withdrawals', service.scanWithdrawals.bind(service));
+    service.balances = noted('balances', service.balances.bind(service));
+    service.trade = noted('by id', service.trade.bind(service));
+    service.withdrawal = noted('by id', service.withdrawal.bind(service));
+    const wire = service.wire.bind(service);
+    service.wire = (write, answer) => {
+      this.#note('write', write.step);
+      wire(write, answer);
+    };
+  }
+
+  override reach(moment: string): void {
+    this.#note('moment', moment);
+    super.reach(moment);
+  }
+
+  #note(kind: Point['kind'], at: string): void {
+    if (this.healedAtMs !== null) return;
+    const name = `${kind} ${at}`;
+    const nth = (this.#times.get(name) ?? 0) + 1;
+    this.#times.set(name, nth);
+    this.points.push({ kind, at, nth, atMs: this.agenda.nowMs });
+  }
+}
+
+type Course = {
+  readonly points: readonly Point[];
+  /** Everything that happened, and what the service had in the end. */
+  readonly print: string;
+  readonly failure: WalkFailure | null;
+};
+
+async function courseOf(world: WorldName, faults: readonly Fault[]): Promise<Course> {
+  const schedule = scheduleOf(world, faults);
+  const lines: string[] = [];
+  const walked = new Walked(schedule, lines);
+  const broken = await walked.run();
+  const kept = walked.runs.map((run) => run.kept);
+  // The line that names the fault itself is no part of what came of it; a chunk's ids have the number of its world.
+  const came = lines.filter((line) => !line.includes('### {'));
+  const print = createHash('sha256')
+    .update(JSON.stringify([came, kept, walked.keysUsed.size]).replaceAll(walked.nameOfRuns || ' ', ''))
+    .digest('base64');
+  const name = `${world}, ${faults.map(nameOf).join(', then ')}`;
+  const failure = broken.length === 0 ? null : { name, schedule, broken, story: lines };
+  return { points: pointsOf(walked.points), print, failure };
+}
+
+/** What a course does for the fourth time is left out, and so is a moment that nothing parts from the next one. */
+function pointsOf(all: readonly Point[]): readonly Point[] {
+  return all.filter((point, index) => {
+    const next = all[index + 1];
+    const isNextOne =
+      point.kind === 'moment' &&
+      point.at.startsWith('after ') &&
+      next?.kind === 'moment' &&
+      next.atMs === point.atMs;
+    return point.nth <= MOST_TIMES && !isNextOne;
+  });
+}
+
+/** What comes after a fault in the course that came of it. */
+function pointsAfter({ kind, at, nth }: Fault, { points }: Course): readonly Point[] {
+  const index = points.findIndex((point) => point.kind === kind && point.at === at && point.nth === nth);
+  return points.slice(index + 1);
+}
+
+/** One slice of a world, in this process; stops at the first schedule that breaks a promise. */
+export async function walkHere({
+  world,
+  slice,
+}: {
+  readonly world: WorldName;
+  readonly slice: Slice;
+}): Promise<Walk> {
+  let schedules = 0;
+  const plain = await courseOf(world, []);
+  const seen = new Set([plain.print]);
+  const goOnFrom: { readonly fault: Fault; readonly later: readonly Point[] }[] = [];
+  if (plain.failure !== null) return { schedules: 1, states: 1, failure: plain.failure };
+  for (const fault of plain.points.flatMap(faultsAt)) {
+    // Every slice needs to know what comes of one fault; it is counted in one of them.
+    const course = await courseOf(world, [fault]);
+    if (isInSlice(nameOf(fault), slice)) schedules += 1;
+    if (course.failure !== null) return { schedules, states: seen.size, failure: course.failure };
+    if (seen.has(course.print)) continue;
+    seen.add(course.print);
+    goOnFrom.push({ fault, later: pointsAfter(fault, course) });
+  }
+  for (const { fault, later } of goOnFrom)
+    for (const second of later.flatMap(faultsAt)) {
+      if (!isInSlice(`${nameOf(fault)}, ${nameOf(second)}`, slice)) continue;
+      // One after the other.
+      const { failure } = await courseOf(world, [fault, second]);
+      schedules += 1;
+      if (failure !== null) return { schedules, states: seen.size, failure };
+    }
+  return { schedules, states: seen.size, failure: null };
+}
+
+/** Walks one slice of a world, or of all of them. */
+export async function walk({
+  world,
+  slice,
+  processes,
+}: {
+  readonly world: WorldName | 'all';
+  readonly slice: Slice;
+  readonly processes: number;
+}): Promise<Walk> {
+  const worlds = world === 'all' ? WORLD_NAMES : [world];
+  const parts = await Promise.all(
+    Array.from({ length: processes }, async (_, process) => {
+      const share = { of: slice.of * processes, number: (slice.number - 1) * processes + process + 1 };
+      const walks: Walk[] = [];
+      // One world after the other.
+      for (const name of worlds)
+        walks.push(await inProcess<Walk>('walk-process', { world: name, slice: share }));
+      return walks;
+    }),
+  );
+  const walks = parts.flat();
+  return {
+    schedules: walks.reduce((sum, { schedules }) => sum + schedules, 0),
+    states: (parts[0] ?? []).reduce((sum, { states }) => sum + states, 0),
+    failure: walks.find(({ failure }) => failure !== null)?.failure ?? null,
+  };
+}
+
+/** A failure for a person: what was broken, the schedule as data, and its last events. */
+export function textOfWalk({ name, schedule, broken, story: lines }: WalkFailure): string {
+  return [
+    ...broken,
+    '',
+    `The schedule, ${name}:`,
+    JSON.stringify(schedule, null, 1),
+    '',
+    'What happened:',
+    ...lines.slice(-200),
+  ].join('\n');
+}

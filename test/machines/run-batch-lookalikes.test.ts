@@ -1,0 +1,333 @@
+/**
+ * Withdrawals by others that look like payments of a batch: shown before it starts, approved by a person or not, and never
+ * a reason to wait where nobody need to (M1, M3).
+ */
+import assert from 'node:assert/strict';
+import { createHash, randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Report } from '../../domain/run/report.ts';
+import { normalise } from '../../domain/money.ts';
+import { workflowIdOf, type RunName } from '../../domain/references.ts';
+import { todayIn } from '../../calendar/business-date.ts';
+import { hashOfTexts } from '../../language/batch/chunk-hash.ts';
+import { readStart } from '../../durable/history.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
+import { loseInTemporal, startBatch } from '../support/batches.ts';
+import { assertExit, command, reportOf, type Ended } from '../support/commands.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import { said } from '../support/instructions.ts';
+import { resetPoints, resetTo } from '../support/resets.ts';
+import { signerWith } from '../support/sandbox-signer.ts';
+import { cell, test } from '../support/sliced.ts';
+import { openStage, type Stage } from '../support/stage.ts';
+
+const EUR = 'wac_EuR5epaLive1';
+const DATE = todayIn('UTC', Date.now());
+const APPROVAL = ['--approve-lookalikes', '--reason', 'salaries of October', '--by', 'ana'];
+
+type Row = readonly [id: string, amount: string];
+
+/** A withdrawal by another tool, which has the same API key and sends no tag. */
+async function payByAnotherTool(stage: Stage, amount: string): Promise<string> {
+  const signer = await signerWith(stage.sandbox.baseUrl, stage.env['CAMBIST_KEY_FILE'] ?? '');
+  const answer = await signer.post(
+    '/fx/withdrawals',
+    { currency: 'EUR', withdrawalAmount: amount, withdrawalAccountId: EUR },
+    createHash('sha256').update(randomUUID()).digest('hex'),
+  );
+  assert.equal(answer.status, 200, answer.text);
+  return answer.textAt('data.id');
+}
+
+/** A payout policy of its own, and a batch that is run by it. */
+async function putPayout(stage: Stage, rows: readonly Row[]) {
+  const policy = uniqueName('alike');
+  const id = `${DATE}-x`;
+  const run = { policy, id };
+  await writeFile(
+    join(stage.folder, `${policy}.yaml`),
+    `policy: 1\nkind: payout\nname: ${policy}\nenvironment: sandbox\nzone: UTC\npayout: { fund: { mode: none } }\n`,
+  );
+  const file = `${policy}.csv`;
+  const lines = rows.map(([item, amount]) => `${item},${EUR},EUR,${amount}`);
+  await writeFile(join(stage.folder, file), `id,account,currency,amount\n${lines.join('\n')}\n`);
+  const argv = ['run', `${policy}.yaml`, '--batch', file, '--id', id];
+  return {
+    name: `${policy}.${id}`,
+    run,
+    workflowId: workflowIdOf('SANDBOX', run),
+    type: (...more: readonly string[]): Promise<Ended> => command(stage, [...argv, '--json', ...more]),
+    plan: (): Promise<Ended> => command(stage, ['plan', `${policy}.yaml`, '--batch', file]),
+    answer: (answer: string): Promise<Ended> =>
+      command(stage, [...argv, '--wait'], { ask: () => Promise.resolve(answer) }),
+    /** Started by hand, as a command starts what nothing looks like. */
+    start: async (): Promise<void> => {
+      await startBatch(
+        stage,
+        rows.map(([item, amount]) => [item, EUR, 'EUR', normalise(amount)]),
+        { perChunk: 500, name: policy, id, policy: 'payout: { fund: { mode: none } }' },
+      );
+    },
+    /** The report as soon as this one waits for a person, and no other payment is pending. */
+    untilHeld: async (item: string): Promise<Report> => {
+      const untilMs = performance.now() + 60_000;
+      for (;;) {
+        const told = reportOf(await command(stage, ['report', `${policy}.${id}`, '--json']));
+        const isHeld = told.problems.some(({ code, item: of }) => code === 'LOOKS_PAID' && of === item);
+        if (isHeld && told.payments.every(({ outcome }) => outcome !== 'PENDING')) return told;
+        assert.ok(performance.now() < untilMs, JSON.stringify(told));
+        await delay(300);
+      }
+    },
+    report: async (): Promise<Report> =>
+      reportOf(await command(stage, ['report', `${policy}.${id}`, '--json'])),
+    /** How often the service has booked each payment. */
+    booked: (): readonly string[] =>
+      stage.sandbox
+        .ledger()
+        .withdrawals.flatMap(({ metadata }) => {
+          const tag = (metadata as { readonly cambist?: string } | null)?.cambist?.split('.');
+          return tag?.[0] === policy && tag[2] !== undefined ? [tag[2]] : [];
+        })
+        .toSorted(),
+  };
+}
+
+function outcomes({ payments }: Report): readonly (readonly [string, string])[] {
+  return payments.map(({ id, outcome }) => [id, outcome] as const);
+}
+
+function reportIds({ payments }: Report): readonly (string | null)[] {
+  return payments.map(({ withdrawalId }) => withdrawalId);
+}
+
+function codesOf({ stdout }: Ended): readonly string[] {
+  const { problems } = JSON.parse(stdout) as { readonly problems: readonly { readonly code: string }[] };
+  return problems.map(({ code }) => code);
+}
+
+/** A person has approved that withdrawal, before anything of the run is there. */
+async function approve(stage: Stage, run: RunName, withdrawalId: string): Promise<void> {
+  const record = stage.sandbox.ledger().withdrawals.find(({ id }) => id === withdrawalId);
+  const atMs = Date.parse(String(record?.['createdAt']));
+  const group = `1.0.${hashOfTexts([hashOfTexts([withdrawalId])])}`;
+  const approval = { sinceMs: atMs - 86_400_000, untilMs: atMs, perGroup: 1, groups: [group] };
+  await recordInstruction(
+    {
+      client: stage.temporal.client,
+      taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
+      mode: 'SANDBOX',
+      run,
+    },
+    said({ kind: 'approve look-alikes', ...approval }),
+  );
+}
+
+async function resetRun(stage: Stage, workflowId: string): Promise<void> {
+  const handle = stage.temporal.client.workflow.getHandle(workflowId);
+  const { runId } = await handle.describe();
+  const [point] = await resetPoints(handle);
+  assert.ok(point !== undefined);
+  await resetTo(stage.temporal, { workflowId, runId }, point);
+}
+
+for (const metadataInLists of ['always', 'never'] as const)
+  describe(`where lists show tags ${metadataInLists}`, { concurrency: 4, timeout: 600_000 }, () => {
+    // Without tags there is most to ask.
+    const play = metadataInLists === 'never' ? cell : test;
+    let stage: Stage;
+    before(async () => {
+      stage = await openStage({ balances: { EUR: '1000000' }, settings: { metadataInLists } });
+      await stage.startWorker();
+    });
+    after(() => stage.close());
+
+    play('what looks like a payment is shown before the start, and nothing is started', async () => {
+      const id = await payByAnotherTool(stage, '101.00');
+      const payout = await putPayout(stage, [
+        ['a', '101.00'],
+        ['b', '102.00'],
+      ]);
+      const refused = await payout.type();
+      assertExit(refused, 4);
+      assert.deepEqual(codesOf(refused), ['LOOKALIKES', 'LOOKALIKE']);
+      assert.match(refused.stdout, new RegExp(`${id} of ${DATE}: 101.00 EUR to ${EUR}, like a`));
+      assert.equal(await readStart(stage.temporal.client, payout.workflowId), null);
+      assert.deepEqual(payout.booked(), []);
+      assert.match((await payout.plan()).stdout, new RegExp(`${id} of ${DATE}`));
+    });
+
+    play('one approval lets the batch go', async () => {
+      await payByAnotherTool(stage, '111.00');
+      const payout = await putPayout(stage, [
+        ['a', '111.00'],
+        ['b', '112.00'],
+      ]);
+      const ran = await payout.type('--wait', ...APPROVAL);
+      assertExit(ran, 0);
+      assert.deepEqual(outcomes(reportOf(ran)), [
+        ['a', 'PAID'],
+        ['b', 'PAID'],
+      ]);
+      assert.deepEqual(payout.booked(), ['a', 'b']);
+    });
+
+    play('at a terminal a person is asked', async () => {
+      await payByAnotherTool(stage, '121.00');
+      const payout = await putPayout(stage, [['a', '121.00']]);
+      assertExit(await payout.answer('no'), 4);
+      assert.deepEqual(payout.booked(), []);
+      assertExit(await payout.answer('yes'), 0);
+      assert.deepEqual(payout.booked(), ['a']);
+    });
+
+    play('what appears after the approval holds its own payment, until it is approved as well', async () => {
+      const approvedId = await payByAnotherTool(stage, '131.00');
+      const payout = await putPayout(stage, [
+        ['a', '131.00'],
+        ['b', '132.00'],
+        ['c', '133.00'],
+      ]);
+      await approve(stage, payout.run, approvedId);
+      const laterId = await payByAnotherTool(stage, '132.00');
+      await payout.start();
+      const held = await payout.untilHeld('b');
+      assert.deepEqual(outcomes(held), [
+        ['a', 'PAID'],
+        ['b', 'NEEDS_HUMAN'],
+        ['c', 'PAID'],
+      ]);
+      assert.match(held.payments[1]?.reason ?? '', new RegExp(laterId));
+      // A reset is no approval.
+      await resetRun(stage, payout.workflowId);
+      await payout.untilHeld('b');
+      assert.deepEqual(payout.booked(), ['a', 'c']);
+      assertExit(await payout.type('--wait', ...APPROVAL), 0);
+      assert.deepEqual(payout.booked(), ['a', 'b', 'c']);
+    });
+
+    play('a person names the withdrawal as the payment, or says that it is not to be paid', async () => {
+      const payout = await putPayout(stage, [
+        ['a', '136.00'],
+        ['b', '137.00'],
+        ['c', '138.00'],
+      ]);
+      const paidId = await payByAnotherTool(stage, '136.00');
+      await payByAnotherTool(stage, '137.00');
+      await payout.start();
+      await payout.untilHeld('a');
+      await payout.untilHeld('b');
+      const resolve = (...decided: readonly string[]): Promise<Ended> =>
+        command(stage, ['resolve', payout.name, ...decided, '--by', 'ana']);
+      assertExit(await resolve('a', '--executed', paidId), 0);
+      assertExit(await resolve('b', '--not-executed', '--evidence', 'paid by the old tool'), 0);
+      const ended = await payout.type('--wait');
+      assertExit(ended, 4);
+      assert.deepEqual(
+        reportOf(ended).payments.map(({ id, outcome, withdrawalId }) => [
+          id,
+          outcome,
+          withdrawalId === paidId,
+        ]),
+        [
+          ['a', 'PAID', true],
+          ['b', 'NOT_PAID', false],
+          ['c', 'PAID', false],
+        ],
+      );
+      assert.deepEqual(payout.booked(), ['c']);
+    });
+
+    play('a reset does not take the approval away', async () => {
+      await payByAnotherTool(stage, '141.00');
+      const payout = await putPayout(stage, [['a', '141.00']]);
+      assertExit(await payout.type('--wait', ...APPROVAL), 0);
+      await resetRun(stage, payout.workflowId);
+      assertExit(await payout.type('--wait'), 0);
+      assert.deepEqual(payout.booked(), ['a']);
+    });
+
+    play('what another batch of ours has paid is no reason to ask', async () => {
+      const first = await putPayout(stage, [['a', '151.00']]);
+      assertExit(await first.type('--wait'), 0);
+      const second = await putPayout(stage, [['b', '151.00']]);
+      assertExit(await second.type('--wait'), 0);
+      assert.deepEqual([first.booked(), second.booked()], [['a'], ['b']]);
+    });
+
+    play('what has failed, or is of another amount, is no reason to ask', async () => {
+      const id = await payByAnotherTool(stage, '161.00');
+      stage.sandbox.setStatus({ id, status: 'RETURNED', money: 'returned' });
+      await payByAnotherTool(stage, '161.01');
+      const payout = await putPayout(stage, [['a', '161.00']]);
+      assertExit(await payout.type('--wait'), 0);
+    });
+  });
+
+const KEY_KNOWN = `key_used_since: ${todayIn('UTC', Date.now() - 2 * 86_400_000)}\n`;
+
+for (const metadataInLists of ['always', 'never', 'mixed'] as const)
+  describe(
+    `where only this API key has written, and lists show tags ${metadataInLists}`,
+    { timeout: 600_000 },
+    () => {
+      let stage: Stage;
+      before(async () => {
+        stage = await openStage({
+          balances: { EUR: '1000000' },
+          settings: { metadataInLists },
+          serviceFile: `list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 4s }\n${KEY_KNOWN}`,
+        });
+        await stage.startWorker();
+      });
+      after(() => stage.close());
+
+      test('a batch of which Temporal has lost everything is submitted again, and nobody waits or is paid twice', async () => {
+        const rows = Array.from({ length: 6 }, (_, index): Row => [`p-${index}`, `${201 + index}.00`]);
+        const payout = await putPayout(stage, rows);
+        assertExit(await payout.type('--wait'), 0);
+        const ids = reportIds(await payout.report());
+        await loseInTemporal(stage, payout.run);
+        const again = await payout.type('--wait');
+        assertExit(again, 0);
+        assert.deepEqual(reportIds(reportOf(again)), ids);
+        assert.deepEqual(
+          payout.booked(),
+          rows.map(([id]) => id),
+        );
+      });
+    },
+  );
+
+describe(
+  'where nobody knows which API keys have written, and lists show no tags',
+  { timeout: 600_000 },
+  () => {
+    let stage: Stage;
+    before(async () => {
+      stage = await openStage({ balances: { EUR: '1000000' }, settings: { metadataInLists: 'never' } });
+      await stage.startWorker();
+    });
+    after(() => stage.close());
+
+    test('a batch of which Temporal has lost everything asks a person, who pays nobody twice', async () => {
+      const payout = await putPayout(stage, [
+        ['a', '301.00'],
+        ['b', '302.00'],
+      ]);
+      assertExit(await payout.type('--wait'), 0);
+      const ids = reportIds(await payout.report());
+      await loseInTemporal(stage, payout.run);
+      const refused = await payout.type();
+      assertExit(refused, 4);
+      assert.deepEqual(codesOf(refused), ['LOOKALIKES', 'LOOKALIKE', 'LOOKALIKE']);
+      const again = await payout.type('--wait', ...APPROVAL);
+      assertExit(again, 0);
+      assert.deepEqual(reportIds(reportOf(again)), ids);
+      assert.deepEqual(payout.booked(), ['a', 'b']);
+    });
+  },
+);

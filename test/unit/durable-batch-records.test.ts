@@ -1,0 +1,144 @@
+/** Which payment of a batch accounts for a record: each chunk is asked once, and those that do not answer are told. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Client } from '@temporalio/client';
+import { recordsOfBatches } from '../../durable/batches/records.ts';
+
+type Chunk = {
+  readonly id: string;
+  readonly startedAt?: number;
+  readonly isClosed?: boolean;
+  /** Null: it does not answer. */
+  readonly records: readonly (readonly [item: string, withdrawalId: string])[] | null;
+  /** What it has ended with. */
+  readonly result?: unknown;
+};
+
+let temporals = 0;
+
+function temporalOf(chunks: readonly Chunk[]) {
+  temporals += 1;
+  const named = chunks.map((chunk, index) => ({ ...chunk, runId: `run-${temporals}-${index}` }));
+  const asked: string[] = [];
+  const queries: string[] = [];
+  const client = {
+    withDeadline: (_deadline: number, ask: () => Promise<unknown>) => ask(),
+    workflow: {
+      async *list({ query }: { readonly query: string }) {
+        queries.push(query);
+        for (const { id, runId, startedAt = 1, isClosed = false } of named)
+          yield {
+            workflowId: id,
+            runId,
+            startTime: new Date(startedAt),
+            status: { name: isClosed ? 'COMPLETED' : 'RUNNING' },
+            ...(isClosed && { closeTime: new Date(9) }),
+          };
+      },
+      getHandle: (id: string, runId: string) => ({
+        result: async () => {
+          const { result = {} } = named.find((chunk) => chunk.runId === runId) ?? {};
+          if (result === 'cannot be read') throw new Error('lost');
+          return result;
+        },
+        query: async () => {
+          asked.push(id);
+          const records = named.find((chunk) => chunk.runId === runId)?.records ?? null;
+          if (records === null) throw new Error('nobody answers');
+          return records;
+        },
+      }),
+    },
+  };
+  return { client: client as unknown as Client, asked, queries };
+}
+
+const find = (
+  { client }: ReturnType<typeof temporalOf>,
+  ids: readonly string[],
+  more: { readonly batches?: ReadonlySet<string>; readonly untilMs?: number } = {},
+) => {
+  const { batches = null, untilMs = Infinity } = more;
+  return recordsOfBatches(client, { mode: 'SANDBOX', sinceMs: 0, untilMs, ids, batches });
+};
+
+test('the payment is told by its run and its id, whatever number of records is asked about', async () => {
+  const temporal = temporalOf([
+    { id: 'sandbox/p.2026-11-20/payments-0001', records: [['a', 'wtd_1']] },
+    { id: 'sandbox/p.2026-11-20/payments-0002', records: [['b', 'wtd_2']] },
+    { id: 'sandbox/q.2026-11-21', records: [['c', 'wtd_3']] },
+  ]);
+  const { items, silent } = await find(temporal, ['wtd_1', 'wtd_2']);
+  assert.deepEqual(
+    [...items],
+    [
+      ['wtd_1', 'p.2026-11-20 a'],
+      ['wtd_2', 'p.2026-11-20 b'],
+    ],
+  );
+  assert.equal(silent, null);
+  assert.equal(temporal.queries.length, 1);
+  assert.equal(temporal.asked.length, 2);
+});
+
+test('the newest Temporal run of a chunk counts, and one that has ended is asked once for ever', async () => {
+  const id = 'sandbox/p.2026-11-20/payments-0001';
+  const temporal = temporalOf([
+    { id, startedAt: 1, records: [['old', 'wtd_1']] },
+    { id, startedAt: 2, isClosed: true, records: [['new', 'wtd_1']] },
+  ]);
+  assert.equal((await find(temporal, ['wtd_1'])).items.get('wtd_1'), 'p.2026-11-20 new');
+  assert.equal((await find(temporal, ['wtd_1'])).items.get('wtd_1'), 'p.2026-11-20 new');
+  assert.equal(temporal.asked.length, 1);
+});
+
+test('of a chunk that is completed its result is read, and nobody is asked, unless it does not have all payments', async () => {
+  const rows = [
+    ['a', null, 'wac_1', 'USD', '1', 'wtd_1', 'COMPLETED', 'PAID', null],
+    ['b', null, 'wac_1', 'USD', '1', null, null, 'NOT_PAID', 'not verified'],
+  ];
+  const result = (next: number | null) => ({ firstPage: { report: {}, rows, next, chunks: 0 } });
+  const temporal = temporalOf([
+    { id: 'sandbox/p.2026-11-20/payments-0001', isClosed: true, records: null, result: result(null) },
+    {
+      id: 'sandbox/p.2026-11-20/payments-0002',
+      isClosed: true,
+      records: [
+        ['a', 'wtd_3'],
+        ['c', 'wtd_2'],
+      ],
+      result: result(2),
+    },
+  ]);
+  const { items, silent } = await find(temporal, ['wtd_1', 'wtd_2']);
+  assert.deepEqual(
+    [...items],
+    [
+      ['wtd_1', 'p.2026-11-20 a'],
+      ['wtd_2', 'p.2026-11-20 c'],
+    ],
+  );
+  assert.deepEqual([silent, temporal.asked], [null, ['sandbox/p.2026-11-20/payments-0002']]);
+  const lost = temporalOf([
+    {
+      id: 'sandbox/p.2026-11-20/payments-0001',
+      isClosed: true,
+      records: [['a', 'wtd_1']],
+      result: 'cannot be read',
+    },
+  ]);
+  assert.equal((await find(lost, ['wtd_1'])).items.get('wtd_1'), 'p.2026-11-20 a');
+});
+
+test('a batch of which a chunk does not answer is told, unless every record is found', async () => {
+  const temporal = temporalOf([
+    { id: 'sandbox/p.2026-11-20/payments-0001', records: null },
+    { id: 'sandbox/q.2026-11-20/payments-0001', records: [['a', 'wtd_1']] },
+  ]);
+  assert.equal((await find(temporal, ['wtd_1'])).silent, null);
+  assert.equal((await find(temporal, ['wtd_2'])).silent, 'p.2026-11-20');
+  const batches = new Set(['q.2026-11-20']);
+  assert.equal((await find(temporal, ['wtd_2'], { batches })).silent, null);
+  // There was no time to ask anybody.
+  assert.equal((await find(temporal, ['wtd_2'], { untilMs: 0 })).silent, 'q.2026-11-20');
+});

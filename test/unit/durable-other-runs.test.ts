@@ -1,0 +1,186 @@
+/** Other runs of ours are asked which records are theirs: those that cannot answer must not hold up a write. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Withdrawal } from '../../domain/service/records.ts';
+import { doneElsewhere, recordsOfOthers } from '../../durable/other-runs/records.ts';
+
+const RUN = { policy: 'p', id: '2026-11-21' };
+const RECORD: Withdrawal = {
+  id: 'wtd_1',
+  currency: 'MXN',
+  withdrawalAmount: '17250',
+  status: 'PENDING',
+  withdrawalAccountId: 'wac_1',
+  createdAt: '2026-11-21T09:00:00.000Z',
+  tag: null,
+};
+
+/** A Temporal that shows `count` other open runs; `answer` is what a question to the one with this number comes to. */
+function temporalWith(count: number, answer: (index: number) => Promise<unknown>): Client {
+  const infos = Array.from({ length: count }, (_, index) => ({
+    workflowId: `sandbox/q${index}.2026-11-21`,
+    runId: `open-${count}-${index}`,
+    startTime: new Date('2026-11-21T08:00:00Z'),
+  }));
+  const client = {
+    withDeadline: (_deadline: number, ask: () => Promise<unknown>) => ask(),
+    workflow: {
+      async *list() {
+        yield* infos;
+      },
+      getHandle: (_id: string, runId: string) => ({
+        query: async () => ({
+          report: await answer(infos.findIndex((info) => info.runId === runId)),
+          next: null,
+        }),
+      }),
+    },
+  };
+  return client as unknown as Client;
+}
+
+const ask = (client: Client) => recordsOfOthers({ client, mode: 'SANDBOX', run: RUN }, [RECORD], 5_000);
+
+/** Begun before all tests, so that they are waited for side by side with others. */
+const slow = askSlowRuns();
+
+async function askSlowRuns(): Promise<{ readonly theirs: readonly string[]; readonly asked: number }> {
+  let asked = 0;
+  const client = temporalWith(200, async () => {
+    asked += 1;
+    await delay(2_600);
+    throw new Error('nobody answers');
+  });
+  return { theirs: await ask(client), asked };
+}
+
+test('a run among many that have no worker still accounts for its record', async () => {
+  const client = temporalWith(15, async (index) => {
+    if (index !== 12) throw new Error('nobody answers');
+    return { payments: [{ withdrawalId: RECORD.id }] };
+  });
+  assert.deepEqual(await ask(client), [RECORD.id]);
+});
+
+test('runs that take their time are not all waited for', async () => {
+  const { theirs, asked } = await slow;
+  assert.deepEqual(theirs, []);
+  assert.ok(asked < 100, `${asked} were asked, one batch after the other.`);
+});
+
+/** Another run: what its report says, and when it was started; null where it does not answer. */
+type Other = {
+  readonly payments?: readonly { readonly outcome: string; readonly withdrawalId: string | null }[];
+  readonly legs?: readonly { readonly outcome: string }[];
+  readonly answers?: boolean;
+  readonly hasPlan?: boolean;
+  readonly id?: string;
+  readonly startsAt?: string;
+  /** By Temporal. */
+  readonly status?: string;
+};
+
+let temporals = 0;
+
+/** A Temporal that shows this run, started at eight, and another one of its policy. */
+function temporalBeside(other: Other): Client {
+  const { payments = [], legs = [], answers = true, hasPlan = true } = other;
+  const { id = '2026-11-21-second', status = 'COMPLETED', startsAt = '2026-11-21T09:00:00Z' } = other;
+  temporals += 1;
+  const infos = [
+    {
+      workflowId: `sandbox/p.${id}`,
+      runId: `other-${temporals}`,
+      startTime: new Date(startsAt),
+      status: { name: status },
+    },
+    // The one that asks, reset since.
+    { workflowId: 'sandbox/p.2026-11-21', runId: 'reset', startTime: new Date('2026-11-21T12:00:00Z') },
+    { workflowId: 'sandbox/p.2026-11-21', runId: 'first', startTime: new Date('2026-11-21T08:00:00Z') },
+  ];
+  const report = {
+    run: `p.${id}`,
+    payments: payments.map((payment) => ({ id: 'supplier', ...payment })),
+    legs: legs.map((leg) => ({ id: 'usd-mxn-1', ...leg })),
+    positions: [],
+    totals: [],
+  };
+  const client = {
+    withDeadline: (_deadline: number, question: () => Promise<unknown>) => question(),
+    workflow: {
+      async *list() {
+        yield* infos;
+      },
+      getHandle: (workflowId: string) => ({
+        describe: async () => {
+          if (!hasPlan) throw new WorkflowNotFoundError('unknown', workflowId, undefined);
+          return { runId: 'plan', status: { name: 'COMPLETED' }, type: 'plan' };
+        },
+        query: async () => {
+          if (!answers) throw new Error('nobody answers');
+          return { report, next: null };
+        },
+      }),
+    },
+  };
+  return client as unknown as Client;
+}
+
+const SECOND = 'p.2026-11-21-second';
+const OTHERS: readonly (readonly [
+  what: string,
+  other: Other,
+  rival: string | null,
+  silent: string | null,
+])[] = [
+  ['has paid it', { payments: [{ outcome: 'PAID', withdrawalId: 'wtd_1' }] }, SECOND, null],
+  ['follows it', { payments: [{ outcome: 'PENDING', withdrawalId: 'wtd_1' }] }, SECOND, null],
+  [
+    'has it in a person’s hands',
+    { payments: [{ outcome: 'NEEDS_HUMAN', withdrawalId: null }] },
+    SECOND,
+    null,
+  ],
+  ['has traded it', { legs: [{ outcome: 'TRADED' }] }, SECOND, null],
+  ['has ended it unpaid', { payments: [{ outcome: 'NOT_PAID', withdrawalId: null }] }, null, null],
+  ['has not sent it', { payments: [{ outcome: 'PENDING', withdrawalId: null }] }, null, null],
+  ['has nothing to do', {}, null, null],
+  ['has read no plan yet, and may go on with an earlier one', { status: 'RUNNING' }, null, SECOND],
+  ['has ended without having read a plan', { status: 'FAILED' }, null, null],
+  ['has read no plan yet, and never had one', { status: 'RUNNING', hasPlan: false }, null, null],
+  [
+    'has paid it on another date',
+    { id: '2026-11-22', payments: [{ outcome: 'PAID', withdrawalId: 'wtd_1' }] },
+    null,
+    null,
+  ],
+  [
+    'had paid it before this one was started',
+    { startsAt: '2026-11-21T07:00:00Z', payments: [{ outcome: 'PAID', withdrawalId: 'wtd_1' }] },
+    null,
+    null,
+  ],
+  ['does not answer', { answers: false }, null, SECOND],
+  ['does not answer, and never had a plan', { answers: false, hasPlan: false }, null, null],
+  [
+    'does not answer, and was started before this one',
+    { answers: false, startsAt: '2026-11-21T07:00:00Z' },
+    null,
+    null,
+  ],
+];
+for (const [what, other, rival, silent] of OTHERS)
+  test(`another run of the policy ${what}: ${rival === null && silent === null ? 'it may be sent here' : 'it is not sent here'}`, async () => {
+    const of = { client: temporalBeside(other), mode: 'SANDBOX', run: RUN } as const;
+    const item = (other.legs ?? []).length > 0 ? 'usd-mxn-1' : 'supplier';
+    assert.deepEqual(await doneElsewhere(of, item), { rival, silent });
+  });
+
+test('the one leg of another run that converts is the same leg, whichever plan has numbered it', async () => {
+  const traded = temporalBeside({ legs: [{ outcome: 'TRADED' }] });
+  const of = { client: traded, mode: 'SANDBOX', run: RUN } as const;
+  assert.equal((await doneElsewhere(of, 'usd-mxn-2')).rival, SECOND);
+  assert.equal((await doneElsewhere(of, 'usd-brl-1')).rival, null);
+});

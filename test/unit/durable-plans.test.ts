@@ -1,0 +1,225 @@
+/** What is asked of Temporal about plans and attempts, against a client of scripted answers (M1). */
+import { planOf } from '../../domain/plan/plan-shape.ts';
+import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { isCurrentAttempt } from '../../durable/attempts.ts';
+import { readFirstPlan, readPlan, readResult, startPlan } from '../../durable/plans.ts';
+import type { PlanInput } from '../../domain/run/calls.ts';
+import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
+
+const INPUT: PlanInput = {
+  run: RUN,
+  mode: 'SANDBOX',
+  policyText: 'policy: 1',
+  policyHash: 'hash',
+  policyFile: 'p.yaml',
+  files: {},
+  startedBy: 'ana',
+  forRun: 'run-1',
+  askedBy: 'run-1',
+};
+
+const WHOLE: Plan = {
+  ...context().plan,
+  positions: [],
+  batch: null,
+  policy: { name: 'p', hash: 'hash' },
+  legs: [LEG],
+  payments: [PAYMENT],
+};
+const PLAN = keptPlan(WHOLE);
+const [KEPT_PAYMENT] = PLAN.payments;
+const planBy = (runId: string): unknown => ({ ...PLAN, madeFor: runId });
+
+type Seen = {
+  readonly status: string;
+  readonly closedAtMs: number;
+  readonly type?: string;
+  readonly result?: unknown;
+};
+
+/** A Temporal in which these runs of a `plan` are known; each one's plan was made for it. The last is the newest. */
+function temporal(runs: Readonly<Record<string, Seen>>): Client {
+  async function* list() {
+    for (const [runId, { status, closedAtMs }] of Object.entries(runs))
+      if (status === 'COMPLETED') yield { runId, closeTime: new Date(closedAtMs) };
+  }
+  const getHandle = (workflowId: string, runId: string) => ({
+    describe: async () => {
+      const seen = runs[runId];
+      if (seen === undefined) throw new WorkflowNotFoundError('unknown', 'plan', runId);
+      return { workflowId, runId, status: { name: seen.status }, type: seen.type ?? 'plan' };
+    },
+    result: async () => {
+      const seen = runs[runId];
+      return seen !== undefined && 'result' in seen ? seen.result : planBy(runId);
+    },
+  });
+  return { workflow: { list, getHandle } } as unknown as Client;
+}
+
+test('of several completed plans the first one counts, in whatever order they are told', async () => {
+  const runs = {
+    third: { status: 'COMPLETED', closedAtMs: 3_000 },
+    first: { status: 'COMPLETED', closedAtMs: 1_000 },
+    failed: { status: 'FAILED', closedAtMs: 500 },
+    second: { status: 'COMPLETED', closedAtMs: 2_000 },
+  };
+  assert.equal((await readFirstPlan(temporal(runs), 'SANDBOX', RUN))?.madeFor, 'first');
+  assert.equal(await readFirstPlan(temporal({}), 'SANDBOX', RUN), null);
+});
+
+test('only a completed workflow of the type that makes plans has one', async () => {
+  const client = temporal({
+    done: { status: 'COMPLETED', closedAtMs: 1 },
+    failed: { status: 'FAILED', closedAtMs: 1 },
+    other: { status: 'COMPLETED', closedAtMs: 1, type: 'anything' },
+  });
+  const of = async (runId: string) =>
+    (await readResult(client, 'sandbox/p.2026-11-21/plan', runId))?.madeFor ?? null;
+  assert.deepEqual(
+    [await of('done'), await of('failed'), await of('gone'), await of('other')],
+    ['done', null, null, null],
+  );
+});
+
+test('a plan of a version or a shape that nobody knows is refused, and says so', async () => {
+  for (const result of [
+    { ...PLAN, version: 2 },
+    { ...PLAN, bodyLayout: 2 },
+    { ...PLAN, approvedBy: 'ana' },
+    { ...PLAN, payments: [{ ...KEPT_PAYMENT, account: null }] },
+    { ...PLAN, payments: [{ ...KEPT_PAYMENT, amount: { kind: 'fixed', value: '1e9' } }] },
+    { ...PLAN, legs: [{ ...LEG, amount: { side: 'sell', value: '-1.00', fixed: true } }] },
+    null,
+    'a plan',
+  ]) {
+    const client = temporal({ made: { status: 'COMPLETED', closedAtMs: 1, result } });
+    const state = await readPlan(client, 'SANDBOX', RUN, 10);
+    assert.ok(state.kind === 'refused', JSON.stringify(result));
+    assert.equal(state.problems[0]?.code, 'PLAN_UNREADABLE');
+    assert.match(state.problems[0].fix, /worker of the version that made the plan/);
+  }
+});
+
+test('a plan of another version, or of another layout of requests, is told by both numbers', () => {
+  const why = (value: unknown): string => {
+    const read = planOf(value);
+    return read.ok ? 'it was read' : read.why;
+  };
+  assert.match(why({ ...PLAN, version: 2 }), /version 2; this version of Cambist reads 1/);
+  assert.match(why({ ...PLAN, bodyLayout: 2 }), /layout 2; this version of Cambist writes 1/);
+  assert.equal(why(PLAN), 'it was read');
+});
+
+test('references of payments are not kept with the plan: whoever reads it makes them of its names', () => {
+  assert.equal(JSON.stringify(PLAN).includes(PAYMENT.reference), false);
+  assert.deepEqual(planOf(PLAN), { ok: true, value: WHOLE });
+  assert.equal(planOf({ ...PLAN, payments: [PAYMENT] }).ok, false);
+});
+
+test('whoever waits for a plan waits no longer than his patience, and leaves nothing open at Temporal', async () => {
+  const open = new Set<unknown>();
+  async function* list() {}
+  let aborted: AbortSignal | null = null;
+  const poll = {
+    result: () =>
+      new Promise((_, reject) => {
+        open.add(reject);
+        aborted?.addEventListener('abort', () => {
+          open.delete(reject);
+          reject(new Error('aborted'));
+        });
+      }),
+    query: async () => null,
+  };
+  const client = {
+    workflow: { list, getHandle: () => poll },
+    withAbortSignal: (signal: AbortSignal, work: () => Promise<unknown>) => {
+      aborted = signal;
+      return work();
+    },
+  } as unknown as Client;
+  for (let time = 0; time < 3; time += 1) {
+    const late = delay(2_000, 'too late');
+    const state = await Promise.race([readPlan(client, 'SANDBOX', RUN, 5), late]);
+    assert.deepEqual(state, { kind: 'waiting', waiting: null });
+  }
+  assert.equal(open.size, 0);
+});
+
+/** A Temporal whose newest `plan` stands like this and was asked for by that Temporal run. */
+function withNewest(status: string | null, askedBy: string) {
+  const asked: unknown[] = [];
+  const start = async (type: string, options: Record<string, unknown>) => {
+    const { workflowId, workflowIdReusePolicy, workflowIdConflictPolicy } = options;
+    asked.push({ type, workflowId, workflowIdReusePolicy, workflowIdConflictPolicy });
+  };
+  const getHandle = () => ({
+    describe: async () => {
+      if (status === null) throw new WorkflowNotFoundError('unknown', 'plan', undefined);
+      return { runId: 'newest', status: { name: status } };
+    },
+  });
+  const events = [{ workflowExecutionStartedEventAttributes: { input: { payloads: [{ askedBy }] } } }];
+  const workflowService = { getWorkflowExecutionHistory: async () => ({ history: { events } }) };
+  const loadedDataConverter = { payloadCodecs: [], payloadConverter: { fromPayload: (it: unknown) => it } };
+  const workflow = { start, getHandle };
+  const client = { workflow, workflowService, options: { loadedDataConverter } } as unknown as Client;
+  return { asked, client };
+}
+
+test('a plan is started once: one under way is used, and only one that failed may be started again', async () => {
+  for (const status of [null, 'RUNNING', 'COMPLETED']) {
+    const { asked, client } = withNewest(status, 'run-1');
+    // One after the other.
+    await startPlan(client, 'cambist', INPUT);
+    assert.deepEqual(asked, [
+      {
+        type: 'plan',
+        workflowId: 'sandbox/p.2026-11-21/plan',
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+        workflowIdConflictPolicy: 'USE_EXISTING',
+      },
+    ]);
+  }
+});
+
+test('a refusal is heard by the Temporal run that asked, and the plan is made anew for another one', async () => {
+  const same = withNewest('FAILED', INPUT.askedBy);
+  await startPlan(same.client, 'cambist', INPUT);
+  assert.equal(same.asked.length, 0);
+  const other = withNewest('FAILED', 'an earlier run');
+  await startPlan(other.client, 'cambist', INPUT);
+  assert.equal(other.asked.length, 1);
+});
+
+test('an attempt counts while its run is open and Temporal still waits for that very attempt', async () => {
+  const attempt = {
+    workflowExecution: { workflowId: 'sandbox/p.2026-11-21', runId: 'run-1' },
+    activityId: '7',
+    attempt: 2,
+  };
+  const seenIn = (status: string, pendingActivities: readonly unknown[]) => {
+    const describe = async () => ({ status: { name: status }, raw: { pendingActivities } });
+    return isCurrentAttempt({ workflow: { getHandle: () => ({ describe }) } } as unknown as Client, attempt);
+  };
+  const pending = { activityId: '7', attempt: 2 };
+  assert.equal(await seenIn('RUNNING', [pending]), true);
+  assert.equal(await seenIn('RUNNING', [{ ...pending, attempt: 3 }]), false);
+  assert.equal(await seenIn('RUNNING', [{ ...pending, activityId: '8' }]), false);
+  assert.equal(await seenIn('RUNNING', []), false);
+  assert.equal(await seenIn('TERMINATED', [pending]), false);
+
+  const failing = (error: Error) => {
+    const describe = async () => {
+      throw error;
+    };
+    return isCurrentAttempt({ workflow: { getHandle: () => ({ describe }) } } as unknown as Client, attempt);
+  };
+  assert.equal(await failing(new WorkflowNotFoundError('gone', 'run', 'run-1')), false);
+  await assert.rejects(failing(new Error('Temporal is away')), /Temporal is away/);
+});
