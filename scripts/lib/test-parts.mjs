@@ -13,17 +13,17 @@
 const PARTS = [
   {
     name: 'commands',
-    filesAtOnce: 3,
+    filesAtOnce: 8,
     files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'machines/run-replays', 'machines/ui-'],
   },
   {
     name: 'payouts',
-    filesAtOnce: 3,
+    filesAtOnce: 7,
     files: ['server/batch-', 'server/run-batch', 'server/run-many', 'machines/run-batch'],
   },
   {
     name: 'rebalancing',
-    filesAtOnce: 3,
+    filesAtOnce: 4,
     files: [
       'server/run-rebalance',
       'server/docs-rebalancing',
@@ -47,7 +47,7 @@ const PARTS = [
   },
   {
     name: 'conversions',
-    filesAtOnce: 4,
+    filesAtOnce: 7,
     files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-replans'],
   },
   // Two that take the same time, so that they can share two cores.

@@ -7,7 +7,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Report } from '../../domain/run/report.ts';
 import { normalise } from '../../domain/money.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
@@ -19,6 +18,7 @@ import { loseInTemporal, startBatch } from '../support/batches.ts';
 import { assertExit, command, reportOf, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';
+import { eventually } from '../support/patience.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { signerWith } from '../support/sandbox-signer.ts';
 import { cell, test } from '../support/sliced.ts';
@@ -72,16 +72,12 @@ async function putPayout(stage: Stage, rows: readonly Row[]) {
       );
     },
     /** The report as soon as this one waits for a person, and no other payment is pending. */
-    untilHeld: async (item: string): Promise<Report> => {
-      const untilMs = performance.now() + 60_000;
-      for (;;) {
+    untilHeld: (item: string): Promise<Report> =>
+      eventually(`a person is asked about ${item}`, async () => {
         const told = reportOf(await command(stage, ['report', `${policy}.${id}`, '--json']));
         const isHeld = told.problems.some(({ code, item: of }) => code === 'LOOKS_PAID' && of === item);
-        if (isHeld && told.payments.every(({ outcome }) => outcome !== 'PENDING')) return told;
-        assert.ok(performance.now() < untilMs, JSON.stringify(told));
-        await delay(300);
-      }
-    },
+        return isHeld && told.payments.every(({ outcome }) => outcome !== 'PENDING') ? told : null;
+      }),
     report: async (): Promise<Report> =>
       reportOf(await command(stage, ['report', `${policy}.${id}`, '--json'])),
     /** How often the service has booked each payment. */

@@ -7,7 +7,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Report } from '../../domain/run/report.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { reportQuery, wakeSignal } from '../../workflows/names.ts';
@@ -23,6 +22,7 @@ import {
   type Ended,
   type PolicyOnStage,
 } from '../support/commands.ts';
+import { eventually } from '../support/patience.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { said as asSaid } from '../support/instructions.ts';
 
@@ -75,16 +75,11 @@ const during = <T>(policy: PolicyOnStage, work: () => Promise<T>): Promise<T> =>
 const reportWhen = (policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> =>
   during(policy, () => untilReport(policy, is));
 
-async function untilReport(policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> {
-  const giveUpAtMs = Date.now() + 120_000;
-  for (;;) {
-    // One look after the other.
+function untilReport(policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> {
+  return eventually(`the report of ${policy.runText}`, async () => {
     const report = await readReport((offset) => runNow(policy).query(reportQuery, offset)).catch(() => null);
-    if (report !== null && is(report)) return report;
-    assert.ok(Date.now() < giveUpAtMs, `${policy.runText} got stuck: ${JSON.stringify(report, null, 2)}`);
-    // A workflow tells nobody by itself.
-    await delay(250);
-  }
+    return report !== null && is(report) ? report : null;
+  });
 }
 
 const isInDoubt = (report: Report): boolean =>

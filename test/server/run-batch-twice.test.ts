@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { loseInTemporal } from '../support/batches.ts';
 import { assertExit, command, commandProcess, reportOf } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { openStage } from '../support/stage.ts';
 import { workflowIdOf } from '../../domain/references.ts';
@@ -189,15 +189,11 @@ describe('two batches of one policy', { concurrency: 4 }, () => {
     ]);
     const open = await command(stage, [...typed.slice(0, -1), '--detach']);
     assertExit(open, 8);
-    const untilItSays = async (what: RegExp): Promise<void> => {
-      const untilMs = performance.now() + 60_000;
-      for (;;) {
+    const untilItSays = (what: RegExp): Promise<boolean> =>
+      eventually(`the reason ${what.source}`, async () => {
         const told = reportOf(await command(stage, ['report', `${run.policy}.${run.id}`, '--json']));
-        if (what.test(told.payments[0]?.reason ?? '')) return;
-        assert.ok(performance.now() < untilMs, JSON.stringify(told));
-        await delay(500);
-      }
-    };
+        return what.test(told.payments[0]?.reason ?? '');
+      });
     await untilItSays(/verified/i);
     await payout.run('two', [['a', '10.00']], 0);
     const { runId } = await client.workflow.getHandle(workflowId).describe();

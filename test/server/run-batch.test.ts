@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { assertExit, command, flat, reportOf } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -364,11 +364,12 @@ test('one payment of a batch that failed later is paid again by a person, as its
 
 /** As soon as the service has booked so many. */
 async function untilSent(on: Stage, count: number): Promise<void> {
-  const giveUpAtMs = Date.now() + 60_000;
-  while (withdrawalsOf(on).length < count) {
-    assert.ok(Date.now() < giveUpAtMs, `The service has ${withdrawalsOf(on).length} of ${count} payments.`);
-    await delay(100);
-  }
+  const sent = (): number => withdrawalsOf(on).length;
+  await eventually(
+    `${count} payments at the service`,
+    () => sent() >= count,
+    async () => sent(),
+  );
 }
 
 /** Newest first. */

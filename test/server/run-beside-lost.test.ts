@@ -7,7 +7,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -15,6 +14,7 @@ import { planIdOf } from '../../workflows/names.ts';
 import { deleteInTemporal, loseInTemporal } from '../support/batches.ts';
 import { assertExit, command, flat, reportOf, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { signerWith } from '../support/sandbox-signer.ts';
 import { openStage } from '../support/stage.ts';
@@ -42,15 +42,11 @@ async function put(text: string) {
   const nameOf = (id: string): RunName => ({ policy, id });
   const read = async (id: string): Promise<Report> =>
     reportOf(await type('report', `${policy}.${id}`, '--json'));
-  const until = async (id: string, what: (report: Report) => boolean): Promise<Report> => {
-    const untilMs = performance.now() + 200_000;
-    for (;;) {
+  const until = (id: string, what: (report: Report) => boolean): Promise<Report> =>
+    eventually(`the report of ${id}`, async () => {
       const report = await read(id);
-      if (what(report)) return report;
-      assert.ok(performance.now() < untilMs, JSON.stringify(report));
-      await delay(200);
-    }
-  };
+      return what(report) ? report : null;
+    });
   const holdOf = ({ problems }: Report) => problems.find(({ code }) => code === 'OTHER_RUNS_LOST');
   return {
     policy,

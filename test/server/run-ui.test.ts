@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeOptionalSinglePayload } from '@temporalio/common/lib/internal-non-workflow/index.js';
 import { runName } from '../../domain/references.ts';
+import { wakeSignal } from '../../workflows/names.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { eventually } from '../support/patience.ts';
@@ -54,6 +55,7 @@ test('a run tells its story beside its events, in its details, and in the list',
   assert.ok(currentDetails.includes(`npx cambist status ${run}`), currentDetails);
 
   stage.sandbox.deposit({ currency: 'USD', amount: '1000' });
+  await handle.signal(wakeSignal);
   assertExit(await command(stage, ['run', `${name}.yaml`, '--wait']), 0);
   const { events } = await handle.fetchHistory();
   const summaries = await Promise.all(
