@@ -19,6 +19,7 @@ import {
   ownCellComplaint,
   type Verdict,
 } from './cells.ts';
+import { destinationComplaint } from './destinations.ts';
 import { Findings } from './findings.ts';
 import type { Piece, RowPiece } from './pieces.ts';
 import { PlainBytes } from './plain-bytes.ts';
@@ -219,30 +220,9 @@ export class BatchReader {
   }
 
   #checkDestination(piece: RowPiece, account: string, currency: string | null): void {
-    const { destinations } = this.#rules;
-    if (destinations === null) return;
-    const destination = destinations.get(account);
-    if (destination === undefined) {
-      this.findings.mistake(
-        piece,
-        () => piece.placeOf(this.#columns.account),
-        () => ({
-          mistake: 'DESTINATION_UNKNOWN',
-          message: `${quoted(account)} is not among the destinations of the policy`,
-          fix: 'correct the account, or have it added to the file of destinations',
-        }),
-      );
-    } else if (currency !== null && currency !== destination.currency) {
-      this.findings.mistake(
-        piece,
-        () => piece.placeOf(this.#columns.currency),
-        () => ({
-          mistake: 'DESTINATION_CURRENCY',
-          message: `${quoted(account)} (${quoted(destination.label)}) takes ${destination.currency}, not ${currency}`,
-          fix: `pay it in ${destination.currency}, or correct the account`,
-        }),
-      );
-    }
+    const found = destinationComplaint(this.#rules.destinations, { account, currency });
+    if (found !== null)
+      this.findings.mistake(piece, () => piece.placeOf(this.#columns[found.cell]), found.complaint);
   }
 
   /** The limits of the policy, and what the interface says of the currency. Equal passes. */
