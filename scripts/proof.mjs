@@ -18,7 +18,7 @@ import { setup } from './setup.mjs';
 
 const PAGE = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs', 'proof.md');
 /** So many ranges of seeds, of so many schedules each. */
-const RANGES = 14;
+const RANGES = 7;
 const SCHEDULES_IN_RANGE = 3_000;
 const REBALANCES_IN_RANGE = 600;
 const BATCHES_IN_RANGE = 70;

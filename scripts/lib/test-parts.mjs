@@ -13,12 +13,12 @@
 const PARTS = [
   {
     name: 'commands',
-    filesAtOnce: 8,
+    filesAtOnce: 3,
     files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'machines/run-replays', 'machines/ui-'],
   },
   {
     name: 'payouts',
-    filesAtOnce: 7,
+    filesAtOnce: 4,
     files: ['server/batch-', 'server/run-batch', 'server/run-many', 'machines/run-batch'],
   },
   {
@@ -47,7 +47,7 @@ const PARTS = [
   },
   {
     name: 'conversions',
-    filesAtOnce: 7,
+    filesAtOnce: 4,
     files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-replans'],
   },
   // Two that take the same time, so that they can share two cores.
