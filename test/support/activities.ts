@@ -2,7 +2,9 @@
  * Runs activities without Temporal, against a service of scripted answers: what an attempt is and what the service says
  * is data, what the worker asked of the service is the result.
  */
-import { asyncLocalStorage, type Context, type Info } from '@temporalio/activity';
+import type { Info } from '@temporalio/activity';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
 import type { Deps } from '../../activities/deps.ts';
 import { SharedScans } from '../../activities/shared-scans.ts';
 import type { Page } from '../../domain/service/records.ts';
@@ -192,6 +194,9 @@ export type AttemptInfo = {
   readonly slept?: { push(ms: number): unknown };
 };
 
+/** Failures are what these tests are about. */
+const QUIET = { logger: new DefaultLogger('ERROR', () => {}) };
+
 /** Runs `work` as an attempt of an activity: the first one, of the run that made the plan, unless it is said otherwise. */
 export function inActivity<T>(attempt: AttemptInfo, work: () => Promise<T>): Promise<T> {
   const { runId = 'run-1', attempt: number = 1, scheduledAtMs = NOW, signal, heartbeats, slept } = attempt;
@@ -199,19 +204,20 @@ export function inActivity<T>(attempt: AttemptInfo, work: () => Promise<T>): Pro
     activityId: 'activity',
     attempt: number,
     heartbeatDetails: attempt.heartbeatDetails,
+    scheduledTimestampMs: scheduledAtMs,
     currentAttemptScheduledTimestampMs: scheduledAtMs,
     workflowExecution: { workflowId: 'sandbox/p.2026-11-21', runId },
   };
-  const current = {
-    info,
-    cancellationSignal: signal ?? new AbortController().signal,
-    heartbeat: (progress: unknown) => {
-      if (progress !== undefined) heartbeats?.push(progress);
-    },
-    // Nothing waits here: what a sleep was to last is noted instead.
-    sleep: async (ms: number) => {
-      slept?.push(ms);
-    },
+  const environment = new MockActivityEnvironment(info, QUIET);
+  environment.on('heartbeat', (progress: unknown) => {
+    if (progress !== undefined) heartbeats?.push(progress);
+  });
+  if (signal?.aborted === true) environment.cancel();
+  signal?.addEventListener('abort', () => environment.cancel());
+  // Nothing waits here: what a sleep was to last is noted instead.
+  const sleep = async (ms: number): Promise<void> => {
+    slept?.push(ms);
   };
-  return asyncLocalStorage.run(current as unknown as Context, work);
+  Object.assign(environment.context, { sleep });
+  return environment.run(work);
 }
