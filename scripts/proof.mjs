@@ -24,6 +24,8 @@ const REBALANCES_IN_RANGE = 600;
 const BATCHES_IN_RANGE = 70;
 /** More than one range takes, which has a seed for each of its processes. */
 const SEEDS_IN_RANGE = 10;
+/** Of a slice of the walk one of so many parts is walked. */
+const WALK_PARTS = 5;
 const STORMS = 7;
 const STORM_MS = 25_000;
 const PAYMENTS = 10_000;
@@ -90,9 +92,13 @@ export const MACHINES = [
       'schedules walked: every one of a small world with at most two faults, once',
       'courses that a first fault leads to, summed over the worlds',
     ],
-    run: async ({ slice }) => {
+    run: async ({ seed, slice }) => {
       const { walk, textOfWalk } = await load('model/walk.ts');
-      const { schedules, states, failure } = await walk({ world: 'all', slice, processes: 2 });
+      const { schedules, states, failure } = await walk({
+        world: 'all',
+        slice: slice.of === WHOLE.of ? WHOLE : partOfSlice(slice, seed),
+        processes: 2,
+      });
       if (failure !== null) return { ...NOTHING, failures: [textOfWalk(failure)] };
       return { passed: schedules, failures: [], values: [schedules, states] };
     },
@@ -246,6 +252,16 @@ await runIfMain(import.meta.url, async () => {
   process.stdout.write(`proof: ${passed} passed, ${failed} failed\n`);
   return failed === 0 ? 0 : 1;
 });
+
+/**
+ * A slice of the walk is long: of it one part is walked, another one by another seed.
+ *
+ * @param {import('./lib/slice.mjs').Slice} slice
+ * @param {number} seed
+ */
+export function partOfSlice({ number, of }, seed) {
+  return { number: (number - 1) * WALK_PARTS + (seed % WALK_PARTS) + 1, of: of * WALK_PARTS };
+}
 
 /**
  * What the command line asks for.

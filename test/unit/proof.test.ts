@@ -6,7 +6,7 @@ import { readDefects, type Defect } from '../../scripts/lib/defects.mjs';
 import { refreshed } from '../../scripts/lib/proof-table.mjs';
 import { countOf, slicedFiles } from '../../scripts/lib/sliced-files.mjs';
 import { isInSlice, numbersIn, readSlice } from '../../scripts/lib/slice.mjs';
-import { MACHINES, commandOf, readAsked } from '../../scripts/proof.mjs';
+import { MACHINES, commandOf, partOfSlice, readAsked } from '../../scripts/proof.mjs';
 import { SERVICES, threeServices } from '../machines/resets/services.ts';
 import { ROOT } from '../support/root.ts';
 
@@ -99,6 +99,13 @@ test('each planted defect is in one of seven slices', async () => {
   const all = await readDefects(ROOT);
   const planted = slices(7).flatMap((slice) => chosen(all, { slice }));
   assert.deepEqual(planted.map(({ name }) => name).toSorted(), all.map(({ name }) => name).toSorted());
+});
+
+test('five seeds walk all of each slice of the walk, and seven slices all of it', () => {
+  const parts = slices(7).flatMap((slice) => [5, 6, 7, 8, 9].map((seed) => partOfSlice(slice, seed)));
+  assert.ok(parts.every(({ of }) => of === 35));
+  assert.equal(new Set(parts.map(({ number }) => number)).size, 35);
+  assert.ok(parts.every(({ number }) => number >= 1 && number <= 35));
 });
 
 test('the files whose tests fall into slices are found by what they import', () => {
