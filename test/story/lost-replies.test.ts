@@ -9,6 +9,7 @@ import {
   LOST_REPLY,
   LOST_REQUEST,
   assertDoneOnce,
+  late,
   story,
   type Ending,
   type Given,
@@ -16,10 +17,6 @@ import {
 
 const STEPS = ['trade', 'withdrawal'] as const;
 type Step = (typeof STEPS)[number];
-
-function late(ms: number, more: Partial<Extract<WriteFault, { kind: 'late' }>> = {}): WriteFault {
-  return { kind: 'late', ms, reply: 'none', resourceId: false, key: 'in work', ...more };
-}
 
 /** What happens to a reply, and how often the request then goes out. */
 const LOST: readonly (readonly [string, WriteFault, number, Given['service']?])[] = [

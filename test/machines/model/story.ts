@@ -45,6 +45,11 @@ export function failed(more: Partial<Extract<WriteFault, { kind: '5xx' }>> = {})
   return { kind: '5xx', committed: false, stored: false, resourceId: true, timeoutMs: null, ...more };
 }
 
+/** Accepted at once, and booked so much later. */
+export function late(ms: number, more: Partial<Extract<WriteFault, { kind: 'late' }>> = {}): WriteFault {
+  return { kind: 'late', ms, reply: 'none', resourceId: false, key: 'in work', ...more };
+}
+
 /** @param back points of history before the newest */
 export function reset(back = 0, run: 0 | 1 | 99 = 0): Misfortune {
   return { kind: 'reset', back, run };

@@ -1,0 +1,103 @@
+/** Batches: what their runs and their chunks make of a day, each alone and two of one policy. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  END,
+  GO_ON,
+  START,
+  after,
+  assertDoneOnce,
+  at,
+  refused,
+  reset,
+  story,
+  type Given,
+} from '../machines/model/story.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const code = 'WITHDRAWAL_ADDRESS_NOT_VERIFIED';
+const RICH = { alsoMxn: '5000' } as const;
+const BATCH: Given = { batch: { chunks: [2, 1] }, service: RICH };
+
+describe('a batch', () => {
+  test('sums up what all of its chunks have paid', async () => {
+    const end = await story().given(BATCH).play();
+    assertDoneOnce(end);
+    assert.deepEqual(end.report.totals, [
+      { currency: 'MXN', planned: '602', paid: '602', notPaid: '0', needsHuman: '0' },
+    ]);
+  });
+
+  test('ends when its last chunk is done', async () => {
+    const end = await story()
+      .given({ ...BATCH, batch: { chunks: [1, 4] } })
+      .play();
+    assertDoneOnce(end);
+  });
+
+  test('given histories that grow long at once, then nothing is forgotten', async () => {
+    const end = await story()
+      .given({ ...BATCH, longHistory: 4 })
+      .play();
+    // The last chunk goes on in a new history as the run ends.
+    const [run = assert.fail('There is a run.')] = end.afterwards;
+    assertDoneOnce(run);
+  });
+
+  test('given one that stopped at a refusal, when it is reset at its very end, then all is paid', async () => {
+    const end = await story()
+      .given({ batch: { chunks: [2, 1], stopAfter: 1 }, service: RICH, withdrawal: [refused(code)] })
+      .when({ ...END, plusMs: MINUTE_MS }, reset())
+      .play();
+    assertDoneOnce(end);
+  });
+
+  test('given an API key of its own for every cached reply, when everything is lost and submitted again under another one, then each is paid once', async () => {
+    const end = await story()
+      .given({ ...BATCH, service: { ...RICH, keysBelongTo: 'api key' } })
+      .when(after('send withdrawal'), { kind: 'terminate', againAfterMs: 5 * MINUTE_MS, plan: 'lost' })
+      .when(after('send withdrawal', { plusMs: SECOND_MS }), { kind: 'credentials', use: 'another key' })
+      .play();
+    assertDoneOnce(end);
+  });
+});
+
+describe('of two batches of one policy, which share a payment', () => {
+  test('the later one leaves it to the one before', async () => {
+    const end = await story()
+      .given({ ...BATCH, secondAfterMs: 2 * HOUR_MS })
+      .play();
+    assertDoneOnce(end);
+    assert.deepEqual(
+      end.runs[1]?.report.payments.map(({ outcome }) => outcome),
+      ['NOT_PAID'],
+    );
+  });
+
+  test('given lists without tags, the later one leaves it to the one before all the same', async () => {
+    const end = await story()
+      .given({ ...BATCH, service: { ...RICH, metadataInLists: 'never' }, secondAfterMs: 2 * HOUR_MS })
+      .play();
+    assertDoneOnce(end);
+    assert.deepEqual(end.runs[1]?.withdrawals, []);
+  });
+
+  test('given that neither could be paid, when the later one goes on before the other, then only one pays it', async () => {
+    const end = await story()
+      .given({
+        batch: { chunks: [1], otherChunks: [1] },
+        service: { ...RICH, stores: 'nothing else' },
+        secondAfterMs: 30,
+      })
+      .when(START, { kind: 'refuses', step: 'withdrawal', code, ms: 5 * MINUTE_MS })
+      .when(at('end', { nth: 2, plusMs: 10 * MINUTE_MS }), GO_ON, 2)
+      .when(at('end', { nth: 2, plusMs: 20 * MINUTE_MS }), GO_ON)
+      .play();
+    assert.deepEqual(
+      end.runs.map(({ withdrawals }) => withdrawals.length),
+      [0, 1],
+    );
+  });
+});

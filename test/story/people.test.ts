@@ -1,0 +1,45 @@
+/** What people say while something is on its way: it is heeded, and never hides what was done. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { after, assertDoneOnce, before, late, story } from '../machines/model/story.ts';
+
+const MINUTE_MS = 60_000;
+const CANCEL = { kind: 'cancel', how: 'both' } as const;
+
+test('when a run is cancelled after its trade, then nothing is paid', async () => {
+  const end = await story().when(after('send trade'), CANCEL).play();
+  assert.equal(end.report.legs[0]?.outcome, 'TRADED');
+  assert.equal(end.report.payments[0]?.outcome, 'NOT_PAID');
+  assert.deepEqual(
+    end.writes.filter(({ write }) => write.step === 'withdrawal'),
+    [],
+  );
+});
+
+test('given a payment that is booked minutes later, when the run is cancelled meanwhile, then it is reported as paid', async () => {
+  const end = await story()
+    .given({ withdrawal: [late(10 * MINUTE_MS)] })
+    .when(after('send withdrawal'), CANCEL)
+    .play();
+  assertDoneOnce(end);
+});
+
+test('given a trade that is booked a minute later, when the run is cancelled meanwhile, then it is reported as traded', async () => {
+  const end = await story()
+    .given({ trade: [late(MINUTE_MS)] })
+    .when(after('send trade'), CANCEL)
+    .play();
+  assert.equal(end.report.legs[0]?.outcome, 'TRADED');
+  assert.equal(end.report.payments[0]?.outcome, 'NOT_PAID');
+});
+
+test('given a request that is slow on its way, when a person says "not executed" and the worker dies, then it is found', async () => {
+  const end = await story()
+    .given({ withdrawal: [{ kind: 'slow network', ms: 30_000 }] })
+    .when(before('send withdrawal', { plusMs: 90 }), [
+      { kind: 'not executed', item: 1, promptMs: 0 },
+      { kind: 'crash' },
+    ])
+    .play();
+  assertDoneOnce(end);
+});
