@@ -77,7 +77,9 @@ export async function fuzz(asked: {
     await Promise.all(
       Array.from({ length: asked.processes }, async (_, process) => [
         await inProcess<Outcome>('fuzz-process', shareOf('batches', asked.batches, process)),
-        await inProcess<Outcome>('fuzz-process', shareOf('rebalances', asked.rebalances, process)),
+        ...(asked.rebalances === 0
+          ? []
+          : [await inProcess<Outcome>('fuzz-process', shareOf('rebalances', asked.rebalances, process))]),
         await inProcess<Outcome>('fuzz-process', shareOf('runs', asked.schedules, process)),
       ]),
     )
