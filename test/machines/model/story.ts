@@ -179,7 +179,7 @@ export class Story {
     return new Story(this.#day, [...this.#events, ...events], this.#until);
   }
 
-  /** The story is told until a report of its first run is like this; without it, until every run has ended. */
+  /** The story is told until a report of its first run is like this; without it, until every run has ended, and every chunk. */
   until(what: (report: Report) => boolean): Story {
     return new Story(this.#day, this.#events, what);
   }
@@ -227,7 +227,9 @@ export class Story {
   }
 
   async #isThere(world: World): Promise<boolean> {
-    if (this.#until === null) return world.isOver();
+    // The chunks of a batch end a moment after its run, and one that was reset goes on by itself.
+    if (this.#until === null)
+      return world.isOver() && world.workflows.every(({ current }) => current === null);
     const [first] = world.runs;
     return first?.newest() !== undefined && this.#until(await reportOf(first));
   }
