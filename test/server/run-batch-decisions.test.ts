@@ -51,7 +51,7 @@ const notExecuted = (batch: BatchRun, item: string): Promise<Ended> =>
     ...['--evidence', 'ticket 4711: never received', '--by', 'ana'],
   ]);
 
-test('a payment in doubt that cannot be sent ends by "not executed", and stays unpaid whatever is reset then', async () => {
+test('a payment in doubt that cannot be sent ends by "not executed"', async () => {
   const put = (status: string): void =>
     stage.sandbox.putAccounts([{ id: ACCOUNT, currency: 'EUR', assetType: 'FIAT', status }]);
   put('UNVERIFIED');
@@ -77,14 +77,6 @@ test('a payment in doubt that cannot be sent ends by "not executed", and stays u
   const ended = await untilAllEnded(stage, batch);
   assertPaidOnce(batch, ended, ['inv-4']);
   assert.deepEqual(codesOf(ended, 'inv-4'), ['DECIDED_NOT_EXECUTED']);
-
-  // The account is mended: what a person has decided holds until somebody has it paid again.
-  put('LIVE');
-  await resetBatch(stage, batch, 'run', 0);
-  await untilItCounts(batch, 'inv-4');
-  const again = await untilAllEnded(stage, batch);
-  assertPaidOnce(batch, again, ['inv-4']);
-  assert.deepEqual(codesOf(again, 'inv-4'), ['DECIDED_NOT_EXECUTED']);
 });
 
 test('of a payment of a batch that waits for money nobody can say that it was not executed', async () => {

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { assertExit, command, flat, reportOf } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
-import { eventually } from '../support/patience.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -78,13 +77,24 @@ guard: { worst_rate: ["0.80 EUR per USD", "15.00 MXN per USD"] }
 settle: { until: funds }
 shortfall: hold`;
 
-test('what is missing of a currency is bought in one trade; what needs no trade is paid meanwhile', async () => {
-  const poor = await openStage({
-    balances: { USD: '100000', EUR: '100', MXN: '0' },
-    rates: { 'USD/EUR': '0.92', 'USD/MXN': '17.25' },
-  });
+const RATES = { 'USD/EUR': '0.92', 'USD/MXN': '17.25' } as const;
+
+/** On a stage that must buy what it pays. */
+async function withPoor(
+  options: NonNullable<Parameters<typeof openStage>[0]>,
+  work: (poor: Stage) => Promise<void>,
+): Promise<void> {
+  const poor = await openStage({ rates: RATES, ...options });
   try {
     await poor.startWorker();
+    await work(poor);
+  } finally {
+    await poor.close();
+  }
+}
+
+test('what is missing of a currency is bought in one trade, although its quote expires twice; what needs no trade is paid meanwhile', () =>
+  withPoor({ balances: { USD: '100000', EUR: '100', MXN: '0' } }, async (poor) => {
     const rows: readonly Row[] = [
       ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
       ['a-2', ACCOUNTS.EUR, 'EUR', '200.25'],
@@ -92,6 +102,11 @@ test('what is missing of a currency is bought in one trade; what needs no trade 
       ['c-1', ACCOUNTS.USD, 'USD', '75.00'],
     ];
     const args = await putBatch(rows, FUNDED, poor);
+    poor.sandbox.addFault({
+      operation: 'createTrade',
+      times: 2,
+      effect: { kind: 'error', code: 'QUOTE_EXPIRED' },
+    });
     const ran = await command(poor, ['run', ...args, '--id', `${DATE}-funded`, '--json', '--wait']);
     assertExit(ran, 0);
     const report = reportOf(ran);
@@ -106,19 +121,15 @@ test('what is missing of a currency is bought in one trade; what needs no trade 
       report.payments.map(({ outcome }) => outcome),
       ['PAID', 'PAID', 'PAID', 'PAID'],
     );
-    assert.equal(poor.sandbox.ledger().trades.length, 2);
-  } finally {
-    await poor.close();
-  }
-});
+    const { trades, withdrawals } = poor.sandbox.ledger();
+    assert.deepEqual([trades.length, withdrawals.length], [2, 4]);
+    const asked = (operation: string): number =>
+      poor.sandbox.requests().filter((request) => request.operation === operation).length;
+    assert.deepEqual([asked('createTrade'), asked('createQuote')], [4, 4]);
+  }));
 
-test('a batch whose funding currency does not suffice says so in its plan, and before it is submitted', async () => {
-  const poor = await openStage({
-    balances: { USD: '100', EUR: '0', MXN: '0' },
-    rates: { 'USD/EUR': '0.92', 'USD/MXN': '17.25' },
-  });
-  try {
-    await poor.startWorker();
+test('a batch whose funding currency does not suffice says so in its plan, and before it is submitted', () =>
+  withPoor({ balances: { USD: '100', EUR: '0', MXN: '0' } }, async (poor) => {
     const args = await putBatch([['b-1', ACCOUNTS.MXN, 'MXN', '2000.00']], FUNDED, poor);
     const short =
       /SHORTFALL.*short of 33\.34 USD \(it buys for 133\.34 USD at most, and 100\.00 USD are there\)/;
@@ -132,62 +143,21 @@ test('a batch whose funding currency does not suffice says so in its plan, and b
       reportOf(ran).payments.map(({ outcome }) => outcome),
       ['PENDING'],
     );
-  } finally {
-    await poor.close();
-  }
-});
-
-/** On a stage that has no pesos, and must buy them. */
-async function withPoor(
-  settings: NonNullable<Parameters<typeof openStage>[0]>['settings'],
-  work: (poor: Stage) => Promise<void>,
-): Promise<void> {
-  const poor = await openStage({
-    balances: { USD: '100000', EUR: '1000', MXN: '0' },
-    rates: { 'USD/EUR': '0.92', 'USD/MXN': '17.25' },
-    ...(settings !== undefined && { settings }),
-  });
-  try {
-    await poor.startWorker();
-    await work(poor);
-  } finally {
-    await poor.close();
-  }
-}
-
-const IN_TWO_CURRENCIES: readonly Row[] = [
-  ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
-  ['b-1', ACCOUNTS.MXN, 'MXN', '5000.00'],
-  ['b-2', ACCOUNTS.MXN, 'MXN', '1500.50'],
-];
-
-test('a batch whose funding quote expires twice is funded by one trade, and everybody is paid once', () =>
-  withPoor(undefined, async (poor) => {
-    const args = await putBatch(IN_TWO_CURRENCIES, FUNDED, poor);
-    poor.sandbox.addFault({
-      operation: 'createTrade',
-      times: 2,
-      effect: { kind: 'error', code: 'QUOTE_EXPIRED' },
-    });
-    const ran = await command(poor, ['run', ...args, '--id', `${DATE}-expired`, '--json', '--wait']);
-    assertExit(ran, 0);
-    const report = reportOf(ran);
-    assert.deepEqual(
-      report.payments.map(({ outcome }) => outcome),
-      ['PAID', 'PAID', 'PAID'],
-    );
-    const { trades, withdrawals } = poor.sandbox.ledger();
-    assert.deepEqual([trades.length, withdrawals.length], [1, 3]);
-    const asked = (operation: string): number =>
-      poor.sandbox.requests().filter((request) => request.operation === operation).length;
-    assert.deepEqual([asked('createTrade'), asked('createQuote')], [3, 3]);
   }));
 
 test('a currency that never settles holds up its own payments alone, and says so', () =>
   withPoor(
-    { settlementMs: { IMMEDIATE: 0, T0: 86_400_000, T1: 86_400_000, T2: 86_400_000 } },
+    {
+      balances: { USD: '100000', EUR: '1000', MXN: '0' },
+      settings: { settlementMs: { IMMEDIATE: 0, T0: 86_400_000, T1: 86_400_000, T2: 86_400_000 } },
+    },
     async (poor) => {
-      const args = await putBatch(IN_TWO_CURRENCIES, FUNDED, poor);
+      const rows: readonly Row[] = [
+        ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
+        ['b-1', ACCOUNTS.MXN, 'MXN', '5000.00'],
+        ['b-2', ACCOUNTS.MXN, 'MXN', '1500.50'],
+      ];
+      const args = await putBatch(rows, FUNDED, poor);
       const ran = await command(poor, ['run', ...args, '--id', `${DATE}-unsettled`, '--json']);
       assertExit(ran, 8);
       const report = reportOf(ran);
@@ -293,88 +263,3 @@ test('a batch stops after so many refusals, says why, and is paid after a new st
   );
   assert.match(said, / d-49: .* and 10 more; --json has them all/);
 });
-
-test('the first payment must be accepted before the others leave', async () => {
-  const args = await putBatch(dollars(60), 'fund: { mode: none }\n  canary: 1');
-  const name = (args[0] ?? '').replace('.yaml', '');
-  const sent = () =>
-    stage.sandbox
-      .requests()
-      .filter(({ operation, reference }) => operation === 'createWithdrawal' && reference?.startsWith(name));
-  stage.sandbox.addFault({
-    operation: 'createWithdrawal',
-    times: 1,
-    when: { reference: `${name}.*` },
-    effect: REFUSED,
-  });
-  const id = `${DATE}-canary`;
-  const ran = await command(stage, ['run', ...args, '--id', id, '--json', '--wait']);
-  assertExit(ran, 5);
-  assert.equal(sent().length, 1);
-  const again = await command(stage, ['run', ...args, '--id', id, '--json', '--wait', '--go-on']);
-  assertExit(again, 0);
-  assert.equal(sent().length, 61);
-  const told = JSON.parse(again.stderr.split('\n').find((line) => line.startsWith('{')) ?? '{}') as {
-    readonly triesAgain?: { readonly payments: readonly unknown[]; readonly totals: unknown };
-  };
-  assert.deepEqual(
-    [told.triesAgain?.payments.length, told.triesAgain?.totals],
-    [60, [{ currency: 'USD', value: '1830' }]],
-  );
-});
-
-test('one payment of a batch that failed later is paid again by a person, as its next generation, and nobody else is', async () => {
-  const slow = await openStage({
-    balances: { USD: '1000' },
-    settings: { withdrawalSteps: [{ status: 'PENDING', forMs: 600_000 }] },
-  });
-  try {
-    await slow.startWorker();
-    const args = await putBatch(dollars(3), 'fund: { mode: none }', slow);
-    const id = `${DATE}-failed`;
-    const started = await command(slow, ['run', ...args, '--id', id, '--detach']);
-    assertExit(started, 8);
-    await untilSent(slow, 3);
-    for (const { id: record, amount } of withdrawalsOf(slow))
-      slow.sandbox.setStatus(
-        amount.startsWith('2')
-          ? { id: record, status: 'RETURNED', money: 'returned' }
-          : { id: record, status: 'COMPLETED' },
-      );
-    const ended = await command(slow, ['run', ...args, '--id', id, '--wait', '--json']);
-    assertExit(ended, 5);
-    assert.deepEqual(
-      reportOf(ended).payments.map(({ outcome }) => outcome),
-      ['PAID', 'NOT_PAID', 'PAID'],
-    );
-    const words = ['--reason', 'the account is open again', '--by', 'ana'];
-    const again = ['run', ...args, '--id', id, '--pay-again', 'd-1', ...words, '--detach'];
-    assertExit(await command(slow, again), 8);
-    await untilSent(slow, 4);
-    const sent = withdrawalsOf(slow);
-    for (const { id: record } of sent.slice(0, 1))
-      slow.sandbox.setStatus({ id: record, status: 'COMPLETED' });
-    const paid = await command(slow, ['run', ...args, '--id', id, '--wait', '--json']);
-    assertExit(paid, 0);
-    assert.match(reportOf(paid).payments[1]?.reference ?? '', /\.d-1~9$/);
-  } finally {
-    await slow.close();
-  }
-});
-
-/** As soon as the service has booked so many. */
-async function untilSent(on: Stage, count: number): Promise<void> {
-  const sent = (): number => withdrawalsOf(on).length;
-  await eventually(
-    `${count} payments at the service`,
-    () => sent() >= count,
-    async () => sent(),
-  );
-}
-
-/** Newest first. */
-function withdrawalsOf({ sandbox }: Stage): readonly { readonly id: string; readonly amount: string }[] {
-  return sandbox
-    .ledger()
-    .withdrawals.map((record) => ({ id: String(record['id']), amount: String(record['withdrawalAmount']) }));
-}

@@ -7,11 +7,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { workflowIdOf, type RunName } from '../../domain/references.ts';
+import type { RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
-import { planIdOf } from '../../workflows/names.ts';
-import { deleteInTemporal, loseInTemporal } from '../support/batches.ts';
+import { loseInTemporal } from '../support/batches.ts';
 import { assertExit, command, flat, reportOf, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { eventually } from '../support/patience.ts';
@@ -147,21 +146,6 @@ describe('Temporal has lost runs', { concurrency: true, timeout: 300_000 }, () =
     );
   });
 
-  test('one more lost run asks again, and what was said before lets nothing go', async () => {
-    const [one = '', two = '', three = ''] = idsOf(3);
-    const policy = await put(convertPolicy());
-    await policy.trade(one);
-    assertExit(await policy.run(three, '--detach'), 8);
-    const first = await policy.held(three);
-    await policy.trade(two);
-    assertExit(await policy.goOn(first.fix, '--detach'), 8);
-    const second = await policy.held(three, first.fix);
-    assert.match(second.message, new RegExp(`${policy.policy}\\.${two}, ${policy.policy}\\.${one}\\. `));
-    assert.deepEqual(policy.moved(), [one, two]);
-    assertExit(await policy.goOn(second.fix), 0);
-    assert.deepEqual(policy.moved(), [one, two, three, three]);
-  });
-
   test('lost runs start again beside one another, and once all are there a new one goes on by itself', async () => {
     const [one = '', two = '', three = ''] = idsOf(3);
     const policy = await put(convertPolicy());
@@ -171,19 +155,6 @@ describe('Temporal has lost runs', { concurrency: true, timeout: 300_000 }, () =
     for (const id of [one, two]) assertExit(await policy.run(id, '--detach', '--again'), 8);
     for (const id of [one, two, three]) assert.equal((await policy.ended(id)).status, 'COMPLETED');
     assert.deepEqual(policy.moved(), twice(one, two, three));
-  });
-
-  test('a run of which Temporal still has the plan or what people said, and one of another policy, hold nobody', async () => {
-    const [one = '', two = ''] = idsOf(2);
-    const [other, ...policies] = await Promise.all([1, 2, 3].map(() => putWithRuns(one)));
-    await other?.lose(one);
-    for (const [index, policy] of policies.entries()) {
-      const run = { policy: policy.policy, id: one };
-      const ids = [workflowIdOf('SANDBOX', run), planIdOf('SANDBOX', run)];
-      await deleteInTemporal(stage, ids.slice(0, index + 1));
-      assertExit(await policy.run(two, '--again'), 0);
-      assert.deepEqual(policy.moved(), twice(one, two));
-    }
   });
 
   test('a run that was lost is started again though its date is over, and adopts what was done', async () => {

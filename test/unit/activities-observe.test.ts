@@ -52,6 +52,7 @@ test('an input that Cambist did not make, or of the other mode, asks the service
     [{ amount: '1234567.00' }, 'INPUT_INVALID'],
     [{ startedBy: 'ana\n12:00:00 payment supplier: PAID' }, 'INPUT_INVALID'],
     [{ shown: 'everything' }, 'INPUT_INVALID'],
+    [{ policyFile: undefined }, 'INPUT_INVALID'],
     [{ run: { policy: 'p', id: '2026-11-21.supplier' } }, 'INPUT_INVALID'],
     [{ files: { 'rates.yaml': 'x'.repeat(500_000) } }, 'INPUT_INVALID'],
     [{ mode: 'LIVE' }, 'MODE_DIFFERS'],

@@ -1,10 +1,11 @@
 /** A batch that buys what it pays, with too little to buy it with: `shortfall: hold` waits for the money, and then buys once. */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { after, describe } from 'node:test';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { assertPaidOnce, resetBatch, startBatch, untilAllEnded, untilBooked } from '../support/batches.ts';
 import { wakeIfOpen } from '../support/passing-time.ts';
+import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 const POLICY = `payout: { fund: { from: USD, mode: net } }
@@ -51,36 +52,39 @@ const sentences = ({ problems }: Report) =>
   problems.flatMap(({ code, message }) => (code === 'SHORTFALL' ? message : []));
 
 describe('a funded batch with too little money', { concurrency: 4, timeout: 240_000 }, () => {
-  test('is held with a sentence for each leg; once the money is there it buys each currency once, and pays everybody', async () => {
-    const { stage, batch } = await heldBatch();
-    const held = await batch.until(({ problems }) => sentences({ problems } as Report).length === 2);
-    assert.match(
-      sentences(held)[0] ?? '',
-      /^The leg buys 2000.00 EUR for 2500.00 USD at most, but 1\d\d\d\.\d+ USD are there for it/,
-    );
-    assert.match(
-      sentences(held)[1] ?? '',
-      /^The leg buys 15000.00 MXN for 1000.00 USD at most, but .* what comes before it in the plan takes 25\d\d\.\d\d USD of that/,
-    );
-    const { trades, withdrawals } = batch.movements();
-    assert.deepEqual([trades.length, withdrawals.length], [0, 1]);
-    stage.sandbox.setBalances({ USD: '2500' });
-    await batch.wake();
-    await batch.until(({ legs }) => legs[0]?.outcome === 'TRADED');
-    stage.sandbox.setBalances({ USD: '1000' });
-    await batch.wake();
-    const report = await untilAllEnded(stage, batch);
-    assertPaidOnce(batch, report);
-    assert.equal(report.status, 'COMPLETED');
-    assert.deepEqual(
-      report.legs.map(({ buyAmount, outcome }) => [buyAmount, outcome]),
-      [
-        ['2000', 'TRADED'],
-        ['15000', 'TRADED'],
-      ],
-    );
-    assert.equal(batch.movements().trades.length, 2);
-  });
+  cell(
+    'is held with a sentence for each leg; once the money is there it buys each currency once, and pays everybody',
+    async () => {
+      const { stage, batch } = await heldBatch();
+      const held = await batch.until(({ problems }) => sentences({ problems } as Report).length === 2);
+      assert.match(
+        sentences(held)[0] ?? '',
+        /^The leg buys 2000.00 EUR for 2500.00 USD at most, but 1\d\d\d\.\d+ USD are there for it/,
+      );
+      assert.match(
+        sentences(held)[1] ?? '',
+        /^The leg buys 15000.00 MXN for 1000.00 USD at most, but .* what comes before it in the plan takes 25\d\d\.\d\d USD of that/,
+      );
+      const { trades, withdrawals } = batch.movements();
+      assert.deepEqual([trades.length, withdrawals.length], [0, 1]);
+      stage.sandbox.setBalances({ USD: '2500' });
+      await batch.wake();
+      await batch.until(({ legs }) => legs[0]?.outcome === 'TRADED');
+      stage.sandbox.setBalances({ USD: '1000' });
+      await batch.wake();
+      const report = await untilAllEnded(stage, batch);
+      assertPaidOnce(batch, report);
+      assert.equal(report.status, 'COMPLETED');
+      assert.deepEqual(
+        report.legs.map(({ buyAmount, outcome }) => [buyAmount, outcome]),
+        [
+          ['2000', 'TRADED'],
+          ['15000', 'TRADED'],
+        ],
+      );
+      assert.equal(batch.movements().trades.length, 2);
+    },
+  );
 
   for (const which of ['run', 1] as const)
     test(`is bought and paid once though ${which === 'run' ? 'its run' : 'its chunk'} is reset while it waits`, async () => {
