@@ -34,6 +34,7 @@ import {
 import { patiently } from '../support/patiently.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { cell, test } from '../support/sliced.ts';
+import { wakeable } from '../support/passing-time.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 const stages: Stage[] = [];
@@ -118,7 +119,7 @@ class Replanned {
   passing<T>(work: () => Promise<T>): Promise<T> {
     const place = { ...this.stage.temporal, ...this.of, uiUrl: null, say: () => {} };
     const wake = async (): Promise<void> => void (await wakeRun(place, this.policy.run));
-    return this.stage.time.during({ wake }, work);
+    return this.stage.time.during({ ...wakeable(this.handle), wake }, work);
   }
 
   /** Until the newest Temporal run has ended, as its report tells. */
