@@ -36,7 +36,7 @@ after(() => stage.close());
 
 /** They wait for most of their time. */
 const DAY_MS = 86_400_000;
-const AT_ONCE = { concurrency: 8, timeout: 300_000 };
+const AT_ONCE = { concurrency: 8 };
 
 /** An account of its own, which the service does not pay to until it is verified. */
 function newAccount(

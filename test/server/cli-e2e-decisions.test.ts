@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Report } from '../../domain/run/report.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { reportQuery } from '../../workflows/names.ts';
+import { eventually } from '../support/patience.ts';
 import { signerWith } from '../support/sandbox-signer.ts';
 import {
   assertExit,
@@ -22,7 +23,6 @@ import {
   type Ended,
   type PolicyOnStage,
 } from '../support/commands.ts';
-import { eventually } from '../support/patience.ts';
 import { wakeable } from '../support/passing-time.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { said as asSaid } from '../support/instructions.ts';
@@ -77,10 +77,15 @@ const reportWhen = (policy: PolicyOnStage, is: (report: Report) => boolean): Pro
   during(policy, () => untilReport(policy, is));
 
 function untilReport(policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> {
-  return eventually(`the report of ${policy.runText}`, async () => {
-    const report = await readReport((offset) => runNow(policy).query(reportQuery, offset)).catch(() => null);
-    return report !== null && is(report) ? report : null;
-  });
+  const read = () => readReport((offset) => runNow(policy).query(reportQuery, offset)).catch(() => null);
+  return eventually(
+    `a report of ${policy.runText} like this`,
+    async () => {
+      const report = await read();
+      return report !== null && is(report) ? report : null;
+    },
+    async () => JSON.stringify(await read()),
+  );
 }
 
 const isInDoubt = (report: Report): boolean =>

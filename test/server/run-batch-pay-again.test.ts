@@ -102,7 +102,7 @@ function byName([one]: readonly unknown[], [other]: readonly unknown[]): number 
   return String(one) < String(other) ? -1 : 1;
 }
 
-describe('payments that came back after everybody was paid', { concurrency: 3, timeout: 600_000 }, () => {
+describe('payments that came back after everybody was paid', { concurrency: 3 }, () => {
   test('are told by a new start, and nobody is paid again by it', async () => {
     const batch = await paid();
     giveBack(batch, ['inv-2', 'inv-7']);
@@ -181,7 +181,7 @@ describe('payments that came back after everybody was paid', { concurrency: 3, t
     });
 });
 
-describe('all that has failed', { concurrency: 3, timeout: 600_000 }, () => {
+describe('all that has failed', { concurrency: 3 }, () => {
   test('is what had failed when it was said: nothing that fails later is paid again', async () => {
     const batch = await paid();
     giveBack(batch, ['inv-3', 'inv-9']);

@@ -50,7 +50,7 @@ async function heldBatch() {
 const sentences = ({ problems }: Report) =>
   problems.flatMap(({ code, message }) => (code === 'SHORTFALL' ? message : []));
 
-describe('a funded batch with too little money', { concurrency: 4, timeout: 240_000 }, () => {
+describe('a funded batch with too little money', { concurrency: 4 }, () => {
   test('is held with a sentence for each leg; once the money is there it buys each currency once, and pays everybody', async () => {
     const { stage, batch } = await heldBatch();
     const held = await batch.until(({ problems }) => sentences({ problems } as Report).length === 2);

@@ -189,11 +189,13 @@ describe('two batches of one policy', { concurrency: 4 }, () => {
     ]);
     const open = await command(stage, [...typed.slice(0, -1), '--detach']);
     assertExit(open, 8);
-    const untilItSays = (what: RegExp): Promise<boolean> =>
-      eventually(`the reason ${what.source}`, async () => {
-        const told = reportOf(await command(stage, ['report', `${run.policy}.${run.id}`, '--json']));
-        return what.test(told.payments[0]?.reason ?? '');
-      });
+    const reason = async (): Promise<string> => {
+      const told = reportOf(await command(stage, ['report', `${run.policy}.${run.id}`, '--json']));
+      return told.payments[0]?.reason ?? '';
+    };
+    const untilItSays = async (what: RegExp): Promise<void> => {
+      await eventually(String(what), async () => what.test(await reason()), reason);
+    };
     await untilItSays(/verified/i);
     await payout.run('two', [['a', '10.00']], 0);
     const { runId } = await client.workflow.getHandle(workflowId).describe();
