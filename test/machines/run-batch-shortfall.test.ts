@@ -92,7 +92,7 @@ describe('a funded batch with too little money', { concurrency: 4, timeout: 240_
       await resetBatch(stage, batch, which, 0.5);
       stage.sandbox.setBalances({ USD: '3500' });
       // A run that was reset cannot know whether it had traded already: it waits for the end of that doubt.
-      const report = await stage.time.during(batch, () => untilAllEnded(stage, batch));
+      const report = await stage.time.during(wakeable(batch.handle), () => untilAllEnded(stage, batch));
       assertPaidOnce(batch, report);
       assert.equal(batch.movements().trades.length, 2);
     });

@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { readReport, type Report } from '../../domain/run/report.ts';
 import { readAllInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
@@ -31,9 +30,11 @@ import {
   type Edit,
   type PolicyOnStage,
 } from '../support/commands.ts';
+import { eventually } from '../support/patience.ts';
 import { patiently } from '../support/patiently.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { cell, test } from '../support/sliced.ts';
+import { wakeable } from '../support/passing-time.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 const stages: Stage[] = [];
@@ -43,7 +44,7 @@ after(() => Promise.all(stages.map((stage) => stage.close())));
 const OF_THIS_VERSION = workerIdentity(packageVersion(), { pid: process.pid, host: 'test' });
 /** On a stage doubt about a trade lasts two seconds. */
 const SAFETY_MS = 97_000;
-const AT_ONCE = { concurrency: 4, timeout: 300_000 };
+const AT_ONCE = { concurrency: 4 };
 const TOO_STRICT: Edit = [/16\.90 MXN/, '99.00 MXN'];
 const SAID = ['--by', 'ana', '--reason', 'the worst rate was too strict'];
 
@@ -118,7 +119,7 @@ class Replanned {
   passing<T>(work: () => Promise<T>): Promise<T> {
     const place = { ...this.stage.temporal, ...this.of, uiUrl: null, say: () => {} };
     const wake = async (): Promise<void> => void (await wakeRun(place, this.policy.run));
-    return this.stage.time.during({ wake }, work);
+    return this.stage.time.during({ ...wakeable(this.handle), wake }, work);
   }
 
   /** Until the newest Temporal run has ended, as its report tells. */
@@ -143,15 +144,17 @@ class Replanned {
 
   /** As the report says, once it waits for a person. */
   async held(code: string): Promise<Report> {
-    return this.passing(async () => {
-      for (;;) {
-        // One look after the other.
-        const report = await this.report();
-        if (report.status === 'HELD' && report.problems.some((problem) => problem.code === code))
-          return report;
-        await delay(100);
-      }
-    });
+    return this.passing(() =>
+      eventually(
+        `it is held by ${code}`,
+        async () => {
+          const report = await this.report();
+          const isHeld = report.status === 'HELD' && report.problems.some((problem) => problem.code === code);
+          return isHeld ? report : null;
+        },
+        async () => JSON.stringify(await this.report()),
+      ),
+    );
   }
 
   async policyFile(file: string): Promise<PolicyFile> {
@@ -259,7 +262,7 @@ describe('a run that is planned anew', AT_ONCE, () => {
     const run = await failed();
     await run.replan(run.second, true);
     const { client, mode, run: name } = run.of;
-    while ((await readPlanInput(client, mode, name, 2)) === null) await delay(50);
+    await eventually('the second plan', () => readPlanInput(client, mode, name, 2));
     await run.handle.terminate('somebody did not want to wait');
     await run.resetFirst(1);
     assertDone(await run.ended());
@@ -399,10 +402,7 @@ describe('a run that is planned anew', AT_ONCE, () => {
       when: { reference: `${run.policy.runText}.supplier` },
       effect: { kind: 'error', code: 'SERVICE_UNAVAILABLE', status: 503, stored: false },
     });
-    const traded = async (): Promise<void> => {
-      while (movedFor(run.stage, run.policy).trades.length === 0) await delay(100);
-    };
-    await run.passing(traded);
+    await run.passing(() => eventually('a trade', () => movedFor(run.stage, run.policy).trades.length));
     await deleteInTemporal(run.stage, [instructionsIdOf(mode, name)]);
     run.stage.sandbox.clearFaults(hold);
     await run.held('INSTRUCTIONS_MISSING');

@@ -22,6 +22,7 @@ import {
 import { openTemporalProxy } from '../support/proxy.ts';
 import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
 import { cell, test } from '../support/sliced.ts';
+import { wakeable } from '../support/passing-time.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { NO_OPENSSL } from '../support/tls-door.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
@@ -35,7 +36,7 @@ after(() => stage.close());
 
 /** They wait for most of their time. */
 const DAY_MS = 86_400_000;
-const AT_ONCE = { concurrency: 8, timeout: 300_000 };
+const AT_ONCE = { concurrency: 8 };
 
 /** An account of its own, which the service does not pay to until it is verified. */
 function newAccount(
@@ -521,7 +522,7 @@ describe('a run that has ended', AT_ONCE, () => {
         const event = ['--event', String(events.at(place)?.eventId)];
         const said = await explained(named, event, own);
         const mark = own.sandbox.requests().at(-1)?.seq ?? 0;
-        const ended = await own.time.during({ wake: () => run.wake() }, () =>
+        const ended = await own.time.during(wakeable(run.handle), () =>
           replayOn(own, named, [...event, '--wait', '--json']),
         );
         assertExit(ended, 0);

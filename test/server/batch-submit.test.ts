@@ -7,7 +7,6 @@ import { randomInt } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { ChunkInput, RunInput } from '../../domain/run/calls.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
@@ -24,6 +23,7 @@ import { chunkIdOf } from '../../workflows/names.ts';
 import { assertExit, command, commandProcess, documentOf, flat, startCommand } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { readPage } from '../support/docs-tables.ts';
+import { eventually } from '../support/patience.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 const ACCOUNT = 'wac_7Hk2mQ9vT4xR';
@@ -145,7 +145,7 @@ test('a submission that is killed at any chunk is completed by the same command'
   const { client } = stage.temporal;
   const isThere = async (): Promise<boolean> =>
     (await readStart(client, chunkIdOf('SANDBOX', batch.run, from))) !== null;
-  while (killed.process.exitCode === null && !(await isThere())) await delay(5);
+  await eventually(`chunk ${from}`, async () => killed.process.exitCode !== null || isThere());
   killed.process.kill('SIGKILL');
   await killed.ended;
   const there = await chunksOf(batch, 48);
@@ -300,7 +300,7 @@ test('a chunk that Temporal has lost is submitted once more, as one that is not 
     namespace: stage.temporal.namespace,
     workflowExecution: { workflowId },
   });
-  while ((await readStart(client, workflowId)) !== null) await delay(20);
+  await eventually('the chunk is deleted', async () => (await readStart(client, workflowId)) === null);
   assertExit(await command(stage, batch.argv), 8);
   const chunks = await chunksOf(batch, 3);
   assert.deepEqual(

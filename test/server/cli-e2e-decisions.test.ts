@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Report } from '../../domain/run/report.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
-import { reportQuery, wakeSignal } from '../../workflows/names.ts';
+import { reportQuery } from '../../workflows/names.ts';
+import { eventually } from '../support/patience.ts';
 import { signerWith } from '../support/sandbox-signer.ts';
 import {
   assertExit,
@@ -22,7 +23,7 @@ import {
   type Ended,
   type PolicyOnStage,
 } from '../support/commands.ts';
-import { eventually } from '../support/patience.ts';
+import { wakeable } from '../support/passing-time.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { said as asSaid } from '../support/instructions.ts';
 
@@ -69,17 +70,22 @@ function mismatch(policy: Paid): string {
 const runNow = (policy: PolicyOnStage) => stage.temporal.client.workflow.getHandle(policy.workflowId);
 /** Time passes for a run while something is waited for. */
 const during = <T>(policy: PolicyOnStage, work: () => Promise<T>): Promise<T> =>
-  stage.time.during({ wake: () => runNow(policy).signal(wakeSignal) }, work);
+  stage.time.during(wakeable(runNow(policy)), work);
 
 /** The report of an open run as soon as it is like this. */
 const reportWhen = (policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> =>
   during(policy, () => untilReport(policy, is));
 
 function untilReport(policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> {
-  return eventually(`the report of ${policy.runText}`, async () => {
-    const report = await readReport((offset) => runNow(policy).query(reportQuery, offset)).catch(() => null);
-    return report !== null && is(report) ? report : null;
-  });
+  const read = () => readReport((offset) => runNow(policy).query(reportQuery, offset)).catch(() => null);
+  return eventually(
+    `a report of ${policy.runText} like this`,
+    async () => {
+      const report = await read();
+      return report !== null && is(report) ? report : null;
+    },
+    async () => JSON.stringify(await read()),
+  );
 }
 
 const isInDoubt = (report: Report): boolean =>

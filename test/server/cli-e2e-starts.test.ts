@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { instructionsIdOf } from '../../workflows/names.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -26,6 +25,7 @@ import {
   type PolicyOnStage,
 } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -154,8 +154,7 @@ describe('which run a start is of', { concurrency: 6 }, () => {
       namespace,
       workflowExecution: { workflowId, runId },
     });
-    // Temporal tells nobody by itself.
-    while ((await readInstructions(of)) !== null) await delay(100);
+    await eventually('what people said is deleted', async () => (await readInstructions(of)) === null);
     const again = startCommand(stage, ['run', policy.file, '--wait']);
     await again.says(/INSTRUCTIONS_MISSING/);
     assertExit(await run(policy, '--go-on', '--detach', '--by', 'ana'), 8);

@@ -8,10 +8,10 @@ import { workerIdentity } from '../../operations/watch/worker-identity.ts';
 import { packageVersion } from '../../cli/commands/version.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { assertExit, command, type Ended } from '../support/commands.ts';
-import { setTimeout as delay } from 'node:timers/promises';
 import { readStart } from '../../durable/history.ts';
 import { runName } from '../../domain/references.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { untilPolling } from '../support/pollers.ts';
 import { openWire } from '../support/proxy.ts';
@@ -268,8 +268,10 @@ test('a run that Temporal has lost, while the service has its records, is named'
     namespace,
     workflowExecution: { workflowId: lost.handle.workflowId },
   });
-  // Temporal deletes a little later.
-  while ((await readStart(client, lost.handle.workflowId)) !== null) await delay(20);
+  await eventually(
+    'the run is deleted',
+    async () => (await readStart(client, lost.handle.workflowId)) === null,
+  );
   const ended = await examine();
   assert.deepEqual(findings(ended), ['warning: records: RUNS_LOST']);
   const { says } = checksOf(ended).find(({ name }) => name === 'records') ?? { says: '' };

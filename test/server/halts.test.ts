@@ -11,6 +11,7 @@ import { haltIdOf } from '../../workflows/names.ts';
 import { paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { startBuiltWorker } from '../support/built-worker.ts';
+import { eventually } from '../support/patience.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { openWire } from '../support/proxy.ts';
 import { untilPolling } from '../support/pollers.ts';
@@ -39,7 +40,7 @@ async function openSlowStage(temporalAddress = server.address): Promise<Stage> {
 }
 
 async function underWay(run: BatchRun): Promise<void> {
-  while (run.writes().length < 6) await delay(50);
+  await eventually('a few payments', () => run.writes().length >= 6);
 }
 
 function assertPaidOnce(run: BatchRun, status: string): void {

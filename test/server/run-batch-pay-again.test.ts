@@ -137,7 +137,7 @@ describe('payments that came back after everybody was paid', { concurrency: 3, t
   });
 });
 
-describe('all that has failed', { concurrency: 3, timeout: 600_000 }, () => {
+describe('all that has failed', { concurrency: 3 }, () => {
   test('is what had failed when it was said: nothing that fails later is paid again', async () => {
     const batch = await paid();
     giveBack(batch, ['inv-3', 'inv-9']);

@@ -42,10 +42,14 @@ async function put(text: string) {
   const read = async (id: string): Promise<Report> =>
     reportOf(await type('report', `${policy}.${id}`, '--json'));
   const until = (id: string, what: (report: Report) => boolean): Promise<Report> =>
-    eventually(`the report of ${id}`, async () => {
-      const report = await read(id);
-      return what(report) ? report : null;
-    });
+    eventually(
+      `a report of ${id} like this`,
+      async () => {
+        const report = await read(id);
+        return what(report) ? report : null;
+      },
+      async () => JSON.stringify(await read(id)),
+    );
   const holdOf = ({ problems }: Report) => problems.find(({ code }) => code === 'OTHER_RUNS_LOST');
   return {
     policy,
@@ -116,7 +120,7 @@ async function putWithRuns(...ids: readonly string[]) {
   return policy;
 }
 
-describe('Temporal has lost runs', { concurrency: true, timeout: 300_000 }, () => {
+describe('Temporal has lost runs', { concurrency: true }, () => {
   test('a new run of the policy is held and says so everywhere, sends nothing, and goes on by the command that it shows', async () => {
     const [one = '', two = ''] = idsOf(2);
     const policy = await putWithRuns(one);

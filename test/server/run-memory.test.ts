@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { after, describe, test } from 'node:test';
 import { WorkflowFailedError, WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
@@ -22,6 +21,7 @@ import {
 import { loseInTemporal } from '../support/batches.ts';
 import { said } from '../support/instructions.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { MXN_ACCOUNT, convertPolicy } from '../support/policies.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
@@ -173,7 +173,7 @@ describe('what was said outlives whatever becomes of the workflow that keeps it'
       namespace: stage.temporal.namespace,
       workflowExecution: { workflowId, runId },
     });
-    while ((await readInstructions(of(run))) !== null) await delay(100);
+    await eventually('what people said is deleted', async () => (await readInstructions(of(run))) === null);
     stage.sandbox.deposit({ currency: 'GBP', amount: '900000000.00' });
     await run.startAgain();
     const held = await run.heldBy('INSTRUCTIONS_MISSING');

@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { after, describe, test } from 'node:test';
 import { DateTime } from 'luxon';
 import { WorkflowFailedError } from '@temporalio/client';
@@ -23,6 +22,7 @@ import {
 import { CarefulScheduleClient } from '../../operations/schedules/client.ts';
 import { assertExit, command, documentOf, flat, reportOf, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { openStage } from '../support/stage.ts';
 
@@ -217,7 +217,7 @@ describe('apply', () => {
       for await (const { scheduleId } of client.schedule.list()) names.add(scheduleId);
       return [gone, others].every(({ name }) => names.has(scheduleIdOf('SANDBOX', name)));
     };
-    while (!(await listed())) await delay(100);
+    await eventually('both schedules in the list', listed);
     const without = await schedule('apply', kept.file);
     assertExit(without, 0);
     assert.ok((await handleOf(gone).describe()).scheduleId);
@@ -377,7 +377,7 @@ describe('what Temporal starts', () => {
       (documentOf(await command(stage, ['list', '--attention', '--json'])) as Attention).missed
         .filter(({ run }) => run === `${policy.name}.${today}`)
         .map(({ code }) => code);
-    while ((await missed()).length === 0) await delay(100);
+    await eventually('what was missed in the list', async () => (await missed()).length);
     assert.deepEqual(await missed(), ['EARLIER_RUN_OPEN']);
     assertExit(await command(stage, ['run', policy.file, '--id', today]), 0);
     assert.deepEqual(await missed(), []);

@@ -25,7 +25,7 @@ type Place = {
 };
 
 /** What ends in disorder leaves a process that keeps the test's pipes. */
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 600_000 };
 
 test(
   'the other commands in its folder find it, a second one is refused, and a hang-up ends all of it',

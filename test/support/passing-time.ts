@@ -4,19 +4,39 @@
  * still waits in real time is Temporal's own (a lost worker that must be missed).
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import { tsToMs } from '@temporalio/common/lib/time.js';
 import type { WorkerInterceptors } from '@temporalio/worker';
 import { machineClock, type TimedClock } from '../../activities/deps.ts';
+import { wakeSignal } from '../../workflows/names.ts';
 
 /** As often as a run in doubt looks by itself: who is away for longer must doubt anew, as a backup may be restored meanwhile. */
 const LOOK_EVERY_MS = 10_000;
 /** Nobody is at work who has done nothing for so long. */
 const QUIET_MS = 300;
-/** A woken run looks by then, on a slow machine too; otherwise it needs something else than time. */
+/** A woken run looks by then; otherwise it needs something else than time. */
 const LOOKS_WITHIN_MS = 2_000;
 const PACE_MS = 50;
 
-type Wakeable = { readonly wake: () => Promise<void> };
+type Wakeable = {
+  readonly wake: () => Promise<void>;
+  /** Whether Temporal has something of it in work, or waits for a worker to take it: on a busy machine that may take its time. */
+  readonly isAtWork: () => Promise<boolean>;
+};
+
+/** A run as Temporal knows it. */
+export function wakeable(handle: WorkflowHandle): Wakeable {
+  return {
+    wake: () => handle.signal(wakeSignal),
+    isAtWork: async () => {
+      const { pendingWorkflowTask, pendingActivities } = (await handle.describe()).raw;
+      if (pendingWorkflowTask) return true;
+      return (pendingActivities ?? []).some(
+        ({ nextAttemptScheduleTime: next }) => !next || tsToMs(next) <= Date.now(),
+      );
+    },
+  };
+}
 
 export class PassingTime {
   readonly #advanceService: (ms: number) => void;
@@ -83,12 +103,23 @@ export class PassingTime {
       // Time passes step by step.
       await delay(PACE_MS);
       if (!this.#isQuiet()) continue;
+      // See above.
+      if (await this.#isAnyAtWork()) {
+        this.#lastWorkAtMs = performance.now();
+        continue;
+      }
       this.pass(LOOK_EVERY_MS);
       this.#lastPassAtMs = performance.now();
       // See above.
       await Promise.allSettled([...new Set(this.#waiting)].map(wakeIfOpen));
     }
     this.#isPacing = false;
+  }
+
+  async #isAnyAtWork(): Promise<boolean> {
+    // Of one that is not there, or whose server is not, there is nothing in work.
+    const atWork = this.#waiting.map((run) => run.isAtWork().catch(() => false));
+    return (await Promise.all(atWork)).includes(true);
   }
 
   #isQuiet(): boolean {
@@ -100,7 +131,7 @@ export class PassingTime {
 }
 
 /** Wakes a run, unless it has ended. */
-export async function wakeIfOpen(run: Wakeable): Promise<void> {
+export async function wakeIfOpen(run: Pick<Wakeable, 'wake'>): Promise<void> {
   try {
     await run.wake();
   } catch (error) {

@@ -21,7 +21,8 @@ export class Patience {
   readonly #beganAtMs = performance.now();
   #progressAtMs = performance.now();
   #nextSignAtMs = 0;
-  #last: unknown = undefined;
+  /** The sign that was seen last. */
+  last: unknown = undefined;
 
   constructor(sign: Sign) {
     this.#sign = sign;
@@ -32,8 +33,8 @@ export class Patience {
     if (nowMs < this.#nextSignAtMs) return false;
     const sign = await this.#sign();
     this.#nextSignAtMs = nowMs + SIGN_EVERY_MS;
-    if (sign !== this.#last) this.#progressAtMs = nowMs;
-    this.#last = sign;
+    if (sign !== this.last) this.#progressAtMs = nowMs;
+    this.last = sign;
     return nowMs - this.#progressAtMs > PATIENCE_MS || nowMs - this.#beganAtMs > AT_MOST_MS;
   }
 
@@ -49,7 +50,11 @@ export class Patience {
   }
 }
 
-/** Looks until there is something; for what tells nobody by itself. */
+/**
+ * Looks until there is something; for what tells nobody by itself.
+ *
+ * @param sign what goes on meanwhile; default: nothing that could be seen
+ */
 export async function eventually<T>(
   what: string,
   look: () => T | Promise<T>,
@@ -60,7 +65,7 @@ export async function eventually<T>(
     // One look after the other.
     const found = await look();
     if (found) return found;
-    assert.ok(!(await patience.isOver()), `It never came: ${what}`);
+    assert.ok(!(await patience.isOver()), `It never came: ${what}. Last: ${String(patience.last)}`);
     await delay(everyMs);
   }
 }

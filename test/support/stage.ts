@@ -23,18 +23,11 @@ import { startSandbox, type FaultEffect, type Sandbox, type SandboxOptions } fro
 import { loadSettings } from '../../config/config.ts';
 import { connectTemporal, type Temporal } from '../../config/temporal.ts';
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../worker/worker.ts';
-import {
-  RUN_TYPE,
-  chunkIdOf,
-  modeAttribute,
-  policyAttribute,
-  reportQuery,
-  wakeSignal,
-} from '../../workflows/names.ts';
+import { RUN_TYPE, chunkIdOf, modeAttribute, policyAttribute, reportQuery } from '../../workflows/names.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
 import { testServerAddress, uniqueName } from './dev-server.ts';
 import { openTlsDoor } from './tls-door.ts';
-import { PassingTime } from './passing-time.ts';
+import { PassingTime, wakeable } from './passing-time.ts';
 import { Patience } from './patience.ts';
 import { patiently } from './patiently.ts';
 import { Follower, ListeningLogger } from './shown.ts';
@@ -315,9 +308,9 @@ function runOn(
     client.workflow.getHandle(chunkIdOf('SANDBOX', run, number)).query(reportQuery, offset);
   const now = (): Promise<Report> =>
     patiently(() => readReport((offset) => handle.query(reportQuery, offset), pageOfChunk));
-  const wake = (): Promise<void> => handle.signal(wakeSignal);
+  const waits = wakeable(handle);
   const waiting = <T>(work: () => Promise<T>): Promise<T> =>
-    options.timePasses ? stage.time.during({ wake }, work) : work();
+    options.timePasses ? stage.time.during(waits, work) : work();
   /** As long as the run goes on, or the service is asked for anything. */
   const patienceWith = (follower: Follower): Patience =>
     new Patience(async () => {
@@ -371,7 +364,7 @@ function runOn(
     until,
     heldBy: (code) =>
       until((report) => report.status === 'HELD' && report.problems.some((problem) => problem.code === code)),
-    wake,
+    wake: waits.wake,
     movements: () => {
       const { trades, withdrawals } = stage.sandbox.ledger();
       return {

@@ -24,6 +24,7 @@ import {
   recordsOf,
   withoutEvidence,
 } from '../../support/agreement.ts';
+import { wakeable } from '../../support/passing-time.ts';
 import { openStage, type Stage } from '../../support/stage.ts';
 import {
   draftCopy,
@@ -265,9 +266,8 @@ class ServiceResets {
   ): Promise<Report> {
     const startedAt = performance.now();
     const isLost = (): boolean => performance.now() - startedAt > LOST_AFTER_MS;
-    return copy.stage.time.during({ wake: () => wake(copy) }, () =>
-      untilAtRest(copy, state, isRight, isLost),
-    );
+    const handle = copy.stage.temporal.client.workflow.getHandle(copy.workflowId);
+    return copy.stage.time.during(wakeable(handle), () => untilAtRest(copy, state, isRight, isLost));
   }
 
   /** Copies whose reports name a balance come into their states last, when no other moves money. */
