@@ -54,7 +54,7 @@ describe('a batch', () => {
     assertDoneOnce(end);
   });
 
-  test('given an API key of its own for every cached reply, when everything is lost and submitted again under another one, then each is paid once', async () => {
+  test('given a service that keeps keys for each API key, when everything is lost and submitted again under another one, then each is paid once', async () => {
     const end = await story()
       .given({ ...BATCH, service: { ...RICH, keysBelongTo: 'api key' } })
       .when(after('send withdrawal'), { kind: 'terminate', againAfterMs: 5 * MINUTE_MS, plan: 'lost' })

@@ -28,15 +28,6 @@ describe('a trade in doubt', () => {
     assert.equal(end.asked('send quote'), 1);
   });
 
-  test('given several sends of a trade, when only the last is booked, minutes later, then no other quote is asked for', async () => {
-    const lost = Array.from({ length: 3 }, () => LOST_REQUEST);
-    const end = await story()
-      .given({ policy: { validForSeconds: 60 }, trade: [...lost, late(10 * MINUTE_MS)] })
-      .play();
-    assertDoneOnce(end);
-    assert.equal(end.asked('send quote'), 1);
-  });
-
   test('given a code that nobody knows, when the lists do not show the trade before its quote is dead, then no other quote is asked for', async () => {
     const end = await story()
       .given({
