@@ -39,7 +39,8 @@ const NOT_COPIED = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.g
 /** Fixed: whether a rare defect is found within so many schedules is no matter of chance. */
 const SEED = 20_261_121;
 /**
- * What the model plays at most.
+ * What the model plays at most. Stories catch what it once found; a few defects name it all the same, so that something tells
+ * when its chance finds nothing any more.
  *
  * @type {Record<string, { of: 'runs' | 'batches', schedules: number }>}
  */

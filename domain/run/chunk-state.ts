@@ -89,6 +89,11 @@ export function chunkStateOf(chunk: Standing): ChunkState {
   };
 }
 
+/** The codes with which payments of a chunk have ended unpaid. */
+export function codesOf({ unpaid }: Pick<ChunkState, 'unpaid'>): readonly string[] {
+  return unpaid.map(({ code }) => code);
+}
+
 /** The first codes with which payments have ended unpaid, and how many each. */
 export function unpaidIn(payments: readonly PaymentRecord[]): readonly Unpaid[] {
   const unpaid = payments.flatMap((record) => {

@@ -10,6 +10,7 @@ import {
 import type { RunState } from './state.ts';
 import { shownFirst, type Waiting } from '../waits.ts';
 import {
+  codesOf,
   countsOf,
   isDone,
   sumOfCounts,
@@ -233,10 +234,6 @@ function standingOf({ plan }: RunState, chunks: readonly ChunkRecord[]): BatchSt
 }
 
 const MOST_CODES = 5;
-
-function codesOf({ unpaid }: ChunkState): readonly string[] {
-  return unpaid.map(({ code }) => code);
-}
 
 function firstCodes(codes: readonly (readonly string[])[]): readonly string[] {
   return [...new Set(codes.flat())].slice(0, MOST_CODES);

@@ -3,7 +3,7 @@
  * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
  */
 import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
-import { countsOf, totalsOfChunks, type ChunkState } from './chunk-state.ts';
+import { codesOf, countsOf, totalsOfChunks, type ChunkState } from './chunk-state.ts';
 import { costOf, leftOf, type Cost, type Left } from '../plan/cost.ts';
 import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
@@ -344,7 +344,7 @@ export function statusOf(state: RunState): ReportStatus {
   const ended = [...state.refusals, ...problemsOf(state)];
   const codes = [
     ...ended.map(({ code }) => code as string),
-    ...state.chunks.flatMap((chunk) => chunk.state?.unpaid.map(({ code }) => code) ?? []),
+    ...state.chunks.flatMap((chunk) => (chunk.state === null ? [] : codesOf(chunk.state))),
   ];
   if (codes.includes('CANCELLED')) return 'CANCELLED';
   const { planned, paid } = countsOf(state.chunks);

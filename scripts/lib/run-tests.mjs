@@ -24,10 +24,11 @@ const RUN_PART = new URL('./run-part.mjs', import.meta.url).href;
 /** One for each core of a small machine: with more of them, workers stand still for seconds. */
 const PROCESSES = 2;
 const SLOWEST = 10;
+const REASON_LINES = 30;
 /** Longer than any wait of a test: a part in which nothing begins or ends for so long has come to a stand. */
 const STANDS_STILL_MS = 15 * 60_000;
 
-/** @type {{ passed: number, failed: Told[], skipped: Told[], tests: Told[] }} */
+/** @type {{ passed: number, failed: (Told & { reason: string[] })[], skipped: Told[], tests: Told[] }} */
 const found = { passed: 0, failed: [], skipped: [], tests: [] };
 
 const startedAt = performance.now();
@@ -109,8 +110,9 @@ function runPart(part) {
     const isSkipped = data.skip !== undefined || data.todo !== undefined;
     const indent = '  '.repeat(nesting);
     if (isOwnFailure) {
-      found.failed.push(told);
-      lines.push(`${indent}✖ ${name} (${seconds(details.duration_ms)})`, ...reasonOf(details.error));
+      const reason = reasonOf(details.error);
+      found.failed.push({ ...told, reason });
+      lines.push(`${indent}✖ ${name} (${seconds(details.duration_ms)})`, ...reason);
     } else if (isSkipped) {
       found.skipped.push(told);
       lines.push(`${indent}﹣ ${name} (skipped: ${String(data.skip ?? data.todo)})`);
@@ -154,7 +156,12 @@ function giveUp({ name }, atWork) {
   console.log(`\nNothing has happened in '${name}' for ${STANDS_STILL_MS / 60_000} minutes. At work:`);
   for (const title of atWork) {
     console.log(`  ${title}`);
-    found.failed.push({ where: name, title: `${title} (has come to a stand)`, ms: STANDS_STILL_MS });
+    found.failed.push({
+      where: name,
+      title: `${title} (has come to a stand)`,
+      ms: STANDS_STILL_MS,
+      reason: [],
+    });
   }
   rmSync(ENTRIES, { recursive: true, force: true });
   tell(plan.before);
@@ -184,7 +191,11 @@ function tell(took) {
     'How long it took, without setting up:',
     ...rows.map(({ name, ms }) => `${seconds(ms).padStart(9)}  ${name}`),
     ...(failed.length === 0 ? [] : ['', 'Failed:']),
-    ...failed.map(({ where, title }) => `  ✖ ${where}: ${title}`),
+    // Once more with the reason: whoever has only the end of a long output reads it here.
+    ...failed.flatMap(({ where, title, reason }) => [
+      `  ✖ ${where}: ${title}`,
+      ...reason.slice(0, REASON_LINES),
+    ]),
     '',
     `ℹ tests ${passed + failed.length + skipped.length}`,
     `ℹ pass ${passed}`,

@@ -4,7 +4,7 @@ import { after, describe } from 'node:test';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { assertPaidOnce, resetBatch, startBatch, untilAllEnded, untilBooked } from '../support/batches.ts';
-import { wakeIfOpen } from '../support/passing-time.ts';
+import { wakeIfOpen, wakeable } from '../support/passing-time.ts';
 import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
@@ -51,7 +51,7 @@ async function heldBatch() {
 const sentences = ({ problems }: Report) =>
   problems.flatMap(({ code, message }) => (code === 'SHORTFALL' ? message : []));
 
-describe('a funded batch with too little money', { concurrency: 4, timeout: 240_000 }, () => {
+describe('a funded batch with too little money', { concurrency: 4 }, () => {
   cell(
     'is held with a sentence for each leg; once the money is there it buys each currency once, and pays everybody',
     async () => {

@@ -102,7 +102,7 @@ function byName([one]: readonly unknown[], [other]: readonly unknown[]): number 
   return String(one) < String(other) ? -1 : 1;
 }
 
-describe('payments that came back after everybody was paid', { concurrency: 3, timeout: 600_000 }, () => {
+describe('payments that came back after everybody was paid', { concurrency: 3 }, () => {
   test('are paid again once, however often that is said, and although a chunk is reset afterwards', async () => {
     const batch = await paid();
     giveBack(batch, ['inv-2', 'inv-7', 'inv-8']);
