@@ -18,6 +18,7 @@ import type { Execution } from './execution.ts';
 import {
   answersOfBefore,
   isBookedBehind,
+  isCountedWhole,
   isForgottenBatch,
   isForgottenByOthers,
   isForgottenWork,
@@ -507,7 +508,7 @@ export class Oracle {
 
   /** Items wait for a person although nothing happened that only a person can judge. */
   askedInVain(temporal: Temporal): void {
-    if (this.needsAPerson(temporal)) return;
+    if (this.needsAPerson(temporal) || isCountedWhole(this.#world, temporal)) return;
     const { legs = [] } = temporal.current?.state ?? {};
     const payments = temporal.payments();
     const waits = [...legs, ...payments].flatMap(({ waiting }) => waiting?.problem.code ?? []);

@@ -134,6 +134,21 @@ export function isReservedTwice(world: World): boolean {
   );
 }
 
+/**
+ * A plan that is made again counts the whole limit of a day for another run that cannot tell yet what it may still trade. A trade
+ * that was booked before is then above the limit, and a person accepts it.
+ */
+export function isCountedWhole(world: World, { ours, hasForgotten, people }: Temporal): boolean {
+  const isOfDay = world.runs.some(
+    (run) => run.ours !== ours && run.ours.input.run.policy === ours.input.run.policy,
+  );
+  return noted(
+    world,
+    hasForgotten && isOfDay && ours.rebalance?.perDay !== null && people.holdsATrade(),
+    'a limit of a day that counts a run which cannot tell',
+  );
+}
+
 type Work = { readonly sentAtMs: number; readonly write: { readonly keyName: string } };
 
 function noted(world: World, isOutside: boolean, what: string): boolean {

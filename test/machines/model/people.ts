@@ -5,7 +5,7 @@
  */
 import { equal } from '../../../domain/money.ts';
 import type { Instruction } from '../../../domain/people/instructions.ts';
-import { acceptedOf, legOutcome, paymentOutcome } from '../../../domain/run/items.ts';
+import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
 import type { Misfortune } from './schedule.ts';
 import type { Temporal } from './temporal.ts';
@@ -120,13 +120,18 @@ export class People {
     });
   }
 
+  /** A trade of the open run came out worse than planned, and waits for a person who accepts it. */
+  holdsATrade(): boolean {
+    return (this.#temporal.current?.state.legs ?? []).some((record) => heldTradeOf(record) !== null);
+  }
+
   /** Items of the open run that wait for a person. */
   waiting(): readonly string[] {
     const state = this.#temporal.current?.state;
     const payments = state === undefined ? [] : this.#temporal.payments();
     return [
       ...(state?.legs ?? [])
-        .filter((record) => legOutcome(record) === 'NEEDS_HUMAN')
+        .filter((record) => legOutcome(record) === 'NEEDS_HUMAN' || heldTradeOf(record) !== null)
         .map(({ leg }) => leg.id),
       ...payments
         .filter((record) => paymentOutcome(record) === 'NEEDS_HUMAN')
@@ -135,7 +140,7 @@ export class People {
   }
 
   /**
-   * Whatever waits for a person hears the truth: once, and again when something was booked since, which no earlier word
+   * Whatever waits for a person hears the truth (a trade that came out worse is accepted): once, and again when something was booked since, which no earlier word
    * has judged. True when there was something to say.
    */
   sayTheTruth(): boolean {
@@ -144,6 +149,12 @@ export class People {
     const waiting = this.waiting().filter((id) => (this.#toldTheTruth.get(id) ?? -1) < service.ledger.length);
     for (const item of waiting) {
       this.#toldTheTruth.set(item, service.ledger.length);
+      const worse = this.#temporal.current?.state.legs.find(({ leg }) => leg.id === item);
+      const heldTrade = worse === undefined ? null : heldTradeOf(worse);
+      if (heldTrade !== null) {
+        this.#say({ kind: 'accept', item, recordId: heldTrade, ...this.#said() });
+        continue;
+      }
       const name = this.#temporal.itemOf(item);
       const record = service.ledger.find(({ send }) => send.write.item === name)?.record;
       // Somebody named this one's record for an equal payment: it can be only one payment's, and the command says so.
@@ -171,4 +182,10 @@ export class People {
     coverage.hit('event', 'a person decides what is left', waiting.length);
     return waiting.length > 0;
   }
+}
+
+/** The trade that came out worse than planned, and holds what depends on it until a person accepts it; null: none does. */
+function heldTradeOf({ stage }: LegRecord): string | null {
+  const isHeld = stage.kind === 'traded' && stage.worse?.isHeld === true;
+  return isHeld ? stage.traded.tradeId : null;
 }

@@ -1,11 +1,13 @@
 /**
  * The service as a worker's client reads it (`service/client.ts`), in virtual time: each request takes its while, and says what
- * was true in the middle of it. Lists come page by page, so that records appear while they are read.
+ * was true in the middle of it. Lists come page by page, so that records appear while they are read; all pages of a list together
+ * take no longer than another request, so that a quote outlives the look before its trade.
  */
 import type { Reply } from '../../../domain/service/reply.ts';
 import type { ServiceClient } from '../../../service/client.ts';
 import type { PageRequest } from '../../../service/pages.ts';
 import { paymentsOf } from './ours.ts';
+import { MOST_PAGES } from './service.ts';
 import type { World } from './world.ts';
 
 type Reader = Pick<
@@ -15,9 +17,10 @@ type Reader = Pick<
 
 export function readerOf(world: World): Reader {
   const { agenda, service } = world;
-  const asked = <T>(now: () => Reply<T>): Promise<Reply<T>> =>
+  const { readMs } = service.settings;
+  const asked = <T>(now: () => Reply<T>, takesMs = readMs): Promise<Reply<T>> =>
     new Promise((resolve) => {
-      const halfMs = service.settings.readMs / 2;
+      const halfMs = takesMs / 2;
       agenda.after(halfMs, () => {
         const reply = now();
         agenda.after(halfMs, () => {
@@ -29,8 +32,9 @@ export function readerOf(world: World): Reader {
   return {
     balances: () => asked(() => service.balances()),
     pairs: () => asked(() => service.pairs()),
-    listTrades: (page: PageRequest = {}) => asked(() => service.tradesPage(page)),
-    listWithdrawals: (page: PageRequest = {}) => asked(() => service.withdrawalsPage(page)),
+    listTrades: (page: PageRequest = {}) => asked(() => service.tradesPage(page), readMs / MOST_PAGES),
+    listWithdrawals: (page: PageRequest = {}) =>
+      asked(() => service.withdrawalsPage(page), readMs / MOST_PAGES),
     listWithdrawalAccounts: () => asked(() => service.accounts(accountsOf(world))),
   };
 }

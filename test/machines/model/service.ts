@@ -39,7 +39,8 @@ const QUOTE_KNOWN_MS = 2 * DAY_MS;
 const HTTP_LIMIT_MS = 15_000;
 const TRAVEL_MS = 60;
 const SMALL_PAGE = 3;
-const MOST_PAGES = 5;
+/** Of a list. */
+export const MOST_PAGES = 5;
 
 /** What every write says about where it comes from; only the oracle looks at it. */
 type Origin = {
