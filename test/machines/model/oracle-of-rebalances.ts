@@ -4,7 +4,7 @@
  * last dollars. What other people do with the money is not its fault.
  */
 import { TARGETS } from './ours.ts';
-import { isBetterThanReserved, isReservedTwice } from './outside.ts';
+import { isBetterThanReserved, isBookedAfterItsRun, isReservedTwice } from './outside.ts';
 import { otherSide } from './prices.ts';
 import { isFailed, isLast, type Movement } from './service.ts';
 import type { Temporal } from './temporal.ts';
@@ -26,7 +26,8 @@ export function brokenByRebalance(
 ): readonly string[] {
   const { item } = movement.send.write;
   world.coverage.hit('rebalance', movement.record.buyCurrency === 'USD' ? 'a sale' : 'a purchase');
-  const isUncounted = isMovedByOthers(world) || isReservedTwice(world);
+  const isUncounted =
+    isMovedByOthers(world) || isReservedTwice(world) || isBookedAfterItsRun(world, temporal, movement);
   return [
     ...overLimits(world, temporal, movement),
     ...outsideGuard(movement),

@@ -3,6 +3,8 @@
  * no further. Everything else that can happen may happen at any moment. Each is counted (`outside: …` in the table), so
  * that nobody takes silence for proof.
  */
+import { DEFAULT_SERVICE_FACTS } from '../../../domain/service/facts.ts';
+import type { Movement } from './service.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
@@ -131,6 +133,19 @@ export function isReservedTwice(world: World): boolean {
     world,
     runs.length > 1 && runs.some((run) => run.hasForgotten),
     'reservations of a restored run',
+  );
+}
+
+/**
+ * A run that somebody terminates in doubt about its trade reserves nothing any more: another one sells the same money once no list
+ * shows the trade within the time that lists may lag. Then the service books it.
+ */
+export function isBookedAfterItsRun(world: World, temporal: Temporal, { send, atMs }: Movement): boolean {
+  const isLate = atMs - send.sentAtMs > DEFAULT_SERVICE_FACTS.listLagMs;
+  return noted(
+    world,
+    isLate && world.runs.length > 1 && temporal.wasTerminated(),
+    'a trade that is booked late, of a run that somebody has terminated',
   );
 }
 

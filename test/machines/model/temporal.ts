@@ -172,6 +172,11 @@ export class Temporal {
     return activity.execution === this.current && activity.execution.standing === 'open';
   }
 
+  /** Somebody has terminated a run of it. */
+  wasTerminated(): boolean {
+    return this.#executions.some(({ standing }) => standing === 'terminated');
+  }
+
   /** No run of it has been open since before then. */
   closedBefore(atMs: number): boolean {
     return this.#executions.every(
