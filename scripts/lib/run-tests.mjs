@@ -1,5 +1,6 @@
-// Started by scripts/test.mjs with a plan: runs the parts of the tests, each in a process of its own, in the order given,
-// two at a time, and tells what came of them. Its last line is `N passed, N failed`.
+// Started by scripts/test.mjs with a plan: runs the parts of the tests, each in a process of its own, in the order given, and
+// tells what came of them. Two that need a server run at a time, and beside them one that needs none. Its last line is
+// `N passed, N failed`.
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -34,10 +35,15 @@ const found = { passed: 0, failed: [], skipped: [], tests: [] };
 const startedAt = performance.now();
 /** @type {Plan} */
 const plan = JSON.parse(process.argv[2] ?? '');
-const limit = pLimit(PROCESSES);
+const withServer = pLimit(PROCESSES);
+// Tests of a server wait half of their time. What starts nothing takes only the time that they leave.
+const isAlone = plan.parts.every(({ startsNothing }) => startsNothing);
+const withoutServer = pLimit(isAlone ? PROCESSES : 1);
 mkdirSync(ENTRIES, { recursive: true });
 try {
-  const took = await Promise.all(plan.parts.map((part) => limit(() => timed(part))));
+  const took = await Promise.all(
+    plan.parts.map((part) => (part.startsNothing ? withoutServer : withServer)(() => timed(part))),
+  );
   tell([...plan.before, ...took]);
 } finally {
   rmSync(ENTRIES, { recursive: true, force: true });
@@ -132,7 +138,7 @@ function runPart(part) {
  *
  * @param {Part} part
  */
-function entryOf({ name, filesAtOnce, files }) {
+function entryOf({ name, filesAtOnce, files, startsNothing = false }) {
   const urlOf = (/** @type {string} */ file) => pathToFileURL(join(plan.folder, file)).href;
   const isCompiled = !plan.folder.endsWith(join(ROOT, 'test'));
   const listed = files.map((file) => ({
@@ -140,10 +146,8 @@ function entryOf({ name, filesAtOnce, files }) {
     url: urlOf(isCompiled ? file.replace(/ts$/, 'js') : file),
   }));
   const path = join(ENTRIES, `${name.replaceAll('/', '-')}.mjs`);
-  writeFileSync(
-    path,
-    `import { runPart } from '${RUN_PART}';\nrunPart(${JSON.stringify({ name, filesAtOnce, files: listed })});\n`,
-  );
+  const told = { name, filesAtOnce, files: listed, givesWay: startsNothing && !isAlone };
+  writeFileSync(path, `import { runPart } from '${RUN_PART}';\nrunPart(${JSON.stringify(told)});\n`);
   return path;
 }
 

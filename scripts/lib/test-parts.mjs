@@ -9,7 +9,7 @@
  * @property {boolean} [startsNothing] it needs no server and no build of the program; default: false
  */
 
-/** In this order, two at a time, the longest first. A file is of the first part that its name fits. @type {Part[]} */
+/** In this order, the longest first. A file is of the first part that its name fits. @type {Part[]} */
 const PARTS = [
   {
     name: 'commands',

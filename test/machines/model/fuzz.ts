@@ -77,9 +77,7 @@ export async function fuzz(asked: {
     await Promise.all(
       Array.from({ length: asked.processes }, async (_, process) => [
         await inProcess<Outcome>('fuzz-process', shareOf('batches', asked.batches, process)),
-        ...(asked.rebalances === 0
-          ? []
-          : [await inProcess<Outcome>('fuzz-process', shareOf('rebalances', asked.rebalances, process))]),
+        await inProcess<Outcome>('fuzz-process', shareOf('rebalances', asked.rebalances, process)),
         await inProcess<Outcome>('fuzz-process', shareOf('runs', asked.schedules, process)),
       ]),
     )

@@ -26,16 +26,22 @@ export function brokenByRebalance(
 ): readonly string[] {
   const { item } = movement.send.write;
   world.coverage.hit('rebalance', movement.record.buyCurrency === 'USD' ? 'a sale' : 'a purchase');
-  const isUncounted =
-    isMovedByOthers(world) || isReservedTwice(world) || isBookedAfterItsRun(world, temporal, movement);
+  const isAlone = isBookedAfterItsRun(world, temporal, movement);
+  const isUncounted = isMovedByOthers(world) || isReservedTwice(world) || isAlone;
   return [
-    ...overLimits(world, temporal, movement),
+    ...overLimits(world, temporal, movement, isAlone),
     ...outsideGuard(movement),
     ...(isUncounted ? [] : [...beyondTarget(world, movement), ...lastDollars(world, movement)]),
   ].map((what) => `${item} ${what}`);
 }
 
-function overLimits(world: World, temporal: Temporal, movement: TradeMovement): readonly string[] {
+/** @param isAlone other runs could not know of the trade: their limit of a day is none of it */
+function overLimits(
+  world: World,
+  temporal: Temporal,
+  movement: TradeMovement,
+  isAlone: boolean,
+): readonly string[] {
   const { rebalance, input } = temporal.ours;
   if (rebalance === null) return [];
   const { perTrade, perRun, perDay } = rebalance;
@@ -52,7 +58,7 @@ function overLimits(world: World, temporal: Temporal, movement: TradeMovement): 
   return [
     [perTrade, dollarsOf(movement), 'a trade'],
     [perRun, sumOf([temporal], dollarsOf), 'a run'],
-    [perDay, ofDay, 'a day'],
+    [isAlone ? null : perDay, ofDay, 'a day'],
   ].flatMap(([limit, moved, of]) =>
     typeof limit === 'string' && typeof moved === 'bigint' && moved > units(limit)
       ? [`brings ${textOf(moved)} USD, ${limit} is the limit of ${String(of)}`]
