@@ -6,7 +6,10 @@ import type { Leg } from './plan.ts';
 /** Of one currency, what a run will still do. Of several runs, their sums. */
 export type Reserved = {
   readonly currency: string;
-  /** What no other run may spend: what is sold and paid, less what the run itself buys for it. Never negative. */
+  /**
+   * What no other run may spend: what is sold and paid, less what the run itself buys for it. Never negative. Of a currency that
+   * cannot be told nothing is subtracted: what the run buys may be among the balances already.
+   */
   readonly takes: string;
   /** By how much the balance will have changed; negative when it will be lower. */
   readonly changes: string;
@@ -36,8 +39,15 @@ const BOUND_DECIMALS = 12;
 
 type Sides = { readonly out: string; readonly in: string; readonly gross: string; readonly isTold: boolean };
 
-/** @param legs those that may still be traded */
-export function reservedBy(legs: readonly Leg[], payments: readonly Unsent[]): readonly Reserved[] {
+/**
+ * @param legs those that may still be traded
+ * @param untold currencies of which the service may have taken or brought something already
+ */
+export function reservedBy(
+  legs: readonly Leg[],
+  payments: readonly Unsent[],
+  untold: ReadonlySet<string> = new Set(),
+): readonly Reserved[] {
   const sums = new Map<string, Sides>();
   const note = (currency: string, change: Partial<Sides>): void => {
     const known = sums.get(currency) ?? { out: '0', in: '0', gross: '0', isTold: true };
@@ -58,9 +68,10 @@ export function reservedBy(legs: readonly Leg[], payments: readonly Unsent[]): r
     else note(leg.buy, { in: bought ?? '0', gross: bought ?? '0', isTold: bought !== null });
   }
   for (const { currency, amount } of payments) if (amount !== null) note(currency, { out: amount });
+  for (const currency of untold) note(currency, { isTold: false });
   return [...sums].map(([currency, sides]) => ({
     currency,
-    takes: notNegative(subtract(sides.out, sides.in)),
+    takes: notNegative(sides.isTold ? subtract(sides.out, sides.in) : sides.out),
     changes: subtract(sides.in, sides.out),
     gross: sides.gross,
     isTold: sides.isTold,

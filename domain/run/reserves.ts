@@ -22,7 +22,7 @@ export function reservedIn(state: RunState, runId: string | null): readonly Rese
   };
   const converting: Leg[] = [];
   const unsent: Unsent[] = [];
-  const currencies = new Set<string>();
+  const untold = new Set<string>();
   const short = new Map<string, string>();
   for (const { leg, stage, isAtWork } of legs) {
     if (stage.kind !== 'converting') continue;
@@ -30,7 +30,7 @@ export function reservedIn(state: RunState, runId: string | null): readonly Rese
     if (stage.state.phase.kind === 'short')
       short.set(leg.sell, add(short.get(leg.sell) ?? '0', mostSold(leg) ?? '0'));
     const isBeingTraded = isAtWork && stage.state.quote !== null;
-    if (isBeingTraded || isUntold(stage.state)) currencies.add(leg.sell).add(leg.buy);
+    if (isBeingTraded || isUntold(stage.state)) untold.add(leg.sell).add(leg.buy);
   }
   for (const { payment, amount, stage, isAtWork } of payments) {
     if (stage.kind !== 'unsent') continue;
@@ -40,18 +40,17 @@ export function reservedIn(state: RunState, runId: string | null): readonly Rese
     // Sent only once its leg is traded, which it is known not to be.
     const cannotBeSent = needed?.kind === 'converting' && !isUntold(needed.state);
     const isKnownUnsent = cannotBeSent && !stage.state.sent && stage.state.doubt === null;
-    if (isAtWork || (isUntold(stage.state) && !isKnownUnsent)) currencies.add(currency);
+    if (isAtWork || (isUntold(stage.state) && !isKnownUnsent)) untold.add(currency);
   }
   // What a batch pays once it is bought. What it pays already, only its chunks know to the moment.
   const released = releasedIn(state);
   for (const { currency } of plan.batch?.payable ?? [])
     if (!released.includes(currency))
       unsent.push({ currency, amount: owedIn(state, currency), dependsOn: null });
-  const reserved = reservedBy(converting, unsent).map((one): Reserved => {
+  return reservedBy(converting, unsent, untold).map((one): Reserved => {
     const waitedFor = short.get(one.currency);
     return waitedFor === undefined ? one : { ...one, short: waitedFor };
   });
-  return untold(reserved, currencies);
 }
 
 /** Of a run of which nothing but its plan is known. */
@@ -59,14 +58,4 @@ export function reservedOfPlan(plan: Plan, runId: string | null): readonly Reser
   const state = newRunState(plan.run, '', plan.policy);
   adoptPlan(state, plan);
   return reservedIn(state, runId) ?? [];
-}
-
-/** What is taken of these currencies cannot be told: nobody plans with them. */
-function untold(reserved: readonly Reserved[], currencies: ReadonlySet<string>): readonly Reserved[] {
-  const others = new Set(currencies);
-  for (const { currency } of reserved) others.delete(currency);
-  return [
-    ...reserved.map((one) => (currencies.has(one.currency) ? { ...one, isTold: false } : one)),
-    ...[...others].map((currency) => ({ currency, takes: '0', changes: '0', gross: '0', isTold: false })),
-  ];
 }

@@ -204,6 +204,19 @@ test('a leg that is asked for by what it buys reserves the most that its guard l
   );
 });
 
+test('what a leg may have brought already is not counted on: it may be among the balances', () => {
+  const mxnOf = (untold: ReadonlySet<string>) =>
+    reservedBy([{ ...LEG, guard: GUARD }], [MXN_PAYMENT], untold).find(({ currency }) => currency === 'MXN');
+  assert.deepEqual(mxnOf(new Set(['USD']))?.takes, '100');
+  assert.deepEqual(mxnOf(new Set(['USD', 'MXN'])), {
+    currency: 'MXN',
+    takes: '17000',
+    changes: '-100',
+    gross: '16900',
+    isTold: false,
+  });
+});
+
 test('a payment of all that a leg brings takes what the leg buys, and no more', () => {
   const all = { ...MXN_PAYMENT, amount: null };
   const [, mxn] = reservedBy([{ ...LEG, guard: GUARD }], [all]);
