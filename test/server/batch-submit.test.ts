@@ -139,8 +139,8 @@ test('a batch is submitted in chunks, then its run is started, and the same agai
 });
 
 test('a submission that is killed at any chunk is completed by the same command', async () => {
-  const batch = await putBatch(rowsOf(24_000));
-  const from = randomInt(1, 17);
+  const batch = await putBatch(rowsOf(12_000));
+  const from = randomInt(1, 9);
   const killed = startCommand(stage, batch.argv);
   const { client } = stage.temporal;
   const isThere = async (): Promise<boolean> =>
@@ -148,10 +148,10 @@ test('a submission that is killed at any chunk is completed by the same command'
   await eventually(`chunk ${from}`, async () => killed.process.exitCode !== null || isThere());
   killed.process.kill('SIGKILL');
   await killed.ended;
-  const there = await chunksOf(batch, 48);
+  const there = await chunksOf(batch, 24);
   assert.ok(there.some((chunk) => chunk === null) || (await runInput(batch)) === null, `killed at ${from}`);
   assertExit(await command(stage, batch.argv), 8);
-  await assertSubmitted(batch, 24_000);
+  await assertSubmitted(batch, 12_000);
 });
 
 test('three submissions side by side make one set of chunks and one run', async () => {
