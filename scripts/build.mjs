@@ -23,6 +23,11 @@ export function isBuilt() {
   return readIfThere(join(DIST, STAMP)) === hashSources();
 }
 
+/** What a file of dist/ exports, once it is built. @param {string} file below dist/ */
+export async function importBuilt(file) {
+  return import(new URL(`../dist/${file}`, import.meta.url).href);
+}
+
 /** Builds dist/ if it is not there or stale, and keeps what it has seen. Waits for a build that another process has begun. */
 export async function build() {
   const line = glimpse(ROOT);

@@ -2,6 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { importBuilt } from './build.mjs';
 import { runIfMain } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
@@ -14,11 +15,6 @@ await runIfMain(import.meta.url, async () => {
   await write('report.schema.json', JSON.stringify(reportJsonSchema(), null, 2));
   return 0;
 });
-
-/** @param {string} file below dist/ */
-async function importBuilt(file) {
-  return import(new URL(`../dist/${file}`, import.meta.url).href);
-}
 
 /**
  * @param {string} name

@@ -1,6 +1,7 @@
 /**
  * A page of the documentation, typed as a reader types it: every command runs, and prints what the page shows. `…` stands
- * for anything; times, ids, dates, ports and line breaks may differ, and lines of progress depend on who looks when.
+ * for anything; times, ids, dates, ports and line breaks may differ, and lines of progress depend on who looks when. A policy
+ * that is shown is saved under its name.
  */
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -126,8 +127,9 @@ export async function typePage(t: TestContext, page: string): Promise<number> {
 
   let typed = 0;
   for (const block of blocksOf(page)) {
-    if (block.text.startsWith('policy: 1')) {
-      writeFileSync(join(folder, 'first.yaml'), block.text);
+    const [, policy] = /^policy: 1\n(?:.*\n)*?name: (\S+)/.exec(block.text) ?? [];
+    if (policy !== undefined) {
+      writeFileSync(join(folder, `${policy}.yaml`), block.text);
       continue;
     }
     for (const each of typedIn(block)) {

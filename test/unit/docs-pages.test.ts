@@ -5,16 +5,15 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { REFUSALS, START_PROBLEMS } from '../../domain/command-problems.ts';
-import type { ProblemRow } from '../../domain/endings.ts';
-import { PROBLEMS } from '../../domain/problems.ts';
+import { FILES_AT_FAULT, PROBLEMS } from '../../domain/problems.ts';
 import type { ReportStatus } from '../../domain/run/report.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
+import { codesPage } from '../../scripts/lib/codes-page.mjs';
 import { brokenLinksOf, pageOf, readPage } from '../support/docs-tables.ts';
 import { ROOT } from '../support/root.ts';
 
 const policies = readPage('docs/policies.md');
 const operations = readPage('docs/operations.md');
-const codesPage = readPage('docs/operations/codes.md');
 
 type Schema = {
   readonly description?: string;
@@ -61,50 +60,39 @@ test('each link to a view of the Temporal UI opens the query that stands beside 
   }
 });
 
-test('every code of ours has a row with its exit code, what it means and what to do', () => {
-  const tables: readonly (readonly [heading: string, rows: Readonly<Record<string, ProblemRow>>])[] = [
-    ['Codes', PROBLEMS],
-    ['What keeps a worker or a command from starting', START_PROBLEMS],
-    ['What a command does not do', REFUSALS],
-  ];
-  for (const [heading, problems] of tables)
-    assert.deepEqual(
-      codesPage.rows(heading),
-      Object.entries(problems).map(([code, { ending, sentence, advice }]) => [
-        `\`${code}\``,
-        `${EXIT_CODES[ending]}`,
-        sentence,
-        advice,
-      ]),
-      heading,
-    );
+test('the page of codes is what `npm run docs:codes` writes', () => {
+  const tables = { runs: PROBLEMS, starts: START_PROBLEMS, refusals: REFUSALS, files: FILES_AT_FAULT };
+  assert.equal(readPage('docs/codes.md').text, codesPage(tables, EXIT_CODES), 'renew it: npm run docs:codes');
 });
 
-test('what a run may wait for is named by codes that there are', () => {
-  const known = new Set<string>([PROBLEMS, START_PROBLEMS].flatMap((problems) => Object.keys(problems)));
-  const named = readPage('docs/operations/held.md')
-    .rows('When a run is held')
-    .flatMap(([, codes = '']) => [...codes.matchAll(/`([A-Z_]+)`/g)].map(([, code = '']) => code));
-  assert.ok(named.length > 20);
-  assert.deepEqual(
-    named.filter((code) => !known.has(code)),
-    [],
-  );
+test('no other page has a table of our codes', () => {
+  const codes = new Set([PROBLEMS, START_PROBLEMS, REFUSALS].flatMap((problems) => Object.keys(problems)));
+  const rowsOfCodes = markdownPages()
+    .filter((file) => file !== 'docs/codes.md')
+    .flatMap((file) =>
+      [...readPage(file).text.matchAll(/^\| *`([A-Z_]+)`/gm)].map(([, code = '']) => ({ file, code })),
+    )
+    // A state of runs has the same name.
+    .filter(({ code }) => codes.has(code) && code !== 'CANCELLED');
+  assert.deepEqual(rowsOfCodes, []);
 });
 
 test('every link of every page leads to a file and a heading that are there', () => {
-  const folders = ['docs', 'sandbox', 'policies', 'test', 'bench'];
-  const pages = ['', ...folders].flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: folder !== '', encoding: 'utf8' })
-      .filter((file) => file.endsWith('.md'))
-      .map((file) => join(folder, file)),
-  );
+  const pages = markdownPages();
   assert.ok(pages.length > 15, `Only ${pages.length} pages were found.`);
   assert.deepEqual(
     pages.flatMap((file) => brokenLinksOf(readPage(file)).map((target) => `${file}: ${target}`)),
     [],
   );
 });
+
+function markdownPages(): string[] {
+  return ['', 'docs', 'sandbox', 'policies', 'test', 'bench'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: folder !== '', encoding: 'utf8' })
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => join(folder, file)),
+  );
+}
 
 test('a link to a file or a heading that is not there is found', () => {
   const text =
