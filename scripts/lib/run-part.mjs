@@ -3,7 +3,6 @@
 
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
-import { constants, setPriority } from 'node:os';
 import pLimit from 'p-limit';
 
 const nodeTest = createRequire(import.meta.url)('node:test');
@@ -13,11 +12,9 @@ const { after, describe } = nodeTest;
 const loading = new AsyncLocalStorage();
 
 /**
- * @param {{ name: string, filesAtOnce: number, files: { name: string, url: string }[], givesWay: boolean }} part
- *   givesWay: it takes only the time that other processes leave
+ * @param {{ name: string, filesAtOnce: number, files: { name: string, url: string }[] }} part
  */
-export function runPart({ name, filesAtOnce, files, givesWay }) {
-  if (givesWay) setPriority(constants.priority.PRIORITY_LOW);
+export function runPart({ name, filesAtOnce, files }) {
   const turns = pLimit(filesAtOnce);
   const loads = pLimit(1);
   keepTestsInTheirSuites();

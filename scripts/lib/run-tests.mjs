@@ -36,7 +36,7 @@ const startedAt = performance.now();
 /** @type {Plan} */
 const plan = JSON.parse(process.argv[2] ?? '');
 const withServer = pLimit(PROCESSES);
-// Tests of a server wait half of their time. What starts nothing takes only the time that they leave.
+// Tests of a server wait half of their time, which one process without a server fills.
 const isAlone = plan.parts.every(({ startsNothing }) => startsNothing);
 const withoutServer = pLimit(isAlone ? PROCESSES : 1);
 mkdirSync(ENTRIES, { recursive: true });
@@ -138,7 +138,7 @@ function runPart(part) {
  *
  * @param {Part} part
  */
-function entryOf({ name, filesAtOnce, files, startsNothing = false }) {
+function entryOf({ name, filesAtOnce, files }) {
   const urlOf = (/** @type {string} */ file) => pathToFileURL(join(plan.folder, file)).href;
   const isCompiled = !plan.folder.endsWith(join(ROOT, 'test'));
   const listed = files.map((file) => ({
@@ -146,7 +146,7 @@ function entryOf({ name, filesAtOnce, files, startsNothing = false }) {
     url: urlOf(isCompiled ? file.replace(/ts$/, 'js') : file),
   }));
   const path = join(ENTRIES, `${name.replaceAll('/', '-')}.mjs`);
-  const told = { name, filesAtOnce, files: listed, givesWay: startsNothing && !isAlone };
+  const told = { name, filesAtOnce, files: listed };
   writeFileSync(path, `import { runPart } from '${RUN_PART}';\nrunPart(${JSON.stringify(told)});\n`);
   return path;
 }
