@@ -5,21 +5,32 @@
  * @typedef {object} Part
  * @property {string} name
  * @property {number} filesAtOnce most tests of a server wait, and so several files share the time of their process
- * @property {string[]} files how their names begin
+ * @property {string[]} files how their names begin; of several that fit a file the longest counts
  * @property {boolean} [startsNothing] it needs no server and no build of the program; default: false
  */
 
-/** In this order, the longest first. A file is of the first part that its name fits. @type {Part[]} */
+/** In this order, what takes longest first. @type {Part[]} */
 const PARTS = [
-  {
-    name: 'commands',
-    filesAtOnce: 3,
-    files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'machines/run-replays', 'machines/ui-'],
-  },
   {
     name: 'payouts',
     filesAtOnce: 4,
     files: ['server/batch-', 'server/run-batch', 'server/run-many', 'machines/run-batch'],
+  },
+  {
+    name: 'commands',
+    filesAtOnce: 4,
+    files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'machines/run-replays', 'machines/ui-'],
+  },
+  // They change the environment of their process, or measure what is loaded into it.
+  {
+    name: 'set-up',
+    filesAtOnce: 1,
+    files: ['server/setup-', 'server/doctor', 'machines/worker-builds'],
+  },
+  {
+    name: 'conversions',
+    filesAtOnce: 4,
+    files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-replans'],
   },
   {
     name: 'rebalancing',
@@ -32,23 +43,12 @@ const PARTS = [
       'machines/month',
     ],
   },
-  // They change the environment of their process, or measure what is loaded into it.
-  {
-    name: 'set-up',
-    filesAtOnce: 1,
-    files: ['server/setup-', 'server/doctor', 'machines/worker-builds'],
-  },
   // The logger of their process is their own.
   { name: 'logs', filesAtOnce: 1, files: ['server/run-secrets'] },
   {
     name: 'replays',
     filesAtOnce: 2,
     files: ['server/run-questions', 'machines/run-replay.', 'machines/planted-defects'],
-  },
-  {
-    name: 'conversions',
-    filesAtOnce: 4,
-    files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-replans'],
   },
   // Two that take the same time, so that they can share two cores.
   {
@@ -69,8 +69,12 @@ const PARTS = [
  * @returns {{ parts: Part[], others: string[] }} others: files of no part
  */
 export function partsOf(files) {
-  const partOf = (/** @type {string} */ file) =>
-    PARTS.find((part) => part.files.some((beginning) => file.startsWith(beginning)));
+  const fitOf = (/** @type {Part} */ part, /** @type {string} */ file) =>
+    Math.max(0, ...part.files.filter((beginning) => file.startsWith(beginning)).map(({ length }) => length));
+  const partOf = (/** @type {string} */ file) => {
+    const fits = PARTS.map((part) => ({ part, fit: fitOf(part, file) })).filter(({ fit }) => fit > 0);
+    return fits.toSorted((one, other) => other.fit - one.fit)[0]?.part;
+  };
   return {
     parts: PARTS.map((part) => ({ ...part, files: files.filter((file) => partOf(file) === part) })).filter(
       (part) => part.files.length > 0,
