@@ -45,9 +45,10 @@ const PARTS = [
   },
   // The logger of their process is their own.
   { name: 'logs', filesAtOnce: 1, files: ['server/run-secrets'] },
+  // The SDK's runtime ends with the last connection of a process, also where another file is about to replay a history by it.
   {
     name: 'replays',
-    filesAtOnce: 2,
+    filesAtOnce: 1,
     files: ['server/run-questions', 'machines/run-replay.', 'machines/planted-defects'],
   },
   // Two that take the same time, so that they can share two cores.
