@@ -82,7 +82,7 @@ export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
   const untilMs = performance.now() + ALL_QUESTIONS_LIMIT_MS;
   for await (const { info, report } of readReports(of.client, later, untilMs)) {
     if (hasDone(report, item)) return { rival: report.run, silent: null };
-    // An open run that has read no plan yet, for example before its second plan, may still carry out what it has done.
+    // An open run that has read no plan yet may still carry out one that was made before.
     if (hasItems(report) || !isOpen(info)) silent.delete(info.workflowId);
   }
   for (const workflowId of silent) {

@@ -48,7 +48,7 @@ const PARTS = [
   {
     name: 'conversions',
     filesAtOnce: 4,
-    files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-replans'],
+    files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-instead'],
   },
   // Two that take the same time, so that they can share two cores.
   {
