@@ -100,18 +100,11 @@ function hasItems({ legs, payments, totals }: Report): boolean {
 
 /** Whether a run has done the item of this name, or holds it. */
 export function hasDone(report: Report, item: string): boolean {
-  const leg = report.legs.find(({ id }) => id === item) ?? onlyLegLike(report, item);
+  const leg = report.legs.find(({ id }) => id === item);
   if (leg?.outcome === 'TRADED' || leg?.outcome === 'NEEDS_HUMAN') return true;
   const payment = report.payments.find(({ id }) => id === item);
   if (payment === undefined || payment.outcome === 'NOT_PAID') return false;
   return payment.outcome !== 'PENDING' || payment.withdrawalId !== null;
-}
-
-/** A run that converts has one leg, which is numbered by its plan. */
-function onlyLegLike({ legs, positions }: Report, item: string): Report['legs'][number] | undefined {
-  const [leg, ...others] = legs;
-  const isOne = leg !== undefined && others.length === 0 && positions.length === 0;
-  return isOne && leg.id.replace(/-\d+$/, '') === item.replace(/-\d+$/, '') ? leg : undefined;
 }
 
 /** The newest Temporal run of each other run, and when this one first started; all by Temporal's clock. */

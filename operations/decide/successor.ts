@@ -6,7 +6,7 @@ import { readInstructions } from '../../durable/instructions/read.ts';
 import { CommandFailure } from '../failure.ts';
 import { listRuns, readInput } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
-import { keepInstruction } from './keep-instruction.ts';
+import { keepInstruction, wakeRun } from './keep-instruction.ts';
 
 /** So many runs are read side by side. */
 const READ_AT_ONCE = 10;
@@ -38,14 +38,12 @@ export async function predecessorOf(place: Place, run: RunName): Promise<string 
 export async function requireNoSuccessor(place: Place, run: RunName, kept: Kept | null): Promise<void> {
   const successor = kept === null ? await takerOf(place, run) : successorIn(kept.instructions);
   if (successor === null) return;
-  if (kept === null)
-    await keepInstruction(place, run, {
-      kind: 'superseded',
-      id: SUPERSEDED,
-      by: 'Cambist',
-      why: `${successor} was started in its place, and what was said of that is missing`,
-      instead: successor,
-    });
+  if (kept === null) {
+    const why = `${successor} was started in its place, and what was said of that is missing`;
+    const said = { kind: 'superseded', id: SUPERSEDED, by: 'Cambist', why, instead: successor } as const;
+    await keepInstruction(place, run, said);
+    await wakeRun(place, run);
+  }
   throw superseded(run, successor);
 }
 

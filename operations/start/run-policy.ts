@@ -93,7 +93,9 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   const successor = await successorOf(place, run);
   if (successor !== null && (facts === null || goOn !== null)) throw superseded(run, successor);
   if (facts === null) return { kind: 'start', facts };
-  if (successor !== null || (goOn === null && !isEndedFromOutside(facts))) {
+  // Naming the place once more makes the plan that was refused, as where it was not known whose place it is.
+  const isToPlan = insteadOf !== null && (await readFirstPlan(place.client, place.mode, run)) === null;
+  if (successor !== null || (goOn === null && !isToPlan && !isEndedFromOutside(facts))) {
     const view = await readRun(place, facts);
     return { kind: 'ended', view, left: successor === null ? leftOf(view.report) : null, successor };
   }

@@ -7,11 +7,15 @@ import { readFirstPlan, readPlannedText } from '../../durable/plans.ts';
 import type { PolicyFile } from '../policy-file.ts';
 import { readInput, type RunFacts } from '../follow/runs.ts';
 
+type Planned = {
+  readonly run: RunName;
+  readonly policyFile: PolicyFile;
+  /** What Temporal has of the run; null: nothing. */
+  readonly facts: RunFacts | null;
+};
+
 /** Compares with the plan, else with what the run was started with. @throws CommandFailure with both texts */
-export async function requireSamePolicy(
-  place: Place,
-  of: { readonly run: RunName; readonly policyFile: PolicyFile; readonly facts: RunFacts | null },
-): Promise<void> {
+export async function requireSamePolicy(place: Place, of: Planned): Promise<void> {
   const { run, policyFile, facts } = of;
   const plan = await readFirstPlan(place.client, place.mode, run);
   const input = plan === null && facts?.isOpen === true ? await readInput(place.client, facts) : null;
@@ -26,7 +30,7 @@ export async function requireSamePolicy(
         code: 'POLICY_CHANGED',
         place: runName(run),
         message: `run ${runName(run)} was planned with another policy than ${policyFile.file} says now; nothing was sent`,
-        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again. Only while nothing of this one is done may another one take its place: \`npx cambist run ${policyFile.file} --id NEW --instead-of ${run.id}\`.`,
+        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again.${insteadOf(of)}`,
       },
     ],
     {
@@ -34,4 +38,10 @@ export async function requireSamePolicy(
       after: { label: policyFile.file, text: policyFile.text },
     },
   );
+}
+
+/** Only a run of which nothing moved is told: to others, a second run would be the advice to pay again. */
+function insteadOf({ run, policyFile, facts }: Planned): string {
+  if (facts === null || facts.isOpen || facts.state !== 'FAILED') return '';
+  return ` Nothing of this one moved, so another one may take its place: \`npx cambist run ${policyFile.file} --id NEW --instead-of ${run.id}\`.`;
 }

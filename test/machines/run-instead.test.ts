@@ -10,7 +10,7 @@ import { readReport, type Report } from '../../domain/run/report.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
 import { readAllInstructions } from '../../durable/instructions/read.ts';
 import { wakeRun } from '../../operations/decide/keep-instruction.ts';
-import { instructionsIdOf, reportQuery } from '../../workflows/names.ts';
+import { instructionsIdOf, planIdOf, reportQuery } from '../../workflows/names.ts';
 import { deleteInTemporal } from '../support/batches.ts';
 import {
   assertExit,
@@ -22,6 +22,7 @@ import {
   type Ended,
   type PolicyOnStage,
 } from '../support/commands.ts';
+import { eventually } from '../support/patience.ts';
 import { wakeable } from '../support/passing-time.ts';
 import { patiently } from '../support/patiently.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
@@ -68,17 +69,50 @@ class Old {
     return stage.temporal.client.workflow.getHandle(workflowIdOf('SANDBOX', run));
   }
 
+  async waits(run: RunName): Promise<void> {
+    await eventually('the wait of its plan', async () =>
+      (await this.report(run)).problems.some(({ code }) => code === 'INSTEAD_WAITS'),
+    );
+  }
+
+  /** The wait of a run passes at once. */
+  async passWait(run: RunName): Promise<void> {
+    await this.waits(run);
+    stage.time.pass(SAFETY_MS);
+  }
+
+  /** No command lets the old run go on. */
+  async assertGivenUp(): Promise<void> {
+    const { file, runText } = this.policy;
+    for (const argv of [
+      ['run', file, '--go-on'],
+      ['run', file, '--go-on', 'supplier'],
+      ['replay', runText],
+    ]) {
+      // One after the other.
+      const refused = await command(stage, argv);
+      assertExit(refused, 4);
+      assert.match(flat(refused.stderr), /SUPERSEDED.*has taken its place/);
+    }
+    const shown = await command(stage, ['run', file]);
+    assert.match(flat(shown.stderr), /has taken its place; nothing was sent/);
+  }
+
+  report(run: RunName): Promise<Report> {
+    return patiently(() =>
+      readReport(
+        (offset) => this.handleOf(run).query(reportQuery, offset),
+        () => () => Promise.reject(new Error('There are no chunks.')),
+      ),
+    );
+  }
+
   /** How a run ends, while time passes. */
   async ended(run: RunName): Promise<Report> {
     const handle = this.handleOf(run);
     const wake = async (): Promise<void> => void (await wakeRun(this.place, run));
     await stage.time.during({ ...wakeable(handle), wake }, () => handle.result().catch(() => {}));
-    return patiently(() =>
-      readReport(
-        (offset) => handle.query(reportQuery, offset),
-        () => () => Promise.reject(new Error('There are no chunks.')),
-      ),
-    );
+    return this.report(run);
   }
 
   /** As the button of the UI: the newest Temporal run of the old run, to its first event. */
@@ -122,12 +156,17 @@ async function failed(): Promise<Old> {
   return new Old(policy, mended);
 }
 
-describe('a run in the place of another one', { concurrency: 4 }, () => {
+describe('a run in the place of another one', () => {
   cell(
     'says what changes, waits until nothing of the old run can arrive, and is carried out once',
     async () => {
       const old = await failed();
       const next = old.next('b');
+      const told = await command(stage, ['run', old.mended, '--id', old.policy.run.id]);
+      assert.match(
+        flat(told.stderr),
+        /POLICY_CHANGED.*may take its place: `\S+ \S+ run \S+ --id NEW --instead-of/,
+      );
       const started = await old.instead('b', '--detach', '--by', 'ana', '--reason', 'it was too strict');
       assertExit(started, 8);
       const said = flat(started.stderr);
@@ -137,6 +176,7 @@ describe('a run in the place of another one', { concurrency: 4 }, () => {
       const kept = await readAllInstructions({ ...old.place, run: old.policy.run });
       const [{ kind, by, why, atMs } = { kind: null, by: '', why: '', atMs: 0 }] = kept?.instructions ?? [];
       assert.deepEqual([kind, by, why], ['superseded', 'ana', 'it was too strict']);
+      await old.assertGivenUp();
       const report = await old.ended(next);
       assert.equal(report.status, 'COMPLETED', JSON.stringify(report));
       old.assertMovedOnceAs(next);
@@ -148,58 +188,47 @@ describe('a run in the place of another one', { concurrency: 4 }, () => {
     },
   );
 
-  cell(
-    'leaves nothing of the old run to go on: no command, reset or new start sends anything of it',
-    async () => {
-      const old = await failed();
-      const next = old.next('b');
-      await old.instead('b', '--detach');
-      const { file, run, runText } = old.policy;
-      for (const argv of [
-        ['run', file, '--go-on'],
-        ['run', file, '--go-on', 'supplier'],
-        ['replay', runText],
-      ]) {
-        // One after the other.
-        const refused = await command(stage, argv);
-        assertExit(refused, 4);
-        assert.match(flat(refused.stderr), /SUPERSEDED.*has taken its place/);
-      }
-      const shown = await command(stage, ['run', file]);
-      assert.match(flat(shown.stderr), /has taken its place; nothing was sent/);
-      await old.reset();
-      const report = await old.ended(run);
-      assert.equal(report.status, 'CANCELLED', JSON.stringify(report));
-      assert.match(report.problems[0]?.message ?? '', /has taken the place of this one/);
-      const listed = await command(stage, ['list', '--attention']);
-      assert.doesNotMatch(listed.stdout, new RegExp(`${runText}\\s`));
-      assert.equal((await old.ended(next)).status, 'COMPLETED');
-      old.assertMovedOnceAs(next);
-      // What people said is lost: the run in its place still tells.
-      await deleteInTemporal(stage, [instructionsIdOf('SANDBOX', run)]);
-      const lost = await command(stage, ['run', file, '--go-on']);
-      assertExit(lost, 4);
-      assert.match(flat(lost.stderr), /SUPERSEDED/);
-      const again = await readAllInstructions({ ...old.place, run });
-      assert.equal(again?.instructions[0]?.kind, 'superseded');
-      old.assertMovedOnceAs(next);
-    },
-  );
-
-  test('keeps its place when it is terminated before its plan is made, and started again without a word of it', async () => {
+  test('leaves nothing of the old run to go on: no command, reset or new start sends anything of it', async () => {
     const old = await failed();
     const next = old.next('b');
     await old.instead('b', '--detach');
-    await old.handleOf(next).terminate('somebody did not want to wait');
-    const { atMs = 0 } =
-      (await readAllInstructions({ ...old.place, run: old.policy.run }))?.instructions[0] ?? {};
-    assertExit(await command(stage, ['run', old.mended, '--id', next.id, '--detach']), 8);
+    const { file, run, runText } = old.policy;
+    await old.assertGivenUp();
+    await old.reset();
+    const report = await old.ended(run);
+    assert.equal(report.status, 'CANCELLED', JSON.stringify(report));
+    assert.match(report.problems[0]?.message ?? '', /has taken the place of this one/);
+    const listed = await command(stage, ['list', '--attention']);
+    assert.doesNotMatch(listed.stdout, new RegExp(`${runText}\\s`));
+    await old.passWait(next);
     assert.equal((await old.ended(next)).status, 'COMPLETED');
     old.assertMovedOnceAs(next);
-    const [trade] = stage.sandbox
-      .ledger()
-      .trades.filter(({ clientReferenceId }) => clientReferenceId === old.trades()[0]);
-    assert.ok(Date.parse(String(trade?.['createdAt'])) - atMs >= SAFETY_MS);
+    // What people said is lost: the run in its place still tells.
+    await deleteInTemporal(stage, [instructionsIdOf('SANDBOX', run)]);
+    const lost = await command(stage, ['run', file, '--go-on']);
+    assertExit(lost, 4);
+    assert.match(flat(lost.stderr), /SUPERSEDED/);
+    const again = await readAllInstructions({ ...old.place, run });
+    assert.equal(again?.instructions[0]?.kind, 'superseded');
+    old.assertMovedOnceAs(next);
+  });
+
+  test('keeps its place when it is terminated before its plan is made, and is planned only where it is known whose place it has', async () => {
+    const old = await failed();
+    const next = old.next('b');
+    await old.instead('b', '--detach');
+    await old.waits(next);
+    for (const workflowId of [workflowIdOf('SANDBOX', next), planIdOf('SANDBOX', next)])
+      await stage.temporal.client.workflow.getHandle(workflowId).terminate('somebody did not want to wait');
+    await deleteInTemporal(stage, [instructionsIdOf('SANDBOX', old.policy.run)]);
+    // Without a word of the place: the run knows it by itself, and plans nothing that nobody can check.
+    await command(stage, ['run', old.mended, '--id', next.id, '--detach']);
+    const refused = await old.ended(next);
+    assert.deepEqual([refused.status, refused.problems[0]?.code], ['FAILED', 'INSTEAD_REFUSED']);
+    assertExit(await old.instead('b', '--detach'), 8);
+    await old.passWait(next);
+    assert.equal((await old.ended(next)).status, 'COMPLETED');
+    old.assertMovedOnceAs(next);
   });
 
   test('keeps its place where whoever put it there never started it, or Temporal has lost it', async () => {
@@ -208,12 +237,11 @@ describe('a run in the place of another one', { concurrency: 4 }, () => {
     await old.instead('b', '--detach');
     await deleteInTemporal(stage, [
       workflowIdOf('SANDBOX', next),
-      `${workflowIdOf('SANDBOX', next)}/plan`,
+      planIdOf('SANDBOX', next),
       instructionsIdOf('SANDBOX', next),
     ]);
     assertExit(await command(stage, ['run', old.mended, '--id', next.id, '--detach']), 8);
-    const described = await command(stage, ['status', `${next.policy}.${next.id}`]);
-    assert.match(flat(`${described.stdout}${described.stderr}`), /INSTEAD_WAITS|being made|plan/);
+    await old.passWait(next);
     assert.equal((await old.ended(next)).status, 'COMPLETED');
     old.assertMovedOnceAs(next);
   });
@@ -233,6 +261,7 @@ describe('a run in the place of another one', { concurrency: 4 }, () => {
     );
     const [winner, loser] = one.exitCode === 8 ? [second, third] : [third, second];
     assert.match(flat(one.exitCode === 8 ? other.stderr : one.stderr), /SUPERSEDED/);
+    await old.passWait(winner);
     assert.equal((await old.ended(winner)).status, 'FAILED');
     await writeFile(
       join(stage.folder, old.mended),
@@ -248,6 +277,7 @@ describe('a run in the place of another one', { concurrency: 4 }, () => {
       '--detach',
     ];
     assertExit(await command(stage, argv), 8);
+    await old.passWait(loser);
     assert.equal((await old.ended(loser)).status, 'COMPLETED');
     old.assertMovedOnceAs(loser);
   });
